@@ -1,0 +1,172 @@
+#include "base/config.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "base/bytes.h"
+#include "base/sysroot.h"
+
+namespace tierpilot {
+
+struct ConfigReader::State {
+  toml::table root;
+  std::string origin;
+  std::set<std::string> known;  // "section.key" that somebody asked for
+  std::vector<std::string> errors;
+
+  static std::string join(std::string_view section, std::string_view key) {
+    return section.empty() ? std::string(key) : fmt::format("{}.{}", section, key);
+  }
+
+  toml::table* table(std::string_view section) {
+    return section.empty() ? &root : root[section].as_table();
+  }
+
+  toml::node* find(std::string_view section, std::string_view key) {
+    known.insert(join(section, key));
+    auto* where = table(section);
+    return where ? where->get(key) : nullptr;
+  }
+
+  void complain(const toml::node* node, std::string_view section, std::string_view key,
+                std::string_view why) {
+    const auto line = node ? node->source().begin.line : 0;
+    errors.push_back(line ? fmt::format("{}:{}: {}: {}", origin, line, join(section, key), why)
+                          : fmt::format("{}: {}: {}", origin, join(section, key), why));
+  }
+};
+
+ConfigReader::ConfigReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ConfigReader::ConfigReader(ConfigReader&&) noexcept = default;
+ConfigReader::~ConfigReader() = default;
+
+Result<ConfigReader> ConfigReader::load(const std::filesystem::path& path) {
+  auto text = Sysroot("/").read(std::filesystem::absolute(path));
+  if (!text)
+    return fail(text.error().code, fmt::format("configuration {}", text.error().message));
+  return parse(*text, path.string());
+}
+
+Result<ConfigReader> ConfigReader::parse(std::string_view toml_text, std::string origin) {
+  auto parsed = toml::parse(toml_text, origin);
+  if (!parsed) {
+    const auto& where = parsed.error().source().begin;
+    return fail(ErrorCode::kInvalid, fmt::format("{}:{}:{}: not TOML: {}", origin, where.line,
+                                                 where.column, parsed.error().description()));
+  }
+  auto state = std::make_unique<State>();
+  state->root = std::move(parsed).table();
+  state->origin = std::move(origin);
+  return ConfigReader(std::move(state));
+}
+
+ConfigSection ConfigReader::section(std::string_view name) {
+  if (!name.empty()) {
+    if (auto* node = state_->find("", name); node && !node->is_table())
+      state_->complain(node, "", name, "must be a table");
+  }
+  return ConfigSection(*this, std::string(name));
+}
+
+Status ConfigReader::finish() {
+  for (auto&& [name, node] : state_->root) {
+    const std::string key(name.str());
+    if (!state_->known.contains(key)) state_->complain(&node, "", key, "unknown key");
+    if (auto* table = node.as_table(); table && state_->known.contains(key))
+      for (auto&& [inner, value] : *table)
+        if (!state_->known.contains(State::join(key, inner.str())))
+          state_->complain(&value, key, inner.str(), "unknown key");
+  }
+  if (state_->errors.empty()) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("{}", fmt::join(state_->errors, "\n")));
+}
+
+std::string ConfigSection::text(std::string_view key, std::string fallback) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  if (auto value = node->value_exact<std::string>()) return *value;
+  reader_.state_->complain(node, name_, key, "must be a string");
+  return fallback;
+}
+
+bool ConfigSection::boolean(std::string_view key, bool fallback) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  if (auto value = node->value_exact<bool>()) return *value;
+  reader_.state_->complain(node, name_, key, "must be true or false");
+  return fallback;
+}
+
+int64_t ConfigSection::integer(std::string_view key, int64_t fallback, int64_t min, int64_t max) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  auto value = node->value_exact<int64_t>();
+  if (value && *value >= min && *value <= max) return *value;
+  reader_.state_->complain(node, name_, key,
+                           fmt::format("must be a whole number from {} to {}", min, max));
+  return fallback;
+}
+
+double ConfigSection::number(std::string_view key, double fallback, double min, double max) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  auto value = node->value<double>();
+  if (value && *value >= min && *value <= max) return *value;
+  reader_.state_->complain(node, name_, key, fmt::format("must be a number from {} to {}", min, max));
+  return fallback;
+}
+
+uint64_t ConfigSection::bytes(std::string_view key, uint64_t fallback) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  if (auto value = node->value_exact<int64_t>(); value && *value >= 0)
+    return static_cast<uint64_t>(*value);
+  if (auto value = node->value_exact<std::string>())
+    if (auto parsed = parse_bytes(*value)) return *parsed;
+  reader_.state_->complain(node, name_, key, "must be a size such as \"64MiB\"");
+  return fallback;
+}
+
+std::vector<int> ConfigSection::id_list(std::string_view key, std::vector<int> fallback) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  if (auto value = node->value_exact<std::string>())
+    if (auto parsed = parse_id_list(*value)) return *parsed;
+  if (auto* array = node->as_array()) {
+    std::vector<int> ids;
+    for (auto&& item : *array)
+      if (auto id = item.value_exact<int64_t>(); id && *id >= 0 && *id <= 65535)
+        ids.push_back(static_cast<int>(*id));
+    if (ids.size() == array->size()) return ids;
+  }
+  reader_.state_->complain(node, name_, key, "must be ids such as \"0-3,8\" or [0, 1]");
+  return fallback;
+}
+
+std::vector<std::string> ConfigSection::texts(std::string_view key,
+                                              std::vector<std::string> fallback) {
+  auto* node = reader_.state_->find(name_, key);
+  if (!node) return fallback;
+  if (auto* array = node->as_array()) {
+    std::vector<std::string> items;
+    for (auto&& item : *array)
+      if (auto value = item.value_exact<std::string>()) items.push_back(*value);
+    if (items.size() == array->size()) return items;
+  }
+  reader_.state_->complain(node, name_, key, "must be a list of strings");
+  return fallback;
+}
+
+bool ConfigSection::has(std::string_view key) const {
+  auto* table = reader_.state_->table(name_);
+  return table && table->contains(key);
+}
+
+void ConfigSection::complain(std::string_view key, std::string why) {
+  reader_.state_->complain(reader_.state_->find(name_, key), name_, key, why);
+}
+
+}  // namespace tierpilot

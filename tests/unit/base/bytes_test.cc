@@ -1,0 +1,29 @@
+#include "base/bytes.h"
+
+#include <gtest/gtest.h>
+
+namespace tierpilot {
+namespace {
+
+TEST(Bytes, ReadsUnits) {
+  EXPECT_EQ(*parse_bytes("4096"), 4096u);
+  EXPECT_EQ(*parse_bytes("64MiB"), 64u << 20);
+  EXPECT_EQ(*parse_bytes("1.5 GiB"), 1610612736u);
+  EXPECT_EQ(*parse_bytes("2MB"), 2'000'000u);
+}
+
+TEST(Bytes, RefusesWhatIsNotASize) {
+  for (const char* text : {"", "MiB", "-1", "1 mib", "12x", "nan", "inf", "1e300", "99999999TiB"}) {
+    auto size = parse_bytes(text);
+    ASSERT_FALSE(size) << text;
+    EXPECT_NE(size.error().message.find(text), std::string::npos);
+  }
+}
+
+TEST(Bytes, Prints) {
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(64u << 20), "64.0 MiB");
+}
+
+}  // namespace
+}  // namespace tierpilot
