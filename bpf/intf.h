@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every type that crosses the kernel boundary, in plain C for both sides. All fields are 64 bits
+ * wide or come in pairs, so there is no padding that could leak or differ; sizes are asserted.
+ * Counters are cumulative since the programs were loaded; times are nanoseconds.
+ */
+#ifndef TIERPILOT_BPF_INTF_H
+#define TIERPILOT_BPF_INTF_H
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+#define TP_ASSERT_SIZE(type, size) static_assert(sizeof(type) == (size), #type " changed size")
+#else
+#define TP_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " changed size")
+#endif
+
+/* Log-linear: 8 buckets per power of two, the last one also takes all from 2^40 ns (18 min) up. */
+#define TP_HIST_SUB_BITS 3
+#define TP_HIST_MAX_BITS 40
+#define TP_HIST_BUCKETS ((TP_HIST_MAX_BITS - TP_HIST_SUB_BITS + 1) << TP_HIST_SUB_BITS)
+
+struct tp_hist {
+  __u64 sum;
+  __u64 buckets[TP_HIST_BUCKETS];
+};
+TP_ASSERT_SIZE(struct tp_hist, 8 * 305);
+
+/* ---- page migration ---- */
+
+/* Kernel 6.18 knows ten reasons; the last slot takes what is beyond the table. */
+#define TP_MIGRATE_REASONS 16
+#define TP_MIGRATE_MODES 4
+
+struct tp_migrate_reason {
+  __u64 calls;
+  __u64 pages_moved;
+  __u64 pages_failed;
+  __u64 busy_ns; /* inside timed calls */
+};
+
+struct tp_migrate_stats {
+  __u64 calls;
+  __u64 pages_moved;
+  __u64 pages_failed;
+  __u64 untimed; /* calls without a duration: nested in another one, or begun before the load */
+  __u64 calls_by_mode[TP_MIGRATE_MODES];
+  struct tp_migrate_reason by_reason[TP_MIGRATE_REASONS];
+  struct tp_hist duration_ns;
+};
+TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (4 + TP_MIGRATE_MODES + 4 * TP_MIGRATE_REASONS + 305));
+
+/* ---- reclaim ---- */
+
+enum tp_reclaim_kind {
+  TP_RECLAIM_DIRECT, /* an allocation waits for free pages of the machine */
+  TP_RECLAIM_MEMCG,  /* an allocation waits because its memory cgroup is at its limit */
+  TP_RECLAIM_KINDS,
+};
+
+struct tp_reclaim_kind_stats {
+  __u64 calls;
+  __u64 pages;
+  struct tp_hist duration_ns;
+};
+
+struct tp_reclaim_stats {
+  struct tp_reclaim_kind_stats kinds[TP_RECLAIM_KINDS];
+  __u64 kswapd_wakes;
+  __u64 untimed;
+};
+TP_ASSERT_SIZE(struct tp_reclaim_stats, 8 * (2 * 307 + 2));
+
+/* ---- faults ---- */
+
+struct tp_fault_stats {
+  __u64 faults; /* counted one by one, or samples times the period */
+  __u64 major;
+};
+TP_ASSERT_SIZE(struct tp_fault_stats, 16);
+
+/* ---- block I/O ---- */
+
+enum tp_io_op {
+  TP_IO_READ,
+  TP_IO_WRITE,
+  TP_IO_OTHER, /* flush, discard, zone and pass-through commands */
+  TP_IO_OPS,
+};
+
+struct tp_io_op_stats {
+  __u64 requests;
+  __u64 bytes;
+  __u64 errors;
+};
+
+struct tp_io_stats {
+  struct tp_io_op_stats ops[TP_IO_OPS];
+  __u64 untimed; /* completions whose issue was not seen */
+  struct tp_hist latency_ns;
+};
+TP_ASSERT_SIZE(struct tp_io_stats, 8 * (3 * TP_IO_OPS + 1 + 305));
+
+/* ---- ring buffer: only what is rare or large ---- */
+
+enum tp_event_kind {
+  TP_EVENT_MIGRATION,
+  TP_EVENT_RECLAIM,
+};
+
+struct tp_event {
+  __u64 end_boot_ns; /* CLOCK_BOOTTIME */
+  __u64 duration_ns; /* 0: not timed */
+  __u64 pages;
+  __u64 pages_failed;
+  __u32 kind;   /* enum tp_event_kind */
+  __u32 detail; /* migration: the kernel's enum migrate_reason; reclaim: enum tp_reclaim_kind */
+  __u32 tid;    /* in the kernel's first pid namespace */
+  __u32 tgid;
+  char comm[16];
+};
+TP_ASSERT_SIZE(struct tp_event, 64);
+
+#endif /* TIERPILOT_BPF_INTF_H */

@@ -1,0 +1,95 @@
+#include "coordinator/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policies/registry.h"
+
+namespace tierpilot {
+namespace {
+
+std::optional<Address> read_address(ConfigSection& section, const char* key, Address::Kind kind,
+                                    const char* fallback) {
+  const auto text = section.text(key, fallback);
+  if (text.empty()) return std::nullopt;
+  auto address = Address::parse(text);
+  if (!address) {
+    section.complain(key, address.error().message);
+    return std::nullopt;
+  }
+  if (address->kind != kind) {
+    section.complain(key, kind == Address::Kind::kUnix ? "must be a unix: address"
+                                                       : "must be a tls: address");
+    return std::nullopt;
+  }
+  return *address;
+}
+
+void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
+  auto listen = reader.section("listen");
+  config.listen_unix = read_address(listen, "unix", Address::Kind::kUnix,
+                                    "unix:/run/tierpilot/coordinator.sock");
+  config.listen_tls = read_address(listen, "tls", Address::Kind::kTls, "");
+  auto tls = reader.section("tls");
+  const TlsFiles files{tls.text("ca", ""), tls.text("certificate", ""), tls.text("key", "")};
+  const bool complete = !files.ca.empty() && !files.certificate.empty() && !files.key.empty();
+  if (complete) config.tls = files;
+  if (config.listen_tls && !complete)
+    listen.complain("tls", "needs [tls] ca, certificate and key: between machines there is only "
+                           "mutual TLS");
+  if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
+}
+
+void read_core(ConfigReader& reader, CoordinatorConfig& config) {
+  auto& core = config.core;
+  auto lease = reader.section("lease");
+  core.lease_ms = lease.integer("duration_ms", core.lease_ms, 500, 600'000);
+  auto queue = reader.section("queue");
+  core.backlog_units = static_cast<uint32_t>(queue.integer("backlog_units", core.backlog_units, 0, 4096));
+  core.max_attempts = static_cast<uint32_t>(queue.integer("max_attempts", core.max_attempts, 1, 100));
+  config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
+  auto reward = reader.section("reward");
+  core.reward.utilisation_weight =
+      reward.number("utilisation_weight", core.reward.utilisation_weight, 0, 1);
+  core.reward.penalty_floor = reward.number("penalty_floor", core.reward.penalty_floor, -1, 0);
+}
+
+void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
+  auto policy = reader.section("policy");
+  config.policy = policy.text("active", "dqn");
+  if (!is_policy_name(config.policy))
+    policy.complain("active", fmt::format("'{}' is not a policy: {}", config.policy,
+                                          fmt::join(policy_names(), ", ")));
+  config.core.decision_deadline_us =
+      policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
+  config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));
+  config.dqn = read_dqn_settings(reader.section("dqn"));
+}
+
+}  // namespace
+
+Result<CoordinatorConfig> load_coordinator_config(const std::filesystem::path& path) {
+  auto reader = ConfigReader::load(path);
+  if (!reader) return tl::unexpected(reader.error());
+  return read_coordinator_config(std::move(*reader));
+}
+
+Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader) {
+  CoordinatorConfig config;
+  auto top = reader.section("coordinator");
+  config.state_dir = top.text("state_dir", "/var/lib/tierpilot-coordinator");
+  if (!config.state_dir.is_absolute()) top.complain("state_dir", "must be an absolute path");
+  auto log = reader.section("log");
+  config.log_level = log.text("level", "info");
+  static constexpr std::array kLevels{"trace", "debug", "info", "warning", "error", "critical", "off"};
+  if (std::find(kLevels.begin(), kLevels.end(), config.log_level) == kLevels.end())
+    log.complain("level", fmt::format("must be one of {}", fmt::join(kLevels, ", ")));
+  read_listen(reader, config);
+  read_core(reader, config);
+  read_policy(reader, config);
+  if (auto status = reader.finish(); !status) return tl::unexpected(status.error());
+  return config;
+}
+
+}  // namespace tierpilot

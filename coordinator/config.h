@@ -1,0 +1,33 @@
+// The coordinator's configuration: one TOML file, checked whole before anything starts.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "coordinator/core/cluster_state.h"
+#include "policies/dqn/settings.h"
+#include "rpc/address.h"
+#include "rpc/tls.h"
+
+namespace tierpilot {
+
+struct CoordinatorConfig {
+  std::string log_level = "info";
+  std::filesystem::path state_dir;
+  std::optional<Address> listen_unix;
+  std::optional<Address> listen_tls;
+  std::optional<TlsFiles> tls;
+  CoreSettings core;
+  int64_t keep_history_ms = 0;
+  std::string policy;
+  uint64_t seed = 0;
+  DqnSettings dqn;
+};
+
+// Every wrong value and unknown key in one error, a line each.
+Result<CoordinatorConfig> load_coordinator_config(const std::filesystem::path& path);
+Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader);
+
+}  // namespace tierpilot

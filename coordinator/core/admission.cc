@@ -1,0 +1,177 @@
+#include "coordinator/core/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "base/bytes.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMaxCommandBytes = 128 * 1024;  // what one execve argument may hold
+constexpr uint32_t kMaxUnits = 1'000'000;
+
+std::string label(const TaskSpec& spec, size_t index) {
+  return spec.name.empty() ? fmt::format("task #{}", index + 1) : fmt::format("task '{}'", spec.name);
+}
+
+Status check_command(const TaskSpec& spec, const std::string& who) {
+  if (spec.argv.empty() || spec.argv.front().empty())
+    return fail(ErrorCode::kInvalid, who + ": the command is empty");
+  size_t bytes = 0;
+  for (const auto& argument : spec.argv) bytes += argument.size() + 1;
+  for (const auto& [name, value] : spec.env) {
+    if (name.empty() || name.find('=') != std::string::npos)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: '{}' is not a name of an environment variable", who, name));
+    bytes += name.size() + value.size() + 2;
+  }
+  if (bytes > kMaxCommandBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: command and environment are {} bytes, at most {} are taken: pass "
+                            "them in a file",
+                            who, bytes, kMaxCommandBytes));
+  return {};
+}
+
+Status check_numbers(const TaskSpec& spec, const std::string& who) {
+  if (spec.units == 0 || spec.units > kMaxUnits)
+    return fail(ErrorCode::kInvalid, fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
+  for (const double operations : {spec.float_operations, spec.int_operations})
+    if (!std::isfinite(operations) || operations < 0)
+      return fail(ErrorCode::kInvalid, who + ": the estimated operations must be a number >= 0");
+  if (spec.time_limit_ms < 0)
+    return fail(ErrorCode::kInvalid, who + ": the time limit must not be negative");
+  return {};
+}
+
+Status check_datasets(const TaskSpec& spec, const std::string& who, const Catalog& catalog) {
+  std::set<std::string> seen;
+  for (const auto& use : spec.datasets) {
+    if (!catalog.find(use.dataset))
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{}: dataset '{}' does not exist: add it first", who, use.dataset));
+    if (!seen.insert(use.dataset).second)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: dataset '{}' is named twice", who, use.dataset));
+  }
+  return {};
+}
+
+// Against the nodes the cluster knows; one without nodes cannot tell yet and lets the task wait.
+Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& catalog,
+                  const Registry& registry) {
+  if (!spec.node.empty() && !registry.find(spec.node))
+    return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
+  uint32_t units = 0;
+  uint64_t memory = 0;
+  uint64_t fast = 0;
+  bool known = false;
+  for (const auto& [name, node] : registry.all()) {
+    if (node.facts.units == 0 || (!spec.node.empty() && name != spec.node)) continue;
+    known = true;
+    units = std::max(units, node.facts.units);
+    memory = std::max(memory, node.facts.memory_bytes);
+    fast = std::max(fast, node.facts.fast_budget_bytes);
+  }
+  if (!known) return {};
+  const std::string where = spec.node.empty() ? "the largest node has" : "node '" + spec.node + "' has";
+  if (spec.units > units)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: asks for {} units, {} {}", who, spec.units, where, units));
+  if (spec.memory_bytes > memory)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: asks for {} of memory, {} {}", who,
+                            format_bytes(spec.memory_bytes), where, format_bytes(memory)));
+  if (const uint64_t data = catalog.data_bytes(spec); data > fast)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: its datasets are {}, {} {} of fast memory for datasets", who,
+                            format_bytes(data), where, format_bytes(fast)));
+  return {};
+}
+
+Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {
+  std::unordered_map<std::string, size_t> by_name;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].name.empty() && !by_name.emplace(specs[i].name, i).second)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("task '{}': the name is given twice in this submit", specs[i].name));
+  Dependencies depends_on(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (const auto& parent : specs[i].after) {
+      const auto found = by_name.find(parent);
+      if (found == by_name.end())
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("{}: it is to run after '{}', which is not in this submit",
+                                label(specs[i], i), parent));
+      if (std::find(depends_on[i].begin(), depends_on[i].end(), found->second) ==
+          depends_on[i].end())
+        depends_on[i].push_back(found->second);
+    }
+  return depends_on;
+}
+
+// Kahn's algorithm: what cannot be sorted is on or behind a cycle.
+Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depends_on) {
+  std::vector<std::vector<size_t>> children(specs.size());
+  std::vector<size_t> missing(specs.size());
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    missing[i] = depends_on[i].size();
+    for (const size_t parent : depends_on[i]) children[parent].push_back(i);
+    if (missing[i] == 0) ready.push_back(i);
+  }
+  size_t sorted = 0;
+  while (!ready.empty()) {
+    const size_t next = ready.back();
+    ready.pop_back();
+    ++sorted;
+    for (const size_t child : children[next])
+      if (--missing[child] == 0) ready.push_back(child);
+  }
+  if (sorted == specs.size()) return {};
+  // Walking up missing parents from any unsorted task runs into the cycle.
+  size_t at = static_cast<size_t>(
+      std::find_if(missing.begin(), missing.end(), [](size_t n) { return n > 0; }) -
+      missing.begin());
+  std::vector<size_t> path;
+  while (std::find(path.begin(), path.end(), at) == path.end()) {
+    path.push_back(at);
+    at = *std::find_if(depends_on[at].begin(), depends_on[at].end(),
+                       [&](size_t parent) { return missing[parent] > 0; });
+  }
+  std::string text = label(specs[at], at);
+  for (auto it = path.rbegin(); it != path.rend(); ++it) {
+    text += " -> " + label(specs[*it], *it);
+    if (*it == at) break;
+  }
+  return fail(ErrorCode::kInvalid, "the dependencies form a cycle: " + text);
+}
+
+}  // namespace
+
+Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& catalog,
+                           const Registry& registry) {
+  if (specs.empty()) return fail(ErrorCode::kInvalid, "submit: there is no task in it");
+  if (specs.size() > kMaxTasksPerSubmit)
+    return fail(ErrorCode::kInvalid, fmt::format("submit: {} tasks, at most {} are taken at once",
+                                                 specs.size(), kMaxTasksPerSubmit));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto who = label(specs[i], i);
+    if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
+      return tl::unexpected(ok.error());
+  }
+  auto depends_on = resolve_dependencies(specs);
+  if (!depends_on) return depends_on;
+  if (auto ok = refuse_cycle(specs, *depends_on); !ok) return tl::unexpected(ok.error());
+  return depends_on;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,55 @@
+// The datasets of the cluster: current version, home, who holds what, who writes.
+// Event loop thread only.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+class Catalog {
+ public:
+  struct Entry {
+    Dataset dataset;
+    std::map<std::string, ReplicaState> replicas;  // by node
+    uint64_t writer = 0;                           // the task that may write; 0: none
+    std::set<uint64_t> users;                      // active tasks that name it
+  };
+
+  Entry* find(const std::string& name);
+  const Entry* find(const std::string& name) const;
+  const std::map<std::string, Entry>& all() const { return entries_; }
+  Entry& put(Dataset dataset);
+  void remove(const std::string& name) { entries_.erase(name); }
+
+  // A node's report. True when what it holds is of no use: an unknown dataset, or a version that
+  // is not the current one.
+  bool apply(const std::string& node, const std::string& name, const ReplicaState& state);
+  // The node is away: nothing can be had from it.
+  void forget_node(const std::string& node);
+
+  // Bytes of the task's datasets that the node holds in the current version.
+  struct Held {
+    uint64_t fast_bytes = 0;
+    uint64_t slow_bytes = 0;
+  };
+  Held held(const TaskSpec& spec, const std::string& node) const;
+  uint64_t data_bytes(const TaskSpec& spec) const;
+  uint32_t count_on(const std::string& node) const;
+
+  // What keeps the task from being placed now; empty when nothing does.
+  std::string blocked_by(const Task& task) const;
+  void lock_writes(const Task& task);
+  void unlock_writes(const Task& task);
+  void add_user(const Task& task);
+  void remove_user(const Task& task);
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace tierpilot

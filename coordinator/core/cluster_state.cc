@@ -1,0 +1,79 @@
+#include "coordinator/core/cluster_state.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+// Which tasks of its submit a waiting task still waits for.
+Result<std::vector<uint64_t>> missing_parents(Db& db, const Task& task) {
+  records::TaskFilter filter;
+  filter.job = task.job;
+  filter.limit = UINT32_MAX;
+  auto siblings = records::tasks(db, filter);
+  if (!siblings) return tl::unexpected(siblings.error());
+  std::vector<uint64_t> missing;
+  for (const auto& name : task.spec.after)
+    for (const auto& sibling : *siblings)
+      if (sibling.spec.name == name && sibling.state != TaskState::kSucceeded)
+        missing.push_back(sibling.id);
+  return missing;
+}
+
+Status restore_tasks(ClusterState& state) {
+  auto& db = state.store.reader();
+  auto nodes = records::nodes(db);
+  if (!nodes) return tl::unexpected(nodes.error());
+  for (const auto& [name, memory] : *nodes) state.registry.remember_slot(name, memory.slot);
+  auto active = records::active_tasks(db);
+  if (!active) return tl::unexpected(active.error());
+  std::vector<std::vector<uint64_t>> depends_on;
+  for (const auto& task : *active) {
+    auto missing = task.state == TaskState::kWaiting ? missing_parents(db, task)
+                                                     : Result<std::vector<uint64_t>>{};
+    if (!missing) return tl::unexpected(missing.error());
+    depends_on.push_back(std::move(*missing));
+  }
+  // The old coordinator may have granted a lease of its own length just before it died.
+  auto old_lease_ms = records::setting(db, "lease_ms", state.settings.lease_ms);
+  if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
+  const int64_t lease_end_ns =
+      state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
+  for (const auto& task : *active) {
+    state.catalog.add_user(task);
+    if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
+    auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
+    node.held.insert({task.id, task.attempt});
+    node.assigned_units += task.spec.units;
+    if (task.state == TaskState::kRunning) node.running_units += task.spec.units;
+    state.catalog.lock_writes(task);
+  }
+  if (!active->empty()) spdlog::info("store: {} tasks go on", active->size());
+  state.tasks.add(std::move(*active), depends_on);
+  return {};
+}
+
+}  // namespace
+
+Status restore(ClusterState& state) {
+  auto& db = state.store.reader();
+  auto last_task = records::last_task_id(db);
+  if (!last_task) return tl::unexpected(last_task.error());
+  auto last_job = records::last_job_id(db);
+  if (!last_job) return tl::unexpected(last_job.error());
+  state.last_task = *last_task;
+  state.last_job = *last_job;
+  auto datasets = records::datasets(db);
+  if (!datasets) return tl::unexpected(datasets.error());
+  for (auto& dataset : *datasets) state.catalog.put(std::move(dataset));
+  if (auto tasks = restore_tasks(state); !tasks) return tasks;
+  const int64_t lease_ms = state.settings.lease_ms;
+  state.store.write([lease_ms](Db& w) { return records::put_setting(w, "lease_ms", lease_ms); },
+                    nullptr);
+  return {};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,45 @@
+// Everything the coordinator holds in memory, and what it works with. Event loop thread only.
+#pragma once
+
+#include <functional>
+
+#include "base/clock.h"
+#include "coordinator/core/catalog.h"
+#include "coordinator/core/registry.h"
+#include "coordinator/core/scoreboard.h"
+#include "coordinator/core/task_book.h"
+#include "coordinator/store/store.h"
+#include "policies/reward.h"
+
+namespace tierpilot {
+
+struct CoreSettings {
+  int64_t lease_ms = 10'000;
+  uint32_t backlog_units = 2;     // units a node may be given beyond those it has: their data is
+                                  // brought in while others run
+  uint32_t max_attempts = 3;      // of a task whose node was lost or whose data could not be served
+  int64_t decision_deadline_us = 5'000;
+  RewardSettings reward;
+};
+
+struct ClusterState {
+  CoreSettings settings;
+  const Clock& clock;
+  Store& store;
+  Registry registry;
+  Catalog catalog;
+  TaskBook tasks;
+  Scoreboard scores;
+  uint64_t last_task = 0;
+  uint64_t last_job = 0;
+
+  void units_changed() {
+    scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());
+  }
+};
+
+// Fills the state from the store after a start: tasks in flight stay with their nodes, which get
+// one lease's time to come back.
+Status restore(ClusterState& state);
+
+}  // namespace tierpilot

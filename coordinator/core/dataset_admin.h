@@ -1,0 +1,39 @@
+// Adding and removing datasets. Event loop thread only.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "coordinator/core/cluster_state.h"
+
+namespace tierpilot {
+
+class DatasetAdmin {
+ public:
+  using Added = std::function<void(Result<Dataset>)>;
+
+  // `available` is called when a dataset has come into being.
+  DatasetAdmin(ClusterState& state, std::function<void()> available)
+      : state_(state), available_(std::move(available)) {}
+
+  // Makes the home copy on `node` (empty: the one with most room) and answers when it is on disk
+  // there and known here. The same request id again answers the dataset that it made.
+  void add(const std::string& request_id, const std::string& name, const DatasetSource& source,
+           const std::string& node, Added added);
+  // kConflict while tasks that have not ended name it.
+  void remove(const std::string& name, std::function<void(Status)> removed);
+
+ private:
+  Result<NodeRecord*> choose_node(const std::string& wanted);
+  void created(const std::string& node, Dataset dataset, Result<DatasetVersion> made, Added added);
+
+  ClusterState& state_;
+  std::function<void()> available_;
+  std::set<std::string> making_;
+};
+
+// Letters, digits, '.', '-' and '_', not starting with '.', at most 128 bytes.
+bool is_dataset_name(const std::string& name);
+
+}  // namespace tierpilot

@@ -1,0 +1,53 @@
+// What the coordinator asks of one node. RPC in the product, a fake in tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+struct DatasetNeed {
+  std::string dataset;
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+  bool write = false;
+  std::vector<std::string> sources;
+};
+
+struct Assignment {
+  AttemptId attempt;
+  TaskSpec spec;
+  std::vector<DatasetNeed> datasets;
+};
+
+struct FileSource {
+  std::string path;
+};
+struct ZeroSource {
+  uint64_t bytes = 0;
+};
+struct RandomSource {
+  uint64_t bytes = 0;
+  uint64_t seed = 0;
+};
+using DatasetSource = std::variant<FileSource, ZeroSource, RandomSource>;
+
+class NodeLink {
+ public:
+  virtual ~NodeLink() = default;
+  virtual void start(const Assignment& assignment, std::function<void(Status)> done) = 0;
+  virtual void cancel(AttemptId attempt, const std::string& reason) = 0;
+  virtual void create_dataset(const std::string& name, const DatasetSource& source,
+                              std::function<void(Result<DatasetVersion>)> done) = 0;
+  virtual void drop_dataset(const std::string& name, uint64_t below_version) = 0;
+  virtual void set_home(const std::string& name, uint64_t version, bool home) = 0;
+  virtual void release(AttemptId attempt) = 0;
+};
+
+}  // namespace tierpilot

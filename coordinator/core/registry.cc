@@ -1,0 +1,91 @@
+#include "coordinator/core/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tierpilot {
+
+const char* node_life_name(NodeLife life) {
+  switch (life) {
+    case NodeLife::kExpected:
+      return "expected";
+    case NodeLife::kUp:
+      return "up";
+    case NodeLife::kLost:
+      break;
+  }
+  return "lost";
+}
+
+Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
+  auto slot = slots_.find(facts.name);
+  if (slot == slots_.end()) {
+    std::set<uint32_t> taken;
+    for (const auto& [name, number] : slots_) taken.insert(number);
+    uint32_t free = 0;
+    while (taken.contains(free)) ++free;
+    if (free >= kMaxNodes)
+      return fail(ErrorCode::kExhausted,
+                  fmt::format("node '{}': the cluster is full, {} nodes are the network's outputs",
+                              facts.name, kMaxNodes));
+    slot = slots_.emplace(facts.name, free).first;
+  }
+  auto& record = nodes_[facts.name];
+  record.facts = facts;
+  record.slot = slot->second;
+  return &record;
+}
+
+NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t lease_end_ns) {
+  auto& record = nodes_[name];
+  record.facts.name = name;
+  record.facts.instance = instance;
+  record.life = NodeLife::kExpected;
+  record.lease_end_ns = lease_end_ns;
+  if (const auto slot = slots_.find(name); slot != slots_.end()) record.slot = slot->second;
+  return record;
+}
+
+NodeRecord* Registry::find(const std::string& name) {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+const NodeRecord* Registry::find(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+uint32_t Registry::busy_units() const {
+  uint32_t busy = 0;
+  for (const auto& [name, node] : nodes_)
+    if (node.life == NodeLife::kUp) busy += node.running_units;
+  return busy;
+}
+
+uint32_t Registry::total_units() const {
+  uint32_t total = 0;
+  for (const auto& [name, node] : nodes_)
+    if (node.life == NodeLife::kUp) total += node.facts.units;
+  return total;
+}
+
+uint32_t Registry::up_count() const {
+  return static_cast<uint32_t>(std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.second.life == NodeLife::kUp;
+  }));
+}
+
+double Registry::int32_to_float() const {
+  double sum = 0;
+  int count = 0;
+  for (const auto& [name, node] : nodes_)
+    if (node.life == NodeLife::kUp) {
+      sum += node.facts.int32_to_float;
+      ++count;
+    }
+  return count ? sum / count : 1.0;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,76 @@
+// The nodes: what they are, what they have given away, and until when their lease holds.
+// Event loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "coordinator/core/node_link.h"
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+// What decisions need of a node's registration.
+struct NodeFacts {
+  std::string name;
+  uint64_t instance = 0;
+  uint32_t units = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  std::string data_address;
+  double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
+};
+
+// expected: known from the store after a restart; its tasks may still run there.
+enum class NodeLife { kExpected, kUp, kLost };
+const char* node_life_name(NodeLife life);
+
+struct NodeRecord {
+  NodeFacts facts;
+  NodeLife life = NodeLife::kUp;
+  uint32_t slot = 0;  // the policy network's output for this node, for good
+  std::shared_ptr<NodeLink> link;  // empty while disconnected
+  int64_t lease_end_ns = 0;        // boot time; the node's tasks are dead after it
+  uint64_t fast_free_bytes = 0;
+  uint64_t slow_free_bytes = 0;
+  uint64_t tasks_done = 0;
+  std::set<AttemptId> held;  // attempts assigned to it or running on it
+  uint32_t assigned_units = 0;
+  uint32_t running_units = 0;
+
+  bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
+};
+
+class Registry {
+ public:
+  // The published network has 128 outputs, one per node.
+  static constexpr uint32_t kMaxNodes = 128;
+
+  // Gives a known name its slot back. kExhausted when all slots are taken.
+  Result<NodeRecord*> add(const NodeFacts& facts);
+  // A slot remembered from before a restart.
+  void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
+  // A node that tasks were left on when the coordinator stopped.
+  NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
+
+  NodeRecord* find(const std::string& name);
+  const NodeRecord* find(const std::string& name) const;
+  std::map<std::string, NodeRecord>& all() { return nodes_; }
+  const std::map<std::string, NodeRecord>& all() const { return nodes_; }
+
+  uint32_t busy_units() const;
+  uint32_t total_units() const;
+  uint32_t up_count() const;
+  // Mean over the nodes that are up of the measured cost of an int32 operation; 1 without nodes.
+  double int32_to_float() const;
+
+ private:
+  std::map<std::string, NodeRecord> nodes_;
+  std::map<std::string, uint32_t> slots_;
+};
+
+}  // namespace tierpilot

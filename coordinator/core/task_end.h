@@ -1,0 +1,24 @@
+// How an attempt's end becomes the task's fate: success, failure, cancellation, or another try.
+#pragma once
+
+#include <string>
+
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+enum class Fate { kSucceeded, kFailed, kCancelled, kAgain };
+
+struct Verdict {
+  Fate fate;
+  std::string reason;  // empty on success
+};
+
+// `stale_data`: a dataset changed after the task was assigned, so a failure to serve it is nobody's
+// fault and does not count as a try.
+Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data);
+
+// The node was lost (or forgot the attempt) and cannot be running it any more.
+Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts);
+
+}  // namespace tierpilot

@@ -1,0 +1,73 @@
+#include "coordinator/core/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+// How far a task that only waits for data may be overtaken in one look.
+constexpr int kMaxOvertaken = 256;
+
+bool can_take(const NodeRecord& node, const Task& task, uint64_t data_bytes, uint32_t backlog) {
+  return node.can_be_asked() && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
+         task.spec.units <= node.facts.units && task.spec.memory_bytes <= node.facts.memory_bytes &&
+         data_bytes <= node.facts.fast_budget_bytes &&
+         node.assigned_units + task.spec.units <= node.facts.units + backlog;
+}
+
+}  // namespace
+
+bool PlacementView::has_candidate() const {
+  return std::any_of(view.nodes.begin(), view.nodes.end(),
+                     [](const NodeState& node) { return node.candidate; });
+}
+
+PlacementView make_view(const ClusterState& state, const Task& task) {
+  PlacementView placement;
+  auto& features = placement.view.task;
+  features.operations =
+      task.spec.float_operations + task.spec.int_operations * state.registry.int32_to_float();
+  features.data_bytes = state.catalog.data_bytes(task.spec);
+  features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
+                                [](const DatasetUse& use) { return use.write; });
+  features.units = task.spec.units;
+  for (const auto& [name, node] : state.registry.all()) {
+    if (node.life != NodeLife::kUp) continue;
+    const auto held = state.catalog.held(task.spec, name);
+    NodeState seen;
+    seen.slot = node.slot;
+    seen.candidate = can_take(node, task, features.data_bytes, state.settings.backlog_units);
+    seen.running = node.running_units;
+    seen.assigned = node.assigned_units;
+    seen.units = node.facts.units;
+    seen.free_fast_bytes = node.fast_free_bytes;
+    seen.fast_budget_bytes = node.facts.fast_budget_bytes;
+    seen.held_fast_bytes = held.fast_bytes;
+    seen.held_slow_bytes = held.slow_bytes;
+    placement.view.nodes.push_back(seen);
+    placement.names.push_back(name);
+  }
+  return placement;
+}
+
+NextTask next_task(ClusterState& state) {
+  int looked_at = 0;
+  for (const uint64_t id : state.tasks.queue()) {
+    if (++looked_at > kMaxOvertaken) break;
+    auto& task = *state.tasks.find(id);
+    task.reason = state.catalog.blocked_by(task);
+    if (!task.reason.empty()) continue;
+    auto placement = make_view(state, task);
+    if (placement.has_candidate()) return {&task, std::move(placement)};
+    if (task.spec.node.empty()) {
+      task.reason = "waiting for a node with room";
+      break;
+    }
+    task.reason = fmt::format("waiting for room on node '{}'", task.spec.node);
+  }
+  return {};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,31 @@
+// What a policy is shown for one task. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "policies/values.h"
+
+namespace tierpilot {
+
+// A view and the names of its nodes, in the same order.
+struct PlacementView {
+  View view;
+  std::vector<std::string> names;
+  bool has_candidate() const;
+};
+
+// Every node that is up is in the view; a candidate can take the task now: it has room for its
+// units (up to the backlog), its memory and its data.
+PlacementView make_view(const ClusterState& state, const Task& task);
+
+// The queued task to place next and why others before it could not be; tasks wait for room in
+// order, but one that waits for a dataset or for a node of its own lets others pass.
+struct NextTask {
+  Task* task = nullptr;
+  PlacementView placement;
+};
+NextTask next_task(ClusterState& state);
+
+}  // namespace tierpilot

@@ -1,0 +1,123 @@
+// tierpilot-coordinator: a wiring diagram.
+#include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+
+#include "base/log.h"
+#include "coordinator/config.h"
+#include "coordinator/service/cluster_service.h"
+#include "coordinator/service/core.h"
+#include "rpc/server.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kTickMs = 100;
+
+int fail_start(const Error& error) {
+  spdlog::critical("{}", error.message);
+  sd_notifyf(0, "STATUS=%s", error.message.c_str());
+  return 1;
+}
+
+// One listener per configured address.
+Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
+                                                       const CoordinatorConfig& config,
+                                                       ServiceContext& service) {
+  std::vector<std::unique_ptr<RpcServer>> servers;
+  for (const auto& address : {config.listen_unix, config.listen_tls}) {
+    if (!address) continue;
+    auto server = RpcServer::listen(
+        loop, *address, config.tls, {}, [&service](const Peer& peer) -> capnp::Capability::Client {
+          return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
+        });
+    if (!server) return tl::unexpected(server.error());
+    spdlog::info("listening on {}", (*server)->address().to_string());
+    servers.push_back(std::move(*server));
+  }
+  return servers;
+}
+
+kj::Promise<void> keep_ticking(EventLoop& loop, Core& core) {
+  return loop.after_ms(kTickMs).then([&loop, &core] {
+    core.tick();
+    sd_notify(0, "WATCHDOG=1");
+    return keep_ticking(loop, core);
+  });
+}
+
+int run(const CoordinatorConfig& config) {
+  EventLoop loop;
+  const auto post = [&loop](std::function<void()> work) { loop.post(std::move(work)); };
+  auto store = Store::open(config.state_dir, post);
+  if (!store) return fail_start(store.error());
+  auto host = PolicyHost::start({.settings = config.dqn,
+                                 .seed = config.seed,
+                                 .state_dir = config.state_dir / "policy",
+                                 .active = config.policy});
+  if (!host) return fail_start(host.error());
+  const auto after = [&loop](int64_t us, std::function<void()> then) {
+    loop.detach(loop.after_ms((us + 999) / 1000).then([then = std::move(then)] { then(); }),
+                "decision deadline");
+  };
+  Core core(config.core, system_clock(), **store, **host, {post, after});
+  core.keep_history_ms = config.keep_history_ms;
+  if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
+
+  NodeCards cards;
+  std::vector<std::unique_ptr<RpcServer>> servers;
+  ServiceContext service{loop, core, cards, system_clock().wall_ms(), [&servers] {
+                           uint64_t rejected = 0;
+                           for (const auto& server : servers) rejected += server->rejected_frames();
+                           return rejected;
+                         }};
+  auto listening = listen(loop, config, service);
+  if (!listening) return fail_start(listening.error());
+  servers = std::move(*listening);
+  loop.on_signal({SIGTERM, SIGINT}, [&loop](int signal) {
+    spdlog::info("ending on signal {}", signal);
+    loop.stop();
+  });
+  loop.detach(keep_ticking(loop, core), "tick");
+  spdlog::info("ready: policy '{}', leases of {} ms", config.policy, config.core.lease_ms);
+  sd_notify(0, "READY=1");
+  loop.run();
+  sd_notify(0, "STOPPING=1");
+  servers.clear();
+  return 0;
+}
+
+int main_checked(int argc, char** argv) {
+  CLI::App app{"Takes tasks, decides where they run, and learns from what that cost."};
+  std::string config_path = "/etc/tierpilot/coordinator.toml";
+  bool check_only = false;
+  app.add_option("--config", config_path, "Configuration file (TOML)")->capture_default_str();
+  app.add_flag("--check-config", check_only, "Read the configuration, say what is wrong, and end");
+  app.set_version_flag("--version", TIERPILOT_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  auto config = load_coordinator_config(config_path);
+  if (!config) {
+    fmt::print(stderr, "{}\n", config.error().message);
+    return 1;
+  }
+  if (check_only) {
+    fmt::print("{}: ok\n", config_path);
+    return 0;
+  }
+  if (auto log = start_log("tierpilot-coordinator", config->log_level); !log) {
+    fmt::print(stderr, "{}\n", log.error().message);
+    return 1;
+  }
+  return run(*config);
+}
+
+}  // namespace
+}  // namespace tierpilot
+
+int main(int argc, char** argv) { return tierpilot::main_checked(argc, argv); }

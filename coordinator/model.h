@@ -1,0 +1,171 @@
+// The coordinator's plain values: what is stored, shown and decided on. No RPC types, no SQL.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tierpilot {
+
+// A measured figure, or the reason why there is none.
+struct Figure {
+  std::optional<double> value;
+  std::string unavailable;
+};
+
+struct DatasetUse {
+  std::string dataset;
+  bool write = false;
+};
+
+struct TaskSpec {
+  std::string name;
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<DatasetUse> datasets;
+  uint32_t units = 1;
+  uint64_t memory_bytes = 0;
+  double float_operations = 0;
+  double int_operations = 0;
+  int64_t time_limit_ms = 0;
+  std::vector<std::string> after;
+  std::string node;  // empty: the policy chooses
+};
+
+// waiting: for tasks it depends on. queued: for a node. assigned: given to a node, not running yet.
+enum class TaskState { kWaiting, kQueued, kAssigned, kRunning, kSucceeded, kFailed, kCancelled };
+
+inline bool is_ended(TaskState state) { return state >= TaskState::kSucceeded; }
+
+struct DatasetVersion {
+  std::string dataset;
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+};
+
+struct TaskExit {
+  std::string how;  // as in node.capnp
+  int32_t code = 0;
+  std::string reason;
+  uint64_t cpu_user_ns = 0;
+  uint64_t cpu_system_ns = 0;
+  uint64_t max_resident_bytes = 0;
+  uint64_t wall_ns = 0;
+  Figure io_read_bytes;
+  Figure io_write_bytes;
+  std::vector<DatasetVersion> written;
+};
+
+struct ServedData {
+  uint64_t local_bytes = 0;
+  uint64_t promoted_bytes = 0;
+  uint64_t fetched_bytes = 0;
+  uint64_t evicted_bytes = 0;
+  uint64_t evicted_written_bytes = 0;
+  uint64_t latency_ns = 0;
+  Figure evict_gb_per_s;
+  uint64_t reference_ns = 0;
+  uint32_t running_units = 0;
+};
+
+struct Task {
+  uint64_t id = 0;
+  uint64_t job = 0;
+  TaskState state = TaskState::kQueued;
+  std::string reason;
+  std::string node;
+  uint32_t attempt = 0;
+  int64_t submitted_ms = 0;
+  int64_t started_ms = 0;
+  int64_t finished_ms = 0;
+  std::string user;
+  std::string policy;
+  bool cancel_asked = false;
+  TaskSpec spec;
+  std::optional<TaskExit> exit;
+  std::optional<ServedData> served;
+  // What the current attempt was given; not stored: after a restart a change goes unnoticed.
+  std::map<std::string, uint64_t> data_versions;
+};
+
+struct AttemptId {
+  uint64_t task = 0;
+  uint32_t attempt = 0;
+  auto operator<=>(const AttemptId&) const = default;
+};
+
+struct CandidateRecord {
+  std::string node;
+  bool eligible = false;
+  std::optional<double> q;
+  uint64_t free_fast_bytes = 0;
+  uint64_t held_fast_bytes = 0;
+  uint64_t held_slow_bytes = 0;
+  uint32_t assigned_units = 0;
+  uint32_t units = 0;
+};
+
+struct RewardRecord {
+  std::optional<double> reward;  // empty until the data has been served
+  double utilisation = 0;
+  double latency_term = 0;
+  double penalty_term = 0;
+  uint64_t latency_ns = 0;
+  uint64_t reference_ns = 0;
+  uint64_t evicted_bytes = 0;
+  Figure evict_gb_per_s;
+};
+
+// One decision, written down with its reasons.
+struct DecisionRecord {
+  AttemptId attempt;
+  std::string policy;
+  std::string node;
+  bool explored = false;
+  std::string fallback;
+  std::string reason;
+  int64_t decide_ns = 0;
+  uint64_t weights_version = 0;
+  int64_t at_ms = 0;
+  double utilisation = 0;
+  double operations = 0;
+  uint64_t data_bytes = 0;
+  bool writes = false;
+  std::vector<CandidateRecord> candidates;
+  std::vector<float> encoded;
+  RewardRecord reward;
+};
+
+struct Dataset {
+  std::string name;
+  uint64_t bytes = 0;
+  uint64_t version = 1;
+  std::string home;
+  std::string origin;
+  std::string request_id;
+  uint64_t reads = 0;
+  uint64_t writes = 0;
+};
+
+struct ReplicaState {
+  uint64_t version = 0;
+  uint64_t bytes = 0;
+  bool in_fast = false;
+  bool in_slow = false;
+};
+
+// What a submit was answered, so that the same request id gets the same answer.
+struct SubmitReceipt {
+  uint64_t job = 0;
+  uint64_t first_task = 0;
+  uint64_t task_count = 0;
+  std::string digest;  // of the request's content
+};
+
+const char* task_state_name(TaskState state);
+std::optional<TaskState> task_state_from_name(const std::string& name);
+
+}  // namespace tierpilot

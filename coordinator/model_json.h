@@ -1,0 +1,30 @@
+// The model's variable parts as JSON, as they stand in the store.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+void to_json(nlohmann::json& json, const TaskSpec& spec);
+void from_json(const nlohmann::json& json, TaskSpec& spec);
+void to_json(nlohmann::json& json, const TaskExit& exit);
+void from_json(const nlohmann::json& json, TaskExit& exit);
+void to_json(nlohmann::json& json, const ServedData& served);
+void from_json(const nlohmann::json& json, ServedData& served);
+void to_json(nlohmann::json& json, const DecisionRecord& decision);
+void from_json(const nlohmann::json& json, DecisionRecord& decision);
+
+std::string spec_text(const TaskSpec& spec);
+std::string exit_text(const TaskExit& exit);
+std::string served_text(const ServedData& served);
+std::string decision_text(const DecisionRecord& decision);
+// kInvalid when the text is not what the functions above write (a store from elsewhere).
+Result<TaskSpec> parse_spec(const std::string& text);
+Result<TaskExit> parse_exit(const std::string& text);
+Result<ServedData> parse_served(const std::string& text);
+Result<DecisionRecord> parse_decision(const std::string& text);
+
+}  // namespace tierpilot

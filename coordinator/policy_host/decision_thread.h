@@ -1,0 +1,74 @@
+// The thread that decides, one request after another.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "coordinator/policy_host/experience_ledger.h"
+#include "coordinator/policy_host/inbox.h"
+#include "policies/features.h"
+#include "policies/policy.h"
+
+namespace tierpilot {
+
+struct Decided {
+  uint64_t id = 0;
+  Decision decision;
+  std::vector<float> observation;  // ObservationLayout
+  std::string policy;
+  int64_t decide_ns = 0;  // from the request to the decision, the queue before it included
+};
+
+class DecisionThread {
+ public:
+  struct Request {
+    uint64_t id = 0;
+    View view;
+    std::function<void(Decided)> done;
+    std::chrono::steady_clock::time_point asked;
+  };
+  struct NamedPolicy {
+    std::string name;
+    std::unique_ptr<Policy> policy;
+  };
+  // All run on this thread and must not block.
+  struct Hooks {
+    std::function<void()> after_decision;
+    std::function<void()> every_interval;
+  };
+
+  DecisionThread(std::vector<NamedPolicy> policies, size_t active, FeatureSettings features,
+                 ExperienceLedger& ledger, std::chrono::milliseconds interval, Hooks hooks);
+  ~DecisionThread();  // requests that still wait are dropped
+
+  // Thread-safe.
+  void submit(Request request) { inbox_.push(std::move(request)); }
+  void use(size_t policy) { active_ = policy; }
+  size_t active() const { return active_; }
+
+ private:
+  struct Stop {};
+  using Message = std::variant<Request, Stop>;
+
+  void run();
+  void serve(Request& request);
+  Decision choose(Policy& policy, const View& view, const Observation& seen);
+
+  std::vector<NamedPolicy> policies_;
+  std::atomic<size_t> active_;
+  FeatureSettings features_;
+  ExperienceLedger& ledger_;
+  std::chrono::milliseconds interval_;
+  Hooks hooks_;
+  Inbox<Message> inbox_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tierpilot

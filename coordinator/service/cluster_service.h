@@ -1,0 +1,56 @@
+// The Cluster interface as one client sees it.
+#pragma once
+
+#include <string>
+
+#include "coordinator/service/core.h"
+#include "coordinator/service/node_cards.h"
+#include "rpc/cluster.capnp.h"
+#include "rpc/event_loop.h"
+#include "rpc/server.h"
+
+namespace tierpilot {
+
+// What all clients share.
+struct ServiceContext {
+  EventLoop& loop;
+  Core& core;
+  NodeCards& cards;
+  int64_t started_ms = 0;
+  std::function<uint64_t()> rejected_frames;
+};
+
+class ClusterService final : public wire::Cluster::Server {
+ public:
+  ClusterService(ServiceContext& shared, Peer peer) : shared_(shared), peer_(std::move(peer)) {}
+
+  kj::Promise<void> health(HealthContext context) override;
+  kj::Promise<void> registerNode(RegisterNodeContext context) override;
+  kj::Promise<void> nodeList(NodeListContext context) override;
+  kj::Promise<void> nodeShow(NodeShowContext context) override;
+  kj::Promise<void> datasetAdd(DatasetAddContext context) override;
+  kj::Promise<void> datasetList(DatasetListContext context) override;
+  kj::Promise<void> datasetShow(DatasetShowContext context) override;
+  kj::Promise<void> datasetRemove(DatasetRemoveContext context) override;
+  kj::Promise<void> submit(SubmitContext context) override;
+  kj::Promise<void> taskList(TaskListContext context) override;
+  kj::Promise<void> taskShow(TaskShowContext context) override;
+  kj::Promise<void> taskWait(TaskWaitContext context) override;
+  kj::Promise<void> taskCancel(TaskCancelContext context) override;
+  kj::Promise<void> taskLog(TaskLogContext context) override;
+  kj::Promise<void> taskExplain(TaskExplainContext context) override;
+  kj::Promise<void> policyList(PolicyListContext context) override;
+  kj::Promise<void> policyShow(PolicyShowContext context) override;
+  kj::Promise<void> policyUse(PolicyUseContext context) override;
+
+ private:
+  Core& core() { return shared_.core; }
+  void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
+  void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);
+  PolicyInfo policy_named(const std::string& name);
+
+  ServiceContext& shared_;
+  Peer peer_;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,48 @@
+// The coordinator without its wires: state and the parts that change it, put together.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/dataset_admin.h"
+#include "coordinator/core/dispatcher.h"
+#include "coordinator/core/intake.h"
+#include "coordinator/core/lifecycle.h"
+#include "coordinator/core/membership.h"
+
+namespace tierpilot {
+
+class Core {
+ public:
+  Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& host,
+       Dispatcher::Hooks hooks);
+
+  // Leases, writes that failed, history that is old: several times a second.
+  void tick();
+  // Calls `done` once, when the task has ended durably; at once when it has.
+  void when_ended(uint64_t task, std::function<void()> done);
+  // A task wherever it is, in memory or on disk.
+  Result<Task> task(uint64_t id);
+
+  ClusterState state;
+  PolicyHost& host;
+  Dispatcher dispatcher;
+  Lifecycle lifecycle;
+  Intake intake;
+  Membership membership;
+  DatasetAdmin datasets;
+  int64_t keep_history_ms = 0;
+
+ private:
+  void ended(uint64_t task);
+  void prune();
+
+  std::map<uint64_t, std::vector<std::function<void()>>> waiting_;
+  int64_t next_retry_ns_ = 0;
+  int64_t next_prune_ns_ = 0;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,31 @@
+// What nodes said of themselves, kept as it came to be shown, and the way to ask them directly.
+#pragma once
+
+#include <capnp/message.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "rpc/cluster.capnp.h"
+
+namespace tierpilot {
+
+class NodeCards {
+ public:
+  struct Card {
+    capnp::MallocMessageBuilder info;
+    // A builder never gives memory back, so each report gets a new one.
+    std::unique_ptr<capnp::MallocMessageBuilder> status;
+    kj::Maybe<wire::Node::Client> client;
+  };
+
+  void joined(const std::string& node, wire::NodeInfo::Reader info, wire::Node::Client client);
+  void reported(const std::string& node, wire::NodeStatus::Reader status);
+  Card* find(const std::string& node);
+
+ private:
+  std::map<std::string, std::unique_ptr<Card>> cards_;
+};
+
+}  // namespace tierpilot

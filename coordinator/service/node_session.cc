@@ -1,0 +1,77 @@
+#include "coordinator/service/node_session.h"
+
+#include <algorithm>
+
+#include "coordinator/service/wire.h"
+#include "rpc/error.h"
+
+namespace tierpilot {
+
+struct NodeSession::Progress {
+  uint64_t last = 0;       // highest sequence of the update
+  uint64_t failed = 0;     // lowest that did not reach the disk; 0: none
+  size_t open = 1;         // writes under way, and the update itself
+  kj::Own<kj::PromiseFulfiller<void>> done;
+
+  void finished(uint64_t sequence, const Status& status) {
+    if (!status) failed = failed ? std::min(failed, sequence) : sequence;
+    if (--open == 0) done->fulfill();
+  }
+};
+
+kj::Promise<void> NodeSession::update(UpdateContext context) {
+  auto node = value_or_throw(core_.membership.renew(ticket_));
+  const auto status = context.getParams().getStatus();
+  node->fast_free_bytes = status.getFastFreeBytes();
+  node->slow_free_bytes = status.getSlowFreeBytes();
+  cards_.reported(ticket_.node, status);
+
+  auto written = kj::newPromiseAndFulfiller<void>();
+  auto progress = std::make_shared<Progress>();
+  progress->done = kj::mv(written.fulfiller);
+  for (const auto event : context.getParams().getEvents()) apply(event, progress);
+  progress->finished(0, {});
+  core_.dispatcher.pump();
+
+  // A slow disk must not cost the node its lease: it is told what is on disk by then.
+  const int64_t patience_ms = std::max<int64_t>(core_.state.settings.lease_ms / 8, 50);
+  auto patience = loop_.after_ms(patience_ms);
+  return written.promise.exclusiveJoin(kj::mv(patience))
+      .then([this, self = thisCap(), context, progress]() mutable {
+        if (progress->open == 0 && progress->last > acknowledged_)
+          acknowledged_ = progress->failed ? std::max(acknowledged_, progress->failed - 1)
+                                           : progress->last;
+        auto results = context.getResults();
+        results.setLeaseMs(static_cast<uint32_t>(core_.state.settings.lease_ms));
+        results.setAcknowledged(acknowledged_);
+      });
+}
+
+void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Progress>& progress) {
+  const uint64_t sequence = event.getSequence();
+  progress->last = std::max(progress->last, sequence);
+  auto& lifecycle = core_.lifecycle;
+  switch (event.which()) {
+    case wire::NodeEvent::REPLICA: {
+      const auto replica = event.getReplica();
+      core_.membership.replica_changed(ticket_.node, text(replica.getDataset()),
+                                       read_replica(replica));
+      break;
+    }
+    case wire::NodeEvent::SERVED:
+      lifecycle.served(ticket_.node, read_attempt(event.getServed().getAttempt()),
+                       read_served(event.getServed().getData()));
+      break;
+    case wire::NodeEvent::STARTED:
+      lifecycle.started(ticket_.node, read_attempt(event.getStarted().getAttempt()));
+      break;
+    case wire::NodeEvent::EXITED:
+      ++progress->open;
+      lifecycle.exited(ticket_.node, read_attempt(event.getExited().getAttempt()),
+                       read_exit(event.getExited().getExit()),
+                       [progress, sequence](Status status) { progress->finished(sequence, status); });
+      break;
+  }
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,32 @@
+// One registered daemon's side of the wire: its ordered events in, acknowledgements and lease out.
+#pragma once
+
+#include "coordinator/service/core.h"
+#include "coordinator/service/node_cards.h"
+#include "rpc/event_loop.h"
+#include "rpc/node.capnp.h"
+
+namespace tierpilot {
+
+class NodeSession final : public wire::NodeSession::Server {
+ public:
+  NodeSession(EventLoop& loop, Core& core, NodeCards& cards, Membership::Ticket ticket)
+      : loop_(loop), core_(core), cards_(cards), ticket_(std::move(ticket)) {}
+  // The capability goes when the connection does.
+  ~NodeSession() noexcept override { core_.membership.disconnected(ticket_); }
+
+  kj::Promise<void> update(UpdateContext context) override;
+
+ private:
+  // What has reached the disk of the events of one update.
+  struct Progress;
+  void apply(wire::NodeEvent::Reader event, const std::shared_ptr<Progress>& progress);
+
+  EventLoop& loop_;
+  Core& core_;
+  NodeCards& cards_;
+  Membership::Ticket ticket_;
+  uint64_t acknowledged_ = 0;  // highest sequence below which everything is on disk
+};
+
+}  // namespace tierpilot

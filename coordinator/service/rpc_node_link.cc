@@ -1,0 +1,69 @@
+#include "coordinator/service/rpc_node_link.h"
+
+#include <fmt/format.h>
+
+#include "coordinator/service/wire.h"
+#include "rpc/error.h"
+
+namespace tierpilot {
+
+// A lost connection is told by the session; here it is only one call among many that fail with it.
+void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
+  auto told = sent.catch_([](kj::Exception&& e) {
+    if (e.getType() != kj::Exception::Type::DISCONNECTED) kj::throwFatalException(kj::mv(e));
+  });
+  loop_.detach(kj::mv(told), fmt::format("node '{}': {}", node_, what));
+}
+
+void RpcNodeLink::start(const Assignment& assignment, std::function<void(Status)> done) {
+  auto request = client_.startRequest();
+  write_assignment(assignment, request.initAssignment());
+  auto answered = request.send().then(
+      [done](auto&&) { done({}); },
+      [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
+  send(kj::mv(answered), "start");
+}
+
+void RpcNodeLink::cancel(AttemptId attempt, const std::string& reason) {
+  auto request = client_.cancelRequest();
+  write_attempt(attempt, request.initAttempt());
+  request.setReason(reason);
+  send(request.send().ignoreResult(), "cancel");
+}
+
+void RpcNodeLink::create_dataset(const std::string& name, const DatasetSource& source,
+                                 std::function<void(Result<DatasetVersion>)> done) {
+  auto request = client_.createDatasetRequest();
+  request.setName(name);
+  write_source(source, request.initSource());
+  auto answered = request.send().then(
+      [done](auto&& response) {
+        const auto replica = response.getReplica();
+        done(DatasetVersion{text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
+      },
+      [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
+  send(kj::mv(answered), "create dataset");
+}
+
+void RpcNodeLink::drop_dataset(const std::string& name, uint64_t below_version) {
+  auto request = client_.dropDatasetRequest();
+  request.setName(name);
+  request.setBelowVersion(below_version);
+  send(request.send().ignoreResult(), "drop dataset");
+}
+
+void RpcNodeLink::set_home(const std::string& name, uint64_t version, bool home) {
+  auto request = client_.setHomeRequest();
+  request.setName(name);
+  request.setVersion(version);
+  request.setHome(home);
+  send(request.send().ignoreResult(), "set home");
+}
+
+void RpcNodeLink::release(AttemptId attempt) {
+  auto request = client_.releaseRequest();
+  write_attempt(attempt, request.initAttempt());
+  send(request.send().ignoreResult(), "release");
+}
+
+}  // namespace tierpilot

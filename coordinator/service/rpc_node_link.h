@@ -1,0 +1,36 @@
+// A NodeLink over the capability that a daemon gave when it registered.
+#pragma once
+
+#include "coordinator/core/node_link.h"
+#include "rpc/event_loop.h"
+#include "rpc/node.capnp.h"
+
+namespace tierpilot {
+
+class RpcNodeLink final : public NodeLink {
+ public:
+  RpcNodeLink(EventLoop& loop, std::string node, wire::Node::Client client)
+      : loop_(loop), node_(std::move(node)), client_(kj::mv(client)) {}
+
+  // A capability may throw when it goes; a NodeLink must not.
+  ~RpcNodeLink() noexcept override {}
+
+  void start(const Assignment& assignment, std::function<void(Status)> done) override;
+  void cancel(AttemptId attempt, const std::string& reason) override;
+  void create_dataset(const std::string& name, const DatasetSource& source,
+                      std::function<void(Result<DatasetVersion>)> done) override;
+  void drop_dataset(const std::string& name, uint64_t below_version) override;
+  void set_home(const std::string& name, uint64_t version, bool home) override;
+  void release(AttemptId attempt) override;
+
+  wire::Node::Client& client() { return client_; }
+
+ private:
+  void send(kj::Promise<void> sent, const char* what);
+
+  EventLoop& loop_;
+  std::string node_;
+  wire::Node::Client client_;
+};
+
+}  // namespace tierpilot

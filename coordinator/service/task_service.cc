@@ -1,0 +1,168 @@
+// The task methods of ClusterService.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coordinator/model_json.h"
+#include "coordinator/service/cluster_service.h"
+#include "coordinator/service/wire.h"
+#include "coordinator/store/records.h"
+#include "rpc/error.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr uint32_t kPage = 500;
+constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
+constexpr uint32_t kMaxLogBytes = 1 << 20;
+constexpr uint32_t kMaxWaitMs = 60'000;
+
+// A page ends early rather than outgrow a frame.
+template <class Get>
+auto cut_to_frame(std::vector<Task> tasks, Get size_of) {
+  size_t bytes = 0;
+  size_t keep = 0;
+  while (keep < tasks.size() && (keep == 0 || bytes < kPageBytes)) bytes += size_of(tasks[keep++]);
+  tasks.resize(keep);
+  return tasks;
+}
+
+size_t wire_size(const Task& task) { return 1024 + 2 * spec_text(task.spec).size(); }
+
+}  // namespace
+
+kj::Promise<void> ClusterService::submit(SubmitContext context) {
+  const auto params = context.getParams();
+  std::vector<TaskSpec> specs;
+  for (const auto spec : params.getTasks()) specs.push_back(read_spec(spec));
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  core().intake.submit(peer_.name, text(params.getRequestId()), std::move(specs),
+                       [context, fulfiller](Result<SubmitReceipt> receipt) mutable {
+                         if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
+                         auto results = context.getResults();
+                         results.setJob(receipt->job);
+                         auto ids = results.initTasks(static_cast<unsigned>(receipt->task_count));
+                         for (unsigned i = 0; i < ids.size(); ++i)
+                           ids.set(i, receipt->first_task + i);
+                         (*fulfiller)->fulfill();
+                       });
+  return kj::mv(paf.promise);
+}
+
+kj::Promise<void> ClusterService::taskList(TaskListContext context) {
+  const auto params = context.getParams();
+  records::TaskFilter filter;
+  if (const auto name = text(params.getState()); !name.empty()) {
+    filter.state = task_state_from_name(name);
+    if (!filter.state)
+      kj::throwFatalException(to_exception(
+          {ErrorCode::kInvalid,
+           fmt::format("'{}' is not a state: waiting, queued, assigned, running, succeeded, failed "
+                       "or cancelled",
+                       name)}));
+  }
+  filter.job = params.getJob();
+  filter.after = params.getAfter();
+  filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  auto tasks = cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)),
+                            wire_size);
+  auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
+  for (unsigned i = 0; i < out.size(); ++i) {
+    // Memory is ahead of the disk by the commits under way.
+    const auto* active = core().state.tasks.find(tasks[i].id);
+    write_task(active ? *active : tasks[i], out[i]);
+  }
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
+  write_task(value_or_throw(core().task(context.getParams().getId())),
+             context.getResults().initTask());
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
+  const auto params = context.getParams();
+  std::vector<uint64_t> ids;
+  for (const uint64_t id : params.getIds()) ids.push_back(id);
+  if (ids.size() > kPage)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kInvalid, fmt::format("wait for at most {} tasks at once", kPage)}));
+  for (const uint64_t id : ids) value_or_throw(core().task(id));
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  auto left = std::make_shared<size_t>(ids.size() + 1);
+  const auto one_ended = [fulfiller, left] {
+    if (--*left == 0) (*fulfiller)->fulfill();
+  };
+  for (const uint64_t id : ids) core().when_ended(id, one_ended);
+  one_ended();
+  const auto timeout_ms = std::min(params.getTimeoutMs(), kMaxWaitMs);
+  return paf.promise.exclusiveJoin(shared_.loop.after_ms(timeout_ms))
+      .then([this, context, ids, left]() mutable {
+        std::vector<Task> tasks;
+        for (const uint64_t id : ids) tasks.push_back(value_or_throw(core().task(id)));
+        tasks = cut_to_frame(std::move(tasks), wire_size);
+        auto results = context.getResults();
+        results.setDone(*left == 0);
+        auto out = results.initTasks(static_cast<unsigned>(tasks.size()));
+        for (unsigned i = 0; i < out.size(); ++i) write_task(tasks[i], out[i]);
+      });
+}
+
+kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
+  const uint64_t id = context.getParams().getId();
+  value_or_throw(core().task(id));
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  core().lifecycle.cancel(id, [this, id, context, fulfiller](Status status) mutable {
+    auto task = core().task(id);
+    if (!status || !task)
+      return (*fulfiller)->reject(to_exception(status ? task.error() : status.error()));
+    write_task(*task, context.getResults().initTask());
+    (*fulfiller)->fulfill();
+  });
+  return kj::mv(paf.promise);
+}
+
+kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
+  const auto params = context.getParams();
+  const auto task = value_or_throw(core().task(params.getId()));
+  if (task.attempt == 0)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kNotFound, fmt::format("task {} has not run: there is no log", task.id)}));
+  auto* card = shared_.cards.find(task.node);
+  const auto* node = core().state.registry.find(task.node);
+  if (!card || !node || !node->link)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kUnreachable,
+         fmt::format("task {}: its log is on node '{}', which is not connected", task.id,
+                     task.node)}));
+  auto request = KJ_ASSERT_NONNULL(card->client).readLogRequest();
+  write_attempt({task.id, task.attempt}, request.initAttempt());
+  request.setStream(params.getStream());
+  request.setOffset(params.getOffset());
+  request.setMaxBytes(std::min(params.getMaxBytes() ? params.getMaxBytes() : kMaxLogBytes,
+                               kMaxLogBytes));
+  const bool ended = is_ended(task.state);
+  return request.send().then([context, ended](auto&& response) mutable {
+    auto results = context.getResults();
+    results.setData(response.getData());
+    // More may come while the task runs.
+    results.setEnd(response.getEnd() && ended);
+  });
+}
+
+kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
+  const auto task = value_or_throw(core().task(context.getParams().getId()));
+  const auto decisions =
+      value_or_throw(records::decisions(core().state.store.reader(), task.id));
+  auto results = context.getResults();
+  write_task(task, results.initTask());
+  auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
+  for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
+  return kj::READY_NOW;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,313 @@
+#include "coordinator/service/wire.h"
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+Figure read_figure(wire::Measure::Reader in) {
+  Figure figure;
+  if (in.isValue())
+    figure.value = in.getValue();
+  else
+    figure.unavailable = text(in.getUnavailable());
+  return figure;
+}
+
+std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader in) {
+  std::vector<std::string> out;
+  for (const auto item : in) out.push_back(text(item));
+  return out;
+}
+
+template <class Out>
+void write_texts(const std::vector<std::string>& in, Out out) {
+  for (unsigned i = 0; i < in.size(); ++i) out.set(i, in[i]);
+}
+
+unsigned count(const auto& container) { return static_cast<unsigned>(container.size()); }
+
+void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
+  out.setName(spec.name);
+  write_texts(spec.argv, out.initArgv(count(spec.argv)));
+  auto env = out.initEnv(count(spec.env));
+  for (unsigned i = 0; i < env.size(); ++i) {
+    env[i].setName(spec.env[i].first);
+    env[i].setValue(spec.env[i].second);
+  }
+  auto datasets = out.initDatasets(count(spec.datasets));
+  for (unsigned i = 0; i < datasets.size(); ++i) {
+    datasets[i].setDataset(spec.datasets[i].dataset);
+    datasets[i].setWrite(spec.datasets[i].write);
+  }
+  out.setUnits(spec.units);
+  out.setMemoryBytes(spec.memory_bytes);
+  out.setFloatOperations(spec.float_operations);
+  out.setIntOperations(spec.int_operations);
+  out.setTimeLimitMs(spec.time_limit_ms);
+  write_texts(spec.after, out.initAfter(count(spec.after)));
+  out.setNode(spec.node);
+}
+
+void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
+  out.setHow(exit.how);
+  out.setCode(exit.code);
+  out.setReason(exit.reason);
+  out.setCpuUserNs(exit.cpu_user_ns);
+  out.setCpuSystemNs(exit.cpu_system_ns);
+  out.setMaxResidentBytes(exit.max_resident_bytes);
+  out.setWallNs(exit.wall_ns);
+  write_figure(exit.io_read_bytes, out.initIoReadBytes());
+  write_figure(exit.io_write_bytes, out.initIoWriteBytes());
+  auto written = out.initWritten(count(exit.written));
+  for (unsigned i = 0; i < written.size(); ++i) {
+    written[i].setDataset(exit.written[i].dataset);
+    written[i].setVersion(exit.written[i].version);
+    written[i].setBytes(exit.written[i].bytes);
+  }
+}
+
+void write_served(const ServedData& served, wire::ServedData::Builder out) {
+  out.setLocalBytes(served.local_bytes);
+  out.setPromotedBytes(served.promoted_bytes);
+  out.setFetchedBytes(served.fetched_bytes);
+  out.setEvictedBytes(served.evicted_bytes);
+  out.setEvictedWrittenBytes(served.evicted_written_bytes);
+  out.setLatencyNs(served.latency_ns);
+  write_figure(served.evict_gb_per_s, out.initEvictGbPerS());
+  out.setReferenceNs(served.reference_ns);
+  out.setRunningUnits(served.running_units);
+}
+
+Figure optional_figure(const std::optional<double>& value, const char* reason) {
+  return value ? Figure{value, {}} : Figure{std::nullopt, reason};
+}
+
+void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder out) {
+  write_figure(optional_figure(reward.reward, "the data has not been served"), out.initReward());
+  out.setUtilisation(reward.utilisation);
+  out.setLatencyTerm(reward.latency_term);
+  out.setPenaltyTerm(reward.penalty_term);
+  out.setLatencyNs(reward.latency_ns);
+  out.setReferenceNs(reward.reference_ns);
+  out.setEvictedBytes(reward.evicted_bytes);
+  write_figure(reward.evict_gb_per_s, out.initEvictGbPerS());
+}
+
+}  // namespace
+
+std::string text(capnp::Text::Reader reader) { return {reader.begin(), reader.size()}; }
+
+TaskSpec read_spec(wire::TaskSpec::Reader in) {
+  TaskSpec spec;
+  spec.name = text(in.getName());
+  spec.argv = read_texts(in.getArgv());
+  for (const auto var : in.getEnv()) spec.env.emplace_back(text(var.getName()), text(var.getValue()));
+  for (const auto use : in.getDatasets())
+    spec.datasets.push_back({text(use.getDataset()), use.getWrite()});
+  spec.units = in.getUnits();
+  spec.memory_bytes = in.getMemoryBytes();
+  spec.float_operations = in.getFloatOperations();
+  spec.int_operations = in.getIntOperations();
+  spec.time_limit_ms = in.getTimeLimitMs();
+  spec.after = read_texts(in.getAfter());
+  spec.node = text(in.getNode());
+  return spec;
+}
+
+TaskExit read_exit(wire::Exit::Reader in) {
+  TaskExit exit;
+  exit.how = text(in.getHow());
+  exit.code = in.getCode();
+  exit.reason = text(in.getReason());
+  exit.cpu_user_ns = in.getCpuUserNs();
+  exit.cpu_system_ns = in.getCpuSystemNs();
+  exit.max_resident_bytes = in.getMaxResidentBytes();
+  exit.wall_ns = in.getWallNs();
+  exit.io_read_bytes = read_figure(in.getIoReadBytes());
+  exit.io_write_bytes = read_figure(in.getIoWriteBytes());
+  for (const auto replica : in.getWritten())
+    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
+  return exit;
+}
+
+ServedData read_served(wire::ServedData::Reader in) {
+  ServedData served;
+  served.local_bytes = in.getLocalBytes();
+  served.promoted_bytes = in.getPromotedBytes();
+  served.fetched_bytes = in.getFetchedBytes();
+  served.evicted_bytes = in.getEvictedBytes();
+  served.evicted_written_bytes = in.getEvictedWrittenBytes();
+  served.latency_ns = in.getLatencyNs();
+  served.evict_gb_per_s = read_figure(in.getEvictGbPerS());
+  served.reference_ns = in.getReferenceNs();
+  served.running_units = in.getRunningUnits();
+  return served;
+}
+
+NodeFacts read_facts(wire::NodeInfo::Reader in) {
+  NodeFacts facts;
+  facts.name = text(in.getName());
+  facts.instance = in.getInstance();
+  facts.units = in.getUnits();
+  facts.memory_bytes = in.getMemoryBytes();
+  facts.fast_budget_bytes = in.getFastBudgetBytes();
+  facts.data_address = text(in.getDataAddress());
+  const auto ratio = in.getInt32ToFloat();
+  if (ratio.isValue() && ratio.getValue() > 0) facts.int32_to_float = ratio.getValue();
+  return facts;
+}
+
+AttemptId read_attempt(wire::Attempt::Reader in) { return {in.getTask(), in.getAttempt()}; }
+
+ReplicaState read_replica(wire::Replica::Reader in) {
+  return {in.getVersion(), in.getBytes(), in.getInFast(), in.getInSlow()};
+}
+
+Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
+  switch (in.which()) {
+    case wire::DatasetSource::FILE:
+      return FileSource{text(in.getFile())};
+    case wire::DatasetSource::ZERO_BYTES:
+      return ZeroSource{in.getZeroBytes()};
+    case wire::DatasetSource::RANDOM:
+      return RandomSource{in.getRandom().getBytes(), in.getRandom().getSeed()};
+  }
+  return fail(ErrorCode::kInvalid, "the source of the dataset is of a kind unknown here");
+}
+
+void write_figure(const Figure& figure, wire::Measure::Builder out) {
+  if (figure.value)
+    out.setValue(*figure.value);
+  else
+    out.setUnavailable(figure.unavailable);
+}
+
+void write_attempt(AttemptId attempt, wire::Attempt::Builder out) {
+  out.setTask(attempt.task);
+  out.setAttempt(attempt.attempt);
+}
+
+void write_source(const DatasetSource& source, wire::DatasetSource::Builder out) {
+  if (const auto* file = std::get_if<FileSource>(&source)) {
+    out.setFile(file->path);
+  } else if (const auto* zero = std::get_if<ZeroSource>(&source)) {
+    out.setZeroBytes(zero->bytes);
+  } else {
+    const auto& random = std::get<RandomSource>(source);
+    auto group = out.initRandom();
+    group.setBytes(random.bytes);
+    group.setSeed(random.seed);
+  }
+}
+
+void write_assignment(const Assignment& assignment, wire::Assignment::Builder out) {
+  const auto& spec = assignment.spec;
+  write_attempt(assignment.attempt, out.initAttempt());
+  write_texts(spec.argv, out.initArgv(count(spec.argv)));
+  auto env = out.initEnv(count(spec.env));
+  for (unsigned i = 0; i < env.size(); ++i) {
+    env[i].setName(spec.env[i].first);
+    env[i].setValue(spec.env[i].second);
+  }
+  out.setUnits(spec.units);
+  out.setMemoryLimitBytes(spec.memory_bytes);
+  out.setTimeLimitMs(spec.time_limit_ms);
+  auto datasets = out.initDatasets(count(assignment.datasets));
+  for (unsigned i = 0; i < datasets.size(); ++i) {
+    const auto& need = assignment.datasets[i];
+    datasets[i].setDataset(need.dataset);
+    datasets[i].setVersion(need.version);
+    datasets[i].setBytes(need.bytes);
+    datasets[i].setWrite(need.write);
+    write_texts(need.sources, datasets[i].initSources(count(need.sources)));
+  }
+}
+
+void write_task(const Task& task, wire::Task::Builder out) {
+  out.setId(task.id);
+  out.setJob(task.job);
+  out.setName(task.spec.name);
+  out.setState(task_state_name(task.state));
+  out.setReason(task.reason);
+  out.setNode(task.node);
+  out.setAttempt(task.attempt);
+  out.setSubmittedMs(task.submitted_ms);
+  out.setStartedMs(task.started_ms);
+  out.setFinishedMs(task.finished_ms);
+  out.setUser(task.user);
+  out.setPolicy(task.policy);
+  write_spec(task.spec, out.initSpec());
+  if (task.exit) write_exit(*task.exit, out.initExit());
+  if (task.served) write_served(*task.served, out.initServed());
+}
+
+void write_decision(const DecisionRecord& decision, wire::Decision::Builder out) {
+  out.setPolicy(decision.policy);
+  out.setNode(decision.node);
+  out.setExplored(decision.explored);
+  out.setFallback(decision.fallback);
+  out.setReason(decision.reason);
+  out.setDecideNs(static_cast<uint64_t>(std::max<int64_t>(decision.decide_ns, 0)));
+  out.setWeightsVersion(decision.weights_version);
+  out.setAtMs(decision.at_ms);
+  auto candidates = out.initCandidates(count(decision.candidates));
+  for (unsigned i = 0; i < candidates.size(); ++i) {
+    const auto& from = decision.candidates[i];
+    candidates[i].setNode(from.node);
+    candidates[i].setEligible(from.eligible);
+    write_figure(optional_figure(from.q, from.eligible ? "this policy gives no score"
+                                                       : "not a candidate"),
+                 candidates[i].initQ());
+    candidates[i].setFreeFastBytes(from.free_fast_bytes);
+    candidates[i].setHeldFastBytes(from.held_fast_bytes);
+    candidates[i].setHeldSlowBytes(from.held_slow_bytes);
+    candidates[i].setAssignedUnits(from.assigned_units);
+    candidates[i].setUnits(from.units);
+  }
+  auto observation = out.initObservation();
+  observation.setUtilisation(decision.utilisation);
+  observation.setOperations(decision.operations);
+  observation.setDataBytes(decision.data_bytes);
+  observation.setWrites(decision.writes);
+  auto encoded = out.initEncoded(count(decision.encoded));
+  for (unsigned i = 0; i < encoded.size(); ++i) encoded.set(i, decision.encoded[i]);
+  write_reward(decision.reward, out.initReward());
+}
+
+void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
+  const auto& dataset = entry.dataset;
+  out.setName(dataset.name);
+  out.setBytes(dataset.bytes);
+  out.setVersion(dataset.version);
+  out.setHome(dataset.home);
+  out.setOrigin(dataset.origin);
+  out.setReads(dataset.reads);
+  out.setWrites(dataset.writes);
+  auto replicas = out.initReplicas(count(entry.replicas));
+  unsigned i = 0;
+  for (const auto& [node, replica] : entry.replicas) {
+    replicas[i].setNode(node);
+    replicas[i].setVersion(replica.version);
+    replicas[i].setInFast(replica.in_fast);
+    replicas[i].setInSlow(replica.in_slow);
+    ++i;
+  }
+}
+
+void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out) {
+  out.setDecisions(score.decisions);
+  out.setFallbacks(score.fallbacks);
+  Figure mean{std::nullopt, "no reward was measured yet"};
+  if (score.rewards) mean = {score.reward_sum / static_cast<double>(score.rewards), {}};
+  write_figure(mean, out.initRewardMean());
+  auto decision_us = out.initDecisionUs();
+  const auto quantile = [&](double q) {
+    return score.decide_ns.count() ? Figure{score.decide_ns.quantile(q) / 1e3, {}}
+                                   : Figure{std::nullopt, "no decision was taken yet"};
+  };
+  write_figure(quantile(0.5), decision_us.initP50());
+  write_figure(quantile(0.99), decision_us.initP99());
+}
+
+}  // namespace tierpilot

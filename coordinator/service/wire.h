@@ -1,0 +1,32 @@
+// Cap'n Proto to the coordinator's values and back: only here.
+#pragma once
+
+#include "coordinator/core/node_link.h"
+#include "coordinator/core/registry.h"
+#include "coordinator/core/scoreboard.h"
+#include "coordinator/core/catalog.h"
+#include "coordinator/model.h"
+#include "rpc/cluster.capnp.h"
+
+namespace tierpilot {
+
+std::string text(capnp::Text::Reader reader);
+
+TaskSpec read_spec(wire::TaskSpec::Reader in);
+TaskExit read_exit(wire::Exit::Reader in);
+ServedData read_served(wire::ServedData::Reader in);
+NodeFacts read_facts(wire::NodeInfo::Reader in);
+AttemptId read_attempt(wire::Attempt::Reader in);
+ReplicaState read_replica(wire::Replica::Reader in);
+Result<DatasetSource> read_source(wire::DatasetSource::Reader in);
+
+void write_figure(const Figure& figure, wire::Measure::Builder out);
+void write_attempt(AttemptId attempt, wire::Attempt::Builder out);
+void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
+void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
+void write_task(const Task& task, wire::Task::Builder out);
+void write_decision(const DecisionRecord& decision, wire::Decision::Builder out);
+void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out);
+void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out);
+
+}  // namespace tierpilot

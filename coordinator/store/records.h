@@ -1,0 +1,50 @@
+// How the model's values stand in the store's tables. Called inside a transaction, or to read.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "coordinator/model.h"
+#include "coordinator/store/db.h"
+
+namespace tierpilot::records {
+
+// Makes the tables of a new store; refuses one written by a newer version.
+Status create_tables(Db& db);
+
+Status put_task(Db& db, const Task& task);
+Status put_decision(Db& db, const DecisionRecord& decision);
+Status put_dataset(Db& db, const Dataset& dataset);
+Status remove_dataset(Db& db, const std::string& name);
+Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt);
+Status put_setting(Db& db, const std::string& key, int64_t value);
+// Ended tasks (with their decisions and receipts) that finished before the given time.
+Status prune(Db& db, int64_t finished_before_ms);
+
+struct TaskFilter {
+  std::optional<TaskState> state;
+  uint64_t job = 0;    // 0: any
+  uint64_t after = 0;  // ids above this one, rising
+  uint32_t limit = 500;
+};
+
+Result<std::optional<Task>> task(Db& db, uint64_t id);
+Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter);
+// All that have not ended, by rising id.
+Result<std::vector<Task>> active_tasks(Db& db);
+Result<uint64_t> last_task_id(Db& db);
+Result<uint64_t> last_job_id(Db& db);
+Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id);
+Result<std::vector<Dataset>> datasets(Db& db);
+Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id);
+// What must outlive a restart of a node: its network output, and which instance may hold tasks.
+struct NodeMemory {
+  uint32_t slot = 0;
+  uint64_t instance = 0;
+};
+Status put_node(Db& db, const std::string& node, const NodeMemory& memory);
+Result<std::map<std::string, NodeMemory>> nodes(Db& db);
+Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
+
+}  // namespace tierpilot::records

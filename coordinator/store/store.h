@@ -1,0 +1,61 @@
+// The coordinator's disk: SQLite in WAL mode with synchronous=FULL. Writes are gathered while a
+// commit is under way and committed together (group commit), so the price of durability is shared.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "coordinator/store/db.h"
+
+namespace tierpilot {
+
+class Store {
+ public:
+  // Runs a callback on the thread that owns the store (the event loop).
+  using Post = std::function<void(std::function<void()>)>;
+  // Changes the database within a transaction; on an error only this change is undone.
+  using Change = std::function<Status(Db&)>;
+  using Done = std::function<void(Status)>;
+
+  // Opens `directory`/tierpilot.db and locks it: kConflict when another coordinator has it.
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& directory, Post post);
+  // Commits what was written, then stops; callbacks of those writes may not be called any more.
+  ~Store();
+
+  // `done` is posted once the change is on disk, or with the reason why it is not. Changes keep
+  // their order.
+  void write(Change change, Done done);
+  // For reading on the owner's thread; sees what was committed.
+  Db& reader() { return reader_; }
+  // The last commit's error; empty when it succeeded.
+  std::string trouble() const;
+
+ private:
+  struct Pending {
+    Change change;
+    Done done;
+  };
+  Store(Db writer, Db reader, UniqueFd lock, Post post);
+  void run();
+  std::vector<Status> commit(const std::vector<Pending>& batch);
+
+  Db writer_;  // writer thread only
+  Db reader_;  // owner's thread only
+  UniqueFd lock_;
+  Post post_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Pending> pending_;  // guarded by mutex_
+  std::string trouble_;           // guarded by mutex_
+  bool stop_ = false;             // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tierpilot

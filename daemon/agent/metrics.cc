@@ -1,0 +1,155 @@
+#include "daemon/agent/metrics.h"
+
+#include <iterator>
+
+namespace tierpilot::agent {
+namespace {
+
+using Values = std::vector<MetricValue>;
+
+Result<double> count(uint64_t value) {
+  return static_cast<double>(value);
+}
+
+Result<double> quantile(const Histogram& histogram, double q) {
+  if (histogram.count() == 0) return fail(ErrorCode::kUnavailable, "none seen yet");
+  return histogram.quantile(q);
+}
+
+Result<double> rate(const std::optional<double>& gb_per_s) {
+  if (gb_per_s) return *gb_per_s;
+  return fail(ErrorCode::kUnavailable, "none seen yet");
+}
+
+// The same names whether there are figures or not.
+Values all_unavailable(Values values, const std::string& reason) {
+  for (auto& value : values) value.value = fail(ErrorCode::kUnavailable, reason);
+  return values;
+}
+
+template <class Stats>
+Values figures(const std::optional<Stats>& stats, const std::string& reason,
+               Values (*list)(const Stats&)) {
+  return stats ? list(*stats) : all_unavailable(list(Stats{}), reason);
+}
+
+void append(Values& to, Values from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+Values migration_metrics(const std::optional<MigrationStats>& stats, const std::string& reason) {
+  return figures<MigrationStats>(stats, reason, [](const MigrationStats& s) {
+    return Values{{"migrate_calls", count(s.calls)},
+                  {"migrated_pages", count(s.pages_moved)},
+                  {"migrate_failed_pages", count(s.pages_failed)},
+                  {"migrate_p50_ns", quantile(s.duration_ns, 0.5)},
+                  {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
+                  {"migrate_gb_per_s", rate(s.live_gb_per_s)}};
+  });
+}
+
+Values reclaim_metrics(const std::optional<ReclaimStats>& stats, const std::string& reason) {
+  return figures<ReclaimStats>(stats, reason, [](const ReclaimStats& s) {
+    return Values{{"direct_reclaim_stalls", count(s.direct.calls)},
+                  {"direct_reclaim_pages", count(s.direct.pages)},
+                  {"direct_reclaim_stall_p50_ns", quantile(s.direct.duration_ns, 0.5)},
+                  {"direct_reclaim_stall_p99_ns", quantile(s.direct.duration_ns, 0.99)},
+                  {"memcg_reclaim_stalls", count(s.memcg.calls)},
+                  {"memcg_reclaim_stall_p99_ns", quantile(s.memcg.duration_ns, 0.99)},
+                  {"kswapd_wakes", count(s.kswapd_wakes)}};
+  });
+}
+
+Values fault_metrics(const std::optional<FaultStats>& stats, const std::string& reason) {
+  return figures<FaultStats>(stats, reason, [](const FaultStats& s) {
+    const auto not_told = fail(ErrorCode::kUnavailable, "not told apart by " + s.source);
+    const auto major = s.major.value_or(0);
+    return Values{
+        {"page_faults", count(s.faults)},
+        {"minor_faults", s.major ? count(s.faults - std::min(major, s.faults)) : not_told},
+        {"major_faults", s.major ? count(major) : not_told}};
+  });
+}
+
+Values block_io_metrics(const std::optional<BlockIoStats>& stats, const std::string& reason) {
+  return figures<BlockIoStats>(stats, reason, [](const BlockIoStats& s) {
+    return Values{{"block_read_requests", count(s.read.requests)},
+                  {"block_read_bytes", count(s.read.bytes)},
+                  {"block_write_requests", count(s.write.requests)},
+                  {"block_write_bytes", count(s.write.bytes)},
+                  {"block_errors", count(s.read.errors + s.write.errors + s.other.errors)},
+                  {"block_latency_p50_ns", quantile(s.latency_ns, 0.5)},
+                  {"block_latency_p99_ns", quantile(s.latency_ns, 0.99)}};
+  });
+}
+
+Values pool_metrics(const PoolTotals& totals, const PoolUsage& usage) {
+  return {{"pool_hits", count(totals.hits)},
+          {"pool_hit_bytes", count(totals.hit_bytes)},
+          {"pool_promotions", count(totals.promotions)},
+          {"pool_promoted_bytes", count(totals.promoted_bytes)},
+          {"pool_promote_gb_per_s", rate(totals.promote.mean_gb_per_s)},
+          {"pool_fetches", count(totals.fetches)},
+          {"pool_fetched_bytes", count(totals.fetched_bytes)},
+          {"pool_fetch_gb_per_s", rate(totals.fetch.mean_gb_per_s)},
+          {"pool_evictions", count(totals.evictions)},
+          {"pool_evicted_bytes", count(totals.evicted_bytes)},
+          {"pool_evicted_written_bytes", count(totals.evicted_written_bytes)},
+          {"pool_evict_gb_per_s", rate(totals.evict.mean_gb_per_s)},
+          {"pool_slow_drops", count(totals.slow_drops)},
+          {"pool_commits", count(totals.commits)},
+          {"pool_failed_requests", count(totals.failed_requests)},
+          {"pool_waiting_requests", count(usage.waiting_requests)},
+          {"pool_replicas", count(usage.replicas)},
+          {"pool_fast_pinned_bytes", count(usage.fast_pinned_bytes)},
+          {"pool_service_p50_ns", quantile(totals.service_ns, 0.5)},
+          {"pool_service_p99_ns", quantile(totals.service_ns, 0.99)}};
+}
+
+MetricsCollector::MetricsCollector(const Pool& pool, PassiveProbe* probe, const Clock& clock)
+    : pool_(pool), probe_(probe), clock_(clock), self_cost_(clock) {}
+
+void MetricsCollector::refresh() {
+  const int64_t now_ns = clock_.boot_ns();
+  if (sampled_ns_ != 0 && now_ns - sampled_ns_ < kIntervalNs) return;
+  values_.clear();
+  sample_probe();
+  append(values_, pool_metrics(pool_.totals(), pool_.usage()));
+  sample_bpf_share(now_ns - sampled_ns_);
+  cpu_share_ = self_cost_.cpu_share();
+  resident_bytes_ = SelfCost::resident_bytes().value_or(0);
+  sampled_ns_ = now_ns;
+}
+
+void MetricsCollector::sample_probe() {
+  const auto sample = probe_ ? probe_->sample() : PassiveSample{};
+  append(values_, migration_metrics(sample.migration, reason("migration")));
+  append(values_, reclaim_metrics(sample.reclaim, reason("reclaim")));
+  append(values_, fault_metrics(sample.faults, reason("faults")));
+  append(values_, block_io_metrics(sample.block_io, reason("block_io")));
+}
+
+std::string MetricsCollector::reason(const std::string& subject) const {
+  if (!probe_) return "the passive probe is off in the configuration";
+  for (const auto& state : probe_->subjects())
+    if (state.subject == subject) return state.reason;
+  return "not asked for";
+}
+
+void MetricsCollector::sample_bpf_share(int64_t passed_ns) {
+  if (!probe_ || !probe_->costs_unavailable().empty()) {
+    bpf_share_ = fail(ErrorCode::kUnavailable,
+                      probe_ ? probe_->costs_unavailable() : "the passive probe is off");
+    return;
+  }
+  uint64_t run_time_ns = 0;
+  for (const auto& program : probe_->costs()) run_time_ns += program.run_time_ns;
+  if (sampled_ns_ != 0)
+    bpf_share_ = static_cast<double>(run_time_ns - std::min(run_time_ns, bpf_run_time_ns_)) /
+                 static_cast<double>(passed_ns);
+  bpf_run_time_ns_ = run_time_ns;
+}
+
+}  // namespace tierpilot::agent

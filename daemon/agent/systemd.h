@@ -1,0 +1,17 @@
+// What systemd is told (Type=notify): ready, status text, watchdog, stopping. Without systemd every
+// call does nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tierpilot::agent {
+
+void notify_ready(const std::string& status);
+void notify_status(const std::string& status);
+void notify_stopping();
+void notify_watchdog();
+// Half of the watchdog's interval; 0: no watchdog is asked for.
+int64_t watchdog_period_ms();
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,68 @@
+// The node daemon's configuration: one TOML file, checked whole before anything starts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "base/result.h"
+#include "base/sysroot.h"
+
+namespace tierpilot {
+
+struct NodeConfig {
+  struct Pool {
+    std::filesystem::path fast_dir;
+    uint64_t fast_budget_bytes = 0;
+    std::optional<int> fast_node;    // NUMA node; absent: the fastest measured
+    std::filesystem::path slow_dir;  // of a directory tier
+    uint64_t slow_budget_bytes = 0;
+    std::string slow_kind;                // auto, directory, node
+    std::filesystem::path slow_node_dir;  // on tmpfs, for the slow tier's NUMA node
+    std::optional<int> slow_node;         // absent: the next one by measured speed
+    int workers = 2;
+  };
+  struct Probe {
+    bool calibrate = true;
+    bool passive = true;
+    int rounds = 3;          // of each figure; the median counts
+    int64_t timeout_ms = 0;  // for all tiers together
+  };
+  struct Tls {
+    std::filesystem::path ca, certificate, key;  // all empty: no TLS
+  };
+
+  std::string name;
+  std::string coordinator;     // "unix:/path" or "tls:host:port"
+  std::string data_listen;     // likewise
+  std::string data_advertise;  // what other daemons dial; data_listen unless it says otherwise
+  std::vector<int> cpus;       // that tasks run on
+  uint32_t units = 0;
+  uint64_t memory_bytes = 0;  // that tasks may ask for
+  std::filesystem::path work_dir;
+  int64_t keep_logs_s = 0;
+  uint64_t keep_logs_bytes = 0;
+  int64_t cancel_grace_ms = 0;  // between SIGTERM and SIGKILL
+  std::string cgroup;           // for limits; empty: the daemon's own, where it was delegated
+  Pool pool;
+  Probe probe;
+  Tls tls;
+  std::string log_level;
+};
+
+// What this machine offers, for the keys that a file leaves out.
+struct MachineDefaults {
+  std::string hostname;
+  std::vector<int> cpus;  // this process may run on
+  uint64_t memory_bytes = 0;
+};
+Result<MachineDefaults> machine_defaults(const Sysroot& sysroot);
+
+// Every wrong value and unknown key in one error, a line each, with file and line.
+Result<NodeConfig> load_config(const std::filesystem::path& path, const MachineDefaults& machine);
+Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machine);
+
+}  // namespace tierpilot

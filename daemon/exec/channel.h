@@ -1,0 +1,41 @@
+// A message socket (AF_UNIX, SOCK_SEQPACKET) that never blocks: what does not fit waits in memory.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "daemon/exec/messages.h"
+
+namespace tierpilot {
+
+class Channel {
+ public:
+  static Result<std::pair<UniqueFd, UniqueFd>> socket_pair();
+
+  explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  // Sends, or queues behind what waits already (`urgent`: before it). kInvalid when the message is
+  // too large, kExhausted when 64 MiB wait, kUnreachable when the peer is gone.
+  Status send(const ExecMessage& message, bool urgent = false);
+  Status flush();
+  // True: call flush() when fd() is writable.
+  bool backlog() const { return !waiting_.empty(); }
+
+  // nullopt: nothing there now. kUnreachable: the peer is gone and everything it sent was read.
+  // kInvalid: that one message was malformed; the next may be read.
+  Result<std::optional<ExecMessage>> receive();
+
+  int fd() const { return socket_.get(); }
+  void close();
+
+ private:
+  UniqueFd socket_;
+  std::deque<std::vector<uint8_t>> waiting_;
+  size_t waiting_bytes_ = 0;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,203 @@
+#include "daemon/exec/executor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "daemon/exec/process.h"
+#include "daemon/exec/warden.h"
+
+namespace tierpilot {
+namespace {
+
+// ThreadSanitizer runs a thread of its own.
+#ifdef __SANITIZE_THREAD__
+constexpr size_t kThreadsAtStart = 2;
+#else
+constexpr size_t kThreadsAtStart = 1;
+#endif
+
+constexpr int kEndPatienceMs = 15'000;
+
+Status watch(const UniqueFd& events, int fd) {
+  epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+  if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, fd, &event) < 0)
+    return fail_errno(errno, "executor: epoll");
+  return {};
+}
+
+// No signal may reach the child before it has blocked them all.
+template <class Child>
+pid_t fork_with_signals_blocked(Child child) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  if (pid == 0) child();
+  const int err = errno;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = err;
+  return pid;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
+  if (Sysroot().list("/proc/self/task").size() > kThreadsAtStart)
+    return fail(ErrorCode::kConflict, "executor: must be started before the process has threads");
+  Lifeline lifeline;
+  if (!options.task_root.empty()) {
+    auto lock = lock_task_root(options.task_root, options.start_patience_ms);
+    if (!lock) return tl::unexpected(lock.error());
+    lifeline.lock = std::move(*lock);
+  }
+  auto sockets = Channel::socket_pair();
+  if (!sockets) return tl::unexpected(sockets.error());
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno(errno, "executor: pipe");
+  UniqueFd lifeline_end(pipe[0]);
+  lifeline.pipe.reset(pipe[1]);
+  UniqueFd events(::epoll_create1(EPOLL_CLOEXEC));
+  if (!events) return fail_errno(errno, "executor: epoll");
+  for (const int fd : {sockets->first.get(), lifeline_end.get()}) {
+    if (auto status = watch(events, fd); !status) return tl::unexpected(status.error());
+  }
+  const auto cgroups = CgroupTree::open(options.sysroot, options.cgroup);
+  const pid_t daemon = ::getpid();
+  const pid_t warden = fork_with_signals_blocked([&] {
+    run_warden(options, cgroups, std::move(sockets->second), std::move(lifeline), daemon);
+  });
+  if (warden < 0) return fail_errno(errno, "executor: fork");
+  return std::unique_ptr<Executor>(new Executor(Channel(std::move(sockets->first)),
+                                                std::move(lifeline_end), std::move(events), warden,
+                                                cgroups.limits()));
+}
+
+Executor::Executor(Channel channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
+                   LimitsReport limits)
+    : channel_(std::move(channel)),
+      lifeline_(std::move(lifeline)),
+      events_(std::move(events)),
+      warden_(warden),
+      limits_(std::move(limits)) {}
+
+Executor::~Executor() {
+  channel_.close();
+  const bool gone = !lifeline_ || wait_readable(lifeline_.get(), kEndPatienceMs);
+  if (!gone) spdlog::error("executor: processes of tasks are stuck in the kernel, leaving them");
+  ::waitpid(warden_, nullptr, gone ? 0 : WNOHANG);
+}
+
+Status Executor::launch(const TaskLaunch& task) {
+  if (auto status = check(task); !status) return status;
+  const auto known = launched_.find(task.task_id);
+  if (known != launched_.end() && known->second.running)
+    return fail(ErrorCode::kConflict, fmt::format("task {}: attempt {} has not ended", task.task_id,
+                                                  known->second.attempt));
+  if (known != launched_.end() && task.attempt <= known->second.attempt)
+    return fail(ErrorCode::kConflict, fmt::format("task {}: attempt {} was launched already",
+                                                  task.task_id, known->second.attempt));
+  if (system_clock().boot_ns() >= lease_deadline_boot_ns_)
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("task {}: the node holds no lease", task.task_id));
+  if (auto status = send(task, false); !status)
+    return fail(status.error().code,
+                fmt::format("task {}: {}", task.task_id, status.error().message));
+  launched_[task.task_id] = {task.attempt, true};
+  return {};
+}
+
+Status Executor::cancel(uint64_t task_id, uint32_t attempt, int64_t grace_ms) {
+  const auto known = launched_.find(task_id);
+  if (known == launched_.end() || !known->second.running || known->second.attempt != attempt)
+    return fail(ErrorCode::kNotFound,
+                fmt::format("task {}: attempt {} does not run here", task_id, attempt));
+  return send(StopTask{task_id, attempt, grace_ms, TaskEnd::kCancelled}, false);
+}
+
+Status Executor::extend_lease(int64_t deadline_boot_ns) {
+  auto status = send(LeaseExtension{deadline_boot_ns}, true);
+  if (status) lease_deadline_boot_ns_ = std::max(lease_deadline_boot_ns_, deadline_boot_ns);
+  return status;
+}
+
+void Executor::forget(uint64_t task_id) {
+  const auto known = launched_.find(task_id);
+  if (known != launched_.end() && !known->second.running) launched_.erase(known);
+}
+
+Status Executor::send(const ExecMessage& message, bool urgent) {
+  if (!warden_alive())
+    return fail(ErrorCode::kUnavailable,
+                "the warden process is dead: the daemon must be restarted");
+  auto status = channel_.send(message, urgent);
+  watch_channel();
+  return status;
+}
+
+void Executor::watch_channel() {
+  const uint32_t wanted = channel_.backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN;
+  epoll_event event{.events = wanted, .data = {.fd = channel_.fd()}};
+  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, channel_.fd(), &event);
+}
+
+std::vector<TaskEvent> Executor::poll() {
+  std::vector<TaskEvent> told;
+  if (warden_alive()) {
+    // A failure shows again, and for good, when what the warden sent has been read.
+    (void)channel_.flush();
+    receive(told);
+  }
+  if (warden_alive())
+    watch_channel();
+  else if (lifeline_ && wait_readable(lifeline_.get(), 0))
+    report_lost(told);
+  return told;
+}
+
+void Executor::receive(std::vector<TaskEvent>& told) {
+  for (;;) {
+    auto message = channel_.receive();
+    if (!message && message.error().code == ErrorCode::kUnreachable) return lose_warden();
+    if (!message) {
+      spdlog::error("{}", message.error().message);
+      continue;
+    }
+    if (!*message) return;
+    if (const auto* started = std::get_if<TaskStarted>(&**message)) told.emplace_back(*started);
+    if (auto* exit = std::get_if<TaskExit>(&**message)) {
+      const auto known = launched_.find(exit->task_id);
+      if (known != launched_.end()) known->second.running = false;
+      told.emplace_back(std::move(*exit));
+    }
+  }
+}
+
+// Closing also takes the socket out of the epoll set; the lifeline stays in it.
+void Executor::lose_warden() {
+  spdlog::critical("executor: the warden process {} is dead, its tasks are being killed", warden_);
+  channel_.close();
+}
+
+// Only now is it sure that no supervisor, and so no process of a task, is left.
+void Executor::report_lost(std::vector<TaskEvent>& told) {
+  lifeline_.reset();
+  for (auto& [task_id, latest] : launched_) {
+    if (!latest.running) continue;
+    latest.running = false;
+    told.emplace_back(TaskExit{.task_id = task_id,
+                               .attempt = latest.attempt,
+                               .how = TaskEnd::kLost,
+                               .reason = "the warden died, which ends its tasks; how far this one "
+                                         "got is unknown"});
+  }
+}
+
+}  // namespace tierpilot

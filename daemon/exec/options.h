@@ -1,0 +1,32 @@
+// What is the same for every task of an executor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/sysroot.h"
+
+namespace tierpilot {
+
+struct ExecutorOptions {
+  // For finding cgroups; processes are always real.
+  Sysroot sysroot = Sysroot();
+  // See CgroupTree::open.
+  std::string cgroup;
+  // Working and log directories at or below it are created when absent; others must exist. One
+  // executor at a time runs tasks there; empty: nothing is created, and nobody excluded.
+  std::string task_root;
+  // How long start() waits for the tasks of a killed predecessor to be gone from task_root.
+  int64_t start_patience_ms = 15'000;
+  // Above the daemon's, so that tasks give way to it, and the kernel's memory killer prefers them.
+  int task_nice = 5;
+  int task_oom_score_adj = 500;
+  uint64_t core_limit_bytes = 0;
+  // Between SIGTERM and SIGKILL for a task that reached its time limit.
+  int64_t time_limit_grace_ms = 2'000;
+  // A task's exit is told after this although a process of it is left: one that is stuck in the
+  // kernel, and runs no more code, or a fork bomb that outruns the killing.
+  int64_t kill_patience_ms = 10'000;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,28 @@
+// Small things that the warden and the supervisors do to processes, their own among them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace tierpilot {
+
+// Children of the calling thread, zombies among them. Complete when nothing else reaps them: the
+// kernel's list only skips entries when one leaves it during the read.
+std::vector<pid_t> children_of_self();
+// The same from every process's stat file, for kernels without CONFIG_PROC_CHILDREN.
+std::vector<pid_t> children_from_stat();
+
+// Makes the calling process an adopter of orphans below it, deaf to every signal but SIGKILL and
+// SIGSTOP, without any descriptor but stderr and `keep` (-1: none); a signalfd tells of SIGCHLD and
+// SIGUSR1.
+Result<UniqueFd> become_minder(std::string_view name, std::vector<int> keep);
+
+// Waits for the descriptor at most `timeout_ms` (-1: for ever); a signal does not end the wait.
+bool wait_readable(int fd, int timeout_ms);
+
+}  // namespace tierpilot

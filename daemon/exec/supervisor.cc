@@ -1,0 +1,246 @@
+#include "daemon/exec/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "daemon/exec/become_task.h"
+#include "daemon/exec/exit_report.h"
+#include "daemon/exec/process.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kNever = INT64_MAX;
+constexpr int64_t kSweepNs = 10 * kNsPerMs;
+constexpr int64_t kLateSweepNs = 1'000 * kNsPerMs;
+// Bounds the reaping between two kills: a fork bomb can end processes as fast as they are reaped.
+constexpr int kReapBatch = 256;
+
+int64_t now_ns() {
+  return system_clock().boot_ns();
+}
+
+int64_t after_ms(int64_t ms) {
+  const int64_t now = now_ns();
+  return ms < (kNever - now) / kNsPerMs ? now + ms * kNsPerMs : kNever;
+}
+
+class Supervisor {
+ public:
+  Supervisor(const TaskLaunch& task, const ExecutorOptions& options, UniqueFd warden)
+      : task_(task), options_(options), warden_(std::move(warden)) {}
+
+  void run(const CgroupTree& cgroups, UniqueFd signals);
+  void report_start_fault(std::string fault);
+
+ private:
+  Status start(const CgroupTree& cgroups);
+  int timeout_ms() const;
+  void on_warden();
+  void on_start_pipe();
+  void on_timers();
+  void reap();
+  void stop(TaskEnd how, int64_t grace_ms);
+  void begin_kill();
+  void kill_all();
+  void report(size_t unkilled);
+  void send(const ExecMessage& message);
+
+  const TaskLaunch& task_;
+  const ExecutorOptions& options_;
+  Channel warden_;
+  std::optional<TaskCgroup> cgroup_;
+  UniqueFd start_pipe_;  // the starting process's complaint, then end of file
+  pid_t main_ = 0;       // 0 when it was reaped
+  TaskEnding ending_;
+  int64_t time_limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever, give_up_at_ = kNever;
+  bool childless_ = false, reported_ = false;
+};
+
+Status Supervisor::start(const CgroupTree& cgroups) {
+  auto cgroup = cgroups.create(task_);
+  if (!cgroup) return tl::unexpected(cgroup.error());
+  cgroup_ = *cgroup;
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) < 0) return fail_errno(errno, "pipe");
+  start_pipe_.reset(pipe[0]);
+  UniqueFd complaint(pipe[1]);
+  const pid_t supervisor = ::getpid();
+  ending_.started_boot_ns = now_ns();
+  main_ = ::fork();
+  if (main_ < 0) {
+    main_ = 0;
+    return fail_errno(errno, "fork");
+  }
+  if (main_ == 0) {
+    const std::string why = become_task(task_, cgroup_, options_, supervisor).message;
+    // Shorter than a pipe's buffer: one write, which cannot block.
+    (void)!::write(complaint.get(), why.data(), std::min<size_t>(why.size(), PIPE_BUF));
+    ::_exit(127);
+  }
+  if (task_.time_limit_ms > 0) time_limit_at_ = after_ms(task_.time_limit_ms);
+  return {};
+}
+
+void Supervisor::run(const CgroupTree& cgroups, UniqueFd signals) {
+  if (auto status = start(cgroups); !status) {
+    if (cgroup_) (void)cgroup_->remove();
+    return report_start_fault(status.error().message);
+  }
+  while (!childless_) {
+    pollfd sources[] = {
+        {signals.get(), POLLIN, 0}, {warden_.fd(), POLLIN, 0}, {start_pipe_.get(), POLLIN, 0}};
+    ::poll(sources, std::size(sources), timeout_ms());
+    signalfd_siginfo ignored;
+    while (::read(signals.get(), &ignored, sizeof ignored) > 0) {
+    }
+    on_warden();
+    on_start_pipe();
+    on_timers();
+    reap();
+  }
+  report(0);
+  if (!cgroup_) return;
+  if (auto status = cgroup_->remove(); !status) spdlog::warn("{}", status.error().message);
+}
+
+void Supervisor::report_start_fault(std::string fault) {
+  ending_.start_fault = std::move(fault);
+  report(0);
+}
+
+int Supervisor::timeout_ms() const {
+  const int64_t next = std::min({time_limit_at_, kill_at_, sweep_at_, give_up_at_});
+  if (next == kNever) return -1;
+  const int64_t ms = std::max<int64_t>(next - now_ns(), 0) / kNsPerMs + 1;
+  return static_cast<int>(std::min<int64_t>(ms, 3'600'000));
+}
+
+void Supervisor::on_warden() {
+  while (warden_.fd() >= 0) {
+    auto message = warden_.receive();
+    if (!message) {
+      warden_.close();
+      return stop(TaskEnd::kLost, 0);
+    }
+    if (!*message) return;
+    if (const auto* order = std::get_if<StopTask>(&**message)) stop(order->how, order->grace_ms);
+  }
+}
+
+void Supervisor::on_start_pipe() {
+  if (!start_pipe_) return;
+  char text[PIPE_BUF];
+  const ssize_t got = ::read(start_pipe_.get(), text, sizeof text);
+  if (got < 0) return;
+  if (got > 0)
+    ending_.start_fault.assign(text, static_cast<size_t>(got));
+  else
+    send(TaskStarted{task_.task_id, task_.attempt, main_, ending_.started_boot_ns});
+  start_pipe_.reset();
+}
+
+void Supervisor::on_timers() {
+  const int64_t now = now_ns();
+  if (now >= time_limit_at_) {
+    time_limit_at_ = kNever;
+    stop(TaskEnd::kTimedOut, options_.time_limit_grace_ms);
+  }
+  if (now >= kill_at_) begin_kill();
+  if (now >= give_up_at_ && !reported_) report(children_of_self().size());
+}
+
+// A group is only signalled while its leader is not reaped: until then its number is not reused.
+void Supervisor::reap() {
+  for (int reaped = 0; reaped < kReapBatch; ++reaped) {
+    siginfo_t child{};
+    if (::waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0) {
+      childless_ = true;
+      return;
+    }
+    if (child.si_pid == 0) break;
+    if (child.si_pid == main_) {
+      ending_.ended_boot_ns = now_ns();
+      on_start_pipe();  // its last words come before its end
+      begin_kill();
+    }
+    int status = 0;
+    ::waitpid(child.si_pid, &status, 0);
+    if (child.si_pid == main_) {
+      ending_.wait_status = status;
+      main_ = 0;
+    }
+  }
+  if (sweep_at_ != kNever) kill_all();
+}
+
+void Supervisor::stop(TaskEnd how, int64_t grace_ms) {
+  if (main_ == 0) return;  // it ended by itself; what it left is being killed
+  if (!ending_.stopped) ending_.stopped = how;
+  if (grace_ms <= 0) return begin_kill();
+  // A process that was just forked has no group of its own yet.
+  if (kill_at_ == kNever && ::kill(-main_, SIGTERM) < 0) ::kill(main_, SIGTERM);
+  kill_at_ = std::min(kill_at_, after_ms(grace_ms));
+}
+
+void Supervisor::begin_kill() {
+  time_limit_at_ = kill_at_ = kNever;
+  if (give_up_at_ == kNever && !reported_) give_up_at_ = after_ms(options_.kill_patience_ms);
+  kill_all();
+}
+
+// One level of a tree of detached processes per call: the children of what dies here are adopted,
+// which their SIGCHLD or the sweep timer tells.
+void Supervisor::kill_all() {
+  sweep_at_ = now_ns() + (reported_ ? kLateSweepNs : kSweepNs);
+  if (cgroup_) (void)cgroup_->kill();
+  if (main_ > 0) ::kill(-main_, SIGKILL);
+  for (const pid_t child : children_of_self()) ::kill(child, SIGKILL);
+}
+
+void Supervisor::report(size_t unkilled) {
+  if (reported_) return;
+  reported_ = true;
+  give_up_at_ = kNever;
+  if (ending_.ended_boot_ns == 0) ending_.ended_boot_ns = now_ns();
+  if (cgroup_) ending_.cgroup = cgroup_->figures();
+  ending_.unkilled = unkilled;
+  send(exit_report(task_, ending_));
+}
+
+void Supervisor::send(const ExecMessage& message) {
+  if (!warden_.send(message)) return;  // the warden is dead, and so is who would read it
+  while (warden_.backlog()) {
+    pollfd writable{warden_.fd(), POLLOUT, 0};
+    ::poll(&writable, 1, -1);
+    if (!warden_.flush()) return;
+  }
+}
+
+}  // namespace
+
+void supervise(const TaskLaunch& task, const ExecutorOptions& options, const CgroupTree& cgroups,
+               UniqueFd warden, Lifeline lifeline) {
+  const int socket = warden.get();
+  Supervisor supervisor(task, options, std::move(warden));
+  auto signals = become_minder(fmt::format("task {}.{}", task.task_id, task.attempt),
+                               {socket, lifeline.pipe.get(), lifeline.lock.get()});
+  if (signals)
+    supervisor.run(cgroups, std::move(*signals));
+  else
+    supervisor.report_start_fault(signals.error().message);
+  ::_exit(0);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,57 @@
+#include "daemon/exec/task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tierpilot {
+namespace {
+
+constexpr int kMaxCpu = 65535;
+
+bool has_nul(const std::string& text) {
+  return text.find('\0') != std::string::npos;
+}
+
+std::string complaint(const TaskLaunch& task) {
+  if (task.argv.empty() || task.argv[0].empty()) return "the command is empty";
+  if (std::any_of(task.argv.begin(), task.argv.end(), has_nul))
+    return "an argument contains a NUL byte";
+  for (const auto& [name, value] : task.env) {
+    if (name.empty() || name.find('=') != std::string::npos || has_nul(name) || has_nul(value))
+      return fmt::format(
+          "'{}' is not an environment variable: a name needs at least one character "
+          "and no '=', and neither name nor value a NUL byte",
+          name);
+  }
+  for (const auto* directory : {&task.working_directory, &task.log_directory}) {
+    if (!directory->starts_with('/') || has_nul(*directory))
+      return fmt::format("directory '{}' is not an absolute path", *directory);
+  }
+  for (const int cpu : task.cpus) {
+    if (cpu < 0 || cpu > kMaxCpu) return fmt::format("{} is not a CPU number", cpu);
+    if (std::count(task.cpus.begin(), task.cpus.end(), cpu) > 1)
+      return fmt::format("CPU {} is named twice", cpu);
+  }
+  if (task.memory_limit_bytes == 0) return "the memory limit is 0 bytes";
+  if (task.time_limit_ms < 0) return fmt::format("the time limit is {} ms", task.time_limit_ms);
+  return {};
+}
+
+}  // namespace
+
+std::string_view task_end_name(TaskEnd how) {
+  static constexpr std::array<std::string_view, kTaskEnds> kNames = {
+      "exited",    "signalled",     "could_not_start", "cancelled",
+      "timed_out", "lease_expired", "memory_limit",    "lost"};
+  return kNames.at(static_cast<size_t>(how));
+}
+
+Status check(const TaskLaunch& task) {
+  const std::string why = complaint(task);
+  if (why.empty()) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("task {}: {}", task.task_id, why));
+}
+
+}  // namespace tierpilot

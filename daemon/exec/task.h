@@ -1,0 +1,87 @@
+// What the executor is told about a task and what it tells back: plain values.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tierpilot {
+
+struct TaskLaunch {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  // Passed to execve as it is; nothing is expanded. argv[0] without '/' is looked up in the PATH of
+  // `env`, and nowhere when `env` has none.
+  std::vector<std::string> argv;
+  // The whole environment; the daemon's own is not inherited.
+  std::vector<std::pair<std::string, std::string>> env;
+  // Absolute paths. The logs are <log_directory>/stdout.log and stderr.log, appended to.
+  std::string working_directory, log_directory;
+  // Empty: the daemon's own CPUs.
+  std::vector<int> cpus;
+  // Enforced only where LimitsReport::memory is on.
+  std::optional<uint64_t> memory_limit_bytes;
+  // 0: none.
+  int64_t time_limit_ms = 0;
+};
+
+struct TaskStarted {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  pid_t pid = 0;  // also the task's process group and session
+  int64_t boot_ns = 0;
+};
+
+// Why a task ended. The first cause counts: a task that exits 0 on the SIGTERM of a cancel is
+// kCancelled, with exit code 0.
+enum class TaskEnd {
+  kExited,
+  kSignalled,
+  kCouldNotStart,
+  kCancelled,
+  kTimedOut,
+  kLeaseExpired,
+  kMemoryLimit,
+  kLost,  // its supervisor or the warden was killed: it is dead, but how far it got is unknown
+};
+inline constexpr int kTaskEnds = static_cast<int>(TaskEnd::kLost) + 1;
+
+// "exited", "memory_limit", ...
+std::string_view task_end_name(TaskEnd how);
+
+// Sent when no process of the task is left, however it was detached (or, said in `reason`, when
+// some could not be killed in time). A figure that could not be measured is absent.
+struct TaskExit {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  TaskEnd how = TaskEnd::kExited;
+  // Of the task's first process; one of the two when it ran and its end was seen.
+  std::optional<int> exit_code, signal;
+  std::string reason;  // for people: "killed by signal 11 (Segmentation fault)"
+  std::optional<int64_t> started_boot_ns, wall_ms;
+  // All processes of the task together.
+  std::optional<int64_t> cpu_user_ns, cpu_system_ns;
+  // Largest resident set of any one process. Never below the supervisor's own (1 to 3 MB): Linux
+  // counts the image that a process had before its execve.
+  std::optional<uint64_t> max_rss_bytes;
+  // Peak of the whole task with its page cache: only where the cgroup memory controller is on.
+  std::optional<uint64_t> cgroup_peak_bytes;
+  // Bytes that really went from and to storage.
+  std::optional<uint64_t> read_bytes, written_bytes;
+};
+
+using TaskEvent = std::variant<TaskStarted, TaskExit>;
+
+// Refuses what no machine could run: an empty command, NUL bytes, relative directories, negative
+// times. kInvalid names the task and the field.
+Status check(const TaskLaunch& task);
+
+}  // namespace tierpilot

@@ -1,0 +1,154 @@
+// What becomes of private copies: the next version of their dataset, or nothing.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "daemon/memory/pool/replica_manager.h"
+#include "daemon/memory/pool/transfer.h"
+
+namespace tierpilot {
+namespace {
+
+// Bytes that are given back unless a replica takes them over. Destroyed with the lock held.
+class Charge {
+ public:
+  Charge(Ledger& ledger, uint64_t fast_bytes) : ledger_(&ledger), fast_(fast_bytes) {}
+  Charge(Charge&& other) noexcept
+      : ledger_(std::exchange(other.ledger_, nullptr)), fast_(other.fast_), slow_(other.slow_) {}
+  ~Charge() {
+    if (!ledger_) return;
+    set_fast(0);
+    ledger_->slow.give(slow_);
+  }
+
+  uint64_t fast() const { return fast_; }
+  // Only downwards.
+  void set_fast(uint64_t bytes) {
+    // Used bytes before pinned ones, or a request could be admitted to room that is not there.
+    ledger_->fast.give(fast_ - bytes);
+    ledger_->unpin_private(fast_ - bytes);
+    fast_ = bytes;
+  }
+  // These bytes are taken and pinned already.
+  void add_fast(uint64_t bytes) { fast_ += bytes; }
+  void add_slow(uint64_t bytes) { slow_ += bytes; }
+  void hand_over_fast() { ledger_->unpin_private(std::exchange(fast_, 0)); }
+  void hand_over_slow() { slow_ = 0; }
+
+ private:
+  Ledger* ledger_;
+  uint64_t fast_;
+  uint64_t slow_ = 0;
+};
+
+}  // namespace
+
+// In this order: a file vanishes before its bytes are given back.
+struct ReplicaManager::Staged {
+  DatasetId id;
+  Charge charge;
+  std::optional<Draft> fast_file;
+  std::optional<Draft> slow_file;
+  bool stays_fast = true;
+  std::optional<Busy> busy;
+
+  ReplicaFile file() const { return {id, fast_file->bytes()}; }
+};
+
+Result<std::vector<ReplicaChange>> ReplicaManager::commit(const std::vector<PrivateCopy>& copies) {
+  Lock lock(mutex_);
+  std::vector<Staged> all;
+  all.reserve(copies.size());
+  for (const auto& copy : copies)
+    all.push_back({.id = {copy.name, copy.version + 1}, .charge = {ledger_, copy.bytes}});
+  Status status;
+  for (size_t i = 0; status && i < copies.size(); ++i)
+    status = stage(lock, copies[i].owner, all[i]);
+  std::vector<ReplicaChange> published;
+  for (size_t i = 0; status && i < all.size(); ++i) {
+    status = publish(lock, all[i]);
+    if (status) published.push_back(change_of(all[i].id, *ledger_.find(all[i].id)));
+  }
+  if (status) return published;
+  // Before the bytes are given back, files that could not even be opened must go too.
+  without_lock(lock, [&] {
+    for (const auto& copy : copies) fast_.remove_private(copy.owner, copy.name);
+  });
+  totals_.discards += copies.size() - published.size();
+  return tl::unexpected(status.error());
+}
+
+Status ReplicaManager::stage(Lock& lock, const std::string& owner, Staged& staged) {
+  const DatasetId& id = staged.id;
+  auto reclaimed = without_lock(lock, [&] { return fast_.reclaim_private(owner, id.name); });
+  if (!reclaimed) return tl::unexpected(reclaimed.error());
+  staged.fast_file.emplace(std::move(*reclaimed));
+  charge_real_size(lock, staged);
+  if (ledger_.find(id) || ledger_.newest_version(id.name) > id.version)
+    return fail(ErrorCode::kConflict,
+                describe(id) + ": this node holds that version or a newer one already");
+  const uint64_t bytes = staged.fast_file->bytes();
+  ledger_.entry(id, bytes);
+  staged.busy.emplace(*this, id);
+  if (exclusive() && staged.stays_fast) return {};
+
+  if (auto status = make_slow_room(lock, bytes); !status) return status;
+  staged.charge.add_slow(bytes);
+  return without_lock(lock, [&]() -> Status {
+    auto draft = slow_.draft(bytes);
+    if (!draft) return tl::unexpected(draft.error());
+    staged.slow_file.emplace(std::move(*draft));
+    return copy_bytes(staged.fast_file->fd(), staged.slow_file->fd(), bytes,
+                      fmt::format("{}: committing {}", slow_.name(), describe(id)),
+                      kNeverCancelled);
+  });
+}
+
+void ReplicaManager::charge_real_size(Lock& lock, Staged& staged) {
+  const uint64_t bytes = staged.fast_file->bytes();
+  if (bytes <= staged.charge.fast()) return staged.charge.set_fast(bytes);
+  const uint64_t extra = bytes - staged.charge.fast();
+  staged.stays_fast = false;
+  if (!ledger_.can_pin(extra)) return;
+  ledger_.pin_private(extra);
+  EvictionTally tally;
+  if (make_fast_room(lock, extra, kNeverCancelled, tally)) {
+    staged.charge.add_fast(extra);
+    staged.stays_fast = true;
+  } else {
+    ledger_.unpin_private(extra);
+  }
+}
+
+Status ReplicaManager::publish(Lock& lock, Staged& staged) {
+  const ReplicaFile file = staged.file();
+  Replica& replica = *ledger_.find(staged.id);
+  if (staged.slow_file) {
+    auto status =
+        without_lock(lock, [&] { return slow_.publish(std::move(*staged.slow_file), file, true); });
+    if (!status) return status;
+    staged.charge.hand_over_slow();
+    replica.slow = true;
+  }
+  if (staged.stays_fast) {
+    auto status =
+        without_lock(lock, [&] { return fast_.publish(std::move(*staged.fast_file), file, true); });
+    if (!status && !replica.slow) return status;
+    if (status) staged.charge.hand_over_fast();
+    replica.fast = status.has_value();
+  }
+  replica.home = true;
+  ledger_.touch(replica);
+  ledger_.doom(staged.id.name, staged.id.version);
+  ++totals_.commits;
+  changed(staged.id, replica);
+  return {};
+}
+
+void ReplicaManager::discard(const PrivateCopy& copy) {
+  fast_.remove_private(copy.owner, copy.name);
+  Lock lock(mutex_);
+  const Charge given_back(ledger_, copy.bytes);
+  ++totals_.discards;
+}
+
+}  // namespace tierpilot

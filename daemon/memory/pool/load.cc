@@ -1,0 +1,107 @@
+// Bringing datasets into the fast tier.
+#include <fmt/format.h>
+
+#include "daemon/memory/pool/replica_manager.h"
+#include "daemon/memory/pool/transfer.h"
+
+namespace tierpilot {
+
+Status ReplicaManager::fill(const Draft& draft, ServeHow from, const ServeItem& item,
+                            const CancelFlag& cancel) {
+  const DatasetId id{item.name, item.version};
+  const int64_t start_ns = now_ns();
+  if (from == ServeHow::kFetch) {
+    auto status = fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
+    if (status) note_rate(fetch_rate_, item.bytes, now_ns() - start_ns);
+    return status;
+  }
+  const TierStore& store = from == ServeHow::kHit ? fast_ : slow_;
+  const auto source = store.open_replica({id, item.bytes});
+  if (!source) return tl::unexpected(source.error());
+  const auto what =
+      fmt::format("{}: bringing {} in from {}", fast_.name(), describe(id), store.name());
+  auto status = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
+  store.drop_page_cache(source->get());
+  if (status && from == ServeHow::kPromotion)
+    note_rate(promote_rate_, item.bytes, now_ns() - start_ns);
+  return status;
+}
+
+void ReplicaManager::note_rate(RateMeter& meter, uint64_t bytes, int64_t ns) {
+  Lock lock(mutex_);
+  meter.add(bytes, ns);
+}
+
+Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag& cancel,
+                                        EvictionTally& tally) {
+  const DatasetId id{item.name, item.version};
+  const ReplicaFile file{id, item.bytes};
+  ServedItem served{
+      .name = item.name, .version = item.version, .path = fast_.path_of(file), .bytes = item.bytes};
+  Lock lock(mutex_);
+  Replica& replica = *ledger_.find(id);  // pinned, so it stays
+  bool joined = false;
+  for (; !replica.fast && replica.busy; idle_.wait(lock)) {
+    if (cancel) return cancelled(describe(id));
+    joined = true;
+  }
+  if (replica.fast) {
+    served.how = joined ? replica.arrived : ServeHow::kHit;
+    return served;
+  }
+
+  Busy busy(*this, id);
+  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+    return tl::unexpected(status.error());
+  served.how = replica.slow ? ServeHow::kPromotion : ServeHow::kFetch;
+  const auto status = without_lock(lock, [&, home = replica.home]() -> Status {
+    auto draft = fast_.draft(item.bytes);
+    if (!draft) return tl::unexpected(draft.error());
+    if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
+    return fast_.publish(std::move(*draft), file, home);
+  });
+  if (!status) {
+    ledger_.fast.give(item.bytes);
+    return tl::unexpected(status.error());
+  }
+  replica.fast = true;
+  replica.arrived = served.how;
+  // If the removal fails, the copy in an exclusive slow tier just stays, as in a durable one.
+  if (replica.slow && exclusive()) (void)remove_slow(lock, id, replica);
+  changed(id, replica);
+  return served;
+}
+
+Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, const ServeItem& item,
+                                                    const CancelFlag& cancel,
+                                                    EvictionTally& tally) {
+  const DatasetId id{item.name, item.version};
+  ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
+  Lock lock(mutex_);
+  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+    return tl::unexpected(status.error());
+  const auto status = [&]() -> Status {
+    // Looked for only now: making room may have evicted the version that is to be copied.
+    const auto base = wait_idle(lock, id, cancel);
+    if (!base) return tl::unexpected(base.error());
+    std::optional<Busy> busy;
+    served.how = ServeHow::kFetch;
+    if (*base && ((*base)->fast || (*base)->slow)) {
+      busy.emplace(*this, id);
+      served.how = (*base)->fast ? ServeHow::kHit : ServeHow::kPromotion;
+    }
+    return without_lock(lock, [&]() -> Status {
+      auto draft = fast_.private_copy(owner, item.name, item.bytes);
+      if (!draft) return tl::unexpected(draft.error());
+      if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
+      served.path = draft->path();
+      draft->keep();
+      return {};
+    });
+  }();
+  if (status) return served;
+  ledger_.fast.give(item.bytes);
+  return tl::unexpected(status.error());
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,139 @@
+#include "daemon/memory/pool/pool.h"
+
+#include <fmt/format.h>
+
+#include "daemon/memory/pool/names.h"
+#include "daemon/memory/pool/pool_state.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int kMaxWorkers = 64;
+// Room for sums of sizes, and far above any file system's limit.
+constexpr uint64_t kMaxBudgetBytes = uint64_t{1} << 60;
+
+Status check(const PoolOptions& options) {
+  const auto invalid = [](std::string why) { return fail(ErrorCode::kInvalid, std::move(why)); };
+  if (options.fast_dir.empty()) return invalid("dataset pool: fast_dir is not set");
+  if (options.slow_dir.empty()) return invalid("dataset pool: slow_dir is not set");
+  if (options.slow_kind != "directory" && options.slow_kind != "numa")
+    return invalid(fmt::format("dataset pool: slow_kind '{}' is neither 'directory' nor 'numa'",
+                               options.slow_kind));
+  if (options.slow_kind == "directory" && options.slow_numa_node >= 0)
+    return invalid("dataset pool: slow_numa_node needs slow_kind 'numa'");
+  for (const auto& [key, bytes] : {std::pair("fast_budget_bytes", options.fast_budget_bytes),
+                                   std::pair("slow_budget_bytes", options.slow_budget_bytes)})
+    if (bytes == 0 || bytes > kMaxBudgetBytes)
+      return invalid(fmt::format("dataset pool: {} is {}: give 1 to 2^60", key, bytes));
+  if (options.workers < 1 || options.workers > kMaxWorkers)
+    return invalid(
+        fmt::format("dataset pool: workers is {}: give 1 to {}", options.workers, kMaxWorkers));
+  return {};
+}
+
+}  // namespace
+
+std::string_view serve_how_name(ServeHow how) {
+  switch (how) {
+    case ServeHow::kHit:
+      return "hit";
+    case ServeHow::kPromotion:
+      return "promotion";
+    case ServeHow::kFetch:
+      return "fetch";
+  }
+  return "unknown";
+}
+
+Result<std::unique_ptr<Pool>> Pool::open(PoolOptions options, std::shared_ptr<RemoteSource> remote,
+                                         Post post, OnChange on_change) {
+  if (auto status = check(options); !status) return tl::unexpected(status.error());
+  auto outbox = std::make_shared<Outbox>(std::move(post));
+  auto manager =
+      ReplicaManager::open(options, std::move(remote), [outbox, on_change](const auto& change) {
+        outbox->add([on_change, change] { on_change(change); });
+      });
+  if (!manager) return tl::unexpected(manager.error());
+  return std::unique_ptr<Pool>(
+      new Pool(std::make_unique<State>(outbox, std::move(*manager), options.workers)));
+}
+
+Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Pool::~Pool() {
+  state_->close();
+  state_->outbox->flush();
+}
+
+void Pool::serve(std::string owner, std::vector<ServeItem> items, ServeDone done) {
+  auto request = std::make_shared<Request>();
+  request->owner = std::move(owner);
+  request->items = std::move(items);
+  request->done = std::move(done);
+  state_->accept(std::move(request));
+  state_->outbox->flush();
+}
+
+void Pool::cancel(const std::string& owner) {
+  state_->cancel(owner);
+  state_->outbox->flush();
+}
+
+void Pool::finish(const std::string& owner, bool success, FinishDone done) {
+  state_->begin_finish(owner, success, std::move(done));
+  state_->outbox->flush();
+}
+
+void Pool::create(const std::string& name, CreateSource source, CreateDone done) {
+  state_->run(state_->movers,
+              [state = state_.get(), name, source = std::move(source), done = std::move(done)] {
+                const auto valid = check_dataset_name(name);
+                auto result = valid ? state->manager->create(name, source, state->closing)
+                                    : Result<ReplicaChange>(tl::unexpected(valid.error()));
+                state->complete(done, std::move(result));
+              });
+}
+
+void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done) {
+  state_->run(state_->settler, [state = state_.get(), name, below_version, done = std::move(done)] {
+    auto status = check_dataset_name(name);
+    if (status) state->manager->doom(name, below_version);
+    state->manager->sweep();
+    state->complete(done, std::move(status));
+  });
+}
+
+void Pool::set_home(const std::string& name, uint64_t version, bool home, StatusDone done) {
+  state_->run(state_->movers,
+              [state = state_.get(), id = DatasetId{name, version}, home, done = std::move(done)] {
+                auto status = check_dataset_id(id);
+                if (status) status = state->manager->set_home(id, home, state->closing);
+                state->complete(done, std::move(status));
+              });
+}
+
+Result<size_t> Pool::read(const std::string& name, uint64_t version, uint64_t offset,
+                          std::span<std::byte> into) {
+  const DatasetId id{name, version};
+  if (auto status = check_dataset_id(id); !status) return tl::unexpected(status.error());
+  return state_->manager->read(id, offset, into);
+}
+
+std::vector<ReplicaChange> Pool::replicas() const {
+  return state_->manager->replicas();
+}
+
+PoolUsage Pool::usage() const {
+  PoolUsage usage = state_->manager->usage();
+  std::lock_guard lock(state_->mutex);
+  usage.waiting_requests = state_->requests.waiting.size();
+  return usage;
+}
+
+PoolTotals Pool::totals() const {
+  const MovementTotals movement = state_->manager->totals();
+  std::lock_guard lock(state_->mutex);
+  return {state_->totals, movement};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,78 @@
+#include "daemon/memory/pool/remote.h"
+
+#include <fmt/format.h>
+
+namespace tierpilot {
+namespace {
+
+class Fetch {
+ public:
+  Fetch(RemoteSource& remote, const DatasetId& id, uint64_t bytes, int to, const CancelFlag& cancel)
+      : remote_(remote), id_(id), bytes_(bytes), to_(to), cancel_(cancel) {}
+
+  Status from(const std::string& address) {
+    while (offset_ < bytes_) {
+      if (cancel_) return cancelled(describe(id_));
+      const auto got = read(address, buffer_.first(bytes_ - offset_));
+      if (!got) return tl::unexpected(got.error());
+      if (*got == 0) return disbelieve(fmt::format("its copy has only {} of", offset_));
+      if (auto status = write_at(to_, buffer_.first(*got), offset_, describe(id_)); !status) {
+        local_failure_ = true;
+        return status;
+      }
+      offset_ += *got;
+    }
+    const auto beyond = read(address, buffer_.first(1));
+    if (!beyond) return tl::unexpected(beyond.error());
+    if (*beyond > 0) return disbelieve("its copy has more than");
+    return {};
+  }
+
+  // Not the source's fault, so no other source can help.
+  bool local_failure() const { return local_failure_; }
+
+ private:
+  Result<size_t> read(const std::string& address, std::span<std::byte> into) {
+    auto got = remote_.read(address, id_.name, id_.version, offset_, into);
+    if (got && *got > into.size())
+      return fail(ErrorCode::kIo, fmt::format("gave {} bytes for {}", *got, into.size()));
+    return got;
+  }
+
+  Status disbelieve(std::string_view why) {
+    offset_ = 0;
+    return fail(ErrorCode::kIo, fmt::format("{} {} bytes", why, bytes_));
+  }
+
+  RemoteSource& remote_;
+  const DatasetId& id_;
+  uint64_t bytes_;
+  int to_;
+  const CancelFlag& cancel_;
+  CopyBuffer buffer_;
+  uint64_t offset_ = 0;
+  bool local_failure_ = false;
+};
+
+}  // namespace
+
+Status fetch(RemoteSource& remote, const std::vector<std::string>& sources, const DatasetId& id,
+             uint64_t bytes, int to, const CancelFlag& cancel) {
+  if (sources.empty())
+    return fail(ErrorCode::kNotFound,
+                describe(id) + ": no replica on this node and no other node is known to hold it");
+  Fetch fetch(remote, id, bytes, to, cancel);
+  std::string failures;
+  ErrorCode code = ErrorCode::kIo;
+  for (const auto& address : sources) {
+    const auto status = fetch.from(address);
+    if (status || fetch.local_failure()) return status;
+    if (cancel) return cancelled(describe(id));
+    code = status.error().code;
+    failures += fmt::format("{}from '{}': {}", failures.empty() ? "" : "; ", address,
+                            status.error().message);
+  }
+  return fail(code, fmt::format("{}: cannot be fetched: {}", describe(id), failures));
+}
+
+}  // namespace tierpilot

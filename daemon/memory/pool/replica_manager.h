@@ -1,0 +1,125 @@
+// The replicas of one node: brings them into the fast tier, makes room, commits writes. Owns both
+// tiers' files, their ledger and its lock. All methods are thread-safe; those that say so block on
+// I/O with the lock released and belong on a worker thread.
+//
+// A transfer owns the files of its entry (Replica::busy) while it works without the lock; others
+// that need those files wait for it. A transfer that waits holds no entry that is in the fast
+// tier, and making room in the slow tier never waits, so transfers cannot wait in a circle.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/memory/pool/copy.h"
+#include "daemon/memory/pool/counters.h"
+#include "daemon/memory/pool/ledger.h"
+#include "daemon/memory/pool/remote.h"
+#include "daemon/memory/pool/tier_store.h"
+#include "daemon/memory/pool/types.h"
+
+namespace tierpilot {
+
+// A writer's own copy of a dataset, in the fast tier.
+struct PrivateCopy {
+  std::string owner;
+  std::string name;
+  uint64_t version = 0;  // that it was copied from
+  uint64_t bytes = 0;    // when it was made: what it is charged with
+};
+
+class ReplicaManager {
+ public:
+  // `on_change` is called with the lock held: it must only take a note.
+  using OnChange = std::function<void(const ReplicaChange&)>;
+  static Result<std::unique_ptr<ReplicaManager>> open(const PoolOptions& options,
+                                                      std::shared_ptr<RemoteSource> remote,
+                                                      OnChange on_change);
+
+  // kExhausted if the items could not even be served on an empty node.
+  Status check_fits(const std::vector<ServeItem>& items) const;
+  // Pins all items, or none if their room is pinned by others (false). Never blocks.
+  Result<bool> admit(const std::vector<ServeItem>& items);
+  void unpin(const ServeItem& item);
+
+  // Block. Serve one admitted item; `service_ns` is left to the caller.
+  Result<ServedItem> load(const ServeItem& item, const CancelFlag& cancel, EvictionTally& tally);
+  Result<ServedItem> copy_for_writing(const std::string& owner, const ServeItem& item,
+                                      const CancelFlag& cancel, EvictionTally& tally);
+  // Blocks. Turns the copies into the next version of their datasets, all of them or none (but for
+  // a failing rename), with this node as their home; older versions go when they are unpinned.
+  // The copies are gone afterwards, whatever the result.
+  Result<std::vector<ReplicaChange>> commit(const std::vector<PrivateCopy>& copies);
+  // Blocks. Removes a private copy.
+  void discard(const PrivateCopy& copy);
+  // Blocks. Version 1 of a new dataset, in the slow tier.
+  Result<ReplicaChange> create(const std::string& name, const CreateSource& source,
+                               const CancelFlag& cancel);
+  // Blocks. A home replica of a durable slow tier is written there first.
+  Status set_home(const DatasetId& id, bool home, const CancelFlag& cancel);
+  // Marks every version below `below` for removal; sweep() (blocks) removes those that are free.
+  void doom(const std::string& name, uint64_t below);
+  void sweep();
+  // Blocks shortly. An open file survives eviction, so the bytes are right whatever happens.
+  Result<size_t> read(const DatasetId& id, uint64_t offset, std::span<std::byte> into);
+
+  std::vector<ReplicaChange> replicas() const;
+  PoolUsage usage() const;
+  MovementTotals totals() const;
+  // Lets transfers that wait look at their cancel flags.
+  void wake();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  class Busy;
+  struct Staged;
+  enum class Tier { kFast, kSlow };
+
+  ReplicaManager(const PoolOptions& options, TierStore fast, TierStore slow,
+                 std::shared_ptr<RemoteSource> remote, OnChange on_change);
+  Status rescan();
+  void adopt(const std::vector<FoundReplica>& found, Tier tier);
+  Status check_item(const ServeItem& item);
+
+  // Take `bytes` of the tier, evicting or dropping others for it; the caller gives them back.
+  Status make_fast_room(Lock& lock, uint64_t bytes, const CancelFlag& cancel, EvictionTally& tally);
+  Status make_slow_room(Lock& lock, uint64_t bytes);
+  Status evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel, EvictionTally& tally);
+  // Copies a fast replica to the slow tier; its bytes there are taken already.
+  Status write_back(Lock& lock, const DatasetId& id, Replica& replica, const CancelFlag& cancel);
+  Status remove_fast(Lock& lock, const DatasetId& id, Replica& replica);
+  Status remove_slow(Lock& lock, const DatasetId& id, Replica& replica);
+
+  // Waits until no transfer owns the entry; null if there is no such entry (any more).
+  Result<Replica*> wait_idle(Lock& lock, const DatasetId& id, const CancelFlag& cancel);
+  // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
+  Status fill(const Draft& draft, ServeHow from, const ServeItem& item, const CancelFlag& cancel);
+  void note_rate(RateMeter& meter, uint64_t bytes, int64_t ns);
+
+  // Readies a private copy: all that can run out of room happens here.
+  Status stage(Lock& lock, const std::string& owner, Staged& staged);
+  // A copy that outgrew the fast tier's room does not stay there.
+  void charge_real_size(Lock& lock, Staged& staged);
+  Status publish(Lock& lock, Staged& staged);
+
+  static ReplicaChange change_of(const DatasetId& id, const Replica& replica);
+  void changed(const DatasetId& id, const Replica& replica);
+  bool exclusive() const { return slow_.options().in_memory; }
+
+  TierStore fast_;
+  TierStore slow_;
+  const std::shared_ptr<RemoteSource> remote_;
+  const OnChange on_change_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable idle_;
+  Ledger ledger_;
+  MovementTotals totals_;
+  RateMeter evict_rate_, promote_rate_, fetch_rate_;
+};
+
+}  // namespace tierpilot

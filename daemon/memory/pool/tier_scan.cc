@@ -1,0 +1,59 @@
+// What a tier's directory holds after a restart.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log.h"
+#include "daemon/memory/pool/tier_store.h"
+
+namespace tierpilot {
+namespace {
+
+namespace fs = std::filesystem;
+
+void put_away_damaged(const std::string& tier, const fs::path& path, const struct stat& info) {
+  std::error_code error;
+  if (info.st_mode & S_ISVTX) {
+    const auto aside = path.parent_path() / (".damaged-" + path.filename().string());
+    fs::rename(path, aside, error);
+    spdlog::error("{}: home replica '{}' has {} bytes: set aside as '{}'", tier,
+                  path.filename().string(), info.st_size, aside.string());
+  } else {
+    fs::remove(path, error);
+    spdlog::warn("{}: '{}' has {} bytes: removed", tier, path.filename().string(), info.st_size);
+  }
+  if (error) spdlog::error("{}: '{}': {}", tier, path.string(), error.message());
+}
+
+}  // namespace
+
+Result<std::vector<FoundReplica>> TierStore::scan() const {
+  std::vector<FoundReplica> found;
+  std::error_code error;
+  for (fs::directory_iterator it(options_.dir, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string file_name = it->path().filename().string();
+    if (is_transient_file_name(file_name)) {
+      std::error_code ignored;
+      fs::remove_all(it->path(), ignored);
+      continue;
+    }
+    const auto file = parse_replica_file_name(file_name);
+    struct stat info {};
+    const bool ours = file && ::lstat(it->path().c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    if (!ours) continue;  // somebody else's: left alone
+    if (static_cast<uint64_t>(info.st_size) != file->bytes)
+      put_away_damaged(name(), it->path(), info);
+    else
+      found.push_back({*file, (info.st_mode & S_ISVTX) != 0,
+                       info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec});
+  }
+  if (error) return fail_errno(error.value(), name() + ": cannot be listed");
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.modified_ns < b.modified_ns; });
+  return found;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,57 @@
+#include "daemon/probe/active/chase.h"
+
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "base/histogram.h"
+
+namespace tierpilot {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t ns_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
+}
+
+}  // namespace
+
+Chase::Chase(std::byte* data, size_t bytes, size_t stride, uint64_t seed) : at_(data) {
+  std::vector<uint32_t> order(bytes / stride);
+  std::iota(order.begin(), order.end(), 0U);
+  std::minstd_rand random(static_cast<unsigned>(seed));
+  for (size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random() % i]);
+  // order is one cycle: slot i points to slot order[i].
+  for (size_t i = 0; i < order.size(); ++i)
+    *reinterpret_cast<const std::byte**>(data + i * stride) = data + order[i] * stride;
+}
+
+ChaseResult Chase::run(const ChaseOptions& options) {
+  std::map<uint64_t, uint64_t> counts;
+  const std::byte* at = at_;
+  int64_t total_ns = 0;
+  uint64_t hops = 0;
+  for (size_t batch = 0; batch < options.max_batches; ++batch) {
+    const auto start = Clock::now();
+    for (size_t i = 0; i < options.hops_per_batch; ++i)
+      at = *reinterpret_cast<const std::byte* const*>(at);
+    asm volatile("" : "+r"(at) : : "memory");  // the clock's own fence then waits for the last load
+    const int64_t ns = ns_between(start, Clock::now());
+    ++counts[static_cast<uint64_t>(ns) / options.hops_per_batch];
+    total_ns += ns;
+    hops += options.hops_per_batch;
+    if (total_ns > std::chrono::nanoseconds(options.max_time).count()) break;
+  }
+  at_ = at;
+  return {{counts.begin(), counts.end()},
+          static_cast<double>(total_ns) / static_cast<double>(hops)};
+}
+
+double ChaseResult::p50_ns() const {
+  Histogram histogram;
+  for (const auto& [ns, count] : counts) histogram.add(ns, count);
+  return histogram.quantile(0.5);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "daemon/probe/active/chase.h"
+#include "daemon/probe/active/memory.h"
+#include "daemon/probe/active/stream.h"
+#include "daemon/probe/active/tier_probe.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+constexpr uint64_t kMiB = 1 << 20;
+
+class NodeProbe final : public TierProbe {
+ public:
+  NodeProbe(std::unique_ptr<TierMemory> chased, std::unique_ptr<TierMemory> streamed, int threads)
+      : chased_(std::move(chased)),
+        streamed_(std::move(streamed)),
+        chase_(chased_->data(), chased_->size(), kCacheLine, 1),
+        threads_(threads) {}
+
+  std::string latency_method() const override {
+    return fmt::format("latency: dependent chase over {} (last-level cache {})",
+                       format_bytes(chased_->size()), format_bytes(last_level_cache_bytes()));
+  }
+  std::string bandwidth_method() const override {
+    return fmt::format("bandwidth: {} thread{}", threads_, threads_ == 1 ? "" : "s");
+  }
+
+  void measure_latency(const Report& report) override { report.latency(chase_.run({}).counts); }
+
+  void measure_bandwidth(const Report& report) override {
+    report.value(figure::kRead, read_bytes_per_s(chased_->data(), chased_->size(), threads_) / 1e9);
+    report.value(figure::kWrite,
+                 write_bytes_per_s(streamed_->data(), streamed_->size(), threads_) / 1e9);
+  }
+
+ private:
+  std::unique_ptr<TierMemory> chased_, streamed_;
+  Chase chase_;
+  int threads_;
+};
+
+uint64_t footprint(const TierSpec& tier, const ProbeOptions& options) {
+  if (options.node_footprint_bytes) return options.node_footprint_bytes;
+  const auto wanted = std::clamp(4 * last_level_cache_bytes(), 64 * kMiB, 256 * kMiB);
+  // A sixteenth of the node at most: measuring must not push anyone's pages out.
+  return std::max(std::min(wanted, tier.capacity_bytes / 16), 4 * kMiB);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
+                                                   const ProbeOptions& options, int threads) {
+  const auto bytes = footprint(tier, options);
+  auto chased = allocate_on_node(tier.numa_node, bytes, PageSize::kHuge);
+  if (!chased) return tl::unexpected(chased.error());
+  auto streamed = allocate_on_node(tier.numa_node, std::max(bytes / 2, 2 * kMiB), PageSize::kHuge);
+  if (!streamed) return tl::unexpected(streamed.error());
+  return std::make_unique<NodeProbe>(std::move(*chased), std::move(*streamed), threads);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,26 @@
+// From the kernel's counters (bpf/intf.h) to values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "bpf/intf.h"
+#include "daemon/probe/passive/passive_probe.h"
+
+namespace tierpilot {
+
+// Values by number, as the kernel's BTF names them.
+using EnumNames = std::map<uint32_t, std::string>;
+
+// Each bucket's count goes to the bucket's middle: quantiles are within 1/8 of the truth.
+Histogram decode_histogram(const tp_hist& hist);
+MigrationStats decode_migration(const tp_migrate_stats& stats, const EnumNames& reasons,
+                                const EnumNames& modes);
+ReclaimStats decode_reclaim(const tp_reclaim_stats& stats);
+BlockIoStats decode_block_io(const tp_io_stats& stats);
+// Nothing when the record is not one of ours.
+std::optional<PassiveEvent> decode_event(const void* data, size_t size, const EnumNames& reasons);
+
+}  // namespace tierpilot

@@ -1,0 +1,60 @@
+#include "daemon/topology/tiers.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+std::string kind_of(const Topology& topology, const NumaNode& node) {
+  if (node.has_cpu()) return "dram";
+  for (const auto& region : topology.cxl_regions)
+    if (std::count(region.nodes.begin(), region.nodes.end(), node.id)) return "cxl";
+  for (const auto& device : topology.dax_devices)
+    if (device.driver == "kmem" && device.target_node == node.id) {
+      if (device.source == DaxSource::kCxl) return "cxl";
+      if (device.source == DaxSource::kPmem) return "pmem";
+    }
+  return "memory";
+}
+
+Result<TierSpec> directory_tier(const std::string& directory, size_t index) {
+  const auto name = fmt::format("tier directory '{}'", directory);
+  struct stat info {};
+  if (stat(directory.c_str(), &info) != 0) return fail_errno(errno, name);
+  if (!S_ISDIR(info.st_mode)) return fail(ErrorCode::kInvalid, name + ": is not a directory");
+  if (access(directory.c_str(), W_OK | X_OK) != 0) return fail_errno(errno, name);
+  struct statvfs space {};
+  if (statvfs(directory.c_str(), &space) != 0) return fail_errno(errno, name);
+  return TierSpec{.name = fmt::format("directory{}", index),
+                  .kind = "directory",
+                  .directory = directory,
+                  .capacity_bytes = uint64_t{space.f_bavail} * space.f_frsize};
+}
+
+}  // namespace
+
+Result<std::vector<TierSpec>> candidate_tiers(const Topology& topology,
+                                              const std::vector<std::string>& directories) {
+  std::vector<TierSpec> tiers;
+  for (const auto& node : topology.nodes) {
+    if (!node.has_memory()) continue;
+    const auto kind = kind_of(topology, node);
+    tiers.push_back({.name = fmt::format("{}{}", kind, node.id),
+                     .kind = kind,
+                     .numa_node = node.id,
+                     .capacity_bytes = *node.memory_total_bytes});
+  }
+  for (size_t i = 0; i < directories.size(); ++i) {
+    auto tier = directory_tier(directories[i], i);
+    if (!tier) return tl::unexpected(tier.error());
+    tiers.push_back(std::move(*tier));
+  }
+  return tiers;
+}
+
+}  // namespace tierpilot

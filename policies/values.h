@@ -1,0 +1,57 @@
+// The plain values that policies work on. A policy knows no socket, clock, file or RPC, so the same
+// object runs in the coordinator, in a simulation and in a test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tierpilot {
+
+struct TaskFeatures {
+  double operations = 0;    // basic operations; int32 work converted to its float equivalent
+  uint64_t data_bytes = 0;  // of all datasets that the task needs
+  bool writes = false;      // at least one of them is opened for writing
+  uint32_t units = 1;       // compute units that it occupies while it runs
+};
+
+struct NodeState {
+  uint32_t slot = 0;       // stable output index of this node
+  bool candidate = false;  // can take the task
+  uint32_t running = 0;    // compute units busy
+  uint32_t assigned = 0;   // compute units of all accepted tasks, waiting ones included
+  uint32_t units = 0;      // compute units there are
+  uint64_t free_fast_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  uint64_t held_fast_bytes = 0;  // of this task's data
+  uint64_t held_slow_bytes = 0;  // of this task's data
+};
+
+struct View {
+  TaskFeatures task;
+  std::vector<NodeState> nodes;
+};
+
+inline constexpr size_t kNoNode = SIZE_MAX;
+
+struct Decision {
+  size_t node = kNoNode;  // index into View::nodes; kNoNode when the view has no candidate
+  bool explored = false;  // chosen at random on purpose
+  // The score per View node, larger is better; nullopt where the policy gave none.
+  std::vector<std::optional<double>> q;
+  std::string reason;
+  uint64_t weights_version = 0;  // 0: no network took part
+};
+
+// The measured reward of a decision with its parts, all dimensionless (see reward.h).
+struct RewardParts {
+  double utilisation = 0;   // U in [0, 1]
+  double latency_term = 0;  // 1/L in [0, 1]; 1 is as fast as local fast memory
+  double penalty_term = 0;  // Rp: eviction time over the same reference
+  double reward = 0;
+  bool evicted = false;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,26 @@
+// A connected socket as KJ sees it, with its write queue in the open.
+//
+// Writes are copied before write() returns and leave together once the loop has nothing else to do:
+// a hundred pipelined calls are one system call. A write therefore never waits; the queue is
+// bounded by RpcLimits instead (drop_peer_bytes, write_stall_timeout_ms). What was accepted is
+// still sent, for at most kLingerMs, when the stream is dropped.
+#pragma once
+
+#include <kj/async-io.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tierpilot {
+
+class ByteStream : public kj::AsyncIoStream {
+ public:
+  static constexpr int64_t kLingerMs = 2'000;
+
+  // Bytes accepted by write() that the kernel has not taken yet.
+  virtual size_t queued_bytes() const = 0;
+  // Rejects when the stream can write no more.
+  virtual kj::Promise<void> when_queued_below(size_t bytes) = 0;
+};
+
+}  // namespace tierpilot

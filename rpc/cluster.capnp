@@ -1,0 +1,184 @@
+@0xb7e2a4490c5d1f38;
+# What tierctl, daemons and other clients may ask of the coordinator.
+
+using Cxx = import "/capnp/c++.capnp";
+using Node = import "node.capnp";
+$Cxx.namespace("tierpilot::wire");
+
+struct DatasetUse {
+  dataset @0 :Text;
+  write @1 :Bool;
+}
+
+struct TaskSpec {
+  name @0 :Text;                 # unique within its submit; others name it in `after`
+  argv @1 :List(Text);
+  env @2 :List(Node.EnvVar);
+  datasets @3 :List(DatasetUse);
+  units @4 :UInt32 = 1;
+  memoryBytes @5 :UInt64;        # 0: no limit asked for
+  floatOperations @6 :Float64;   # estimated single-precision float operations
+  intOperations @7 :Float64;     # estimated int32 operations
+  timeLimitMs @8 :Int64;         # 0: none
+  after @9 :List(Text);          # names of tasks of this submit that must succeed first
+  node @10 :Text;                # empty: the policy chooses
+}
+
+struct Decision {
+  policy @0 :Text;               # who decided
+  node @1 :Text;
+  explored @2 :Bool;
+  fallback @3 :Text;             # why the active policy did not decide; empty when it did
+  reason @4 :Text;
+  decideNs @5 :UInt64;
+  weightsVersion @6 :UInt64;
+  atMs @7 :Int64;
+  candidates @8 :List(Candidate);
+  observation @9 :Observation;
+  reward @10 :Reward;
+  encoded @11 :List(Float32);    # what the network saw
+
+  struct Candidate {
+    node @0 :Text;
+    eligible @1 :Bool;
+    q @2 :Node.Measure;
+    freeFastBytes @3 :UInt64;
+    heldFastBytes @4 :UInt64;
+    heldSlowBytes @5 :UInt64;
+    assignedUnits @6 :UInt32;
+    units @7 :UInt32;
+  }
+  struct Observation {
+    utilisation @0 :Float64;
+    operations @1 :Float64;
+    dataBytes @2 :UInt64;
+    writes @3 :Bool;
+  }
+  struct Reward {
+    reward @0 :Node.Measure;
+    utilisation @1 :Float64;
+    latencyTerm @2 :Float64;
+    penaltyTerm @3 :Float64;
+    latencyNs @4 :UInt64;
+    referenceNs @5 :UInt64;
+    evictedBytes @6 :UInt64;
+    evictGbPerS @7 :Node.Measure;
+  }
+}
+
+struct Task {
+  id @0 :UInt64;
+  job @1 :UInt64;
+  name @2 :Text;
+  state @3 :Text;       # waiting, queued, assigned, running, succeeded, failed, cancelled
+  reason @4 :Text;
+  node @5 :Text;
+  attempt @6 :UInt32;
+  submittedMs @7 :Int64;
+  startedMs @8 :Int64;  # 0: not yet
+  finishedMs @9 :Int64;
+  user @10 :Text;
+  spec @11 :TaskSpec;
+  exit @12 :Node.Exit;
+  served @13 :Node.ServedData;
+  policy @14 :Text;
+}
+
+struct Dataset {
+  name @0 :Text;
+  bytes @1 :UInt64;
+  version @2 :UInt64;
+  home @3 :Text;
+  replicas @4 :List(Replica);
+  origin @5 :Text;
+  reads @6 :UInt64;
+  writes @7 :UInt64;
+  struct Replica {
+    node @0 :Text;
+    version @1 :UInt64;
+    inFast @2 :Bool;
+    inSlow @3 :Bool;
+  }
+}
+
+struct NodeEntry {
+  info @0 :Node.NodeInfo;
+  status @1 :Node.NodeStatus;
+  state @2 :Text;               # up, lost, gone
+  leaseLeftMs @3 :Int64;
+  assignedUnits @4 :UInt32;
+  tasksRunning @5 :UInt32;
+  tasksDone @6 :UInt64;
+  datasets @7 :UInt32;
+  reason @8 :Text;
+}
+
+struct PolicyEntry {
+  name @0 :Text;
+  description @1 :Text;
+  active @2 :Bool;
+  learns @3 :Bool;
+  decisions @4 :UInt64;
+  fallbacks @5 :UInt64;
+  rewardMean @6 :Node.Measure;
+  decisionUs @7 :Node.Quantiles;
+}
+
+struct LearnerState {
+  experiences @0 :UInt64;
+  replaySize @1 :UInt64;
+  replayCapacity @2 :UInt64;
+  trainingSteps @3 :UInt64;
+  loss @4 :Node.Measure;
+  weightsVersion @5 :UInt64;
+  epsilon @6 :Float64;
+  pending @7 :UInt64;
+  settings @8 :List(Node.Metric);
+}
+
+struct Health {
+  version @0 :Text;
+  startedMs @1 :Int64;
+  degraded @2 :Text;            # empty: well; else why (store cannot be written, ...)
+  nodesUp @3 :UInt32;
+  queued @4 :UInt64;
+  running @5 :UInt64;
+  busyUnitMs @6 :UInt64;        # integral of busy units over time: utilisation = d(busy) / d(capacity)
+  capacityUnitMs @7 :UInt64;
+  fallbacks @8 :UInt64;
+  rejectedFrames @9 :UInt64;
+  nowMs @10 :Int64;
+}
+
+interface Cluster {
+  # Lists take `after` and `limit` so that no answer outgrows a frame; limit 0 means 500.
+  health @0 () -> (health :Health);
+
+  registerNode @1 (info :Node.NodeInfo, node :Node.Node, replicas :List(Node.Replica),
+                   live :List(Node.Attempt))
+      -> (session :Node.NodeSession, leaseMs :UInt32);
+  # `live`: attempts the daemon holds (waiting, running, or ended and not acknowledged).
+
+  nodeList @2 () -> (nodes :List(NodeEntry));
+  nodeShow @3 (name :Text) -> (node :NodeEntry);
+
+  datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text)
+      -> (dataset :Dataset);
+  datasetList @5 (after :Text, limit :UInt32) -> (datasets :List(Dataset));
+  datasetShow @6 (name :Text) -> (dataset :Dataset);
+  datasetRemove @7 (name :Text) -> ();
+
+  submit @8 (requestId :Text, tasks :List(TaskSpec)) -> (job :UInt64, tasks :List(UInt64));
+  # Answered when the tasks are on disk. The same requestId again gives the same answer.
+  taskList @9 (state :Text, job :UInt64, after :UInt64, limit :UInt32) -> (tasks :List(Task));
+  taskShow @10 (id :UInt64) -> (task :Task);
+  taskWait @11 (ids :List(UInt64), timeoutMs :UInt32) -> (done :Bool, tasks :List(Task));
+  # Answers when all are ended, or at the timeout with done = false.
+  taskCancel @12 (id :UInt64) -> (task :Task);
+  taskLog @13 (id :UInt64, stream :Text, offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+  taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision));
+
+  policyList @15 () -> (policies :List(PolicyEntry));
+  policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState);
+  policyUse @17 (name :Text) -> (policy :PolicyEntry);
+}

@@ -1,0 +1,33 @@
+// What one connection may cost us, whoever is at its other end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tierpilot {
+
+struct RpcLimits {
+  // Largest message in either direction; a 1 MiB Data payload fits with room to spare.
+  size_t max_frame_bytes = size_t{4} << 20;
+  // Words that may be visited in a message, or eight times its own words if that is more: so a
+  // large payload may be read a few times, and a small message can never become vast.
+  uint64_t traversal_limit_words = 64 * 1024;
+  // Pointers below pointers. Four levels are taken by the RPC protocol itself.
+  int nesting_limit = 16;
+  size_t max_connections = 256;
+
+  // From accept (or dial) to the first complete frame, TLS handshake included.
+  int64_t handshake_timeout_ms = 10'000;
+  // From the first byte of a later frame to its last.
+  int64_t frame_timeout_ms = 30'000;
+
+  // Calls of a peer that have not been answered yet, by the size of their parameters.
+  size_t max_unanswered_bytes = size_t{16} << 20;
+  // Bytes that wait for the peer to read them: a server first stops reading its requests ...
+  size_t pause_reading_bytes = size_t{4} << 20;
+  // ... and either side closes the connection when they grow on, or when none of them moves.
+  size_t drop_peer_bytes = size_t{64} << 20;
+  int64_t write_stall_timeout_ms = 30'000;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,190 @@
+@0xd3c1f5a7b2e94061;
+# What a node daemon and the coordinator say to each other. The daemon dials in; facts travel up
+# through NodeSession.update, decisions travel down through Node.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("tierpilot::wire");
+
+struct Measure {
+  # A measured figure, or why there is none. Never guessed, never zero for "unknown".
+  union {
+    value @0 :Float64;
+    unavailable @1 :Text;
+  }
+}
+
+struct Quantiles {
+  p50 @0 :Measure;
+  p99 @1 :Measure;
+}
+
+struct Tier {
+  # In order of measured speed, fastest first.
+  tier @0 :Text;
+  kind @1 :Text;            # dram, cxl, pmem, memory (a node without CPUs), directory
+  place @2 :Text;           # "NUMA node 0" or the directory's path
+  role @3 :Text;            # fast, slow: what the dataset pool uses it for; empty otherwise
+  capacityBytes @4 :UInt64;
+  latencyNs @5 :Quantiles;
+  readGbPerS @6 :Measure;
+  writeGbPerS @7 :Measure;
+  evictGbPerS @8 :Measure;
+  promoteGbPerS @9 :Measure;
+  method @10 :Text;
+}
+
+struct Gpu {
+  name @0 :Text;
+  uuid @1 :Text;
+  memoryBytes @2 :UInt64;
+}
+
+struct NodeInfo {
+  name @0 :Text;            # unique in the cluster
+  instance @1 :UInt64;      # drawn at each start of the daemon
+  hostname @2 :Text;
+  version @3 :Text;
+  cpus @4 :Text;            # "0-3"
+  units @5 :UInt32;         # compute units: tasks' cores run on them
+  memoryBytes @6 :UInt64;   # what tasks may ask for
+  fastBudgetBytes @7 :UInt64;
+  slowBudgetBytes @8 :UInt64;
+  dataAddress @9 :Text;     # where other daemons fetch datasets: "unix:/..." or "tls:host:port"
+  tiers @10 :List(Tier);
+  gpus @11 :List(Gpu);
+  gpusUnavailable @12 :Text;
+  float32OpsPerS @13 :Measure;
+  int32ToFloat @14 :Measure; # float operations that one int32 operation costs here, as measured
+  features @15 :List(Feature);
+  limits @16 :List(Feature);
+}
+
+struct Feature {
+  name @0 :Text;
+  on @1 :Bool;
+  reason @2 :Text;
+}
+
+struct NodeStatus {
+  fastFreeBytes @0 :UInt64;
+  slowFreeBytes @1 :UInt64;
+  runningUnits @2 :UInt32;
+  evictGbPerS @3 :Measure;       # live: from the pool's own evictions
+  selfCpuShare @4 :Measure;      # of one core, since the last status
+  selfResidentBytes @5 :UInt64;
+  bpfRunTimeShare @6 :Measure;   # of one core
+  metrics @7 :List(Metric);
+}
+
+struct Metric {
+  name @0 :Text;   # with its unit: migrated_pages, direct_reclaim_p99_ns
+  value @1 :Measure;
+}
+
+struct Replica {
+  # A dataset's state on one node; neither fast nor slow: gone.
+  dataset @0 :Text;
+  version @1 :UInt64;
+  bytes @2 :UInt64;
+  inFast @3 :Bool;
+  inSlow @4 :Bool;
+}
+
+struct Attempt {
+  task @0 :UInt64;
+  attempt @1 :UInt32;
+}
+
+struct ServedData {
+  # How a task's data came into the fast tier.
+  localBytes @0 :UInt64;     # were in the fast tier already
+  promotedBytes @1 :UInt64;
+  fetchedBytes @2 :UInt64;
+  evictedBytes @3 :UInt64;   # left the fast tier to make room
+  evictedWrittenBytes @4 :UInt64;
+  latencyNs @5 :UInt64;      # from receiving the assignment until the last byte was served
+  evictGbPerS @6 :Measure;   # the eviction bandwidth that held then
+  referenceNs @7 :UInt64;    # the fast tier's own service time for as many bytes, as measured
+  runningUnits @8 :UInt32;   # busy units of the node when the data was there
+}
+
+struct Exit {
+  how @0 :Text;              # exited, signalled, could_not_start, cancelled, timed_out, lease_expired, memory_limit, data_failed
+  code @1 :Int32;            # exit status or signal number
+  reason @2 :Text;
+  cpuUserNs @3 :UInt64;
+  cpuSystemNs @4 :UInt64;
+  maxResidentBytes @5 :UInt64;
+  wallNs @6 :UInt64;
+  ioReadBytes @7 :Measure;
+  ioWriteBytes @8 :Measure;
+  written @9 :List(Replica); # new versions this task made
+}
+
+struct NodeEvent {
+  sequence @0 :UInt64;       # rises by one; the daemon keeps an event until it is acknowledged
+  union {
+    replica @1 :Replica;
+    served :group { attempt @2 :Attempt; data @3 :ServedData; }
+    started :group { attempt @4 :Attempt; pid @5 :Int32; }
+    exited :group { attempt @6 :Attempt; exit @7 :Exit; }
+  }
+}
+
+struct DatasetNeed {
+  dataset @0 :Text;
+  version @1 :UInt64;
+  bytes @2 :UInt64;
+  write @3 :Bool;
+  sources @4 :List(Text);    # data addresses of nodes that hold it, best first
+}
+
+struct EnvVar {
+  name @0 :Text;
+  value @1 :Text;
+}
+
+struct Assignment {
+  attempt @0 :Attempt;
+  argv @1 :List(Text);
+  env @2 :List(EnvVar);
+  units @3 :UInt32;
+  memoryLimitBytes @4 :UInt64;  # 0: none
+  timeLimitMs @5 :Int64;        # 0: none
+  datasets @6 :List(DatasetNeed);
+}
+
+struct DatasetSource {
+  union {
+    file @0 :Text;       # absolute path on the node
+    zeroBytes @1 :UInt64;
+    random :group { bytes @2 :UInt64; seed @3 :UInt64; }
+  }
+}
+
+interface Node {
+  # Offered by the daemon. Every call may be repeated.
+  start @0 (assignment :Assignment) -> ();
+  # Ends the attempt wherever it is: waiting for data, queued, running. An Exit event follows.
+  cancel @1 (attempt :Attempt, reason :Text) -> ();
+  createDataset @2 (name :Text, source :DatasetSource) -> (replica :Replica);
+  # Forgets all versions below the given one.
+  dropDataset @3 (name :Text, belowVersion :UInt64) -> ();
+  readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+  # The home copy of a dataset is never dropped for room.
+  setHome @5 (name :Text, version :UInt64, home :Bool) -> ();
+  # The task is over for the coordinator too: its directory may go once it is old.
+  release @6 (attempt :Attempt) -> ();
+}
+
+interface NodeSession {
+  # Offered by the coordinator to a registered daemon. An update without events is a heartbeat.
+  # The lease counts from the moment the daemon *sent* the update whose answer carries it.
+  update @0 (events :List(NodeEvent), status :NodeStatus)
+      -> (leaseMs :UInt32, acknowledged :UInt64);
+}
+
+interface DataSource {
+  # Offered by a daemon to other daemons at its data address.
+  read @0 (dataset :Text, version :UInt64, offset :UInt64, maxBytes :UInt32) -> (data :Data);
+}

@@ -1,0 +1,160 @@
+#include "rpc/server.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include "base/log.h"
+#include "rpc/error.h"
+#include "rpc/log_limiter.h"
+#include "rpc/session.h"
+#include "rpc/sockets.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int kAcceptsPerTurn = 16;
+constexpr int64_t kNoDescriptorsPauseMs = 100;
+
+std::string describe(const Peer& peer) {
+  if (peer.transport == "unix") return fmt::format("{} pid {}", peer.name, peer.pid.value_or(0));
+  return fmt::format("{} at {}", peer.name, peer.address);
+}
+
+}  // namespace
+
+struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
+  Impl(EventLoop& loop, ListeningSocket socket, TlsContext tls, const RpcLimits& limits,
+       Bootstrap bootstrap)
+      : loop(loop),
+        socket(std::move(socket)),
+        tls(std::move(tls)),
+        limits(limits),
+        bootstrap(std::move(bootstrap)) {
+    watch();
+  }
+  ~Impl() {
+    loop.unwatch(socket.fd.get());
+    remove_socket_file(socket);
+  }
+
+  void watch() {
+    loop.watch_readable(socket.fd.get(), [this] { accept_some(); });
+  }
+
+  void accept_some() {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      UniqueFd fd(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!fd) return accept_failed(errno);
+      if (sessions.size() + handshakes >= limits.max_connections) {
+        reject_peer(fmt::format("refused: {} connections are open", limits.max_connections));
+        continue;
+      }
+      ++handshakes;
+      tasks.add(kj::evalNow([&] { return welcome(loop, std::move(fd), tls, limits); })
+                    .then([this](Channel channel) { start(kj::mv(channel)); })
+                    .catch_([this](kj::Exception&& error) { reject_peer(to_error(error).message); })
+                    .attach(kj::defer([this] { --handshakes; })));
+    }
+  }
+
+  void accept_failed(int error) {
+    if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM) return;
+    // The connection stays in the backlog and the socket readable: without a pause this would spin.
+    warn(fmt::format("cannot accept: {}", fail_errno(error, "accept").value().message));
+    loop.unwatch(socket.fd.get());
+    tasks.add(loop.after_ms(kNoDescriptorsPauseMs).then([this] { watch(); }));
+  }
+
+  void start(Channel channel) {
+    const std::string name = describe(channel.peer);
+    const uint64_t id = next_id++;
+    auto exported = make_bootstrap(channel.peer);
+    auto session = std::make_unique<Session>(
+        loop, kj::mv(channel), limits, capnp::rpc::twoparty::Side::SERVER, kj::mv(exported),
+        [this, name](const Error& error) { failed(name, error); });
+    tasks.add(session->on_disconnect().then([this, id] { sessions.erase(id); }));
+    sessions.emplace(id, std::move(session));
+  }
+
+  capnp::Capability::Client make_bootstrap(const Peer& peer) {
+    capnp::Capability::Client made = nullptr;
+    KJ_IF_MAYBE (error, kj::runCatchingExceptions([&] { made = bootstrap(peer); })) {
+      reject_peer(describe(peer) + " refused: " + to_error(*error).message);
+      return kj::cp(*error);  // a capability whose calls fail with it
+    }
+    return made;
+  }
+
+  void failed(const std::string& name, const Error& error) {
+    if (error.code != ErrorCode::kUnreachable) ++rejected_frames;
+    warn(fmt::format("{} dropped: {}", name, error.message));
+  }
+
+  void reject_peer(const std::string& why) {
+    ++rejected_peers;
+    warn(why);
+  }
+
+  void warn(const std::string& text) {
+    uint64_t suppressed = 0;
+    if (!limiter.admit(suppressed)) return;
+    spdlog::warn("{}: {}{}", socket.address.to_string(), text,
+                 suppressed ? fmt::format(" ({} more such lines left out)", suppressed) : "");
+  }
+
+  void taskFailed(kj::Exception&& exception) override { warn(to_error(exception).message); }
+
+  EventLoop& loop;
+  const ListeningSocket socket;
+  const TlsContext tls;
+  const RpcLimits limits;
+  const Bootstrap bootstrap;
+  LogLimiter limiter;
+  uint64_t rejected_frames = 0;
+  uint64_t rejected_peers = 0;
+  uint64_t next_id = 0;
+  size_t handshakes = 0;
+  std::map<uint64_t, std::unique_ptr<Session>> sessions;
+  kj::TaskSet tasks{*this};
+};
+
+Result<std::unique_ptr<RpcServer>> RpcServer::listen(EventLoop& loop, const Address& address,
+                                                     const std::optional<TlsFiles>& tls,
+                                                     const RpcLimits& limits, Bootstrap bootstrap) {
+  TlsContext context;
+  if (address.kind == Address::Kind::kTls) {
+    if (!tls)
+      return fail(ErrorCode::kInvalid, fmt::format("cannot listen on {}: certificate, key and "
+                                                   "authority are needed",
+                                                   address.to_string()));
+    auto made = make_tls_context(TlsSide::kServer, *tls);
+    if (!made) return tl::unexpected(made.error());
+    context = std::move(*made);
+  }
+  auto socket = listen_on(address);
+  if (!socket) return tl::unexpected(socket.error());
+  return std::unique_ptr<RpcServer>(new RpcServer(std::make_unique<Impl>(
+      loop, std::move(*socket), std::move(context), limits, std::move(bootstrap))));
+}
+
+RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RpcServer::~RpcServer() = default;
+
+Address RpcServer::address() const {
+  return impl_->socket.address;
+}
+size_t RpcServer::connections() const {
+  return impl_->sessions.size();
+}
+uint64_t RpcServer::rejected_frames() const {
+  return impl_->rejected_frames;
+}
+uint64_t RpcServer::rejected_peers() const {
+  return impl_->rejected_peers;
+}
+
+}  // namespace tierpilot

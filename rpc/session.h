@@ -1,0 +1,30 @@
+// Cap'n Proto RPC over one channel: what a server's and a client's connection have in common.
+#pragma once
+
+#include <capnp/rpc-twoparty.h>
+
+#include "rpc/frame_stream.h"
+#include "rpc/transport.h"
+
+namespace tierpilot {
+
+class Session {
+ public:
+  // `exported` is what the peer's bootstrap() gets; none if null.
+  Session(EventLoop& loop, Channel channel, const RpcLimits& limits,
+          capnp::rpc::twoparty::Side side, kj::Maybe<capnp::Capability::Client> exported,
+          FrameStream::OnFailure on_failure);
+
+  const Peer& peer() const { return channel_.peer; }
+  capnp::Capability::Client bootstrap();
+  // Resolves, never rejects, when the protocol has ended and what we had to say has been sent.
+  kj::Promise<void> on_disconnect() { return network_.onDisconnect(); }
+
+ private:
+  Channel channel_;
+  FrameStream frames_;
+  capnp::TwoPartyVatNetwork network_;
+  capnp::RpcSystem<capnp::rpc::twoparty::VatId> rpc_;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,245 @@
+#include "rpc/transport.h"
+
+#include <fmt/format.h>
+#include <kj/debug.h>
+#include <netinet/tcp.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <utility>
+
+#include "rpc/asio_types.h"
+#include "rpc/error.h"
+#include "rpc/sockets.h"
+
+namespace tierpilot {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr int64_t kBacklogRetryMs = 10;
+
+[[noreturn]] void give_up(ErrorCode code, const std::string& what, const std::string& why) {
+  kj::throwFatalException(to_exception({code, fmt::format("{}: {}", what, why)}));
+}
+
+kj::Promise<Channel> within(EventLoop& loop, const RpcLimits& limits, std::string what,
+                            kj::Promise<Channel> channel) {
+  const int64_t limit_ms = limits.handshake_timeout_ms;
+  return channel.exclusiveJoin(
+      loop.after_ms(limit_ms).then([what = std::move(what), limit_ms]() -> Channel {
+        give_up(ErrorCode::kTimeout, what, fmt::format("no answer within {} ms", limit_ms));
+      }));
+}
+
+Peer unix_peer(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  Peer peer{"unix", {}, {}, "unknown", {}};
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
+    peer.uid = credentials.uid;
+    peer.pid = credentials.pid;
+    peer.name = fmt::format("uid {}", credentials.uid);
+  }
+  return peer;
+}
+
+std::string common_name(SSL* ssl) {
+  const std::unique_ptr<X509, decltype(&::X509_free)> certificate(SSL_get1_peer_certificate(ssl),
+                                                                  &::X509_free);
+  if (!certificate) return {};
+  char name[256] = "";
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()),
+                                             NID_commonName, name, sizeof name);
+  return size > 0 ? std::string(name, static_cast<size_t>(size)) : std::string();
+}
+
+// OpenSSL's own check, not Asio's callback: only this one says "hostname mismatch".
+void expect_host(SSL* ssl, const std::string& host) {
+  X509_VERIFY_PARAM* expected = SSL_get0_param(ssl);
+  if (X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str())) return;
+  X509_VERIFY_PARAM_set1_host(expected, host.c_str(), host.size());
+  SSL_set_tlsext_host_name(ssl, host.c_str());
+}
+
+std::string handshake_failure(SSL* ssl, error_code error) {
+  const long verdict = SSL_get_verify_result(ssl);
+  if (verdict == X509_V_OK) return error.message();
+  return fmt::format("{}: {}", error.message(), X509_verify_cert_error_string(verdict));
+}
+
+std::string text_of(const tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? fmt::format("[{}]:{}", host, endpoint.port())
+                                    : fmt::format("{}:{}", host, endpoint.port());
+}
+
+Channel unix_channel(EventLoop& loop, UniqueFd fd, const RpcLimits& limits) {
+  Peer peer = unix_peer(fd.get());
+  auto socket = std::make_unique<PlainSocket>(loop.io(), asio::generic::stream_protocol(AF_UNIX, 0),
+                                              fd.release());
+  return {make_stream(std::move(socket), limits), std::move(peer)};
+}
+
+// A machine that vanished without a word must not hold a connection open for hours.
+void tune_tcp(int fd) {
+  const auto set = [fd](int level, int option, int value) {
+    ::setsockopt(fd, level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+Channel tls_channel(std::unique_ptr<TlsSocket> socket, std::string address,
+                    const RpcLimits& limits) {
+  Peer peer{"tls", {}, {}, common_name(socket->native_handle()), std::move(address)};
+  return {make_stream(std::move(socket), limits), std::move(peer)};
+}
+
+// The steps of one TLS connection. Handlers hold it, so that it outlives a dropped promise.
+struct TlsDial {
+  TlsDial(EventLoop& loop, const Address& address, TlsContext context, const RpcLimits& limits)
+      : address(address),
+        limits(limits),
+        what("cannot connect to " + address.to_string()),
+        context(std::move(context)),
+        resolver(loop.io()),
+        socket(loop.io()) {}
+
+  kj::Promise<Channel> run(std::shared_ptr<TlsDial> self) {
+    return completion_of([&](auto handler) {
+             resolver.async_resolve(
+                 address.host, std::to_string(address.port), tcp::resolver::numeric_service,
+                 [self, handler = std::move(handler)](error_code error,
+                                                      tcp::resolver::results_type found) mutable {
+                   self->targets = std::move(found);
+                   handler(error);
+                 });
+           })
+        .then([self](error_code error) { return self->connect(self, error); })
+        .then([self](error_code error) { return self->handshake(self, error); })
+        .then([self](error_code error) {
+          if (error)
+            give_up(ErrorCode::kDenied, self->what,
+                    handshake_failure(self->tls->native_handle(), error));
+          return tls_channel(std::move(self->tls), text_of(self->remote), self->limits);
+        })
+        .attach(kj::defer([self] { self->cancel(); }));
+  }
+
+  kj::Promise<error_code> connect(const std::shared_ptr<TlsDial>& self, error_code error) {
+    if (error) give_up(ErrorCode::kUnreachable, what, error.message());
+    return completion_of([&](auto handler) {
+      asio::async_connect(socket, targets,
+                          [self, handler = std::move(handler)](
+                              error_code error, const tcp::endpoint& endpoint) mutable {
+                            self->remote = endpoint;
+                            handler(error);
+                          });
+    });
+  }
+
+  kj::Promise<error_code> handshake(const std::shared_ptr<TlsDial>& self, error_code error) {
+    if (error) give_up(ErrorCode::kUnreachable, what, error.message());
+    tune_tcp(socket.native_handle());
+    tls = std::make_unique<TlsSocket>(PlainSocket(std::move(socket)), *context);
+    expect_host(tls->native_handle(), address.host);
+    return completion_of([&](auto handler) {
+      tls->async_handshake(
+          asio::ssl::stream_base::client,
+          [self, handler = std::move(handler)](error_code error) mutable { handler(error); });
+    });
+  }
+
+  void cancel() {
+    error_code ignored;
+    resolver.cancel();
+    socket.close(ignored);
+    if (tls) tls->lowest_layer().close(ignored);
+  }
+
+  const Address address;
+  const RpcLimits limits;
+  const std::string what;
+  const TlsContext context;
+  tcp::resolver resolver;
+  tcp::resolver::results_type targets;
+  tcp::endpoint remote;
+  tcp::socket socket;
+  std::unique_ptr<TlsSocket> tls;
+};
+
+// Not through Asio: it takes EAGAIN, a full backlog, for a connection that will come to be.
+kj::Promise<Channel> dial_unix(EventLoop& loop, const Address& address, const RpcLimits& limits) {
+  auto fd = connect_unix(address);
+  if (fd) return unix_channel(loop, std::move(*fd), limits);
+  if (fd.error().code != ErrorCode::kExhausted) return to_exception(fd.error());
+  return loop.after_ms(kBacklogRetryMs).then([&loop, address, limits] {
+    return dial_unix(loop, address, limits);
+  });
+}
+
+struct TlsWelcome {
+  std::unique_ptr<TlsSocket> tls;
+  TlsContext context;
+  std::string remote;
+};
+
+kj::Promise<Channel> welcome_tls(EventLoop& loop, PlainSocket socket, std::string remote,
+                                 const TlsContext& context, const RpcLimits& limits) {
+  auto state = std::make_shared<TlsWelcome>(
+      TlsWelcome{std::make_unique<TlsSocket>(std::move(socket), *context), context, remote});
+  auto channel =
+      completion_of([&](auto handler) {
+        state->tls->async_handshake(
+            asio::ssl::stream_base::server,
+            [state, handler = std::move(handler)](error_code error) mutable { handler(error); });
+      })
+          .then([state, limits](error_code error) {
+            if (error)
+              give_up(ErrorCode::kDenied, "TLS with " + state->remote + " failed",
+                      handshake_failure(state->tls->native_handle(), error));
+            return tls_channel(std::move(state->tls), state->remote, limits);
+          })
+          .attach(kj::defer([state] {
+            error_code ignored;
+            if (state->tls) state->tls->lowest_layer().close(ignored);
+          }));
+  return within(loop, limits, "TLS with " + remote + " failed", kj::mv(channel));
+}
+
+}  // namespace
+
+kj::Promise<Channel> dial(EventLoop& loop, const Address& address,
+                          const std::optional<TlsFiles>& tls, const RpcLimits& limits) {
+  const std::string what = "cannot connect to " + address.to_string();
+  if (address.kind == Address::Kind::kUnix)
+    return within(loop, limits, what, dial_unix(loop, address, limits));
+  if (!tls)
+    return to_exception(
+        {ErrorCode::kInvalid, what + ": certificate, key and authority are needed"});
+  auto context = make_tls_context(TlsSide::kClient, *tls);
+  if (!context) return to_exception(context.error());
+  auto steps = std::make_shared<TlsDial>(loop, address, *context, limits);
+  return within(loop, limits, what, steps->run(steps));
+}
+
+kj::Promise<Channel> welcome(EventLoop& loop, UniqueFd fd, const TlsContext& tls,
+                             const RpcLimits& limits) {
+  if (tls == nullptr) return unix_channel(loop, std::move(fd), limits);
+  tune_tcp(fd.get());
+  tcp::endpoint remote;
+  socklen_t size = static_cast<socklen_t>(remote.capacity());
+  if (::getpeername(fd.get(), remote.data(), &size) == 0) remote.resize(size);
+  PlainSocket socket(loop.io(), asio::generic::stream_protocol(remote.protocol()), fd.release());
+  return welcome_tls(loop, std::move(socket), text_of(remote), tls, limits);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,84 @@
+// How fast the dqn learns on the stand-in cluster: heuristics run first while it watches, then its
+// turn comes. Repeats the measurements behind the default settings.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tests/support/toy_run.h"
+
+namespace tierpilot {
+namespace {
+
+struct Options {
+  DqnSettings settings;
+  ToySettings cluster;
+  uint64_t seed = 1;
+  int tasks = 400;
+  bool json = false;
+};
+
+int run(const Options& options) {
+  use_one_torch_thread();
+  ToyRun toy(options.settings, options.cluster, options.seed);
+  nlohmann::json rows = nlohmann::json::array();
+  if (!options.json)
+    fmt::print("{:16}{:>8}{:>8}{:>13}{:>9}{:>9}{:>8}{:>8}\n", "policy", "reward", "1/L",
+               "response ms", "evicting", "batches", "loss", "s");
+  for (const char* name : {"random", "least-loaded", "locality-greedy", "locality-load", "dqn"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ToyRun::Score score = toy.run(name, options.tasks);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!options.json)
+      fmt::print("{:16}{:8.4f}{:8.3f}{:13.1f}{:9.2f}{:9}{:8.3f}{:8.1f}\n", name, score.reward_mean,
+                 score.latency_term_mean, score.response_ms_mean, score.evicting_share,
+                 toy.trainer().batches(), toy.trainer().loss(), seconds);
+    rows.push_back({{"policy", name},
+                    {"reward_mean", score.reward_mean},
+                    {"latency_term_mean", score.latency_term_mean},
+                    {"response_ms_mean", score.response_ms_mean},
+                    {"evicting_share", score.evicting_share},
+                    {"batches", toy.trainer().batches()},
+                    {"loss", toy.trainer().loss()},
+                    {"seconds", seconds}});
+  }
+  if (options.json) fmt::print("{}\n", nlohmann::json{{"schema", 1}, {"policies", rows}}.dump(2));
+  return 0;
+}
+
+}  // namespace
+}  // namespace tierpilot
+
+int main(int argc, char** argv) {
+  tierpilot::Options options;
+  bool quick = false;
+  bool published = false;
+  bool per_feature = false;
+  CLI::App app("Learning speed of the dqn on a stand-in cluster of three nodes");
+  app.add_flag("--published", published, "Train exactly as published");
+  app.add_flag("--per-feature", per_feature, "One token per feature instead of one in all");
+  app.add_flag("--quick", quick, "A network of width 64 and 200 tasks");
+  app.add_flag("--json", options.json, "Print JSON");
+  double gamma = options.settings.gamma;
+  double batches_per_experience = options.settings.batches_per_experience;
+  auto* gamma_given = app.add_option("--gamma", gamma);
+  auto* batches_given = app.add_option("--batches-per-experience", batches_per_experience);
+  app.add_option("--load", options.cluster.offered_load, "Offered load of the cluster");
+  app.add_option("--tasks", options.tasks, "Tasks per policy")->check(CLI::Range(10, 100000));
+  app.add_option("--seed", options.seed);
+  CLI11_PARSE(app, argc, argv);
+
+  if (published) options.settings = tierpilot::DqnSettings::published();
+  if (*gamma_given) options.settings.gamma = gamma;
+  if (*batches_given) options.settings.batches_per_experience = batches_per_experience;
+  if (per_feature) options.settings.network.tokens = tierpilot::InputTokens::kPerFeature;
+  if (quick) {
+    options.settings.network.width = 64;
+    options.settings.network.feed_forward = 128;
+    options.tasks = 200;
+  }
+  return tierpilot::run(options);
+}

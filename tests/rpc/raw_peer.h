@@ -1,0 +1,36 @@
+// A peer that speaks whatever it likes: frames built by hand and a socket without a protocol.
+#pragma once
+
+#include <capnp/rpc.capnp.h>
+#include <capnp/serialize.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+#include "rpc/address.h"
+
+namespace tierpilot::test {
+
+std::string frame_of(capnp::MessageBuilder& message);
+// Question 0: the server's bootstrap capability, which later frames call.
+std::string bootstrap_frame();
+std::string echo_frame(uint32_t question, const std::string& text);
+std::string make_frame(uint32_t question, uint32_t size);
+
+class RawPeer {
+ public:
+  // Blocking, with a receive timeout far beyond what any test needs.
+  explicit RawPeer(const Address& address);
+  // false when the peer has closed.
+  bool send(const std::string& bytes);
+  void finish_sending();
+  // Bytes of one read; 0 when the peer has closed or reset, -1 when nothing came for `timeout_ms`.
+  ssize_t receive(int timeout_ms = 20'000);
+  // Whether the peer closes; what it still says is skipped.
+  bool is_closed_by_peer();
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace tierpilot::test

@@ -1,0 +1,76 @@
+#include "tests/rpc/test_certificates.h"
+
+#include <kj/debug.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <cstdio>
+
+namespace tierpilot::test {
+namespace {
+
+constexpr long kValidSeconds = 3600;
+
+std::unique_ptr<FILE, decltype(&::fclose)> open_for_writing(const std::filesystem::path& path) {
+  std::unique_ptr<FILE, decltype(&::fclose)> file(std::fopen(path.c_str(), "w"), &::fclose);
+  KJ_REQUIRE(file != nullptr);
+  return file;
+}
+
+void write_certificate(const std::filesystem::path& path, X509* certificate) {
+  KJ_REQUIRE(PEM_write_X509(open_for_writing(path).get(), certificate));
+}
+
+}  // namespace
+
+TestAuthority::TestAuthority(std::filesystem::path folder, const std::string& name)
+    : folder_(std::move(folder)),
+      ca_path_(folder_ / (name + "-ca.pem")),
+      key_(make_key()),
+      certificate_(nullptr, &::X509_free) {
+  certificate_ = make_certificate(name, key_.get(), "basicConstraints", "critical,CA:TRUE");
+  write_certificate(ca_path_, certificate_.get());
+}
+
+TlsFiles TestAuthority::issue(const std::string& name, const std::string& names) const {
+  const Key key = make_key();
+  const Certificate certificate = make_certificate(name, key.get(), "subjectAltName", names);
+  const auto certificate_path = folder_ / (name + ".pem");
+  const auto key_path = folder_ / (name + ".key");
+  write_certificate(certificate_path, certificate.get());
+  KJ_REQUIRE(PEM_write_PrivateKey(open_for_writing(key_path).get(), key.get(), nullptr, nullptr, 0,
+                                  nullptr, nullptr));
+  return {ca_path_.string(), certificate_path.string(), key_path.string()};
+}
+
+TestAuthority::Key TestAuthority::make_key() {
+  return {EVP_EC_gen("P-256"), &::EVP_PKEY_free};
+}
+
+TestAuthority::Certificate TestAuthority::make_certificate(const std::string& name, EVP_PKEY* key,
+                                                           const std::string& extension,
+                                                           const std::string& value) const {
+  Certificate certificate(X509_new(), &::X509_free);
+  X509* raw = certificate.get();
+  X509_set_version(raw, X509_VERSION_3);
+  static long serial = 1;
+  ASN1_INTEGER_set(X509_get_serialNumber(raw), serial++);
+  X509_gmtime_adj(X509_getm_notBefore(raw), -60);
+  X509_gmtime_adj(X509_getm_notAfter(raw), kValidSeconds);
+  X509_set_pubkey(raw, key);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(raw), "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  X509* issuer = certificate_ ? certificate_.get() : raw;
+  X509_set_issuer_name(raw, X509_get_subject_name(issuer));
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, raw, nullptr, nullptr, 0);
+  X509_EXTENSION* added = X509V3_EXT_conf(nullptr, &context, extension.c_str(), value.c_str());
+  KJ_REQUIRE(added != nullptr, value);
+  X509_add_ext(raw, added, -1);
+  X509_EXTENSION_free(added);
+  KJ_REQUIRE(X509_sign(raw, key_.get(), EVP_sha256()) > 0);
+  return certificate;
+}
+
+}  // namespace tierpilot::test

@@ -1,0 +1,120 @@
+#include "coordinator/core/admission.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Admission : public ::testing::Test {
+ protected:
+  Admission() {
+    NodeFacts facts{"a", 1, 4, 1 << 30, 1 << 20, "unix:/a", 1};
+    (*registry_.add(facts))->life = NodeLife::kUp;
+    catalog_.put({"small", 1 << 10, 1, "a", "", "", 0, 0});
+    catalog_.put({"large", 1 << 21, 1, "a", "", "", 0, 0});
+  }
+  static TaskSpec spec(const std::string& name = "t") {
+    TaskSpec spec;
+    spec.name = name;
+    spec.argv = {"true"};
+    return spec;
+  }
+  Error refused(std::vector<TaskSpec> specs) {
+    auto result = admit(specs, catalog_, registry_);
+    EXPECT_FALSE(result);
+    return result ? Error{} : result.error();
+  }
+  Catalog catalog_;
+  Registry registry_;
+};
+
+TEST_F(Admission, TakesWhatFits) {
+  auto task = spec();
+  task.units = 4;
+  task.datasets = {{"small", true}};
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+}
+
+TEST_F(Admission, RefusesAnEmptyCommand) {
+  auto task = spec();
+  task.argv = {};
+  EXPECT_THAT(refused({task}).message, HasSubstr("task 't': the command is empty"));
+  task.argv = {""};
+  EXPECT_THAT(refused({task}).message, HasSubstr("the command is empty"));
+  EXPECT_THAT(refused({}).message, HasSubstr("no task"));
+}
+
+TEST_F(Admission, NamesWhatNoNodeOffers) {
+  auto task = spec();
+  task.units = 5;
+  EXPECT_THAT(refused({task}).message, HasSubstr("asks for 5 units, the largest node has 4"));
+  task = spec();
+  task.memory_bytes = uint64_t{2} << 30;
+  EXPECT_THAT(refused({task}).message, HasSubstr("asks for 2.0 GiB of memory"));
+  task = spec();
+  task.datasets = {{"large", false}};
+  EXPECT_THAT(refused({task}).message, HasSubstr("2.0 MiB"));
+  task = spec();
+  task.node = "elsewhere";
+  EXPECT_EQ(refused({task}).code, ErrorCode::kNotFound);
+}
+
+TEST_F(Admission, NamesAnUnknownDataset) {
+  auto task = spec();
+  task.datasets = {{"nope", false}};
+  const auto error = refused({task});
+  EXPECT_EQ(error.code, ErrorCode::kNotFound);
+  EXPECT_THAT(error.message, HasSubstr("dataset 'nope' does not exist"));
+  task.datasets = {{"small", false}, {"small", true}};
+  EXPECT_THAT(refused({task}).message, HasSubstr("named twice"));
+}
+
+TEST_F(Admission, ResolvesDependencies) {
+  auto a = spec("a"), b = spec("b"), c = spec("c");
+  c.after = {"a", "b", "a"};
+  auto depends_on = admit({a, b, c}, catalog_, registry_);
+  ASSERT_TRUE(depends_on);
+  EXPECT_EQ((*depends_on)[2], (std::vector<size_t>{0, 1}));
+}
+
+TEST_F(Admission, RefusesCyclesAndNamesThem) {
+  auto a = spec("a"), b = spec("b"), c = spec("c"), d = spec("d");
+  b.after = {"c"};
+  c.after = {"b"};
+  d.after = {"c", "a"};
+  const auto message = refused({a, b, c, d}).message;
+  EXPECT_THAT(message, HasSubstr("cycle"));
+  EXPECT_THAT(message, HasSubstr("'b'"));
+  EXPECT_THAT(message, HasSubstr("'c'"));
+  auto self = spec("self");
+  self.after = {"self"};
+  EXPECT_THAT(refused({self}).message, HasSubstr("cycle: task 'self' -> task 'self'"));
+  auto unknown = spec("x");
+  unknown.after = {"ghost"};
+  EXPECT_THAT(refused({unknown}).message, HasSubstr("'ghost', which is not in this submit"));
+  EXPECT_THAT(refused({spec("x"), spec("x")}).message, HasSubstr("given twice"));
+}
+
+TEST_F(Admission, RefusesNumbersThatAreNone) {
+  auto task = spec();
+  task.float_operations = -1;
+  EXPECT_THAT(refused({task}).message, HasSubstr("operations"));
+  task = spec();
+  task.units = 0;
+  EXPECT_THAT(refused({task}).message, HasSubstr("0 units"));
+  task = spec();
+  task.time_limit_ms = -5;
+  EXPECT_THAT(refused({task}).message, HasSubstr("time limit"));
+  task = spec();
+  task.env = {{"A=B", "c"}};
+  EXPECT_THAT(refused({task}).message, HasSubstr("environment variable"));
+  task = spec();
+  task.argv = {std::string(200'000, 'x')};
+  EXPECT_THAT(refused({task}).message, HasSubstr("at most"));
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,213 @@
+// A coordinator's core on a real store in a temporary directory, with a manual clock and nodes that
+// only write down what they are asked.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <mutex>
+#include <deque>
+#include <condition_variable>
+
+#include "coordinator/core/dataset_admin.h"
+#include "coordinator/core/intake.h"
+#include "coordinator/core/lifecycle.h"
+#include "coordinator/core/membership.h"
+
+namespace tierpilot::testing {
+
+// Stands in for the event loop: callbacks posted by other threads run when the test says so.
+class PostQueue {
+ public:
+  void post(std::function<void()> work) {
+    std::lock_guard guard(mutex_);
+    work_.push_back(std::move(work));
+    wake_.notify_one();
+  }
+  // Runs what is posted until `done`; false when that takes longer than 20 s.
+  bool run_until(const std::function<bool()>& done) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done()) {
+      std::unique_lock guard(mutex_);
+      if (!wake_.wait_until(guard, deadline, [this] { return !work_.empty(); })) return false;
+      auto work = std::move(work_.front());
+      work_.pop_front();
+      guard.unlock();
+      work();
+    }
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> work_;
+};
+
+class FakeNode final : public NodeLink {
+ public:
+  void start(const Assignment& assignment, std::function<void(Status)> done) override {
+    started.push_back(assignment.attempt);
+    done({});
+  }
+  void cancel(AttemptId attempt, const std::string& reason) override {
+    cancelled.emplace_back(attempt, reason);
+  }
+  void create_dataset(const std::string& name, const DatasetSource& source,
+                      std::function<void(Result<DatasetVersion>)> done) override {
+    if (std::holds_alternative<FileSource>(source))
+      return done(fail(ErrorCode::kNotFound, "dataset '" + name + "': no such file"));
+    done(DatasetVersion{name, 1, std::get<ZeroSource>(source).bytes});
+  }
+  void drop_dataset(const std::string& name, uint64_t below) override {
+    dropped.emplace_back(name, below);
+  }
+  void set_home(const std::string& name, uint64_t, bool home) override {
+    if (home) homes.push_back(name);
+  }
+  void release(AttemptId attempt) override { released.push_back(attempt); }
+
+  std::vector<AttemptId> started, released;
+  std::vector<std::pair<AttemptId, std::string>> cancelled;
+  std::vector<std::pair<std::string, uint64_t>> dropped;
+  std::vector<std::string> homes;
+};
+
+class CoreTest : public ::testing::Test {
+ protected:
+  CoreTest() {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("tierpilot-core-" + std::to_string(::getpid()) + "-" +
+                  ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(directory_);
+    open();
+  }
+  ~CoreTest() override {
+    close();
+    std::filesystem::remove_all(directory_);
+  }
+
+  // As a restart of the coordinator would.
+  void open() {
+    auto opened = Store::open(directory_, [this](auto work) { posts_.post(std::move(work)); });
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+    state_ = std::make_unique<ClusterState>(ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, 0, 0});
+    lifecycle_ = std::make_unique<Lifecycle>(
+        *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
+                                  [](AttemptId, const ServedData&) {}, [](AttemptId) {}});
+    intake_ = std::make_unique<Intake>(*state_, [] {});
+    membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
+    datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
+    ASSERT_TRUE(restore(*state_));
+  }
+  void close() {
+    datasets_.reset();
+    membership_.reset();
+    intake_.reset();
+    lifecycle_.reset();
+    state_.reset();
+    store_.reset();
+  }
+  void restart() {
+    close();
+    open();
+  }
+
+  static TaskSpec spec(const std::string& name = {}, std::vector<std::string> after = {}) {
+    TaskSpec spec;
+    spec.name = name;
+    spec.argv = {"true"};
+    spec.after = std::move(after);
+    return spec;
+  }
+
+  Result<SubmitReceipt> submit(std::vector<TaskSpec> specs, const std::string& request = {}) {
+    std::optional<Result<SubmitReceipt>> answer;
+    intake_->submit("tester", request.empty() ? "r" + std::to_string(++requests_) : request,
+                    std::move(specs), [&](auto result) { answer = std::move(result); });
+    EXPECT_TRUE(posts_.run_until([&] { return answer.has_value(); }));
+    return *answer;
+  }
+
+  // Waits for all writes so far.
+  void flush() {
+    bool written = false;
+    store_->write([](Db&) { return Status{}; }, [&](Status) { written = true; });
+    ASSERT_TRUE(posts_.run_until([&] { return written; }));
+  }
+
+  std::shared_ptr<FakeNode> join(const std::string& name, uint64_t instance = 7,
+                                 std::set<AttemptId> live = {}) {
+    auto link = std::make_shared<FakeNode>();
+    auto ticket = membership_->join(facts(name, instance), link, {}, live);
+    EXPECT_TRUE(ticket) << ticket.error().message;
+    if (ticket) tickets_[name] = *ticket;
+    return link;
+  }
+
+  static NodeFacts facts(const std::string& name, uint64_t instance = 7) {
+    return {name, instance, 2, 1 << 30, 64 << 20, "unix:/" + name, 1.0};
+  }
+
+  void add_dataset(const std::string& name, uint64_t bytes, const std::string& node) {
+    std::optional<Result<Dataset>> made;
+    datasets_->add("", name, ZeroSource{bytes}, node, [&](auto result) { made = std::move(result); });
+    ASSERT_TRUE(posts_.run_until([&] { return made.has_value(); }));
+    ASSERT_TRUE(*made) << made->error().message;
+  }
+
+  // What the dispatcher does once a decision is on disk.
+  AttemptId assign(uint64_t id, const std::string& node) {
+    auto& task = *state_->tasks.find(id);
+    state_->tasks.advance(task, TaskState::kAssigned);
+    ++task.attempt;
+    task.node = node;
+    auto& record = *state_->registry.find(node);
+    record.held.insert({id, task.attempt});
+    record.assigned_units += task.spec.units;
+    state_->catalog.lock_writes(task);
+    for (const auto& use : task.spec.datasets)
+      task.data_versions[use.dataset] = state_->catalog.find(use.dataset)->dataset.version;
+    store_->write([copy = task](Db& db) { return records_put(db, copy); }, nullptr);
+    return {id, task.attempt};
+  }
+
+  Status exit(const std::string& node, AttemptId attempt, TaskExit how) {
+    std::optional<Status> durable;
+    lifecycle_->exited(node, attempt, std::move(how), [&](Status status) { durable = status; });
+    EXPECT_TRUE(posts_.run_until([&] { return durable.has_value(); }));
+    return *durable;
+  }
+
+  static TaskExit success() {
+    TaskExit exit;
+    exit.how = "exited";
+    return exit;
+  }
+  static TaskExit failure(int code) {
+    TaskExit exit;
+    exit.how = "exited";
+    exit.code = code;
+    return exit;
+  }
+
+  std::optional<Task> stored(uint64_t id);
+  static Status records_put(Db& db, const Task& task);
+
+  CoreSettings settings_;
+  ManualClock clock_;
+  PostQueue posts_;
+  std::filesystem::path directory_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ClusterState> state_;
+  std::unique_ptr<Lifecycle> lifecycle_;
+  std::unique_ptr<Intake> intake_;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<DatasetAdmin> datasets_;
+  std::map<std::string, Membership::Ticket> tickets_;
+  std::vector<uint64_t> ended_;
+  int requests_ = 0;
+};
+
+}  // namespace tierpilot::testing

@@ -1,0 +1,279 @@
+#include "coordinator/policy_host/policy_host.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <set>
+#include <thread>
+
+#include "coordinator/policy_host/inbox.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+DqnSettings small() {
+  DqnSettings settings;
+  settings.network.width = 32;
+  settings.network.feed_forward = 64;
+  settings.network.layers = 1;
+  settings.replay_capacity = 64;
+  settings.train_start = 16;
+  settings.batch = 16;
+  settings.batches_per_step = 2;
+  settings.copy_interval = 8;
+  return settings;
+}
+
+View three_nodes(double operations) {
+  View view;
+  view.task = {.operations = operations, .data_bytes = 1 << 20, .writes = false, .units = 1};
+  for (uint32_t slot = 0; slot < 3; ++slot)
+    view.nodes.push_back({.slot = slot,
+                          .candidate = true,
+                          .units = 2,
+                          .free_fast_bytes = 1 << 20,
+                          .fast_budget_bytes = 1 << 20});
+  return view;
+}
+
+RewardParts reward_of(double reward) {
+  RewardParts parts;
+  parts.reward = reward;
+  return parts;
+}
+
+class PolicyHostTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("tierpilot_policy_host_" + std::to_string(::getpid()));
+    std::filesystem::remove_all(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  std::unique_ptr<PolicyHost> start(std::string active = "dqn") {
+    auto host = PolicyHost::start(
+        {.settings = small(), .seed = 3, .state_dir = directory_, .active = std::move(active)});
+    EXPECT_TRUE(host) << host.error().message;
+    return std::move(*host);
+  }
+
+  PolicyHost::Decided decide(PolicyHost& host, uint64_t id) {
+    std::promise<PolicyHost::Decided> promise;
+    host.decide(id, three_nodes(static_cast<double>(id * 1000)),
+                [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
+    return promise.get_future().get();
+  }
+
+  // Decides and rewards ids [from, to).
+  void live_through(PolicyHost& host, uint64_t from, uint64_t to) {
+    for (uint64_t id = from; id < to; ++id) {
+      const auto decided = decide(host, id);
+      host.outcome(id, reward_of(decided.decision.node == 0 ? 1.0 : 0.0));
+    }
+  }
+
+  static bool eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 3000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
+  const auto host = start();
+  std::vector<uint64_t> order;
+  std::promise<void> all;
+  for (uint64_t id = 0; id < 50; ++id)
+    host->decide(id, three_nodes(1e9), [&](PolicyHost::Decided decided) {
+      order.push_back(decided.id);
+      EXPECT_LT(decided.decision.node, 3u);
+      EXPECT_TRUE(decided.decision.q[0] && decided.decision.q[1] && decided.decision.q[2]);
+      EXPECT_EQ(decided.policy, "dqn");
+      EXPECT_EQ(decided.observation.size(), ObservationLayout::kSize);
+      EXPECT_GT(decided.decide_ns, 0);
+      EXPECT_FALSE(decided.decision.reason.empty());
+      EXPECT_GE(decided.decision.weights_version, 1u);
+      if (order.size() == 50) all.set_value();
+    });
+  all.get_future().wait();
+  for (uint64_t id = 0; id < 50; ++id) EXPECT_EQ(order[id], id);
+}
+
+TEST_F(PolicyHostTest, LearnsFromWhatHeuristicsDid) {
+  const auto host = start("random");
+  live_through(*host, 0, 40);
+  EXPECT_TRUE(eventually([&] { return host->learner().training_steps >= 10; }));
+  const LearnerState state = host->learner();
+  EXPECT_EQ(state.decisions, 40u);
+  EXPECT_EQ(state.experiences, 39u) << "the last one still waits for the next request";
+  EXPECT_EQ(state.pending, 1u);
+  EXPECT_TRUE(state.loss);
+  EXPECT_TRUE(eventually([&] { return host->learner().weights_version > 1; }));
+}
+
+TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
+  const auto host = start("least-loaded");
+  EXPECT_EQ(decide(*host, 1).policy, "least-loaded");
+  ASSERT_TRUE(host->use("dqn"));
+  EXPECT_EQ(host->active(), "dqn");
+  EXPECT_EQ(decide(*host, 2).policy, "dqn");
+  const Status unknown = host->use("oracle");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+  int active = 0;
+  std::set<std::string> names;
+  for (const auto& policy : host->list()) {
+    names.insert(policy.name);
+    active += policy.active;
+  }
+  EXPECT_EQ(active, 1);
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"random", "least-loaded", "locality-greedy", "dqn"}));
+}
+
+TEST_F(PolicyHostTest, OverriddenAndAbandonedRequestsAreNotAnswered) {
+  const auto host = start("random");
+  std::promise<void> blocked;
+  auto release = blocked.get_future();
+  std::promise<void> began;
+  host->decide(1, three_nodes(1), [&](PolicyHost::Decided) {
+    began.set_value();
+    release.wait();
+  });
+  began.get_future().wait();
+  std::atomic<int> answered = 0;
+  for (uint64_t id : {2, 3, 4})
+    host->decide(id, three_nodes(2), [&](PolicyHost::Decided) { ++answered; });
+  host->override_action(2, three_nodes(2), 1);
+  host->abandon(3);
+  blocked.set_value();
+  decide(*host, 5);
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(host->learner().pending, 4u) << "1, 2, 4 and 5";
+  host->outcome(2, reward_of(0.5));
+  EXPECT_TRUE(eventually([&] { return host->learner().experiences == 1; }));
+}
+
+TEST_F(PolicyHostTest, NoCandidateIsAnAnswerToo) {
+  const auto host = start();
+  View view = three_nodes(1);
+  for (NodeState& node : view.nodes) node.candidate = false;
+  std::promise<PolicyHost::Decided> promise;
+  host->decide(1, view,
+               [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
+  EXPECT_EQ(promise.get_future().get().decision.node, kNoNode);
+  EXPECT_EQ(host->learner().pending, 0u);
+}
+
+TEST_F(PolicyHostTest, NodesWithoutAnOutputFallBackToAHeuristic) {
+  const auto host = start();
+  View view = three_nodes(1);
+  for (NodeState& node : view.nodes) node.slot += 1000;
+  std::promise<PolicyHost::Decided> promise;
+  host->decide(1, view,
+               [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
+  const auto decided = promise.get_future().get();
+  EXPECT_LT(decided.decision.node, 3u);
+  EXPECT_THAT(decided.decision.reason, HasSubstr("no value for any candidate"));
+}
+
+TEST_F(PolicyHostTest, GoesOnWhereItStoppedAfterARestart) {
+  LearnerState before;
+  {
+    const auto host = start("random");
+    live_through(*host, 0, 30);
+    decide(*host, 30);  // its outcome comes after the restart
+    ASSERT_TRUE(eventually([&] { return host->learner().training_steps > 0; }));
+    ASSERT_TRUE(host->save());
+    before = host->learner();
+  }
+  const auto host = start("dqn");
+  const LearnerState after = host->learner();
+  EXPECT_EQ(after.note, "");
+  EXPECT_EQ(after.decisions, before.decisions);
+  EXPECT_EQ(after.experiences, before.experiences);
+  EXPECT_EQ(after.replay_size, before.replay_size);
+  EXPECT_GE(after.training_steps, before.training_steps);
+  EXPECT_GT(after.weights_version, before.weights_version);
+  EXPECT_EQ(after.pending, before.pending);
+  decide(*host, 31);
+  host->outcome(30, reward_of(0.5));
+  EXPECT_TRUE(eventually([&] { return host->learner().experiences == before.experiences + 1; }));
+}
+
+TEST_F(PolicyHostTest, ADamagedCheckpointIsKeptAsideAndNoted) {
+  {
+    const auto host = start();
+    decide(*host, 1);
+  }
+  const auto file = directory_ / "learner.checkpoint";
+  ASSERT_TRUE(std::filesystem::exists(file)) << "saved at the end";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  const auto host = start();
+  EXPECT_THAT(host->learner().note, HasSubstr("learning starts anew"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "learner.checkpoint.refused"));
+  EXPECT_LT(decide(*host, 2).decision.node, 3u);
+}
+
+TEST_F(PolicyHostTest, RefusesWhatCannotBe) {
+  EXPECT_EQ(PolicyHost::start({.settings = small(), .active = "oracle"}).error().code,
+            ErrorCode::kNotFound);
+  DqnSettings settings = small();
+  settings.network.heads = 5;
+  EXPECT_EQ(PolicyHost::start({.settings = settings}).error().code, ErrorCode::kInvalid);
+  std::ofstream(directory_.string()) << "a file where the directory should be";
+  EXPECT_FALSE(PolicyHost::start({.settings = small(), .state_dir = directory_ / "policy"}));
+}
+
+TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
+  const auto host = start("random");
+  constexpr uint64_t kEach = 200;
+  std::vector<std::thread> threads;
+  std::atomic<uint64_t> answered = 0;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t id = t * kEach; id < (t + 1) * kEach; ++id)
+        host->decide(id, three_nodes(static_cast<double>(id)), [&](PolicyHost::Decided decided) {
+          ++answered;
+          host->outcome(decided.id, reward_of(0.1));
+        });
+      host->learner();
+      host->use(t % 2 ? "random" : "dqn");
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] { return answered == 4 * kEach; }));
+  EXPECT_TRUE(eventually([&] { return host->learner().experiences >= 4 * kEach - 1; }));
+}
+
+TEST(Inbox, DeliversEverySendersMessagesInOrder) {
+  Inbox<std::pair<int, int>> inbox;
+  std::vector<std::thread> senders;
+  for (int s = 0; s < 4; ++s)
+    senders.emplace_back([&, s] {
+      for (int i = 0; i < 1000; ++i) inbox.push({s, i});
+    });
+  std::vector<int> next(4, 0);
+  for (int received = 0; received < 4000;) {
+    inbox.wait();
+    for (const auto& [sender, number] : inbox.take_all()) {
+      EXPECT_EQ(number, next[static_cast<size_t>(sender)]++);
+      ++received;
+    }
+  }
+  for (std::thread& sender : senders) sender.join();
+}
+
+}  // namespace
+}  // namespace tierpilot

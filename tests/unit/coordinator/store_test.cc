@@ -1,0 +1,167 @@
+#include "coordinator/store/store.h"
+
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "coordinator/store/records.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Task sample(uint64_t id, uint64_t job) {
+  Task task;
+  task.id = id;
+  task.job = job;
+  task.spec.argv = {"echo", "\xff\xfe not UTF-8", std::string(300, 'x')};
+  task.spec.env = {{"A", "1"}};
+  task.spec.datasets = {{"d", true}};
+  task.user = "uid 0";
+  task.submitted_ms = 5;
+  return task;
+}
+
+TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
+  auto task = sample(3, 2);
+  task.spec.argv = {"echo", "a b", ""};
+  task.exit = TaskExit{"exited", 4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"}, {{"d", 2, 9}}};
+  task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8};
+  DecisionRecord decision;
+  decision.attempt = {3, 1};
+  decision.policy = "dqn";
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt, 0, 0, 0, 0, 0}};
+  decision.encoded = {0.5f, -1.0f};
+  decision.reward.reward = 0.75;
+  store_->write([=](Db& db) {
+    records::put_task(db, task);
+    return records::put_decision(db, decision);
+  }, nullptr);
+  flush();
+  const auto back = stored(3);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->spec.argv, task.spec.argv);
+  EXPECT_EQ(back->exit->written[0].version, 2u);
+  EXPECT_EQ(back->exit->io_write_bytes.unavailable, "not told");
+  EXPECT_EQ(back->served->evict_gb_per_s.value, 1.5);
+  const auto decisions = records::decisions(store_->reader(), 3);
+  ASSERT_TRUE(decisions);
+  ASSERT_EQ(decisions->size(), 1u);
+  EXPECT_EQ((*decisions)[0].candidates[0].q, 0.5);
+  EXPECT_FALSE((*decisions)[0].candidates[1].q);
+  EXPECT_EQ((*decisions)[0].encoded, decision.encoded);
+  EXPECT_EQ((*decisions)[0].reward.reward, 0.75);
+}
+
+TEST_F(CoreTest, StoreFiltersAndPages) {
+  store_->write([](Db& db) -> Status {
+    for (uint64_t id = 1; id <= 10; ++id) {
+      auto task = sample(id, id % 2 + 1);
+      task.state = id > 5 ? TaskState::kFailed : TaskState::kQueued;
+      if (auto put = records::put_task(db, task); !put) return put;
+    }
+    return {};
+  }, nullptr);
+  flush();
+  const auto ids = [&](records::TaskFilter filter) {
+    std::vector<uint64_t> out;
+    for (const auto& task : *records::tasks(store_->reader(), filter)) out.push_back(task.id);
+    return out;
+  };
+  using Ids = std::vector<uint64_t>;
+  EXPECT_EQ(ids({std::nullopt, 0, 8, 500}), (Ids{9, 10}));
+  EXPECT_EQ(ids({std::nullopt, 0, 0, 3}), (Ids{1, 2, 3}));
+  EXPECT_EQ(ids({TaskState::kFailed, 0, 7, 500}), (Ids{8, 9, 10}));
+  EXPECT_EQ(ids({std::nullopt, 1, 2, 500}), (Ids{4, 6, 8, 10}));
+  EXPECT_EQ(ids({TaskState::kQueued, 2, 0, 500}), (Ids{1, 3, 5}));
+}
+
+TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
+  store_->write([](Db& db) -> Status {
+    for (uint64_t id = 1; id <= 4; ++id) {
+      auto task = sample(id, id);
+      task.state = id == 2 ? TaskState::kQueued : TaskState::kSucceeded;
+      task.finished_ms = 100;
+      if (auto put = records::put_task(db, task); !put) return put;
+      if (auto put = records::put_receipt(db, "r" + std::to_string(id), {id, id, 1, "x"}); !put)
+        return put;
+    }
+    return records::prune(db, 101);
+  }, nullptr);
+  flush();
+  EXPECT_FALSE(stored(1));
+  EXPECT_TRUE(stored(2));
+  EXPECT_FALSE(stored(3));
+  EXPECT_TRUE(stored(4));
+  EXPECT_FALSE(*records::receipt(store_->reader(), "r1"));
+  EXPECT_TRUE(*records::receipt(store_->reader(), "r4"));
+}
+
+TEST_F(CoreTest, OneBadChangeDoesNotSpoilItsBatch) {
+  std::vector<bool> ok;
+  for (int i = 0; i < 3; ++i)
+    store_->write(
+        [i](Db& db) -> Status {
+          if (auto put = records::put_setting(db, "k" + std::to_string(i), i); !put) return put;
+          if (i == 1) return fail(ErrorCode::kInvalid, "no");
+          return {};
+        },
+        [&](Status status) { ok.push_back(status.has_value()); });
+  ASSERT_TRUE(posts_.run_until([&] { return ok.size() == 3; }));
+  EXPECT_EQ(ok, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(*records::setting(store_->reader(), "k0", -1), 0);
+  EXPECT_EQ(*records::setting(store_->reader(), "k1", -1), -1);
+  EXPECT_EQ(*records::setting(store_->reader(), "k2", -1), 2);
+}
+
+TEST_F(CoreTest, SecondCoordinatorIsRefused) {
+  auto second = Store::open(directory_, [](auto) {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(second.error().message, HasSubstr("another coordinator"));
+}
+
+TEST_F(CoreTest, AFullDiskLosesNothingAndHeals) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const auto small = directory_ / "small";
+  std::filesystem::create_directories(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=2m") != 0)
+    GTEST_SKIP() << "cannot mount a tmpfs here";
+  {
+    auto opened = Store::open(small, [this](auto work) { posts_.post(std::move(work)); });
+    ASSERT_TRUE(opened) << opened.error().message;
+    auto& store = **opened;
+    uint64_t accepted = 0;
+    std::optional<Error> refused;
+    for (uint64_t id = 1; id < 3000 && !refused; ++id) {
+      auto task = sample(id, id);
+      task.spec.argv.push_back(std::string(4000, 'y'));
+      std::optional<Status> done;
+      store.write([task](Db& db) { return records::put_task(db, task); },
+                  [&](Status status) { done = status; });
+      ASSERT_TRUE(posts_.run_until([&] { return done.has_value(); }));
+      if (*done)
+        accepted = id;
+      else
+        refused = done->error();
+    }
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->code, ErrorCode::kExhausted) << refused->message;
+    EXPECT_THAT(refused->message, HasSubstr(small.string()));
+    EXPECT_FALSE(store.trouble().empty());
+    EXPECT_EQ(*records::last_task_id(store.reader()), accepted);
+    ASSERT_EQ(::mount("tmpfs", small.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
+    std::optional<Status> done;
+    store.write([](Db& db) { return records::put_setting(db, "again", 1); },
+                [&](Status status) { done = status; });
+    ASSERT_TRUE(posts_.run_until([&] { return done.has_value(); }));
+    EXPECT_TRUE(*done) << done->error().message;
+    EXPECT_TRUE(store.trouble().empty());
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace tierpilot::testing

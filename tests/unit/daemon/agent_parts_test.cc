@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/agent/cpu_allocator.h"
+#include "daemon/agent/lease.h"
+#include "daemon/agent/task_dirs.h"
+
+namespace tierpilot::agent {
+namespace {
+namespace fs = std::filesystem;
+
+TEST(CpuAllocator, DealsCpusOutOverUnits) {
+  CpuAllocator cpus({0, 1, 2, 3, 4}, 2);
+  auto first = cpus.take(1);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->cpus, (std::vector{0, 1}));
+  auto second = cpus.take(1);
+  EXPECT_EQ(second->cpus, (std::vector{2, 3, 4}));
+  EXPECT_FALSE(cpus.take(1));
+  cpus.give_back(*first);
+  EXPECT_EQ(cpus.busy_units(), 1u);
+  EXPECT_EQ(cpus.take(1)->cpus, (std::vector{0, 1}));
+}
+
+TEST(CpuAllocator, FewerCpusThanUnitsAreShared) {
+  CpuAllocator cpus({6, 7}, 4);
+  EXPECT_EQ(cpus.take(1)->cpus, (std::vector{6, 7}));
+  EXPECT_EQ(cpus.take(3)->cpus, (std::vector{6, 7}));
+  EXPECT_FALSE(cpus.take(1));
+}
+
+TEST(Lease, EndsBeforeTheCoordinatorsAndCountsFromSending) {
+  Lease lease;
+  EXPECT_FALSE(lease.holds(0));
+  lease.granted(1'000'000'000, 10'000);
+  EXPECT_EQ(lease.deadline_ns(), 10'000'000'000);  // 1 s sent + 10 s - 1 s margin
+  lease.granted(2'000'000'000, 1'000);
+  EXPECT_EQ(lease.deadline_ns(), 10'000'000'000) << "an answer never shortens what was promised";
+  EXPECT_TRUE(lease.holds(9'999'999'999));
+  EXPECT_FALSE(lease.holds(10'000'000'000));
+}
+
+TEST(Lease, ShortLeasesHaveAShortMargin) {
+  Lease lease;
+  lease.granted(0, 500);
+  EXPECT_EQ(lease.deadline_ns(), 400'000'000);
+  EXPECT_EQ(lease.heartbeat_ms(), 166);
+}
+
+TEST(AttemptId, TextRoundTrip) {
+  EXPECT_EQ(parse_attempt("17-2"), (AttemptId{17, 2}));
+  for (const char* wrong : {"", "-", "1", "1-", "-1", "01-1", "1-1x", "+1-1", "1-99999999999",
+                            "99999999999999999999-1", "../1-1"})
+    EXPECT_FALSE(parse_attempt(wrong)) << wrong;
+}
+
+class TaskDirsTest : public testing::Test {
+ protected:
+  TaskDirsTest() {
+    char name[] = "/tmp/tierpilot-dirs-XXXXXX";
+    root = ::mkdtemp(name);
+  }
+  ~TaskDirsTest() override { fs::remove_all(root); }
+  fs::path make(AttemptId id, std::string_view text) {
+    auto path = TaskDirs::open(root, {})->create(id);
+    std::ofstream(*path / "stdout.log") << text;
+    return *path;
+  }
+  fs::path root;
+};
+
+TEST_F(TaskDirsTest, ReadsLogsInBoundedChunks) {
+  make({1, 1}, "hello world");
+  auto dirs = *TaskDirs::open(root, {});
+  auto chunk = dirs.read_log({1, 1}, "stdout", 0, 5);
+  ASSERT_TRUE(chunk) << chunk.error().message;
+  EXPECT_EQ(chunk->data, "hello");
+  EXPECT_FALSE(chunk->end);
+  chunk = dirs.read_log({1, 1}, "stdout", 5, UINT32_MAX);
+  EXPECT_EQ(chunk->data, " world");
+  EXPECT_TRUE(chunk->end);
+  EXPECT_TRUE(dirs.read_log({1, 1}, "stdout", UINT64_MAX, 5)->data.empty());
+}
+
+TEST_F(TaskDirsTest, ReadsNothingElse) {
+  const auto path = make({1, 1}, "x");
+  auto dirs = *TaskDirs::open(root, {});
+  EXPECT_EQ(dirs.read_log({1, 1}, "../../secret", 0, 5).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(dirs.read_log({2, 1}, "stdout", 0, 5).error().code, ErrorCode::kNotFound);
+  fs::create_symlink("/etc/passwd", path / "stderr.log");
+  EXPECT_FALSE(dirs.read_log({1, 1}, "stderr", 0, 5)) << "a task's link is not followed";
+  fs::remove(path / "stderr.log");
+  ASSERT_EQ(::mkfifo((path / "stderr.log").c_str(), 0600), 0);
+  EXPECT_FALSE(dirs.read_log({1, 1}, "stderr", 0, 5));
+}
+
+TEST_F(TaskDirsTest, SweepsOldAndSurplusButNeverHeld) {
+  make({1, 1}, "old");
+  make({2, 1}, "held");
+  make({3, 1}, std::string(100'000, 'x'));
+  const int64_t now_ms = ::time(nullptr) * 1000L;
+  auto by_age = *TaskDirs::open(root, {.keep_s = 60});
+  EXPECT_EQ(by_age.sweep({{2, 1}}, now_ms), 0u);
+  auto by_size = *TaskDirs::open(root, {.keep_s = 60, .keep_bytes = 50'000});
+  EXPECT_GE(by_size.sweep({{2, 1}}, now_ms), 1u);
+  EXPECT_FALSE(fs::exists(by_age.path_of({3, 1})));
+  by_age.sweep({{2, 1}}, now_ms + 120'000);
+  EXPECT_FALSE(fs::exists(by_age.path_of({1, 1})));
+  EXPECT_TRUE(fs::exists(by_age.path_of({2, 1})));
+}
+
+}  // namespace
+}  // namespace tierpilot::agent

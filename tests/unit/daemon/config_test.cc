@@ -1,0 +1,126 @@
+#include "daemon/config.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace tierpilot {
+namespace {
+
+const MachineDefaults kMachine{"box", {0, 1, 2, 3}, 8ULL << 30};
+
+Result<NodeConfig> read(std::string_view toml) {
+  return read_config(*ConfigReader::parse(toml, "node.toml"), kMachine);
+}
+
+std::string error_of(std::string_view toml) {
+  auto config = read(toml);
+  return config ? "no error" : config.error().message;
+}
+
+TEST(NodeConfig, EmptyFileTakesTheMachine) {
+  auto config = read("");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->name, "box");
+  EXPECT_EQ(config->cpus, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(config->units, 4u);
+  EXPECT_EQ(config->memory_bytes, 8ULL << 30);
+  EXPECT_EQ(config->data_advertise, config->data_listen);
+  EXPECT_FALSE(config->pool.fast_node);
+}
+
+TEST(NodeConfig, ReadsEverySection) {
+  auto config = read(R"(
+[node]
+name = "n1"
+coordinator = "tls:head:7000"
+data_listen = "tls:0.0.0.0:7001"
+data_advertise = "tls:n1:7001"
+cpus = "3,1"
+units = 4
+[pool]
+fast_budget = "64MiB"
+slow_kind = "node"
+fast_node = 0
+slow_node = 1
+[tls]
+ca = "/etc/ca.pem"
+certificate = "/etc/n1.pem"
+key = "/etc/n1.key"
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->cpus, (std::vector<int>{1, 3}));
+  EXPECT_EQ(config->units, 4u);
+  EXPECT_EQ(config->pool.fast_budget_bytes, 64u << 20);
+  EXPECT_EQ(config->pool.slow_node, 1);
+}
+
+TEST(NodeConfig, NamesEveryWrongValueAtOnce) {
+  const auto error = error_of(R"([node]
+name = "a b"
+coordinator = "head:7000"
+cpus = "0,9"
+unit = 3
+[pool]
+slow_kind = "tape"
+fast_dir = "here"
+)");
+  for (const char* part : {"node.toml:2: node.name", "node.toml:3: node.coordinator",
+                           "node.toml:4: node.cpus: CPU 9", "node.toml:5: node.unit: unknown key",
+                           "node.toml:7: pool.slow_kind", "node.toml:8: pool.fast_dir"})
+    EXPECT_NE(error.find(part), std::string::npos) << part << "\nis not in\n" << error;
+}
+
+TEST(NodeConfig, TlsAddressNeedsCertificates) {
+  EXPECT_NE(error_of("[node]\ncoordinator = \"tls:head:1\"").find("[tls]"), std::string::npos);
+  EXPECT_NE(error_of("[tls]\nca = \"/a\"\nkey = \"/b\"").find("tls.certificate"),
+            std::string::npos);
+}
+
+TEST(NodeConfig, AdvertisesWhatCanBeDialled) {
+  const std::string tls = "[tls]\nca = \"/a\"\ncertificate = \"/b\"\nkey = \"/c\"\n";
+  const std::string listen = "[node]\ndata_listen = \"tls:0.0.0.0:7421\"\n";
+  EXPECT_NE(error_of(listen + tls).find("node.data_advertise"), std::string::npos);
+  EXPECT_EQ(error_of(listen + "data_advertise = \"tls:n1:7421\"\n" + tls), "no error");
+}
+
+TEST(NodeConfig, SlowNodeContradictions) {
+  EXPECT_NE(error_of("[pool]\nslow_kind = \"directory\"\nslow_node = 1").find("pool.slow_node"),
+            std::string::npos);
+  EXPECT_NE(error_of("[pool]\nfast_node = 1\nslow_node = 1").find("pool.slow_node"),
+            std::string::npos);
+}
+
+TEST(NodeConfig, MissingFileIsNamed) {
+  auto config = load_config("/does/not/exist.toml", kMachine);
+  ASSERT_FALSE(config);
+  EXPECT_NE(config.error().message.find("/does/not/exist.toml"), std::string::npos);
+}
+
+// The example shows defaults as comments: uncommented, each must still be a key of that section.
+TEST(NodeConfig, ExampleIsValidAlsoUncommented) {
+  const std::string path = SOURCE_ROOT "/systemd/tierpilotd.toml";
+  auto config = load_config(path, kMachine);
+  ASSERT_TRUE(config) << config.error().message;
+  std::ifstream file(path);
+  std::string text, line;
+  while (std::getline(file, line)) {
+    const bool key = line.size() > 1 && line[0] == '#' && std::islower(line[1]) &&
+                     line.find(" = ") != std::string::npos;
+    text += (key ? line.substr(1) : line) + "\n";
+  }
+  config = read(text);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->name, "node-1");
+  EXPECT_EQ(config->tls.key, "/etc/tierpilot/node.key");
+}
+
+TEST(NodeConfig, ThisMachineHasDefaults) {
+  auto machine = machine_defaults(Sysroot("/"));
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_FALSE(machine->cpus.empty());
+  EXPECT_GT(machine->memory_bytes, 1u << 20);
+}
+
+}  // namespace
+}  // namespace tierpilot

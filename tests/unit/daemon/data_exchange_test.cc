@@ -1,0 +1,155 @@
+// Two daemons' data planes in one process: one serves its pool, the other reads from a worker
+// thread.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "daemon/agent/data_server.h"
+#include "daemon/agent/remote_fetcher.h"
+
+namespace tierpilot::agent {
+namespace {
+namespace fs = std::filesystem;
+
+class DataExchange : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/dev/shm/tierpilot-data-XXXXXX";  // the fast tier must be on a tmpfs
+    if (!::mkdtemp(name)) GTEST_SKIP() << "no directory can be made in /dev/shm";
+    root = name;
+    PoolOptions options;
+    options.fast_dir = root / "fast";
+    options.fast_budget_bytes = 16 << 20;
+    options.slow_dir = root / "slow";
+    options.slow_budget_bytes = 64 << 20;
+    auto opened = Pool::open(
+        options, nullptr, [this](auto work) { loop.post(std::move(work)); },
+        [](const ReplicaChange&) {});
+    ASSERT_TRUE(opened) << opened.error().message;
+    pool = std::move(*opened);
+    serve();
+    fetcher = std::make_unique<RemoteFetcher>(loop, std::nullopt, 5000);
+  }
+  void TearDown() override {
+    fetcher.reset();
+    server.reset();
+    pool.reset();
+    if (!root.empty()) fs::remove_all(root);
+  }
+
+  void serve() {
+    server.reset();
+    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, std::nullopt, *pool);
+    ASSERT_TRUE(listening) << listening.error().message;
+    server = std::move(*listening);
+  }
+  void create(const std::string& name, uint64_t bytes) {
+    Result<ReplicaChange> made = fail(ErrorCode::kTimeout, "no answer");
+    pool->create(name, RandomFill{bytes, 1}, [&](Result<ReplicaChange> result) {
+      made = std::move(result);
+      loop.stop();
+    });
+    loop.run();
+    ASSERT_TRUE(made) << made.error().message;
+  }
+  // `work` on a thread of its own, as the pool's workers are, while the loop runs here.
+  void beside_the_loop(const std::function<void()>& work) {
+    std::thread worker([&] {
+      work();
+      loop.stop();
+    });
+    loop.run();
+    worker.join();
+  }
+  Result<std::vector<std::byte>> read_all(const std::string& name, size_t chunk) {
+    std::vector<std::byte> all, buffer(chunk);
+    for (;;) {
+      auto got = fetcher->read(address(), name, 1, all.size(), buffer);
+      if (!got) return tl::unexpected(got.error());
+      if (*got == 0) return all;
+      all.insert(all.end(), buffer.begin(), buffer.begin() + static_cast<ptrdiff_t>(*got));
+    }
+  }
+  std::string address() const { return server->address().to_string(); }
+
+  fs::path root;
+  EventLoop loop;
+  std::unique_ptr<Pool> pool;
+  std::unique_ptr<DataServer> server;
+  std::unique_ptr<RemoteFetcher> fetcher;
+};
+
+TEST_F(DataExchange, SequentialReadGivesTheSameBytes) {
+  constexpr uint64_t kBytes = (9 << 20) + 12345;
+  create("d", kBytes);
+  std::vector<std::byte> expected(kBytes);
+  for (size_t at = 0; at < kBytes;)
+    at += pool->read("d", 1, at, std::span(expected).subspan(at)).value();
+  beside_the_loop([&] {
+    for (const size_t chunk : {RemoteFetcher::kChunkBytes, size_t{300'000}}) {
+      auto got = read_all("d", chunk);
+      ASSERT_TRUE(got) << got.error().message;
+      EXPECT_TRUE(*got == expected) << "in chunks of " << chunk;
+    }
+  });
+}
+
+TEST_F(DataExchange, RandomOffsetsAndRepeats) {
+  create("d", 6 << 20);
+  beside_the_loop([&] {
+    std::vector<std::byte> buffer(RemoteFetcher::kChunkBytes), expected(buffer.size());
+    for (const uint64_t offset : {0u, 0u, 1u << 20, 4u << 20, 3u, 2u << 20}) {
+      auto got = fetcher->read(address(), "d", 1, offset, buffer);
+      ASSERT_TRUE(got) << got.error().message;
+      ASSERT_EQ(pool->read("d", 1, offset, expected).value(), *got);
+      EXPECT_EQ(buffer, expected) << offset;
+    }
+    EXPECT_EQ(fetcher->read(address(), "d", 1, 99 << 20, buffer).value(), 0u);
+  });
+}
+
+TEST_F(DataExchange, ErrorsKeepTheirCode) {
+  beside_the_loop([&] {
+    std::vector<std::byte> buffer(100);
+    EXPECT_EQ(fetcher->read(address(), "missing", 1, 0, buffer).error().code, ErrorCode::kNotFound);
+    EXPECT_EQ(fetcher->read("unix:/no/such/socket", "d", 1, 0, buffer).error().code,
+              ErrorCode::kUnreachable);
+    EXPECT_EQ(fetcher->read("nonsense", "d", 1, 0, buffer).error().code, ErrorCode::kInvalid);
+  });
+}
+
+TEST_F(DataExchange, ReconnectsToARestartedDaemon) {
+  create("d", 1000);
+  std::vector<std::byte> buffer(1000);
+  beside_the_loop([&] { ASSERT_TRUE(fetcher->read(address(), "d", 1, 0, buffer)); });
+  serve();
+  beside_the_loop([&] {
+    auto got = fetcher->read(address(), "d", 1, 0, buffer);
+    // The first may still meet the old connection; what follows never does.
+    if (!got) got = fetcher->read(address(), "d", 1, 0, buffer);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(*got, 1000u);
+  });
+}
+
+TEST_F(DataExchange, SilenceEndsInATimeout) {
+  RemoteFetcher impatient(loop, std::nullopt, 50);
+  std::vector<std::byte> buffer(100);
+  // The loop does not run.
+  EXPECT_EQ(impatient.read(address(), "d", 1, 0, buffer).error().code, ErrorCode::kTimeout);
+}
+
+TEST_F(DataExchange, CloseWakesWhoWaits) {
+  std::vector<std::byte> buffer(100);
+  Result<size_t> got = 0;
+  std::thread worker([&] { got = fetcher->read(address(), "d", 1, 0, buffer); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  fetcher->close();
+  worker.join();
+  EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace tierpilot::agent

@@ -1,0 +1,334 @@
+// The real daemon as a process of its own, against a coordinator inside the test.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/clock.h"
+#include "fake_coordinator.h"
+
+namespace tierpilot {
+namespace {
+namespace fs = std::filesystem;
+using agent::AttemptId;
+using testing_support::FakeCoordinator;
+using testing_support::HeardEvent;
+
+constexpr uint32_t kLeaseMs = 3000;
+
+class NodeTest : public testing::Test {
+ protected:
+  NodeTest() {
+    char name[] = "/dev/shm/tierpilot-node-XXXXXX";  // the fast tier must be on a tmpfs
+    if (const char* made = ::mkdtemp(name)) root = made;
+  }
+  ~NodeTest() override {
+    end(daemon, SIGKILL);
+    end(other, SIGKILL);
+    coordinator.reset();
+    std::error_code ignored;
+    if (!root.empty()) fs::remove_all(root, ignored);
+  }
+
+  void SetUp() override {
+    if (root.empty()) GTEST_SKIP() << "no directory can be made in /dev/shm";
+    coordinator = std::make_unique<FakeCoordinator>(root / "coordinator.sock", kLeaseMs);
+    coordinator->listen();
+    daemon = spawn("n1", "calibrate = false\npassive = false\n");
+    ASSERT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 1; }));
+  }
+
+  pid_t spawn(const std::string& name, const std::string& probe) {
+    const auto config = root / (name + ".toml");
+    std::ofstream(config) << fmt::format(R"([node]
+name = "{0}"
+coordinator = "unix:{1}/coordinator.sock"
+data_listen = "unix:{1}/{0}.sock"
+cpus = [{2}]
+units = 2
+work_dir = "{1}/{0}"
+cancel_grace_ms = 500
+[pool]
+fast_dir = "{1}/{0}-fast"
+fast_budget = "8MiB"
+slow_dir = "{1}/{0}-slow"
+slow_kind = "directory"
+slow_budget = "32MiB"
+[probe]
+{3})",
+                                         name, root.native(), first_cpu(), probe);
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::execl(TIERPILOTD, "tierpilotd", "--config", config.c_str(), nullptr);
+    ::_exit(127);
+  }
+  static void end(pid_t& child, int signal) {
+    if (child <= 0) return;
+    ::kill(child, signal);
+    ::waitpid(child, nullptr, 0);
+    child = -1;
+  }
+
+  static int first_cpu() {
+    cpu_set_t set;
+    ::sched_getaffinity(0, sizeof set, &set);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &set)) ++cpu;
+    return cpu;
+  }
+
+  bool until_heard(const std::string& kind, AttemptId attempt) {
+    return coordinator->run_until([&] { return coordinator->heard(kind, attempt) != nullptr; });
+  }
+  Status create(const std::string& name) {
+    auto request = coordinator->node->createDatasetRequest();
+    request.setName(name);
+    request.initSource().setZeroBytes(coordinator->dataset_bytes);
+    return coordinator->call(request.send().ignoreResult());
+  }
+
+  fs::path root;
+  std::unique_ptr<FakeCoordinator> coordinator;
+  pid_t daemon = -1, other = -1;
+};
+
+TEST_F(NodeTest, RunsATaskOverADataset) {
+  const auto& registration = coordinator->registrations[0];
+  EXPECT_EQ(registration.name, "n1");
+  EXPECT_EQ(std::count(registration.tier_roles.begin(), registration.tier_roles.end(), "fast"), 1);
+  EXPECT_EQ(std::count(registration.tier_roles.begin(), registration.tier_roles.end(), "slow"), 1);
+  auto status = create("my-data");
+  ASSERT_TRUE(status) << status.error().message;
+
+  const AttemptId attempt{7, 1};
+  const std::vector<std::string> command{
+      "/bin/sh", "-c", "wc -c < $TIERPILOT_DATASET_MY_DATA; echo $TIERPILOT_TASK_ID >&2"};
+  status = coordinator->start(attempt, command, {{"my-data", false}});
+  ASSERT_TRUE(status) << status.error().message;
+  ASSERT_TRUE(until_heard("exited", attempt));
+
+  const auto* served = coordinator->heard("served", attempt);
+  const auto* started = coordinator->heard("started", attempt);
+  const auto* exited = coordinator->heard("exited", attempt);
+  ASSERT_TRUE(served && started);
+  EXPECT_LT(served->sequence, started->sequence);
+  EXPECT_LT(started->sequence, exited->sequence);
+  EXPECT_EQ(served->promoted_bytes, coordinator->dataset_bytes);
+  EXPECT_GT(served->latency_ns, 0u);
+  EXPECT_EQ(exited->how, "exited") << exited->reason;
+  EXPECT_EQ(exited->code, 0);
+  EXPECT_EQ(coordinator->read_log(attempt, "stdout"), "1048576\n");
+  EXPECT_EQ(coordinator->read_log(attempt, "stderr"), "7\n");
+
+  ASSERT_TRUE(coordinator->start(attempt, command, {{"my-data", false}}));
+  ASSERT_TRUE(coordinator->start({8, 1}, command, {{"my-data", false}}));
+  ASSERT_TRUE(until_heard("exited", {8, 1}));
+  EXPECT_EQ(coordinator->heard("served", {8, 1})->local_bytes, coordinator->dataset_bytes);
+  EXPECT_EQ(std::count_if(coordinator->events.begin(), coordinator->events.end(),
+                          [&](const HeardEvent& event) {
+                            return event.kind == "started" && event.attempt == attempt;
+                          }),
+            1)
+      << "a repeated start runs nothing";
+}
+
+TEST_F(NodeTest, CommitsWhatATaskWrote) {
+  ASSERT_TRUE(create("d"));
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sh", "-c", "printf abc > $TIERPILOT_DATASET_D"},
+                                 {{"d", true}}));
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  const auto* exited = coordinator->heard("exited", {1, 1});
+  EXPECT_EQ(exited->how, "exited") << exited->reason;
+  EXPECT_EQ(exited->written_versions, std::vector<uint64_t>{2});
+
+  coordinator->dataset_bytes = 3;
+  ASSERT_TRUE(
+      coordinator->start({2, 1}, {"/bin/sh", "-c", "cat $TIERPILOT_DATASET_D"}, {{"d", false}}, 2));
+  ASSERT_TRUE(until_heard("exited", {2, 1}));
+  EXPECT_EQ(coordinator->read_log({2, 1}, "stdout"), "abc");
+}
+
+TEST_F(NodeTest, SaysWhyATaskCannotRun) {
+  auto status = coordinator->start({1, 1}, {"/bin/true"}, {}, 1, 3);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_NE(status.error().message.find("3 compute units"), std::string::npos);
+
+  ASSERT_TRUE(coordinator->start({2, 1}, {"/no/such/program"}));
+  ASSERT_TRUE(until_heard("exited", {2, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {2, 1})->how, "could_not_start");
+  EXPECT_NE(coordinator->heard("exited", {2, 1})->reason.find("/no/such/program"),
+            std::string::npos);
+
+  ASSERT_TRUE(coordinator->start({3, 1}, {"/bin/true"}, {{"nobody-has-it", false}}));
+  ASSERT_TRUE(until_heard("exited", {3, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {3, 1})->how, "data_failed");
+}
+
+TEST_F(NodeTest, CancelEndsARunningTask) {
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(until_heard("started", {1, 1}));
+  auto request = coordinator->node->cancelRequest();
+  request.initAttempt().setTask(1);
+  request.getAttempt().setAttempt(1);
+  request.setReason("asked for");
+  ASSERT_TRUE(coordinator->call(request.send().ignoreResult()));
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {1, 1})->how, "cancelled");
+  EXPECT_EQ(coordinator->heard("exited", {1, 1})->reason, "asked for");
+}
+
+TEST_F(NodeTest, TasksAreDeadBeforeTheLeaseEnds) {
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(coordinator->start({2, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(coordinator->start({3, 1}, {"/bin/sleep", "600"}));  // waits: two units
+  ASSERT_TRUE(until_heard("started", {2, 1}));
+  const pid_t task = coordinator->heard("started", {1, 1})->pid;
+
+  coordinator->answer = false;
+  const uint64_t updates = coordinator->updates;
+  // No answer is given to this update or a later one: no lease can end after this.
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->updates > updates; }));
+  const int64_t lease_end_ns = system_clock().boot_ns() + kLeaseMs * 1'000'000LL;
+  coordinator->go_away();
+  ASSERT_TRUE(coordinator->run_until([&] { return ::kill(task, 0) != 0; }, kLeaseMs + 2000));
+  EXPECT_LT(system_clock().boot_ns(), lease_end_ns);
+
+  coordinator->answer = true;
+  coordinator->listen();
+  for (const uint64_t id : {1, 2, 3}) {
+    ASSERT_TRUE(until_heard("exited", {id, 1})) << id;
+    EXPECT_EQ(coordinator->heard("exited", {id, 1})->how, "lease_expired") << id;
+  }
+  EXPECT_EQ(coordinator->heard("started", {3, 1}), nullptr);
+  ASSERT_EQ(coordinator->registrations.size(), 2u);
+  EXPECT_EQ(coordinator->registrations[1].live.size(), 3u);
+  EXPECT_EQ(coordinator->registrations[0].instance, coordinator->registrations[1].instance);
+}
+
+TEST_F(NodeTest, ResendsWhatWasNotAcknowledged) {
+  coordinator->acknowledge = false;
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/true"}));
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  const auto exit_sequence = coordinator->heard("exited", {1, 1})->sequence;
+  const uint64_t asked = coordinator->updates;
+  coordinator->run_until([] { return false; }, 500);
+  EXPECT_LE(coordinator->updates, asked + 3) << "who acknowledges nothing is not asked in a loop";
+
+  coordinator->go_away();
+  coordinator->events.clear();
+  coordinator->acknowledge = true;
+  coordinator->listen();
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {1, 1})->sequence, exit_sequence);
+  EXPECT_EQ(coordinator->registrations.back().live, std::vector<AttemptId>({{1, 1}}));
+
+  // Acknowledged now: neither resent nor live.
+  const uint64_t updates = coordinator->updates;
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->updates > updates; }));
+  coordinator->go_away();
+  coordinator->events.clear();
+  coordinator->listen();
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 3; }));
+  EXPECT_TRUE(coordinator->registrations.back().live.empty());
+  ASSERT_TRUE(coordinator->start({2, 1}, {"/bin/true"}));
+  ASSERT_TRUE(until_heard("exited", {2, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {1, 1}), nullptr);
+}
+
+TEST_F(NodeTest, ATaskOutlivesAShortAbsenceOfTheCoordinator) {
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(until_heard("started", {1, 1}));
+  const pid_t task = coordinator->heard("started", {1, 1})->pid;
+  coordinator->go_away();
+  coordinator->listen();
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 2; }));
+  EXPECT_EQ(coordinator->registrations[1].live, std::vector<AttemptId>({{1, 1}}));
+  EXPECT_EQ(::kill(task, 0), 0);
+}
+
+TEST_F(NodeTest, KeepsTryingWhenItIsRefused) {
+  coordinator->go_away();
+  coordinator->refusal = Error{ErrorCode::kConflict, "node 'n1' is another instance's"};
+  coordinator->listen();
+  coordinator->run_until([] { return false; }, 500);
+  coordinator->refusal.reset();
+  EXPECT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 2; }));
+}
+
+TEST_F(NodeTest, FetchesFromAnotherDaemon) {
+  coordinator->dataset_bytes = (5 << 20) + 77;
+  ASSERT_TRUE(create("d"));
+  const auto source = coordinator->registrations[0].data_address;
+  other = spawn("n2", "calibrate = false\npassive = false\n");
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 2; }));
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sh", "-c", "wc -c < $TIERPILOT_DATASET_D"},
+                                 {{"d", false}}, 1, 1, source));
+  ASSERT_TRUE(until_heard("exited", {1, 1}));
+  EXPECT_EQ(coordinator->heard("served", {1, 1})->fetched_bytes, coordinator->dataset_bytes);
+  EXPECT_EQ(coordinator->read_log({1, 1}, "stdout"), "5242957\n");
+
+  // The source dies: said, and nothing hangs.
+  end(daemon, SIGKILL);
+  ASSERT_TRUE(coordinator->start({2, 1}, {"/bin/true"}, {{"e", false}}, 1, 1, source));
+  ASSERT_TRUE(until_heard("exited", {2, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {2, 1})->how, "data_failed");
+  EXPECT_NE(coordinator->heard("exited", {2, 1})->reason.find(source), std::string::npos);
+}
+
+// The promise is 30 MB and 1 % of a core; the share is only bounded loosely, as machines differ.
+TEST_F(NodeTest, CostsLittleAtRest) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers cost memory of their own";
+#endif
+  other = spawn("n2", "rounds = 1\n");
+  ASSERT_TRUE(
+      coordinator->run_until([&] { return coordinator->registrations.size() == 2; }, 60'000));
+  const auto cpu_ticks = [&] {
+    std::ifstream stat("/proc/" + std::to_string(other) + "/stat");
+    std::string word;
+    for (int i = 0; i < 13; ++i) stat >> word;
+    uint64_t user = 0, system = 0;
+    stat >> user >> system;
+    return user + system;
+  };
+  coordinator->run_until([] { return false; }, 1000);
+  const auto before = cpu_ticks();
+  const char* rest_s = std::getenv("TIERPILOT_REST_S");
+  const int64_t rest_ms = rest_s ? std::atoll(rest_s) * 1000 : 3000;
+  coordinator->run_until([] { return false; }, rest_ms);
+  const double share = static_cast<double>(cpu_ticks() - before) /
+                       static_cast<double>(::sysconf(_SC_CLK_TCK)) / (rest_ms / 1000.0);
+  std::ifstream statm("/proc/" + std::to_string(other) + "/statm");
+  uint64_t total = 0, resident_pages = 0;
+  statm >> total >> resident_pages;
+  const uint64_t resident_bytes = resident_pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::printf("at rest: %.1f MB resident, %.2f %% of a core\n",
+              static_cast<double>(resident_bytes) / 1e6, share * 100);
+  EXPECT_LT(resident_bytes, 30'000'000u);
+  EXPECT_LT(share, 0.1);
+}
+
+TEST_F(NodeTest, SigtermCancelsFlushesAndExitsClean) {
+  ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sleep", "600"}));
+  ASSERT_TRUE(until_heard("started", {1, 1}));
+  const pid_t task = coordinator->heard("started", {1, 1})->pid;
+  ::kill(daemon, SIGTERM);
+  int wait_status = -1;
+  ASSERT_TRUE(
+      coordinator->run_until([&] { return ::waitpid(daemon, &wait_status, WNOHANG) == daemon; }));
+  daemon = -1;
+  EXPECT_TRUE(WIFEXITED(wait_status));
+  EXPECT_EQ(WEXITSTATUS(wait_status), 0);
+  ASSERT_TRUE(coordinator->heard("exited", {1, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {1, 1})->how, "cancelled");
+  EXPECT_NE(::kill(task, 0), 0);
+  EXPECT_FALSE(fs::exists(root / "n1.sock"));
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,313 @@
+#include "daemon/agent/task_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierpilot::agent {
+namespace {
+
+class FakePool final : public DataPlane {
+ public:
+  void serve(AttemptId owner, const std::vector<ServeItem>&,
+             std::function<void(Result<Served>)> done) override {
+    serving[owner] = std::move(done);
+  }
+  void cancel(AttemptId owner) override { cancelled.push_back(owner); }
+  void finish(AttemptId owner, bool success,
+              std::function<void(Result<std::vector<ReplicaChange>>)> done) override {
+    finished.emplace_back(owner, success);
+    done(commit);
+  }
+  Result<double> evict_gb_per_s() const override { return 2.0; }
+  uint64_t reference_ns(uint64_t bytes) const override { return bytes * 2; }
+
+  void served(AttemptId owner, Result<Served> data) {
+    auto done = std::move(serving.extract(owner).mapped());
+    done(std::move(data));
+  }
+
+  std::map<AttemptId, std::function<void(Result<Served>)>> serving;
+  std::vector<AttemptId> cancelled;
+  std::vector<std::pair<AttemptId, bool>> finished;
+  Result<std::vector<ReplicaChange>> commit = std::vector<ReplicaChange>{};
+};
+
+class FakeRunner final : public TaskRunner {
+ public:
+  Status launch(const LaunchOrder& order) override {
+    if (!refusal.empty()) return fail(ErrorCode::kNotFound, refusal);
+    launched.push_back(order.assignment.attempt);
+    cpus[order.assignment.attempt] = order.cpus;
+    paths = order.datasets;
+    return {};
+  }
+  void cancel(AttemptId attempt, const std::string&) override { cancelled.push_back(attempt); }
+
+  void forget(uint64_t task) override { forgotten.push_back(task); }
+
+  std::vector<AttemptId> launched, cancelled;
+  std::vector<uint64_t> forgotten;
+  std::map<AttemptId, std::vector<int>> cpus;
+  std::vector<ServedItem> paths;
+  std::string refusal;
+};
+
+constexpr AttemptId kFirst{1, 1}, kSecond{2, 1}, kThird{3, 1};
+
+class TaskTableTest : public testing::Test {
+ protected:
+  TaskTableTest() { table.lease_granted(INT64_MAX); }
+
+  static Assignment work(AttemptId id, uint32_t units = 1, std::vector<std::string> datasets = {}) {
+    Assignment assignment;
+    assignment.attempt = id;
+    assignment.argv = {"/bin/true"};
+    assignment.units = units;
+    for (auto& name : datasets) assignment.datasets.push_back({name, 1, 100, false, {}});
+    return assignment;
+  }
+  static ExitReport exit_code(int code) {
+    ExitReport exit;
+    exit.how = "exited";
+    exit.process.emplace().exit_code = code;
+    return exit;
+  }
+  template <class T>
+  std::vector<T> events() const {
+    std::vector<T> found;
+    for (const auto& body : reported)
+      if (const auto* event = std::get_if<T>(&body)) found.push_back(*event);
+    return found;
+  }
+  std::string how(AttemptId id) const {
+    for (const auto& event : events<ExitedEvent>())
+      if (event.attempt == id) return event.exit.how;
+    return "not ended";
+  }
+
+  FakePool pool;
+  FakeRunner runner;
+  ManualClock clock;
+  std::vector<EventBody> reported;
+  TaskTable table{{.cpus = {4, 5}, .units = 2, .memory_bytes = 1000},
+                  pool,
+                  runner,
+                  clock,
+                  [this](EventBody body) { reported.push_back(std::move(body)); }};
+};
+
+TEST_F(TaskTableTest, FullLife) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  EXPECT_TRUE(runner.launched.empty());
+  clock.advance_ns(5000);
+  Served data;
+  data.items.push_back({.name = "d", .version = 1, .path = "/fast/d"});
+  data.promoted_bytes = 100;
+  pool.served(kFirst, data);
+
+  const auto served = events<ServedEvent>();
+  ASSERT_EQ(served.size(), 1u);
+  EXPECT_EQ(served[0].data.latency_ns, 5000u);
+  EXPECT_EQ(served[0].data.reference_ns, 200u);
+  EXPECT_EQ(served[0].data.evict_gb_per_s.value(), 2.0);
+  EXPECT_EQ(runner.launched, std::vector{kFirst});
+  EXPECT_EQ(runner.paths.at(0).path, "/fast/d");
+
+  table.started(kFirst, 77);
+  EXPECT_EQ(events<StartedEvent>().at(0).pid, 77);
+  pool.commit = std::vector<ReplicaChange>{{"d", 2, 100, true, false, false}};
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(pool.finished, (std::vector<std::pair<AttemptId, bool>>{{kFirst, true}}));
+  EXPECT_EQ(events<ExitedEvent>().at(0).exit.written.at(0).version, 2u);
+  EXPECT_TRUE(table.idle());
+  EXPECT_EQ(table.live(), std::vector{kFirst}) << "until the exit is acknowledged";
+  table.exit_acknowledged(kFirst);
+  EXPECT_TRUE(table.live().empty());
+}
+
+TEST_F(TaskTableTest, RepeatedStartDoesNothing) {
+  ASSERT_TRUE(table.start(work(kFirst)));
+  ASSERT_TRUE(table.start(work(kFirst)));
+  table.exited(kFirst, exit_code(0));
+  table.exit_acknowledged(kFirst);
+  ASSERT_TRUE(table.start(work(kFirst)));
+  EXPECT_EQ(runner.launched.size(), 1u);
+}
+
+TEST_F(TaskTableTest, StagingOverlapsWithRunning) {
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  ASSERT_TRUE(table.start(work(kSecond, 1, {"d"})));
+  EXPECT_TRUE(pool.serving.contains(kSecond));
+  pool.served(kSecond, Served{});
+  EXPECT_EQ(events<ServedEvent>().back().data.running_units, 2u);
+  EXPECT_EQ(runner.launched, std::vector{kFirst});
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kSecond}));
+}
+
+TEST_F(TaskTableTest, FirstComeFirstServedWithoutBackfill) {
+  ASSERT_TRUE(table.start(work(kFirst, 1)));
+  ASSERT_TRUE(table.start(work(kSecond, 2)));
+  ASSERT_TRUE(table.start(work(kThird, 1)));
+  EXPECT_EQ(runner.launched, std::vector{kFirst});
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kSecond}));
+  table.exited(kSecond, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kSecond, kThird}));
+}
+
+TEST_F(TaskTableTest, UnitsAreCpusOfTheirOwn) {
+  ASSERT_TRUE(table.start(work(kFirst)));
+  ASSERT_TRUE(table.start(work(kSecond)));
+  EXPECT_EQ(runner.cpus[kFirst], std::vector{4});
+  EXPECT_EQ(runner.cpus[kSecond], std::vector{5});
+  table.exited(kFirst, exit_code(0));
+  ASSERT_TRUE(table.start(work(kThird)));
+  EXPECT_EQ(runner.cpus[kThird], std::vector{4});
+}
+
+TEST_F(TaskTableTest, RefusesTheImpossible) {
+  EXPECT_EQ(table.start(work(kFirst, 3)).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(table.start(work(kFirst, 0)).error().code, ErrorCode::kInvalid);
+  auto empty = work(kFirst);
+  empty.argv.clear();
+  EXPECT_FALSE(table.start(empty));
+  auto large = work(kFirst);
+  large.memory_limit_bytes = 1001;
+  EXPECT_FALSE(table.start(large));
+  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(reported.empty());
+}
+
+TEST_F(TaskTableTest, DataFailureEndsTheAttempt) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  pool.served(kFirst, fail(ErrorCode::kUnreachable, "dataset 'd': nobody answers"));
+  const auto exits = events<ExitedEvent>();
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].exit.how, "data_failed");
+  EXPECT_EQ(exits[0].exit.reason, "dataset 'd': nobody answers");
+}
+
+TEST_F(TaskTableTest, FailedLaunchSaysWhyAndFreesTheUnits) {
+  runner.refusal = "no such program";
+  ASSERT_TRUE(table.start(work(kFirst, 2, {"d"})));
+  pool.served(kFirst, Served{});
+  EXPECT_EQ(how(kFirst), "could_not_start");
+  EXPECT_EQ(pool.finished.at(0).second, false);
+  EXPECT_EQ(table.running_units(), 0u);
+}
+
+TEST_F(TaskTableTest, FailedCommitIsNotASuccess) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  pool.served(kFirst, Served{});
+  pool.commit = fail(ErrorCode::kExhausted, "no room");
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(how(kFirst), "data_failed");
+}
+
+TEST_F(TaskTableTest, FailedTaskCommitsNothing) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  pool.served(kFirst, Served{});
+  table.exited(kFirst, exit_code(3));
+  EXPECT_EQ(pool.finished.at(0).second, false);
+  EXPECT_EQ(how(kFirst), "exited");
+}
+
+TEST_F(TaskTableTest, CancelInEveryStage) {
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  ASSERT_TRUE(table.start(work(kSecond, 1, {"d"})));
+  ASSERT_TRUE(table.start(work(kThird, 1, {"d"})));
+  pool.served(kSecond, Served{});
+
+  table.cancel(kThird, "no more wanted");  // staging
+  EXPECT_EQ(pool.cancelled, std::vector{kThird});
+  EXPECT_EQ(how(kThird), "not ended");
+  pool.served(kThird, fail(ErrorCode::kConflict, "cancelled"));
+  EXPECT_EQ(how(kThird), "cancelled");
+
+  table.cancel(kSecond, "no more wanted");  // ready
+  EXPECT_EQ(how(kSecond), "cancelled");
+  EXPECT_EQ(pool.finished, (std::vector<std::pair<AttemptId, bool>>{{kSecond, false}}));
+
+  table.cancel(kFirst, "no more wanted");  // running
+  EXPECT_EQ(runner.cancelled, std::vector{kFirst});
+  table.cancel(AttemptId{99, 1}, "unknown");
+}
+
+TEST_F(TaskTableTest, CancelThatLosesTheRaceWithServingStillCancels) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  table.cancel(kFirst, "no more wanted");
+  pool.served(kFirst, Served{});
+  EXPECT_EQ(how(kFirst), "cancelled");
+  EXPECT_TRUE(runner.launched.empty());
+  EXPECT_EQ(pool.finished.size(), 1u) << "what was served is let go of";
+}
+
+TEST_F(TaskTableTest, NewerAttemptWaitsForTheEndOfTheOlder) {
+  ASSERT_TRUE(table.start(work({1, 1})));
+  ASSERT_TRUE(table.start(work({1, 2})));
+  EXPECT_EQ(runner.cancelled, (std::vector<AttemptId>{{1, 1}}));
+  EXPECT_EQ(runner.launched.size(), 1u);
+  table.exited({1, 1}, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector<AttemptId>{{1, 1}, {1, 2}}));
+  EXPECT_TRUE(table.start(work({1, 1}))) << "known, so nothing happens";
+  EXPECT_EQ(table.start(work({1, 0})).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(TaskTableTest, NothingIsLaunchedWithoutALease) {
+  table.lease_granted(clock.boot_ns() + 100);
+  clock.advance_ns(200);
+  ASSERT_TRUE(table.start(work(kFirst)));
+  EXPECT_TRUE(runner.launched.empty());
+  table.lease_granted(clock.boot_ns() + 100);
+  EXPECT_EQ(runner.launched, std::vector{kFirst});
+}
+
+TEST_F(TaskTableTest, LeaseEndTakesAllThatWaits) {
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  ASSERT_TRUE(table.start(work(kSecond, 1)));
+  ASSERT_TRUE(table.start(work(kThird, 1, {"d"})));
+  table.lease_ended();
+  EXPECT_EQ(how(kFirst), "not ended") << "the executor ends what runs";
+  EXPECT_EQ(how(kSecond), "lease_expired");
+  pool.served(kThird, fail(ErrorCode::kConflict, "cancelled"));
+  EXPECT_EQ(how(kThird), "lease_expired");
+}
+
+TEST_F(TaskTableTest, ReleaseForgets) {
+  ASSERT_TRUE(table.start(work(kFirst)));
+  table.exited(kFirst, exit_code(0));
+  table.release(kFirst);
+  EXPECT_TRUE(table.live().empty());
+  EXPECT_EQ(runner.forgotten, std::vector<uint64_t>{kFirst.task});
+
+  ASSERT_TRUE(table.start(work(kSecond)));
+  table.release(kSecond);
+  EXPECT_EQ(runner.cancelled, std::vector{kSecond});
+  table.exited(kSecond, exit_code(0));
+  EXPECT_TRUE(table.live().empty());
+}
+
+TEST(TaskTableLimits, EndedAttemptsAreForgottenOldestFirst) {
+  FakePool pool;
+  FakeRunner runner;
+  ManualClock clock;
+  TaskTable table({.cpus = {0}, .units = 1, .max_live = 2, .max_ended = 3}, pool, runner, clock,
+                  [](EventBody) {});
+  table.lease_granted(INT64_MAX);
+  for (uint64_t task = 1; task <= 5; ++task) {
+    ASSERT_TRUE(table.start({.attempt = {task, 1}, .argv = {"x"}}));
+    ExitReport exit;
+    exit.how = "exited";
+    table.exited({task, 1}, exit);
+    table.exit_acknowledged({task, 1});
+  }
+  ASSERT_TRUE(table.start({.attempt = {5, 1}, .argv = {"x"}}));
+  EXPECT_EQ(runner.launched.size(), 5u);
+  ASSERT_TRUE(table.start({.attempt = {6, 1}, .argv = {"x"}}));
+  ASSERT_TRUE(table.start({.attempt = {7, 1}, .argv = {"x"}}));
+  EXPECT_EQ(table.start({.attempt = {8, 1}, .argv = {"x"}}).error().code, ErrorCode::kExhausted);
+}
+
+}  // namespace
+}  // namespace tierpilot::agent

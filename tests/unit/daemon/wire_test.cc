@@ -1,0 +1,88 @@
+#include "daemon/agent/wire.h"
+
+#include <capnp/message.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace tierpilot::agent {
+namespace {
+
+class WireTest : public testing::Test {
+ protected:
+  wire::Assignment::Builder assignment() {
+    auto made = message.initRoot<wire::Assignment>();
+    made.initAttempt().setTask(3);
+    made.initArgv(1).set(0, "/bin/true");
+    made.setUnits(2);
+    return made;
+  }
+  std::string refusal(wire::Assignment::Builder from) {
+    auto read = read_assignment(from.asReader());
+    return read ? "none" : read.error().message;
+  }
+  // Behind a pointer: its destructor may throw, those of tests must not.
+  std::unique_ptr<capnp::MallocMessageBuilder> holder =
+      std::make_unique<capnp::MallocMessageBuilder>();
+  capnp::MallocMessageBuilder& message = *holder;
+};
+
+TEST_F(WireTest, ReadsAnAssignment) {
+  auto from = assignment();
+  auto variable = from.initEnv(1)[0];
+  variable.setName("A");
+  variable.setValue("b=c");
+  auto need = from.initDatasets(1)[0];
+  need.setDataset("d");
+  need.setWrite(true);
+  need.initSources(1).set(0, "unix:/x");
+  auto read = read_assignment(from.asReader());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->attempt.task, 3u);
+  EXPECT_EQ(read->env.at(0).second, "b=c");
+  EXPECT_TRUE(read->datasets.at(0).write);
+  EXPECT_EQ(read->datasets.at(0).sources.at(0), "unix:/x");
+}
+
+TEST_F(WireTest, RefusesHostileStrings) {
+  auto from = assignment();
+  from.initArgv(1).set(0, kj::StringPtr("a\0b", 3));
+  EXPECT_NE(refusal(from).find("NUL"), std::string::npos);
+  from = assignment();
+  from.initEnv(1)[0].setName("A=B");
+  EXPECT_NE(refusal(from).find("'A=B'"), std::string::npos);
+  from = assignment();
+  from.initEnv(1)[0].setName("");
+  EXPECT_NE(refusal(from), "none");
+}
+
+TEST_F(WireTest, RefusesImpossibleShapes) {
+  auto from = assignment();
+  from.initArgv(5000);
+  EXPECT_NE(refusal(from).find("4096"), std::string::npos);
+  from = assignment();
+  auto needs = from.initDatasets(2);
+  needs[0].setDataset("d");
+  needs[1].setDataset("d");
+  EXPECT_NE(refusal(from).find("'d' is named twice"), std::string::npos);
+  from = assignment();
+  from.setTimeLimitMs(-1);
+  EXPECT_NE(refusal(from).find("time limit"), std::string::npos);
+}
+
+TEST_F(WireTest, WritesWhatIsUnknownAsUnavailable) {
+  ExitedEvent exited;
+  exited.attempt = {1, 2};
+  exited.exit.how = "data_failed";
+  auto event = message.initRoot<wire::NodeEvent>();
+  write_event(event, Event{9, exited});
+  EXPECT_EQ(event.getSequence(), 9u);
+  EXPECT_TRUE(event.getExited().getExit().getIoReadBytes().isUnavailable());
+  exited.exit.process.emplace().read_bytes = 5;
+  write_event(event, Event{9, exited});
+  EXPECT_EQ(event.getExited().getExit().getIoReadBytes().getValue(), 5);
+  EXPECT_TRUE(event.getExited().getExit().getIoWriteBytes().isUnavailable());
+}
+
+}  // namespace
+}  // namespace tierpilot::agent

@@ -1,0 +1,162 @@
+// Opening: refusals, restarts, and what an interrupted run left behind.
+#include <numaif.h>
+#include <sys/mman.h>
+
+#include "base/unique_fd.h"
+#include "daemon/memory/pool/tier_store.h"
+#include "tests/unit/memory/pool_fixture.h"
+
+#include <fcntl.h>
+
+namespace tierpilot {
+namespace {
+
+class PoolOpen : public PoolTest {
+ protected:
+  void expect_refused(const PoolOptions& bad, ErrorCode code, const std::string& hint) {
+    const auto opened = Pool::open(
+        bad, remote, [](const auto& callback) { callback(); }, [](const auto&) {});
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, code) << opened.error().message;
+    EXPECT_NE(opened.error().message.find(hint), std::string::npos) << opened.error().message;
+  }
+  PoolOptions with(const std::function<void(PoolOptions&)>& change) {
+    PoolOptions copy = options;
+    change(copy);
+    return copy;
+  }
+};
+
+TEST_F(PoolOpen, RefusesWrongOptions) {
+  const auto invalid = ErrorCode::kInvalid;
+  expect_refused(with([](auto& o) { o.fast_dir = ""; }), invalid, "fast_dir");
+  expect_refused(with([](auto& o) { o.slow_dir = ""; }), invalid, "slow_dir");
+  expect_refused(with([](auto& o) { o.slow_kind = "tape"; }), invalid, "tape");
+  expect_refused(with([](auto& o) { o.fast_budget_bytes = 0; }), invalid, "fast_budget_bytes");
+  expect_refused(with([](auto& o) { o.slow_budget_bytes = UINT64_MAX; }), invalid,
+                 "slow_budget_bytes");
+  expect_refused(with([](auto& o) { o.workers = 0; }), invalid, "workers");
+  expect_refused(with([](auto& o) { o.slow_numa_node = 0; }), invalid, "slow_kind");
+  expect_refused(with([](auto& o) { o.fast_dir = "/proc/nope"; }), ErrorCode::kNotFound,
+                 "/proc/nope");
+}
+
+TEST_F(PoolOpen, FastTierMustBeOnTmpfs) {
+  if (on_tmpfs(slow_dir)) GTEST_SKIP() << slow_dir << " is on tmpfs itself";
+  expect_refused(with([&](auto& o) { o.fast_dir = slow_dir + "/fast"; }), ErrorCode::kInvalid,
+                 "/dev/shm");
+}
+
+TEST_F(PoolOpen, FolderInUseIsRefused) {
+  expect_refused(with([&](auto& o) { o.slow_dir = fast_dir; }), ErrorCode::kConflict, fast_dir);
+  open();
+  expect_refused(options, ErrorCode::kConflict, "in use");
+}
+
+TEST_F(PoolOpen, NumaNodeThatIsNotThereIsRefused) {
+  expect_refused(with([](auto& o) { o.fast_numa_node = 4000; }), ErrorCode::kInvalid, "4000");
+}
+
+TEST_F(PoolOpen, FilesAreBoundToTheNode) {
+  options.fast_numa_node = 0;
+  auto store = TierStore::open({.label = "fast tier",
+                                .dir = fast_dir,
+                                .in_memory = true,
+                                .numa_node = 0,
+                                .budget_bytes = 4 * kMiB});
+  if (!store) GTEST_SKIP() << store.error().message;
+  auto draft = store->draft(kMiB);
+  ASSERT_TRUE(draft) << draft.error().message;
+  void* map = ::mmap(nullptr, kMiB, PROT_READ, MAP_SHARED, draft->fd(), 0);
+  ASSERT_NE(map, MAP_FAILED);
+  int mode = -1;
+  unsigned long nodes[16] = {};
+  // The policy belongs to the file: a mapping made later shows it.
+  EXPECT_EQ(::get_mempolicy(&mode, nodes, sizeof nodes * 8, map, MPOL_F_ADDR), 0);
+  EXPECT_EQ(mode, MPOL_BIND);
+  EXPECT_EQ(nodes[0], 1u);
+  ::munmap(map, kMiB);
+}
+
+TEST_F(PoolOpen, RestartFindsReplicasAndLru) {
+  open();
+  ASSERT_TRUE(create("a", RandomFill{kMiB, 1}));
+  ASSERT_TRUE(create("b", RandomFill{kMiB, 2}));
+  use(item("b", kMiB));
+  remote->put("far", "f", 1, content(kMiB, 'f'));
+  use(remote_item("f", kMiB));
+  const auto before = pool->replicas();
+  const auto usage = pool->usage();
+  open();
+  EXPECT_EQ(pool->replicas(), before);
+  EXPECT_EQ(pool->usage().fast_used_bytes, usage.fast_used_bytes);
+  EXPECT_EQ(pool->usage().slow_used_bytes, usage.slow_used_bytes);
+  const auto served = serve("t", {item("f", kMiB), item("b", kMiB)});
+  ASSERT_TRUE(served);
+  EXPECT_EQ(served->local_bytes, 2 * kMiB);
+  ASSERT_TRUE(finish("t"));
+  expect_consistent();
+}
+
+TEST_F(PoolOpen, HalfWrittenFilesGoAndForeignOnesStay) {
+  write_file(slow_dir + "/.tmp@3", "half");
+  write_file(fast_dir + "/.tmp@9", "half");
+  write_file(fast_dir + "/.write@task-1@genes", "private");
+  std::filesystem::create_directories(fast_dir + "/.write@task-2@genes/odd");
+  write_file(slow_dir + "/short@1@10", "123456789");
+  write_file(slow_dir + "/good@1@10", "0123456789");
+  write_file(slow_dir + "/README", "not ours");
+  std::filesystem::create_directories(slow_dir + "/dir@1@10");
+  std::filesystem::create_symlink("/etc/passwd", slow_dir + "/link@1@10");
+  write_file(slow_dir + "/lost@2@10", "123");
+  ASSERT_EQ(::chmod((slow_dir + "/lost@2@10").c_str(), 01444), 0);
+  open();
+  EXPECT_EQ(pool->replicas(), (std::vector<ReplicaChange>{{"good", 1, 10, false, true, false}}));
+  EXPECT_TRUE(files_in(fast_dir).empty());
+  EXPECT_EQ(files_in(slow_dir), (std::vector<std::string>{".damaged-lost@2@10", "README",
+                                                          "dir@1@10", "good@1@10", "link@1@10"}))
+      << "a damaged home replica is set aside for the operator";
+  EXPECT_EQ(pool->usage().slow_used_bytes, 10u);
+}
+
+TEST_F(PoolOpen, OneVersionHasOneSize) {
+  write_file(slow_dir + "/a@1@3", "abc");
+  write_file(fast_dir + "/a@1@2", "ab");
+  open();
+  EXPECT_EQ(pool->replicas(), (std::vector<ReplicaChange>{{"a", 1, 3, false, true, false}}));
+  expect_consistent();
+}
+
+TEST_F(PoolOpen, InterruptedMoveOfAnExclusiveTierIsCompleted) {
+  std::filesystem::remove_all(slow_dir);
+  slow_dir = options.slow_dir = make_folder("/dev/shm");
+  options.slow_kind = "numa";
+  write_file(slow_dir + "/a@1@3", "abc");
+  write_file(fast_dir + "/a@1@3", "abc");
+  open();
+  EXPECT_EQ(pool->replicas(), (std::vector<ReplicaChange>{{"a", 1, 3, false, true, false}}));
+  expect_consistent();
+}
+
+TEST_F(PoolOpen, SmallerBudgetsEvictAtOnceAndKeepHomes) {
+  open();
+  ASSERT_TRUE(create("home", RandomFill{2 * kMiB, 1}));
+  use(item("home", 2 * kMiB));
+  remote->put("far", "f", 1, content(2 * kMiB, 'f'));
+  use(remote_item("f", 2 * kMiB));
+  options.fast_budget_bytes = kMiB;
+  options.slow_budget_bytes = 2 * kMiB;
+  open();
+  EXPECT_EQ(pool->usage().fast_used_bytes, 0u);
+  EXPECT_EQ(pool->replicas(),
+            (std::vector<ReplicaChange>{{"home", 1, 2 * kMiB, false, true, true}}));
+  options.slow_budget_bytes = kMiB;
+  open();
+  EXPECT_EQ(pool->usage().slow_used_bytes, 2 * kMiB) << "a home replica stays, budget or not";
+  const auto made = create("more", ZeroFill{1});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, ErrorCode::kExhausted);
+}
+
+}  // namespace
+}  // namespace tierpilot

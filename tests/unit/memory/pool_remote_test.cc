@@ -1,0 +1,113 @@
+#include "daemon/memory/pool/remote.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "base/unique_fd.h"
+#include "tests/unit/memory/pool_fixture.h"
+
+namespace tierpilot {
+namespace {
+
+class RemoteTest : public ::testing::Test {
+ protected:
+  Status run(uint64_t bytes, const std::vector<std::string>& sources) {
+    return fetch(remote, sources, {"genes", 1}, bytes, file.get(), cancel);
+  }
+  std::string fetched(size_t bytes) {
+    std::string out(bytes, '\0');
+    EXPECT_EQ(::pread(file.get(), out.data(), bytes, 0), static_cast<ssize_t>(bytes));
+    return out;
+  }
+
+  FakeRemote remote;
+  UniqueFd file{::memfd_create("fetch", 0)};
+  CancelFlag cancel{false};
+};
+
+TEST_F(RemoteTest, TakesTheFirstSourceThatWorks) {
+  const auto data = content(3 * kMiB + 17, 'a');
+  remote.put("b", "genes", 1, data);
+  remote.put("c", "genes", 1, data);
+  ASSERT_TRUE(run(data.size(), {"dead", "b", "c"}));
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_EQ(remote.reads["dead"], 1);
+  EXPECT_EQ(remote.reads["c"], 0);
+}
+
+TEST_F(RemoteTest, ShortReadsGoOn) {
+  const auto data = content(100 * kKiB + 1, 'a');
+  remote.put("a", "genes", 1, data);
+  remote.max_bytes = 1000;
+  ASSERT_TRUE(run(data.size(), {"a"}));
+  EXPECT_EQ(fetched(data.size()), data);
+}
+
+TEST_F(RemoteTest, NextSourceGoesOnWhereTheLastBroke) {
+  const auto data = content(4 * kMiB, 'a');
+  remote.put("breaks", "genes", 1, data);
+  remote.put("b", "genes", 1, data);
+  remote.fail_from["breaks"] = 3 * kMiB;
+  ASSERT_TRUE(run(data.size(), {"breaks", "b"}));
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_EQ(remote.bytes_read["b"], 1 * kMiB);
+}
+
+TEST_F(RemoteTest, CopiesOfAnotherSizeAreNotBelieved) {
+  const auto data = content(2 * kMiB, 'a');
+  remote.put("short", "genes", 1, content(1 * kMiB + 5, 'x'));
+  remote.put("long", "genes", 1, content(2 * kMiB + 1, 'y'));
+  remote.put("good", "genes", 1, data);
+  ASSERT_TRUE(run(data.size(), {"short", "long", "good"}));
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_EQ(remote.bytes_read["good"], data.size()) << "nothing of the wrong copies is kept";
+
+  const auto status = run(data.size(), {"short", "long"});
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("'short': its copy has only"), std::string::npos);
+  EXPECT_NE(status.error().message.find("'long': its copy has more than"), std::string::npos);
+}
+
+TEST_F(RemoteTest, NoSourceAndAllSourcesFailingSaySo) {
+  auto status = run(10, {});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kNotFound);
+  status = run(10, {"dead1", "dead2"});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnreachable);
+  EXPECT_NE(status.error().message.find("dead1"), std::string::npos);
+  EXPECT_NE(status.error().message.find("dead2"), std::string::npos);
+}
+
+TEST_F(RemoteTest, SourceThatClaimsMoreThanAskedIsAnError) {
+  struct Liar : RemoteSource {
+    Result<size_t> read(const std::string&, const std::string&, uint64_t, uint64_t,
+                        std::span<std::byte> into) override {
+      return into.size() + 1;
+    }
+  } liar;
+  EXPECT_FALSE(fetch(liar, {"liar"}, {"genes", 1}, 10, file.get(), cancel));
+}
+
+TEST_F(RemoteTest, FullDiskIsNotBlamedOnTheSources) {
+  const auto data = content(1000, 'a');
+  remote.put("a", "genes", 1, data);
+  remote.put("b", "genes", 1, data);
+  const UniqueFd full(::open("/dev/full", O_WRONLY));
+  if (!full) GTEST_SKIP() << "no /dev/full";
+  const auto status = fetch(remote, {"a", "b"}, {"genes", 1}, data.size(), full.get(), cancel);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(remote.reads["b"], 0);
+}
+
+TEST_F(RemoteTest, CancelEndsIt) {
+  const auto data = content(8 * kMiB, 'a');
+  remote.put("a", "genes", 1, data);
+  remote.hook = [&](auto&) { cancel = true; };
+  ASSERT_FALSE(run(data.size(), {"a"}));
+  EXPECT_EQ(remote.reads["a"], 1);
+}
+
+}  // namespace
+}  // namespace tierpilot

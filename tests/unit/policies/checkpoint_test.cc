@@ -1,0 +1,149 @@
+#include "policies/dqn/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <boost/crc.hpp>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "policies/dqn/byte_codec.h"
+#include "tests/unit/policies/experiences.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_experiences::experience;
+using testing_experiences::observation;
+
+Checkpoint sample() {
+  Checkpoint checkpoint;
+  checkpoint.network.width = 64;
+  checkpoint.weights = {0.5F, -1.25F, 3.0F};
+  checkpoint.progress = {7, 6, 5, 4, 3.5, 0.25};
+  for (int i = 0; i < 4; ++i) checkpoint.replay.push_back(experience(i));
+  checkpoint.replay[1].seen = checkpoint.replay[0].next;
+  checkpoint.pending.push_back({99, observation(5), nullptr, 1, std::nullopt});
+  checkpoint.pending.push_back({100, observation(6), observation(7), 127, -0.5});
+  return checkpoint;
+}
+
+// Magic, version and checksum as encode_checkpoint writes them, over any body.
+std::string with_header(const std::string& body) {
+  ByteWriter out;
+  for (char c : std::string_view("TPLEARN1")) out.put(c);
+  out.put<uint32_t>(1);
+  boost::crc_32_type crc;
+  crc.process_bytes(body.data(), body.size());
+  out.put<uint32_t>(crc.checksum());
+  out.put<uint64_t>(body.size());
+  return out.take() + body;
+}
+
+class CheckpointFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("tierpilot_checkpoint_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::filesystem::path file() const { return directory_ / "learner.checkpoint"; }
+  std::filesystem::path directory_;
+};
+
+TEST(Checkpoint, ComesBackAsItWas) {
+  const auto back = decode_checkpoint(encode_checkpoint(sample()));
+  ASSERT_TRUE(back) << back.error().message;
+  const Checkpoint& expected = sample();
+  EXPECT_EQ(back->network.width, 64);
+  EXPECT_EQ(back->weights, expected.weights);
+  EXPECT_EQ(back->progress.decisions, 7u);
+  EXPECT_DOUBLE_EQ(back->progress.loss, 0.25);
+  ASSERT_EQ(back->replay.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(*back->replay[i].seen, *expected.replay[i].seen);
+    EXPECT_EQ(*back->replay[i].next, *expected.replay[i].next);
+    EXPECT_EQ(back->replay[i].reward, expected.replay[i].reward);
+  }
+  EXPECT_EQ(back->replay[1].seen, back->replay[0].next) << "shared before, shared after";
+  ASSERT_EQ(back->pending.size(), 2u);
+  EXPECT_EQ(back->pending[0].id, 99u);
+  EXPECT_EQ(back->pending[0].next, nullptr);
+  EXPECT_FALSE(back->pending[0].reward);
+  EXPECT_EQ(back->pending[1].action, 127u);
+  EXPECT_EQ(back->pending[1].reward, -0.5);
+}
+
+TEST(Checkpoint, EveryTruncationIsRefused) {
+  const std::string bytes = encode_checkpoint(sample());
+  for (size_t size = 0; size < bytes.size(); size += 1 + size / 50)
+    EXPECT_FALSE(decode_checkpoint(std::string_view(bytes).substr(0, size))) << size;
+  EXPECT_FALSE(decode_checkpoint(bytes + "x"));
+}
+
+TEST(Checkpoint, EveryFlippedBitIsRefused) {
+  std::string bytes = encode_checkpoint(sample());
+  std::mt19937_64 generator(1);
+  for (int i = 0; i < 500; ++i) {
+    const size_t at = generator() % bytes.size();
+    const char old = bytes[at];
+    bytes[at] = static_cast<char>(old ^ (1 << generator() % 8));
+    EXPECT_FALSE(decode_checkpoint(bytes)) << at;
+    bytes[at] = old;
+  }
+}
+
+// A damaged body with a correct checksum: what a hostile file would look like.
+TEST(Checkpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
+  std::mt19937_64 generator(2);
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes = encode_checkpoint(sample());
+    constexpr size_t kHeader = 24;
+    for (int j = 0; j < 4; ++j)
+      bytes[kHeader + generator() % (bytes.size() - kHeader)] = static_cast<char>(generator());
+    const std::string fixed = with_header(bytes.substr(kHeader));
+    if (const auto read = decode_checkpoint(fixed)) {
+      for (const Experience& entry : read->replay) ASSERT_TRUE(entry.seen && entry.next);
+    }
+  }
+}
+
+TEST(Checkpoint, SaysWhatIsWrong) {
+  EXPECT_THAT(decode_checkpoint("garbage").error().message, HasSubstr("no learner checkpoint"));
+  std::string bytes = encode_checkpoint(sample());
+  bytes.back() ^= 1;
+  EXPECT_THAT(decode_checkpoint(bytes).error().message, HasSubstr("checksum"));
+  bytes[8] = 9;
+  EXPECT_THAT(decode_checkpoint(bytes).error().message, HasSubstr("version is 9"));
+}
+
+TEST_F(CheckpointFile, ReplacesTheOldOneWhole) {
+  ASSERT_TRUE(save_checkpoint(file(), sample()));
+  Checkpoint second = sample();
+  second.progress.decisions = 8;
+  ASSERT_TRUE(save_checkpoint(file(), second));
+  const auto back = load_checkpoint(file());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->progress.decisions, 8u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1)
+      << "nothing temporary is left";
+}
+
+TEST_F(CheckpointFile, NamesTheFileThatCannotBeUsed) {
+  EXPECT_EQ(load_checkpoint(file()).error().code, ErrorCode::kNotFound);
+  std::ofstream(file()) << "garbage";
+  const auto garbage = load_checkpoint(file());
+  ASSERT_FALSE(garbage);
+  EXPECT_EQ(garbage.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(garbage.error().message, HasSubstr(file().string()));
+  EXPECT_EQ(load_checkpoint(directory_).error().code, ErrorCode::kInvalid);
+  EXPECT_FALSE(save_checkpoint(directory_ / "missing" / "x", sample()));
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,112 @@
+#include "policies/heuristics.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "policies/registry.h"
+#include "tests/unit/policies/view_builder.h"
+
+namespace tierpilot {
+namespace {
+
+using testing_views::node;
+using testing_views::view_of;
+
+size_t choice(Policy& policy, const View& view) {
+  return policy.decide(view, observe(view)).node;
+}
+
+std::unique_ptr<Policy> heuristic(const std::string& name, uint64_t seed = 7) {
+  return *make_policy(name, {.seed = seed});
+}
+
+const char* const kHeuristics[] = {"random", "round-robin", "least-loaded", "locality-greedy",
+                                   "locality-load"};
+
+TEST(Heuristics, NeverChooseANodeThatIsNoCandidate) {
+  View view = view_of({node(0), node(1, 1, 100), node(2)});
+  view.nodes[0].candidate = view.nodes[1].candidate = false;
+  for (const char* name : kHeuristics) {
+    const auto policy = heuristic(name);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(choice(*policy, view), 2u) << name;
+  }
+  EXPECT_EQ(fallback_decide(view).node, 2u);
+}
+
+TEST(Heuristics, SayWhenThereIsNoCandidate) {
+  View view = view_of({node(0)});
+  view.nodes[0].candidate = false;
+  for (const View& empty : {view, View{}}) {
+    for (const char* name : kHeuristics) {
+      const Decision decision = heuristic(name)->decide(empty, observe(empty));
+      EXPECT_EQ(decision.node, kNoNode) << name;
+      EXPECT_EQ(decision.reason, "no candidate node");
+    }
+    EXPECT_EQ(fallback_decide(empty).node, kNoNode);
+  }
+}
+
+TEST(Heuristics, AreRepeatableForASeed) {
+  const View view = view_of({node(0), node(1), node(2)});
+  for (const char* name : kHeuristics) {
+    const auto first = heuristic(name, 11);
+    const auto second = heuristic(name, 11);
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(choice(*first, view), choice(*second, view)) << name;
+  }
+}
+
+TEST(Heuristics, RandomSharesEvenly) {
+  const View view = view_of({node(0, 5), node(1), node(2, 0, 100)});
+  const auto policy = heuristic("random");
+  std::map<size_t, int> counts;
+  for (int i = 0; i < 3000; ++i) ++counts[choice(*policy, view)];
+  for (const auto& [index, count] : counts) EXPECT_NEAR(count, 1000, 150);
+  EXPECT_EQ(counts.size(), 3u);
+}
+
+TEST(Heuristics, RoundRobinFollowsSlotsWhileNodesComeAndGo) {
+  const auto policy = heuristic("round-robin");
+  const View three = view_of({node(4), node(1), node(9)});
+  EXPECT_EQ(choice(*policy, three), 1u);
+  EXPECT_EQ(choice(*policy, three), 0u);
+  EXPECT_EQ(choice(*policy, view_of({node(4), node(1)})), 1u) << "slot 9 has gone: from the start";
+  EXPECT_EQ(choice(*policy, three), 0u);
+  EXPECT_EQ(choice(*policy, three), 2u);
+  EXPECT_EQ(choice(*policy, three), 1u);
+}
+
+TEST(Heuristics, LeastLoadedCountsWaitingTasksPerUnit) {
+  View view = view_of({node(0, 2), node(1, 3)});
+  view.nodes[1].units = 8;
+  EXPECT_EQ(choice(*heuristic("least-loaded"), view), 1u);
+}
+
+TEST(Heuristics, LocalityGreedyPrefersFastThenSlowThenIdle) {
+  const auto policy = heuristic("locality-greedy");
+  EXPECT_EQ(choice(*policy, view_of({node(0, 0, 10, 90), node(1, 9, 20, 0)})), 1u);
+  EXPECT_EQ(choice(*policy, view_of({node(0, 0, 20, 10), node(1, 9, 20, 30)})), 1u);
+  EXPECT_EQ(choice(*policy, view_of({node(0, 3, 20, 10), node(1, 1, 20, 10)})), 1u);
+}
+
+TEST(Heuristics, LocalityLoadGivesUpLocalityWhereTheQueueIsLong) {
+  const auto policy = heuristic("locality-load");
+  EXPECT_EQ(choice(*policy, view_of({node(0, 2, 100), node(1, 0)})), 0u);
+  EXPECT_EQ(choice(*policy, view_of({node(0, 8, 100), node(1, 0)})), 1u);
+  const Decision decision = fallback_decide(view_of({node(0, 8, 100), node(1, 0)}));
+  EXPECT_EQ(decision.node, 1u);
+  ASSERT_TRUE(decision.q[0] && decision.q[1]);
+  EXPECT_GT(*decision.q[1], *decision.q[0]);
+}
+
+TEST(Registry, KnowsTheNamesThatMustExist) {
+  for (const char* name : {"random", "least-loaded", "locality-greedy", "dqn"})
+    EXPECT_TRUE(make_policy(name, {})) << name;
+  const auto unknown = make_policy("oracle", {});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(unknown.error().message.find("locality-greedy"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tierpilot

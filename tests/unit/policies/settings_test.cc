@@ -1,0 +1,70 @@
+#include "policies/dqn/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DqnSettings, DefaultsAndPublishedValuesAreValid) {
+  EXPECT_TRUE(validate(DqnSettings{}));
+  EXPECT_TRUE(validate(DqnSettings::published()));
+}
+
+TEST(DqnSettings, PublishedHasThePublishedValues) {
+  const DqnSettings s = DqnSettings::published();
+  EXPECT_EQ(s.network.width, 512);
+  EXPECT_EQ(s.network.layers, 2);
+  EXPECT_EQ(s.network.heads, 4);
+  EXPECT_EQ(s.network.feed_forward, 2048);
+  EXPECT_EQ(s.network.dropout, 0.25);
+  EXPECT_EQ(s.replay_capacity, 1024u);
+  EXPECT_EQ(s.train_start, 1024u);
+  EXPECT_EQ(s.batch, 128u);
+  EXPECT_EQ(s.batches_per_step, 8u);
+  EXPECT_EQ(s.gamma, 0.9);
+  EXPECT_EQ(s.epsilon, 0.05);
+  EXPECT_EQ(s.copy_interval, 1024u);
+  EXPECT_TRUE(s.delete_drawn);
+  EXPECT_EQ(s.optimizer, OptimizerKind::kSgd);
+  EXPECT_EQ(s.loss, LossForm::kPublished);
+}
+
+TEST(DqnSettings, ReadsATable) {
+  auto reader = ConfigReader::parse(R"(
+[dqn]
+preset = "published"
+loss = "weighted"
+gamma = 0.5
+width = 64
+)",
+                                    "t.toml");
+  ASSERT_TRUE(reader);
+  const DqnSettings s = read_dqn_settings(reader->section("dqn"));
+  EXPECT_TRUE(reader->finish());
+  EXPECT_EQ(s.loss, LossForm::kWeighted);
+  EXPECT_EQ(s.gamma, 0.5);
+  EXPECT_EQ(s.network.width, 64);
+  EXPECT_TRUE(s.delete_drawn) << "from the preset";
+}
+
+TEST(DqnSettings, NamesWhatCannotBe) {
+  auto reader = ConfigReader::parse(R"(
+[dqn]
+optimizer = "magic"
+width = 30
+heads = 4
+)",
+                                    "t.toml");
+  ASSERT_TRUE(reader);
+  read_dqn_settings(reader->section("dqn"));
+  const Status status = reader->finish();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("'magic' is none of: sgd, adam"));
+  EXPECT_THAT(status.error().message, HasSubstr("width 30 is not a multiple of heads 4"));
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,105 @@
+#include "daemon/probe/passive/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "bpf/hist.h"
+#include "daemon/probe/passive/maps.h"
+
+namespace tierpilot {
+namespace {
+
+TEST(PassiveHistogram, EveryBucketBeginsAtItsFloor) {
+  for (uint32_t bucket = 0; bucket < TP_HIST_BUCKETS; ++bucket) {
+    const uint64_t floor = tp_hist_floor(bucket);
+    EXPECT_EQ(tp_hist_bucket(floor), bucket);
+    if (bucket > 0) {
+      EXPECT_EQ(tp_hist_bucket(floor - 1), bucket - 1);
+    }
+  }
+}
+
+TEST(PassiveHistogram, HugeValuesFallIntoTheLastBucket) {
+  EXPECT_EQ(tp_hist_bucket(uint64_t{1} << TP_HIST_MAX_BITS), TP_HIST_BUCKETS - 1u);
+  EXPECT_EQ(tp_hist_bucket(UINT64_MAX), TP_HIST_BUCKETS - 1u);
+}
+
+TEST(PassiveHistogram, QuantilesAreWithinAnEighth) {
+  tp_hist hist{};
+  for (uint64_t value = 1'000; value <= 100'000; value += 10) ++hist.buckets[tp_hist_bucket(value)];
+  const Histogram decoded = decode_histogram(hist);
+  EXPECT_EQ(decoded.count(), 9'901u);
+  EXPECT_NEAR(decoded.quantile(0.5), 50'500, 50'500 / 8.0);
+  EXPECT_NEAR(decoded.quantile(0.99), 99'010, 99'010 / 8.0);
+}
+
+TEST(PassiveDecode, CpusAreSummed) {
+  std::vector<tp_fault_stats> slots{{.faults = 3, .major = 1}, {.faults = 4, .major = 0}};
+  const auto total = sum_cpus(slots);
+  EXPECT_EQ(total.faults, 7u);
+  EXPECT_EQ(total.major, 1u);
+  EXPECT_EQ(sum_cpus(std::vector<tp_fault_stats>{}).faults, 0u);
+}
+
+TEST(PassiveDecode, MigrationCountsByTheKernelsOwnNames) {
+  tp_migrate_stats stats{};
+  stats.calls = 3;
+  stats.pages_moved = 12;
+  stats.by_reason[8] = {.calls = 2, .pages_moved = 10, .pages_failed = 1, .busy_ns = 500};
+  stats.by_reason[15] = {.calls = 1, .pages_moved = 2, .pages_failed = 0, .busy_ns = 0};
+  stats.calls_by_mode[0] = 3;
+  const auto result = decode_migration(stats, {{8, "MR_DEMOTION"}}, {{0, "MIGRATE_ASYNC"}});
+  EXPECT_EQ(result.pages_by_reason,
+            (std::map<std::string, uint64_t>{{"MR_DEMOTION", 10}, {"#15", 2}}));
+  EXPECT_EQ(result.by_reason.at("MR_DEMOTION").busy_ns, 500u);
+  EXPECT_EQ(result.calls_by_mode, (std::map<std::string, uint64_t>{{"MIGRATE_ASYNC", 3}}));
+  EXPECT_FALSE(result.live_gb_per_s) << "no bandwidth before it was measured";
+}
+
+TEST(PassiveDecode, BlockIoKeepsOperationsApart) {
+  tp_io_stats stats{};
+  stats.ops[TP_IO_READ] = {.requests = 1, .bytes = 4096, .errors = 0};
+  stats.ops[TP_IO_WRITE] = {.requests = 2, .bytes = 8192, .errors = 1};
+  stats.ops[TP_IO_OTHER] = {.requests = 3, .bytes = 0, .errors = 0};
+  const auto result = decode_block_io(stats);
+  EXPECT_EQ(result.read.bytes, 4096u);
+  EXPECT_EQ(result.write.errors, 1u);
+  EXPECT_EQ(result.other.requests, 3u);
+}
+
+TEST(PassiveDecode, EventWithoutDurationSaysSo) {
+  tp_event event{};
+  event.kind = TP_EVENT_MIGRATION;
+  event.detail = 8;
+  event.pages = 600;
+  const auto decoded = decode_event(&event, sizeof event, {{8, "MR_DEMOTION"}});
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->detail, "MR_DEMOTION");
+  EXPECT_EQ(decoded->pages, 600u);
+  EXPECT_FALSE(decoded->duration_ns);
+}
+
+TEST(PassiveDecode, ForeignEventsAreRefused) {
+  tp_event event{};
+  EXPECT_FALSE(decode_event(&event, sizeof event - 1, {}));
+  event.kind = 77;
+  EXPECT_FALSE(decode_event(&event, sizeof event, {}));
+  event.kind = TP_EVENT_RECLAIM;
+  event.detail = TP_RECLAIM_KINDS;
+  EXPECT_FALSE(decode_event(&event, sizeof event, {}));
+}
+
+TEST(PassiveDecode, CommandMayFillItsField) {
+  tp_event event{};
+  event.kind = TP_EVENT_RECLAIM;
+  event.detail = TP_RECLAIM_MEMCG;
+  std::memset(event.comm, 'x', sizeof event.comm);
+  const auto decoded = decode_event(&event, sizeof event, {});
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->command, std::string(sizeof event.comm, 'x'));
+  EXPECT_EQ(decoded->detail, "memcg");
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,341 @@
+// The probe on the running kernel: skips what this machine or user may not do.
+#include <bpf/btf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "base/sysroot.h"
+#include "base/unique_fd.h"
+#include "daemon/probe/passive/inventory.h"
+#include "daemon/probe/passive/map_dump.h"
+#include "daemon/probe/passive/passive_probe.h"
+#include "daemon/probe/passive/programs.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kPages = 3000;
+constexpr size_t kFileBytes = 4 << 20;
+
+// A child process in a group of its own, which works when told to.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& work) {
+    if (::pipe2(go_.data(), O_CLOEXEC) != 0) return;
+    pid_ = ::fork();
+    if (pid_ > 0) {
+      ::setpgid(pid_, pid_);
+      return;
+    }
+    ::setpgid(0, 0);
+    ::close(go_[1]);
+    char told;
+    if (::read(go_[0], &told, 1) != 1) ::_exit(1);
+    work();
+    ::_exit(0);
+  }
+  ~Child() {
+    ::close(go_[0]);
+    ::close(go_[1]);
+    if (pid_ > 0) finish(SIGKILL);
+  }
+
+  int32_t pgid() const { return pid_; }
+  void go() { ASSERT_EQ(::write(go_[1], "x", 1), 1); }
+  // Exit status; with a signal, ends it first.
+  int finish(int signal = 0) {
+    if (signal) ::kill(pid_, signal);
+    int status = -1;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return status;
+  }
+
+ private:
+  std::array<int, 2> go_{-1, -1};
+  pid_t pid_ = -1;
+};
+
+void touch_fresh_pages() {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto* memory = static_cast<char*>(
+      ::mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (memory == MAP_FAILED) ::_exit(1);
+  ::madvise(memory, kPages * page, MADV_NOHUGEPAGE);
+  for (size_t i = 0; i < kPages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
+}
+
+void write_and_sync_file() {
+  char name[] = "tierpilot-io-XXXXXX";
+  const UniqueFd file(::mkstemp(name));
+  ::unlink(name);
+  const std::vector<char> block(1 << 16, 'x');
+  for (size_t done = 0; done < kFileBytes; done += block.size())
+    if (::write(file.get(), block.data(), block.size()) < 0) ::_exit(1);
+  if (::fsync(file.get()) != 0) ::_exit(1);
+}
+
+const SubjectState& state_of(const PassiveProbe& probe, const std::string& subject) {
+  for (const auto& state : probe.subjects())
+    if (state.subject == subject) return state;
+  throw std::logic_error("no subject " + subject);
+}
+
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 500; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+#define SKIP_WITHOUT(probe, name)                              \
+  if (const auto& state = state_of(*(probe), name); !state.on) \
+  GTEST_SKIP() << name << " is off: " << state.reason
+
+TEST(PassiveProbe, EverySubjectIsOnOrHasAReason) {
+  const auto probe = PassiveProbe::start({});
+  ASSERT_EQ(probe->subjects().size(), 4u);
+  const auto sample = probe->sample();
+  for (const auto& state : probe->subjects()) {
+    EXPECT_EQ(state.on, !state.programs.empty()) << state.subject;
+    if (!state.on) {
+      EXPECT_TRUE(state.reason.starts_with("unavailable: ")) << state.reason;
+    }
+    // That would be a fault of the program, not of the machine.
+    EXPECT_EQ(state.reason.find("verifier"), std::string::npos) << state.reason;
+  }
+  EXPECT_EQ(sample.migration.has_value(), state_of(*probe, "migration").on);
+  EXPECT_EQ(sample.reclaim.has_value(), state_of(*probe, "reclaim").on);
+  EXPECT_EQ(sample.faults.has_value(), state_of(*probe, "faults").on);
+  EXPECT_EQ(sample.block_io.has_value(), state_of(*probe, "block_io").on);
+}
+
+TEST(PassiveProbe, SubjectsCanBeTurnedOff) {
+  PassiveOptions options;
+  options.subjects = {"faults"};
+  const auto probe = PassiveProbe::start(options);
+  EXPECT_EQ(state_of(*probe, "block_io").reason, "unavailable: turned off");
+  EXPECT_FALSE(probe->sample().block_io);
+  EXPECT_EQ(probe->event_fd(), -1);
+  EXPECT_TRUE(probe->drain_events().empty());
+}
+
+TEST(PassiveProbe, FaultsOfTheMachineAreCounted) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "faults");
+  const auto before = probe->sample().faults->faults;
+  touch_fresh_pages();
+  // Sampling may miss the last period of each CPU.
+  EXPECT_GE(probe->sample().faults->faults - before, kPages * 9 / 10);
+  EXPECT_FALSE(probe->group_io(::getpgrp()).faults) << "this group is not tracked";
+}
+
+TEST(PassiveProbe, GroupsAreKeptApart) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "faults");
+  Child busy(touch_fresh_pages), idle([] {});
+  const int32_t busy_group = busy.pgid(), idle_group = idle.pgid();
+  probe->track_group(busy_group);
+  probe->track_group(idle_group);
+  busy.go();
+  ASSERT_EQ(busy.finish(), 0);
+  const auto counted = probe->group_io(busy_group).faults;
+  const auto other = probe->group_io(idle_group).faults;
+  ASSERT_TRUE(counted && other);
+  EXPECT_GE(counted->faults, kPages * 9 / 10);
+  EXPECT_LT(counted->faults, kPages * 2);
+  EXPECT_LT(other->faults, kPages / 2);
+  probe->untrack_group(busy_group);
+  EXPECT_FALSE(probe->group_io(busy_group).faults);
+}
+
+TEST(PassiveProbe, WrittenBytesReachTheDevice) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "block_io");
+  Child child(write_and_sync_file);
+  const int32_t group = child.pgid();
+  probe->track_group(group);
+  const auto before = probe->sample().block_io->write.bytes;
+  child.go();
+  ASSERT_EQ(child.finish(), 0);
+  // Completion may be counted on another CPU a moment after fsync returned.
+  const auto grown = [&] { return probe->sample().block_io->write.bytes - before; };
+  if (!eventually([&] { return grown() >= kFileBytes; }))
+    GTEST_SKIP() << "this folder's file system writes to no block device that the kernel sees";
+  const auto mine = probe->group_io(group).block_io;
+  ASSERT_TRUE(mine);
+  EXPECT_GE(mine->write.bytes, kFileBytes);
+  EXPECT_GE(mine->write.requests, 1u);
+  EXPECT_GE(mine->latency_ns.count(), 1u);
+  EXPECT_GT(mine->latency_ns.quantile(0.5), 0);
+  EXPECT_LE(mine->write.bytes, probe->sample().block_io->write.bytes);
+}
+
+// Faults pages in, then asks the kernel to move each to the node where it is not.
+size_t move_pages_between(int from, int to) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto* memory = static_cast<char*>(
+      ::mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (memory == MAP_FAILED) return 0;
+  ::madvise(memory, kPages * page, MADV_NOHUGEPAGE);
+  std::vector<void*> pages;
+  std::vector<int> nodes(kPages, from), where(kPages, -1);
+  for (size_t i = 0; i < kPages; ++i) {
+    memory[i * page] = 1;
+    pages.push_back(memory + i * page);
+  }
+  for (const int node : {from, to}) {
+    std::ranges::fill(nodes, node);
+    ::syscall(SYS_move_pages, 0, kPages, pages.data(), nodes.data(), where.data(), MPOL_MF_MOVE);
+  }
+  const auto arrived = static_cast<size_t>(std::ranges::count(where, to));
+  ::munmap(memory, kPages * page);
+  return arrived;
+}
+
+TEST(PassiveProbe, PagesMovedBetweenNodesAreSeen) {
+  const auto nodes = Sysroot().read_id_list("/sys/devices/system/node/has_memory");
+  if (!nodes || nodes->size() < 2) GTEST_SKIP() << "needs two NUMA nodes with memory";
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "migration");
+  const size_t arrived = move_pages_between((*nodes)[0], (*nodes)[1]);
+  ASSERT_GT(arrived, kPages / 2);
+  const auto found = *probe->sample().migration;
+  EXPECT_GE(found.pages_by_reason.at("MR_SYSCALL"), arrived);
+  EXPECT_GT(found.duration_ns.count(), 0u);
+  EXPECT_GT(found.live_gb_per_s.value_or(0), 0);
+  EXPECT_LT(found.live_gb_per_s.value_or(0), 1000);
+}
+
+TEST(PassiveProbe, CostsAreMeasuredOrExplained) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "faults");
+  if (!probe->costs_unavailable().empty()) {
+    EXPECT_TRUE(probe->costs_unavailable().starts_with("unavailable: "));
+    return;
+  }
+  touch_fresh_pages();
+  for (const auto& cost : probe->costs()) {
+    if (cost.name != "tp_fault_user") continue;
+    EXPECT_GE(cost.run_count, kPages);
+    EXPECT_GT(cost.run_time_ns, 0u);
+  }
+}
+
+std::vector<uint32_t> program_ids(const std::function<bool(const LoadedProgram&)>& wanted) {
+  std::vector<uint32_t> ids;
+  const auto programs = list_programs(Sysroot());
+  if (!programs) return ids;
+  for (const auto& program : *programs)
+    if (wanted(program)) ids.push_back(program.id);
+  return ids;
+}
+
+TEST(PassiveProbe, ProgramsVanishWithTheirProcess) {
+  const auto listed = list_programs(Sysroot());
+  if (!listed) GTEST_SKIP() << listed.error().message;
+  Child child([] {
+    const auto probe = PassiveProbe::start({});
+    ::pause();
+  });
+  child.go();
+  std::vector<uint32_t> ids;
+  ASSERT_TRUE(eventually([&] {
+    ids = program_ids([&](const auto& program) {
+      return std::ranges::find(program.holder_pids, child.pgid()) != program.holder_pids.end();
+    });
+    return !ids.empty();
+  }));
+  child.finish(SIGKILL);
+  EXPECT_TRUE(eventually([&] {
+    return program_ids(
+               [&](const auto& program) { return std::ranges::find(ids, program.id) != ids.end(); })
+        .empty();
+  }));
+}
+
+TEST(PassiveProbe, MapsCanBeDumpedByTheirTypes) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "faults");
+  probe->track_group(4'000'000);
+  const auto maps = list_maps(Sysroot());
+  if (!maps) GTEST_SKIP() << maps.error().message;
+  bool seen = false;
+  for (const auto& map : *maps) {
+    const bool mine = std::ranges::find(map.holder_pids, ::getpid()) != map.holder_pids.end();
+    if (!mine || map.name != "tp_fault_groups") continue;
+    const auto dump = dump_map(map.id);
+    ASSERT_TRUE(dump) << dump.error().message;
+    ASSERT_EQ(dump->elements.size(), 1u);
+    EXPECT_NE(dump->elements[0].key.find("4000000"), std::string::npos) << dump->elements[0].key;
+    seen = true;
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(PassiveProbe, WithoutPrivilegesAllIsOff) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root to give privileges up";
+  Child child([] {
+    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
+    const auto probe = PassiveProbe::start({});
+    for (const auto& state : probe->subjects())
+      if (state.on || state.reason.find("CAP_BPF") == std::string::npos) ::_exit(3);
+    const auto sample = probe->sample();
+    if (sample.faults || sample.block_io || probe->event_fd() >= 0) ::_exit(4);
+    if (list_programs(Sysroot()) || list_maps(Sysroot())) ::_exit(5);
+  });
+  child.go();
+  EXPECT_EQ(WEXITSTATUS(child.finish()), 0);
+}
+
+// Kernels without BTF and machines without the tracepoint, as far as this one can play them.
+class PassiveFallbacks : public testing::Test {
+ protected:
+  PassiveOptions options_;
+  SubjectContext context_{.options = options_};
+};
+
+TEST_F(PassiveFallbacks, MigrationAndReclaimNeedNoBtf) {
+  for (const auto start : {start_migration, start_reclaim}) {
+    const auto subject = start(context_, TracepointType::kRawTp);
+    if (!subject) GTEST_SKIP() << subject.error().message;
+    EXPECT_FALSE((*subject)->programs().attached().empty());
+  }
+}
+
+TEST_F(PassiveFallbacks, FaultsAreSampledWithoutTheTracepoint) {
+  const KernelBtf no_tracepoints(btf__new_empty());
+  context_.btf = &no_tracepoints;
+  const auto subject = start_faults(context_, TracepointType::kTpBtf);
+  if (!subject) GTEST_SKIP() << subject.error().message;
+  PassiveSample before, after;
+  (*subject)->sample(before);
+  touch_fresh_pages();
+  (*subject)->sample(after);
+  EXPECT_NE(after.faults->source.find("every 64th"), std::string::npos);
+  const auto periods = static_cast<uint64_t>(libbpf_num_possible_cpus()) * 64;
+  EXPECT_GE(after.faults->faults - before.faults->faults + periods, kPages);
+}
+
+TEST_F(PassiveFallbacks, MissingTracepointIsTheReason) {
+  const KernelBtf no_tracepoints(btf__new_empty());
+  context_.btf = &no_tracepoints;
+  const auto subject = start_block_io(context_, TracepointType::kTpBtf);
+  ASSERT_FALSE(subject);
+  EXPECT_EQ(subject.error().message, "unavailable: this kernel has no tracepoint block_rq_insert");
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,175 @@
+// The programs themselves, run by the kernel on made-up tracepoint arguments: what moves no page of
+// the machine.
+#include <bpf/bpf.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "bpf/migration.skel.h"
+#include "bpf/reclaim.skel.h"
+#include "daemon/probe/passive/libbpf_log.h"
+#include "daemon/probe/passive/maps.h"
+#include "daemon/probe/passive/programs.h"
+
+namespace tierpilot {
+namespace {
+
+using Args = std::array<uint64_t, 8>;
+constexpr uint64_t kAsync = 0, kDemotion = 8, kSyscall = 3;
+
+int run(const ::bpf_program* program, Args args) {
+  LIBBPF_OPTS(bpf_test_run_opts, opts);
+  opts.ctx_in = args.data();
+  opts.ctx_size_in = sizeof args;
+  return bpf_prog_test_run_opts(bpf_program__fd(program), &opts);
+}
+
+// Loads a skeleton as raw_tp, the type whose programs can be run by hand.
+template <class Skeleton>
+class Programs : public testing::Test {
+ protected:
+  void SetUp() override {
+    capture_libbpf_log();
+    skeleton_.reset(Skeleton::open(nullptr));
+    ASSERT_TRUE(skeleton_);
+    set_knobs();
+    clear_libbpf_reason();
+    const int err = Skeleton::load(skeleton_.get());
+    // A complaint of the verifier is a fault of the program, not of the machine.
+    ASSERT_EQ(libbpf_reason().find("verifier"), std::string::npos) << libbpf_reason();
+    if (err != 0) GTEST_SKIP() << "BPF programs cannot be loaded here: " << std::strerror(-err);
+  }
+  void set_knobs();
+
+  std::vector<PassiveEvent> events() {
+    std::vector<PassiveEvent> found;
+    const auto collect = [](void* list, void* data, size_t size) {
+      if (auto event = decode_event(data, size, {{kDemotion, "MR_DEMOTION"}}))
+        static_cast<std::vector<PassiveEvent>*>(list)->push_back(*event);
+      return 0;
+    };
+    auto* ring = ring_buffer__new(bpf_map__fd(skeleton_->maps.tp_events), collect, &found, nullptr);
+    ring_buffer__consume(ring);
+    ring_buffer__free(ring);
+    return found;
+  }
+
+  SkeletonPtr<Skeleton> skeleton_;
+};
+
+class MigrationPrograms : public Programs<tp_migration> {
+ protected:
+  void start(uint64_t reason) {
+    ASSERT_EQ(run(skeleton_->progs.tp_migr_start, {kAsync, reason}), 0);
+  }
+  void end(uint64_t moved, uint64_t failed, uint64_t reason) {
+    ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {moved, failed, 0, 0, 0, 0, kAsync, reason}),
+              0);
+  }
+  MigrationStats stats() {
+    return decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
+                            {{kDemotion, "MR_DEMOTION"}, {kSyscall, "MR_SYSCALL"}},
+                            {{kAsync, "MIGRATE_ASYNC"}});
+  }
+};
+
+template <>
+void Programs<tp_migration>::set_knobs() {
+  skeleton_->rodata->tp_event_pages = 100;
+}
+
+template <>
+void Programs<tp_reclaim>::set_knobs() {
+  skeleton_->rodata->tp_event_ns = 0;
+}
+
+TEST_F(MigrationPrograms, ACallIsCountedAndTimed) {
+  start(kDemotion);
+  end(40, 2, kDemotion);
+  const auto found = stats();
+  EXPECT_EQ(found.calls, 1u);
+  EXPECT_EQ(found.pages_moved, 40u);
+  EXPECT_EQ(found.pages_failed, 2u);
+  EXPECT_EQ(found.pages_by_reason, (std::map<std::string, uint64_t>{{"MR_DEMOTION", 40}}));
+  EXPECT_EQ(found.calls_by_mode.at("MIGRATE_ASYNC"), 1u);
+  EXPECT_EQ(found.duration_ns.count(), 1u);
+  EXPECT_GT(found.by_reason.at("MR_DEMOTION").busy_ns, 0u);
+  EXPECT_EQ(found.untimed_calls, 0u);
+  EXPECT_TRUE(events().empty()) << "42 pages are fewer than the 100 of the knob";
+}
+
+TEST_F(MigrationPrograms, OnlyTheOutermostOfNestedCallsIsTimed) {
+  start(kSyscall);
+  start(kDemotion);
+  end(1, 0, kDemotion);
+  end(2, 0, kSyscall);
+  const auto found = stats();
+  EXPECT_EQ(found.calls, 2u);
+  EXPECT_EQ(found.duration_ns.count(), 1u);
+  EXPECT_EQ(found.untimed_calls, 1u);
+  EXPECT_EQ(found.by_reason.at("MR_DEMOTION").busy_ns, 0u);
+  EXPECT_GT(found.by_reason.at("MR_SYSCALL").busy_ns, 0u);
+}
+
+TEST_F(MigrationPrograms, AnEndWithoutStartIsUntimed) {
+  end(7, 0, kSyscall);
+  EXPECT_EQ(stats().untimed_calls, 1u);
+  EXPECT_EQ(stats().duration_ns.count(), 0u);
+}
+
+TEST_F(MigrationPrograms, LargeCallsAreEvents) {
+  start(kDemotion);
+  end(90, 10, kDemotion);
+  const auto found = events();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].detail, "MR_DEMOTION");
+  EXPECT_EQ(found[0].pages, 90u);
+  EXPECT_EQ(found[0].pages_failed, 10u);
+  EXPECT_GT(found[0].duration_ns.value_or(0), 0u);
+  EXPECT_GT(found[0].end_boot_ns, 0);
+}
+
+TEST_F(MigrationPrograms, UnknownReasonsAndModesStayInBounds) {
+  end(1, 0, 12345);
+  ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {1, 0, 0, 0, 0, 0, UINT64_MAX, UINT64_MAX}), 0);
+  EXPECT_EQ(stats().pages_by_reason, (std::map<std::string, uint64_t>{{"#15", 2}}));
+  EXPECT_EQ(stats().calls_by_mode.at("MIGRATE_ASYNC"), 1u);
+}
+
+TEST_F(MigrationPrograms, KernelsBefore66PassSevenArguments) {
+  ASSERT_EQ(run(skeleton_->progs.tp_migr_end7, {5, 1, 0, 0, 0, kAsync, kSyscall}), 0);
+  EXPECT_EQ(stats().pages_by_reason, (std::map<std::string, uint64_t>{{"MR_SYSCALL", 5}}));
+}
+
+class ReclaimPrograms : public Programs<tp_reclaim> {
+ protected:
+  ReclaimStats stats() {
+    return decode_reclaim(read_counters<tp_reclaim_stats>(skeleton_->maps.tp_reclaims));
+  }
+};
+
+TEST_F(ReclaimPrograms, WaitsOfTheMachineAndOfGroupsAreApart) {
+  ASSERT_EQ(run(skeleton_->progs.tp_direct_begin, {}), 0);
+  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {32}), 0);
+  ASSERT_EQ(run(skeleton_->progs.tp_memcg_begin, {}), 0);
+  ASSERT_EQ(run(skeleton_->progs.tp_memcg_end, {5}), 0);
+  ASSERT_EQ(run(skeleton_->progs.tp_kswapd_wake, {}), 0);
+  const auto found = stats();
+  EXPECT_EQ(found.direct.calls, 1u);
+  EXPECT_EQ(found.direct.pages, 32u);
+  EXPECT_EQ(found.direct.duration_ns.count(), 1u);
+  EXPECT_EQ(found.memcg.pages, 5u);
+  EXPECT_EQ(found.kswapd_wakes, 1u);
+  EXPECT_EQ(events().size(), 2u) << "with a threshold of 0 ns each wait is an event";
+}
+
+TEST_F(ReclaimPrograms, AnEndWithoutBeginIsUntimed) {
+  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {1}), 0);
+  EXPECT_EQ(stats().untimed_calls, 1u);
+  EXPECT_EQ(stats().direct.duration_ns.count(), 0u);
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,72 @@
+#include "tools/output/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tierpilot {
+namespace {
+
+class ArgumentsTest : public ::testing::Test {
+ protected:
+  ArgumentsTest() {
+    app_.require_subcommand(1);
+    auto* node = app_.add_subcommand("node", "nodes");
+    node->require_subcommand(1);
+    node->add_subcommand("list", "list nodes")->add_option("--limit", limit_);
+    node->add_subcommand("show", "show a node");
+  }
+  std::optional<int> parse(std::vector<const char*> args) {
+    args.insert(args.begin(), "tool");
+    return parse_arguments(app_, static_cast<int>(args.size()), args.data(), output_);
+  }
+  std::ostringstream out_, err_;
+  Output output_{false, out_, err_};
+  CLI::App app_{"a tool", "tool"};
+  int limit_ = 0;
+};
+
+TEST_F(ArgumentsTest, TheJsonFlagStandsAnywhere) {
+  EXPECT_EQ(parse({"node", "list", "--limit", "3", "-j"}), std::nullopt);
+  EXPECT_TRUE(output_.json);
+  EXPECT_EQ(limit_, 3);
+}
+
+TEST_F(ArgumentsTest, VersionAndHelpEndWell) {
+  EXPECT_EQ(parse({"--version"}), kExitOk);
+  EXPECT_EQ(out_.str(), std::string("tool ") + TIERPILOT_VERSION + "\n");
+}
+
+TEST_F(ArgumentsTest, HelpOfAVerb) {
+  EXPECT_EQ(parse({"node", "--help"}), kExitOk);
+  EXPECT_NE(out_.str().find("show a node"), std::string::npos);
+}
+
+TEST_F(ArgumentsTest, AMissingVerbNamesTheChoices) {
+  EXPECT_EQ(parse({"node"}), kExitUsage);
+  EXPECT_NE(err_.str().find("tool node: "), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("list, show"), std::string::npos) << err_.str();
+}
+
+TEST_F(ArgumentsTest, AnUnknownVerbIsNamed) {
+  EXPECT_EQ(parse({"node", "shwo"}), kExitUsage);
+  EXPECT_NE(err_.str().find("'shwo'"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("list, show"), std::string::npos) << err_.str();
+}
+
+TEST_F(ArgumentsTest, AnUnknownOptionIsUsageAndNamed) {
+  EXPECT_EQ(parse({"node", "list", "--bogus"}), kExitUsage);
+  EXPECT_NE(err_.str().find("--bogus"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("tool node list --help"), std::string::npos) << err_.str();
+}
+
+TEST_F(ArgumentsTest, UsageErrorsAreJsonToo) {
+  EXPECT_EQ(parse({"node", "list", "--limit", "many", "-j"}), kExitUsage);
+  EXPECT_EQ(nlohmann::json::parse(err_.str())["error"]["code"],
+            error_code_name(ErrorCode::kInvalid));
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,42 @@
+#include "tools/cluster/duration.h"
+
+#include <gtest/gtest.h>
+
+namespace tierpilot {
+namespace {
+
+TEST(Duration, ReadsUnits) {
+  EXPECT_EQ(*parse_duration_ms("30s"), 30'000);
+  EXPECT_EQ(*parse_duration_ms("30"), 30'000);
+  EXPECT_EQ(*parse_duration_ms("250ms"), 250);
+  EXPECT_EQ(*parse_duration_ms("1.5m"), 90'000);
+  EXPECT_EQ(*parse_duration_ms("2h"), 7'200'000);
+  EXPECT_EQ(*parse_duration_ms("1d"), 86'400'000);
+}
+
+TEST(Duration, RefusesWhatIsNoDuration) {
+  for (const char* text : {"", "s", "-1s", "1 s", "nan", "inf", "1e300h", "10y", "99999d"}) {
+    const auto duration = parse_duration_ms(text);
+    ASSERT_FALSE(duration) << text;
+    EXPECT_NE(duration.error().message.find(text), std::string::npos);
+  }
+}
+
+TEST(Duration, PrintsTheUnitThatFits) {
+  EXPECT_EQ(format_duration_ns(0), "0 ns");
+  EXPECT_EQ(format_duration_ns(850), "850 ns");
+  EXPECT_EQ(format_duration_ns(4'200), "4.2 us");
+  EXPECT_EQ(format_duration_ns(13e6), "13 ms");
+  EXPECT_EQ(format_duration_ns(2.5e9), "2.5 s");
+  EXPECT_EQ(format_duration_ns(90 * 86400e9), "90 d");
+}
+
+TEST(Duration, AgesLookBackAndForward) {
+  EXPECT_EQ(format_age(1'000, 13'000), "12 s ago");
+  EXPECT_EQ(format_age(181'000, 1'000), "in 3.0 min");
+  EXPECT_EQ(format_age(0, 1'000), "-");
+  EXPECT_EQ(format_age(INT64_MIN, INT64_MAX).substr(0, 3), "213");  // no overflow
+}
+
+}  // namespace
+}  // namespace tierpilot

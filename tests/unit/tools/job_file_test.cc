@@ -1,0 +1,136 @@
+#include "tools/tierctl/job_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace tierpilot::tierctl {
+namespace {
+
+TEST(JobFile, ReadsEveryKey) {
+  const auto job = parse_job(R"({"tasks": [
+    {"name": "a", "command": ["sort", "-u"],
+     "datasets": [{"name": "genes", "mode": "write"}, {"name": "map"}],
+     "units": 2, "memory": "1GiB", "float_operations": 5, "int_operations": 1e9,
+     "time_limit": "1.5m", "env": {"LC_ALL": "C"}, "node": "n1"},
+    {"command": ["true"], "memory": 4096, "time_limit": 30, "after": ["a"]}]})",
+                             "job.json");
+  ASSERT_TRUE(job) << job.error().message;
+  ASSERT_EQ(job->size(), 2u);
+  const JobTask& a = job->front();
+  EXPECT_EQ(a.name, "a");
+  EXPECT_EQ(a.command, (std::vector<std::string>{"sort", "-u"}));
+  ASSERT_EQ(a.datasets.size(), 2u);
+  EXPECT_TRUE(a.datasets[0].write);
+  EXPECT_FALSE(a.datasets[1].write);
+  EXPECT_EQ(a.units, 2u);
+  EXPECT_EQ(a.memory_bytes, 1u << 30);
+  EXPECT_EQ(a.float_operations, 5);
+  EXPECT_EQ(a.int_operations, 1e9);
+  EXPECT_EQ(a.time_limit_ms, 90'000);
+  ASSERT_EQ(a.env.size(), 1u);
+  EXPECT_EQ(a.env[0].first, "LC_ALL");
+  EXPECT_EQ(a.node, "n1");
+  const JobTask& b = job->back();
+  EXPECT_EQ(b.name, "task-2");
+  EXPECT_EQ(b.memory_bytes, 4096u);
+  EXPECT_EQ(b.time_limit_ms, 30'000);
+  EXPECT_EQ(b.after, std::vector<std::string>{"a"});
+  EXPECT_EQ(b.units, 1u);
+}
+
+struct Bad {
+  const char* place;
+  const char* cause;
+};
+
+std::string one_task(const std::string& members) {
+  return R"({"tasks": [{"command": ["x"], )" + members + "}]}";
+}
+
+TEST(JobFile, EveryMistakeIsNamedWithItsPlace) {
+  const std::pair<std::string, Bad> cases[] = {
+      {"", {"job:1:1: ", "malformed JSON"}},
+      {"{\"tasks\": [\n  {\"command\": [\"x\"],}]}", {"job:2:21: ", "malformed JSON"}},
+      {"{\"tasks\":\n[1 2]}", {"job:2:4: ", "malformed JSON"}},
+      {"{\"tasks\": \"\xff\"}", {"job:1:", "UTF-8"}},
+      {"{\"tasks\": 1e999}", {"job", "malformed JSON"}},
+      {"[]", {"job: ", "must be an object"}},
+      {"{}", {"job: tasks: ", "at least one task"}},
+      {R"({"tasks": []})", {"job: tasks: ", "at least one task"}},
+      {R"({"tasks": {}})", {"job: tasks: ", "must be a list"}},
+      {R"({"tasks": [7]})", {"job: tasks[0]: ", "must be an object"}},
+      {R"({"tasks": [], "task": []})", {"job: top level: ", "unknown key 'task'; there are: tasks"}},
+      {R"({"tasks": [], "tasks": []})", {"job: ", "'tasks' stands twice"}},
+      {R"({"tasks": [{}]})", {"job: tasks[0]: ", "needs a \"command\""}},
+      {R"({"tasks": [{"command": []}]})", {"job: tasks[0]: ", "needs a \"command\""}},
+      {R"({"tasks": [{"command": [""]}]})", {"job: tasks[0].command[0]: ", "must not be empty"}},
+      {R"({"tasks": [{"command": "ls -l"}]})", {"job: tasks[0].command: ", "must be a list"}},
+      {R"({"tasks": [{"command": ["ls", 1]}]})", {"job: tasks[0].command[1]: ", "must be a string"}},
+      {one_task(R"("env": {"A": 1})"), {"job: tasks[0].env.A: ", "must be a string"}},
+      {one_task(R"("env": {"A=B": "1"})"), {"job: tasks[0].env: ", "'A=B' cannot be the name"}},
+      {one_task(R"("env": ["A=1"])"), {"job: tasks[0].env: ", "must be an object"}},
+      {one_task("\"name\": \"a\\u0000b\""), {"job: tasks[0].name: ", "NUL"}},
+      {one_task(R"("nmae": "a")"), {"job: tasks[0]: ", "unknown key 'nmae'"}},
+      {one_task(R"("name": "")"), {"job: tasks[0].name: ", "must not be empty"}},
+      {one_task(R"("units": 0)"), {"job: tasks[0].units: ", "from 1 to"}},
+      {one_task(R"("units": -1)"), {"job: tasks[0].units: ", "from 1 to"}},
+      {one_task(R"("units": 1.5)"), {"job: tasks[0].units: ", "from 1 to"}},
+      {one_task(R"("units": 99999999999)"), {"job: tasks[0].units: ", "from 1 to"}},
+      {one_task(R"("memory": -1)"), {"job: tasks[0].memory: ", "a size"}},
+      {one_task(R"("memory": "lots")"), {"job: tasks[0].memory: ", "'lots' is not a size"}},
+      {one_task(R"("float_operations": -1)"), {"job: tasks[0].float_operations: ", "0 or more"}},
+      {one_task(R"("int_operations": "1")"), {"job: tasks[0].int_operations: ", "a number"}},
+      {one_task(R"("time_limit": "soon")"), {"job: tasks[0].time_limit: ", "'soon' is not a duration"}},
+      {one_task(R"("after": "a")"), {"job: tasks[0].after: ", "must be a list"}},
+      {one_task(R"("datasets": ["a"])"), {"job: tasks[0].datasets[0]: ", "must be an object"}},
+      {one_task(R"("datasets": [{}])"), {"job: tasks[0].datasets[0]: ", "needs a \"name\""}},
+      {one_task(R"("datasets": [{"name": "a", "mode": "rw"}])"),
+       {"job: tasks[0].datasets[0].mode: ", "\"read\" or \"write\""}},
+      {one_task(R"("datasets": [{"name": "a", "x": 1}])"),
+       {"job: tasks[0].datasets[0]: ", "unknown key 'x'"}},
+      {R"({"tasks": [{"command": ["x"], "name": "a"}, {"command": ["y"], "name": "a"}]})",
+       {"job: tasks[1].name: ", "'a' too"}},
+      {std::string(200'000, '['), {"job:1:200001: ", "malformed JSON"}},
+  };
+  for (const auto& [json, bad] : cases) {
+    const auto job = parse_job(json, "job");
+    ASSERT_FALSE(job) << json;
+    EXPECT_EQ(job.error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(job.error().message.rfind(bad.place, 0), 0u) << job.error().message;
+    EXPECT_NE(job.error().message.find(bad.cause), std::string::npos) << job.error().message;
+  }
+}
+
+TEST(JobFile, AFileThatIsNotThereIsNotFound) {
+  const auto job = load_job("/nonexistent/job.json");
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(job.error().message.find("/nonexistent/job.json"), std::string::npos);
+  EXPECT_EQ(load_job("/tmp").error().code, ErrorCode::kInvalid);
+}
+
+TEST(JobFile, RefusesHugeFiles) {
+  const std::string path = testing::TempDir() + "huge-job.json";
+  std::ofstream(path) << std::string((16 << 20) + 1, ' ');
+  const auto job = load_job(path);
+  std::remove(path.c_str());
+  ASSERT_FALSE(job);
+  EXPECT_NE(job.error().message.find("larger than 16 MiB"), std::string::npos);
+}
+
+TEST(DatasetUse, NameAndMode) {
+  EXPECT_FALSE(parse_dataset_use("genes")->write);
+  EXPECT_FALSE(parse_dataset_use("genes:ro")->write);
+  EXPECT_TRUE(parse_dataset_use("genes:rw")->write);
+  EXPECT_EQ(parse_dataset_use("genes:rw")->name, "genes");
+  for (const char* text : {"", ":rw", "genes:", "genes:x"}) {
+    const auto use = parse_dataset_use(text);
+    ASSERT_FALSE(use) << text;
+    EXPECT_NE(use.error().message.find("NAME:rw"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::tierctl

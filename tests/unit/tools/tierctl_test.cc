@@ -1,0 +1,269 @@
+#include "tools/tierctl/tierctl.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/unit/tools/fake_cluster.h"
+
+namespace tierpilot {
+namespace {
+
+using nlohmann::json;
+
+struct Ran {
+  int code;
+  std::string out, err;
+  json value() const { return json::parse(out); }
+};
+
+Ran run(std::vector<std::string> words) {
+  words.insert(words.begin(), "tierctl");
+  std::vector<const char*> argv;
+  for (const auto& word : words) argv.push_back(word.c_str());
+  std::ostringstream out, err;
+  const int code =
+      tierctl::run(static_cast<int>(argv.size()), argv.data(), Output(false, out, err));
+  return {code, out.str(), err.str()};
+}
+
+class Tierctl : public testing::Test {
+ protected:
+  Ran at(std::vector<std::string> words) {
+    words.insert(words.begin(), {"--connect", fake_.address()});
+    return run(std::move(words));
+  }
+  void add_tasks(std::initializer_list<const char*> states) {
+    for (const char* state : states) fake_.state.tasks[fake_.state.tasks.size() + 1] = state;
+  }
+  FakeCluster fake_;
+};
+
+TEST_F(Tierctl, StatusIsAValueWithASchema) {
+  const auto ran = at({"status", "-j"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.value()["schema"], 1);
+  EXPECT_EQ(ran.value()["health"]["version"], "fake");
+  const auto table = at({"status"});
+  EXPECT_NE(table.out.find("1.0 min ago"), std::string::npos) << table.out;
+}
+
+TEST_F(Tierctl, ADegradedCoordinatorIsExitFour) {
+  fake_.state.degraded = "the store cannot be written";
+  const auto ran = at({"status"});
+  EXPECT_EQ(ran.code, kExitDegraded);
+  EXPECT_NE(ran.err.find("the store cannot be written"), std::string::npos);
+}
+
+TEST_F(Tierctl, ASilentCoordinatorIsATimeout) {
+  fake_.state.silent = true;
+  const auto ran = at({"status", "--timeout", "100ms"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_NE(ran.err.find("no answer within 100 ms"), std::string::npos) << ran.err;
+}
+
+TEST_F(Tierctl, NodesShowWhatCouldNotBeMeasured) {
+  const auto tier = at({"node", "list", "-j"}).value()["nodes"][0]["info"]["tiers"][0];
+  EXPECT_EQ(tier["read_gb_per_s"], 10);
+  EXPECT_TRUE(tier["evict_gb_per_s"].is_null());
+  EXPECT_EQ(tier["evict_gb_per_s_unavailable"], "nothing was evicted yet");
+  EXPECT_NE(at({"node", "show", "n1"}).out.find("nothing was evicted yet"), std::string::npos);
+}
+
+TEST_F(Tierctl, WhatIsNotThereIsExitThree) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"node", "show", "n9"}, {"dataset", "remove", "n9"}, {"task", "show", "99"},
+           {"task", "explain", "99"}, {"task", "logs", "99"}, {"policy", "use", "n9"}}) {
+    const auto ran = at(words);
+    EXPECT_EQ(ran.code, kExitNotFound) << words[0] << ' ' << words[1] << ": " << ran.err;
+    EXPECT_NE(ran.err.find("9' is not known"), words[0] == "task" ? 0 : std::string::npos) << ran.err;
+    EXPECT_TRUE(ran.out.empty());
+  }
+}
+
+TEST_F(Tierctl, DatasetsOfAllSources) {
+  EXPECT_EQ(at({"dataset", "add", "zeros", "--zero", "1MiB", "-j"}).value()["dataset"]["bytes"], 1 << 20);
+  EXPECT_EQ(at({"dataset", "add", "noise", "--random", "1KiB", "--seed", "3", "-j"})
+                .value()["dataset"]["bytes"],
+            1027);  // the fake adds the seed
+  EXPECT_EQ(at({"dataset", "add", "file", "--file", "/abc", "-j"}).value()["dataset"]["bytes"], 4);
+  const auto again = at({"dataset", "add", "zeros", "--zero", "1"});
+  EXPECT_EQ(again.code, kExitFailed);
+  EXPECT_NE(again.err.find("'zeros' exists"), std::string::npos);
+}
+
+TEST_F(Tierctl, DatasetListWalksAllPages) {
+  fake_.state.datasets = {{"a", 1}, {"b", 2}, {"c", 3}, {"d", 4}, {"e", 5}};
+  const auto datasets = at({"dataset", "list", "-j"}).value()["datasets"];
+  ASSERT_EQ(datasets.size(), 5u);
+  EXPECT_EQ(datasets[4]["name"], "e");
+  EXPECT_EQ(datasets[0]["fast_on"], json({"n1"})) << "a stale replica does not count";
+}
+
+TEST_F(Tierctl, SubmitSendsWhatTheLineSays) {
+  const auto ran = at({"task", "submit", "--dataset", "genes", "--dataset", "out:rw", "--memory",
+                       "1MiB", "--time-limit", "2s", "-j", "--", "sort", "-u", "list", "--wait"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const auto& seen = fake_.state.submits.at(0);
+  EXPECT_EQ(seen.first_argv, (std::vector<std::string>{"sort", "-u", "list", "--wait"}));
+  EXPECT_EQ(seen.first_datasets, (std::vector<std::string>{"genes", "out:rw"}));
+  EXPECT_EQ(seen.names, std::vector<std::string>{"sort"});
+  EXPECT_EQ(seen.memory_bytes, 1u << 20);
+  EXPECT_EQ(seen.time_limit_ms, 2'000);
+  EXPECT_EQ(ran.value()["tasks"][0]["id"], 1);
+  EXPECT_EQ(ran.value()["request_id"], seen.request_id);
+}
+
+TEST_F(Tierctl, RequestIdsAreDrawnOrTaken) {
+  at({"task", "submit", "--", "true"});
+  at({"task", "submit", "--", "true"});
+  at({"task", "submit", "--request-id", "mine", "--", "true"});
+  const auto& submits = fake_.state.submits;
+  EXPECT_EQ(submits.at(0).request_id.size(), 32u);
+  EXPECT_NE(submits.at(0).request_id, submits.at(1).request_id);
+  EXPECT_EQ(submits.at(2).request_id, "mine");
+}
+
+TEST_F(Tierctl, SubmitAndWaitGivesTheTasksFate) {
+  EXPECT_EQ(at({"task", "submit", "--wait", "--", "true"}).code, kExitOk);
+  EXPECT_EQ(at({"task", "submit", "--wait", "--", "false"}).code, kExitFailed);
+}
+
+TEST_F(Tierctl, AJobFileIsSubmittedWhole) {
+  const std::string path = fake_.folder() + "/job.json";
+  std::ofstream(path) << R"({"tasks": [{"name": "a", "command": ["true"]},
+                                       {"name": "b", "command": ["true"], "after": ["a"]}]})";
+  const auto ran = at({"task", "submit", "--file", path});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(fake_.state.submits.at(0).names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(fake_.state.submits.at(0).last_after, std::vector<std::string>{"a"});
+}
+
+TEST_F(Tierctl, ABadJobFileIsRefusedBeforeAnythingIsSent) {
+  const std::string path = fake_.folder() + "/job.json";
+  std::ofstream(path) << "{\"tasks\": [}";
+  const auto ran = at({"task", "submit", "--file", path, "-j"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(json::parse(ran.err)["error"]["code"], "invalid");
+  EXPECT_NE(ran.err.find("job.json:1:12"), std::string::npos) << ran.err;
+  EXPECT_TRUE(fake_.state.submits.empty());
+}
+
+TEST_F(Tierctl, TaskListWalksAllPagesAndFilters) {
+  add_tasks({"succeeded", "failed", "running", "queued", "succeeded"});
+  const auto tasks = at({"task", "list", "-j"}).value()["tasks"];
+  ASSERT_EQ(tasks.size(), 5u);
+  EXPECT_EQ(tasks[0]["wait_ms"], 250);
+  EXPECT_EQ(tasks[0]["response_ms"], 1000);
+  EXPECT_TRUE(tasks[2]["response_ms"].is_null());
+  EXPECT_EQ(at({"task", "list", "--state", "succeeded", "-j"}).value()["tasks"].size(), 2u);
+}
+
+TEST_F(Tierctl, WaitGivesTheTasksFateOrATimeout) {
+  add_tasks({"succeeded", "failed", "running"});
+  EXPECT_EQ(at({"task", "wait", "1"}).code, kExitOk);
+  EXPECT_EQ(at({"task", "wait", "1", "2"}).code, kExitFailed);
+  const auto late = at({"task", "wait", "1", "3", "--timeout", "10ms"});
+  EXPECT_EQ(late.code, kExitFailed);
+  EXPECT_NE(late.err.find("1 of 2 tasks had not ended"), std::string::npos) << late.err;
+  EXPECT_EQ(at({"task", "wait", "9"}).code, kExitNotFound);
+}
+
+TEST_F(Tierctl, WaitsForMoreTasksThanOneAnswerHolds) {
+  std::vector<std::string> words{"task", "wait", "-j"};
+  for (int id = 1; id <= 150; ++id) {
+    add_tasks({"succeeded"});
+    words.push_back(std::to_string(id));
+  }
+  const auto ran = at(words);
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.value()["tasks"].size(), 150u);
+}
+
+TEST_F(Tierctl, CancelShowsTheTask) {
+  add_tasks({"running"});
+  EXPECT_EQ(at({"task", "cancel", "1", "-j"}).value()["task"]["state"], "cancelled");
+}
+
+TEST_F(Tierctl, LogsAreTheTasksBytes) {
+  add_tasks({"succeeded"});
+  fake_.state.log = "one\ntwo\nthree\n";
+  EXPECT_EQ(at({"task", "logs", "1"}).out, "one\ntwo\nthree\n");
+  EXPECT_EQ(at({"task", "logs", "1", "-f"}).out, "one\ntwo\nthree\n");
+  EXPECT_EQ(at({"task", "logs", "1", "--stderr"}).out, "");
+  EXPECT_EQ(at({"task", "logs", "1", "-j"}).value()["text"], "one\ntwo\nthree\n");
+}
+
+TEST_F(Tierctl, ExplainShowsQChoiceAndReward) {
+  add_tasks({"succeeded"});
+  const auto decision = at({"task", "explain", "1", "-j"}).value()["decisions"][0];
+  EXPECT_EQ(decision["candidates"][0]["q"], 0.75);
+  EXPECT_EQ(decision["candidates"][1]["q_unavailable"], "no free unit");
+  EXPECT_EQ(decision["reward"]["reward"], 0.625);
+  const auto text = at({"task", "explain", "1"}).out;
+  for (const char* part : {"the best candidate", "0.75", "<- chosen", "no free unit", "0.625", "1,500"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
+}
+
+TEST_F(Tierctl, PoliciesAreListedShownAndUsed) {
+  EXPECT_EQ(at({"policy", "list", "-j"}).value()["policies"].size(), 2u);
+  EXPECT_EQ(at({"policy", "use", "dqn", "-j"}).value()["policy"]["active"], true);
+  EXPECT_EQ(fake_.state.active_policy, "dqn");
+  EXPECT_EQ(at({"policy", "show", "dqn", "-j"}).value()["learner"]["replay_size"], 12);
+  EXPECT_FALSE(at({"policy", "show", "random", "-j"}).value().contains("learner"));
+}
+
+TEST(TierctlUnreachable, SaysWhereWhyAndWhatToDo) {
+  const auto ran = run({"--connect", "unix:/nonexistent/c.sock", "node", "list"});
+  EXPECT_EQ(ran.code, kExitNotFound);
+  for (const char* part : {"unix:/nonexistent/c.sock", "No such file", "tierpilot-coordinator", "--connect"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  const auto as_json = run({"--connect", "unix:/nonexistent/c.sock", "node", "list", "-j"});
+  EXPECT_EQ(json::parse(as_json.err)["error"]["code"], "unreachable");
+}
+
+TEST(TierctlUnreachable, BadAddressesAndHalfTlsAreRefused) {
+  EXPECT_EQ(run({"--connect", "tcp:host:1", "status"}).code, kExitFailed);
+  const auto half = run({"--connect", "tls:localhost:1", "--tls-ca", "x", "status"});
+  EXPECT_NE(half.err.find("--tls-key"), std::string::npos) << half.err;
+}
+
+TEST(TierctlUsage, MistakesAreExitTwo) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {},
+           {"nodes"},
+           {"node"},
+           {"node", "show"},
+           {"dataset", "add", "x"},
+           {"dataset", "add", "x", "--zero", "1", "--random", "2"},
+           {"dataset", "add", "x", "--zero", "lots"},
+           {"task", "submit"},
+           {"task", "submit", "--file", "x", "--", "true"},
+           {"task", "submit", "--units", "0", "--", "true"},
+           {"task", "submit", "--env", "A", "--", "true"},
+           {"task", "submit", "--time-limit", "soon", "--", "true"},
+           {"task", "list", "--state", "gone"},
+           {"task", "wait"},
+           {"task", "show", "x"},
+           {"status", "--timeout", "x"}}) {
+    const auto ran = run(words);
+    EXPECT_EQ(ran.code, kExitUsage) << (words.empty() ? "" : words.back()) << ": " << ran.err;
+    EXPECT_EQ(ran.err.rfind("error: tierctl", 0), 0u) << ran.err;
+  }
+}
+
+TEST(TierctlConfig, SaysWhatIsWrongWithTheFile) {
+  EXPECT_EQ(run({"config", "check", "/nonexistent.toml"}).code, kExitNotFound);
+  const std::string path = testing::TempDir() + "tierctl-config.toml";
+  std::ofstream(path) << "[nodes]\n";
+  EXPECT_NE(run({"config", "check", path}).err.find("no section of a node"), std::string::npos);
+  std::ofstream(path) << "[node]\nname = \n";
+  EXPECT_NE(run({"config", "check", path}).err.find(path + ":2:"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,93 @@
+// "tier" and "probe" of tiertool, on fake machines and on this one.
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/output/arguments.h"
+#include "tools/tiertool/object.h"
+
+namespace tierpilot::tiertool {
+namespace {
+
+using nlohmann::ordered_json;
+
+class TiertoolTest : public ::testing::Test {
+ protected:
+  void use_machine(const std::string& name) {
+    context_.sysroot = Sysroot(std::string(SYSROOTS "/") + name);
+    context_.foreign_root = true;
+    context_.discover.nvml_library.clear();
+  }
+
+  int run(std::vector<const char*> args) {
+    CLI::App app{"", "tiertool"};
+    app.require_subcommand(1);
+    add_tier(app, context_);
+    add_probe(app, context_);
+    args.insert(args.begin(), "tiertool");
+    const auto code =
+        parse_arguments(app, static_cast<int>(args.size()), args.data(), context_.output);
+    return code ? *code : context_.command();
+  }
+
+  std::ostringstream out_, err_;
+  Context context_{.output = {false, out_, err_}};
+};
+
+TEST_F(TiertoolTest, ShowsAnotherMachinesTreeAndTiers) {
+  use_machine("gap_cxl");
+  EXPECT_EQ(run({"tier", "show"}), kExitOk) << err_.str();
+  EXPECT_NE(out_.str().find("└── "), std::string::npos);
+  EXPECT_NE(out_.str().find("cxl3   cxl   16.0 GiB"), std::string::npos) << out_.str();
+}
+
+TEST_F(TiertoolTest, JsonHoldsTopologyAndTiers) {
+  use_machine("dax_kmem");
+  EXPECT_EQ(run({"tier", "show", "-j"}), kExitOk) << err_.str();
+  const auto value = ordered_json::parse(out_.str());
+  EXPECT_EQ(value["schema"], 1);
+  EXPECT_EQ(value["topology"]["nodes"].size(), 4U);
+  EXPECT_EQ(value["tiers"][1]["tier"], "pmem2");
+}
+
+TEST_F(TiertoolTest, AMachineThatCannotBeReadWellIsDegraded) {
+  use_machine("malformed");
+  EXPECT_EQ(run({"tier", "show", "-j"}), kExitDegraded);
+  EXPECT_FALSE(ordered_json::parse(out_.str())["warnings"].empty());
+}
+
+TEST_F(TiertoolTest, AnUnknownTierNamesThoseThereAre) {
+  use_machine("gap_cxl");
+  EXPECT_EQ(run({"tier", "show", "--tier", "pmem9"}), kExitNotFound);
+  EXPECT_NE(err_.str().find("dram0, cxl3"), std::string::npos) << err_.str();
+}
+
+TEST_F(TiertoolTest, AnotherMachineCannotBeProbed) {
+  use_machine("gap_cxl");
+  EXPECT_EQ(run({"probe", "latency"}), kExitUsage);
+}
+
+TEST_F(TiertoolTest, AMissingDirectoryIsNotFound) {
+  EXPECT_EQ(run({"probe", "eviction", "--dir", "/nonexistent/tier"}), kExitNotFound);
+  EXPECT_NE(err_.str().find("/nonexistent/tier"), std::string::npos);
+}
+
+TEST_F(TiertoolTest, RoundsHaveARange) {
+  EXPECT_EQ(run({"probe", "latency", "--rounds", "0"}), kExitUsage);
+  EXPECT_NE(err_.str().find("--rounds"), std::string::npos);
+}
+
+TEST_F(TiertoolTest, ProbesThisMachine) {
+  const int code = run({"probe", "latency", "--rounds", "1", "-j"});
+  ASSERT_TRUE(code == kExitOk || code == kExitDegraded) << err_.str();
+  const auto value = ordered_json::parse(out_.str());
+  const auto& tier = value["tiers"].at(0);
+  EXPECT_TRUE(tier["latency_ns"]["p50"].is_number() ||
+              tier["latency_ns"].contains("p50_unavailable"));
+  EXPECT_EQ(tier["read_gb_per_s_unavailable"], "not asked for");
+}
+
+}  // namespace
+}  // namespace tierpilot::tiertool

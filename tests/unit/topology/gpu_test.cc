@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/topology/sysroots.h"
+
+namespace tierpilot {
+namespace {
+
+std::string fake(const std::string& name) {
+  return FAKE_NVML_DIR "/libfake_nvml_" + name + ".so";
+}
+
+TEST(Gpus, AreReadThroughNvml) {
+  const auto topology = discover_fake("one_node", fake("good"));
+  ASSERT_TRUE(topology);
+  EXPECT_EQ(topology->gpus_unavailable, "");
+  ASSERT_EQ(topology->gpus.size(), 2U);
+  const auto& gpu = topology->gpus[0];
+  EXPECT_EQ(gpu.name, "Fake GPU 0");
+  EXPECT_EQ(gpu.uuid, "GPU-0");
+  EXPECT_EQ(gpu.pci_address, "0000:a1:00.0");
+  EXPECT_EQ(gpu.memory_total_bytes, 80ULL << 30);
+  EXPECT_EQ(gpu.memory_free_bytes, 79ULL << 30);
+  EXPECT_EQ(gpu.utilisation_percent, 37);
+  EXPECT_EQ(gpu.numa_node, std::nullopt) << "the fake machine does not tell";
+}
+
+TEST(Gpus, WhatOneDoesNotSupportIsNotZero) {
+  const auto topology = discover_fake("one_node", fake("good"));
+  ASSERT_EQ(topology->gpus.size(), 2U);
+  EXPECT_EQ(topology->gpus[1].memory_total_bytes, std::nullopt);
+  EXPECT_EQ(topology->gpus[1].utilisation_percent, std::nullopt);
+}
+
+TEST(Gpus, OneThatDoesNotAnswerIsWarnedOf) {
+  const auto topology = discover_fake("one_node", fake("good"));
+  ASSERT_EQ(topology->warnings.size(), 1U);
+  EXPECT_EQ(topology->warnings[0], "GPU 2: GPU is lost (NVML error 15)");
+}
+
+TEST(Gpus, AbsentLibraryDriverOrFunctionIsAReason) {
+  EXPECT_NE(discover_fake("one_node", "libno-such-nvml.so")->gpus_unavailable.find("libno-such"),
+            std::string::npos);
+  EXPECT_NE(
+      discover_fake("one_node", fake("no_driver"))->gpus_unavailable.find("Driver Not Loaded"),
+      std::string::npos);
+  EXPECT_NE(discover_fake("one_node", fake("old"))
+                ->gpus_unavailable.find("nvmlDeviceGetUtilizationRates"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,57 @@
+#include "tools/cluster/duration.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tierpilot {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double ms;
+};
+constexpr std::array<Unit, 6> kUnits{
+    {{"ms", 1}, {"s", 1e3}, {"", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}}};
+constexpr double kMaxMs = 3650 * 86400e3;
+
+constexpr std::array<std::pair<double, std::string_view>, 7> kReadable{{{1, "ns"},
+                                                                        {1e3, "us"},
+                                                                        {1e6, "ms"},
+                                                                        {1e9, "s"},
+                                                                        {60e9, "min"},
+                                                                        {3600e9, "h"},
+                                                                        {86400e9, "d"}}};
+
+}  // namespace
+
+Result<int64_t> parse_duration_ms(std::string_view text) {
+  double number = 0;
+  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (err == std::errc{} && number >= 0)  // NaN compares false
+    for (const auto& [name, ms] : kUnits)
+      if (name == unit && number * ms <= kMaxMs) return std::llround(number * ms);
+  return fail(ErrorCode::kInvalid,
+              fmt::format("'{}' is not a duration: write a number and ms, s, m, h or d, as in 30s",
+                          text));
+}
+
+std::string format_duration_ns(double ns) {
+  size_t unit = 0;
+  while (unit + 1 < kReadable.size() && std::abs(ns) >= kReadable[unit + 1].first) ++unit;
+  const double value = ns / kReadable[unit].first;
+  const int decimals = std::abs(value) < 10 && unit > 0 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", value, decimals, kReadable[unit].second);
+}
+
+std::string format_age(int64_t at_ms, int64_t now_ms) {
+  if (at_ms == 0) return "-";
+  const double age_ms = static_cast<double>(now_ms) - static_cast<double>(at_ms);
+  const std::string span = format_duration_ns(std::abs(age_ms) * 1e6);
+  return age_ms < 0 ? "in " + span : span + " ago";
+}
+
+}  // namespace tierpilot

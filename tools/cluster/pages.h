@@ -1,0 +1,25 @@
+// Whole lists, fetched page by page.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tools/cluster/connection.h"
+
+namespace tierpilot {
+
+// Making a dataset means writing all of its bytes: this much longer than other calls.
+inline constexpr int64_t kDatasetAddMs = 600'000;
+
+Status for_each_dataset(ClusterConnection& connection,
+                        const std::function<void(wire::Dataset::Reader)>& visit);
+
+struct TaskFilter {
+  std::string state;    // empty: any
+  uint64_t job = 0;     // 0: any
+  uint64_t after = 0;   // only tasks with a higher id
+};
+Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
+                     const std::function<void(wire::Task::Reader)>& visit);
+
+}  // namespace tierpilot

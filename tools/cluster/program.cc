@@ -1,0 +1,54 @@
+#include "tools/cluster/program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+namespace tierpilot {
+namespace {
+
+namespace fs = std::filesystem;
+
+// From the folder of the running program, installed (PREFIX/bin, PREFIX/libexec/tierpilot) or built
+// (BUILD/tools/NAME).
+constexpr const char* kNearby[] = {".",
+                                   "../bin",
+                                   "../sbin",
+                                   "../../bin",
+                                   "../../sbin",
+                                   "../../coordinator",
+                                   "../../daemon",
+                                   "../tierload",
+                                   "../tierctl"};
+
+std::vector<fs::path> folders() {
+  std::vector<fs::path> result;
+  std::error_code ignored;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (!self.empty())
+    for (const char* nearby : kNearby) result.push_back((self / nearby).lexically_normal());
+  const char* path = std::getenv("PATH");
+  std::istringstream list(path ? path : "");
+  for (std::string folder; std::getline(list, folder, ':');)
+    if (!folder.empty()) result.emplace_back(folder);
+  return result;
+}
+
+}  // namespace
+
+Result<fs::path> find_program(const std::string& name) {
+  std::string looked;
+  for (const auto& folder : folders()) {
+    const fs::path program = folder / name;
+    std::error_code ignored;
+    if (fs::is_regular_file(program, ignored) && access(program.c_str(), X_OK) == 0) return program;
+    looked += (looked.empty() ? "" : ", ") + folder.string();
+  }
+  return fail(ErrorCode::kNotFound,
+              fmt::format("program {} was found neither beside this one nor in PATH ({})", name, looked));
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,15 @@
+// Where this project's other programs are.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/result.h"
+
+namespace tierpilot {
+
+// Looks beside the running program (installed, or in a build tree), then in PATH. kNotFound lists
+// the folders it looked in.
+Result<std::filesystem::path> find_program(const std::string& name);
+
+}  // namespace tierpilot

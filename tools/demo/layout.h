@@ -1,0 +1,46 @@
+// Who runs where in the demonstration: folders, addresses, cores and budgets, and the daemons'
+// configuration files. A plain value; nothing is touched.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tierpilot::demo {
+
+struct LayoutOptions {
+  std::filesystem::path folder;       // sockets, state, logs, slow tiers
+  std::filesystem::path fast_folder;  // fast tiers
+  std::vector<int> cpus;              // that this process may use
+  uint64_t fast_budget_bytes = 0;     // of each node
+  uint64_t slow_budget_bytes = 0;
+  size_t nodes = 3;
+  uint64_t seed = 1;
+};
+
+struct NodePlan {
+  std::string name;
+  std::vector<int> cpus;
+  uint32_t units;
+  std::filesystem::path config, log;
+  std::string config_text;
+};
+
+struct Layout {
+  std::string address;  // of the coordinator
+  std::filesystem::path coordinator_config, coordinator_log;
+  std::string coordinator_config_text;
+  std::vector<NodePlan> nodes;
+  std::vector<std::filesystem::path> folders;  // to be made before the daemons start
+};
+
+// The CPUs are split evenly; with fewer CPUs than nodes all nodes share all of them.
+Layout make_layout(const LayoutOptions& options);
+
+// Makes the folders and writes the configuration files.
+Status write_layout(const Layout& layout);
+
+}  // namespace tierpilot::demo

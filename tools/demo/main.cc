@@ -1,0 +1,250 @@
+// tierpilot-demo: one coordinator and three nodes on this machine, and the same workload under each
+// policy. Leaves nothing behind.
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <numeric>
+#include <set>
+
+#include "base/bytes.h"
+#include "tools/cluster/program.h"
+#include "tools/demo/demo_cluster.h"
+#include "tools/demo/guardian.h"
+#include "tools/demo/layout.h"
+#include "tools/demo/policy_run.h"
+#include "tools/demo/report.h"
+#include "tools/demo/runtime_folder.h"
+#include "tools/output/output.h"
+
+namespace tierpilot::demo {
+namespace {
+
+constexpr size_t kNodes = 3;
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kFastBudget = 96 * kMiB;    // of each node, where /dev/shm has room for it
+constexpr uint64_t kLeastFastBudget = 16 * kMiB;
+constexpr uint64_t kSlowBudget = 2048 * kMiB;
+constexpr int64_t kGraceMs = 8'000;
+constexpr const char* kFastParent = "/dev/shm";
+
+struct Options {
+  uint64_t seed = 1;
+  uint32_t tasks = 300;
+  uint32_t datasets = 24;
+  double seconds = 24;  // in which the tasks of one policy arrive
+  double work = 1;
+  std::vector<std::string> policies{"random", "least-loaded", "locality-greedy", "dqn"};
+  std::string json_file;
+};
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+Result<uint64_t> free_bytes(const std::filesystem::path& folder) {
+  struct statvfs info {};
+  if (statvfs(folder.c_str(), &info) != 0)
+    return fail_errno(errno, fmt::format("'{}'", folder.string()));
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+// A fifth of /dev/shm stays free.
+Result<uint64_t> fast_budget() {
+  const auto free = free_bytes(kFastParent);
+  if (!free) return free;
+  const uint64_t budget = std::min(kFastBudget, *free / 5 * 4 / kNodes / kMiB * kMiB);
+  if (budget < kLeastFastBudget)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("{} has {} free; the nodes' fast tiers need at least {}", kFastParent,
+                            format_bytes(*free), format_bytes(kLeastFastBudget * kNodes * 5 / 4)));
+  return budget;
+}
+
+// Datasets from a 24th to a third of a node's fast tier: together more than all of them hold.
+Result<tierload::Workload> workload_for(const Options& options, uint64_t budget) {
+  return tierload::make_workload({.seed = options.seed,
+                                  .tasks = options.tasks,
+                                  .datasets = options.datasets,
+                                  .min_dataset_bytes = budget / 24,
+                                  .max_dataset_bytes = budget / 3,
+                                  .arrivals_per_s = options.tasks / options.seconds,
+                                  .work = options.work,
+                                  .prefix = "demo"});
+}
+
+uint64_t total_bytes(const tierload::Workload& workload) {
+  return std::accumulate(workload.datasets.begin(), workload.datasets.end(), uint64_t{0},
+                         [](uint64_t sum, const auto& dataset) { return sum + dataset.bytes; });
+}
+
+Status check_disk(const std::filesystem::path& folder, const tierload::Workload& workload) {
+  const auto free = free_bytes(folder);
+  if (!free) return tl::unexpected(free.error());
+  const uint64_t needed = total_bytes(workload) * (kNodes + 1);
+  if (*free >= needed) return {};
+  return fail(ErrorCode::kExhausted,
+              fmt::format("'{}' has {} free; the nodes' slow tiers need {}; set TMPDIR to a folder "
+                          "with room",
+                          folder.string(), format_bytes(*free), format_bytes(needed)));
+}
+
+struct Stage {
+  const Options& options;
+  const Layout& layout;
+  const tierload::Workload& workload;
+  RunFacts facts;
+};
+
+Status run_policies(const Stage& stage, Progress& progress, std::vector<PolicyRun>& runs,
+                    nlohmann::ordered_json& tiers) {
+  const auto program = find_program("tierload");
+  if (!program) return tl::unexpected(program.error());
+  auto cluster = DemoCluster::start(stage.layout, progress);
+  if (!cluster) return tl::unexpected(cluster.error());
+  auto measured = (*cluster)->tiers();
+  if (!measured) return tl::unexpected(measured.error());
+  tiers = *measured;
+  progress.done(fmt::format("{} nodes are up, {} memory tiers measured", stage.layout.nodes.size(),
+                            tiers.size()));
+  for (const auto& policy : stage.options.policies) {
+    auto run = run_policy(**cluster, policy, stage.workload, *program, progress);
+    if (!run) return tl::unexpected(run.error());
+    progress.done(fmt::format("{:<16} {} tasks in {:.1f} s, {} failed", policy, run->summary.tasks,
+                              run->wall_s, run->summary.failed));
+    runs.push_back(std::move(*run));
+  }
+  return {};
+}
+
+// In the guarded process. Whatever was measured before a failure is shown and written all the same.
+int run_stage(const Stage& stage) {
+  std::ofstream json;
+  if (!stage.options.json_file.empty()) {
+    json.open(stage.options.json_file);
+    if (!json)
+      return print_error({}, fail_errno(errno, fmt::format("'{}' cannot be written",
+                                                           stage.options.json_file)).value());
+  }
+  Progress progress(std::cout, isatty(STDOUT_FILENO) == 1);
+  std::vector<PolicyRun> runs;
+  auto tiers = nlohmann::ordered_json::array();
+  const auto status = run_policies(stage, progress, runs, tiers);
+  if (!status) progress.done("stopped");
+  auto report = report_json(stage.facts, tiers, runs);
+  if (!status) report["error"] = status.error().message;
+  if (!runs.empty()) print_report(std::cout, report);
+  if (json.is_open()) {
+    json << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    if (!json.flush())
+      return print_error({}, {ErrorCode::kIo, fmt::format("'{}' cannot be written in full",
+                                                          stage.options.json_file)});
+  }
+  if (!status) {
+    print_error({}, status.error());
+    return kExitFailed;
+  }
+  size_t failed = 0;
+  for (const auto& run : runs) {
+    for (const auto& failure : run.failures) std::cerr << run.name << ": " << failure << '\n';
+    failed += run.failures.size();
+  }
+  if (failed == 0) return kExitOk;
+  return print_error({}, {ErrorCode::kUnavailable, fmt::format("{} tasks failed", failed)});
+}
+
+Result<int> run(const Options& options) {
+  const auto disk = disk_folder();
+  RuntimeFolder::remove_stale(disk);
+  RuntimeFolder::remove_stale(kFastParent);
+  const auto budget = fast_budget();
+  if (!budget) return tl::unexpected(budget.error());
+  const auto workload = workload_for(options, *budget);
+  if (!workload) return tl::unexpected(workload.error());
+  if (auto status = check_disk(disk, *workload); !status) return tl::unexpected(status.error());
+
+  Guardian guardian;
+  auto folder = RuntimeFolder::create(disk);
+  if (!folder) return tl::unexpected(folder.error());
+  auto fast_folder = RuntimeFolder::create(kFastParent);
+  if (!fast_folder) return tl::unexpected(fast_folder.error());
+  const auto cpus = usable_cpus();
+  const Layout layout = make_layout({.folder = folder->path(),
+                                     .fast_folder = fast_folder->path(),
+                                     .cpus = cpus,
+                                     .fast_budget_bytes = *budget,
+                                     .slow_budget_bytes = kSlowBudget,
+                                     .nodes = kNodes,
+                                     .seed = options.seed});
+  const Stage stage{options,
+                    layout,
+                    *workload,
+                    {.seed = options.seed,
+                     .nodes = kNodes,
+                     .cpus = cpus.size(),
+                     .tasks = workload->tasks.size(),
+                     .datasets = workload->datasets.size(),
+                     .dataset_bytes = total_bytes(*workload),
+                     .fast_budget_bytes = *budget}};
+  fmt::print("{} nodes on {} CPUs; {} tasks over {} datasets ({}), {} of fast memory a node\n",
+             kNodes, cpus.size(), stage.facts.tasks, stage.facts.datasets,
+             format_bytes(stage.facts.dataset_bytes), format_bytes(*budget));
+  return guardian.run([&] { return run_stage(stage); }, kGraceMs);
+}
+
+Status check_policies(const std::vector<std::string>& policies) {
+  const std::set<std::string> unique(policies.begin(), policies.end());
+  if (unique.size() == policies.size()) return {};
+  return fail(ErrorCode::kInvalid, "--policies: a policy is named twice; each runs once");
+}
+
+}  // namespace
+}  // namespace tierpilot::demo
+
+int main(int argc, char** argv) {
+  using namespace tierpilot;
+  demo::Options options;
+  CLI::App app{"Runs a small cluster on this machine and compares placement policies",
+               "tierpilot-demo"};
+  app.add_option("--tasks", options.tasks, "tasks of each policy's run")
+      ->check(CLI::Range(1u, 1'000'000u))
+      ->capture_default_str();
+  app.add_option("--datasets", options.datasets, "datasets")->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "in which the tasks of one policy arrive")
+      ->check(CLI::Range(0.1, 86'400.0))
+      ->capture_default_str();
+  app.add_option("--work", options.work, "scales each task's work")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "of the workload and of the policies")
+      ->check(CLI::Range(int64_t{0}, INT64_MAX))
+      ->capture_default_str();
+  app.add_option("--policies", options.policies, "in this order")->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "write everything shown to this file")
+      ->type_name("FILE");
+  app.set_version_flag("--version", "tierpilot-demo " TIERPILOT_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
+  }
+  if (auto status = demo::check_policies(options.policies); !status) {
+    print_error({}, status.error());
+    return kExitUsage;
+  }
+  const auto code = demo::run(options);
+  return code ? *code : print_error({}, code.error());
+}

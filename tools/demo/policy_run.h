@@ -1,0 +1,42 @@
+// One policy's run of the workload, and the figures that come of it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/demo/demo_cluster.h"
+#include "tools/demo/progress.h"
+#include "tools/tierload/replay.h"
+
+namespace tierpilot::demo {
+
+// Rewards in the order of their decisions; a decision whose reward was never measured has none.
+struct RewardStats {
+  size_t measured = 0;
+  std::optional<double> mean;
+  std::optional<double> first_quarter;  // mean over the first quarter of the decisions
+  std::optional<double> last_quarter;
+};
+RewardStats reward_stats(const std::vector<std::optional<double>>& rewards);
+
+struct PolicyRun {
+  std::string name;
+  tierload::Summary summary;
+  std::vector<std::string> failures;  // "task 7 (task-00007) on n2: cause"
+  double wall_s = 0;
+  int64_t latest_submit_ms = 0;
+  std::optional<double> utilisation;
+  RewardStats rewards;
+  nlohmann::ordered_json decision_us;  // {"p50", "p99"}, null with the reason beside it
+  uint64_t fallbacks = 0;
+  nlohmann::ordered_json learner_start, learner_end;  // null: it does not learn
+};
+
+// The nodes' datasets are gone before and after.
+Result<PolicyRun> run_policy(DemoCluster& cluster, const std::string& policy,
+                             const tierload::Workload& workload, const std::string& program,
+                             Progress& progress);
+
+}  // namespace tierpilot::demo

@@ -1,0 +1,73 @@
+#include "tools/output/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+#include <string_view>
+
+namespace tierpilot {
+namespace {
+
+std::vector<CLI::App*> subcommands(CLI::App& app) {
+  return app.get_subcommands([](CLI::App*) { return true; });
+}
+
+// Lets "tool object verb -j" reach the flags of the tool itself.
+void fall_through(CLI::App& app) {
+  for (auto* sub : subcommands(app)) {
+    sub->fallthrough();
+    fall_through(*sub);
+  }
+}
+
+// The verb the line got to, and the words that lead there.
+std::pair<CLI::App*, std::string> deepest(CLI::App& app) {
+  CLI::App* at = &app;
+  std::string path = app.get_name();
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().back();
+    path += ' ' + at->get_name();
+  }
+  return {at, path};
+}
+
+int print_usage_error(CLI::App& app, const CLI::ParseError& error, const Output& output) {
+  auto [where, path] = deepest(app);
+  std::string what = error.what();
+  // CLI11 asks for the missing verb before it looks at the word that stands in its place.
+  const auto unknown = app.remaining(true);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && !unknown.empty())
+    what = fmt::format("'{}' is not known here", unknown.front());
+  std::string choices;
+  for (const auto* sub : subcommands(*where))
+    choices += (choices.empty() ? "; choose one of " : ", ") + sub->get_name();
+  print_error(output, {ErrorCode::kInvalid,
+                       fmt::format("{}: {}{}; see '{} --help'", path, what, choices, path)});
+  return kExitUsage;
+}
+
+bool asks_for_json(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view arg = argv[i]; arg == "-j" || arg == "--json") return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* argv,
+                                   Output& output) {
+  app.add_flag("-j,--json", output.json, "print JSON");
+  app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), TIERPILOT_VERSION));
+  fall_through(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error, *output.out, *output.err);
+    output.json = asks_for_json(argc, argv);  // the flag may stand behind the mistake
+    return print_usage_error(app, error, output);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,247 @@
+#include "tools/tierctl/job_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/bytes.h"
+#include "tools/cluster/duration.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kMaxFileBytes = 16 << 20;
+constexpr uint32_t kMaxUnits = 65'536;
+
+// Thrown inside this file only: the position in the document travels with the stack.
+struct Wrong {
+  std::string place, why;
+};
+
+// One object whose keys must all be known; `place` is its path in the document.
+class Fields {
+ public:
+  Fields(const ordered_json& object, std::string place) : object_(object), place_(std::move(place)) {
+    if (!object.is_object()) throw Wrong{place_, "must be an object"};
+  }
+
+  const ordered_json* find(const char* key) {
+    known_.emplace_back(key);
+    const auto found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  std::string place(const char* key) const { return place_.empty() ? key : place_ + "." + key; }
+
+  // Calls `read(value, place)` when the key is there.
+  template <class Read>
+  void with(const char* key, Read read) {
+    if (const auto* value = find(key)) read(*value, place(key));
+  }
+
+  void finish() const {
+    for (const auto& [key, value] : object_.items())
+      if (std::find(known_.begin(), known_.end(), key) == known_.end())
+        throw Wrong{place_.empty() ? "top level" : place_,
+                    fmt::format("unknown key '{}'; there are: {}", key, fmt::join(known_, ", "))};
+  }
+
+ private:
+  const ordered_json& object_;
+  std::string place_;
+  std::vector<std::string> known_;
+};
+
+std::string text(const ordered_json& value, const std::string& place) {
+  if (!value.is_string()) throw Wrong{place, "must be a string"};
+  auto string = value.get<std::string>();
+  if (string.find('\0') != std::string::npos) throw Wrong{place, "must not contain a NUL character"};
+  return string;
+}
+
+// Reads a list by calling `read(item, place)` for each item.
+template <class Read>
+void each(const ordered_json& value, const std::string& place, Read read) {
+  if (!value.is_array()) throw Wrong{place, "must be a list"};
+  for (size_t i = 0; i < value.size(); ++i) read(value[i], fmt::format("{}[{}]", place, i));
+}
+
+std::vector<std::string> texts(const ordered_json& value, const std::string& place) {
+  std::vector<std::string> list;
+  each(value, place, [&](const auto& item, const auto& at) { list.push_back(text(item, at)); });
+  return list;
+}
+
+double operations(const ordered_json& value, const std::string& place) {
+  if (!value.is_number() || value.get<double>() < 0 || !std::isfinite(value.get<double>()))
+    throw Wrong{place, "must be a number, 0 or more"};
+  return value.get<double>();
+}
+
+// A number of the base unit, or text that `parse` understands.
+template <class Parse>
+auto quantity(const ordered_json& value, const std::string& place, const char* what, Parse parse) {
+  if (!value.is_string() && !value.is_number_unsigned())
+    throw Wrong{place, fmt::format("must be {}", what)};
+  const auto parsed = parse(value.is_string() ? value.get<std::string>() : value.dump());
+  if (!parsed) throw Wrong{place, parsed.error().message};
+  return *parsed;
+}
+
+JobDataset dataset_of(const ordered_json& value, const std::string& place) {
+  Fields fields(value, place);
+  JobDataset dataset;
+  fields.with("name", [&](const auto& v, const auto& at) { dataset.name = text(v, at); });
+  fields.with("mode", [&](const auto& v, const auto& at) {
+    const std::string mode = text(v, at);
+    if (mode != "read" && mode != "write") throw Wrong{at, "must be \"read\" or \"write\""};
+    dataset.write = mode == "write";
+  });
+  fields.finish();
+  if (dataset.name.empty()) throw Wrong{place, "needs a \"name\""};
+  return dataset;
+}
+
+std::vector<std::pair<std::string, std::string>> env_of(const ordered_json& value,
+                                                        const std::string& place) {
+  if (!value.is_object()) throw Wrong{place, "must be an object of strings"};
+  std::vector<std::pair<std::string, std::string>> env;
+  for (const auto& [name, entry] : value.items()) {
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos)
+      throw Wrong{place, fmt::format("'{}' cannot be the name of a variable", name)};
+    env.emplace_back(name, text(entry, place + "." + name));
+  }
+  return env;
+}
+
+JobTask task_of(const ordered_json& value, const std::string& place, size_t index) {
+  Fields fields(value, place);
+  JobTask task{.name = fmt::format("task-{}", index + 1)};
+  fields.with("name", [&](const auto& v, const auto& at) { task.name = text(v, at); });
+  fields.with("command", [&](const auto& v, const auto& at) { task.command = texts(v, at); });
+  fields.with("datasets", [&](const auto& v, const auto& at) {
+    each(v, at, [&](const auto& item, const auto& where) { task.datasets.push_back(dataset_of(item, where)); });
+  });
+  fields.with("units", [&](const auto& v, const auto& at) {
+    if (!v.is_number_unsigned() || v.template get<uint64_t>() < 1 ||
+        v.template get<uint64_t>() > kMaxUnits)
+      throw Wrong{at, fmt::format("must be a whole number from 1 to {}", kMaxUnits)};
+    task.units = v.template get<uint32_t>();
+  });
+  fields.with("memory", [&](const auto& v, const auto& at) {
+    task.memory_bytes = quantity(v, at, "bytes or a size as in \"1GiB\"", parse_bytes);
+  });
+  fields.with("float_operations", [&](const auto& v, const auto& at) { task.float_operations = operations(v, at); });
+  fields.with("int_operations", [&](const auto& v, const auto& at) { task.int_operations = operations(v, at); });
+  fields.with("time_limit", [&](const auto& v, const auto& at) {
+    task.time_limit_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+  });
+  fields.with("env", [&](const auto& v, const auto& at) { task.env = env_of(v, at); });
+  fields.with("after", [&](const auto& v, const auto& at) { task.after = texts(v, at); });
+  fields.with("node", [&](const auto& v, const auto& at) { task.node = text(v, at); });
+  fields.finish();
+  if (task.command.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
+  if (task.command.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
+  if (task.name.empty()) throw Wrong{place + ".name", "must not be empty"};
+  return task;
+}
+
+std::vector<JobTask> job_of(const ordered_json& document) {
+  Fields fields(document, "");
+  std::vector<JobTask> tasks;
+  std::set<std::string> names;
+  fields.with("tasks", [&](const auto& value, const auto& place) {
+    each(value, place, [&](const auto& item, const auto& at) {
+      tasks.push_back(task_of(item, at, tasks.size()));
+      if (!names.insert(tasks.back().name).second)
+        throw Wrong{at + ".name", fmt::format("a task before is called '{}' too", tasks.back().name)};
+    });
+  });
+  fields.finish();
+  if (tasks.empty()) throw Wrong{"tasks", "must be a list with at least one task"};
+  return tasks;
+}
+
+// nlohmann keeps the last of equal keys; here that is a mistake worth showing.
+ordered_json parse_without_duplicates(std::string_view json) {
+  std::vector<std::set<std::string>> open;
+  const auto check = [&](int, ordered_json::parse_event_t event, ordered_json& value) {
+    if (event == ordered_json::parse_event_t::object_start) open.emplace_back();
+    if (event == ordered_json::parse_event_t::object_end) open.pop_back();
+    if (event == ordered_json::parse_event_t::key &&
+        !open.back().insert(value.get<std::string>()).second)
+      throw Wrong{"", fmt::format("the key '{}' stands twice in one object", value.get<std::string>())};
+    return true;
+  };
+  return ordered_json::parse(json, check);
+}
+
+// `byte` counts from 1, as nlohmann gives it.
+std::string line_and_column(std::string_view text, size_t byte) {
+  const auto before = text.substr(0, byte > 0 ? byte - 1 : 0);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t start = before.rfind('\n');
+  return fmt::format("{}:{}", line, before.size() - (start == before.npos ? 0 : start + 1) + 1);
+}
+
+// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..." without
+// what stands before the cause.
+std::string cause_of(const nlohmann::json::parse_error& error) {
+  std::string cause = error.what();
+  if (const size_t at = cause.find(": "); at != cause.npos) cause.erase(0, at + 2);
+  return cause;
+}
+
+}  // namespace
+
+Result<std::vector<JobTask>> parse_job(std::string_view json, const std::string& origin) {
+  try {
+    return job_of(parse_without_duplicates(json));
+  } catch (const nlohmann::json::parse_error& error) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}:{}: malformed JSON: {}", origin,
+                                                 line_and_column(json, error.byte), cause_of(error)));
+  } catch (const nlohmann::json::out_of_range& error) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: malformed JSON: {}", origin, error.what()));
+  } catch (const Wrong& wrong) {
+    return fail(ErrorCode::kInvalid, wrong.place.empty()
+                                         ? fmt::format("{}: {}", origin, wrong.why)
+                                         : fmt::format("{}: {}: {}", origin, wrong.place, wrong.why));
+  }
+}
+
+Result<std::vector<JobTask>> load_job(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") {
+    if (std::filesystem::is_directory(path))
+      return fail(ErrorCode::kInvalid, fmt::format("job file '{}' is a directory", path));
+    file.open(path, std::ios::binary);
+    if (!file) return fail_errno(errno, fmt::format("job file '{}' cannot be opened", path));
+  }
+  std::istream& input = path == "-" ? std::cin : file;
+  std::string text(kMaxFileBytes + 1, '\0');
+  input.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(input.gcount()));
+  if (text.size() > kMaxFileBytes)
+    return fail(ErrorCode::kInvalid, fmt::format("job file '{}' is larger than 16 MiB", path));
+  return parse_job(text, path == "-" ? "standard input" : path);
+}
+
+Result<JobDataset> parse_dataset_use(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const auto name = text.substr(0, colon);
+  const auto mode = colon == text.npos ? "ro" : text.substr(colon + 1);
+  if (name.empty() || (mode != "ro" && mode != "rw"))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' names no dataset: write NAME, NAME:ro or NAME:rw", text));
+  return JobDataset{std::string(name), mode == "rw"};
+}
+
+}  // namespace tierpilot::tierctl

@@ -1,0 +1,102 @@
+// tierctl node: the machines and what they measured.
+#include <CLI/CLI.hpp>
+
+#include "tools/cluster/message_json.h"
+#include "tools/tierctl/object.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+using nlohmann::ordered_json;
+
+const std::vector<Column> kTierColumns{{"TIER", "/tier"},
+                                       {"KIND", "/kind"},
+                                       {"ROLE", "/role"},
+                                       {"PLACE", "/place"},
+                                       {"SIZE", "/capacity_bytes", Format::kBytes},
+                                       {"P50 ns", "/latency_ns/p50", Format::kNumber},
+                                       {"P99 ns", "/latency_ns/p99", Format::kNumber},
+                                       {"READ GB/s", "/read_gb_per_s", Format::kNumber},
+                                       {"WRITE GB/s", "/write_gb_per_s", Format::kNumber},
+                                       {"EVICT GB/s", "/evict_gb_per_s", Format::kNumber},
+                                       {"PROMOTE GB/s", "/promote_gb_per_s", Format::kNumber}};
+
+Result<int> list_nodes(Context& context, ClusterConnection& connection) {
+  auto answer = connection.call(connection.cluster().nodeListRequest());
+  if (!answer) return tl::unexpected(answer.error());
+  return print(context.output, {{"nodes", messages_json(answer->getNodes())}},
+               {{.rows = "/nodes",
+                 .columns = {{"NODE", "/info/name"},
+                             {"STATE", "/state"},
+                             {"CPUS", "/info/cpus"},
+                             {"UNITS", "/info/units", Format::kNumber},
+                             {"BUSY", "/assigned_units", Format::kNumber},
+                             {"RUNNING", "/tasks_running", Format::kNumber},
+                             {"DONE", "/tasks_done", Format::kNumber},
+                             {"DATASETS", "/datasets", Format::kNumber},
+                             {"FAST", "/info/fast_budget_bytes", Format::kBytes},
+                             {"FAST FREE", "/status/fast_free_bytes", Format::kBytes},
+                             {"LEASE ms", "/lease_left_ms", Format::kNumber},
+                             {"REASON", "/reason"}},
+                 .empty = "no nodes: start tierpilotd on a machine"}});
+}
+
+Result<int> show_node(Context& context, ClusterConnection& connection, const std::string& name) {
+  auto request = connection.cluster().nodeShowRequest();
+  request.setName(name);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print(
+      context.output, {{"node", message_json(answer->getNode())}},
+      {{.rows = "/node",
+        .columns = {{"Node", "/info/name"},
+                    {"State", "/state"},
+                    {"Reason", "/reason"},
+                    {"Host", "/info/hostname"},
+                    {"Version", "/info/version"},
+                    {"CPUs", "/info/cpus"},
+                    {"Compute units", "/info/units", Format::kNumber},
+                    {"Units assigned", "/assigned_units", Format::kNumber},
+                    {"Memory for tasks", "/info/memory_bytes", Format::kBytes},
+                    {"Fast memory", "/info/fast_budget_bytes", Format::kBytes},
+                    {"Fast memory free", "/status/fast_free_bytes", Format::kBytes},
+                    {"Slow memory", "/info/slow_budget_bytes", Format::kBytes},
+                    {"Slow memory free", "/status/slow_free_bytes", Format::kBytes},
+                    {"Eviction now GB/s", "/status/evict_gb_per_s", Format::kNumber},
+                    {"float32 operations/s", "/info/float32_ops_per_s", Format::kNumber},
+                    {"float per int32 operation", "/info/int32_to_float", Format::kNumber},
+                    {"Data address", "/info/data_address"},
+                    {"Daemon CPU, of one core", "/status/self_cpu_share", Format::kPercent},
+                    {"Daemon memory", "/status/self_resident_bytes", Format::kBytes},
+                    {"BPF run time, of one core", "/status/bpf_run_time_share", Format::kPercent},
+                    {"GPUs unavailable", "/info/gpus_unavailable"}}},
+       {.title = "Memory tiers, as measured", .rows = "/node/info/tiers", .columns = kTierColumns},
+       {.title = "GPUs",
+        .rows = "/node/info/gpus",
+        .columns = {{"GPU", "/name"}, {"UUID", "/uuid"}, {"MEMORY", "/memory_bytes", Format::kBytes}},
+        .empty = "none"},
+       {.title = "Features",
+        .rows = "/node/info/features",
+        .columns = {{"FEATURE", "/name"}, {"ON", "/on"}, {"REASON", "/reason"}},
+        .empty = "none reported"},
+       {.title = "Limits for tasks",
+        .rows = "/node/info/limits",
+        .columns = {{"LIMIT", "/name"}, {"ON", "/on"}, {"REASON", "/reason"}},
+        .empty = "none reported"},
+       {.title = "Metrics",
+        .rows = "/node/status/metrics",
+        .columns = {{"METRIC", "/name"}, {"VALUE", "/value", Format::kNumber}},
+        .empty = "none reported"}});
+}
+
+}  // namespace
+
+void add_node(CLI::App& app, Context& context) {
+  auto* node = app.add_subcommand("node", "machines of the cluster");
+  node->require_subcommand(1);
+  on_chosen(*node->add_subcommand("list", "all nodes"), context,
+            [&context](ClusterConnection& connection) { return list_nodes(context, connection); });
+  add_by_name(*node, context, "show", "one node, its tiers and features", show_node);
+}
+
+}  // namespace tierpilot::tierctl

@@ -1,0 +1,159 @@
+// tierctl task: list, show, wait, cancel; submit, logs and explain are in files of their own.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/clock.h"
+#include "tools/cluster/pages.h"
+#include "tools/tierctl/object.h"
+#include "tools/tierctl/task_view.h"
+#include "tools/tierctl/task_wait.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+using nlohmann::ordered_json;
+
+Result<int> list(Context& context, ClusterConnection& connection, const TaskFilter& filter) {
+  auto tasks = ordered_json::array();
+  auto status = for_each_task(connection, filter,
+                              [&](wire::Task::Reader task) { tasks.push_back(task_json(task)); });
+  if (!status) return tl::unexpected(status.error());
+  if (!context.output.json) add_ages(tasks, system_clock().wall_ms());
+  return print(context.output, {{"tasks", tasks}},
+               {{.rows = "/tasks", .columns = task_columns(), .empty = "no tasks"}});
+}
+
+std::vector<Table> task_tables(const ordered_json& task) {
+  std::vector<Column> columns{{"Task", "/id"},
+                              {"Job", "/job"},
+                              {"Name", "/name"},
+                              {"State", "/state"},
+                              {"Reason", "/reason"},
+                              {"Command", "/spec/argv"},
+                              {"Datasets", "/dataset_uses"},
+                              {"Units", "/spec/units", Format::kNumber},
+                              {"Memory limit", "/spec/memory_bytes", Format::kBytes},
+                              {"float operations", "/spec/float_operations", Format::kNumber},
+                              {"int32 operations", "/spec/int_operations", Format::kNumber},
+                              {"After", "/spec/after"},
+                              {"User", "/user"},
+                              {"Policy", "/policy"},
+                              {"Node", "/node"},
+                              {"Attempt", "/attempt"},
+                              {"Submitted", "/submitted_ms", Format::kTime},
+                              {"Wait ms", "/wait_ms", Format::kNumber},
+                              {"Response ms", "/response_ms", Format::kNumber}};
+  std::vector<Table> tables{{.rows = "/task", .columns = columns}};
+  if (!task["served"].is_null())
+    tables.push_back(
+        {.title = "Data, as served",
+         .rows = "/task/served",
+         .columns = {{"In the fast tier already", "/local_bytes", Format::kBytes},
+                     {"Promoted from the slow tier", "/promoted_bytes", Format::kBytes},
+                     {"Fetched from other nodes", "/fetched_bytes", Format::kBytes},
+                     {"Evicted to make room", "/evicted_bytes", Format::kBytes},
+                     {"Service latency ms", "/latency_ms", Format::kNumber},
+                     {"The fast tier's own ms", "/reference_ms", Format::kNumber},
+                     {"Eviction GB/s then", "/evict_gb_per_s", Format::kNumber}}});
+  if (!task["exit"].is_null())
+    tables.push_back({.title = "End",
+                      .rows = "/task/exit",
+                      .columns = {{"How", "/how"},
+                                  {"Code", "/code"},
+                                  {"Reason", "/reason"},
+                                  {"CPU user ms", "/cpu_user_ms", Format::kNumber},
+                                  {"CPU system ms", "/cpu_system_ms", Format::kNumber},
+                                  {"Peak memory", "/max_resident_bytes", Format::kBytes},
+                                  {"Wall ms", "/wall_ms", Format::kNumber},
+                                  {"Block reads", "/io_read_bytes", Format::kBytes},
+                                  {"Block writes", "/io_write_bytes", Format::kBytes}}});
+  return tables;
+}
+
+// Nanoseconds as milliseconds beside them, and datasets as "name (write)": for tables only.
+void add_readable(ordered_json& task) {
+  for (const char* part : {"served", "exit"})
+    if (auto& object = task[part]; object.is_object())
+      for (const char* key : {"latency", "reference", "cpu_user", "cpu_system", "wall"})
+        if (const auto ns = object.find(std::string(key) + "_ns"); ns != object.end())
+          object[std::string(key) + "_ms"] = ns->get<double>() / 1e6;
+  task["dataset_uses"] = ordered_json::array();
+  for (const auto& use : task["spec"]["datasets"])
+    task["dataset_uses"].push_back(use["dataset"].get<std::string>() +
+                                   (use["write"] == true ? " (write)" : ""));
+}
+
+int print_task(Context& context, wire::Task::Reader reader) {
+  auto task = task_json(reader);
+  if (!context.output.json && task["spec"].is_object()) add_readable(task);
+  const auto tables = task_tables(task);
+  return print(context.output, {{"task", std::move(task)}}, tables);
+}
+
+Result<int> show(Context& context, ClusterConnection& connection, uint64_t id) {
+  auto request = connection.cluster().taskShowRequest();
+  request.setId(id);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print_task(context, answer->getTask());
+}
+
+Result<int> cancel(Context& context, ClusterConnection& connection, uint64_t id) {
+  auto request = connection.cluster().taskCancelRequest();
+  request.setId(id);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print_task(context, answer->getTask());
+}
+
+void add_list(CLI::App& task, Context& context) {
+  auto filter = std::make_shared<TaskFilter>();
+  auto* sub = task.add_subcommand("list", "tasks, oldest first");
+  sub->add_option("--state", filter->state)
+      ->check(CLI::IsMember(
+          {"waiting", "queued", "assigned", "running", "succeeded", "failed", "cancelled"}));
+  sub->add_option("--job", filter->job, "only this job's");
+  on_chosen(*sub, context, [&context, filter](ClusterConnection& connection) {
+    return list(context, connection, *filter);
+  });
+}
+
+void add_wait(CLI::App& task, Context& context) {
+  struct Arguments {
+    std::vector<uint64_t> ids;
+    int64_t timeout_ms = -1;
+  };
+  auto arguments = std::make_shared<Arguments>();
+  auto* sub = task.add_subcommand("wait", "until tasks have ended; exit code 1 if one failed");
+  sub->add_option("ID", arguments->ids)->required();
+  add_duration(*sub, "--timeout", arguments->timeout_ms, "give up after (default: never)");
+  on_chosen(*sub, context, [&context, arguments](ClusterConnection& connection) {
+    return wait_for_tasks(context, connection, arguments->ids, arguments->timeout_ms);
+  });
+}
+
+using IdVerb = Result<int> (*)(Context&, ClusterConnection&, uint64_t);
+void add_by_id(CLI::App& task, Context& context, const char* verb, const char* help, IdVerb run) {
+  auto id = std::make_shared<uint64_t>();
+  auto* sub = task.add_subcommand(verb, help);
+  sub->add_option("ID", *id)->required();
+  on_chosen(*sub, context, [&context, id, run](ClusterConnection& connection) {
+    return run(context, connection, *id);
+  });
+}
+
+}  // namespace
+
+void add_task(CLI::App& app, Context& context) {
+  auto* task = app.add_subcommand("task", "commands that run on the cluster");
+  task->require_subcommand(1);
+  add_task_submit(*task, context);
+  add_list(*task, context);
+  add_by_id(*task, context, "show", "one task, its data and its end", show);
+  add_wait(*task, context);
+  add_by_id(*task, context, "cancel", "end a task, whatever it is doing", cancel);
+  add_task_logs(*task, context);
+  add_task_explain(*task, context);
+}
+
+}  // namespace tierpilot::tierctl

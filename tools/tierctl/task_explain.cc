@@ -1,0 +1,126 @@
+// tierctl task explain: why the task ran where it ran, and what came of it.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "tools/cluster/duration.h"
+#include "tools/cluster/message_json.h"
+#include "tools/tierctl/object.h"
+#include "tools/tierctl/task_view.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string how_chosen(const ordered_json& decision) {
+  if (const auto why = decision["fallback"].get<std::string>(); !why.empty())
+    return "by the fallback heuristic: " + why;
+  if (decision["explored"] == true) return "at random, to explore";
+  return "the best candidate by this policy";
+}
+
+// Cells that are made for people: how it was chosen, milliseconds, a mark at the chosen candidate.
+void add_readable(ordered_json& decision, int64_t now_ms) {
+  decision["how"] = how_chosen(decision);
+  decision["when"] = format_age(decision["at_ms"], now_ms);
+  decision["decide_us"] = decision["decide_ns"].get<double>() / 1e3;
+  if (auto& reward = decision["reward"]; reward.is_object()) {
+    reward["latency_ms"] = reward["latency_ns"].get<double>() / 1e6;
+    reward["reference_ms"] = reward["reference_ns"].get<double>() / 1e6;
+  }
+  for (auto& candidate : decision["candidates"])
+    candidate["chosen"] = candidate["node"] == decision["node"] ? "<- chosen" : "";
+}
+
+Table choice_table(const std::string& at) {
+  return {.rows = at,
+          .columns = {{"Policy", "/policy"},
+                      {"Node", "/node"},
+                      {"Chosen", "/how"},
+                      {"Explored", "/explored"},
+                      {"Fallback", "/fallback"},
+                      {"Reason", "/reason"},
+                      {"When", "/when"},
+                      {"Decided in us", "/decide_us", Format::kNumber},
+                      {"Weights version", "/weights_version", Format::kNumber}}};
+}
+
+Table observation_table(const std::string& at) {
+  return {.title = "Observation",
+          .rows = at + "/observation",
+          .columns = {{"Utilisation of all engines", "/utilisation", Format::kPercent},
+                      {"Operations", "/operations", Format::kNumber},
+                      {"Data", "/data_bytes", Format::kBytes},
+                      {"Writes", "/writes"}}};
+}
+
+Table candidate_table(const std::string& at) {
+  return {.title = "Candidates",
+          .rows = at + "/candidates",
+          .columns = {{"NODE", "/node"},
+                      {"ELIGIBLE", "/eligible"},
+                      {"Q", "/q", Format::kNumber},
+                      {"FREE FAST", "/free_fast_bytes", Format::kBytes},
+                      {"HELD FAST", "/held_fast_bytes", Format::kBytes},
+                      {"HELD SLOW", "/held_slow_bytes", Format::kBytes},
+                      {"UNITS TAKEN", "/assigned_units", Format::kNumber},
+                      {"UNITS", "/units", Format::kNumber},
+                      {"", "/chosen"}},
+          .empty = "none"};
+}
+
+// R = w U + (1 - w) 1/L, or with eviction w U + (1 - w) max(beta 1/L, 1/L - Rp).
+Table reward_table(const std::string& at) {
+  return {.title = "Reward, from what was measured",
+          .rows = at + "/reward",
+          .columns = {{"Reward R", "/reward", Format::kNumber},
+                      {"Utilisation U", "/utilisation", Format::kNumber},
+                      {"Latency term 1/L", "/latency_term", Format::kNumber},
+                      {"Eviction penalty Rp", "/penalty_term", Format::kNumber},
+                      {"Data served in ms", "/latency_ms", Format::kNumber},
+                      {"The fast tier alone, ms", "/reference_ms", Format::kNumber},
+                      {"Evicted", "/evicted_bytes", Format::kBytes},
+                      {"Eviction GB/s", "/evict_gb_per_s", Format::kNumber}}};
+}
+
+Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id) {
+  auto request = connection.cluster().taskExplainRequest();
+  request.setId(id);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  ordered_json value{{"task", task_json(answer->getTask())},
+                     {"decisions", messages_json(answer->getDecisions())}};
+  std::vector<Table> tables;
+  for (size_t i = 0; i < value["decisions"].size(); ++i) {
+    auto& decision = value["decisions"][i];
+    if (!context.output.json) add_readable(decision, system_clock().wall_ms());
+    const std::string at = fmt::format("/decisions/{}", i);
+    tables.push_back(choice_table(at));
+    tables.back().title = fmt::format("Task {}, decision {}", id, i + 1);
+    if (!decision["observation"].is_null()) tables.push_back(observation_table(at));
+    tables.push_back(candidate_table(at));
+    if (!decision["reward"].is_null()) tables.push_back(reward_table(at));
+  }
+  if (tables.empty())
+    tables.push_back({.rows = "/task",
+                      .columns = {{"Task", "/id"},
+                                  {"State", "/state"},
+                                  {"Reason", "/reason"},
+                                  {"Decided", "/decided"}}});
+  if (!context.output.json) value["task"]["decided"] = "not yet";
+  return print(context.output, value, tables);
+}
+
+}  // namespace
+
+void add_task_explain(CLI::App& task, Context& context) {
+  auto id = std::make_shared<uint64_t>();
+  auto* sub = task.add_subcommand("explain", "why it ran where it ran, and what came of it");
+  sub->add_option("ID", *id)->required();
+  on_chosen(*sub, context, [&context, id](ClusterConnection& connection) {
+    return explain(context, connection, *id);
+  });
+}
+
+}  // namespace tierpilot::tierctl

@@ -1,0 +1,141 @@
+// tierctl task submit: one command, or a job from a file.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "tools/cluster/message_json.h"
+#include "tools/tierctl/job_file.h"
+#include "tools/tierctl/object.h"
+#include "tools/tierctl/task_wait.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+struct Arguments {
+  JobTask task;
+  std::vector<std::string> datasets, env;
+  std::string file, request_id;
+  bool wait = false;
+};
+
+Result<std::vector<JobTask>> tasks_of(const Arguments& arguments) {
+  if (!arguments.file.empty()) return load_job(arguments.file);
+  JobTask task = arguments.task;
+  for (const auto& text : arguments.datasets) {
+    auto use = parse_dataset_use(text);
+    if (!use) return tl::unexpected(use.error());
+    task.datasets.push_back(*use);
+  }
+  for (const auto& text : arguments.env) {
+    const size_t equals = text.find('=');
+    task.env.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return std::vector{task};
+}
+
+void fill(wire::TaskSpec::Builder spec, const JobTask& task) {
+  spec.setName(task.name);
+  spec.setUnits(task.units);
+  spec.setMemoryBytes(task.memory_bytes);
+  spec.setFloatOperations(task.float_operations);
+  spec.setIntOperations(task.int_operations);
+  spec.setTimeLimitMs(task.time_limit_ms);
+  spec.setNode(task.node);
+  const auto fill_texts = [](auto list, const std::vector<std::string>& texts) {
+    for (uint32_t i = 0; i < list.size(); ++i) list.set(i, texts[i]);
+  };
+  fill_texts(spec.initArgv(static_cast<uint32_t>(task.command.size())), task.command);
+  fill_texts(spec.initAfter(static_cast<uint32_t>(task.after.size())), task.after);
+  auto env = spec.initEnv(static_cast<uint32_t>(task.env.size()));
+  for (uint32_t i = 0; i < env.size(); ++i) {
+    env[i].setName(task.env[i].first);
+    env[i].setValue(task.env[i].second);
+  }
+  auto datasets = spec.initDatasets(static_cast<uint32_t>(task.datasets.size()));
+  for (uint32_t i = 0; i < datasets.size(); ++i) {
+    datasets[i].setDataset(task.datasets[i].name);
+    datasets[i].setWrite(task.datasets[i].write);
+  }
+}
+
+Result<int> submit(Context& context, ClusterConnection& connection, const Arguments& arguments,
+                   const std::vector<JobTask>& tasks) {
+  const std::string request_id =
+      arguments.request_id.empty() ? draw_request_id() : arguments.request_id;
+  auto request = connection.cluster().submitRequest();
+  request.setRequestId(request_id);
+  auto specs = request.initTasks(static_cast<uint32_t>(tasks.size()));
+  for (uint32_t i = 0; i < specs.size(); ++i) fill(specs[i], tasks[i]);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) {
+    auto error = answer.error();
+    if (error.code == ErrorCode::kUnreachable || error.code == ErrorCode::kTimeout)
+      error.message += fmt::format(
+          "; the tasks may have been taken all the same: repeat with --request-id {}", request_id);
+    return tl::unexpected(error);
+  }
+  std::vector<uint64_t> ids;
+  for (const uint64_t id : answer->getTasks()) ids.push_back(id);
+  if (arguments.wait) return wait_for_tasks(context, connection, ids, -1);
+  auto rows = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < ids.size() && i < tasks.size(); ++i)
+    rows.push_back({{"id", ids[i]}, {"name", tasks[i].name}});
+  return print(context.output,
+               {{"job", answer->getJob()}, {"request_id", request_id}, {"tasks", rows}},
+               {{.title = fmt::format("job {}", answer->getJob()),
+                 .rows = "/tasks",
+                 .columns = {{"ID", "/id"}, {"NAME", "/name"}}}});
+}
+
+CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
+  auto& task = arguments.task;
+  sub.add_option("--name", task.name, "default: the command's first word");
+  sub.add_option("--dataset", arguments.datasets, "to read, or NAME:rw to write; repeat for more")
+      ->type_name("NAME[:rw]")
+      ->allow_extra_args(false);
+  sub.add_option("--units", task.units, "compute units (default 1)")->check(CLI::Range(1u, 65'536u));
+  add_size(sub, "--memory", task.memory_bytes, "memory limit (default none)");
+  sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
+      ->check(CLI::NonNegativeNumber);
+  sub.add_option("--int-ops", task.int_operations, "estimated int32 operations")
+      ->check(CLI::NonNegativeNumber);
+  add_duration(sub, "--time-limit", task.time_limit_ms, "end it after (default never)");
+  sub.add_option("--env", arguments.env, "a variable; repeat for more")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) {
+        const size_t equals = text.find('=');
+        return equals == 0 || equals == text.npos ? "'" + text + "' is not NAME=VALUE" : "";
+      });
+  sub.add_option("--node", task.node, "run there; default: the policy chooses");
+  return sub.add_option("COMMAND", task.command, "what to run, after --");
+}
+
+}  // namespace
+
+void add_task_submit(CLI::App& task, Context& context) {
+  auto arguments = std::make_shared<Arguments>();
+  auto* sub = task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file JOB.json");
+  auto* command = add_task_options(*sub, *arguments);
+  auto* file = sub->add_option("--file", arguments->file, "a job of several tasks; - is stdin")
+                   ->type_name("JOB.json");
+  file->excludes(command);
+  sub->add_flag("--wait", arguments->wait, "until they have ended; exit code 1 if one failed");
+  sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
+      ->type_name("ID");
+  // The job file is read before anything is dialled: its mistakes need no coordinator to be seen.
+  sub->callback([&context, arguments] {
+    if (arguments->file.empty() && arguments->task.command.empty())
+      throw CLI::RequiredError("a command after -- or --file JOB.json");
+    if (arguments->file.empty() && arguments->task.name.empty())
+      arguments->task.name = arguments->task.command.front();
+    context.command = [&context, arguments]() -> int {
+      const auto tasks = tasks_of(*arguments);
+      if (!tasks) return print_error(context.output, tasks.error());
+      return run_connected(context, [&](ClusterConnection& connection) {
+        return submit(context, connection, *arguments, *tasks);
+      });
+    };
+  });
+}
+
+}  // namespace tierpilot::tierctl

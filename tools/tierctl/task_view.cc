@@ -1,0 +1,42 @@
+#include "tools/tierctl/task_view.h"
+
+#include "tools/cluster/duration.h"
+#include "tools/cluster/message_json.h"
+
+namespace tierpilot::tierctl {
+
+using nlohmann::ordered_json;
+
+ordered_json task_json(wire::Task::Reader task) {
+  auto json = message_json(task);
+  const auto since_submit = [&](int64_t at_ms) {
+    return at_ms == 0 ? ordered_json(nullptr) : ordered_json(at_ms - task.getSubmittedMs());
+  };
+  json["wait_ms"] = since_submit(task.getStartedMs());
+  json["response_ms"] = since_submit(task.getFinishedMs());
+  return json;
+}
+
+void add_ages(ordered_json& tasks, int64_t now_ms) {
+  for (auto& task : tasks) task["submitted"] = format_age(task["submitted_ms"], now_ms);
+}
+
+const std::vector<Column>& task_columns() {
+  static const std::vector<Column> columns{{"ID", "/id"},
+                                           {"JOB", "/job"},
+                                           {"NAME", "/name"},
+                                           {"STATE", "/state"},
+                                           {"NODE", "/node"},
+                                           {"SUBMITTED", "/submitted"},
+                                           {"WAIT ms", "/wait_ms", Format::kNumber},
+                                           {"RESPONSE ms", "/response_ms", Format::kNumber},
+                                           {"REASON", "/reason"}};
+  return columns;
+}
+
+bool has_ended(wire::Task::Reader task) {
+  const auto state = task.getState();
+  return state == "succeeded" || state == "failed" || state == "cancelled";
+}
+
+}  // namespace tierpilot::tierctl

@@ -1,0 +1,23 @@
+// Tasks as tierctl shows them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "rpc/cluster.capnp.h"
+#include "tools/output/output.h"
+
+namespace tierpilot::tierctl {
+
+// The message, plus "wait_ms" (submit to start) and "response_ms" (submit to finish), null while
+// they are not known yet.
+nlohmann::ordered_json task_json(wire::Task::Reader task);
+
+// Adds "submitted": "12 s ago" to every task of an array; for tables only.
+void add_ages(nlohmann::ordered_json& tasks, int64_t now_ms);
+
+const std::vector<Column>& task_columns();  // of a list
+
+bool has_ended(wire::Task::Reader task);
+
+}  // namespace tierpilot::tierctl

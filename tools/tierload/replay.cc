@@ -1,0 +1,180 @@
+#include "tools/tierload/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+#include "tools/cluster/pages.h"
+
+namespace tierpilot::tierload {
+namespace {
+
+constexpr int64_t kTickMs = 200;
+constexpr size_t kTasksPerCall = 64;
+
+int64_t now_ms() { return system_clock().boot_ns() / 1'000'000; }
+
+void fill(wire::TaskSpec::Builder spec, const TaskPlan& task, const std::string& program) {
+  const auto command = task_command(task, program);
+  auto argv = spec.initArgv(static_cast<uint32_t>(command.size()));
+  for (uint32_t i = 0; i < argv.size(); ++i) argv.set(i, command[i]);
+  auto uses = spec.initDatasets(static_cast<uint32_t>(task.datasets.size()));
+  for (uint32_t i = 0; i < uses.size(); ++i) {
+    uses[i].setDataset(task.datasets[i].dataset);
+    uses[i].setWrite(task.datasets[i].write);
+  }
+  spec.setName(task.name);
+  spec.setUnits(task.units);
+  spec.setMemoryBytes(task.memory_bytes);
+  spec.setFloatOperations(task.operations.floats);
+  spec.setIntOperations(task.operations.ints);
+}
+
+TaskFacts facts_of(wire::Task::Reader task) {
+  const auto served = task.getServed();
+  return {.id = task.getId(),
+          .name = task.getName(),
+          .node = task.getNode(),
+          .succeeded = task.getState() == "succeeded",
+          .reason = task.getReason(),
+          .submitted_ms = task.getSubmittedMs(),
+          .started_ms = task.getStartedMs(),
+          .finished_ms = task.getFinishedMs(),
+          .local_bytes = served.getLocalBytes(),
+          .promoted_bytes = served.getPromotedBytes(),
+          .fetched_bytes = served.getFetchedBytes(),
+          .evicted_bytes = served.getEvictedBytes()};
+}
+
+// All submits of one replay in flight. The promise it gives refers to it.
+class Submitter {
+ public:
+  Submitter(ClusterConnection& connection, const Workload& workload, const std::string& program)
+      : connection_(connection), workload_(workload), program_(program) {}
+
+  kj::Promise<void> submit_all() {
+    start_ms_ = now_ms();
+    auto all = kj::heapArrayBuilder<kj::Promise<void>>(workload_.tasks.size());
+    for (const auto& task : workload_.tasks)
+      all.add(connection_.loop().after_ms(task.arrival_ms).then([this, &task] {
+        return submit(task);
+      }));
+    return kj::joinPromises(all.finish());
+  }
+
+  const std::vector<uint64_t>& ids() const { return ids_; }
+  int64_t latest_ms() const { return latest_ms_; }
+
+ private:
+  kj::Promise<void> submit(const TaskPlan& task) {
+    latest_ms_ = std::max(latest_ms_, now_ms() - start_ms_ - task.arrival_ms);
+    auto request = connection_.cluster().submitRequest();
+    request.setRequestId(draw_request_id());
+    fill(request.initTasks(1)[0], task, program_);
+    return request.send().then([this](auto&& answer) { ids_.push_back(answer.getTasks()[0]); });
+  }
+
+  ClusterConnection& connection_;
+  const Workload& workload_;
+  const std::string& program_;
+  int64_t start_ms_ = 0;
+  int64_t latest_ms_ = 0;
+  std::vector<uint64_t> ids_;
+};
+
+Status submit_on_time(ClusterConnection& connection, Submitter& submitter,
+                      const std::function<Status(const ReplayProgress&)>& tick) {
+  bool over = false;
+  std::optional<Error> failed;
+  const auto submitting = submitter.submit_all()
+                              .then([&over] { over = true; })
+                              .eagerlyEvaluate([&](kj::Exception&& exception) {
+                                over = true;
+                                failed = to_error(exception);
+                              });
+  while (!over) {
+    if (auto slept = connection.wait(connection.loop().after_ms(kTickMs)); !slept) return slept;
+    if (auto status = tick({submitter.ids().size(), 0}); !status) return status;
+  }
+  if (failed) return fail(failed->code, "a task could not be submitted: " + failed->message);
+  return {};
+}
+
+// One call's worth of waiting; ended tasks move from `open` to `ended`.
+Status collect(ClusterConnection& connection, std::vector<uint64_t>& open,
+               std::vector<TaskFacts>& ended) {
+  auto request = connection.cluster().taskWaitRequest();
+  request.setIds(kj::ArrayPtr<const uint64_t>(open.data(), std::min(open.size(), kTasksPerCall)));
+  request.setTimeoutMs(kTickMs);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  for (const auto task : answer->getTasks()) {
+    if (task.getFinishedMs() == 0) continue;
+    ended.push_back(facts_of(task));
+    std::erase(open, task.getId());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> nodes_up(ClusterConnection& connection) {
+  auto answer = connection.call(connection.cluster().nodeListRequest());
+  if (!answer) return tl::unexpected(answer.error());
+  std::vector<std::string> names;
+  for (const auto node : answer->getNodes())
+    if (node.getState() == "up") names.emplace_back(node.getInfo().getName());
+  if (names.empty())
+    return fail(ErrorCode::kUnavailable, "no node is up: start tierpilotd on a machine first");
+  return names;
+}
+
+Status register_datasets(ClusterConnection& connection, const Workload& workload,
+                         const std::vector<std::string>& nodes) {
+  for (size_t i = 0; i < workload.datasets.size(); ++i) {
+    const auto& dataset = workload.datasets[i];
+    auto request = connection.cluster().datasetAddRequest();
+    request.setRequestId(draw_request_id());
+    request.setName(dataset.name);
+    request.setNode(nodes[i % nodes.size()]);
+    auto random = request.initSource().initRandom();
+    random.setBytes(dataset.bytes);
+    random.setSeed(dataset.seed);
+    if (auto answer = connection.call(kj::mv(request), kDatasetAddMs); !answer)
+      return fail(answer.error().code,
+                  fmt::format("dataset '{}' on node '{}': {}", dataset.name, nodes[i % nodes.size()],
+                              answer.error().message));
+  }
+  return {};
+}
+
+Status remove_datasets(ClusterConnection& connection, const Workload& workload) {
+  for (const auto& dataset : workload.datasets) {
+    auto request = connection.cluster().datasetRemoveRequest();
+    request.setName(dataset.name);
+    auto answer = connection.call(kj::mv(request));
+    if (!answer && answer.error().code != ErrorCode::kNotFound)
+      return tl::unexpected(answer.error());
+  }
+  return {};
+}
+
+Result<ReplayResult> replay(ClusterConnection& connection, const Workload& workload,
+                            const std::string& program,
+                            const std::function<Status(const ReplayProgress&)>& tick) {
+  Submitter submitter(connection, workload, program);
+  if (auto status = submit_on_time(connection, submitter, tick); !status)
+    return tl::unexpected(status.error());
+  ReplayResult result{.tasks = {}, .latest_submit_ms = submitter.latest_ms()};
+  std::vector<uint64_t> open = submitter.ids();
+  while (!open.empty()) {
+    auto status = collect(connection, open, result.tasks);
+    if (status) status = tick({submitter.ids().size(), result.tasks.size()});
+    if (!status) return tl::unexpected(status.error());
+  }
+  return result;
+}
+
+}  // namespace tierpilot::tierload

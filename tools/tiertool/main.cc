@@ -1,0 +1,38 @@
+// tiertool: looks at one node's memory tiers, probes and BPF programs, with or without a daemon.
+#include <CLI/CLI.hpp>
+
+#include "base/log.h"
+#include "tools/output/arguments.h"
+#include "tools/tiertool/object.h"
+
+namespace {
+
+using tierpilot::tiertool::Context;
+
+// Every object there is, in the order of the help.
+constexpr void (*kObjects[])(CLI::App&, Context&) = {
+    tierpilot::tiertool::add_tier, tierpilot::tiertool::add_probe, tierpilot::tiertool::add_feature,
+    tierpilot::tiertool::add_prog, tierpilot::tiertool::add_map,
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Context context;
+  CLI::App app{"Inspects the memory tiers of this machine: what they are, how fast, what moves.",
+               "tiertool"};
+  app.require_subcommand(1);
+  const auto use_root = [&context](const std::string& root) {
+    context.sysroot = tierpilot::Sysroot(root);
+    context.foreign_root = true;
+    context.discover.nvml_library.clear();
+  };
+  app.add_option_function<std::string>("--sysroot", use_root, "read /sys and /proc below DIR")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
+  for (const auto add : kObjects) add(app, context);
+  if (const auto code = tierpilot::parse_arguments(app, argc, argv, context.output)) return *code;
+  if (auto status = tierpilot::start_log("tiertool", "warning"); !status)
+    return print_error(context.output, status.error());
+  return context.command();
+}

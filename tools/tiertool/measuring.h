@@ -1,0 +1,31 @@
+// What "tier show" and "probe" share: which tiers, measured how, and what stood in the way.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "daemon/probe/active/measure.h"
+#include "tools/tiertool/object.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tierpilot::tiertool {
+
+struct TierChoice {
+  std::vector<std::string> directories;  // --dir
+  std::vector<std::string> names;        // --tier; empty: all
+};
+
+void add_tier_choice(CLI::App& verb, TierChoice& choice);
+
+// The candidates of the topology and the directories; kNotFound for a name that none has.
+Result<std::vector<TierSpec>> choose_tiers(const Topology& topology, const TierChoice& choice);
+
+// A warning per capability that was missing and per tier that could not be measured at all.
+std::vector<std::string> what_is_missing(const std::vector<TierMeasurement>& tiers,
+                                         const ProbeOptions& options);
+
+}  // namespace tierpilot::tiertool
