@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <set>
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include "base/bytes.h"
@@ -51,14 +50,14 @@ Result<ConfigReader> ConfigReader::load(const std::filesystem::path& path) {
 }
 
 Result<ConfigReader> ConfigReader::parse(std::string_view toml_text, std::string origin) {
-  auto parsed = toml::parse(toml_text, origin);
-  if (!parsed) {
-    const auto& where = parsed.error().source().begin;
-    return fail(ErrorCode::kInvalid, fmt::format("{}:{}:{}: not TOML: {}", origin, where.line,
-                                                 where.column, parsed.error().description()));
-  }
   auto state = std::make_unique<State>();
-  state->root = std::move(parsed).table();
+  try {  // Debian's libtomlplusplus is built with exceptions; the other form does not link
+    state->root = toml::parse(toml_text, origin);
+  } catch (const toml::parse_error& error) {
+    const auto& where = error.source().begin;
+    return fail(ErrorCode::kInvalid, fmt::format("{}:{}:{}: not TOML: {}", origin, where.line,
+                                                 where.column, error.description()));
+  }
   state->origin = std::move(origin);
   return ConfigReader(std::move(state));
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "policies/registry.h"
 
@@ -58,9 +59,11 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
 void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   auto policy = reader.section("policy");
   config.policy = policy.text("active", "dqn");
-  if (!is_policy_name(config.policy))
-    policy.complain("active", fmt::format("'{}' is not a policy: {}", config.policy,
-                                          fmt::join(policy_names(), ", ")));
+  std::vector<std::string> names;
+  for (const auto& known : registered_policies()) names.push_back(known.name);
+  if (std::find(names.begin(), names.end(), config.policy) == names.end())
+    policy.complain("active", fmt::format("'{}' is not a policy: use one of {}", config.policy,
+                                          fmt::join(names, ", ")));
   config.core.decision_deadline_us =
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));

@@ -64,6 +64,7 @@ int run(const CoordinatorConfig& config) {
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
   core.keep_history_ms = config.keep_history_ms;
+  core.replay_capacity = config.dqn.replay_capacity;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
 
   NodeCards cards;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "coordinator/store/records.h"
+#include "policies/heuristics.h"
 
 namespace tierpilot {
 namespace {

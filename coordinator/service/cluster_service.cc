@@ -153,7 +153,7 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
 void ClusterService::write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out) {
   write_score(core().state.scores.of(policy.name), out);
   out.setName(policy.name);
-  out.setDescription(policy.description);
+  out.setDescription(policy.summary);
   out.setActive(policy.name == core().host.active());
   out.setLearns(policy.learns);
 }
@@ -180,7 +180,7 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   auto out = results.initLearner();
   out.setExperiences(learner.experiences);
   out.setReplaySize(learner.replay_size);
-  out.setReplayCapacity(learner.replay_capacity);
+  out.setReplayCapacity(core().replay_capacity);
   out.setTrainingSteps(learner.training_steps);
   write_figure(learner.loss ? Figure{*learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
                out.initLoss());

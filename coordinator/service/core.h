@@ -35,6 +35,7 @@ class Core {
   Membership membership;
   DatasetAdmin datasets;
   int64_t keep_history_ms = 0;
+  uint64_t replay_capacity = 0;
 
  private:
   void ended(uint64_t task);

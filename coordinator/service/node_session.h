@@ -13,7 +13,7 @@ class NodeSession final : public wire::NodeSession::Server {
   NodeSession(EventLoop& loop, Core& core, NodeCards& cards, Membership::Ticket ticket)
       : loop_(loop), core_(core), cards_(cards), ticket_(std::move(ticket)) {}
   // The capability goes when the connection does.
-  ~NodeSession() noexcept override { core_.membership.disconnected(ticket_); }
+  ~NodeSession() noexcept(false) { core_.membership.disconnected(ticket_); }
 
   kj::Promise<void> update(UpdateContext context) override;
 

@@ -27,12 +27,15 @@ void write_line(int fd, std::string_view line) {
   }
 }
 
+// When memory runs out, this process goes before anybody else's.
+void offer_to_the_oom_killer() {
+  UniqueFd score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (score && write(score.get(), "1000", 4) < 0) return;  // then it is one among others
+}
+
 [[noreturn]] void child_main(int fd, const std::function<void(const LineSink&)>& work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // When memory runs out, this process goes before anybody else's.
-  if (UniqueFd score(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
-      [[maybe_unused]]
-    const auto ignored = ::write(score.get(), "1000", 4);
+  offer_to_the_oom_killer();
   try {
     work([fd](std::string_view line) { write_line(fd, line); });
   } catch (...) {

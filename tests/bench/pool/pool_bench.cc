@@ -47,7 +47,7 @@ class MemorySource : public RemoteSource {
 template <class T>
 T must(Result<T> result) {
   if (!result) give_up(result.error().message);
-  return std::move(result).value();
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 template <class T, class Start>

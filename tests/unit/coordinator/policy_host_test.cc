@@ -115,7 +115,7 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
 TEST_F(PolicyHostTest, LearnsFromWhatHeuristicsDid) {
   const auto host = start("random");
   live_through(*host, 0, 40);
-  EXPECT_TRUE(eventually([&] { return host->learner().training_steps >= 10; }));
+  EXPECT_TRUE(eventually([&] { return host->learner().training_steps >= 5; }));
   const LearnerState state = host->learner();
   EXPECT_EQ(state.decisions, 40u);
   EXPECT_EQ(state.experiences, 39u) << "the last one still waits for the next request";
