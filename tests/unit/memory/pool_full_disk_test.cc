@@ -15,7 +15,7 @@ class PoolFullDisk : public PoolTest {
     // The process stays in the namespace; threads made from here on are in it too.
     static const bool separate = ::unshare(CLONE_NEWNS) == 0 &&
                                  ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-    if (!separate) GTEST_SKIP() << "cannot make a mount namespace: " << std::strerror(errno);
+    if (!separate) GTEST_SKIP() << "cannot make a private mount namespace: this needs root";
     mount_tmpfs(fast_dir, 4 * kMiB);
     mount_tmpfs(slow_dir, 4 * kMiB);
     options.fast_budget_bytes = 64 * kMiB;

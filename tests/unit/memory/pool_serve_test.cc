@@ -217,7 +217,9 @@ TEST_F(PoolServe, SlowFileThatVanishedIsAnErrorThatNamesIt) {
 
 TEST_F(PoolServe, TruncatedSlowFileIsNeverServed) {
   make("a");
-  std::filesystem::resize_file(slow_dir + "/a@1@1048576", 1000);
+  const auto file = slow_dir + "/a@1@1048576";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(file, 1000);
   EXPECT_FALSE(serve("t", {item("a", kMiB)}));
   EXPECT_EQ(pool->usage().fast_used_bytes, 0u);
   EXPECT_TRUE(files_in(fast_dir).empty());

@@ -257,9 +257,14 @@ FakeCluster::FakeCluster() {
   loop_.wait(nullptr);
 }
 
-FakeCluster::~FakeCluster() {
+void FakeCluster::stop() {
+  if (!thread_.joinable()) return;
   loop_.load()->stop();
   thread_.join();
+}
+
+FakeCluster::~FakeCluster() {
+  stop();
   std::filesystem::remove_all(folder_);
 }
 

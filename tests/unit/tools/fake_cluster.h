@@ -40,6 +40,8 @@ class FakeCluster {
  public:
   FakeCluster();
   ~FakeCluster();
+  // Its connections are lost. May be called again.
+  void stop();
 
   std::string address() const { return "unix:" + folder_ + "/coordinator.sock"; }
   const std::string& folder() const { return folder_; }

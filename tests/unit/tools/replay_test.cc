@@ -70,10 +70,8 @@ TEST_F(ReplayTest, TheTickCanEndIt) {
 TEST_F(ReplayTest, ALostCoordinatorIsAnErrorOfTheSubmit) {
   auto late = workload(1, 0);
   late.tasks[0].arrival_ms = 500;
-  auto own = std::make_unique<FakeCluster>();
-  auto connection = *ClusterConnection::open({.address = own->address()});
-  const auto result = replay(*connection, late, "p", [&](const ReplayProgress&) {
-    own.reset();
+  const auto result = replay(*connection_, late, "p", [&](const ReplayProgress&) {
+    fake_.stop();
     return Status{};
   });
   ASSERT_FALSE(result);

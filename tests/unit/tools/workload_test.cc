@@ -79,8 +79,9 @@ TEST(Workload, EveryTaskCanRun) {
     const bool writes = (*kernel)->access != Kernel::Access::kRead;
     EXPECT_EQ(task.datasets.back().write, writes) << task.name;
     for (const auto& use : task.datasets) EXPECT_TRUE(bytes.contains(use.dataset));
-    if (task.datasets.size() == 2)
+    if (task.datasets.size() == 2) {
       EXPECT_NE(task.datasets[0].dataset, task.datasets[1].dataset);
+    }
   }
   EXPECT_GE(kernels_used.size(), 6u);
 }
