@@ -73,7 +73,10 @@ class Submitter {
     auto request = connection_.cluster().submitRequest();
     request.setRequestId(draw_request_id());
     fill(request.initTasks(1)[0], task, program_);
-    return request.send().then([this](auto&& answer) { ids_.push_back(answer.getTasks()[0]); });
+    // Joined promises run their continuations only when all are ready; progress wants each at once.
+    return request.send()
+        .then([this](auto&& answer) { ids_.push_back(answer.getTasks()[0]); })
+        .eagerlyEvaluate(nullptr);
   }
 
   ClusterConnection& connection_;
