@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
 #include <toml++/toml.h>
+#include <set>
 
 #include "base/bytes.h"
 #include "base/sysroot.h"
@@ -44,8 +44,7 @@ ConfigReader::~ConfigReader() = default;
 
 Result<ConfigReader> ConfigReader::load(const std::filesystem::path& path) {
   auto text = Sysroot("/").read(std::filesystem::absolute(path));
-  if (!text)
-    return fail(text.error().code, fmt::format("configuration {}", text.error().message));
+  if (!text) return fail(text.error().code, fmt::format("configuration {}", text.error().message));
   return parse(*text, path.string());
 }
 
@@ -114,7 +113,8 @@ double ConfigSection::number(std::string_view key, double fallback, double min, 
   if (!node) return fallback;
   auto value = node->value<double>();
   if (value && *value >= min && *value <= max) return *value;
-  reader_.state_->complain(node, name_, key, fmt::format("must be a number from {} to {}", min, max));
+  reader_.state_->complain(node, name_, key,
+                           fmt::format("must be a number from {} to {}", min, max));
   return fallback;
 }
 

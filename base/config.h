@@ -20,8 +20,9 @@ namespace tierpilot {
 
 class ConfigReader;
 
-// A table of the file. Getters return `fallback` when the key is absent and note an error, returning
-// `fallback`, when the value is wrong: all errors of a file are shown at once by finish().
+// A table of the file. Getters return `fallback` when the key is absent and note an error,
+// returning `fallback`, when the value is wrong: all errors of a file are shown at once by
+// finish().
 class ConfigSection {
  public:
   std::string text(std::string_view key, std::string fallback);

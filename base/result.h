@@ -12,15 +12,15 @@ namespace tierpilot {
 
 // What kind of failure it was, for exit codes and for callers that decide by it.
 enum class ErrorCode {
-  kInvalid,        // the request or file is wrong; repeating it cannot help
-  kNotFound,       // the named thing does not exist
-  kConflict,       // it exists already, or its state forbids the request
-  kUnavailable,    // this machine, kernel or peer does not offer it (now)
-  kUnreachable,    // nobody answers at the address
-  kDenied,         // a privilege is missing
-  kExhausted,      // no room: disk, memory, budget, queue
-  kIo,             // the operating system failed an operation
-  kTimeout,        // a deadline passed
+  kInvalid,      // the request or file is wrong; repeating it cannot help
+  kNotFound,     // the named thing does not exist
+  kConflict,     // it exists already, or its state forbids the request
+  kUnavailable,  // this machine, kernel or peer does not offer it (now)
+  kUnreachable,  // nobody answers at the address
+  kDenied,       // a privilege is missing
+  kExhausted,    // no room: disk, memory, budget, queue
+  kIo,           // the operating system failed an operation
+  kTimeout,      // a deadline passed
 };
 
 std::string_view error_code_name(ErrorCode code);

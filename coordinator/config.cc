@@ -20,8 +20,8 @@ std::optional<Address> read_address(ConfigSection& section, const char* key, Add
     return std::nullopt;
   }
   if (address->kind != kind) {
-    section.complain(key, kind == Address::Kind::kUnix ? "must be a unix: address"
-                                                       : "must be a tls: address");
+    section.complain(
+        key, kind == Address::Kind::kUnix ? "must be a unix: address" : "must be a tls: address");
     return std::nullopt;
   }
   return *address;
@@ -29,16 +29,17 @@ std::optional<Address> read_address(ConfigSection& section, const char* key, Add
 
 void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
   auto listen = reader.section("listen");
-  config.listen_unix = read_address(listen, "unix", Address::Kind::kUnix,
-                                    "unix:/run/tierpilot/coordinator.sock");
+  config.listen_unix =
+      read_address(listen, "unix", Address::Kind::kUnix, "unix:/run/tierpilot/coordinator.sock");
   config.listen_tls = read_address(listen, "tls", Address::Kind::kTls, "");
   auto tls = reader.section("tls");
   const TlsFiles files{tls.text("ca", ""), tls.text("certificate", ""), tls.text("key", "")};
   const bool complete = !files.ca.empty() && !files.certificate.empty() && !files.key.empty();
   if (complete) config.tls = files;
   if (config.listen_tls && !complete)
-    listen.complain("tls", "needs [tls] ca, certificate and key: between machines there is only "
-                           "mutual TLS");
+    listen.complain("tls",
+                    "needs [tls] ca, certificate and key: between machines there is only "
+                    "mutual TLS");
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 
@@ -47,8 +48,10 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   auto lease = reader.section("lease");
   core.lease_ms = lease.integer("duration_ms", core.lease_ms, 500, 600'000);
   auto queue = reader.section("queue");
-  core.backlog_units = static_cast<uint32_t>(queue.integer("backlog_units", core.backlog_units, 0, 4096));
-  core.max_attempts = static_cast<uint32_t>(queue.integer("max_attempts", core.max_attempts, 1, 100));
+  core.backlog_units =
+      static_cast<uint32_t>(queue.integer("backlog_units", core.backlog_units, 0, 4096));
+  core.max_attempts =
+      static_cast<uint32_t>(queue.integer("max_attempts", core.max_attempts, 1, 100));
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
   auto reward = reader.section("reward");
   core.reward.utilisation_weight =
@@ -85,7 +88,8 @@ Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader) {
   if (!config.state_dir.is_absolute()) top.complain("state_dir", "must be an absolute path");
   auto log = reader.section("log");
   config.log_level = log.text("level", "info");
-  static constexpr std::array kLevels{"trace", "debug", "info", "warning", "error", "critical", "off"};
+  static constexpr std::array kLevels{"trace", "debug",    "info", "warning",
+                                      "error", "critical", "off"};
   if (std::find(kLevels.begin(), kLevels.end(), config.log_level) == kLevels.end())
     log.complain("level", fmt::format("must be one of {}", fmt::join(kLevels, ", ")));
   read_listen(reader, config);

@@ -64,7 +64,7 @@ int run(const CoordinatorConfig& config) {
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
   core.keep_history_ms = config.keep_history_ms;
-  core.replay_capacity = config.dqn.replay_capacity;
+  core.dqn = config.dqn;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
 
   NodeCards cards;
@@ -121,4 +121,6 @@ int main_checked(int argc, char** argv) {
 }  // namespace
 }  // namespace tierpilot
 
-int main(int argc, char** argv) { return tierpilot::main_checked(argc, argv); }
+int main(int argc, char** argv) {
+  return tierpilot::main_checked(argc, argv);
+}

@@ -10,7 +10,9 @@ constexpr std::array<const char*, 7> kStateNames{"waiting",   "queued", "assigne
 
 }  // namespace
 
-const char* task_state_name(TaskState state) { return kStateNames[static_cast<size_t>(state)]; }
+const char* task_state_name(TaskState state) {
+  return kStateNames[static_cast<size_t>(state)];
+}
 
 std::optional<TaskState> task_state_from_name(const std::string& name) {
   for (size_t i = 0; i < kStateNames.size(); ++i)

@@ -38,7 +38,9 @@ struct TaskSpec {
 // waiting: for tasks it depends on. queued: for a node. assigned: given to a node, not running yet.
 enum class TaskState { kWaiting, kQueued, kAssigned, kRunning, kSucceeded, kFailed, kCancelled };
 
-inline bool is_ended(TaskState state) { return state >= TaskState::kSucceeded; }
+inline bool is_ended(TaskState state) {
+  return state >= TaskState::kSucceeded;
+}
 
 struct DatasetVersion {
   std::string dataset;

@@ -91,9 +91,9 @@ void from_json(const json& in, CandidateRecord& c) {
 }
 
 void to_json(json& out, const RewardRecord& r) {
-  out = {{"utilisation", r.utilisation},       {"latency_term", r.latency_term},
-         {"penalty_term", r.penalty_term},     {"latency_ns", r.latency_ns},
-         {"reference_ns", r.reference_ns},     {"evicted_bytes", r.evicted_bytes},
+  out = {{"utilisation", r.utilisation},      {"latency_term", r.latency_term},
+         {"penalty_term", r.penalty_term},    {"latency_ns", r.latency_ns},
+         {"reference_ns", r.reference_ns},    {"evicted_bytes", r.evicted_bytes},
          {"evict_gb_per_s", r.evict_gb_per_s}};
   put(out, "reward", r.reward);
 }
@@ -167,12 +167,24 @@ Result<T> parse(const std::string& text, const char* what) {
 
 }  // namespace
 
-std::string spec_text(const TaskSpec& spec) { return dump(spec); }
-std::string exit_text(const TaskExit& exit) { return dump(exit); }
-std::string served_text(const ServedData& served) { return dump(served); }
-std::string decision_text(const DecisionRecord& decision) { return dump(decision); }
-Result<TaskSpec> parse_spec(const std::string& text) { return parse<TaskSpec>(text, "task spec"); }
-Result<TaskExit> parse_exit(const std::string& text) { return parse<TaskExit>(text, "task exit"); }
+std::string spec_text(const TaskSpec& spec) {
+  return dump(spec);
+}
+std::string exit_text(const TaskExit& exit) {
+  return dump(exit);
+}
+std::string served_text(const ServedData& served) {
+  return dump(served);
+}
+std::string decision_text(const DecisionRecord& decision) {
+  return dump(decision);
+}
+Result<TaskSpec> parse_spec(const std::string& text) {
+  return parse<TaskSpec>(text, "task spec");
+}
+Result<TaskExit> parse_exit(const std::string& text) {
+  return parse<TaskExit>(text, "task exit");
+}
 Result<ServedData> parse_served(const std::string& text) {
   return parse<ServedData>(text, "served data");
 }

@@ -16,7 +16,8 @@ constexpr size_t kMaxCommandBytes = 128 * 1024;  // what one execve argument may
 constexpr uint32_t kMaxUnits = 1'000'000;
 
 std::string label(const TaskSpec& spec, size_t index) {
-  return spec.name.empty() ? fmt::format("task #{}", index + 1) : fmt::format("task '{}'", spec.name);
+  return spec.name.empty() ? fmt::format("task #{}", index + 1)
+                           : fmt::format("task '{}'", spec.name);
 }
 
 Status check_command(const TaskSpec& spec, const std::string& who) {
@@ -40,7 +41,8 @@ Status check_command(const TaskSpec& spec, const std::string& who) {
 
 Status check_numbers(const TaskSpec& spec, const std::string& who) {
   if (spec.units == 0 || spec.units > kMaxUnits)
-    return fail(ErrorCode::kInvalid, fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
   for (const double operations : {spec.float_operations, spec.int_operations})
     if (!std::isfinite(operations) || operations < 0)
       return fail(ErrorCode::kInvalid, who + ": the estimated operations must be a number >= 0");
@@ -79,7 +81,8 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
     fast = std::max(fast, node.facts.fast_budget_bytes);
   }
   if (!known) return {};
-  const std::string where = spec.node.empty() ? "the largest node has" : "node '" + spec.node + "' has";
+  const std::string where =
+      spec.node.empty() ? "the largest node has" : "node '" + spec.node + "' has";
   if (spec.units > units)
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: asks for {} units, {} {}", who, spec.units, where, units));

@@ -36,9 +36,9 @@ Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
   }
   NodeRecord* best = nullptr;
   for (auto& [name, node] : state_.registry.all())
-    if (node.can_be_asked() && (!best || node.slow_free_bytes > best->slow_free_bytes)) best = &node;
-  if (!best)
-    return fail(ErrorCode::kUnavailable, "no node is connected that could take a dataset");
+    if (node.can_be_asked() && (!best || node.slow_free_bytes > best->slow_free_bytes))
+      best = &node;
+  if (!best) return fail(ErrorCode::kUnavailable, "no node is connected that could take a dataset");
   return best;
 }
 
@@ -50,14 +50,16 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
                                   "'_' or '.', not starting with '.'",
                                   name)));
   if (const auto* entry = state_.catalog.find(name)) {
-    if (!request_id.empty() && entry->dataset.request_id == request_id) return added(entry->dataset);
+    if (!request_id.empty() && entry->dataset.request_id == request_id)
+      return added(entry->dataset);
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name)));
   }
   if (making_.contains(name))
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name)));
   auto node = choose_node(wanted);
   if (!node)
-    return added(fail(node.error().code, fmt::format("dataset '{}': {}", name, node.error().message)));
+    return added(
+        fail(node.error().code, fmt::format("dataset '{}': {}", name, node.error().message)));
   making_.insert(name);
   Dataset dataset;
   dataset.name = name;
@@ -95,10 +97,11 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
   if (!entry)
     return removed(fail(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name)));
   if (!entry->users.empty())
-    return removed(fail(ErrorCode::kConflict,
-                        fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
-                                    "{}: cancel them or wait",
-                                    name, entry->users.size(), *entry->users.begin())));
+    return removed(
+        fail(ErrorCode::kConflict,
+             fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
+                         "{}: cancel them or wait",
+                         name, entry->users.size(), *entry->users.begin())));
   const auto replicas = entry->replicas;
   state_.catalog.remove(name);
   for (const auto& [node, replica] : replicas)

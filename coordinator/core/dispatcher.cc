@@ -13,7 +13,9 @@ namespace tierpilot {
 namespace {
 
 // Attempts are few; the low bits hold them so that an id is never used twice.
-uint64_t decision_id(AttemptId attempt) { return attempt.task << 12 | (attempt.attempt & 0xfff); }
+uint64_t decision_id(AttemptId attempt) {
+  return attempt.task << 12 | (attempt.attempt & 0xfff);
+}
 
 DecisionRecord describe(const PlacementView& placement, const Decision& decision) {
   DecisionRecord record;
@@ -60,7 +62,8 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   Open open = std::move(*open_);
   open_.reset();
   if (!is_candidate(open.placement, decided.decision.node))
-    return fall_back(std::move(open), fmt::format("policy '{}' chose no candidate", decided.policy));
+    return fall_back(std::move(open),
+                     fmt::format("policy '{}' chose no candidate", decided.policy));
   auto record = describe(open.placement, decided.decision);
   record.policy = decided.policy;
   record.encoded = decided.observation;
@@ -193,9 +196,8 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     spdlog::warn("task {}: its reward cannot be computed: {}", attempt.task, parts.error().message);
     host_.abandon(decision_id(attempt));
   }
-  state_.store.write([record = std::move(record)](Db& db) {
-    return records::put_decision(db, record);
-  }, nullptr);
+  state_.store.write(
+      [record = std::move(record)](Db& db) { return records::put_decision(db, record); }, nullptr);
 }
 
 void Dispatcher::never_served(AttemptId attempt) {

@@ -26,9 +26,9 @@ std::string digest_of(const std::vector<TaskSpec>& specs) {
 }
 
 tl::unexpected<Error> other_content(const std::string& request_id) {
-  return fail(ErrorCode::kConflict,
-              fmt::format("request id '{}' was used before with other tasks: draw a new one",
-                          request_id));
+  return fail(
+      ErrorCode::kConflict,
+      fmt::format("request id '{}' was used before with other tasks: draw a new one", request_id));
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ class Intake {
   };
   std::vector<Task> number(const std::string& user, std::vector<TaskSpec> specs,
                            const Dependencies& depends_on);
-  void committed(const std::string& request_id, const SubmitReceipt& receipt, std::vector<Task> tasks,
-                 const Dependencies& depends_on, const Status& status);
+  void committed(const std::string& request_id, const SubmitReceipt& receipt,
+                 std::vector<Task> tasks, const Dependencies& depends_on, const Status& status);
 
   ClusterState& state_;
   std::function<void()> accepted_;

@@ -17,10 +17,10 @@ class Lifecycle {
   using Durable = std::function<void(Status)>;  // called once what was told is on disk, or is not
 
   struct Hooks {
-    std::function<void()> work_available;                  // something may be dispatched now
-    std::function<void(uint64_t task_id)> ended;           // durably
+    std::function<void()> work_available;         // something may be dispatched now
+    std::function<void(uint64_t task_id)> ended;  // durably
     std::function<void(AttemptId, const ServedData&)> served;
-    std::function<void(AttemptId)> never_served;           // no reward will come
+    std::function<void(AttemptId)> never_served;  // no reward will come
   };
 
   Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}
@@ -29,7 +29,8 @@ class Lifecycle {
   // the node has been asked to end it.
   void cancel(uint64_t id, Durable done);
 
-  // What nodes report. An attempt that is not the current one is told to stop and otherwise ignored.
+  // What nodes report. An attempt that is not the current one is told to stop and otherwise
+  // ignored.
   void started(const std::string& node, AttemptId attempt);
   void served(const std::string& node, AttemptId attempt, const ServedData& data);
   void exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable);
@@ -51,7 +52,8 @@ class Lifecycle {
   Task* current(const std::string& node, AttemptId attempt);
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
-  void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit, Durable durable);
+  void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
+                  Durable durable);
   bool data_is_stale(const Task& task) const;
   void detach(Task& task);
   void finish(Task& task, Verdict verdict, Durable durable);

@@ -22,7 +22,8 @@ Status check_facts(const NodeFacts& facts) {
                 fmt::format("a node's name must be 1 to {} letters, digits, '-', '_' or '.'",
                             kMaxNameBytes));
   if (facts.units == 0)
-    return fail(ErrorCode::kInvalid, fmt::format("node '{}': it offers no compute unit", facts.name));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("node '{}': it offers no compute unit", facts.name));
   return {};
 }
 
@@ -51,14 +52,17 @@ Result<Membership::Ticket> Membership::join(
   node.life = NodeLife::kUp;
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
-  state_.store.write([name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
-    return records::put_node(db, name, {slot, instance});
-  }, nullptr);
+  state_.store.write(
+      [name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
+        return records::put_node(db, name, {slot, instance});
+      },
+      nullptr);
   state_.catalog.forget_node(facts.name);
   for (const auto& [dataset, replica] : replicas) replica_changed(facts.name, dataset, replica);
   lifecycle_.reconcile(node, live);
   state_.units_changed();
-  spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units, live.size());
+  spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units,
+               live.size());
   current_join_[facts.name] = ++joins_;
   return Ticket{facts.name, joins_};
 }
@@ -75,8 +79,9 @@ void Membership::disconnected(const Ticket& ticket) {
 Result<NodeRecord*> Membership::renew(const Ticket& ticket) {
   auto* node = state_.registry.find(ticket.node);
   if (!node || current_join_[ticket.node] != ticket.join || node->life != NodeLife::kUp)
-    return fail(ErrorCode::kConflict,
-                fmt::format("node '{}': its lease has ended: it has to register again", ticket.node));
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("node '{}': its lease has ended: it has to register again", ticket.node));
   node->lease_end_ns = state_.clock.boot_ns() + state_.settings.lease_ms * 1'000'000;
   return node;
 }
@@ -95,7 +100,8 @@ void Membership::expire() {
   const int64_t now_ns = state_.clock.boot_ns();
   for (auto& [name, node] : state_.registry.all()) {
     if (node.life == NodeLife::kLost || now_ns < node.lease_end_ns) continue;
-    lifecycle_.give_up(node, fmt::format("the lease of node '{}' ended without a word from it", name));
+    lifecycle_.give_up(node,
+                       fmt::format("the lease of node '{}' ended without a word from it", name));
   }
 }
 

@@ -32,7 +32,7 @@ const char* node_life_name(NodeLife life);
 struct NodeRecord {
   NodeFacts facts;
   NodeLife life = NodeLife::kUp;
-  uint32_t slot = 0;  // the policy network's output for this node, for good
+  uint32_t slot = 0;               // the policy network's output for this node, for good
   std::shared_ptr<NodeLink> link;  // empty while disconnected
   int64_t lease_end_ns = 0;        // boot time; the node's tasks are dead after it
   uint64_t fast_free_bytes = 0;

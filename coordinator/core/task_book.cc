@@ -75,10 +75,9 @@ std::vector<uint64_t> TaskBook::descendants(uint64_t id) const {
 }
 
 size_t TaskBook::running() const {
-  return static_cast<size_t>(
-      std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-        return entry.second.state == TaskState::kRunning;
-      }));
+  return static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
+    return entry.second.state == TaskState::kRunning;
+  }));
 }
 
 }  // namespace tierpilot

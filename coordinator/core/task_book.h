@@ -11,8 +11,8 @@ namespace tierpilot {
 
 class TaskBook {
  public:
-  // Tasks of one submit, with the ids of those that each depends on (parallel to `tasks`), as far as
-  // they have not succeeded yet. A task without any is queued, the others wait.
+  // Tasks of one submit, with the ids of those that each depends on (parallel to `tasks`), as far
+  // as they have not succeeded yet. A task without any is queued, the others wait.
   void add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on);
 
   Task* find(uint64_t id);

@@ -21,8 +21,8 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
 
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {
   if (task.attempt < max_attempts) return {Fate::kAgain, why};
-  return {Fate::kFailed,
-          fmt::format("{} (try {} of {}, on node '{}')", why, task.attempt, max_attempts, task.node)};
+  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, task.attempt,
+                                     max_attempts, task.node)};
 }
 
 }  // namespace tierpilot

@@ -19,6 +19,27 @@ constexpr uint32_t kPage = 500;
   kj::throwFatalException(to_exception({code, std::move(message)}));
 }
 
+void write_settings(const DqnSettings& dqn, wire::LearnerState::Builder out) {
+  const std::initializer_list<std::pair<const char*, double>> settings{
+      {"width", static_cast<double>(dqn.network.width)},
+      {"layers", static_cast<double>(dqn.network.layers)},
+      {"heads", static_cast<double>(dqn.network.heads)},
+      {"feed_forward", static_cast<double>(dqn.network.feed_forward)},
+      {"dropout", dqn.network.dropout},
+      {"gamma", dqn.gamma},
+      {"learning_rate", dqn.learning_rate},
+      {"train_start", static_cast<double>(dqn.train_start)},
+      {"batch", static_cast<double>(dqn.batch)},
+      {"batches_per_step", static_cast<double>(dqn.batches_per_step)},
+      {"copy_interval", static_cast<double>(dqn.copy_interval)}};
+  auto list = out.initSettings(static_cast<unsigned>(settings.size()));
+  unsigned i = 0;
+  for (const auto& [name, value] : settings) {
+    list[i].setName(name);
+    list[i++].initValue().setValue(value);
+  }
+}
+
 }  // namespace
 
 kj::Promise<void> ClusterService::health(HealthContext context) {
@@ -46,8 +67,8 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   const auto facts = read_facts(params.getInfo());
   // Between machines a node is who its certificate says it is.
   if (peer_.transport == "tls" && peer_.name != facts.name)
-    refuse(ErrorCode::kDenied, fmt::format("node '{}': its certificate is made out to '{}'",
-                                           facts.name, peer_.name));
+    refuse(ErrorCode::kDenied,
+           fmt::format("node '{}': its certificate is made out to '{}'", facts.name, peer_.name));
   std::vector<std::pair<std::string, ReplicaState>> replicas;
   for (const auto replica : params.getReplicas())
     replicas.emplace_back(text(replica.getDataset()), read_replica(replica));
@@ -108,7 +129,8 @@ kj::Promise<void> ClusterService::datasetAdd(DatasetAddContext context) {
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().datasets.add(text(params.getRequestId()), text(params.getName()), source,
-                      text(params.getNode()), [this, context, fulfiller](Result<Dataset> made) mutable {
+                      text(params.getNode()),
+                      [this, context, fulfiller](Result<Dataset> made) mutable {
                         if (!made) return (*fulfiller)->reject(to_exception(made.error()));
                         if (const auto* entry = core().state.catalog.find(made->name))
                           write_dataset(*entry, context.getResults().initDataset());
@@ -180,13 +202,14 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   auto out = results.initLearner();
   out.setExperiences(learner.experiences);
   out.setReplaySize(learner.replay_size);
-  out.setReplayCapacity(core().replay_capacity);
+  out.setReplayCapacity(core().dqn.replay_capacity);
   out.setTrainingSteps(learner.training_steps);
   write_figure(learner.loss ? Figure{*learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
                out.initLoss());
   out.setWeightsVersion(learner.weights_version);
   out.setEpsilon(learner.epsilon);
   out.setPending(learner.pending);
+  write_settings(core().dqn, out);
   return kj::READY_NOW;
 }
 

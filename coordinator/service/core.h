@@ -12,6 +12,7 @@
 #include "coordinator/core/intake.h"
 #include "coordinator/core/lifecycle.h"
 #include "coordinator/core/membership.h"
+#include "policies/dqn/settings.h"
 
 namespace tierpilot {
 
@@ -35,7 +36,7 @@ class Core {
   Membership membership;
   DatasetAdmin datasets;
   int64_t keep_history_ms = 0;
-  uint64_t replay_capacity = 0;
+  DqnSettings dqn;  // as configured, to be shown
 
  private:
   void ended(uint64_t task);

@@ -8,9 +8,9 @@
 namespace tierpilot {
 
 struct NodeSession::Progress {
-  uint64_t last = 0;       // highest sequence of the update
-  uint64_t failed = 0;     // lowest that did not reach the disk; 0: none
-  size_t open = 1;         // writes under way, and the update itself
+  uint64_t last = 0;    // highest sequence of the update
+  uint64_t failed = 0;  // lowest that did not reach the disk; 0: none
+  size_t open = 1;      // writes under way, and the update itself
   kj::Own<kj::PromiseFulfiller<void>> done;
 
   void finished(uint64_t sequence, const Status& status) {
@@ -39,8 +39,8 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   return written.promise.exclusiveJoin(kj::mv(patience))
       .then([this, self = thisCap(), context, progress]() mutable {
         if (progress->open == 0 && progress->last > acknowledged_)
-          acknowledged_ = progress->failed ? std::max(acknowledged_, progress->failed - 1)
-                                           : progress->last;
+          acknowledged_ =
+              progress->failed ? std::max(acknowledged_, progress->failed - 1) : progress->last;
         auto results = context.getResults();
         results.setLeaseMs(static_cast<uint32_t>(core_.state.settings.lease_ms));
         results.setAcknowledged(acknowledged_);
@@ -68,8 +68,9 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
     case wire::NodeEvent::EXITED:
       ++progress->open;
       lifecycle.exited(ticket_.node, read_attempt(event.getExited().getAttempt()),
-                       read_exit(event.getExited().getExit()),
-                       [progress, sequence](Status status) { progress->finished(sequence, status); });
+                       read_exit(event.getExited().getExit()), [progress, sequence](Status status) {
+                         progress->finished(sequence, status);
+                       });
       break;
   }
 }

@@ -18,9 +18,9 @@ void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
 void RpcNodeLink::start(const Assignment& assignment, std::function<void(Status)> done) {
   auto request = client_.startRequest();
   write_assignment(assignment, request.initAssignment());
-  auto answered = request.send().then(
-      [done](auto&&) { done({}); },
-      [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
+  auto answered =
+      request.send().then([done](auto&&) { done({}); },
+                          [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
   send(kj::mv(answered), "start");
 }
 

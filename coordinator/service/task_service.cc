@@ -27,7 +27,9 @@ auto cut_to_frame(std::vector<Task> tasks, Get size_of) {
   return tasks;
 }
 
-size_t wire_size(const Task& task) { return 1024 + 2 * spec_text(task.spec).size(); }
+size_t wire_size(const Task& task) {
+  return 1024 + 2 * spec_text(task.spec).size();
+}
 
 }  // namespace
 
@@ -65,8 +67,8 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   filter.job = params.getJob();
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  auto tasks = cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)),
-                            wire_size);
+  auto tasks =
+      cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)), wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
   for (unsigned i = 0; i < out.size(); ++i) {
     // Memory is ahead of the disk by the commits under way.
@@ -135,16 +137,16 @@ kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
   auto* card = shared_.cards.find(task.node);
   const auto* node = core().state.registry.find(task.node);
   if (!card || !node || !node->link)
-    kj::throwFatalException(to_exception(
-        {ErrorCode::kUnreachable,
-         fmt::format("task {}: its log is on node '{}', which is not connected", task.id,
-                     task.node)}));
+    kj::throwFatalException(
+        to_exception({ErrorCode::kUnreachable,
+                      fmt::format("task {}: its log is on node '{}', which is not connected",
+                                  task.id, task.node)}));
   auto request = KJ_ASSERT_NONNULL(card->client).readLogRequest();
   write_attempt({task.id, task.attempt}, request.initAttempt());
   request.setStream(params.getStream());
   request.setOffset(params.getOffset());
-  request.setMaxBytes(std::min(params.getMaxBytes() ? params.getMaxBytes() : kMaxLogBytes,
-                               kMaxLogBytes));
+  request.setMaxBytes(
+      std::min(params.getMaxBytes() ? params.getMaxBytes() : kMaxLogBytes, kMaxLogBytes));
   const bool ended = is_ended(task.state);
   return request.send().then([context, ended](auto&& response) mutable {
     auto results = context.getResults();
@@ -156,8 +158,7 @@ kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
 
 kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
   const auto task = value_or_throw(core().task(context.getParams().getId()));
-  const auto decisions =
-      value_or_throw(records::decisions(core().state.store.reader(), task.id));
+  const auto decisions = value_or_throw(records::decisions(core().state.store.reader(), task.id));
   auto results = context.getResults();
   write_task(task, results.initTask());
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));

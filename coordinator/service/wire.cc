@@ -25,7 +25,9 @@ void write_texts(const std::vector<std::string>& in, Out out) {
   for (unsigned i = 0; i < in.size(); ++i) out.set(i, in[i]);
 }
 
-unsigned count(const auto& container) { return static_cast<unsigned>(container.size()); }
+unsigned count(const auto& container) {
+  return static_cast<unsigned>(container.size());
+}
 
 void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
   out.setName(spec.name);
@@ -96,13 +98,16 @@ void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder ou
 
 }  // namespace
 
-std::string text(capnp::Text::Reader reader) { return {reader.begin(), reader.size()}; }
+std::string text(capnp::Text::Reader reader) {
+  return {reader.begin(), reader.size()};
+}
 
 TaskSpec read_spec(wire::TaskSpec::Reader in) {
   TaskSpec spec;
   spec.name = text(in.getName());
   spec.argv = read_texts(in.getArgv());
-  for (const auto var : in.getEnv()) spec.env.emplace_back(text(var.getName()), text(var.getValue()));
+  for (const auto var : in.getEnv())
+    spec.env.emplace_back(text(var.getName()), text(var.getValue()));
   for (const auto use : in.getDatasets())
     spec.datasets.push_back({text(use.getDataset()), use.getWrite()});
   spec.units = in.getUnits();
@@ -158,7 +163,9 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   return facts;
 }
 
-AttemptId read_attempt(wire::Attempt::Reader in) { return {in.getTask(), in.getAttempt()}; }
+AttemptId read_attempt(wire::Attempt::Reader in) {
+  return {in.getTask(), in.getAttempt()};
+}
 
 ReplicaState read_replica(wire::Replica::Reader in) {
   return {in.getVersion(), in.getBytes(), in.getInFast(), in.getInSlow()};
@@ -256,9 +263,9 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
     const auto& from = decision.candidates[i];
     candidates[i].setNode(from.node);
     candidates[i].setEligible(from.eligible);
-    write_figure(optional_figure(from.q, from.eligible ? "this policy gives no score"
-                                                       : "not a candidate"),
-                 candidates[i].initQ());
+    write_figure(
+        optional_figure(from.q, from.eligible ? "this policy gives no score" : "not a candidate"),
+        candidates[i].initQ());
     candidates[i].setFreeFastBytes(from.free_fast_bytes);
     candidates[i].setHeldFastBytes(from.held_fast_bytes);
     candidates[i].setHeldSlowBytes(from.held_slow_bytes);

@@ -1,10 +1,10 @@
 // Cap'n Proto to the coordinator's values and back: only here.
 #pragma once
 
+#include "coordinator/core/catalog.h"
 #include "coordinator/core/node_link.h"
 #include "coordinator/core/registry.h"
 #include "coordinator/core/scoreboard.h"
-#include "coordinator/core/catalog.h"
 #include "coordinator/model.h"
 #include "rpc/cluster.capnp.h"
 

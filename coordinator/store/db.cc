@@ -28,8 +28,8 @@ Query& Query::bind(int64_t value) {
 }
 
 Query& Query::bind(std::string_view text) {
-  sqlite3_bind_text(statement_, ++at_, text.data() ? text.data() : "", static_cast<int>(text.size()),
-                    SQLITE_TRANSIENT);
+  sqlite3_bind_text(statement_, ++at_, text.data() ? text.data() : "",
+                    static_cast<int>(text.size()), SQLITE_TRANSIENT);
   return *this;
 }
 
@@ -54,9 +54,9 @@ std::string Query::text(int column) const {
 
 Result<Db> Db::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                                   nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &raw,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Db db;
   db.db_.reset(raw);
   if (code != SQLITE_OK)

@@ -30,9 +30,7 @@ class Query {
   Status run();
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   std::string text(int column) const;
-  bool is_null(int column) const {
-    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-  }
+  bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
  private:
   sqlite3* db_;

@@ -175,9 +175,8 @@ Status put_setting(Db& db, const std::string& key, int64_t value) {
 Status prune(Db& db, int64_t finished_before_ms) {
   // A job goes as a whole, so that a receipt never points at tasks that are gone; the last one
   // stays, so that its ids are not used again.
-  for (const char* sql :
-       {"CREATE TEMP TABLE IF NOT EXISTS old_jobs(job INTEGER PRIMARY KEY)",
-        "DELETE FROM temp.old_jobs"}) {
+  for (const char* sql : {"CREATE TEMP TABLE IF NOT EXISTS old_jobs(job INTEGER PRIMARY KEY)",
+                          "DELETE FROM temp.old_jobs"}) {
     if (auto done = db.execute(sql); !done) return done;
   }
   auto pick = db.query(
@@ -215,9 +214,9 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   static const std::string by_both =
       head + "job = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
   const auto& sql = filter.job && filter.state ? by_both
-                    : filter.job              ? by_job
-                    : filter.state            ? by_state
-                                              : by_id;
+                    : filter.job               ? by_job
+                    : filter.state             ? by_state
+                                               : by_id;
   auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   const int64_t state = filter.state ? static_cast<int64_t>(*filter.state) : 0;

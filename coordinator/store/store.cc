@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMaxBatch = 1024;
 
-// FULL in WAL mode syncs the log at every commit: NORMAL would lose acknowledged commits in a crash.
+// FULL in WAL mode syncs the log at every commit: NORMAL would lose acknowledged commits in a
+// crash.
 constexpr const char* kPragmas =
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=2000;";
 
@@ -83,8 +84,8 @@ void Store::run() {
       std::unique_lock guard(mutex_);
       wake_.wait(guard, [this] { return stop_ || !pending_.empty(); });
       if (pending_.empty()) return;
-      const auto end = pending_.begin() +
-                       static_cast<ptrdiff_t>(std::min(pending_.size(), kMaxBatch));
+      const auto end =
+          pending_.begin() + static_cast<ptrdiff_t>(std::min(pending_.size(), kMaxBatch));
       batch.assign(std::make_move_iterator(pending_.begin()), std::make_move_iterator(end));
       pending_.erase(pending_.begin(), end);
     }

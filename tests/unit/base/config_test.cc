@@ -18,7 +18,8 @@ ratio = 1
 cpus = "0-2"
 ids = [4, 5]
 on = true
-)", "t.toml");
+)",
+                                    "t.toml");
   ASSERT_TRUE(reader);
   EXPECT_EQ(reader->section("").text("name", ""), "a");
   auto lease = reader->section("lease");
@@ -33,7 +34,8 @@ on = true
 }
 
 TEST(Config, NamesUnknownKeysWithTheirLines) {
-  auto reader = ConfigReader::parse("known = 1\n[lease]\nduratoin_ms = 5\n[what]\nx = 1\n", "t.toml");
+  auto reader =
+      ConfigReader::parse("known = 1\n[lease]\nduratoin_ms = 5\n[what]\nx = 1\n", "t.toml");
   ASSERT_TRUE(reader);
   reader->section("").integer("known", 0, 0, 9);
   reader->section("lease").integer("duration_ms", 1, 0, 9);

@@ -10,6 +10,8 @@ std::optional<Task> CoreTest::stored(uint64_t id) {
   return *task;
 }
 
-Status CoreTest::records_put(Db& db, const Task& task) { return records::put_task(db, task); }
+Status CoreTest::records_put(Db& db, const Task& task) {
+  return records::put_task(db, task);
+}
 
 }  // namespace tierpilot::testing

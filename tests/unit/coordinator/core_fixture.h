@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <mutex>
-#include <deque>
-#include <condition_variable>
 
 #include "coordinator/core/dataset_admin.h"
 #include "coordinator/core/intake.h"
@@ -92,7 +92,8 @@ class CoreTest : public ::testing::Test {
     auto opened = Store::open(directory_, [this](auto work) { posts_.post(std::move(work)); });
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
-    state_ = std::make_unique<ClusterState>(ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, 0, 0});
+    state_ = std::make_unique<ClusterState>(
+        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, 0, 0});
     lifecycle_ = std::make_unique<Lifecycle>(
         *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
                                   [](AttemptId, const ServedData&) {}, [](AttemptId) {}});
@@ -152,7 +153,8 @@ class CoreTest : public ::testing::Test {
 
   void add_dataset(const std::string& name, uint64_t bytes, const std::string& node) {
     std::optional<Result<Dataset>> made;
-    datasets_->add("", name, ZeroSource{bytes}, node, [&](auto result) { made = std::move(result); });
+    datasets_->add("", name, ZeroSource{bytes}, node,
+                   [&](auto result) { made = std::move(result); });
     ASSERT_TRUE(posts_.run_until([&] { return made.has_value(); }));
     ASSERT_TRUE(*made) << made->error().message;
   }

@@ -27,18 +27,22 @@ Task sample(uint64_t id, uint64_t job) {
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
-  task.exit = TaskExit{"exited", 4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"}, {{"d", 2, 9}}};
+  task.exit = TaskExit{"exited",     4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"},
+                       {{"d", 2, 9}}};
   task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8};
   DecisionRecord decision;
   decision.attempt = {3, 1};
   decision.policy = "dqn";
-  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt, 0, 0, 0, 0, 0}};
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5},
+                         {"m", false, std::nullopt, 0, 0, 0, 0, 0}};
   decision.encoded = {0.5f, -1.0f};
   decision.reward.reward = 0.75;
-  store_->write([=](Db& db) {
-    records::put_task(db, task);
-    return records::put_decision(db, decision);
-  }, nullptr);
+  store_->write(
+      [=](Db& db) {
+        records::put_task(db, task);
+        return records::put_decision(db, decision);
+      },
+      nullptr);
   flush();
   const auto back = stored(3);
   ASSERT_TRUE(back);
@@ -56,14 +60,16 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
 }
 
 TEST_F(CoreTest, StoreFiltersAndPages) {
-  store_->write([](Db& db) -> Status {
-    for (uint64_t id = 1; id <= 10; ++id) {
-      auto task = sample(id, id % 2 + 1);
-      task.state = id > 5 ? TaskState::kFailed : TaskState::kQueued;
-      if (auto put = records::put_task(db, task); !put) return put;
-    }
-    return {};
-  }, nullptr);
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint64_t id = 1; id <= 10; ++id) {
+          auto task = sample(id, id % 2 + 1);
+          task.state = id > 5 ? TaskState::kFailed : TaskState::kQueued;
+          if (auto put = records::put_task(db, task); !put) return put;
+        }
+        return {};
+      },
+      nullptr);
   flush();
   const auto ids = [&](records::TaskFilter filter) {
     std::vector<uint64_t> out;
@@ -79,17 +85,19 @@ TEST_F(CoreTest, StoreFiltersAndPages) {
 }
 
 TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
-  store_->write([](Db& db) -> Status {
-    for (uint64_t id = 1; id <= 4; ++id) {
-      auto task = sample(id, id);
-      task.state = id == 2 ? TaskState::kQueued : TaskState::kSucceeded;
-      task.finished_ms = 100;
-      if (auto put = records::put_task(db, task); !put) return put;
-      if (auto put = records::put_receipt(db, "r" + std::to_string(id), {id, id, 1, "x"}); !put)
-        return put;
-    }
-    return records::prune(db, 101);
-  }, nullptr);
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint64_t id = 1; id <= 4; ++id) {
+          auto task = sample(id, id);
+          task.state = id == 2 ? TaskState::kQueued : TaskState::kSucceeded;
+          task.finished_ms = 100;
+          if (auto put = records::put_task(db, task); !put) return put;
+          if (auto put = records::put_receipt(db, "r" + std::to_string(id), {id, id, 1, "x"}); !put)
+            return put;
+        }
+        return records::prune(db, 101);
+      },
+      nullptr);
   flush();
   EXPECT_FALSE(stored(1));
   EXPECT_TRUE(stored(2));
