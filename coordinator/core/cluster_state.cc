@@ -69,6 +69,9 @@ Status restore(ClusterState& state) {
   auto datasets = records::datasets(db);
   if (!datasets) return tl::unexpected(datasets.error());
   for (auto& dataset : *datasets) state.catalog.put(std::move(dataset));
+  auto owed = records::owed_drops(db);
+  if (!owed) return tl::unexpected(owed.error());
+  for (const auto& [node, dataset] : *owed) state.owed_drops[node].insert(dataset);
   if (auto tasks = restore_tasks(state); !tasks) return tasks;
   const int64_t lease_ms = state.settings.lease_ms;
   state.store.write([lease_ms](Db& w) { return records::put_setting(w, "lease_ms", lease_ms); },

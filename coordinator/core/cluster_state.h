@@ -2,6 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <set>
+#include <string>
 
 #include "base/clock.h"
 #include "coordinator/core/catalog.h"
@@ -30,6 +33,9 @@ struct ClusterState {
   Catalog catalog;
   TaskBook tasks;
   Scoreboard scores;
+  // Datasets removed while a node was away, by node: what it still holds of them must go when it
+  // joins, or a new dataset of the name would be taken for the old one.
+  std::map<std::string, std::set<std::string>> owed_drops;
   uint64_t last_task = 0;
   uint64_t last_job = 0;
 

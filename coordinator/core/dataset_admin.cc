@@ -102,13 +102,24 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
              fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
                          "{}: cancel them or wait",
                          name, entry->users.size(), *entry->users.begin())));
-  const auto replicas = entry->replicas;
   state_.catalog.remove(name);
-  for (const auto& [node, replica] : replicas)
-    if (auto* record = state_.registry.find(node); record && record->link)
+  std::vector<std::string> away;
+  for (const auto& node : state_.registry.known_names()) {
+    auto* record = state_.registry.find(node);
+    if (record && record->can_be_asked()) {
       record->link->drop_dataset(name, UINT64_MAX);
-  state_.store.write([name](Db& db) { return records::remove_dataset(db, name); },
-                     std::move(removed));
+    } else {
+      away.push_back(node);
+      state_.owed_drops[node].insert(name);
+    }
+  }
+  state_.store.write(
+      [name, away](Db& db) -> Status {
+        for (const auto& node : away)
+          if (auto put = records::put_owed_drop(db, node, name); !put) return put;
+        return records::remove_dataset(db, name);
+      },
+      std::move(removed));
 }
 
 }  // namespace tierpilot

@@ -58,13 +58,24 @@ Result<Membership::Ticket> Membership::join(
       },
       nullptr);
   state_.catalog.forget_node(facts.name);
-  for (const auto& [dataset, replica] : replicas) replica_changed(facts.name, dataset, replica);
+  const auto owed = pay_owed_drops(node);
+  for (const auto& [dataset, replica] : replicas)
+    if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
   lifecycle_.reconcile(node, live);
   state_.units_changed();
   spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units,
                live.size());
   current_join_[facts.name] = ++joins_;
   return Ticket{facts.name, joins_};
+}
+
+std::set<std::string> Membership::pay_owed_drops(NodeRecord& node) {
+  auto owed = state_.owed_drops.extract(node.facts.name);
+  if (owed.empty()) return {};
+  for (const auto& dataset : owed.mapped()) node.link->drop_dataset(dataset, UINT64_MAX);
+  state_.store.write(
+      [name = node.facts.name](Db& db) { return records::clear_owed_drops(db, name); }, nullptr);
+  return std::move(owed.mapped());
 }
 
 void Membership::disconnected(const Ticket& ticket) {

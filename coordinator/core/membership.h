@@ -37,6 +37,9 @@ class Membership {
   void expire();
 
  private:
+  // Has it drop the datasets that were removed while it was away.
+  std::set<std::string> pay_owed_drops(NodeRecord& node);
+
   ClusterState& state_;
   Lifecycle& lifecycle_;
   uint64_t joins_ = 0;

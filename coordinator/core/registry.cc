@@ -37,6 +37,12 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   return &record;
 }
 
+std::vector<std::string> Registry::known_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, slot] : slots_) names.push_back(name);
+  return names;
+}
+
 NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t lease_end_ns) {
   auto& record = nodes_[name];
   record.facts.name = name;

@@ -54,6 +54,8 @@ class Registry {
   Result<NodeRecord*> add(const NodeFacts& facts);
   // A slot remembered from before a restart.
   void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
+  // Every node that ever joined, also those that are away.
+  std::vector<std::string> known_names() const;
   // A node that tasks were left on when the coordinator stopped.
   NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
 

@@ -14,7 +14,7 @@ constexpr int64_t kPruneNs = 600'000'000'000;
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
            Dispatcher::Hooks hooks)
-    : state{settings, clock, store, {}, {}, {}, {}, 0, 0},
+    : state{settings, clock, store, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
       dispatcher(state, policy_host, std::move(hooks)),
       lifecycle(state, {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },

@@ -30,6 +30,8 @@ CREATE TABLE IF NOT EXISTS receipts(
   task_count INTEGER NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS nodes(
   node TEXT PRIMARY KEY, slot INTEGER NOT NULL, instance INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS owed_drops(
+  node TEXT NOT NULL, dataset TEXT NOT NULL, PRIMARY KEY(node, dataset)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS receipts_by_job ON receipts(job);
 )sql";
 
@@ -289,6 +291,27 @@ Result<std::map<std::string, NodeMemory>> nodes(Db& db) {
   });
   if (!rows) return tl::unexpected(rows.error());
   return std::map<std::string, NodeMemory>(rows->begin(), rows->end());
+}
+
+Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset) {
+  auto query = db.query("INSERT OR REPLACE INTO owed_drops(node, dataset) VALUES(?,?)");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(node).bind(dataset).run();
+}
+
+Status clear_owed_drops(Db& db, const std::string& node) {
+  auto query = db.query("DELETE FROM owed_drops WHERE node = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(node).run();
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db) {
+  auto query = db.query("SELECT node, dataset FROM owed_drops");
+  if (!query) return tl::unexpected(query.error());
+  using Row = std::pair<std::string, std::string>;
+  return read_all<Row>(*query, [](const Query& row) -> Result<Row> {
+    return Row{row.text(0), row.text(1)};
+  });
 }
 
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback) {

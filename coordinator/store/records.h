@@ -45,6 +45,10 @@ struct NodeMemory {
 };
 Status put_node(Db& db, const std::string& node, const NodeMemory& memory);
 Result<std::map<std::string, NodeMemory>> nodes(Db& db);
+// Datasets that a node must drop when it joins, as (node, dataset).
+Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
+Status clear_owed_drops(Db& db, const std::string& node);
+Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
 
 }  // namespace tierpilot::records

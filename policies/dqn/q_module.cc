@@ -2,7 +2,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
-#include <array>
 #include <string>
 
 #include "policies/features.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <mutex>
 
 #include "policies/dqn/blas_kernels.h"
 #include "policies/dqn/q_module.h"

@@ -43,9 +43,7 @@ struct ClusterConnection::Impl {
 };
 
 ClusterConnection::ClusterConnection(const ConnectOptions& options)
-    : address_(options.address),
-      timeout_ms_(options.timeout_ms),
-      impl_(std::make_unique<Impl>()) {}
+    : address_(options.address), timeout_ms_(options.timeout_ms), impl_(std::make_unique<Impl>()) {}
 
 ClusterConnection::~ClusterConnection() = default;
 
@@ -67,12 +65,17 @@ Status ClusterConnection::connect(const ConnectOptions& options) {
   return {};
 }
 
-wire::Cluster::Client& ClusterConnection::cluster() { return *impl_->cluster; }
-EventLoop& ClusterConnection::loop() { return impl_->loop; }
+wire::Cluster::Client& ClusterConnection::cluster() {
+  return *impl_->cluster;
+}
+EventLoop& ClusterConnection::loop() {
+  return impl_->loop;
+}
 
 Error ClusterConnection::late_error(int64_t waited_ms) const {
-  return {ErrorCode::kTimeout,
-          fmt::format("no answer within {}", format_duration_ns(static_cast<double>(waited_ms) * 1e6))};
+  return {
+      ErrorCode::kTimeout,
+      fmt::format("no answer within {}", format_duration_ns(static_cast<double>(waited_ms) * 1e6))};
 }
 
 Error ClusterConnection::explain(Error error) const {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "rpc/cluster.capnp.h"
-#include "rpc/event_loop.h"
 #include "rpc/error.h"
+#include "rpc/event_loop.h"
 
 namespace tierpilot {
 
@@ -36,9 +36,9 @@ class ClusterConnection {
   template <class Params, class Results>
   Result<capnp::Response<Results>> call(capnp::Request<Params, Results>&& request,
                                         int64_t extra_ms = 0) {
-    return wait(request.send().then(
-                    [](capnp::Response<Results>&& response) { return kj::mv(response); }),
-                extra_ms);
+    return wait(
+        request.send().then([](capnp::Response<Results>&& response) { return kj::mv(response); }),
+        extra_ms);
   }
 
   // Waits for a promise on this connection's loop.

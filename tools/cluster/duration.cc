@@ -34,9 +34,9 @@ Result<int64_t> parse_duration_ms(std::string_view text) {
   if (err == std::errc{} && number >= 0)  // NaN compares false
     for (const auto& [name, ms] : kUnits)
       if (name == unit && number * ms <= kMaxMs) return std::llround(number * ms);
-  return fail(ErrorCode::kInvalid,
-              fmt::format("'{}' is not a duration: write a number and ms, s, m, h or d, as in 30s",
-                          text));
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("'{}' is not a duration: write a number and ms, s, m, h or d, as in 30s", text));
 }
 
 std::string format_duration_ns(double ns) {

@@ -10,8 +10,7 @@ namespace {
 using nlohmann::ordered_json;
 
 bool is_measure(capnp::Type type) {
-  return type.isStruct() &&
-         type.asStruct().getProto().getId() == capnp::typeId<wire::Measure>();
+  return type.isStruct() && type.asStruct().getProto().getId() == capnp::typeId<wire::Measure>();
 }
 
 ordered_json value_json(capnp::DynamicValue::Reader value) {
@@ -90,8 +89,7 @@ ordered_json message_json(capnp::DynamicStruct::Reader message) {
       object[key] = sent ? value_json(message.get(field)) : ordered_json(nullptr);
   };
   for (const auto field : message.getSchema().getNonUnionFields()) put(field);
-  KJ_IF_MAYBE (field, message.which())
-    put(*field);
+  KJ_IF_MAYBE (field, message.which()) put(*field);
   return object;
 }
 

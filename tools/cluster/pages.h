@@ -15,9 +15,9 @@ Status for_each_dataset(ClusterConnection& connection,
                         const std::function<void(wire::Dataset::Reader)>& visit);
 
 struct TaskFilter {
-  std::string state;    // empty: any
-  uint64_t job = 0;     // 0: any
-  uint64_t after = 0;   // only tasks with a higher id
+  std::string state;   // empty: any
+  uint64_t job = 0;    // 0: any
+  uint64_t after = 0;  // only tasks with a higher id
 };
 Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
                      const std::function<void(wire::Task::Reader)>& visit);

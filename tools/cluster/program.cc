@@ -47,8 +47,9 @@ Result<fs::path> find_program(const std::string& name) {
     if (fs::is_regular_file(program, ignored) && access(program.c_str(), X_OK) == 0) return program;
     looked += (looked.empty() ? "" : ", ") + folder.string();
   }
-  return fail(ErrorCode::kNotFound,
-              fmt::format("program {} was found neither beside this one nor in PATH ({})", name, looked));
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("program {} was found neither beside this one nor in PATH ({})", name, looked));
 }
 
 }  // namespace tierpilot

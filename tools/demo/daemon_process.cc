@@ -38,7 +38,8 @@ constexpr std::streamoff kTailBytes = 8192;
 
 std::string describe(int status) {
   if (WIFSIGNALED(status))
-    return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("ended with exit status {}", WEXITSTATUS(status));
 }
 
@@ -62,7 +63,8 @@ Status DaemonProcess::check() {
   int status = 0;
   if (pid_ > 0 && waitpid(pid_, &status, WNOHANG) != pid_) return {};
   pid_ = -1;
-  return tl::unexpected(with_log({ErrorCode::kUnavailable, fmt::format("{} {}", name_, describe(status))}));
+  return tl::unexpected(
+      with_log({ErrorCode::kUnavailable, fmt::format("{} {}", name_, describe(status))}));
 }
 
 Error DaemonProcess::with_log(Error error) const {

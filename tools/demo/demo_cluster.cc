@@ -53,9 +53,9 @@ Result<std::unique_ptr<DemoCluster>> DemoCluster::start(const Layout& layout, Pr
 }
 
 Status DemoCluster::start_coordinator(const Layout& layout, const std::string& program) {
-  auto process = DaemonProcess::start(
-      "tierpilot-coordinator", {program, "--config", layout.coordinator_config},
-      layout.coordinator_log);
+  auto process = DaemonProcess::start("tierpilot-coordinator",
+                                      {program, "--config", layout.coordinator_config},
+                                      layout.coordinator_log);
   if (!process) return tl::unexpected(process.error());
   daemons_.push_back(std::move(*process));
   const auto status =
@@ -81,15 +81,16 @@ Status DemoCluster::start_node(const NodePlan& node, const std::string& program)
 }
 
 Status DemoCluster::wait_for_node(const std::string& name) {
-  return poll_until(
-      kStartTimeoutMs, fmt::format("node {} did not register", name), [&]() -> Result<bool> {
-        if (auto alive = check(); !alive) return tl::unexpected(alive.error());
-        auto answer = connection_->call(connection_->cluster().nodeListRequest());
-        if (!answer) return tl::unexpected(answer.error());
-        for (const auto node : answer->getNodes())
-          if (node.getInfo().getName() == name && node.getState() == "up") return true;
-        return false;
-      });
+  return poll_until(kStartTimeoutMs, fmt::format("node {} did not register", name),
+                    [&]() -> Result<bool> {
+                      if (auto alive = check(); !alive) return tl::unexpected(alive.error());
+                      auto answer = connection_->call(connection_->cluster().nodeListRequest());
+                      if (!answer) return tl::unexpected(answer.error());
+                      for (const auto node : answer->getNodes())
+                        if (node.getInfo().getName() == name && node.getState() == "up")
+                          return true;
+                      return false;
+                    });
 }
 
 Status DemoCluster::check() {

@@ -22,7 +22,9 @@
 namespace tierpilot::demo {
 namespace {
 
-int64_t now_ms() { return system_clock().boot_ns() / 1'000'000; }
+int64_t now_ms() {
+  return system_clock().boot_ns() / 1'000'000;
+}
 
 // The next signal, or 0 after `timeout_ms`.
 int next_signal(const sigset_t& set, int64_t timeout_ms) {

@@ -1,5 +1,5 @@
-// Runs work in a child process and leaves no process behind, however the work ends: by returning, by
-// a signal to either of the two, or by a crash.
+// Runs work in a child process and leaves no process behind, however the work ends: by returning,
+// by a signal to either of the two, or by a crash.
 #pragma once
 
 #include <signal.h>

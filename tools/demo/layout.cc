@@ -48,7 +48,8 @@ std::string node_text(const LayoutOptions& options, const std::string& address,
                       const NodePlan& node) {
   const fs::path home = options.folder / node.name;
   return fmt::format(
-      "[node]\nname = {}\ncoordinator = {}\ndata_listen = {}\ncpus = {}\nunits = {}\nwork_dir = {}\n\n"
+      "[node]\nname = {}\ncoordinator = {}\ndata_listen = {}\ncpus = {}\nunits = {}\nwork_dir = "
+      "{}\n\n"
       "[pool]\nfast_dir = {}\nfast_budget = {}\nslow_dir = {}\nslow_budget = {}\n",
       quoted(node.name), quoted(address), quoted("unix:" + (home / "data.sock").string()),
       quoted(format_id_list(node.cpus)), node.units, quoted(home / "work"),

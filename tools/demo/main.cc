@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kNodes = 3;
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kFastBudget = 96 * kMiB;    // of each node, where /dev/shm has room for it
+constexpr uint64_t kFastBudget = 96 * kMiB;  // of each node, where /dev/shm has room for it
 constexpr uint64_t kLeastFastBudget = 16 * kMiB;
 constexpr uint64_t kSlowBudget = 2048 * kMiB;
 constexpr int64_t kGraceMs = 8'000;
@@ -134,8 +134,9 @@ int run_stage(const Stage& stage) {
   if (!stage.options.json_file.empty()) {
     json.open(stage.options.json_file);
     if (!json)
-      return print_error({}, fail_errno(errno, fmt::format("'{}' cannot be written",
-                                                           stage.options.json_file)).value());
+      return print_error(
+          {}, fail_errno(errno, fmt::format("'{}' cannot be written", stage.options.json_file))
+                  .value());
   }
   Progress progress(std::cout, isatty(STDOUT_FILENO) == 1);
   std::vector<PolicyRun> runs;
@@ -220,7 +221,8 @@ int main(int argc, char** argv) {
   app.add_option("--tasks", options.tasks, "tasks of each policy's run")
       ->check(CLI::Range(1u, 1'000'000u))
       ->capture_default_str();
-  app.add_option("--datasets", options.datasets, "datasets")->check(CLI::Range(1u, 1000u))
+  app.add_option("--datasets", options.datasets, "datasets")
+      ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "in which the tasks of one policy arrive")
       ->check(CLI::Range(0.1, 86'400.0))
@@ -231,7 +233,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of the workload and of the policies")
       ->check(CLI::Range(int64_t{0}, INT64_MAX))
       ->capture_default_str();
-  app.add_option("--policies", options.policies, "in this order")->delimiter(',')
+  app.add_option("--policies", options.policies, "in this order")
+      ->delimiter(',')
       ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");

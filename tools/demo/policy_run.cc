@@ -24,15 +24,16 @@ Result<PolicyState> policy_state(ClusterConnection& connection, const std::strin
   request.setName(name);
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
-  return PolicyState{message_json(answer->getPolicy()),
-                     answer->getPolicy().getLearns() ? message_json(answer->getLearner())
-                                                     : ordered_json(nullptr)};
+  return PolicyState{message_json(answer->getPolicy()), answer->getPolicy().getLearns()
+                                                            ? message_json(answer->getLearner())
+                                                            : ordered_json(nullptr)};
 }
 
 Status use_policy(ClusterConnection& connection, const std::string& name) {
   auto request = connection.cluster().policyUseRequest();
   request.setName(name);
-  if (auto answer = connection.call(kj::mv(request)); !answer) return tl::unexpected(answer.error());
+  if (auto answer = connection.call(kj::mv(request)); !answer)
+    return tl::unexpected(answer.error());
   return {};
 }
 
@@ -133,10 +134,9 @@ Status replay_and_measure(DemoCluster& cluster, const tierload::Workload& worklo
   const auto load_before = load_now(connection);
   if (!load_before) return tl::unexpected(load_before.error());
   const int64_t start_ns = system_clock().boot_ns();
-  const auto replay =
-      tierload::replay(connection, workload, program, [&](const auto& submitted) {
-        return show_progress(cluster, run.name, workload.tasks.size(), submitted, progress);
-      });
+  const auto replay = tierload::replay(connection, workload, program, [&](const auto& submitted) {
+    return show_progress(cluster, run.name, workload.tasks.size(), submitted, progress);
+  });
   if (!replay) return tl::unexpected(replay.error());
   run.wall_s = static_cast<double>(system_clock().boot_ns() - start_ns) / 1e9;
   const auto load_after = load_now(connection);
@@ -159,8 +159,8 @@ Status replay_and_measure(DemoCluster& cluster, const tierload::Workload& worklo
 RewardStats reward_stats(const std::vector<std::optional<double>>& rewards) {
   const size_t count = rewards.size(), quarter = (count + 3) / 4;
   RewardStats stats;
-  stats.measured = static_cast<size_t>(std::count_if(rewards.begin(), rewards.end(),
-                                                     [](const auto& r) { return r.has_value(); }));
+  stats.measured = static_cast<size_t>(
+      std::count_if(rewards.begin(), rewards.end(), [](const auto& r) { return r.has_value(); }));
   stats.mean = mean_of(rewards, 0, count);
   stats.first_quarter = mean_of(rewards, 0, quarter);
   stats.last_quarter = mean_of(rewards, count - quarter, count);

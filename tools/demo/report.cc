@@ -14,8 +14,10 @@ using nlohmann::ordered_json;
 // Measures that a message left out become null with a reason, so that readers find every key.
 ordered_json quantiles_or_reason(const ordered_json& quantiles) {
   if (quantiles.is_object()) return quantiles;
-  return {{"p50", nullptr}, {"p50_unavailable", "not reported"},
-          {"p99", nullptr}, {"p99_unavailable", "not reported"}};
+  return {{"p50", nullptr},
+          {"p50_unavailable", "not reported"},
+          {"p99", nullptr},
+          {"p99_unavailable", "not reported"}};
 }
 
 ordered_json learner_json(const ordered_json& state, const std::optional<double>& quarter) {

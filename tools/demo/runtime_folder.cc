@@ -42,7 +42,8 @@ void RuntimeFolder::remove_stale(const fs::path& parent, std::chrono::seconds sp
   std::error_code ignored;
   std::vector<fs::path> stale;
   for (const auto& entry : fs::directory_iterator(parent, ignored))
-    if (entry.path().filename().string().starts_with(kFolderPrefix) && is_stale(entry.path(), spared))
+    if (entry.path().filename().string().starts_with(kFolderPrefix) &&
+        is_stale(entry.path(), spared))
       stale.push_back(entry.path());
   for (const auto& folder : stale) fs::remove_all(folder, ignored);
 }

@@ -1,9 +1,9 @@
 // tierctl config check: the program that a file is for reads it, so there is one parser only.
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -86,12 +86,12 @@ int check(Context& context, const std::string& file, std::string name) {
   while (outcome->text.ends_with('\n')) outcome->text.pop_back();
   if (!WIFEXITED(outcome->status) || WEXITSTATUS(outcome->status) != 0)
     return print_error(context.output,
-                       {ErrorCode::kInvalid, outcome->text.empty()
-                                                 ? fmt::format("{} gave no reason", program->string())
-                                                 : outcome->text});
-  return print(context.output, {{"file", file}, {"program", name}, {"valid", true}},
-               {{.rows = "",
-                 .columns = {{"File", "/file"}, {"For", "/program"}, {"Valid", "/valid"}}}});
+                       {ErrorCode::kInvalid,
+                        outcome->text.empty() ? fmt::format("{} gave no reason", program->string())
+                                              : outcome->text});
+  return print(
+      context.output, {{"file", file}, {"program", name}, {"valid", true}},
+      {{.rows = "", .columns = {{"File", "/file"}, {"For", "/program"}, {"Valid", "/valid"}}}});
 }
 
 }  // namespace

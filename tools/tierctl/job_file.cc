@@ -30,7 +30,8 @@ struct Wrong {
 // One object whose keys must all be known; `place` is its path in the document.
 class Fields {
  public:
-  Fields(const ordered_json& object, std::string place) : object_(object), place_(std::move(place)) {
+  Fields(const ordered_json& object, std::string place)
+      : object_(object), place_(std::move(place)) {
     if (!object.is_object()) throw Wrong{place_, "must be an object"};
   }
 
@@ -63,7 +64,8 @@ class Fields {
 std::string text(const ordered_json& value, const std::string& place) {
   if (!value.is_string()) throw Wrong{place, "must be a string"};
   auto string = value.get<std::string>();
-  if (string.find('\0') != std::string::npos) throw Wrong{place, "must not contain a NUL character"};
+  if (string.find('\0') != std::string::npos)
+    throw Wrong{place, "must not contain a NUL character"};
   return string;
 }
 
@@ -128,7 +130,9 @@ JobTask task_of(const ordered_json& value, const std::string& place, size_t inde
   fields.with("name", [&](const auto& v, const auto& at) { task.name = text(v, at); });
   fields.with("command", [&](const auto& v, const auto& at) { task.command = texts(v, at); });
   fields.with("datasets", [&](const auto& v, const auto& at) {
-    each(v, at, [&](const auto& item, const auto& where) { task.datasets.push_back(dataset_of(item, where)); });
+    each(v, at, [&](const auto& item, const auto& where) {
+      task.datasets.push_back(dataset_of(item, where));
+    });
   });
   fields.with("units", [&](const auto& v, const auto& at) {
     if (!v.is_number_unsigned() || v.template get<uint64_t>() < 1 ||
@@ -139,8 +143,10 @@ JobTask task_of(const ordered_json& value, const std::string& place, size_t inde
   fields.with("memory", [&](const auto& v, const auto& at) {
     task.memory_bytes = quantity(v, at, "bytes or a size as in \"1GiB\"", parse_bytes);
   });
-  fields.with("float_operations", [&](const auto& v, const auto& at) { task.float_operations = operations(v, at); });
-  fields.with("int_operations", [&](const auto& v, const auto& at) { task.int_operations = operations(v, at); });
+  fields.with("float_operations",
+              [&](const auto& v, const auto& at) { task.float_operations = operations(v, at); });
+  fields.with("int_operations",
+              [&](const auto& v, const auto& at) { task.int_operations = operations(v, at); });
   fields.with("time_limit", [&](const auto& v, const auto& at) {
     task.time_limit_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
   });
@@ -162,7 +168,8 @@ std::vector<JobTask> job_of(const ordered_json& document) {
     each(value, place, [&](const auto& item, const auto& at) {
       tasks.push_back(task_of(item, at, tasks.size()));
       if (!names.insert(tasks.back().name).second)
-        throw Wrong{at + ".name", fmt::format("a task before is called '{}' too", tasks.back().name)};
+        throw Wrong{at + ".name",
+                    fmt::format("a task before is called '{}' too", tasks.back().name)};
     });
   });
   fields.finish();
@@ -178,7 +185,8 @@ ordered_json parse_without_duplicates(std::string_view json) {
     if (event == ordered_json::parse_event_t::object_end) open.pop_back();
     if (event == ordered_json::parse_event_t::key &&
         !open.back().insert(value.get<std::string>()).second)
-      throw Wrong{"", fmt::format("the key '{}' stands twice in one object", value.get<std::string>())};
+      throw Wrong{"",
+                  fmt::format("the key '{}' stands twice in one object", value.get<std::string>())};
     return true;
   };
   return ordered_json::parse(json, check);
@@ -192,8 +200,8 @@ std::string line_and_column(std::string_view text, size_t byte) {
   return fmt::format("{}:{}", line, before.size() - (start == before.npos ? 0 : start + 1) + 1);
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..." without
-// what stands before the cause.
+// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
+// without what stands before the cause.
 std::string cause_of(const nlohmann::json::parse_error& error) {
   std::string cause = error.what();
   if (const size_t at = cause.find(": "); at != cause.npos) cause.erase(0, at + 2);
@@ -206,14 +214,15 @@ Result<std::vector<JobTask>> parse_job(std::string_view json, const std::string&
   try {
     return job_of(parse_without_duplicates(json));
   } catch (const nlohmann::json::parse_error& error) {
-    return fail(ErrorCode::kInvalid, fmt::format("{}:{}: malformed JSON: {}", origin,
-                                                 line_and_column(json, error.byte), cause_of(error)));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}:{}: malformed JSON: {}", origin, line_and_column(json, error.byte),
+                            cause_of(error)));
   } catch (const nlohmann::json::out_of_range& error) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: malformed JSON: {}", origin, error.what()));
   } catch (const Wrong& wrong) {
-    return fail(ErrorCode::kInvalid, wrong.place.empty()
-                                         ? fmt::format("{}: {}", origin, wrong.why)
-                                         : fmt::format("{}: {}: {}", origin, wrong.place, wrong.why));
+    return fail(ErrorCode::kInvalid,
+                wrong.place.empty() ? fmt::format("{}: {}", origin, wrong.why)
+                                    : fmt::format("{}: {}: {}", origin, wrong.place, wrong.why));
   }
 }
 

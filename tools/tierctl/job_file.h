@@ -1,6 +1,7 @@
 // A job as an operator writes it: a JSON file with tasks that may wait for each other.
 //
-//   {"tasks": [{"name": "sort", "command": ["sort", "-u"], "datasets": [{"name": "genes", "mode": "read"}],
+//   {"tasks": [{"name": "sort", "command": ["sort", "-u"], "datasets": [{"name": "genes", "mode":
+//   "read"}],
 //               "units": 2, "memory": "1GiB", "float_operations": 0, "int_operations": 1e9,
 //               "time_limit": "30s", "env": {"LC_ALL": "C"}, "after": ["fetch"], "node": "n1"}]}
 //

@@ -1,3 +1,5 @@
 #include "tools/tierctl/tierctl.h"
 
-int main(int argc, char** argv) { return tierpilot::tierctl::run(argc, argv, {}); }
+int main(int argc, char** argv) {
+  return tierpilot::tierctl::run(argc, argv, {});
+}

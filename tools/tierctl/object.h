@@ -1,6 +1,6 @@
 // An object of tierctl's command line (node, dataset, task, policy, ...) is one file with one add
-// function; main.cc lists them all. The callback of the chosen verb sets context.command, which main
-// runs after the line has been parsed.
+// function; main.cc lists them all. The callback of the chosen verb sets context.command, which
+// main runs after the line has been parsed.
 #pragma once
 
 #include <functional>

@@ -18,8 +18,7 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
     warnings.push_back("the coordinator is degraded: " + why);
   if (health["nodes_up"] == 0)
     warnings.emplace_back("no node is up: tasks wait until a tierpilotd registers");
-  if (!context.output.json)
-    health["up_since"] = format_age(health["started_ms"], health["now_ms"]);
+  if (!context.output.json) health["up_since"] = format_age(health["started_ms"], health["now_ms"]);
   return print(context.output, {{"health", health}},
                {{.rows = "/health",
                  .columns = {{"Coordinator version", "/version"},

@@ -1,6 +1,6 @@
 // tierctl task explain: why the task ran where it ran, and what came of it.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/clock.h"
 #include "tools/cluster/duration.h"

@@ -1,6 +1,6 @@
 // tierctl task submit: one command, or a job from a file.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/job_file.h"
@@ -92,7 +92,8 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   sub.add_option("--dataset", arguments.datasets, "to read, or NAME:rw to write; repeat for more")
       ->type_name("NAME[:rw]")
       ->allow_extra_args(false);
-  sub.add_option("--units", task.units, "compute units (default 1)")->check(CLI::Range(1u, 65'536u));
+  sub.add_option("--units", task.units, "compute units (default 1)")
+      ->check(CLI::Range(1u, 65'536u));
   add_size(sub, "--memory", task.memory_bytes, "memory limit (default none)");
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
       ->check(CLI::NonNegativeNumber);
@@ -114,7 +115,8 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
 
 void add_task_submit(CLI::App& task, Context& context) {
   auto arguments = std::make_shared<Arguments>();
-  auto* sub = task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file JOB.json");
+  auto* sub =
+      task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file JOB.json");
   auto* command = add_task_options(*sub, *arguments);
   auto* file = sub->add_option("--file", arguments->file, "a job of several tasks; - is stdin")
                    ->type_name("JOB.json");

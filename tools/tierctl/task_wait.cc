@@ -58,8 +58,8 @@ Result<int> wait_for_tasks(Context& context, ClusterConnection& connection,
     const int64_t left_ms = timeout_ms < 0 ? kSliceMs : timeout_ms - waited_ms;
     if (left_ms <= 0)
       return fail(ErrorCode::kTimeout,
-                  fmt::format("{} of {} tasks had not ended after {}; they go on", ids.size(), asked,
-                              format_duration_ns(static_cast<double>(timeout_ms) * 1e6)));
+                  fmt::format("{} of {} tasks had not ended after {}; they go on", ids.size(),
+                              asked, format_duration_ns(static_cast<double>(timeout_ms) * 1e6)));
     auto status = wait_once(connection, ids, std::min(left_ms, kSliceMs), progress);
     if (!status) return tl::unexpected(status.error());
   }

@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "TIERPILOT_DATASET_";
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 }  // namespace
 
@@ -37,7 +39,8 @@ std::vector<std::string> dataset_variables() {
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    if (text.starts_with(kPrefix) && equals != text.npos) names.emplace_back(text.substr(0, equals));
+    if (text.starts_with(kPrefix) && equals != text.npos)
+      names.emplace_back(text.substr(0, equals));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -66,7 +69,8 @@ Result<DatasetFile> DatasetFile::open_path(const std::string& path, bool writabl
     return fail(ErrorCode::kInvalid, fmt::format("dataset file '{}' is not a regular file", path));
   const size_t bytes = static_cast<size_t>(info.st_size);
   if (bytes == 0) return DatasetFile(nullptr, 0, writable);
-  void* data = mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd.get(), 0);
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED)
     return fail_errno(errno, fmt::format("dataset file '{}' cannot be mapped", path));
   return DatasetFile(static_cast<std::byte*>(data), bytes, writable);

@@ -10,8 +10,8 @@
 
 namespace tierpilot::tierload {
 
-// The variable that carries a dataset's path: the name in upper case, every character that is not an
-// ASCII letter or digit as '_': "web-logs.v2" is in TIERPILOT_DATASET_WEB_LOGS_V2.
+// The variable that carries a dataset's path: the name in upper case, every character that is not
+// an ASCII letter or digit as '_': "web-logs.v2" is in TIERPILOT_DATASET_WEB_LOGS_V2.
 std::string dataset_variable(std::string_view name);
 
 // All variables of this process that name a dataset, sorted.

@@ -1,8 +1,8 @@
 // tierload kernel: what a task runs. Prints one line of JSON with a checksum.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <bit>
 #include <chrono>
-#include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -31,9 +31,9 @@ Result<std::vector<DatasetFile>> open_datasets(const Kernel& kernel,
   std::vector<DatasetFile> files;
   for (size_t i = 0; i < variables.size(); ++i) {
     const bool last = i + 1 == variables.size();
-    auto file = DatasetFile::open(
-        variables[i], kernel.access == Kernel::Access::kWrite ||
-                          (kernel.access == Kernel::Access::kReadThenWrite && last));
+    auto file = DatasetFile::open(variables[i],
+                                  kernel.access == Kernel::Access::kWrite ||
+                                      (kernel.access == Kernel::Access::kReadThenWrite && last));
     if (!file) return tl::unexpected(file.error());
     files.push_back(std::move(*file));
   }
@@ -94,8 +94,9 @@ void add_kernel(CLI::App& app, Context& context) {
   kernel->add_option("KERNEL", arguments->kernel, "which")
       ->required()
       ->check(CLI::IsMember(kernel_names()));
-  kernel->add_option("--dataset", arguments->datasets,
-                     "name of a dataset, in order; without any: all that the environment names")
+  kernel
+      ->add_option("--dataset", arguments->datasets,
+                   "name of a dataset, in order; without any: all that the environment names")
       ->allow_extra_args(false);
   kernel->add_option("--passes", arguments->parameters.passes, "how often to do the work")
       ->capture_default_str();

@@ -22,9 +22,13 @@ std::span<const uint32_t> words_of(const Region& region) {
 std::span<uint32_t> writable_words_of(const Region& region) {
   return {reinterpret_cast<uint32_t*>(region.data), region.bytes / 4};
 }
-uint64_t words_in(uint64_t bytes) { return bytes / 4; }
+uint64_t words_in(uint64_t bytes) {
+  return bytes / 4;
+}
 
-float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+float unit_float(uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
 
 uint64_t sum_words(std::span<const uint32_t> words) {
   uint64_t sum = 0;
@@ -191,7 +195,9 @@ KernelResult run_matmul(std::span<const Region> regions, const KernelParameters&
 Operations per_pass(double floats, double ints, const KernelParameters& parameters) {
   return {floats * parameters.passes, ints * parameters.passes};
 }
-double as_double(uint64_t value) { return static_cast<double>(value); }
+double as_double(uint64_t value) {
+  return static_cast<double>(value);
+}
 
 Operations estimate_sum(uint64_t bytes, const KernelParameters& p) {
   return per_pass(0, as_double(words_in(bytes)), p);
@@ -220,10 +226,10 @@ constexpr std::array kKernels{
            estimate_sum},
     Kernel{"norm", "streams a dataset and adds the squares of its words as floats", "", 0, 0, 0,
            kRead, true, run_norm, estimate_norm},
-    Kernel{"gather", "reads words at random places", "reads per pass", 1 << 20, 1, 1ull << 36, kRead,
-           false, run_gather, estimate_gather},
-    Kernel{"matmul", "multiplies the square float matrices a dataset is made of", "matrix edge", 128,
-           1, 8192, kRead, true, run_matmul, estimate_matmul},
+    Kernel{"gather", "reads words at random places", "reads per pass", 1 << 20, 1, 1ull << 36,
+           kRead, false, run_gather, estimate_gather},
+    Kernel{"matmul", "multiplies the square float matrices a dataset is made of", "matrix edge",
+           128, 1, 8192, kRead, true, run_matmul, estimate_matmul},
     Kernel{"sort", "sorts a dataset's words piece by piece in private memory", "words per piece",
            1 << 16, 2, 1ull << 30, kRead, false, run_sort, estimate_sort},
     Kernel{"update", "rewrites every word of a dataset", "", 0, 0, 0, kWrite, false, run_update,
@@ -259,8 +265,8 @@ Status check(const Kernel& kernel, std::span<const Region> regions, const Kernel
     if (regions[i].bytes < least_bytes(kernel, p))
       return refuse(fmt::format("dataset {} has {} bytes; at least {} are needed", i + 1,
                                 regions[i].bytes, least_bytes(kernel, p)));
-    const bool writes = kernel.access == kWrite ||
-                        (kernel.access == kReadThenWrite && i + 1 == regions.size());
+    const bool writes =
+        kernel.access == kWrite || (kernel.access == kReadThenWrite && i + 1 == regions.size());
     if (writes && !regions[i].writable)
       return refuse(fmt::format("dataset {} is not opened for writing", i + 1));
   }
@@ -269,7 +275,9 @@ Status check(const Kernel& kernel, std::span<const Region> regions, const Kernel
 
 }  // namespace
 
-std::span<const Kernel> kernels() { return kKernels; }
+std::span<const Kernel> kernels() {
+  return kKernels;
+}
 
 Result<const Kernel*> find_kernel(std::string_view name) {
   std::string known;
@@ -277,7 +285,8 @@ Result<const Kernel*> find_kernel(std::string_view name) {
     if (kernel.name == name) return &kernel;
     known += (known.empty() ? "" : ", ") + std::string(kernel.name);
   }
-  return fail(ErrorCode::kNotFound, fmt::format("there is no kernel '{}'; there are: {}", name, known));
+  return fail(ErrorCode::kNotFound,
+              fmt::format("there is no kernel '{}'; there are: {}", name, known));
 }
 
 Result<KernelResult> run_kernel(const Kernel& kernel, std::span<const Region> regions,

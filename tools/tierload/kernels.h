@@ -56,7 +56,8 @@ std::span<const Kernel> kernels();
 // kNotFound names the kernels there are.
 Result<const Kernel*> find_kernel(std::string_view name);
 
-// Checks everything first: kInvalid for parameters out of range, datasets too small or not writable.
+// Checks everything first: kInvalid for parameters out of range, datasets too small or not
+// writable.
 Result<KernelResult> run_kernel(const Kernel& kernel, std::span<const Region> regions,
                                 KernelParameters parameters);
 

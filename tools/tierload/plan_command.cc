@@ -43,7 +43,8 @@ void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   add("--second-share", options.second_share, "share of tasks that use two datasets");
   add("--rate", options.arrivals_per_s, "mean arrivals per second");
   add("--work", options.work, "scales the passes over the data");
-  add_size(app, "--task-memory", options.task_memory_bytes, "memory limit of each task (default none)");
+  add_size(app, "--task-memory", options.task_memory_bytes,
+           "memory limit of each task (default none)");
   add("--prefix", options.prefix, "of dataset names");
 }
 
@@ -51,8 +52,9 @@ void add_plan(CLI::App& app, Context& context) {
   auto options = std::make_shared<WorkloadOptions>();
   auto* command = app.add_subcommand("plan", "print a seeded workload");
   add_workload_options(*command, *options);
-  command->callback(
-      [&context, options] { context.command = [&context, options] { return plan(context, *options); }; });
+  command->callback([&context, options] {
+    context.command = [&context, options] { return plan(context, *options); };
+  });
 }
 
 }  // namespace tierpilot::tierload

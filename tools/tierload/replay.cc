@@ -11,10 +11,12 @@
 namespace tierpilot::tierload {
 namespace {
 
-constexpr int64_t kTickMs = 200;
+constexpr uint32_t kTickMs = 200;
 constexpr size_t kTasksPerCall = 64;
 
-int64_t now_ms() { return system_clock().boot_ns() / 1'000'000; }
+int64_t now_ms() {
+  return system_clock().boot_ns() / 1'000'000;
+}
 
 void fill(wire::TaskSpec::Builder spec, const TaskPlan& task, const std::string& program) {
   const auto command = task_command(task, program);
@@ -48,23 +50,24 @@ TaskFacts facts_of(wire::Task::Reader task) {
           .evicted_bytes = served.getEvictedBytes()};
 }
 
-// All submits of one replay in flight. The promise it gives refers to it.
+// All submits of one replay. Lives while they are in flight.
 class Submitter {
  public:
   Submitter(ClusterConnection& connection, const Workload& workload, const std::string& program)
-      : connection_(connection), workload_(workload), program_(program) {}
-
-  kj::Promise<void> submit_all() {
-    start_ms_ = now_ms();
-    auto all = kj::heapArrayBuilder<kj::Promise<void>>(workload_.tasks.size());
-    for (const auto& task : workload_.tasks)
-      all.add(connection_.loop().after_ms(task.arrival_ms).then([this, &task] {
-        return submit(task);
-      }));
-    return kj::joinPromises(all.finish());
+      : connection_(connection), program_(program), start_ms_(now_ms()) {
+    for (const auto& task : workload.tasks)
+      submits_.push_back(connection_.loop()
+                             .after_ms(task.arrival_ms)
+                             .then([this, &task] { return submit(task); })
+                             .eagerlyEvaluate([this](kj::Exception&& exception) {
+                               failed_ = to_error(exception);
+                             }));
   }
 
+  // Of the tasks that have been taken.
   const std::vector<uint64_t>& ids() const { return ids_; }
+  bool all_taken() const { return ids_.size() == submits_.size(); }
+  const std::optional<Error>& failed() const { return failed_; }
   int64_t latest_ms() const { return latest_ms_; }
 
  private:
@@ -73,35 +76,26 @@ class Submitter {
     auto request = connection_.cluster().submitRequest();
     request.setRequestId(draw_request_id());
     fill(request.initTasks(1)[0], task, program_);
-    // Joined promises run their continuations only when all are ready; progress wants each at once.
-    return request.send()
-        .then([this](auto&& answer) { ids_.push_back(answer.getTasks()[0]); })
-        .eagerlyEvaluate(nullptr);
+    return request.send().then([this](auto&& answer) { ids_.push_back(answer.getTasks()[0]); });
   }
 
   ClusterConnection& connection_;
-  const Workload& workload_;
   const std::string& program_;
-  int64_t start_ms_ = 0;
+  const int64_t start_ms_;
   int64_t latest_ms_ = 0;
   std::vector<uint64_t> ids_;
+  std::optional<Error> failed_;
+  std::vector<kj::Promise<void>> submits_;
 };
 
-Status submit_on_time(ClusterConnection& connection, Submitter& submitter,
-                      const std::function<Status(const ReplayProgress&)>& tick) {
-  bool over = false;
-  std::optional<Error> failed;
-  const auto submitting = submitter.submit_all()
-                              .then([&over] { over = true; })
-                              .eagerlyEvaluate([&](kj::Exception&& exception) {
-                                over = true;
-                                failed = to_error(exception);
-                              });
-  while (!over) {
+Status wait_until_taken(ClusterConnection& connection, const Submitter& submitter,
+                        const std::function<Status(const ReplayProgress&)>& tick) {
+  while (!submitter.all_taken()) {
+    if (const auto& error = submitter.failed())
+      return fail(error->code, "a task could not be submitted: " + error->message);
     if (auto slept = connection.wait(connection.loop().after_ms(kTickMs)); !slept) return slept;
     if (auto status = tick({submitter.ids().size(), 0}); !status) return status;
   }
-  if (failed) return fail(failed->code, "a task could not be submitted: " + failed->message);
   return {};
 }
 
@@ -147,8 +141,8 @@ Status register_datasets(ClusterConnection& connection, const Workload& workload
     random.setSeed(dataset.seed);
     if (auto answer = connection.call(kj::mv(request), kDatasetAddMs); !answer)
       return fail(answer.error().code,
-                  fmt::format("dataset '{}' on node '{}': {}", dataset.name, nodes[i % nodes.size()],
-                              answer.error().message));
+                  fmt::format("dataset '{}' on node '{}': {}", dataset.name,
+                              nodes[i % nodes.size()], answer.error().message));
   }
   return {};
 }
@@ -168,7 +162,7 @@ Result<ReplayResult> replay(ClusterConnection& connection, const Workload& workl
                             const std::string& program,
                             const std::function<Status(const ReplayProgress&)>& tick) {
   Submitter submitter(connection, workload, program);
-  if (auto status = submit_on_time(connection, submitter, tick); !status)
+  if (auto status = wait_until_taken(connection, submitter, tick); !status)
     return tl::unexpected(status.error());
   ReplayResult result{.tasks = {}, .latest_submit_ms = submitter.latest_ms()};
   std::vector<uint64_t> open = submitter.ids();

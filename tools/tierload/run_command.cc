@@ -1,6 +1,6 @@
 // tierload run: puts the workload on a cluster and says what it came to.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -72,7 +72,8 @@ void add_run(CLI::App& app, Context& context) {
   auto* sub = app.add_subcommand("run", "run a seeded workload on a cluster");
   add_workload_options(*sub, arguments->workload);
   add_connect_options(*sub, arguments->connect);
-  sub->add_option("--program", arguments->program, "tierload as the nodes find it; default: this one")
+  sub->add_option("--program", arguments->program,
+                  "tierload as the nodes find it; default: this one")
       ->type_name("PATH");
   sub->add_flag("--keep", arguments->keep, "leave the datasets registered");
   sub->callback([&context, arguments] {

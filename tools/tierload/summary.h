@@ -38,9 +38,9 @@ std::optional<Spread> spread_of(const std::vector<double>& values);
 struct Summary {
   size_t tasks = 0;
   size_t failed = 0;
-  std::optional<Spread> wait_ms;            // submit to start
-  std::optional<Spread> response_ms;        // submit to finish
-  std::optional<double> local_byte_share;   // of all bytes served: were in the fast tier already
+  std::optional<Spread> wait_ms;           // submit to start
+  std::optional<Spread> response_ms;       // submit to finish
+  std::optional<double> local_byte_share;  // of all bytes served: were in the fast tier already
   uint64_t evicted_bytes = 0;
 };
 

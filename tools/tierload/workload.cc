@@ -22,7 +22,6 @@ class Random {
   double log_uniform(double low, double high) {
     return low * std::exp(unit() * std::log(high / low));
   }
-  size_t index(size_t count) { return std::min(count - 1, static_cast<size_t>(unit() * count)); }
 
  private:
   std::mt19937_64 engine_;
@@ -50,24 +49,38 @@ struct Mix {
   std::string_view kernel;
   uint32_t passes;  // at work = 1
   uint64_t size;
+  double share;  // of the tasks that only read
 };
 
 // Of each kind some that are bound by memory and some that are bound by computing.
-constexpr std::array kReaders{Mix{"sum", 16, 0}, Mix{"norm", 16, 0}, Mix{"gather", 2, 1 << 20},
-                              Mix{"matmul", 1, 96}, Mix{"sort", 1, 1 << 14}};
+constexpr std::array kReaders{Mix{"sum", 16, 0, 0.3}, Mix{"norm", 16, 0, 0.25},
+                              Mix{"gather", 2, 1 << 20, 0.25}, Mix{"matmul", 1, 96, 0.15},
+                              Mix{"sort", 1, 1 << 12, 0.05}};
+constexpr Mix kUpdate{"update", 8, 0, 1}, kCopy{"copy", 4, 0, 1};
+
+Mix draw_reader(Random& random) {
+  double at = random.unit();
+  for (const Mix& mix : kReaders)
+    if ((at -= mix.share) < 0) return mix;
+  return kReaders.front();
+}
 
 constexpr uint64_t kLeastDatasetBytes = 8ull * 96 * 96;  // one pair of matmul's matrices
 
 Status check(const WorkloadOptions& o) {
-  const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalid, "workload: " + what); };
+  const auto refuse = [](std::string what) {
+    return fail(ErrorCode::kInvalid, "workload: " + what);
+  };
   const auto share = [](double value) { return value >= 0 && value <= 1; };
   if (o.tasks == 0 || o.tasks > 10'000'000) return refuse("tasks must be 1 to 10,000,000");
   if (o.datasets == 0 || o.datasets > 1'000'000) return refuse("datasets must be 1 to 1,000,000");
   if (o.min_dataset_bytes < kLeastDatasetBytes)
-    return refuse(fmt::format("the smallest dataset must have {} bytes or more", kLeastDatasetBytes));
+    return refuse(
+        fmt::format("the smallest dataset must have {} bytes or more", kLeastDatasetBytes));
   if (o.max_dataset_bytes < o.min_dataset_bytes || o.max_dataset_bytes > 1ull << 44)
     return refuse("the largest dataset must be no smaller than the smallest and at most 16 TiB");
-  if (!(o.zipf_exponent >= 0 && o.zipf_exponent <= 10)) return refuse("Zipf exponent must be 0 to 10");
+  if (!(o.zipf_exponent >= 0 && o.zipf_exponent <= 10))
+    return refuse("Zipf exponent must be 0 to 10");
   if (!share(o.write_share)) return refuse("write share must be 0 to 1");
   if (!share(o.second_share)) return refuse("second-dataset share must be 0 to 1");
   if (!(o.arrivals_per_s > 0 && o.arrivals_per_s <= 1e6))
@@ -88,8 +101,7 @@ uint64_t bytes_for(const WorkloadOptions& options, Random& random) {
 void choose_kernel(const WorkloadOptions& options, const std::vector<uint64_t>& bytes,
                    Random& random, TaskPlan& task) {
   const bool writes = random.chance(options.write_share);
-  Mix mix = kReaders[random.index(kReaders.size())];
-  if (writes) mix = bytes.size() > 1 ? Mix{"copy", 4, 0} : Mix{"update", 8, 0};
+  const Mix mix = !writes ? draw_reader(random) : bytes.size() > 1 ? kCopy : kUpdate;
   task.kernel = mix.kernel;
   task.parameters = {static_cast<uint32_t>(std::max(1.0, std::round(mix.passes * options.work))),
                      mix.size, random.bits() >> 32};
@@ -110,12 +122,13 @@ Result<Workload> make_workload(const WorkloadOptions& options) {
   Random random(options.seed);
   Workload workload;
   for (uint32_t i = 0; i < options.datasets; ++i)
-    workload.datasets.push_back(
-        {fmt::format("{}-{:03}", options.prefix, i), bytes_for(options, random), random.bits() >> 32});
+    workload.datasets.push_back({fmt::format("{}-{:03}", options.prefix, i),
+                                 bytes_for(options, random), random.bits() >> 32});
   const Zipf popularity(options.datasets, options.zipf_exponent);
   double arrival_ms = 0;
   for (uint32_t i = 0; i < options.tasks; ++i) {
-    TaskPlan task{.name = fmt::format("task-{:05}", i), .units = 1,
+    TaskPlan task{.name = fmt::format("task-{:05}", i),
+                  .units = 1,
                   .memory_bytes = options.task_memory_bytes};
     arrival_ms += random.exponential(1000 / options.arrivals_per_s);
     task.arrival_ms = static_cast<int64_t>(arrival_ms);

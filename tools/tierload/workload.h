@@ -1,5 +1,6 @@
-// A seeded workload as a plain value: datasets of skewed popularity, and tasks that arrive at random
-// and run tierload's kernels over them. The same options give the same workload, bit for bit.
+// A seeded workload as a plain value: datasets of skewed popularity, and tasks that arrive at
+// random and run tierload's kernels over them. The same options give the same workload, bit for
+// bit.
 #pragma once
 
 #include <cstdint>

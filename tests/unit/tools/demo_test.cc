@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 TEST(Layout, SplitsTheCpus) {
-  const auto layout = make_layout({.folder = "/tmp/x", .fast_folder = "/dev/shm/x",
-                                   .cpus = {0, 1, 2, 3, 6, 7, 8}, .nodes = 3});
+  const auto layout = make_layout(
+      {.folder = "/tmp/x", .fast_folder = "/dev/shm/x", .cpus = {0, 1, 2, 3, 6, 7, 8}, .nodes = 3});
   ASSERT_EQ(layout.nodes.size(), 3u);
   EXPECT_EQ(layout.nodes[0].cpus, (std::vector<int>{0, 1}));
   EXPECT_EQ(layout.nodes[1].cpus, (std::vector<int>{2, 3}));
@@ -38,8 +38,10 @@ TEST(Layout, FewCpusAreShared) {
 }
 
 TEST(Layout, ConfigurationsAreTomlWhateverTheFolderIsCalled) {
-  const auto layout = make_layout({.folder = "/tmp/a \"b\\c\n", .fast_folder = "/dev/shm/x",
-                                   .cpus = {0, 1, 2}, .fast_budget_bytes = 1 << 20});
+  const auto layout = make_layout({.folder = "/tmp/a \"b\\c\n",
+                                   .fast_folder = "/dev/shm/x",
+                                   .cpus = {0, 1, 2},
+                                   .fast_budget_bytes = 1 << 20});
   auto reader = ConfigReader::parse(layout.nodes[1].config_text, "n2.toml");
   ASSERT_TRUE(reader) << reader.error().message;
   auto node = reader->section("node");
@@ -99,7 +101,8 @@ TEST(LastLines, AreTheEndOfAFile) {
 TEST(DaemonProcessTest, ADeadOneIsReportedWithItsLog) {
   const std::string log = testing::TempDir() + "daemon.log";
   std::remove(log.c_str());
-  auto process = DaemonProcess::start("thing", {"/bin/sh", "-c", "echo cannot start >&2; exit 7"}, log);
+  auto process =
+      DaemonProcess::start("thing", {"/bin/sh", "-c", "echo cannot start >&2; exit 7"}, log);
   ASSERT_TRUE(process) << process.error().message;
   Status status = process->check();
   for (int i = 0; i < 1000 && status; ++i) {
@@ -144,7 +147,8 @@ PolicyRun run_of(const std::string& name, double reward, bool learns = false) {
   PolicyRun run;
   run.name = name;
   run.rewards.mean = reward;
-  if (learns) run.learner_start = run.learner_end = ordered_json{{"experiences", 3}, {"loss", nullptr}};
+  if (learns)
+    run.learner_start = run.learner_end = ordered_json{{"experiences", 3}, {"loss", nullptr}};
   return run;
 }
 
@@ -156,8 +160,9 @@ TEST(Report, HasWhatReadersCountOn) {
   EXPECT_TRUE(report["tiers"][0]["latency_ns"]["p50"].is_null());
   EXPECT_EQ(report["tiers"][0]["latency_ns"]["p50_unavailable"], "not reported");
   EXPECT_NE(report["slow_tier"].get<std::string>().find("directory"), std::string::npos);
-  for (const char* key : {"name", "tasks", "failed", "wait_ms", "response_ms", "utilisation",
-                          "local_byte_share", "evicted_bytes", "reward_mean", "decision_us", "fallbacks"})
+  for (const char* key :
+       {"name", "tasks", "failed", "wait_ms", "response_ms", "utilisation", "local_byte_share",
+        "evicted_bytes", "reward_mean", "decision_us", "fallbacks"})
     EXPECT_TRUE(report["policies"][0].contains(key)) << key;
   EXPECT_EQ(report["policies"][0]["utilisation_unavailable"], "no node was up");
   EXPECT_EQ(report["policies"][1]["learner"]["start"]["experiences"], 3);
@@ -169,7 +174,8 @@ TEST(Report, ComparesTheLearnedPolicy) {
                                 run_of("locality-greedy", 0.8), run_of("dqn", 0.76, true)});
   EXPECT_NE(text.find("dqn's mean reward 0.760"), std::string::npos) << text;
   EXPECT_NE(text.find("+52.0 % against random"), std::string::npos) << text;
-  EXPECT_NE(text.find("-5.0 % against the best heuristic, locality-greedy"), std::string::npos) << text;
+  EXPECT_NE(text.find("-5.0 % against the best heuristic, locality-greedy"), std::string::npos)
+      << text;
   EXPECT_EQ(comparison({run_of("dqn", 0.5, true)}), "");
 }
 

@@ -37,8 +37,8 @@ class Server final : public wire::Cluster::Server {
   }
   kj::Promise<void> nodeShow(NodeShowContext context) override {
     if (context.getParams().getName() != "n1")
-      refuse(ErrorCode::kNotFound, "node '" + std::string(context.getParams().getName()) +
-                                       "' is not known");
+      refuse(ErrorCode::kNotFound,
+             "node '" + std::string(context.getParams().getName()) + "' is not known");
     fill_node(context.getResults().initNode());
     return kj::READY_NOW;
   }
@@ -47,7 +47,8 @@ class Server final : public wire::Cluster::Server {
     std::lock_guard lock(state_.mutex);
     const auto params = context.getParams();
     const std::string name = params.getName();
-    if (state_.datasets.contains(name)) refuse(ErrorCode::kConflict, "dataset '" + name + "' exists");
+    if (state_.datasets.contains(name))
+      refuse(ErrorCode::kConflict, "dataset '" + name + "' exists");
     const auto source = params.getSource();
     uint64_t bytes = 0;
     if (source.isZeroBytes()) bytes = source.getZeroBytes();
@@ -70,7 +71,8 @@ class Server final : public wire::Cluster::Server {
   kj::Promise<void> datasetRemove(DatasetRemoveContext context) override {
     std::lock_guard lock(state_.mutex);
     const std::string name = context.getParams().getName();
-    if (!state_.datasets.erase(name)) refuse(ErrorCode::kNotFound, "dataset '" + name + "' is not known");
+    if (!state_.datasets.erase(name))
+      refuse(ErrorCode::kNotFound, "dataset '" + name + "' is not known");
     return kj::READY_NOW;
   }
 
@@ -204,7 +206,8 @@ class Server final : public wire::Cluster::Server {
     tier.initEvictGbPerS().setUnavailable("nothing was evicted yet");
     node.setState("up");
   }
-  static void fill_dataset(wire::Dataset::Builder dataset, const std::string& name, uint64_t bytes) {
+  static void fill_dataset(wire::Dataset::Builder dataset, const std::string& name,
+                           uint64_t bytes) {
     dataset.setName(name);
     dataset.setBytes(bytes);
     dataset.setVersion(2);
@@ -227,7 +230,8 @@ class Server final : public wire::Cluster::Server {
     task.initSpec().initArgv(1).set(0, "true");
   }
   void fill_policy(wire::PolicyEntry::Builder policy, const std::string& name) const {
-    if (name != "random" && name != "dqn") refuse(ErrorCode::kNotFound, "policy '" + name + "' is not known");
+    if (name != "random" && name != "dqn")
+      refuse(ErrorCode::kNotFound, "policy '" + name + "' is not known");
     policy.setName(name);
     policy.setActive(name == state_.active_policy);
     policy.setLearns(name == "dqn");
@@ -246,8 +250,9 @@ FakeCluster::FakeCluster() {
   thread_ = std::thread([this] {
     EventLoop loop;
     wire::Cluster::Client cluster = kj::heap<Server>(state);
-    auto server = RpcServer::listen(loop, *Address::parse(address()), std::nullopt, {},
-                                    [&](const Peer&) { return capnp::Capability::Client(cluster); });
+    auto server =
+        RpcServer::listen(loop, *Address::parse(address()), std::nullopt, {},
+                          [&](const Peer&) { return capnp::Capability::Client(cluster); });
     if (!server) throw std::runtime_error(server.error().message);
     loop_ = &loop;
     loop_.notify_all();

@@ -14,9 +14,7 @@ namespace {
 // write end of a pipe.
 class GuardianTest : public testing::Test {
  protected:
-  GuardianTest() {
-    EXPECT_EQ(pipe(alive_), 0);
-  }
+  GuardianTest() { EXPECT_EQ(pipe(alive_), 0); }
   ~GuardianTest() override { close(alive_[0]); }
 
   void start(const std::function<int()>& work, int64_t grace_ms = 200) {

@@ -21,13 +21,16 @@ Region region(std::vector<uint32_t>& words, bool writable = false) {
   return {reinterpret_cast<std::byte*>(words.data()), words.size() * 4, writable};
 }
 
-KernelResult run(std::string_view name, std::vector<Region> regions, KernelParameters parameters = {}) {
+KernelResult run(std::string_view name, std::vector<Region> regions,
+                 KernelParameters parameters = {}) {
   auto result = run_kernel(**find_kernel(name), regions, parameters);
   EXPECT_TRUE(result) << result.error().message;
   return result.value_or(KernelResult{});
 }
 
-double unit(uint32_t word) { return (word >> 8) / 16777216.0; }
+double unit(uint32_t word) {
+  return (word >> 8) / 16777216.0;
+}
 
 TEST(Kernels, SumAddsEveryWordOfEveryDatasetInEveryPass) {
   auto a = random_words(10'007), b = random_words(5, 2);
@@ -111,7 +114,8 @@ TEST(Kernels, EstimatesAreWhatIsCounted) {
   for (const Kernel& kernel : kernels()) {
     auto source = random_words(70'000), target = random_words(70'000);
     std::vector<Region> regions{region(target, true)};
-    if (kernel.access == Kernel::Access::kReadThenWrite) regions.insert(regions.begin(), region(source));
+    if (kernel.access == Kernel::Access::kReadThenWrite)
+      regions.insert(regions.begin(), region(source));
     auto result = run_kernel(kernel, regions, {.passes = 2});
     ASSERT_TRUE(result) << result.error().message;
     const auto estimate = estimate_operations(kernel, 4 * 70'000, {.passes = 2});

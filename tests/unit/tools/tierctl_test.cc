@@ -74,18 +74,23 @@ TEST_F(Tierctl, NodesShowWhatCouldNotBeMeasured) {
 }
 
 TEST_F(Tierctl, WhatIsNotThereIsExitThree) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"node", "show", "n9"}, {"dataset", "remove", "n9"}, {"task", "show", "99"},
-           {"task", "explain", "99"}, {"task", "logs", "99"}, {"policy", "use", "n9"}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{"node", "show", "n9"},
+                                                                 {"dataset", "remove", "n9"},
+                                                                 {"task", "show", "99"},
+                                                                 {"task", "explain", "99"},
+                                                                 {"task", "logs", "99"},
+                                                                 {"policy", "use", "n9"}}) {
     const auto ran = at(words);
     EXPECT_EQ(ran.code, kExitNotFound) << words[0] << ' ' << words[1] << ": " << ran.err;
-    EXPECT_NE(ran.err.find("9' is not known"), words[0] == "task" ? 0 : std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("9' is not known"), words[0] == "task" ? 0 : std::string::npos)
+        << ran.err;
     EXPECT_TRUE(ran.out.empty());
   }
 }
 
 TEST_F(Tierctl, DatasetsOfAllSources) {
-  EXPECT_EQ(at({"dataset", "add", "zeros", "--zero", "1MiB", "-j"}).value()["dataset"]["bytes"], 1 << 20);
+  EXPECT_EQ(at({"dataset", "add", "zeros", "--zero", "1MiB", "-j"}).value()["dataset"]["bytes"],
+            1 << 20);
   EXPECT_EQ(at({"dataset", "add", "noise", "--random", "1KiB", "--seed", "3", "-j"})
                 .value()["dataset"]["bytes"],
             1027);  // the fake adds the seed
@@ -204,7 +209,8 @@ TEST_F(Tierctl, ExplainShowsQChoiceAndReward) {
   EXPECT_EQ(decision["candidates"][1]["q_unavailable"], "no free unit");
   EXPECT_EQ(decision["reward"]["reward"], 0.625);
   const auto text = at({"task", "explain", "1"}).out;
-  for (const char* part : {"the best candidate", "0.75", "<- chosen", "no free unit", "0.625", "1,500"})
+  for (const char* part :
+       {"the best candidate", "0.75", "<- chosen", "no free unit", "0.625", "1,500"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
 
@@ -219,7 +225,8 @@ TEST_F(Tierctl, PoliciesAreListedShownAndUsed) {
 TEST(TierctlUnreachable, SaysWhereWhyAndWhatToDo) {
   const auto ran = run({"--connect", "unix:/nonexistent/c.sock", "node", "list"});
   EXPECT_EQ(ran.code, kExitNotFound);
-  for (const char* part : {"unix:/nonexistent/c.sock", "No such file", "tierpilot-coordinator", "--connect"})
+  for (const char* part :
+       {"unix:/nonexistent/c.sock", "No such file", "tierpilot-coordinator", "--connect"})
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   const auto as_json = run({"--connect", "unix:/nonexistent/c.sock", "node", "list", "-j"});
   EXPECT_EQ(json::parse(as_json.err)["error"]["code"], "unreachable");

@@ -33,7 +33,8 @@ TEST(Workload, PopularityFollowsZipf) {
   for (int i = 1; i <= 20; ++i) harmonic += 1.0 / i;
   for (const int rank : {1, 2, 10}) {
     const double expected = 20'000 / (rank * harmonic);
-    const std::string name = "load-0" + std::string(rank > 10 ? "" : "0") + std::to_string(rank - 1);
+    const std::string name =
+        "load-0" + std::string(rank > 10 ? "" : "0") + std::to_string(rank - 1);
     EXPECT_NEAR(uses[name], expected, 5 * std::sqrt(expected)) << name;
   }
 }
@@ -58,8 +59,7 @@ TEST(Workload, ArrivalsArePoisson) {
 }
 
 TEST(Workload, SharesHold) {
-  const auto workload =
-      *make_workload({.tasks = 10'000, .write_share = 0.25, .second_share = 0});
+  const auto workload = *make_workload({.tasks = 10'000, .write_share = 0.25, .second_share = 0});
   const auto writes = std::count_if(workload.tasks.begin(), workload.tasks.end(),
                                     [](auto& task) { return task.datasets.back().write; });
   EXPECT_NEAR(writes, 2500, 250);
@@ -107,8 +107,8 @@ TEST(Workload, CommandLinesNameTheDatasets) {
                       .parameters = {.passes = 2, .size = 10, .seed = 3},
                       .datasets = {{"a", false}}};
   EXPECT_EQ(task_command(task, "/bin/tierload"),
-            (std::vector<std::string>{"/bin/tierload", "kernel", "gather", "--passes", "2", "--seed",
-                                      "3", "--size", "10", "--dataset", "a"}));
+            (std::vector<std::string>{"/bin/tierload", "kernel", "gather", "--passes", "2",
+                                      "--seed", "3", "--size", "10", "--dataset", "a"}));
 }
 
 TEST(Workload, RefusesOptionsOutOfRange) {

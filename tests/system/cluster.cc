@@ -1,0 +1,156 @@
+#include "tests/system/cluster.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+namespace tierpilot::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFastParent = "/dev/shm";
+constexpr size_t kShownLogBytes = 3000;
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw std::system_error(errno, std::generic_category(), path.string());
+}
+
+std::vector<std::string> processes_inside(const fs::path& folder) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+    const auto cwd = fs::read_symlink(entry.path() / "cwd", ignored).string();
+    if (cwd.starts_with(folder.string() + "/"))
+      found.push_back(entry.path().filename().string() + " in " + cwd);
+  }
+  return found;
+}
+
+}  // namespace
+
+TempFolder::TempFolder(const fs::path& parent) {
+  // Short: the path of a Unix socket has 107 bytes at most.
+  std::string pattern = (parent / "tierpilot-test-XXXXXX").string();
+  if (!mkdtemp(pattern.data())) throw std::system_error(errno, std::generic_category(), pattern);
+  path_ = pattern;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::optional<std::string> cluster_unavailable() {
+  struct statfs info {};
+  if (statfs(kFastParent, &info) != 0 || info.f_type != TMPFS_MAGIC)
+    return fmt::format("{} is no tmpfs: there is no place for a fast tier", kFastParent);
+  if (access(kFastParent, W_OK) != 0) return fmt::format("{} cannot be written", kFastParent);
+  return std::nullopt;
+}
+
+Cluster::Cluster(const ClusterOptions& options)
+    : options_(options),
+      folder_("/tmp"),
+      fast_(kFastParent),
+      nodes_(static_cast<size_t>(options.nodes)),
+      client_(address()) {
+  write_configs();
+  start_coordinator();
+  for (int node = 0; node < options.nodes; ++node) start_node(node);
+  if (!eventually([&] { return nodes_are_up(options.nodes); }, 2 * kPatience))
+    throw std::runtime_error("the nodes did not register:\n" + logs());
+}
+
+Cluster::~Cluster() {
+  client_.disconnect();
+  for (auto& node : nodes_) node.end();
+  coordinator_.end();
+  if (!eventually([&] { return processes_inside(folder()).empty(); }, std::chrono::seconds(20)))
+    for (const auto& process : processes_inside(folder()))
+      ADD_FAILURE() << "left behind: process " << process;
+  if (testing::Test::HasFailure()) std::fprintf(stderr, "%s\n", logs().c_str());
+}
+
+void Cluster::write_configs() const {
+  write_file(folder() / "coordinator.toml",
+             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n"
+                         "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
+                         "[policy]\nactive = \"{}\"\n",
+                         state_dir().string(), address(), options_.lease_ms, options_.max_attempts,
+                         options_.policy));
+  for (int node = 0; node < options_.nodes; ++node) {
+    const auto name = node_name(node);
+    const auto home = folder() / name;
+    for (const auto& path : {home / "work", home / "slow", fast_.path() / name})
+      fs::create_directories(path);
+    write_file(folder() / (name + ".toml"),
+               fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"unix:{}\"\n"
+                           "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+                           "cancel_grace_ms = 500\n"
+                           "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
+                           "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
+                           "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n",
+                           name, address(), data_socket(node).string(), options_.units,
+                           (home / "work").string(), (fast_.path() / name).string(),
+                           (home / "slow").string(), options_.calibrate));
+  }
+}
+
+void Cluster::start_coordinator() {
+  client_.disconnect();
+  coordinator_ = Process({program("TIERPILOT_TEST_COORDINATOR"), "--config",
+                          (folder() / "coordinator.toml").string()},
+                         folder() / "coordinator.log");
+  if (!eventually([&] { return !coordinator_.running() || client_.connect(); }) ||
+      !coordinator_.running())
+    throw std::runtime_error("the coordinator did not start:\n" + logs());
+}
+
+void Cluster::start_node(int node) {
+  this->node(node) = Process(
+      {program("TIERPILOT_TEST_DAEMON"), "--config", (folder() / (node_name(node) + ".toml")).string()},
+      folder() / (node_name(node) + ".log"));
+}
+
+bool Cluster::nodes_are_up(int count) {
+  const auto nodes = client_.nodes();
+  if (!nodes) return false;
+  int up = 0;
+  for (const auto& node : *nodes) up += node.at("state") == "up";
+  return up == count;
+}
+
+std::string Cluster::address() const { return "unix:" + (folder() / "c.sock").string(); }
+
+fs::path Cluster::data_socket(int node) const { return folder() / node_name(node) / "data.sock"; }
+
+fs::path Cluster::state_dir() const {
+  return options_.state_dir.empty() ? folder() / "state" : options_.state_dir;
+}
+
+std::string Cluster::node_name(int node) { return fmt::format("n{}", node + 1); }
+
+std::string Cluster::logs() const {
+  std::string text;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder(), ignored)) {
+    if (entry.path().extension() != ".log") continue;
+    const auto log = read_text(entry.path());
+    text += fmt::format("--- the end of {}:\n{}\n", entry.path().filename().string(),
+                        log.substr(log.size() - std::min(log.size(), kShownLogBytes)));
+  }
+  return text;
+}
+
+}  // namespace tierpilot::test

@@ -1,0 +1,73 @@
+// One coordinator and some node daemons, as real processes with folders and sockets of their own.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/system/client.h"
+#include "tests/system/process.h"
+
+namespace tierpilot::test {
+
+// A private folder, removed with the object.
+class TempFolder {
+ public:
+  explicit TempFolder(const std::filesystem::path& parent);
+  TempFolder(const TempFolder&) = delete;
+  ~TempFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Where datasets' fast tier can live; otherwise why a cluster cannot run here.
+std::optional<std::string> cluster_unavailable();
+
+struct ClusterOptions {
+  int nodes = 2;
+  int units = 2;  // of each node
+  int64_t lease_ms = 10'000;
+  int max_attempts = 3;
+  std::string policy = "least-loaded";
+  bool calibrate = false;
+  std::filesystem::path state_dir;  // empty: in the cluster's folder
+};
+
+class Cluster {
+ public:
+  // Starts everything and waits until all nodes are up. Throws std::runtime_error with the end of
+  // the logs when that fails.
+  explicit Cluster(const ClusterOptions& options);
+  // Ends everything; a process left behind in the cluster's folder fails the running test.
+  ~Cluster();
+
+  // With the client connected when it returns.
+  void start_coordinator();
+  Process& coordinator() { return coordinator_; }
+  void start_node(int node);
+  Process& node(int node) { return nodes_.at(static_cast<size_t>(node)); }
+  bool nodes_are_up(int count);
+
+  Client& client() { return client_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::string address() const;
+  std::filesystem::path data_socket(int node) const;
+  std::filesystem::path state_dir() const;
+  static std::string node_name(int node);
+  std::string logs() const;
+
+ private:
+  void write_configs() const;
+
+  ClusterOptions options_;
+  TempFolder folder_;
+  TempFolder fast_;
+  Process coordinator_;
+  std::vector<Process> nodes_;
+  Client client_;
+};
+
+}  // namespace tierpilot::test
