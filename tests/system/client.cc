@@ -14,6 +14,7 @@ namespace tierpilot::test {
 namespace {
 
 constexpr int64_t kAnswerMs = 30'000;
+constexpr int64_t kManyMs = 300'000;
 constexpr int64_t kWaitSliceMs = 5'000;
 
 template <class List, class Texts>
@@ -86,9 +87,12 @@ Status Client::connect() {
   return {};
 }
 
-void Client::disconnect() { connection_.reset(); }
+void Client::disconnect() {
+  connection_.reset();
+}
 
-Result<Submitted> Client::submit(const std::vector<TaskPlan>& tasks, const std::string& request_id) {
+Result<Submitted> Client::submit(const std::vector<TaskPlan>& tasks,
+                                 const std::string& request_id) {
   auto answer = connection_->call(
       submit_request(*connection_, request_id.empty() ? draw_request_id() : request_id, tasks));
   if (!answer) return tl::unexpected(answer.error());
@@ -118,6 +122,19 @@ std::vector<Result<Submitted>> Client::submit_burst(const std::vector<Request>& 
   return result;
 }
 
+Status Client::submit_many(const TaskPlan& task, int count, int window) {
+  int started = 0;
+  std::function<kj::Promise<void>()> next = [&]() -> kj::Promise<void> {
+    if (started++ >= count) return kj::READY_NOW;
+    return submit_request(*connection_, draw_request_id(), {task}).send().ignoreResult().then([&] {
+      return next();
+    });
+  };
+  auto lanes = kj::heapArrayBuilder<kj::Promise<void>>(static_cast<size_t>(window));
+  for (int i = 0; i < window; ++i) lanes.add(next());
+  return connection_->wait(kj::joinPromises(lanes.finish()), kManyMs);
+}
+
 Result<Json> Client::health() {
   return json_of(connection_->call(connection_->cluster().healthRequest()),
                  [](const auto& answer) { return message_json(answer.getHealth()); });
@@ -130,9 +147,8 @@ Result<Json> Client::nodes() {
 
 Result<Json> Client::tasks() {
   auto all = Json::array();
-  auto status = for_each_task(*connection_, {}, [&](wire::Task::Reader task) {
-    all.push_back(message_json(task));
-  });
+  auto status = for_each_task(*connection_, {},
+                              [&](wire::Task::Reader task) { all.push_back(message_json(task)); });
   if (!status) return tl::unexpected(status.error());
   return all;
 }

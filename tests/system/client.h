@@ -58,6 +58,9 @@ class Client {
   // under way then.
   std::vector<Result<Submitted>> submit_burst(const std::vector<Request>& requests, int64_t ms,
                                               const std::function<void()>& meanwhile);
+  // `count` submits of one task each, `window` of them on their way at a time; stops at the first
+  // that is refused.
+  Status submit_many(const TaskPlan& task, int count, int window);
   Result<Json> health();
   Result<Json> nodes();
   Result<Json> tasks();  // all, in pages

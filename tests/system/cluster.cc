@@ -86,41 +86,43 @@ void Cluster::write_configs() const {
   write_file(folder() / "coordinator.toml",
              fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n"
                          "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
-                         "[policy]\nactive = \"{}\"\n",
+                         "[policy]\nactive = \"{}\"\n{}",
                          state_dir().string(), address(), options_.lease_ms, options_.max_attempts,
-                         options_.policy));
+                         options_.policy,
+                         options_.small_network ? "[dqn]\nwidth = 16\nlayers = 1\n" : ""));
   for (int node = 0; node < options_.nodes; ++node) {
     const auto name = node_name(node);
     const auto home = folder() / name;
     for (const auto& path : {home / "work", home / "slow", fast_.path() / name})
       fs::create_directories(path);
-    write_file(folder() / (name + ".toml"),
-               fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"unix:{}\"\n"
-                           "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                           "cancel_grace_ms = 500\n"
-                           "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
-                           "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
-                           "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n",
-                           name, address(), data_socket(node).string(), options_.units,
-                           (home / "work").string(), (fast_.path() / name).string(),
-                           (home / "slow").string(), options_.calibrate));
+    write_file(
+        folder() / (name + ".toml"),
+        fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"unix:{}\"\n"
+                    "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+                    "cancel_grace_ms = 500\n"
+                    "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
+                    "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
+                    "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n",
+                    name, address(), data_socket(node).string(), options_.units,
+                    (home / "work").string(), (fast_.path() / name).string(),
+                    (home / "slow").string(), options_.calibrate));
   }
 }
 
 void Cluster::start_coordinator() {
   client_.disconnect();
-  coordinator_ = Process({program("TIERPILOT_TEST_COORDINATOR"), "--config",
-                          (folder() / "coordinator.toml").string()},
-                         folder() / "coordinator.log");
+  coordinator_ = Process(
+      {program("TIERPILOT_TEST_COORDINATOR"), "--config", (folder() / "coordinator.toml").string()},
+      folder() / "coordinator.log");
   if (!eventually([&] { return !coordinator_.running() || client_.connect(); }) ||
       !coordinator_.running())
     throw std::runtime_error("the coordinator did not start:\n" + logs());
 }
 
 void Cluster::start_node(int node) {
-  this->node(node) = Process(
-      {program("TIERPILOT_TEST_DAEMON"), "--config", (folder() / (node_name(node) + ".toml")).string()},
-      folder() / (node_name(node) + ".log"));
+  this->node(node) = Process({program("TIERPILOT_TEST_DAEMON"), "--config",
+                              (folder() / (node_name(node) + ".toml")).string()},
+                             folder() / (node_name(node) + ".log"));
 }
 
 bool Cluster::nodes_are_up(int count) {
@@ -131,15 +133,21 @@ bool Cluster::nodes_are_up(int count) {
   return up == count;
 }
 
-std::string Cluster::address() const { return "unix:" + (folder() / "c.sock").string(); }
+std::string Cluster::address() const {
+  return "unix:" + (folder() / "c.sock").string();
+}
 
-fs::path Cluster::data_socket(int node) const { return folder() / node_name(node) / "data.sock"; }
+fs::path Cluster::data_socket(int node) const {
+  return folder() / node_name(node) / "data.sock";
+}
 
 fs::path Cluster::state_dir() const {
   return options_.state_dir.empty() ? folder() / "state" : options_.state_dir;
 }
 
-std::string Cluster::node_name(int node) { return fmt::format("n{}", node + 1); }
+std::string Cluster::node_name(int node) {
+  return fmt::format("n{}", node + 1);
+}
 
 std::string Cluster::logs() const {
   std::string text;

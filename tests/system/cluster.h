@@ -32,6 +32,7 @@ struct ClusterOptions {
   int64_t lease_ms = 10'000;
   int max_attempts = 3;
   std::string policy = "least-loaded";
+  bool small_network = false;  // the coordinator starts in half the time
   bool calibrate = false;
   std::filesystem::path state_dir;  // empty: in the cluster's folder
 };

@@ -1,5 +1,5 @@
-// The proof that a task never runs twice at once: every run holds a lock that only its death, or its
-// end, gives up, and writes what it does to one journal.
+// The proof that a task never runs twice at once: every run holds a lock that only its death, or
+// its end, gives up, and writes what it does to one journal.
 #pragma once
 
 #include <filesystem>

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,8 +58,8 @@ Argv own_environment() {
 }
 
 UniqueFd scratch_file() {
-  UniqueFd file(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!file) throw std::system_error(errno, std::generic_category(), "O_TMPFILE in /tmp");
+  UniqueFd file(memfd_create("output", MFD_CLOEXEC));
+  if (!file) throw std::system_error(errno, std::generic_category(), "memfd_create");
   return file;
 }
 
@@ -107,7 +108,9 @@ Process& Process::operator=(Process&& other) noexcept {
   return *this;
 }
 
-Process::~Process() { kill_now(); }
+Process::~Process() {
+  kill_now();
+}
 
 bool Process::running() {
   if (pid_ < 0) return false;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -73,13 +74,15 @@ Status bind_to_node(void* data, size_t bytes, int node) {
                 fmt::format("node {}: the kernel refuses NUMA policies here", node));
   }
   // libnuma ends the program or prints when asked for a node it does not know.
-  if (node > numa_max_node() ||
-      !numa_bitmask_isbitset(numa_get_mems_allowed(), static_cast<unsigned>(node)))
+  const std::unique_ptr<bitmask, void (*)(bitmask*)> allowed(numa_get_mems_allowed(),
+                                                             numa_bitmask_free);
+  if (node > numa_max_node() || !numa_bitmask_isbitset(allowed.get(), static_cast<unsigned>(node)))
     return fail(
         ErrorCode::kUnavailable,
         fmt::format("node {}: this process may not use its memory (cpuset), or it is offline",
                     node));
-  numa_set_bind_policy(1);
+  // Preferred: a strict bind to a full node would call the OOM killer.
+  numa_set_bind_policy(0);
   numa_tonode_memory(data, bytes, node);
   return {};
 }

@@ -1,0 +1,160 @@
+// What scripts rely on: exit codes, JSON on stdout, errors on stderr.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+
+#include "tests/system/cluster.h"
+
+namespace tierpilot::test {
+namespace {
+
+Json parse(const std::string& text) {
+  auto json = Json::parse(text, nullptr, false);
+  EXPECT_FALSE(json.is_discarded()) << "no JSON: " << text;
+  return json.is_discarded() ? Json::object() : json;
+}
+
+Outcome tiertool(Argv arguments) {
+  arguments.insert(arguments.begin(), program("TIERPILOT_TEST_TIERTOOL"));
+  return run_command(arguments);
+}
+
+Outcome tierctl_at(const std::string& address, Argv arguments) {
+  arguments.insert(arguments.begin(), program("TIERPILOT_TEST_TIERCTL"));
+  return run_command(arguments, {{"TIERPILOT_COORDINATOR", address}});
+}
+
+void expect_json_error(const Outcome& outcome, int code, const std::string& word) {
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  const auto json = parse(outcome.err);
+  EXPECT_EQ(json.value("schema", 0), 1);
+  const auto message = json.value("/error/message"_json_pointer, std::string());
+  EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' is not in: " << outcome.err;
+}
+
+TEST(CliAlone, UsageErrorsAreTwo) {
+  for (const Argv& arguments : {Argv{}, Argv{"no-such-command"}, Argv{"task", "wait"},
+                                Argv{"task", "submit", "--units", "many", "--", "true"}}) {
+    const auto outcome = tierctl_at("unix:/nowhere/c.sock", arguments);
+    EXPECT_EQ(outcome.code, 2) << fmt::format("{}", outcome.err);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err, "");
+  }
+  EXPECT_EQ(tiertool({"no-such-command"}).code, 2);
+  EXPECT_EQ(tiertool({}).code, 2);
+}
+
+TEST(CliAlone, AnUnreachableCoordinatorIsThree) {
+  const auto outcome = tierctl_at("unix:/nowhere/c.sock", {"node", "list"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("/nowhere/c.sock"), std::string::npos) << outcome.err;
+  expect_json_error(tierctl_at("unix:/nowhere/c.sock", {"-j", "node", "list"}), 3,
+                    "/nowhere/c.sock");
+}
+
+TEST(CliAlone, ConfigCheckNamesUnknownKeys) {
+  const TempFolder folder("/tmp");
+  const auto file = (folder.path() / "coordinator.toml").string();
+  const auto check = [&](const std::string& text, bool json) {
+    std::ofstream(file) << text;
+    return tierctl_at("unix:/nowhere/c.sock",
+                      json ? Argv{"-j", "config", "check", file} : Argv{"config", "check", file});
+  };
+  EXPECT_EQ(check("[coordinator]\nstate_dir = \"/tmp/x\"\n", false).code, 0);
+  const auto good = check("[coordinator]\nstate_dir = \"/tmp/x\"\n", true);
+  EXPECT_EQ(parse(good.out).value("schema", 0), 1);
+  const auto unknown = check("[coordinator]\nstate_dri = \"/tmp/x\"\n", false);
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_NE(unknown.err.find("state_dri"), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find(file), std::string::npos) << unknown.err;
+  expect_json_error(check("[coordinator]\nstate_dri = 1\n", true), 1, "state_dri");
+  expect_json_error(check("[coordinator\n", true), 1, file);
+  expect_json_error(check("[node]\nunits = -1\n", true), 1, "units");
+  std::filesystem::remove(file);
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"config", "check", file}).code, 3);
+}
+
+TEST(CliAlone, TiertoolWorksWithoutADaemon) {
+  const auto tiers = tiertool({"-j", "tier", "show"});
+  EXPECT_TRUE(tiers.code == 0 || tiers.code == 4) << tiers.err;
+  EXPECT_EQ(parse(tiers.out).value("schema", 0), 1);
+  const auto features = tiertool({"-j", "feature", "probe"});
+  EXPECT_TRUE(features.code == 0 || features.code == 4) << features.err;
+  EXPECT_EQ(parse(features.out).value("schema", 0), 1);
+  EXPECT_NE(tiertool({"tier", "show"}).out, "");
+}
+
+class Cli : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!cluster_unavailable()) cluster_ = std::make_unique<Cluster>(ClusterOptions{.nodes = 1});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  }
+  static Outcome tierctl(const Argv& arguments) {
+    return tierctl_at(cluster_->address(), arguments);
+  }
+  static inline std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(Cli, AnswersAreJsonWithASchema) {
+  for (const Argv& arguments :
+       {Argv{"-j", "node", "list"}, Argv{"-j", "node", "show", "n1"}, Argv{"-j", "dataset", "list"},
+        Argv{"-j", "task", "list"}, Argv{"-j", "policy", "list"},
+        Argv{"-j", "policy", "show", "dqn"}}) {
+    const auto outcome = tierctl(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(parse(outcome.out).value("schema", 0), 1) << outcome.out;
+  }
+  EXPECT_NE(tierctl({"node", "list"}).out.find("n1"), std::string::npos);
+}
+
+TEST_F(Cli, WhatDoesNotExistIsThree) {
+  expect_json_error(tierctl({"-j", "node", "show", "n99"}), 3, "n99");
+  expect_json_error(tierctl({"-j", "task", "show", "999"}), 3, "999");
+  expect_json_error(tierctl({"-j", "task", "logs", "999"}), 3, "999");
+  expect_json_error(tierctl({"-j", "dataset", "show", "nothing"}), 3, "nothing");
+  EXPECT_EQ(tierctl({"policy", "use", "guessing"}).code, 3);
+}
+
+TEST_F(Cli, ATaskFromSubmitToExplain) {
+  const auto source = cluster_->folder() / "source.txt";
+  std::ofstream(source) << "from a file\n";
+  const auto added = tierctl({"-j", "dataset", "add", "text", "--file", source.string()});
+  ASSERT_EQ(added.code, 0) << added.err;
+  const auto submitted = tierctl({"-j", "task", "submit", "--dataset", "text", "--wait", "--",
+                                  "/bin/sh", "-c", "cat $TIERPILOT_DATASET_TEXT"});
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const auto id = parse(submitted.out)["tasks"][0]["id"].dump();
+  EXPECT_EQ(tierctl({"task", "logs", id}).out, "from a file\n");
+  const auto explained = tierctl({"-j", "task", "explain", id});
+  EXPECT_EQ(explained.code, 0) << explained.err;
+  EXPECT_NE(tierctl({"task", "explain", id}).out.find("n1"), std::string::npos);
+}
+
+TEST_F(Cli, FailuresAreOne) {
+  EXPECT_EQ(tierctl({"task", "submit", "--wait", "--", "false"}).code, 1);
+  expect_json_error(tierctl({"-j", "task", "submit", "--units", "64", "--", "true"}), 1,
+                    "64 units");
+  const auto job = cluster_->folder() / "job.json";
+  std::ofstream(job) << "{\"tasks\": [";
+  expect_json_error(tierctl({"-j", "task", "submit", "--file", job.string()}), 1, job.string());
+}
+
+TEST_F(Cli, AWaitForACancelledTaskFails) {
+  const auto submitted = tierctl({"-j", "task", "submit", "--", "sleep", "1000"});
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const auto id = parse(submitted.out)["tasks"][0]["id"].dump();
+  EXPECT_EQ(tierctl({"-j", "task", "cancel", id}).code, 0);
+  const auto waited = tierctl({"-j", "task", "wait", id});
+  EXPECT_EQ(waited.code, 1) << waited.out;
+  EXPECT_EQ(parse(waited.out)["tasks"][0]["state"], "cancelled");
+}
+
+}  // namespace
+}  // namespace tierpilot::test
