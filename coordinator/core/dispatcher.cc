@@ -165,6 +165,9 @@ void Dispatcher::send(const Assignment& assignment, const std::string& name) {
     lifecycle_->fail_assigned(
         attempt, fmt::format("node '{}' refused it: {}", name, status.error().message));
   });
+  // A cancel that came while the assignment was on its way to the disk found nothing on the node.
+  const auto* task = state_.tasks.find(assignment.attempt.task);
+  if (task && task->cancel_asked) node->link->cancel(assignment.attempt, "cancelled");
 }
 
 void Dispatcher::served(AttemptId attempt, const ServedData& data) {

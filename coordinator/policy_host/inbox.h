@@ -2,11 +2,13 @@
 // even when the receiver is off the core at low priority.
 #pragma once
 
+#include <semaphore.h>
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <semaphore>
 #include <utility>
 #include <vector>
 
@@ -17,16 +19,19 @@ class Inbox {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  Inbox() = default;
+  Inbox() { ::sem_init(&filled_, 0, 0); }
   Inbox(const Inbox&) = delete;
-  ~Inbox() { take_all(); }
+  ~Inbox() {
+    take_all();
+    ::sem_destroy(&filled_);
+  }
 
   void push(Message message) {
     auto node = std::make_unique<Node>(Node{std::move(message), newest_.load()});
     while (!newest_.compare_exchange_weak(node->older, node.get())) {
     }
     const bool was_empty = node.release()->older == nullptr;
-    if (was_empty) filled_.release();
+    if (was_empty) ::sem_post(&filled_);
   }
 
   // Receiver only, oldest first.
@@ -39,8 +44,12 @@ class Inbox {
   }
 
   // Receiver only. May return early, with nothing there.
-  void wait() { filled_.acquire(); }
-  void wait_until(Deadline deadline) { (void)filled_.try_acquire_until(deadline); }
+  void wait() { (void)::sem_wait(&filled_); }
+  void wait_until(Deadline deadline) {
+    const auto ns = std::chrono::nanoseconds(deadline.time_since_epoch()).count();
+    const timespec until{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    (void)::sem_clockwait(&filled_, CLOCK_MONOTONIC, &until);
+  }
 
  private:
   struct Node {
@@ -48,7 +57,8 @@ class Inbox {
     Node* older;
   };
   std::atomic<Node*> newest_ = nullptr;
-  std::counting_semaphore<> filled_{0};
+  // std::counting_semaphore's timed wait polls in libstdc++ 12, with sleeps of many milliseconds.
+  sem_t filled_;
 };
 
 }  // namespace tierpilot
