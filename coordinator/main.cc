@@ -96,7 +96,7 @@ int main_checked(int argc, char** argv) {
   bool check_only = false;
   app.add_option("--config", config_path, "Configuration file (TOML)")->capture_default_str();
   app.add_flag("--check-config", check_only, "Read the configuration, say what is wrong, and end");
-  app.set_version_flag("--version", TIERPILOT_VERSION);
+  app.set_version_flag("--version", "tierpilot-coordinator " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

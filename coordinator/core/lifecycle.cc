@@ -232,6 +232,7 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
 }
 
 void Lifecycle::unassign(Task& task, const std::string& why) {
+  if (task.cancel_asked) return finish(task, {Fate::kCancelled, "cancelled"}, nullptr);
   detach(task);
   task.reason = why;
   --task.attempt;  // it never left the coordinator

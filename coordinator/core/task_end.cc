@@ -6,8 +6,11 @@ namespace tierpilot {
 
 Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data) {
   if (exit.how == "exited" && exit.code == 0) return {Fate::kSucceeded, {}};
-  if (exit.how == "cancelled")
-    return {Fate::kCancelled, exit.reason.empty() ? "cancelled" : exit.reason};
+  if (exit.how == "cancelled") {
+    const auto reason = exit.reason.empty() ? "cancelled" : exit.reason;
+    // Nobody asked for it: the node ended the task for reasons of its own, such as a restart.
+    return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason};
+  }
   if (exit.how == "lease_expired") return judge_lost(task, exit.reason, max_attempts);
   if (exit.how == "data_failed") {
     if (stale_data) return {Fate::kAgain, exit.reason};

@@ -96,6 +96,28 @@ TEST_F(CoreTest, CancelEndsWaitingTasksAtOnceAndAsksTheNodeForOthers) {
   EXPECT_EQ(stored(attempt.task)->state, TaskState::kCancelled);
 }
 
+TEST_F(CoreTest, ATaskThatItsNodeEndedForItsOwnReasonsRunsAgain) {
+  join("n");
+  auto receipt = submit({spec("a"), spec("b", {"a"})});
+  const auto attempt = assign(receipt->first_task, "n");
+  TaskExit stopped;
+  stopped.how = "cancelled";
+  stopped.reason = "the node is stopping";
+  ASSERT_TRUE(exit("n", attempt, stopped));
+  EXPECT_EQ(stored(attempt.task)->state, TaskState::kQueued);
+  EXPECT_EQ(stored(attempt.task + 1)->state, TaskState::kWaiting);
+}
+
+TEST_F(CoreTest, ACancelHoldsWhenTheAssignmentDidNotReachTheDisk) {
+  join("n");
+  auto receipt = submit({spec("a")});
+  const auto attempt = assign(receipt->first_task, "n");
+  lifecycle_->cancel(attempt.task, nullptr);
+  lifecycle_->unassign(*state_->tasks.find(attempt.task), "disk full");
+  flush();
+  EXPECT_EQ(stored(attempt.task)->state, TaskState::kCancelled);
+}
+
 TEST_F(CoreTest, LostNodeMeansAnotherTryAndThenFailure) {
   settings_.max_attempts = 2;
   restart();

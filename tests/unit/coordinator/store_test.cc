@@ -73,7 +73,8 @@ TEST_F(CoreTest, StoreFiltersAndPages) {
   flush();
   const auto ids = [&](records::TaskFilter filter) {
     std::vector<uint64_t> out;
-    for (const auto& task : *records::tasks(store_->reader(), filter)) out.push_back(task.id);
+    const auto tasks = records::tasks(store_->reader(), filter);
+    for (const auto& task : *tasks) out.push_back(task.id);
     return out;
   };
   using Ids = std::vector<uint64_t>;
