@@ -27,11 +27,13 @@ class Inbox {
   }
 
   void push(Message message) {
-    auto node = std::make_unique<Node>(Node{std::move(message), newest_.load()});
-    while (!newest_.compare_exchange_weak(node->older, node.get())) {
-    }
-    const bool was_empty = node.release()->older == nullptr;
-    if (was_empty) ::sem_post(&filled_);
+    auto* const node = new Node{std::move(message), nullptr};
+    Node* older = newest_.load();
+    do {
+      node->older = older;
+    } while (!newest_.compare_exchange_weak(older, node));
+    // The receiver may have freed the node by now.
+    if (older == nullptr) ::sem_post(&filled_);
   }
 
   // Receiver only, oldest first.

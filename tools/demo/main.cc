@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <numeric>
@@ -30,6 +31,7 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kFastBudget = 96 * kMiB;  // of each node, where /dev/shm has room for it
 constexpr uint64_t kLeastFastBudget = 16 * kMiB;
 constexpr uint64_t kSlowBudget = 2048 * kMiB;
+constexpr double kBusyLoad = 0.5;  // per CPU, before anything of ours runs
 constexpr int64_t kGraceMs = 8'000;
 constexpr const char* kFastParent = "/dev/shm";
 
@@ -51,6 +53,12 @@ std::vector<int> usable_cpus() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
   return cpus;
+}
+
+// Processes that ran or waited for a CPU, on average over the last minute.
+double load_average() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
 Result<uint64_t> free_bytes(const std::filesystem::path& folder) {
@@ -197,11 +205,20 @@ Result<int> run(const Options& options) {
                      .tasks = workload->tasks.size(),
                      .datasets = workload->datasets.size(),
                      .dataset_bytes = total_bytes(*workload),
-                     .fast_budget_bytes = *budget}};
+                     .fast_budget_bytes = *budget,
+                     .load_at_start = load_average()}};
   fmt::print("{} nodes on {} CPUs; {} tasks over {} datasets ({}), {} of fast memory a node\n",
              kNodes, cpus.size(), stage.facts.tasks, stage.facts.datasets,
              format_bytes(stage.facts.dataset_bytes), format_bytes(*budget));
-  return guardian.run([&] { return run_stage(stage); }, kGraceMs);
+  if (stage.facts.load_at_start > kBusyLoad * static_cast<double>(cpus.size()))
+    fmt::print(
+        "note: this machine is busy with other work (load {:.1f} on {} CPUs), which disturbs "
+        "what is measured here\n",
+        stage.facts.load_at_start, cpus.size());
+  const int code = guardian.run([&] { return run_stage(stage); }, kGraceMs);
+  if (code > 128)
+    fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");
+  return code;
 }
 
 Status check_policies(const std::vector<std::string>& policies) {

@@ -17,6 +17,7 @@ struct RunFacts {
   size_t datasets = 0;
   uint64_t dataset_bytes = 0;
   uint64_t fast_budget_bytes = 0;  // of each node
+  double load_at_start = 0;        // the machine's load average, without us
 };
 
 // {"schema": 1, "run", "slow_tier", "tiers", "policies", "comparison"}. A figure that could not be
