@@ -109,7 +109,8 @@ struct ServedData {
 }
 
 struct Exit {
-  how @0 :Text;              # exited, signalled, could_not_start, cancelled, timed_out, lease_expired, memory_limit, data_failed
+  how @0 :Text;              # exited, signalled, could_not_start, cancelled, timed_out, lease_expired, memory_limit, data_failed,
+                             # lost (its warden died)
   code @1 :Int32;            # exit status or signal number
   reason @2 :Text;
   cpuUserNs @3 :UInt64;

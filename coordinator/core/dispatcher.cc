@@ -179,7 +179,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
   ServiceMeasure measure;
   measure.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
   measure.service_ns = static_cast<double>(std::max<uint64_t>(data.latency_ns, 1));
-  measure.reference_ns = static_cast<double>(std::max<uint64_t>(data.reference_ns, 1));
+  measure.reference_ns = static_cast<double>(data.reference_ns);  // 0: not measured there
   // A clean copy that is dropped moves no byte: only what was written is paid for.
   measure.evicted_bytes = data.evicted_written_bytes;
   measure.evict_bytes_per_s = data.evict_gb_per_s.value.value_or(0) * 1e9;
@@ -196,7 +196,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     state_.scores.rewarded(record.policy, parts->reward);
     host_.outcome(decision_id(attempt), *parts);
   } else {
-    spdlog::warn("task {}: its reward cannot be computed: {}", attempt.task, parts.error().message);
+    spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
     host_.abandon(decision_id(attempt));
   }
   state_.store.write(

@@ -11,7 +11,8 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
     // Nobody asked for it: the node ended the task for reasons of its own, such as a restart.
     return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason};
   }
-  if (exit.how == "lease_expired") return judge_lost(task, exit.reason, max_attempts);
+  // lost: the node's warden died and took the task along; nothing of it is left there.
+  if (exit.how == "lease_expired" || exit.how == "lost") return judge_lost(task, exit.reason, max_attempts);
   if (exit.how == "data_failed") {
     if (stale_data) return {Fate::kAgain, exit.reason};
     return judge_lost(task, exit.reason, max_attempts);
