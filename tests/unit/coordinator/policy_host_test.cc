@@ -66,11 +66,15 @@ class PolicyHostTest : public ::testing::Test {
     return std::move(*host);
   }
 
+  PolicyHost::Decided decide(PolicyHost& host, uint64_t id, View view) {
+    // Shared: get() may return before set_value() has done with the promise.
+    auto promise = std::make_shared<std::promise<PolicyHost::Decided>>();
+    host.decide(id, std::move(view),
+                [promise](PolicyHost::Decided decided) { promise->set_value(std::move(decided)); });
+    return promise->get_future().get();
+  }
   PolicyHost::Decided decide(PolicyHost& host, uint64_t id) {
-    std::promise<PolicyHost::Decided> promise;
-    host.decide(id, three_nodes(static_cast<double>(id * 1000)),
-                [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
-    return promise.get_future().get();
+    return decide(host, id, three_nodes(static_cast<double>(id * 1000)));
   }
 
   // Decides and rewards ids [from, to).
@@ -170,10 +174,7 @@ TEST_F(PolicyHostTest, NoCandidateIsAnAnswerToo) {
   const auto host = start();
   View view = three_nodes(1);
   for (NodeState& node : view.nodes) node.candidate = false;
-  std::promise<PolicyHost::Decided> promise;
-  host->decide(1, view,
-               [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
-  EXPECT_EQ(promise.get_future().get().decision.node, kNoNode);
+  EXPECT_EQ(decide(*host, 1, view).decision.node, kNoNode);
   EXPECT_EQ(host->learner().pending, 0u);
 }
 
@@ -181,10 +182,7 @@ TEST_F(PolicyHostTest, NodesWithoutAnOutputFallBackToAHeuristic) {
   const auto host = start();
   View view = three_nodes(1);
   for (NodeState& node : view.nodes) node.slot += 1000;
-  std::promise<PolicyHost::Decided> promise;
-  host->decide(1, view,
-               [&](PolicyHost::Decided decided) { promise.set_value(std::move(decided)); });
-  const auto decided = promise.get_future().get();
+  const auto decided = decide(*host, 1, view);
   EXPECT_LT(decided.decision.node, 3u);
   EXPECT_THAT(decided.decision.reason, HasSubstr("no value for any candidate"));
 }
