@@ -50,7 +50,10 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
     stream.used_ns = system_clock().boot_ns();
     // Chunks go here and not when they arrive: a promise must not be dropped by its own
     // continuation.
-    while (!stream.ahead.empty() && !stream.ahead.front()->usable(offset)) stream.ahead.pop_front();
+    while (!stream.ahead.empty() && !stream.ahead.front()->usable(offset)) {
+      stream.ahead.front()->give_up();
+      stream.ahead.pop_front();
+    }
     if (!stream.link || stream.link->broken) {
       stream.ahead.clear();
       stream.link = link_to(std::get<0>(key));
@@ -92,6 +95,11 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
       else
         waiter->deliver(kj::ArrayPtr<const kj::byte>(response->getData()));
       waiter.reset();
+    }
+    // A second reader of the dataset took the stream elsewhere: the first must not wait in vain.
+    void give_up() {
+      if (waiter)
+        waiter->deliver(fail(ErrorCode::kUnavailable, "another read took the stream's place"));
     }
   };
   struct Stream {
