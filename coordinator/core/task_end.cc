@@ -12,7 +12,8 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
     return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason};
   }
   // lost: the node's warden died and took the task along; nothing of it is left there.
-  if (exit.how == "lease_expired" || exit.how == "lost") return judge_lost(task, exit.reason, max_attempts);
+  if (exit.how == "lease_expired" || exit.how == "lost")
+    return judge_lost(task, exit.reason, max_attempts);
   if (exit.how == "data_failed") {
     if (stale_data) return {Fate::kAgain, exit.reason};
     return judge_lost(task, exit.reason, max_attempts);

@@ -30,7 +30,7 @@ TEST(TaskEnv, NodeVariablesWin) {
   ServedItem served;
   served.name = "d";
   served.path = "/fast/d";
-  const auto env = agent::task_environment(assignment, {served}, {0, 1}, "n1", "/work/7-2");
+  const auto env = agent::task_environment(assignment, {served}, {0, 1}, "n1", "/srv/7-2");
   const auto has = [&](const std::string& name, const std::string& value) {
     return std::count(env.begin(), env.end(), std::pair(name, value)) == 1;
   };
@@ -39,7 +39,7 @@ TEST(TaskEnv, NodeVariablesWin) {
   EXPECT_TRUE(has("TIERPILOT_ATTEMPT", "2"));
   EXPECT_TRUE(has("TIERPILOT_CPUS", "0-1"));
   EXPECT_TRUE(has("TIERPILOT_DATASET_D", "/fast/d"));
-  EXPECT_TRUE(has("TMPDIR", "/work/7-2"));
+  EXPECT_TRUE(has("TMPDIR", "/srv/7-2"));
   EXPECT_FALSE(has("TIERPILOT_TASK_ID", "forged"));
 }
 
