@@ -22,6 +22,17 @@ void add_tier_choice(CLI::App& verb, TierChoice& choice) {
   verb.add_option("--tier", choice.names, "only this tier (repeatable)")->type_name("NAME");
 }
 
+void add_probe_options(CLI::App& verb, ProbeOptions& options) {
+  verb.add_option("--rounds", options.rounds, "measure each tier this often")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  verb.add_option_function<int>(
+          "--timeout", [&options](int seconds) { options.timeout = std::chrono::seconds(seconds); },
+          "stop measuring after this long, 20 s unless given")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
+}
+
 Result<std::vector<TierSpec>> choose_tiers(const Topology& topology, const TierChoice& choice) {
   auto tiers = candidate_tiers(topology, choice.directories);
   if (!tiers) return tiers;

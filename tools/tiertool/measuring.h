@@ -20,11 +20,13 @@ struct TierChoice {
 };
 
 void add_tier_choice(CLI::App& verb, TierChoice& choice);
+// --rounds and --timeout.
+void add_probe_options(CLI::App& verb, ProbeOptions& options);
 
 // The candidates of the topology and the directories; kNotFound for a name that none has.
 Result<std::vector<TierSpec>> choose_tiers(const Topology& topology, const TierChoice& choice);
 
-// A warning per capability that was missing and per tier that could not be measured at all.
+// A warning per figure that was asked for and could not be had, with the reason.
 std::vector<std::string> what_is_missing(const std::vector<TierMeasurement>& tiers,
                                          const ProbeOptions& options);
 

@@ -59,9 +59,7 @@ void add_verb(CLI::App& object, Context& context, const std::string& name, const
   auto* verb = object.add_subcommand(name, help);
   auto shared = std::make_shared<Probe>(std::move(probe));
   add_tier_choice(*verb, shared->choice);
-  verb->add_option("--rounds", shared->options.rounds, "measure each tier this often")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_probe_options(*verb, shared->options);
   verb->callback([&context, shared] {
     context.command = [&context, shared] { return run(context, *shared); };
   });

@@ -71,9 +71,7 @@ void add_tier(CLI::App& app, Context& context) {
       tier->add_subcommand("show", "what this machine has, and each tier's measured figures");
   auto options = std::make_shared<ShowOptions>();
   add_tier_choice(*verb, options->choice);
-  verb->add_option("--rounds", options->probe.rounds, "measure each tier this often")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_probe_options(*verb, options->probe);
   verb->add_flag("--no-measure", options->no_measure, "only what is there, nothing measured");
   verb->callback([&context, options] {
     context.command = [&context, options] { return show(context, *options); };

@@ -43,19 +43,18 @@ std::vector<int> classes_of(const std::vector<double>& values, double ratio) {
   return classes;
 }
 
-// The tiers' ledgers, and what is left of the time.
+// The tiers' ledgers.
 class Session {
  public:
-  Session(const std::vector<TierSpec>& tiers, std::chrono::milliseconds timeout)
-      : deadline_(Clock::now() + timeout) {
+  explicit Session(const std::vector<TierSpec>& tiers) {
     for (const auto& tier : tiers) ledgers_.emplace_back(tier);
   }
 
   // Runs the work in a child; the figures it did not get to are explained by its end.
-  void run(const std::function<void(const ObservationSink&)>& work,
+  void run(const std::function<void(const ObservationSink&)>& work, Clock::time_point deadline,
            std::initializer_list<std::string_view> figures) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
     const auto in_child = [&work](const LineSink& line) {
       work([&line](const Observation& observation) { line(observation_to_line(observation)); });
     };
@@ -82,7 +81,6 @@ class Session {
   }
 
  private:
-  Clock::time_point deadline_;
   std::vector<Ledger> ledgers_;
 };
 
@@ -116,24 +114,28 @@ Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& 
   if (wanted.rounds < 1 || wanted.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   ProbeOptions options = wanted;
-  options.latency |= options.eviction && tiers.size() > 1;  // neighbours are known by their ranks
+  const bool moves = options.eviction && tiers.size() > 1;
+  options.latency |= moves;  // neighbours are known by their ranks
   double load_1min = 0;
   getloadavg(&load_1min, 1);
-  Session session(tiers, options.timeout);
+  Session session(tiers);
   explain_what_was_not_asked(session, options);
   for (size_t i = 0; i < tiers.size(); ++i)
     if (!tiers[i].is_directory())
       session.ledger(i).explain_missing(figure::kCachedLatency, "only directories have one");
 
+  // Evictions come last and keep a third of the time for themselves.
+  const auto deadline = Clock::now() + options.timeout;
   if (options.latency || options.bandwidth)
     session.run([&](const ObservationSink& sink) { probe_tiers(tiers, options, sink); },
+                moves ? deadline - options.timeout / 3 : deadline,
                 {figure::kLatency, figure::kCachedLatency, figure::kRead, figure::kWrite});
   const auto ranked = rank_tiers(session.measurements());
   for (const auto name : {figure::kEvict, figure::kPromote})
     session.ledger(ranked.back()).explain_missing(name, "no slower tier");
-  if (options.eviction && tiers.size() > 1)
+  if (moves)
     session.run([&](const ObservationSink& sink) { probe_transfers(tiers, ranked, options, sink); },
-                {figure::kEvict, figure::kPromote});
+                deadline, {figure::kEvict, figure::kPromote});
 
   std::vector<TierMeasurement> result;
   auto measured = session.measurements();
