@@ -87,6 +87,8 @@ int run(const CoordinatorConfig& config) {
   loop.run();
   sd_notify(0, "STOPPING=1");
   servers.clear();
+  // Its threads call back into the core, which goes before it.
+  host->reset();
   return 0;
 }
 
