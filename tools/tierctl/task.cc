@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "tools/cluster/pages.h"
 #include "tools/tierctl/object.h"
@@ -29,10 +30,10 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Name", "/name"},
                               {"State", "/state"},
                               {"Reason", "/reason"},
-                              {"Command", "/spec/argv"},
+                              {"Command", "/command_line"},
                               {"Datasets", "/dataset_uses"},
                               {"Units", "/spec/units", Format::kNumber},
-                              {"Memory limit", "/spec/memory_bytes", Format::kBytes},
+                              {"Memory limit", "/memory_limit"},
                               {"float operations", "/spec/float_operations", Format::kNumber},
                               {"int32 operations", "/spec/int_operations", Format::kNumber},
                               {"After", "/spec/after"},
@@ -70,6 +71,17 @@ std::vector<Table> task_tables(const ordered_json& task) {
   return tables;
 }
 
+// Words that a shell would split are quoted, so that the line can be told apart.
+std::string command_line(const ordered_json& argv) {
+  std::string line;
+  for (const auto& entry : argv) {
+    const auto word = entry.get<std::string>();
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$") == word.npos;
+    line += (line.empty() ? "" : " ") + (plain ? word : '\'' + word + '\'');
+  }
+  return line;
+}
+
 // Nanoseconds as milliseconds beside them, and datasets as "name (write)": for tables only.
 void add_readable(ordered_json& task) {
   for (const char* part : {"served", "exit"})
@@ -77,6 +89,9 @@ void add_readable(ordered_json& task) {
       for (const char* key : {"latency", "reference", "cpu_user", "cpu_system", "wall"})
         if (const auto ns = object.find(std::string(key) + "_ns"); ns != object.end())
           object[std::string(key) + "_ms"] = ns->get<double>() / 1e6;
+  const auto memory_bytes = task["spec"]["memory_bytes"].get<uint64_t>();
+  task["memory_limit"] = memory_bytes ? format_bytes(memory_bytes) : "none";
+  task["command_line"] = command_line(task["spec"]["argv"]);
   task["dataset_uses"] = ordered_json::array();
   for (const auto& use : task["spec"]["datasets"])
     task["dataset_uses"].push_back(use["dataset"].get<std::string>() +

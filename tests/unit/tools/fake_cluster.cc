@@ -227,7 +227,10 @@ class Server final : public wire::Cluster::Server {
     task.setSubmittedMs(1'000);
     task.setStartedMs(1'250);
     if (state == "succeeded" || state == "failed") task.setFinishedMs(2'000);
-    task.initSpec().initArgv(1).set(0, "true");
+    auto argv = task.initSpec().initArgv(3);
+    argv.set(0, "sh");
+    argv.set(1, "-c");
+    argv.set(2, "exit 0");
   }
   void fill_policy(wire::PolicyEntry::Builder policy, const std::string& name) const {
     if (name != "random" && name != "dqn")

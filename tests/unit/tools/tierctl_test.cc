@@ -188,6 +188,13 @@ TEST_F(Tierctl, WaitsForMoreTasksThanOneAnswerHolds) {
   EXPECT_EQ(ran.value()["tasks"].size(), 150u);
 }
 
+TEST_F(Tierctl, ShowReadsLikeACommandLine) {
+  add_tasks({"succeeded"});
+  const auto text = at({"task", "show", "1"}).out;
+  EXPECT_NE(text.find("sh -c 'exit 0'"), std::string::npos) << text;
+  EXPECT_NE(text.find("none"), std::string::npos) << "no memory limit: " << text;
+}
+
 TEST_F(Tierctl, CancelShowsTheTask) {
   add_tasks({"running"});
   EXPECT_EQ(at({"task", "cancel", "1", "-j"}).value()["task"]["state"], "cancelled");

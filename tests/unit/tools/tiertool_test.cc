@@ -15,6 +15,8 @@ using nlohmann::ordered_json;
 
 class TiertoolTest : public ::testing::Test {
  protected:
+  TiertoolTest() { context_.output = {false, out_, err_}; }
+
   void use_machine(const std::string& name) {
     context_.sysroot = Sysroot(std::string(SYSROOTS "/") + name);
     context_.foreign_root = true;
@@ -33,7 +35,7 @@ class TiertoolTest : public ::testing::Test {
   }
 
   std::ostringstream out_, err_;
-  Context context_{.output = {false, out_, err_}};
+  Context context_;
 };
 
 TEST_F(TiertoolTest, ShowsAnotherMachinesTreeAndTiers) {
