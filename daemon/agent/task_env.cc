@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/sysroot.h"
-#include "daemon/dataset_env.h"
+#include "base/dataset_env.h"
 
 namespace tierpilot::agent {
 

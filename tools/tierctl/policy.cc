@@ -1,5 +1,6 @@
 // tierctl policy: who decides where tasks run.
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/object.h"
@@ -24,6 +25,15 @@ Result<int> list(Context& context, ClusterConnection& connection) {
                {{.rows = "/policies", .columns = kColumns}});
 }
 
+// The wire has every setting as a double; a capacity of 1024 is not "1,024.0".
+void show_whole_numbers(nlohmann::ordered_json& settings) {
+  for (auto& setting : settings) {
+    const double number = setting.value("value", 0.5);
+    if (number == std::trunc(number) && std::abs(number) < 1e15)
+      setting["value"] = static_cast<int64_t>(number);
+  }
+}
+
 Result<int> show(Context& context, ClusterConnection& connection, const std::string& name) {
   auto request = connection.cluster().policyShowRequest();
   request.setName(name);
@@ -33,6 +43,7 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
   std::vector<Table> tables{{.rows = "/policy", .columns = kColumns}};
   if (answer->getPolicy().getLearns()) {
     value["learner"] = message_json(answer->getLearner());
+    show_whole_numbers(value["learner"]["settings"]);
     tables.push_back({.title = "Learner",
                       .rows = "/learner",
                       .columns = {{"Experiences", "/experiences", Format::kNumber},

@@ -10,36 +10,16 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/dataset_env.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot::tierload {
-namespace {
-
-constexpr std::string_view kPrefix = "TIERPILOT_DATASET_";
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-}  // namespace
-
-std::string dataset_variable(std::string_view name) {
-  std::string variable(kPrefix);
-  for (const char c : name) {
-    if (is_letter(c))
-      variable += static_cast<char>(c & ~0x20);
-    else
-      variable += c >= '0' && c <= '9' ? c : '_';
-  }
-  return variable;
-}
-
 std::vector<std::string> dataset_variables() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text(*entry);
     const size_t equals = text.find('=');
-    if (text.starts_with(kPrefix) && equals != text.npos)
+    if (text.starts_with(kDatasetEnvPrefix) && equals != text.npos)
       names.emplace_back(text.substr(0, equals));
   }
   std::sort(names.begin(), names.end());

@@ -3,16 +3,11 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
 namespace tierpilot::tierload {
-
-// The variable that carries a dataset's path: the name in upper case, every character that is not
-// an ASCII letter or digit as '_': "web-logs.v2" is in TIERPILOT_DATASET_WEB_LOGS_V2.
-std::string dataset_variable(std::string_view name);
 
 // All variables of this process that name a dataset, sorted.
 std::vector<std::string> dataset_variables();
@@ -20,7 +15,7 @@ std::vector<std::string> dataset_variables();
 // Owns one shared mapping of a whole file. Move-only.
 class DatasetFile {
  public:
-  // `variable` as given by dataset_variable. kNotFound when it is not set.
+  // `variable` as given by dataset_env_name. kNotFound when it is not set.
   static Result<DatasetFile> open(const std::string& variable, bool writable);
   static Result<DatasetFile> open_path(const std::string& path, bool writable);
 

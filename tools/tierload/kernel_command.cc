@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/dataset_env.h"
 #include "tools/tierload/commands.h"
 #include "tools/tierload/dataset_file.h"
 #include "tools/tierload/kernels.h"
@@ -22,7 +23,7 @@ struct KernelArguments {
 Result<std::vector<DatasetFile>> open_datasets(const Kernel& kernel,
                                                const std::vector<std::string>& names) {
   std::vector<std::string> variables;
-  for (const auto& name : names) variables.push_back(dataset_variable(name));
+  for (const auto& name : names) variables.push_back(dataset_env_name(name));
   if (names.empty()) variables = dataset_variables();
   if (variables.empty())
     return fail(ErrorCode::kNotFound,

@@ -1,9 +1,9 @@
-#include "daemon/dataset_env.h"
+#include "base/dataset_env.h"
 
 namespace tierpilot {
 
 std::string dataset_env_name(std::string_view dataset) {
-  std::string name = "TIERPILOT_DATASET_";
+  std::string name(kDatasetEnvPrefix);
   // Not toupper(): it follows the locale.
   for (const char c : dataset) {
     if (c >= 'a' && c <= 'z')

@@ -1,19 +1,11 @@
-#include "daemon/dataset_env.h"
+#include "daemon/agent/task_env.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "daemon/agent/task_env.h"
-
 namespace tierpilot {
 namespace {
-
-TEST(DatasetEnv, UpperCasesAndReplaces) {
-  EXPECT_EQ(dataset_env_name("genes"), "TIERPILOT_DATASET_GENES");
-  EXPECT_EQ(dataset_env_name("genes-2024.bin"), "TIERPILOT_DATASET_GENES_2024_BIN");
-  EXPECT_EQ(dataset_env_name("\xc3\xa9"), "TIERPILOT_DATASET___");
-}
 
 TEST(TaskEnv, RefusesDatasetsThatMeet) {
   auto status = agent::check_dataset_env({{.name = "a-b"}, {.name = "a_b"}});
