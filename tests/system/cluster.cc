@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -11,6 +13,9 @@
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
+
+#include "base/unique_fd.h"
+#include "tests/rpc/test_certificates.h"
 
 namespace tierpilot::test {
 namespace {
@@ -24,6 +29,25 @@ void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw std::system_error(errno, std::generic_category(), path.string());
+}
+
+// Free now; another process may take it before the daemon does, which then says so.
+int free_port() {
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd.get(), any, size) != 0 || getsockname(fd.get(), any, &size) != 0)
+    throw std::system_error(errno, std::generic_category(), "a free port on loopback");
+  return ntohs(address.sin_port);
+}
+
+std::string tls_section(const fs::path& folder, const std::string& name) {
+  const auto file = [&](const char* end) { return (folder / (name + end)).string(); };
+  return fmt::format("[tls]\nca = \"{}\"\ncertificate = \"{}\"\nkey = \"{}\"\n",
+                     (folder / "cluster-ca.pem").string(), file(".pem"), file(".key"));
 }
 
 std::vector<std::string> processes_inside(const fs::path& folder) {
@@ -65,6 +89,7 @@ Cluster::Cluster(const ClusterOptions& options)
       fast_(kFastParent),
       nodes_(static_cast<size_t>(options.nodes)),
       client_(address()) {
+  if (options_.tls) draw_certificates();
   write_configs();
   start_coordinator();
   for (int node = 0; node < options.nodes; ++node) start_node(node);
@@ -82,31 +107,47 @@ Cluster::~Cluster() {
   if (testing::Test::HasFailure()) std::fprintf(stderr, "%s\n", logs().c_str());
 }
 
+void Cluster::draw_certificates() {
+  const TestAuthority authority(folder(), "cluster");
+  for (int node = -1; node < options_.nodes; ++node) {
+    authority.issue(node < 0 ? "coordinator" : node_name(node), "IP:127.0.0.1");
+    ports_.push_back(free_port());
+  }
+  authority.issue("operator", "IP:127.0.0.1");
+}
+
 void Cluster::write_configs() const {
   write_file(folder() / "coordinator.toml",
-             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n"
+             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
                          "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
                          "[policy]\nactive = \"{}\"\n{}",
-                         state_dir().string(), address(), options_.lease_ms, options_.max_attempts,
-                         options_.policy,
+                         state_dir().string(), address(),
+                         options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
+                                            tls_section(folder(), "coordinator")
+                                      : "",
+                         options_.lease_ms, options_.max_attempts, options_.policy,
                          options_.small_network ? "[dqn]\nwidth = 16\nlayers = 1\n" : ""));
-  for (int node = 0; node < options_.nodes; ++node) {
-    const auto name = node_name(node);
-    const auto home = folder() / name;
-    for (const auto& path : {home / "work", home / "slow", fast_.path() / name})
-      fs::create_directories(path);
-    write_file(
-        folder() / (name + ".toml"),
-        fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"unix:{}\"\n"
-                    "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                    "cancel_grace_ms = 500\n"
-                    "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
-                    "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
-                    "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n",
-                    name, address(), data_socket(node).string(), options_.units,
-                    (home / "work").string(), (fast_.path() / name).string(),
-                    (home / "slow").string(), options_.calibrate));
-  }
+  for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
+}
+
+void Cluster::write_node_config(int node) const {
+  const auto name = node_name(node);
+  const auto home = folder() / name;
+  for (const auto& path : {home / "work", home / "slow", fast_.path() / name})
+    fs::create_directories(path);
+  const auto listen = options_.tls ? fmt::format("tls:127.0.0.1:{}", ports_.at(node + 1))
+                                   : "unix:" + data_socket(node).string();
+  write_file(folder() / (name + ".toml"),
+             fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
+                         "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+                         "cancel_grace_ms = 500\n"
+                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
+                         "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
+                         "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}",
+                         name, options_.tls ? tls_address() : address(), listen, options_.units,
+                         (home / "work").string(), (fast_.path() / name).string(),
+                         (home / "slow").string(), options_.calibrate,
+                         options_.tls ? tls_section(folder(), name) : ""));
 }
 
 void Cluster::start_coordinator() {
@@ -135,6 +176,17 @@ bool Cluster::nodes_are_up(int count) {
 
 std::string Cluster::address() const {
   return "unix:" + (folder() / "c.sock").string();
+}
+
+std::string Cluster::tls_address() const {
+  return fmt::format("tls:127.0.0.1:{}", ports_.at(0));
+}
+
+Argv Cluster::tls_arguments() const {
+  return {"--connect",  tls_address(),
+          "--tls-ca",   (folder() / "cluster-ca.pem").string(),
+          "--tls-cert", (folder() / "operator.pem").string(),
+          "--tls-key",  (folder() / "operator.key").string()};
 }
 
 fs::path Cluster::data_socket(int node) const {

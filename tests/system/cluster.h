@@ -34,6 +34,8 @@ struct ClusterOptions {
   std::string policy = "least-loaded";
   bool small_network = false;  // the coordinator starts in half the time
   bool calibrate = false;
+  // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
+  bool tls = false;
   std::filesystem::path state_dir;  // empty: in the cluster's folder
 };
 
@@ -56,16 +58,23 @@ class Cluster {
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::string address() const;
   std::filesystem::path data_socket(int node) const;
+  // With ClusterOptions::tls: where the coordinator listens for other machines, and the options
+  // that let a tool in.
+  std::string tls_address() const;
+  Argv tls_arguments() const;
   std::filesystem::path state_dir() const;
   static std::string node_name(int node);
   std::string logs() const;
 
  private:
+  void draw_certificates();
   void write_configs() const;
+  void write_node_config(int node) const;
 
   ClusterOptions options_;
   TempFolder folder_;
   TempFolder fast_;
+  std::vector<int> ports_;  // the coordinator's, then each node's; empty without TLS
   Process coordinator_;
   std::vector<Process> nodes_;
   Client client_;

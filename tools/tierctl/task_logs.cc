@@ -60,8 +60,12 @@ Status follow(ClusterConnection& connection, const Arguments& arguments, Take ta
     if (!now) return tl::unexpected(now.error());
     if (now->attempt != attempt) offset = 0;  // it starts again, with a new log
     attempt = now->attempt;
-    if (attempt > 0 || now->ended)
-      if (auto status = read_to_end(connection, arguments, offset, take); !status) return status;
+    if (attempt > 0 || now->ended) {
+      auto status = read_to_end(connection, arguments, offset, take);
+      // Until the node has its data, a task on a node has no log yet.
+      const bool later = !now->ended && !status && status.error().code == ErrorCode::kNotFound;
+      if (!status && !later) return status;
+    }
     if (now->ended) return {};
     if (auto slept = connection.wait(connection.loop().after_ms(kPollMs)); !slept) return slept;
   }

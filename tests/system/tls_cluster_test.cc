@@ -1,0 +1,72 @@
+// The real programs over mutual TLS: nodes, coordinator and tools, and who is not let in.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+
+#include "tests/rpc/test_certificates.h"
+#include "tests/system/cluster.h"
+
+namespace tierpilot::test {
+namespace {
+
+class TlsCluster : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!cluster_unavailable())
+      cluster_ = std::make_unique<Cluster>(ClusterOptions{.small_network = true, .tls = true});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+  void SetUp() override {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  }
+  static Outcome tierctl(const Argv& connect, const Argv& arguments) {
+    Argv argv{program("TIERPILOT_TEST_TIERCTL")};
+    argv.insert(argv.end(), connect.begin(), connect.end());
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    return run_command(argv);
+  }
+  static inline std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(TlsCluster, ATaskFetchesItsDataFromAnotherNode) {
+  const auto source = cluster_->folder() / "words.txt";
+  std::ofstream(source) << "over the wire\n";
+  const auto connect = cluster_->tls_arguments();
+  const auto added =
+      tierctl(connect, {"dataset", "add", "words", "--file", source.string(), "--node", "n1"});
+  ASSERT_EQ(added.code, 0) << added.err;
+  const auto ran =
+      tierctl(connect, {"-j", "task", "submit", "--node", "n2", "--dataset", "words", "--wait",
+                        "--", "/bin/sh", "-c", "cat $TIERPILOT_DATASET_WORDS"});
+  ASSERT_EQ(ran.code, 0) << ran.err << ran.out;
+  const auto task = Json::parse(ran.out)["tasks"][0];
+  EXPECT_EQ(task["node"], "n2");
+  const auto log = tierctl(connect, {"task", "logs", task["id"].dump()});
+  EXPECT_EQ(log.out, "over the wire\n") << log.err;
+  const auto served = cluster_->client().show(task["id"]);
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_EQ((*served)["served"]["fetched_bytes"], 14);
+}
+
+TEST_F(TlsCluster, WithoutACertificateNobodyGetsIn) {
+  const auto outcome = tierctl({"--connect", cluster_->tls_address()}, {"node", "list"});
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("--tls-"), std::string::npos) << outcome.err;
+}
+
+TEST_F(TlsCluster, AStrangersCertificateIsRefused) {
+  const TempFolder folder("/tmp");
+  const TestAuthority stranger(folder.path(), "stranger");
+  const auto files = stranger.issue("operator", "IP:127.0.0.1");
+  // Its own authority for the handshake to reach the coordinator's check of the client.
+  const auto outcome = tierctl({"--connect", cluster_->tls_address(), "--tls-ca",
+                                (cluster_->folder() / "cluster-ca.pem").string(), "--tls-cert",
+                                files.certificate, "--tls-key", files.key},
+                               {"node", "list"});
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.err.find(cluster_->tls_address()), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace tierpilot::test
