@@ -1,0 +1,136 @@
+// What may happen while a policy thinks, and while its decision is on its way to the disk.
+#include "coordinator/core/dispatcher.h"
+
+#include <gmock/gmock.h>
+
+#include "coordinator/store/records.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class DispatcherTest : public CoreTest {
+ protected:
+  DispatcherTest() {
+    DqnSettings settings;
+    settings.network.width = 16;
+    settings.network.layers = 1;
+    settings.network.feed_forward = 16;
+    auto host =
+        PolicyHost::start({.settings = settings, .state_dir = {}, .active = "least-loaded"});
+    if (!host) throw std::runtime_error(host.error().message);
+    host_ = std::move(*host);
+    dispatcher_ = std::make_unique<Dispatcher>(
+        *state_, *host_,
+        Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
+                          [this](int64_t, auto work) { deadlines_.push_back(std::move(work)); }});
+    dispatcher_->set_lifecycle(*lifecycle_);
+  }
+  // The decision thread posts into this object.
+  ~DispatcherTest() override { host_.reset(); }
+
+  TaskState state_of(uint64_t id) { return state_->tasks.find(id)->state; }
+  bool run_until_assigned(uint64_t id) {
+    return posts_.run_until([&] { return state_of(id) == TaskState::kAssigned; });
+  }
+  // The policy's answer to what was asked before has been handled.
+  void let_the_policy_answer() {
+    bool answered = false;
+    View view;
+    view.nodes.resize(1);
+    view.nodes[0].candidate = true;
+    host_->decide(1, view, [&](auto) { posts_.post([&] { answered = true; }); });
+    ASSERT_TRUE(posts_.run_until([&] { return answered; }));
+  }
+
+  std::unique_ptr<PolicyHost> host_;
+  std::vector<std::function<void()>> deadlines_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+};
+
+TEST_F(DispatcherTest, TheNodeHearsOfATaskWhenTheDecisionIsOnDisk) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  EXPECT_THAT(node->started, IsEmpty());
+  flush();
+  EXPECT_THAT(node->started, ElementsAre(AttemptId{id, 1}));
+  EXPECT_EQ(stored(id)->state, TaskState::kAssigned);
+  const auto decisions = records::decisions(store_->reader(), id);
+  ASSERT_TRUE(decisions) << decisions.error().message;
+  ASSERT_THAT(*decisions, SizeIs(1));
+  EXPECT_EQ(decisions->front().policy, "least-loaded");
+  EXPECT_EQ(decisions->front().fallback, "");
+}
+
+TEST_F(DispatcherTest, ACancelWhileTheDecisionIsBeingWrittenReachesTheNodeAfterTheStart) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  lifecycle_->cancel(id, nullptr);
+  const size_t before_the_start = node->cancelled.size();
+  ASSERT_THAT(node->started, IsEmpty());
+  flush();
+  EXPECT_THAT(node->started, ElementsAre(AttemptId{id, 1}));
+  ASSERT_GT(node->cancelled.size(), before_the_start);
+  EXPECT_EQ(node->cancelled.back().first, (AttemptId{id, 1}));
+}
+
+TEST_F(DispatcherTest, ATaskCancelledWhileThePolicyThinksIsNotPlaced) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  lifecycle_->cancel(id, nullptr);
+  let_the_policy_answer();
+  flush();
+  EXPECT_EQ(stored(id)->state, TaskState::kCancelled);
+  EXPECT_THAT(node->started, IsEmpty());
+  EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
+}
+
+TEST_F(DispatcherTest, PastItsDeadlineAHeuristicDecidesOnceAndTheRecordSaysSo) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  ASSERT_THAT(deadlines_, SizeIs(1));
+  deadlines_.front()();
+  EXPECT_EQ(state_of(id), TaskState::kAssigned);
+  let_the_policy_answer();
+  flush();
+  EXPECT_THAT(node->started, ElementsAre(AttemptId{id, 1}));
+  const auto decisions = records::decisions(store_->reader(), id);
+  ASSERT_TRUE(decisions);
+  ASSERT_THAT(*decisions, SizeIs(1));
+  EXPECT_THAT(decisions->front().fallback, HasSubstr("no decision within"));
+}
+
+TEST_F(DispatcherTest, ADeadlineAfterTheAnswerChangesNothing) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  for (size_t i = 0; i < deadlines_.size(); ++i) deadlines_[i]();
+  flush();
+  EXPECT_THAT(node->started, ElementsAre(AttemptId{id, 1}));
+}
+
+TEST_F(DispatcherTest, ANodeThatWentWhileThePolicyThoughtGetsNothing) {
+  auto node = join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  membership_->disconnected(tickets_["n"]);
+  let_the_policy_answer();
+  flush();
+  EXPECT_EQ(state_of(id), TaskState::kQueued);
+  EXPECT_THAT(node->started, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
