@@ -39,7 +39,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
       }
       tasks.started(attempt, started->pid);
     } else {
-      auto& exit = std::get<TaskExit>(event);
+      auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};
       dirs_.mark_ended(attempt);
       tasks.exited(attempt, report(std::move(exit)));
@@ -47,7 +47,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
   }
 }
 
-ExitReport ExecRunner::report(TaskExit exit) {
+ExitReport ExecRunner::report(ProcessExit exit) {
   const AttemptId attempt{exit.task_id, exit.attempt};
   if (const auto group = groups_.extract(attempt)) {
     const auto io = probe_->group_io(group.mapped()).block_io;

@@ -31,7 +31,7 @@ class ExecRunner final : public TaskRunner {
   void deliver(TaskTable& tasks);
 
  private:
-  ExitReport report(TaskExit exit);
+  ExitReport report(ProcessExit exit);
 
   const Options options_;
   Executor& executor_;

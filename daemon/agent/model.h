@@ -37,7 +37,7 @@ struct ServedData {
 struct ExitReport {
   std::string how;  // task_end_name(), or data_failed
   std::string reason;
-  std::optional<TaskExit> process;  // nothing: it was never launched
+  std::optional<ProcessExit> process;  // nothing: it was never launched
   std::vector<ReplicaChange> written;
 
   bool success() const { return how == "exited" && process && process->exit_code == 0; }

@@ -26,7 +26,7 @@ Result<double> measure(std::optional<uint64_t> bytes) {
   return fail(ErrorCode::kUnavailable, "not accounted by this kernel");
 }
 
-void write_process(wire::Exit::Builder to, const TaskExit& from) {
+void write_process(wire::Exit::Builder to, const ProcessExit& from) {
   to.setCode(from.exit_code.value_or(from.signal.value_or(0)));
   to.setCpuUserNs(static_cast<uint64_t>(from.cpu_user_ns.value_or(0)));
   to.setCpuSystemNs(static_cast<uint64_t>(from.cpu_system_ns.value_or(0)));

@@ -111,6 +111,10 @@ Status TaskCgroup::kill() const {
   return write_file(directory_ / "cgroup.kill", "1");
 }
 
+Status TaskCgroup::set_frozen(bool frozen) const {
+  return write_file(directory_ / "cgroup.freeze", frozen ? "1" : "0");
+}
+
 CgroupFigures TaskCgroup::figures() const {
   CgroupFigures figures;
   const auto cpu = read_or_empty(directory_ / "cpu.stat");

@@ -44,6 +44,8 @@ class TaskCgroup {
   // Moves the calling (single-threaded) process in.
   Status enter() const;
   Status kill() const;
+  // Takes effect when "frozen 1" stands in cgroup.events. Frozen processes can be killed.
+  Status set_frozen(bool frozen) const;
   CgroupFigures figures() const;
   Status remove() const;
   const std::filesystem::path& directory() const { return directory_; }

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
     if (!lock) return tl::unexpected(lock.error());
     lifeline.lock = std::move(*lock);
   }
-  auto sockets = Channel::socket_pair();
+  auto sockets = MessageSocket::socket_pair();
   if (!sockets) return tl::unexpected(sockets.error());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno(errno, "executor: pipe");
@@ -75,18 +75,18 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
     run_warden(options, cgroups, std::move(sockets->second), std::move(lifeline), daemon);
   });
   if (warden < 0) return fail_errno(errno, "executor: fork");
-  return std::unique_ptr<Executor>(new Executor(Channel(std::move(sockets->first)),
+  return std::unique_ptr<Executor>(new Executor(MessageSocket(std::move(sockets->first)),
                                                 std::move(lifeline_end), std::move(events), warden,
-                                                cgroups.limits()));
+                                                cgroups));
 }
 
-Executor::Executor(Channel channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
-                   LimitsReport limits)
+Executor::Executor(MessageSocket channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
+                   CgroupTree cgroups)
     : channel_(std::move(channel)),
       lifeline_(std::move(lifeline)),
       events_(std::move(events)),
       warden_(warden),
-      limits_(std::move(limits)) {}
+      cgroups_(std::move(cgroups)) {}
 
 Executor::~Executor() {
   channel_.close();
@@ -114,12 +114,26 @@ Status Executor::launch(const TaskLaunch& task) {
   return {};
 }
 
-Status Executor::cancel(uint64_t task_id, uint32_t attempt, int64_t grace_ms) {
+Status Executor::check_running(uint64_t task_id, uint32_t attempt) const {
   const auto known = launched_.find(task_id);
-  if (known == launched_.end() || !known->second.running || known->second.attempt != attempt)
-    return fail(ErrorCode::kNotFound,
-                fmt::format("task {}: attempt {} does not run here", task_id, attempt));
+  if (known != launched_.end() && known->second.running && known->second.attempt == attempt)
+    return {};
+  return fail(ErrorCode::kNotFound,
+              fmt::format("task {}: attempt {} does not run here", task_id, attempt));
+}
+
+Status Executor::cancel(uint64_t task_id, uint32_t attempt, int64_t grace_ms) {
+  if (auto status = check_running(task_id, attempt); !status) return status;
   return send(StopTask{task_id, attempt, grace_ms, TaskEnd::kCancelled}, false);
+}
+
+Status Executor::set_frozen(uint64_t task_id, uint32_t attempt, bool frozen) {
+  if (auto status = check_running(task_id, attempt); !status) return status;
+  const auto cgroup = cgroups_.find(task_id, attempt);
+  if (!cgroup)
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("task {} cannot be frozen: {}", task_id, limits().kill.why_not));
+  return cgroup->set_frozen(frozen);
 }
 
 Status Executor::extend_lease(int64_t deadline_boot_ns) {
@@ -172,7 +186,7 @@ void Executor::receive(std::vector<TaskEvent>& told) {
     }
     if (!*message) return;
     if (const auto* started = std::get_if<TaskStarted>(&**message)) told.emplace_back(*started);
-    if (auto* exit = std::get_if<TaskExit>(&**message)) {
+    if (auto* exit = std::get_if<ProcessExit>(&**message)) {
       const auto known = launched_.find(exit->task_id);
       if (known != launched_.end()) known->second.running = false;
       told.emplace_back(std::move(*exit));
@@ -192,11 +206,12 @@ void Executor::report_lost(std::vector<TaskEvent>& told) {
   for (auto& [task_id, latest] : launched_) {
     if (!latest.running) continue;
     latest.running = false;
-    told.emplace_back(TaskExit{.task_id = task_id,
-                               .attempt = latest.attempt,
-                               .how = TaskEnd::kLost,
-                               .reason = "the warden died, which ends its tasks; how far this one "
-                                         "got is unknown"});
+    told.emplace_back(ProcessExit{.task_id = task_id,
+                                  .attempt = latest.attempt,
+                                  .how = TaskEnd::kLost,
+                                  .reason =
+                                      "the warden died, which ends its tasks; how far this one "
+                                      "got is unknown"});
   }
 }
 

@@ -18,7 +18,7 @@
 
 #include "base/unique_fd.h"
 #include "daemon/exec/cgroup.h"
-#include "daemon/exec/channel.h"
+#include "daemon/exec/message_socket.h"
 #include "daemon/exec/options.h"
 #include "daemon/exec/task.h"
 
@@ -34,7 +34,7 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Asynchronous: TaskStarted and TaskExit follow, or TaskExit kCouldNotStart alone. Errors:
+  // Asynchronous: TaskStarted and ProcessExit follow, or ProcessExit kCouldNotStart alone. Errors:
   // kInvalid for a malformed or too large description, kConflict when this or a later attempt was
   // launched before or another attempt still runs, kUnavailable without a lease or warden,
   // kExhausted.
@@ -42,6 +42,11 @@ class Executor {
   // SIGTERM to the task's group, after `grace_ms` SIGKILL to all that is left of the task; 0:
   // SIGKILL at once. kNotFound when it does not run (any more).
   Status cancel(uint64_t task_id, uint32_t attempt, int64_t grace_ms);
+  // Stops every process of the task where it is, or lets them go on; the kernel needs a moment for
+  // it. Time limit and lease count on, and a frozen task can be ended, but a SIGTERM only reaches
+  // it when it is thawed. kUnavailable without a cgroup, kNotFound as for cancel().
+  Status freeze(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, true); }
+  Status thaw(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, false); }
   // CLOCK_BOOTTIME. A deadline that has passed or is earlier than the present one changes nothing.
   Status extend_lease(int64_t deadline_boot_ns);
   // Frees the memory of an ended task's attempts, after which launch() accepts them again: call it
@@ -56,7 +61,7 @@ class Executor {
   // False: it is dead or dying, its tasks too, and every launch is refused. Restart the daemon.
   bool warden_alive() const { return channel_.fd() >= 0; }
   pid_t warden_pid() const { return warden_; }
-  const LimitsReport& limits() const { return limits_; }
+  const LimitsReport& limits() const { return cgroups_.limits(); }
 
  private:
   struct Attempt {
@@ -64,18 +69,21 @@ class Executor {
     bool running;
   };
 
-  Executor(Channel channel, UniqueFd lifeline, UniqueFd events, pid_t warden, LimitsReport limits);
+  Executor(MessageSocket channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
+           CgroupTree cgroups);
+  Status check_running(uint64_t task_id, uint32_t attempt) const;
+  Status set_frozen(uint64_t task_id, uint32_t attempt, bool frozen);
   Status send(const ExecMessage& message, bool urgent);
   void watch_channel();
   void receive(std::vector<TaskEvent>& told);
   void lose_warden();
   void report_lost(std::vector<TaskEvent>& told);
 
-  Channel channel_;
+  MessageSocket channel_;
   UniqueFd lifeline_;  // end of file: neither warden nor supervisors are left
   UniqueFd events_;
   pid_t warden_;
-  LimitsReport limits_;
+  CgroupTree cgroups_;
   int64_t lease_deadline_boot_ns_ = 0;
   std::unordered_map<uint64_t, Attempt> launched_;  // by task, its latest attempt
 };

@@ -32,7 +32,7 @@ TaskEnd how_it_ended(const TaskEnding& ending) {
                                                                : TaskEnd::kSignalled;
 }
 
-std::string reason_for(const TaskLaunch& task, const TaskEnding& ending, const TaskExit& exit) {
+std::string reason_for(const TaskLaunch& task, const TaskEnding& ending, const ProcessExit& exit) {
   switch (exit.how) {
     case TaskEnd::kExited:
       return fmt::format("exited with code {}", exit.exit_code.value_or(-1));
@@ -56,7 +56,7 @@ std::string reason_for(const TaskLaunch& task, const TaskEnding& ending, const T
   return {};
 }
 
-void add_usage(const TaskEnding& ending, TaskExit& exit) {
+void add_usage(const TaskEnding& ending, ProcessExit& exit) {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
   exit.cpu_user_ns = to_ns(usage.ru_utime);
@@ -79,8 +79,8 @@ void add_usage(const TaskEnding& ending, TaskExit& exit) {
 
 }  // namespace
 
-TaskExit exit_report(const TaskLaunch& task, const TaskEnding& ending) {
-  TaskExit exit{.task_id = task.task_id, .attempt = task.attempt, .how = how_it_ended(ending)};
+ProcessExit exit_report(const TaskLaunch& task, const TaskEnding& ending) {
+  ProcessExit exit{.task_id = task.task_id, .attempt = task.attempt, .how = how_it_ended(ending)};
   if (exit.how != TaskEnd::kCouldNotStart) {
     if (ending.wait_status && WIFEXITED(*ending.wait_status))
       exit.exit_code = WEXITSTATUS(*ending.wait_status);

@@ -1,4 +1,4 @@
-// Turns what is known of an ended task into its TaskExit.
+// Turns what is known of an ended task into its ProcessExit.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +22,6 @@ struct TaskEnding {
 };
 
 // The resource figures are those of the calling process's waited-for children.
-TaskExit exit_report(const TaskLaunch& task, const TaskEnding& ending);
+ProcessExit exit_report(const TaskLaunch& task, const TaskEnding& ending);
 
 }  // namespace tierpilot

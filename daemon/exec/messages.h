@@ -22,7 +22,7 @@ struct LeaseExtension {
   int64_t deadline_boot_ns = 0;
 };
 
-using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStarted, TaskExit>;
+using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStarted, ProcessExit>;
 
 inline constexpr size_t kMaxMessageBytes = 256 * 1024;
 

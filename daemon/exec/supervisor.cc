@@ -59,7 +59,7 @@ class Supervisor {
 
   const TaskLaunch& task_;
   const ExecutorOptions& options_;
-  Channel warden_;
+  MessageSocket warden_;
   std::optional<TaskCgroup> cgroup_;
   UniqueFd start_pipe_;  // the starting process's complaint, then end of file
   pid_t main_ = 0;       // 0 when it was reaped

@@ -4,14 +4,14 @@
 #pragma once
 
 #include "daemon/exec/cgroup.h"
-#include "daemon/exec/channel.h"
 #include "daemon/exec/lifeline.h"
+#include "daemon/exec/message_socket.h"
 #include "daemon/exec/options.h"
 #include "daemon/exec/task.h"
 
 namespace tierpilot {
 
-// For a fresh child of the warden. Reports TaskStarted and TaskExit on `warden`, obeys its
+// For a fresh child of the warden. Reports TaskStarted and ProcessExit on `warden`, obeys its
 // StopTask, and kills the task when `warden` closes.
 [[noreturn]] void supervise(const TaskLaunch& task, const ExecutorOptions& options,
                             const CgroupTree& cgroups, UniqueFd warden, Lifeline lifeline);

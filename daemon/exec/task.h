@@ -59,7 +59,7 @@ std::string_view task_end_name(TaskEnd how);
 
 // Sent when no process of the task is left, however it was detached (or, said in `reason`, when
 // some could not be killed in time). A figure that could not be measured is absent.
-struct TaskExit {
+struct ProcessExit {
   uint64_t task_id = 0;
   uint32_t attempt = 0;
   TaskEnd how = TaskEnd::kExited;
@@ -78,7 +78,7 @@ struct TaskExit {
   std::optional<uint64_t> read_bytes, written_bytes;
 };
 
-using TaskEvent = std::variant<TaskStarted, TaskExit>;
+using TaskEvent = std::variant<TaskStarted, ProcessExit>;
 
 // Refuses what no machine could run: an empty command, NUL bytes, relative directories, negative
 // times. kInvalid names the task and the field.

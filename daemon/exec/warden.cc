@@ -17,7 +17,7 @@
 #include <map>
 
 #include "base/clock.h"
-#include "daemon/exec/channel.h"
+#include "daemon/exec/message_socket.h"
 #include "daemon/exec/process.h"
 #include "daemon/exec/supervisor.h"
 
@@ -32,7 +32,7 @@ constexpr std::string_view kWardenOomScore = "-900";
 struct Supervised {
   uint64_t task_id;
   uint32_t attempt;
-  Channel channel;
+  MessageSocket channel;
   bool exit_reported = false;
 };
 
@@ -67,7 +67,7 @@ class Warden {
 
   const ExecutorOptions& options_;
   const CgroupTree& cgroups_;
-  Channel daemon_channel_;
+  MessageSocket daemon_channel_;
   Lifeline lifeline_;
   pid_t daemon_;
   UniqueFd signals_, lease_timer_;
@@ -75,7 +75,7 @@ class Warden {
   bool lease_held_ = false;
   std::map<pid_t, Supervised> supervised_;
   // Exits of killed supervisors, told when the processes that these left are dead.
-  std::vector<TaskExit> lost_;
+  std::vector<ProcessExit> lost_;
 };
 
 Status Warden::prepare() {
@@ -152,19 +152,20 @@ void Warden::obey(const ExecMessage& message) {
 void Warden::launch(const TaskLaunch& task) {
   if (!lease_held_ || system_clock().boot_ns() >= lease_deadline_boot_ns_)
     return refuse(task, "the node's lease has ended");
-  auto pair = Channel::socket_pair();
+  auto pair = MessageSocket::socket_pair();
   if (!pair) return refuse(task, pair.error().message);
   const pid_t pid = ::fork();
   if (pid < 0) return refuse(task, fail_errno(errno, "fork").value().message);
   if (pid == 0) supervise(task, options_, cgroups_, std::move(pair->second), std::move(lifeline_));
-  supervised_.emplace(pid, Supervised{task.task_id, task.attempt, Channel(std::move(pair->first))});
+  supervised_.emplace(
+      pid, Supervised{task.task_id, task.attempt, MessageSocket(std::move(pair->first))});
 }
 
 void Warden::refuse(const TaskLaunch& task, std::string why) {
-  to_daemon(TaskExit{.task_id = task.task_id,
-                     .attempt = task.attempt,
-                     .how = TaskEnd::kCouldNotStart,
-                     .reason = fmt::format("task {}: {}", task.task_id, why)});
+  to_daemon(ProcessExit{.task_id = task.task_id,
+                        .attempt = task.attempt,
+                        .how = TaskEnd::kCouldNotStart,
+                        .reason = fmt::format("task {}: {}", task.task_id, why)});
 }
 
 void Warden::stop(const StopTask& order) {
@@ -205,7 +206,7 @@ void Warden::relay(Supervised& supervised) {
     auto message = supervised.channel.receive();
     if (!message) return supervised.channel.close();
     if (!*message) return;
-    if (std::holds_alternative<TaskExit>(**message)) supervised.exit_reported = true;
+    if (std::holds_alternative<ProcessExit>(**message)) supervised.exit_reported = true;
     to_daemon(**message);
   }
 }

@@ -11,7 +11,7 @@ namespace {
 // Bytes that are given back unless a replica takes them over. Destroyed with the lock held.
 class Charge {
  public:
-  Charge(Ledger& ledger, uint64_t fast_bytes) : ledger_(&ledger), fast_(fast_bytes) {}
+  Charge(PoolLedger& ledger, uint64_t fast_bytes) : ledger_(&ledger), fast_(fast_bytes) {}
   Charge(Charge&& other) noexcept
       : ledger_(std::exchange(other.ledger_, nullptr)), fast_(other.fast_), slow_(other.slow_) {}
   ~Charge() {
@@ -35,7 +35,7 @@ class Charge {
   void hand_over_slow() { slow_ = 0; }
 
  private:
-  Ledger* ledger_;
+  PoolLedger* ledger_;
   uint64_t fast_;
   uint64_t slow_ = 0;
 };

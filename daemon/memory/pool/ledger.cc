@@ -25,83 +25,83 @@ std::optional<DatasetId> least_recently_used(const std::map<DatasetId, Replica>&
 
 }  // namespace
 
-Replica* Ledger::find(const DatasetId& id) {
+Replica* PoolLedger::find(const DatasetId& id) {
   const auto it = entries_.find(id);
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-Replica& Ledger::entry(const DatasetId& id, uint64_t bytes) {
+Replica& PoolLedger::entry(const DatasetId& id, uint64_t bytes) {
   return entries_.try_emplace(id, Replica{.bytes = bytes}).first->second;
 }
 
-void Ledger::erase_if_empty(const DatasetId& id) {
+void PoolLedger::erase_if_empty(const DatasetId& id) {
   const Replica* replica = find(id);
   if (replica && !replica->fast && !replica->slow && !replica->busy && replica->pins == 0)
     entries_.erase(id);
 }
 
-bool Ledger::can_pin(uint64_t bytes) const {
+bool PoolLedger::can_pin(uint64_t bytes) const {
   return pinned_bytes_ <= fast.budget() && bytes <= fast.budget() - pinned_bytes_;
 }
 
-void Ledger::pin(const DatasetId& id, uint64_t bytes) {
+void PoolLedger::pin(const DatasetId& id, uint64_t bytes) {
   Replica& replica = entry(id, bytes);
   if (replica.pins++ == 0) pinned_bytes_ += replica.bytes;
   touch(replica);
 }
 
-void Ledger::unpin(const DatasetId& id) {
+void PoolLedger::unpin(const DatasetId& id) {
   Replica& replica = *find(id);
   if (--replica.pins == 0) pinned_bytes_ -= replica.bytes;
   touch(replica);
   erase_if_empty(id);
 }
 
-std::optional<DatasetId> Ledger::fast_victim(const std::set<DatasetId>& except) const {
+std::optional<DatasetId> PoolLedger::fast_victim(const std::set<DatasetId>& except) const {
   return least_recently_used(entries_, [&](const DatasetId& id, const Replica& replica) {
     return replica.fast && replica.pins == 0 && !replica.busy && !except.contains(id);
   });
 }
 
-bool Ledger::fast_room_coming() const {
+bool PoolLedger::fast_room_coming() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const auto& item) {
     const Replica& replica = item.second;
     return replica.leaving || (replica.busy && replica.fast && replica.pins == 0);
   });
 }
 
-std::optional<DatasetId> Ledger::slow_victim() const {
+std::optional<DatasetId> PoolLedger::slow_victim() const {
   return least_recently_used(entries_, [](const DatasetId&, const Replica& replica) {
     return droppable_from_slow(replica);
   });
 }
 
-uint64_t Ledger::slow_droppable_bytes() const {
+uint64_t PoolLedger::slow_droppable_bytes() const {
   uint64_t sum = 0;
   for (const auto& [id, replica] : entries_)
     if (droppable_from_slow(replica)) sum += replica.bytes;
   return sum;
 }
 
-void Ledger::doom(const std::string& name, uint64_t below) {
+void PoolLedger::doom(const std::string& name, uint64_t below) {
   for (auto it = entries_.lower_bound({name, 0}); it != entries_.end(); ++it) {
     if (it->first.name != name || it->first.version >= below) break;
     it->second.doomed = true;
   }
 }
 
-std::optional<DatasetId> Ledger::removable() const {
+std::optional<DatasetId> PoolLedger::removable() const {
   for (const auto& [id, replica] : entries_)
     if (replica.doomed && replica.pins == 0 && !replica.busy) return id;
   return std::nullopt;
 }
 
-bool Ledger::holds(const std::string& name) const {
+bool PoolLedger::holds(const std::string& name) const {
   const auto it = entries_.lower_bound({name, 0});
   return it != entries_.end() && it->first.name == name;
 }
 
-uint64_t Ledger::newest_version(const std::string& name) const {
+uint64_t PoolLedger::newest_version(const std::string& name) const {
   uint64_t newest = 0;
   for (auto it = entries_.lower_bound({name, 0}); it != entries_.end() && it->first.name == name;
        ++it)

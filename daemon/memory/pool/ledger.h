@@ -44,9 +44,9 @@ class TierAccount {
   uint64_t used_ = 0;
 };
 
-class Ledger {
+class PoolLedger {
  public:
-  Ledger(uint64_t fast_budget, uint64_t slow_budget) : fast(fast_budget), slow(slow_budget) {}
+  PoolLedger(uint64_t fast_budget, uint64_t slow_budget) : fast(fast_budget), slow(slow_budget) {}
 
   TierAccount fast;
   TierAccount slow;

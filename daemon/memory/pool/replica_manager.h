@@ -117,7 +117,7 @@ class ReplicaManager {
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;
-  Ledger ledger_;
+  PoolLedger ledger_;
   MovementTotals totals_;
   RateMeter evict_rate_, promote_rate_, fetch_rate_;
 };

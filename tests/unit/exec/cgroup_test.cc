@@ -133,6 +133,16 @@ TEST_F(FakeCgroups, ReadsWhatATaskUsed) {
   EXPECT_TRUE(figures.hit_memory_limit && figures.oom_killed);
 }
 
+TEST_F(FakeCgroups, FreezesAndThaws) {
+  make_group(named_, "");
+  write(named_ / "task-7.1/cgroup.freeze", "0");
+  const auto cgroup = CgroupTree::open(sysroot(), "/tierpilot/n1").find(7, 1);
+  ASSERT_TRUE(cgroup && cgroup->set_frozen(true));
+  EXPECT_EQ(read(named_ / "task-7.1/cgroup.freeze"), "1");
+  ASSERT_TRUE(cgroup->set_frozen(false));
+  EXPECT_EQ(read(named_ / "task-7.1/cgroup.freeze"), "0");
+}
+
 TEST_F(FakeCgroups, EndsWhatAnEarlierDaemonLeft) {
   make_group(named_, "");
   write(named_ / "task-3.1/cgroup.kill", "");

@@ -95,11 +95,11 @@ void Listener::listen(int timeout_ms) {
   ::poll(&wait, 1, timeout_ms);
   for (auto& event : executor_.poll()) {
     if (auto* start = std::get_if<TaskStarted>(&event)) started.push_back(*start);
-    if (auto* exit = std::get_if<TaskExit>(&event)) exits.push_back(*exit);
+    if (auto* exit = std::get_if<ProcessExit>(&event)) exits.push_back(*exit);
   }
 }
 
-TaskExit Listener::wait_exit(uint64_t id) {
+ProcessExit Listener::wait_exit(uint64_t id) {
   const auto end = SteadyClock::now() + std::chrono::milliseconds(kPatienceMs);
   while (SteadyClock::now() < end) {
     const auto found = std::find_if(exits.rbegin(), exits.rend(),
@@ -152,10 +152,10 @@ TaskLaunch ExecutorTest::shell(uint64_t id, const std::string& script) {
   return shell_task(id, script, directory_.path());
 }
 
-TaskExit ExecutorTest::run(const TaskLaunch& task) {
+ProcessExit ExecutorTest::run(const TaskLaunch& task) {
   const auto status = executor_->launch(task);
   EXPECT_TRUE(status) << status.error().message;
-  return status ? listener_->wait_exit(task.task_id) : TaskExit{.how = TaskEnd::kLost};
+  return status ? listener_->wait_exit(task.task_id) : ProcessExit{.how = TaskEnd::kLost};
 }
 
 }  // namespace tierpilot

@@ -51,13 +51,13 @@ class Listener {
  public:
   explicit Listener(Executor& executor) : executor_(executor) {}
   // Fails the test and returns kLost when it does not come.
-  TaskExit wait_exit(uint64_t id);
+  ProcessExit wait_exit(uint64_t id);
   TaskStarted wait_started(uint64_t id);
   size_t exits_of(uint64_t id) const;
   void listen(int timeout_ms);
 
   std::vector<TaskStarted> started;
-  std::vector<TaskExit> exits;
+  std::vector<ProcessExit> exits;
 
  private:
   Executor& executor_;
@@ -70,7 +70,7 @@ class ExecutorTest : public ::testing::Test {
   void start_without_lease(ExecutorOptions options);
   void hold_lease(int64_t ms = 600'000);
   TaskLaunch shell(uint64_t id, const std::string& script);
-  TaskExit run(const TaskLaunch& task);
+  ProcessExit run(const TaskLaunch& task);
 
   TempDirectory directory_;
   std::unique_ptr<Executor> executor_;

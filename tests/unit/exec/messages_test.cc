@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "daemon/exec/channel.h"
+#include "daemon/exec/message_socket.h"
 
 namespace tierpilot {
 namespace {
@@ -33,8 +33,8 @@ TEST(ExecMessages, ComeBackAsTheyWere) {
 }
 
 TEST(ExecMessages, KeepWhatIsAbsentAbsent) {
-  TaskExit exit{.task_id = 7, .how = TaskEnd::kMemoryLimit, .signal = 9, .cpu_user_ns = 0};
-  const auto back = std::get<TaskExit>(*decode(*encode(exit)));
+  ProcessExit exit{.task_id = 7, .how = TaskEnd::kMemoryLimit, .signal = 9, .cpu_user_ns = 0};
+  const auto back = std::get<ProcessExit>(*decode(*encode(exit)));
   EXPECT_EQ(back.how, TaskEnd::kMemoryLimit);
   EXPECT_EQ(back.signal, 9);
   EXPECT_EQ(back.cpu_user_ns, 0);
@@ -71,10 +71,10 @@ TEST(ExecMessages, TooLargeIsInvalid) {
   EXPECT_EQ(bytes.error().code, ErrorCode::kInvalid);
 }
 
-TEST(Channel, CarriesALargestMessageAndQueuesWhatDoesNotFit) {
-  auto pair = Channel::socket_pair();
+TEST(MessageSocket, CarriesALargestMessageAndQueuesWhatDoesNotFit) {
+  auto pair = MessageSocket::socket_pair();
   ASSERT_TRUE(pair) << pair.error().message;
-  Channel left(std::move(pair->first)), right(std::move(pair->second));
+  MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
   auto task = sample();
   task.argv.emplace_back(kMaxMessageBytes - 1000, 'x');
   for (int count = 0; count < 20; ++count) ASSERT_TRUE(left.send(task));
@@ -90,10 +90,10 @@ TEST(Channel, CarriesALargestMessageAndQueuesWhatDoesNotFit) {
   EXPECT_FALSE(*right.receive());
 }
 
-TEST(Channel, UrgentOvertakesWhatWaits) {
-  auto pair = Channel::socket_pair();
+TEST(MessageSocket, UrgentOvertakesWhatWaits) {
+  auto pair = MessageSocket::socket_pair();
   ASSERT_TRUE(pair);
-  Channel left(std::move(pair->first)), right(std::move(pair->second));
+  MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
   auto task = sample();
   task.argv.emplace_back(kMaxMessageBytes - 1000, 'x');
   for (int count = 0; count < 40; ++count) ASSERT_TRUE(left.send(task));
@@ -108,10 +108,10 @@ TEST(Channel, UrgentOvertakesWhatWaits) {
   EXPECT_LT(before, 40);
 }
 
-TEST(Channel, ReadsEverythingBeforeTheEnd) {
-  auto pair = Channel::socket_pair();
+TEST(MessageSocket, ReadsEverythingBeforeTheEnd) {
+  auto pair = MessageSocket::socket_pair();
   ASSERT_TRUE(pair);
-  Channel left(std::move(pair->first)), right(std::move(pair->second));
+  MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
   ASSERT_TRUE(left.send(LeaseExtension{5}));
   left.close();
   EXPECT_TRUE(*right.receive());

@@ -146,6 +146,16 @@ TEST_F(ExecutorTest, SaysWhenAProcessCannotBeKilledAndKillsItLater) {
   EXPECT_EQ(listener_->exits_of(7), 1u);
 }
 
+TEST_F(ExecutorTest, FreezingNeedsACgroupAndATaskThatRuns) {
+  start({.cgroup = "/"});
+  EXPECT_EQ(executor_->freeze(7, 1).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(executor_->launch(shell(7, "exec sleep 1000")));
+  const auto status = executor_->freeze(7, 1);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(status.error().message.find("cannot be frozen"), std::string::npos);
+}
+
 TEST_F(ExecutorTest, TimeLimitEndsATask) {
   auto task = shell(7, "sleep 1000");
   task.time_limit_ms = 100;

@@ -9,7 +9,7 @@ DatasetId id(const std::string& name, uint64_t version = 1) {
   return {name, version};
 }
 
-Replica& add(Ledger& ledger, const DatasetId& id, uint64_t bytes, bool fast, bool slow) {
+Replica& add(PoolLedger& ledger, const DatasetId& id, uint64_t bytes, bool fast, bool slow) {
   Replica& replica = ledger.entry(id, bytes);
   replica.fast = fast;
   replica.slow = slow;
@@ -29,8 +29,8 @@ TEST(TierAccount, FitsWithoutOverflow) {
   EXPECT_FALSE(account.fits(0));
 }
 
-TEST(Ledger, VictimIsLeastRecentlyUsedUnpinnedAndIdle) {
-  Ledger ledger(100, 100);
+TEST(PoolLedger, VictimIsLeastRecentlyUsedUnpinnedAndIdle) {
+  PoolLedger ledger(100, 100);
   for (const auto* name : {"a", "b", "c", "d"}) add(ledger, id(name), 10, true, false);
   ledger.pin(id("a"), 10);
   ledger.find(id("b"))->busy = true;
@@ -42,8 +42,8 @@ TEST(Ledger, VictimIsLeastRecentlyUsedUnpinnedAndIdle) {
   EXPECT_EQ(ledger.fast_victim({id("b"), id("c"), id("d")}), id("a"));
 }
 
-TEST(Ledger, PinnedBytesCountADatasetOnce) {
-  Ledger ledger(100, 100);
+TEST(PoolLedger, PinnedBytesCountADatasetOnce) {
+  PoolLedger ledger(100, 100);
   ledger.pin(id("a"), 60);
   ledger.pin(id("a"), 60);
   EXPECT_EQ(ledger.pinned_bytes(), 60u);
@@ -56,8 +56,8 @@ TEST(Ledger, PinnedBytesCountADatasetOnce) {
   EXPECT_EQ(ledger.find(id("a")), nullptr) << "an entry without replica ends with its last pin";
 }
 
-TEST(Ledger, SlowVictimsAreNeitherHomeNorNeededNorBusy) {
-  Ledger ledger(100, 100);
+TEST(PoolLedger, SlowVictimsAreNeitherHomeNorNeededNorBusy) {
+  PoolLedger ledger(100, 100);
   add(ledger, id("home"), 1, false, true).home = true;
   add(ledger, id("busy"), 2, false, true).busy = true;
   add(ledger, id("promised"), 4, false, true);
@@ -68,8 +68,8 @@ TEST(Ledger, SlowVictimsAreNeitherHomeNorNeededNorBusy) {
   EXPECT_EQ(ledger.slow_droppable_bytes(), 24u);
 }
 
-TEST(Ledger, DoomTakesOlderVersionsOfThatNameOnly) {
-  Ledger ledger(100, 100);
+TEST(PoolLedger, DoomTakesOlderVersionsOfThatNameOnly) {
+  PoolLedger ledger(100, 100);
   for (const auto& one : {id("a", 1), id("a", 2), id("a", 3), id("ab", 1), id("b", 1)})
     add(ledger, one, 1, false, true);
   ledger.pin(id("a", 1), 1);
@@ -83,8 +83,8 @@ TEST(Ledger, DoomTakesOlderVersionsOfThatNameOnly) {
   EXPECT_EQ(ledger.newest_version("none"), 0u);
 }
 
-TEST(Ledger, RoomIsComingFromTransfersOnly) {
-  Ledger ledger(100, 100);
+TEST(PoolLedger, RoomIsComingFromTransfersOnly) {
+  PoolLedger ledger(100, 100);
   Replica& replica = add(ledger, id("a"), 10, true, false);
   EXPECT_FALSE(ledger.fast_room_coming());
   replica.busy = true;

@@ -12,11 +12,11 @@
 
 namespace tierpilot {
 
-class Channel {
+class MessageSocket {
  public:
   static Result<std::pair<UniqueFd, UniqueFd>> socket_pair();
 
-  explicit Channel(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit MessageSocket(UniqueFd socket) : socket_(std::move(socket)) {}
 
   // Sends, or queues behind what waits already (`urgent`: before it). kInvalid when the message is
   // too large, kExhausted when 64 MiB wait, kUnreachable when the peer is gone.

@@ -1,4 +1,4 @@
-#include "daemon/exec/channel.h"
+#include "daemon/exec/message_socket.h"
 
 #include <sys/socket.h>
 
@@ -30,7 +30,7 @@ tl::unexpected<Error> peer_gone() {
 
 }  // namespace
 
-Result<std::pair<UniqueFd, UniqueFd>> Channel::socket_pair() {
+Result<std::pair<UniqueFd, UniqueFd>> MessageSocket::socket_pair() {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
     return fail_errno(errno, "executor channel: socketpair");
@@ -48,7 +48,7 @@ Result<std::pair<UniqueFd, UniqueFd>> Channel::socket_pair() {
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
-Status Channel::send(const ExecMessage& message, bool urgent) {
+Status MessageSocket::send(const ExecMessage& message, bool urgent) {
   if (!socket_) return peer_gone();
   auto bytes = encode(message);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -62,7 +62,7 @@ Status Channel::send(const ExecMessage& message, bool urgent) {
   return flush();
 }
 
-Status Channel::flush() {
+Status MessageSocket::flush() {
   while (!waiting_.empty()) {
     const auto& next = waiting_.front();
     if (::send(socket_.get(), next.data(), next.size(), MSG_NOSIGNAL) < 0) {
@@ -77,7 +77,7 @@ Status Channel::flush() {
   return {};
 }
 
-Result<std::optional<ExecMessage>> Channel::receive() {
+Result<std::optional<ExecMessage>> MessageSocket::receive() {
   if (!socket_) return peer_gone();
   // A message is never empty, so a size of 0 is the end of the stream.
   const ssize_t size = retrying([&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); });
@@ -89,7 +89,7 @@ Result<std::optional<ExecMessage>> Channel::receive() {
   return decode(bytes);
 }
 
-void Channel::close() {
+void MessageSocket::close() {
   socket_.reset();
   waiting_.clear();
   waiting_bytes_ = 0;
