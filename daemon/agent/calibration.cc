@@ -1,34 +1,46 @@
 #include "daemon/agent/calibration.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "base/log.h"
+#include "daemon/probe/active/disagreement.h"
+
 namespace tierpilot::agent {
 namespace {
+
+// A daemon that starts keeps its tasks waiting: the first setting up of memory, and what runs on
+// beyond the last round, fit between this and 5 s.
+constexpr std::chrono::milliseconds kEnough{4000};
 
 TierMeasurement unmeasured(const TierSpec& spec) {
   const Measure off{.unavailable = "calibration is off in the configuration"};
   TierMeasurement tier;
   tier.tier = spec;
   tier.latency_p50_ns = tier.latency_p99_ns = tier.cached_latency_p50_ns = off;
-  tier.read_gb_per_s = tier.write_gb_per_s = tier.evict_gb_per_s = tier.promote_gb_per_s = off;
+  tier.read_gb_per_s = tier.write_gb_per_s = tier.copy_gb_per_s = tier.evict_gb_per_s =
+      tier.promote_gb_per_s = off;
+  tier.evict_first_page_ns = tier.promote_first_page_ns = off;
   tier.method = "not measured";
   return tier;
 }
 
 Result<std::vector<TierMeasurement>> measured_tiers(const NodeConfig::Probe& probe,
                                                     const std::vector<TierSpec>& specs) {
-  if (probe.calibrate) {
-    ProbeOptions options;
-    options.rounds = probe.rounds;
-    options.timeout = std::chrono::milliseconds(probe.timeout_ms);
-    return measure_tiers(specs, options);
-  }
+  if (probe.calibrate) return measure_tiers(specs, probe_options(probe));
   std::vector<TierMeasurement> tiers;
   std::transform(specs.begin(), specs.end(), std::back_inserter(tiers), unmeasured);
   return tiers;
+}
+
+double children_cpu_s() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 std::string speed(const TierMeasurement& tier) {
@@ -94,6 +106,14 @@ Result<double> Calibration::evict_gb_per_s() const {
   return fail(ErrorCode::kUnavailable, measured.unavailable);
 }
 
+ProbeOptions probe_options(const NodeConfig::Probe& probe) {
+  ProbeOptions options;
+  options.rounds = probe.rounds;
+  options.timeout = std::chrono::milliseconds(probe.timeout_ms);
+  options.enough = std::min(kEnough, options.timeout);
+  return options;
+}
+
 Result<Calibration> calibrate(const NodeConfig& config, const Topology& topology) {
   std::vector<std::string> directories;
   if (config.pool.slow_kind != "node") {
@@ -106,10 +126,15 @@ Result<Calibration> calibrate(const NodeConfig& config, const Topology& topology
   }
   auto specs = candidate_tiers(topology, directories);
   if (!specs) return tl::unexpected(specs.error());
+  const double before_s = children_cpu_s();
   auto tiers = measured_tiers(config.probe, *specs);
   if (!tiers) return tl::unexpected(tiers.error());
   auto calibration = choose_tiers(config.pool, std::move(*tiers));
-  if (calibration && config.probe.calibrate) calibration->operations = measure_operations();
+  if (!calibration || !config.probe.calibrate) return calibration;
+  calibration->cpu_s = children_cpu_s() - before_s;
+  calibration->operations = measure_operations();
+  for (const auto& what : disagreements(topology, calibration->tiers))
+    spdlog::warn("tiers: {}", what);
   return calibration;
 }
 

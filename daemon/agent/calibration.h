@@ -17,6 +17,7 @@ struct Calibration {
   size_t fast = 0;                     // indices into tiers
   size_t slow = 0;
   std::optional<OperationRates> operations;
+  double cpu_s = 0;    // CPU time that measuring took
   std::string choice;  // for people: which tiers were chosen, and why
 
   const TierMeasurement& fast_tier() const { return tiers[fast]; }
@@ -25,6 +26,9 @@ struct Calibration {
   // kUnavailable when the configuration chose another pair.
   Result<double> evict_gb_per_s() const;
 };
+
+// How the configuration wants tiers measured: within 5 s, with fewer rounds where they take longer.
+ProbeOptions probe_options(const NodeConfig::Probe& probe);
 
 // Measures (in child processes: call it before this process has threads) and chooses. The slow
 // directory is made when it is missing.

@@ -14,6 +14,7 @@
 #include "daemon/agent/node_report.h"
 #include "daemon/agent/node_service.h"
 #include "daemon/agent/pool_plane.h"
+#include "daemon/agent/recalibration.h"
 #include "daemon/agent/remote_fetcher.h"
 #include "daemon/agent/systemd.h"
 
@@ -21,6 +22,7 @@ namespace tierpilot::agent {
 namespace {
 
 constexpr int64_t kSweepMs = 600'000;
+constexpr int64_t kRecalibrationMs = 1'000;
 constexpr int64_t kPollMs = 20;             // while stopping
 constexpr int64_t kKillTimeoutMs = 12'000;  // the executor kills what is left within 10 s
 constexpr int64_t kFlushTimeoutMs = 3'000;
@@ -54,6 +56,7 @@ struct Node::Parts {
   ~Parts();
 
   Status measure();
+  Status keep_measuring();
   Status open_pool();
   void make_lifecycle();
   Status listen();
@@ -64,6 +67,7 @@ struct Node::Parts {
   kj::Promise<void> wait_until(std::function<bool()> done, int64_t timeout_ms);
   kj::Promise<void> feed_watchdog(int64_t period_ms);
   kj::Promise<void> sweep_dirs(int64_t delay_ms);
+  kj::Promise<void> recalibrate();
   void deliver_exec_events();
   void log_probe_events();
 
@@ -73,7 +77,8 @@ struct Node::Parts {
   TaskDirs dirs;
   Topology topology;
   Calibration calibration;
-  std::unique_ptr<PassiveProbe> probe;  // null: off in the configuration
+  std::unique_ptr<Recalibration> recalibration;  // null: calibration is off in the configuration
+  std::unique_ptr<PassiveProbe> probe;           // null: off in the configuration
   EventLoop loop;
   std::shared_ptr<RemoteFetcher> fetcher;
   std::unique_ptr<CoordinatorLink> link;
@@ -96,6 +101,8 @@ Node::Parts::~Parts() {
   link.reset();
   if (executor) loop.unwatch(executor->event_fd());
   if (probe && probe->event_fd() >= 0) loop.unwatch(probe->event_fd());
+  if (recalibration) loop.unwatch(recalibration->probe_fd());
+  if (recalibration && recalibration->uevent_fd() >= 0) loop.unwatch(recalibration->uevent_fd());
   // Workers of the pool may be waiting for another node.
   if (fetcher) fetcher->close();
 }
@@ -110,6 +117,17 @@ Status Node::Parts::measure() {
   if (!measured) return tl::unexpected(measured.error());
   calibration = std::move(*measured);
   spdlog::info("tiers: {}", calibration.choice);
+  return config.probe.calibrate ? keep_measuring() : Status{};
+}
+
+Status Node::Parts::keep_measuring() {
+  auto server = ProbeServer::start();
+  if (!server) return tl::unexpected(server.error());
+  TopologyWatcher watcher({}, topology, system_clock());
+  spdlog::info("memory that comes and goes: {}", watcher.source());
+  recalibration = std::make_unique<Recalibration>(
+      Recalibration::Options{.probe = probe_options(config.probe)}, std::move(*server),
+      std::move(watcher), topology, calibration, system_clock());
   return {};
 }
 
@@ -137,7 +155,10 @@ void Node::Parts::make_lifecycle() {
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
       *plane, *runner, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
-  status = std::make_unique<StatusReporter>(*plane, *pool, *tasks, probe.get(), system_clock());
+  status = std::make_unique<StatusReporter>(
+      *plane, *pool, *tasks, probe.get(),
+      [this] { return recalibration ? recalibration->metrics() : tier_metrics(calibration); },
+      system_clock());
 }
 
 Status Node::Parts::listen() {
@@ -180,6 +201,14 @@ void Node::Parts::watch() {
   loop.watch_readable(executor->event_fd(), [this] { deliver_exec_events(); });
   if (probe && probe->event_fd() >= 0)
     loop.watch_readable(probe->event_fd(), [this] { log_probe_events(); });
+  if (recalibration) {
+    loop.watch_readable(recalibration->probe_fd(), [this] {
+      if (!recalibration->on_probe()) loop.unwatch(recalibration->probe_fd());
+    });
+    if (recalibration->uevent_fd() >= 0)
+      loop.watch_readable(recalibration->uevent_fd(), [this] { recalibration->on_uevent(); });
+    loop.detach(recalibrate(), "measuring again");
+  }
   if (const int64_t period_ms = watchdog_period_ms(); period_ms > 0)
     loop.detach(feed_watchdog(period_ms), "watchdog");
   loop.detach(sweep_dirs(kPollMs), "task directories");
@@ -211,6 +240,13 @@ kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
     if (const size_t removed = dirs.sweep(tasks->held(), system_clock().wall_ms()); removed > 0)
       spdlog::info("{} old task directories removed", removed);
     return sweep_dirs(kSweepMs);
+  });
+}
+
+kj::Promise<void> Node::Parts::recalibrate() {
+  return loop.after_ms(kRecalibrationMs).then([this] {
+    recalibration->tick();
+    return recalibrate();
   });
 }
 

@@ -114,7 +114,8 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
   write_measure(to.initSelfCpuShare(), metrics_.cpu_share());
   to.setSelfResidentBytes(metrics_.resident_bytes());
   write_measure(to.initBpfRunTimeShare(), metrics_.bpf_share());
-  const auto& values = metrics_.values();
+  auto values = metrics_.values();
+  for (auto& value : more_()) values.push_back(std::move(value));
   auto metrics = to.initMetrics(static_cast<uint32_t>(values.size()));
   for (uint32_t i = 0; i < metrics.size(); ++i) {
     metrics[i].setName(values[i].name);

@@ -1,6 +1,7 @@
 // What this node is and how it does, as the coordinator is told.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@
 
 namespace tierpilot::agent {
 
-// Facts that do not change while the daemon runs.
+// Of these only the topology and the calibration change while the daemon runs.
 struct NodeFacts {
   const NodeConfig& config;
   const Topology& topology;
@@ -34,10 +35,15 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts);
 // Owned by the event loop's thread.
 class StatusReporter {
  public:
-  // `probe` may be null.
+  // `probe` may be null. `more` are metrics beside the collector's own.
   StatusReporter(const DataPlane& data, const Pool& pool, const TaskTable& tasks,
-                 PassiveProbe* probe, const Clock& clock)
-      : data_(data), pool_(pool), tasks_(tasks), metrics_(pool, probe, clock) {}
+                 PassiveProbe* probe, std::function<std::vector<MetricValue>()> more,
+                 const Clock& clock)
+      : data_(data),
+        pool_(pool),
+        tasks_(tasks),
+        more_(std::move(more)),
+        metrics_(pool, probe, clock) {}
 
   void write(wire::NodeStatus::Builder to);
 
@@ -45,6 +51,7 @@ class StatusReporter {
   const DataPlane& data_;
   const Pool& pool_;
   const TaskTable& tasks_;
+  std::function<std::vector<MetricValue>()> more_;
   MetricsCollector metrics_;
 };
 

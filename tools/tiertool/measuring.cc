@@ -26,6 +26,11 @@ void add_probe_options(CLI::App& verb, ProbeOptions& options) {
   verb.add_option("--rounds", options.rounds, "measure each tier this often")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  verb.add_option("--footprint", options.node_footprint_bytes,
+                  "of a node, in bytes or as 64MiB; four times the last-level cache unless given")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{1} << 16, uint64_t{1} << 36));
   verb.add_option_function<int>(
           "--timeout", [&options](int seconds) { options.timeout = std::chrono::seconds(seconds); },
           "stop measuring after this long, 20 s unless given")

@@ -20,7 +20,7 @@ struct TierChoice {
 };
 
 void add_tier_choice(CLI::App& verb, TierChoice& choice);
-// --rounds and --timeout.
+// --rounds, --footprint and --timeout.
 void add_probe_options(CLI::App& verb, ProbeOptions& options);
 
 // The candidates of the topology and the directories; kNotFound for a name that none has.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "daemon/probe/active/disagreement.h"
 #include "daemon/probe/active/json.h"
 #include "daemon/topology/json.h"
 #include "tools/tiertool/columns.h"
@@ -40,14 +41,21 @@ int show_measured(const Context& context, const Topology& topology,
   if (!measured) return print_error(context.output, measured.error());
   auto value = with_tiers(topology);
   for (const auto& tier : *measured) value["tiers"].push_back(measurement_to_json(tier));
+  const auto disagree = disagreements(topology, *measured);
+  value["disagreements"] = ordered_json::array();
+  for (const auto& sentence : disagree) value["disagreements"].push_back({{"what", sentence}});
   auto columns = kTierColumns;
+  columns.push_back({"CLASS", "/class"});
   for (const auto& more : {kLatencyColumns, kBandwidthColumns, kEvictionColumns, kEffortColumns})
     columns.insert(columns.end(), more.begin(), more.end());
   auto warnings = topology.warnings;
   for (auto& missing : what_is_missing(*measured, options)) warnings.push_back(std::move(missing));
   return print(context.output, value,
                {{.title = "memory tiers, fast to slow", .rows = "/tiers", .columns = columns},
-                {.rows = "/tiers", .columns = {{"TIER", "/tier"}, {"METHOD", "/method"}}}},
+                {.rows = "/tiers", .columns = kHowColumns},
+                {.rows = "/disagreements",
+                 .columns = {{"DISAGREEMENT", "/what"}},
+                 .empty = "the kernel's tiers and HMAT do not disagree with what was measured"}},
                warnings);
 }
 

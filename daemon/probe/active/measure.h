@@ -6,12 +6,14 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/histogram.h"
 #include "base/result.h"
+#include "daemon/probe/active/estimate.h"
 #include "daemon/topology/tiers.h"
 
 namespace tierpilot {
@@ -22,13 +24,21 @@ struct Measure {
   std::string unavailable{};
 };
 
+// How the rounds of one figure agreed.
+struct Evidence {
+  double spread = 0;  // (largest - smallest) / median
+  int rounds = 0;
+};
+
 // Seen from the CPUs of one node (those this process runs on). Every figure is the median over
 // rounds.
 struct TierMeasurement {
   TierSpec tier;
+  int initiator_node = -1;  // whose CPUs did it; -1: not known
   // Of a dependent load that misses the caches; of a page-in for a directory whose pages were
   // dropped first (unless the directory is DAX and needs none).
   Histogram latency_ns;
+  LatencyCounts latency_counts;  // the same in the histogram's buckets: (floor in ns, how often)
   Measure latency_p50_ns;
   Measure latency_p99_ns;
   // A directory's latency once its pages are in the page cache; not a figure of memory nodes.
@@ -36,15 +46,26 @@ struct TierMeasurement {
   // Streaming by all measuring threads. Directories: from dropped pages, and up to stable storage.
   Measure read_gb_per_s;
   Measure write_gb_per_s;
+  Measure copy_gb_per_s;  // bytes copied within the tier, each read once and written once
   // Bytes leaving this tier for the next slower one, and coming back. Decimal GB, like the others.
   Measure evict_gb_per_s;
   Measure promote_gb_per_s;
-  std::string method;  // how, in words
-  // The worst of the figures' (largest - smallest) / median over rounds; 0 with one round.
-  double spread = 0;
-  int rounds = 0;        // completed
-  double load_1min = 0;  // of the machine, before measuring: a loaded machine measures worse
-  double cost_s = 0;     // wall time this tier's figures took
+  // How long somebody waits for the first page that leaves, or comes back.
+  Measure evict_first_page_ns;
+  Measure promote_first_page_ns;
+  std::string method;                        // how, in words
+  std::map<std::string, Evidence> evidence;  // by figure as in JSON: "read_gb_per_s"
+  double spread = 0;                         // the worst but for the stalls of single pages
+  int rounds = 0;                            // the most among the evidence
+  Surroundings surroundings;
+  double cost_s = 0;  // wall time this tier's figures took
+  // Tiers whose latency and bandwidth measure alike share a class; 0 is the fastest. -1: latency
+  // was not measured.
+  int tier_class = -1;
+
+  // Of one figure (its name in JSON), and of the one with the worst spread, which the reason names.
+  Quality quality(const std::string& figure) const;
+  Quality quality() const;
 };
 
 struct ProbeOptions {
@@ -54,6 +75,8 @@ struct ProbeOptions {
   bool eviction = true;  // of several tiers: takes latency along, which ranks them
   // Together for all tiers. What is not measured by then is unavailable.
   std::chrono::milliseconds timeout{20'000};
+  // No round begins when it would probably end later than this; figures then rest on fewer rounds.
+  std::chrono::milliseconds enough{20'000};
   uint64_t node_footprint_bytes = 0;  // 0: four times the last-level cache, within limits
   uint64_t directory_footprint_bytes = 64 << 20;
   // Moved per eviction or promotion, and written per bandwidth round.
@@ -64,10 +87,6 @@ struct ProbeOptions {
 // fails (kInvalid) only for options that make no sense or when there are no tiers.
 Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& tiers,
                                                    const ProbeOptions& options = {});
-
-// Indices, fast to slow: by median latency, among much the same latencies (10 %) by read bandwidth,
-// among much the same bandwidths (25 %) in the order given; unmeasured tiers last.
-std::vector<size_t> rank_tiers(const std::vector<TierMeasurement>& tiers);
 
 // What one core computes, multiplications and additions in equal parts over SIMD registers.
 struct OperationRates {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <linux/mman.h>
 #include <memkind.h>
 #include <numa.h>
 #include <numaif.h>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/sysroot.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {
@@ -87,15 +89,48 @@ Status bind_to_node(void* data, size_t bytes, int node) {
   return {};
 }
 
+// Only aligned stretches become huge pages (kernels before 6.7 do not align a mapping themselves).
+void* map_aligned(size_t bytes) {
+  void* data =
+      mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return data;
+  auto* begin = static_cast<std::byte*>(data);
+  const size_t head = (kHugePage - reinterpret_cast<uintptr_t>(data) % kHugePage) % kHugePage;
+  if (head > 0) munmap(begin, head);
+  if (head < kHugePage) munmap(begin + head + bytes, kHugePage - head);
+  return begin + head;
+}
+
+void* map_from_pool(size_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+}
+
+// Touching a page that the pool does not have is a SIGBUS: ask first.
+Status check_huge_pool(int node, size_t bytes) {
+  const auto path = fmt::format(
+      "/sys/devices/system/node/node{}/hugepages/hugepages-2048kB/free_hugepages", node);
+  const auto free = Sysroot().read_int(path);
+  if (!free) return tl::unexpected(free.error());
+  const auto wanted = static_cast<int64_t>(bytes / kHugePage);
+  if (*free >= wanted) return {};
+  return fail(ErrorCode::kUnavailable,
+              fmt::format("node {}: its hugetlb pool has {} free pages of 2 MiB of {} wanted", node,
+                          *free, wanted));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TierMemory>> allocate_on_node(int node, size_t bytes, PageSize page_size) {
   bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page_size == PageSize::kPool)
+    if (auto status = check_huge_pool(node, bytes); !status) return tl::unexpected(status.error());
+  void* data = page_size == PageSize::kPool ? map_from_pool(bytes) : map_aligned(bytes);
   if (data == MAP_FAILED) return fail_errno(errno, fmt::format("node {}: {} bytes", node, bytes));
   auto memory = std::make_unique<NodeMemory>(data, bytes);
   // Advice: kernels without transparent huge pages refuse it, and base pages serve as well.
-  madvise(data, bytes, page_size == PageSize::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  if (page_size != PageSize::kPool)
+    madvise(data, bytes, page_size == PageSize::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   if (auto status = bind_to_node(data, bytes, node); !status) return tl::unexpected(status.error());
   for (size_t at = 0; at < bytes; at += kPage) memory->data()[at] = std::byte{1};
   if (numa_available() >= 0)

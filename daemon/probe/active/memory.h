@@ -10,7 +10,11 @@
 
 namespace tierpilot {
 
-enum class PageSize { kHuge, kBase };
+enum class PageSize {
+  kBase,
+  kHuge,  // transparent huge pages, which keep page-table walks out of latencies; advice only
+  kPool,  // of 2 MiB, from the node's hugetlb pool
+};
 
 // Writable, page aligned, freed on destruction. Its bytes are undefined.
 class TierMemory {
@@ -28,10 +32,17 @@ class TierMemory {
   size_t size_ = 0;
 };
 
-// Anonymous memory bound to a node by libnuma and touched; kUnavailable when the node's memory
-// cannot be had. `huge` asks for transparent huge pages, which keep page-table walks out of
-// latencies.
+// Anonymous memory bound to a node by libnuma and touched; kUnavailable when the node's memory, or
+// with kPool its hugetlb pages, cannot be had.
 Result<std::unique_ptr<TierMemory>> allocate_on_node(int node, size_t bytes, PageSize page_size);
+
+// Huge pages by any means: from the pool, or transparent ones. `how` says which, why not the pool,
+// and how much of the memory really is in huge pages.
+Result<std::unique_ptr<TierMemory>> allocate_huge_on_node(int node, size_t bytes, std::string& how);
+
+// The share of the memory that lies in transparent huge pages, as /proc/self/smaps tells of its
+// mapping. kUnavailable when that does not show it.
+Result<double> transparent_huge_share(const TierMemory& memory);
 
 // File-backed memory of a directory, by memkind. Not touched: the file is sparse at first.
 Result<std::unique_ptr<TierMemory>> allocate_in_directory(const std::string& directory,

@@ -12,7 +12,7 @@ namespace tierpilot {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-constexpr uint64_t kMiB = 1 << 20;
+constexpr size_t kHugePage = 2 << 20;
 
 class NodeProbe final : public TierProbe {
  public:
@@ -36,6 +36,9 @@ class NodeProbe final : public TierProbe {
     report.value(figure::kRead, read_bytes_per_s(chased_->data(), chased_->size(), threads_) / 1e9);
     report.value(figure::kWrite,
                  write_bytes_per_s(streamed_->data(), streamed_->size(), threads_) / 1e9);
+    report.value(
+        figure::kCopy,
+        copy_bytes_per_s(streamed_->data(), chased_->data(), streamed_->size(), threads_) / 1e9);
   }
 
  private:
@@ -44,21 +47,15 @@ class NodeProbe final : public TierProbe {
   int threads_;
 };
 
-uint64_t footprint(const TierSpec& tier, const ProbeOptions& options) {
-  if (options.node_footprint_bytes) return options.node_footprint_bytes;
-  const auto wanted = std::clamp(4 * last_level_cache_bytes(), 64 * kMiB, 256 * kMiB);
-  // A sixteenth of the node at most: measuring must not push anyone's pages out.
-  return std::max(std::min(wanted, tier.capacity_bytes / 16), 4 * kMiB);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
                                                    const ProbeOptions& options, int threads) {
-  const auto bytes = footprint(tier, options);
+  const auto bytes = node_footprint_bytes(tier, options.node_footprint_bytes);
   auto chased = allocate_on_node(tier.numa_node, bytes, PageSize::kHuge);
   if (!chased) return tl::unexpected(chased.error());
-  auto streamed = allocate_on_node(tier.numa_node, std::max(bytes / 2, 2 * kMiB), PageSize::kHuge);
+  auto streamed =
+      allocate_on_node(tier.numa_node, std::max<size_t>(bytes / 2, kHugePage), PageSize::kHuge);
   if (!streamed) return tl::unexpected(streamed.error());
   return std::make_unique<NodeProbe>(std::move(*chased), std::move(*streamed), threads);
 }

@@ -5,32 +5,24 @@
 namespace tierpilot {
 namespace {
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-double spread(const std::vector<double>& values) {
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  const double middle = median(values);
-  return middle > 0 ? (*high - *low) / middle : 0;
+Evidence evidence_of(const std::vector<double>& values) {
+  return {spread(values), static_cast<int>(values.size())};
 }
 
 }  // namespace
 
-void Ledger::add(const Observation& observation) {
+void Ledger::add(const ProbeObservation& observation) {
   if (observation.figure == figure::kMethod) {
     method_ += (method_.empty() ? "" : "; ") + observation.text;
   } else if (observation.figure == figure::kCost) {
     cost_s_ += observation.value.value_or(0);
+  } else if (observation.figure == figure::kInitiator) {
+    initiator_node_ = static_cast<int>(std::clamp(observation.value.value_or(-1), -1.0, 65535.0));
   } else if (!observation.latency_counts.empty()) {
-    Histogram round;
-    for (const auto& [ns, count] : observation.latency_counts) round.add(ns, count);
-    p50_ns_.push_back(round.quantile(0.5));
-    p99_ns_.push_back(round.quantile(0.99));
-    latency_ns_.merge(round);
+    const auto& round = observation.latency_counts;
+    p50_ns_.push_back(weighted_quantile(round, 0.5));
+    p99_ns_.push_back(weighted_quantile(round, 0.99));
+    latency_counts_.insert(latency_counts_.end(), round.begin(), round.end());
   } else if (observation.value) {
     values_[observation.figure].push_back(*observation.value);
   } else {
@@ -49,26 +41,30 @@ Measure Ledger::median_of(std::string_view figure) const {
 }
 
 TierMeasurement Ledger::measurement() const {
-  TierMeasurement result{.tier = tier_, .latency_ns = latency_ns_};
+  TierMeasurement result{.tier = tier_, .initiator_node = initiator_node_};
+  result.latency_counts = bucketed(latency_counts_);
+  for (const auto& [ns, count] : result.latency_counts) result.latency_ns.add(ns, count);
   result.latency_p50_ns = result.latency_p99_ns = median_of(figure::kLatency);
   if (!p50_ns_.empty()) {
     result.latency_p50_ns = {median(p50_ns_)};
     result.latency_p99_ns = {median(p99_ns_)};
-    result.spread = spread(p50_ns_);
+    result.evidence[std::string(figure::kLatency)] = evidence_of(p50_ns_);
   }
   result.cached_latency_p50_ns = median_of(figure::kCachedLatency);
   result.read_gb_per_s = median_of(figure::kRead);
   result.write_gb_per_s = median_of(figure::kWrite);
+  result.copy_gb_per_s = median_of(figure::kCopy);
   result.evict_gb_per_s = median_of(figure::kEvict);
   result.promote_gb_per_s = median_of(figure::kPromote);
+  result.evict_first_page_ns = median_of(figure::kFirstEvict);
+  result.promote_first_page_ns = median_of(figure::kFirstPromote);
   result.method = method_;
   result.cost_s = cost_s_;
-  size_t rounds = p50_ns_.size();
-  for (const auto& [figure, values] : values_) {
-    rounds = std::max(rounds, values.size());
-    result.spread = std::max(result.spread, spread(values));
+  for (const auto& [figure, values] : values_) result.evidence[figure] = evidence_of(values);
+  for (const auto& [name, evidence] : result.evidence) {
+    if (!figure::is_of_one_page(name)) result.spread = std::max(result.spread, evidence.spread);
+    result.rounds = std::max(result.rounds, evidence.rounds);
   }
-  result.rounds = static_cast<int>(rounds);
   return result;
 }
 

@@ -20,15 +20,22 @@ constexpr std::string_view kLatency = "latency_ns";
 constexpr std::string_view kCachedLatency = "cached_latency_p50_ns";
 constexpr std::string_view kRead = "read_gb_per_s";
 constexpr std::string_view kWrite = "write_gb_per_s";
+constexpr std::string_view kCopy = "copy_gb_per_s";
 constexpr std::string_view kEvict = "evict_gb_per_s";
 constexpr std::string_view kPromote = "promote_gb_per_s";
+constexpr std::string_view kFirstEvict = "evict_first_page_ns";
+constexpr std::string_view kFirstPromote = "promote_first_page_ns";
 constexpr std::string_view kMethod = "method";
 constexpr std::string_view kCost = "cost_s";
+constexpr std::string_view kInitiator = "initiator_node";
+
+// One page a round: it scatters as a single event does, and says nothing of the other figures.
+constexpr bool is_of_one_page(std::string_view figure) {
+  return figure == kFirstEvict || figure == kFirstPromote;
+}
 }  // namespace figure
 
-using LatencyCounts = std::vector<std::pair<uint64_t, uint64_t>>;  // (ns, how often)
-
-struct Observation {
+struct ProbeObservation {
   size_t tier = 0;  // index into the tiers that are measured
   std::string figure;
   std::optional<double> value{};
@@ -36,28 +43,30 @@ struct Observation {
   LatencyCounts latency_counts{};
 };
 
-std::string observation_to_line(const Observation& observation);
-Result<Observation> observation_from_line(std::string_view line);
+std::string observation_to_line(const ProbeObservation& observation);
+Result<ProbeObservation> observation_from_line(std::string_view line);
 
 // Gathers the observations of one tier over all rounds.
 class Ledger {
  public:
   explicit Ledger(TierSpec tier) : tier_(std::move(tier)) {}
-  void add(const Observation& observation);
+  void add(const ProbeObservation& observation);
   // Why figures that nobody reported are missing; the first reason stays.
   void explain_missing(std::string_view figure, std::string reason);
   TierMeasurement measurement() const;
 
- private:
+  // The median over rounds of any figure but the latency.
   Measure median_of(std::string_view figure) const;
 
+ private:
   TierSpec tier_;
   std::map<std::string, std::vector<double>, std::less<>> values_;
   std::map<std::string, std::string, std::less<>> reasons_;
   std::vector<double> p50_ns_, p99_ns_;
-  Histogram latency_ns_;
+  LatencyCounts latency_counts_;
   std::string method_;
   double cost_s_ = 0;
+  int initiator_node_ = -1;
 };
 
 }  // namespace tierpilot

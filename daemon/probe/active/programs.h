@@ -10,7 +10,7 @@
 
 namespace tierpilot {
 
-using ObservationSink = std::function<void(const Observation&)>;
+using ObservationSink = std::function<void(const ProbeObservation&)>;
 
 // Latency and bandwidth of every tier, as the options ask.
 void probe_tiers(const std::vector<TierSpec>& tiers, const ProbeOptions& options,

@@ -9,12 +9,6 @@
 #include <cerrno>
 
 namespace tierpilot {
-namespace {
-
-constexpr size_t kChunk = 1 << 20;
-
-}  // namespace
-
 Result<ScratchFile> ScratchFile::create(const std::string& directory) {
   auto access = directory_access(directory);
   if (!access) return tl::unexpected(access.error());
@@ -28,36 +22,46 @@ Result<ScratchFile> ScratchFile::create(const std::string& directory) {
   return ScratchFile(std::move(fd), directory, *access);
 }
 
-Status ScratchFile::write_through(const TierMemory& from) {
-  const auto failed = [this](const char* what) {
-    return fail_errno(errno, fmt::format("directory '{}': {}", directory_, what));
-  };
-  // Emptied first: an eviction finds no blocks allocated for it.
-  if (ftruncate(fd_.get(), 0) != 0) return failed("truncate");
-  for (size_t at = 0; at < from.size();) {
-    const size_t want = std::min(kChunk, from.size() - at);
-    const ssize_t put = pwrite(fd_.get(), from.data() + at, want, static_cast<off_t>(at));
-    if (put < 0 && errno != EINTR) return failed("write");
-    if (put > 0) at += static_cast<size_t>(put);
-  }
-  if (fdatasync(fd_.get()) != 0) return failed("sync");
-  if (const int err = posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED); err != 0)
-    return fail_errno(err, fmt::format("directory '{}': drop from the page cache", directory_));
+tl::unexpected<Error> ScratchFile::failed(const char* what, int err) const {
+  return fail_errno(err, fmt::format("directory '{}': {}", directory_, what));
+}
+
+Status ScratchFile::empty() {
+  if (ftruncate(fd_.get(), 0) != 0) return failed("truncate", errno);
   return {};
 }
 
-Status ScratchFile::read_cold(const TierMemory& into) {
-  for (size_t at = 0; at < into.size();) {
-    const size_t want = std::min(kChunk, into.size() - at);
+Status ScratchFile::write(const TierMemory& from, size_t begin, size_t end, size_t chunk) {
+  for (size_t at = begin; at < end;) {
+    const size_t want = std::min(chunk, end - at);
+    const ssize_t put = pwrite(fd_.get(), from.data() + at, want, static_cast<off_t>(at));
+    if (put < 0 && errno != EINTR) return failed("write", errno);
+    if (put > 0) at += static_cast<size_t>(put);
+  }
+  return {};
+}
+
+Status ScratchFile::read(const TierMemory& into, size_t begin, size_t end, size_t chunk) {
+  for (size_t at = begin; at < end;) {
+    const size_t want = std::min(chunk, end - at);
     const ssize_t got = pread(fd_.get(), into.data() + at, want, static_cast<off_t>(at));
     if (got == 0)
       return fail(ErrorCode::kIo,
                   fmt::format("directory '{}': the file became shorter", directory_));
-    if (got < 0 && errno != EINTR)
-      return fail_errno(errno, fmt::format("directory '{}': read", directory_));
+    if (got < 0 && errno != EINTR) return failed("read", errno);
     if (got > 0) at += static_cast<size_t>(got);
   }
-  posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+  return {};
+}
+
+Status ScratchFile::sync() {
+  if (fdatasync(fd_.get()) != 0) return failed("sync", errno);
+  return {};
+}
+
+Status ScratchFile::drop() {
+  if (const int err = posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED); err != 0)
+    return failed("drop from the page cache", err);
   return {};
 }
 

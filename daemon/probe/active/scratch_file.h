@@ -11,13 +11,19 @@ namespace tierpilot {
 class ScratchFile {
  public:
   static Result<ScratchFile> create(const std::string& directory);
-  // Replaces the contents; they are on stable storage and out of the page cache when it returns.
-  Status write_through(const TierMemory& from);
-  Status read_cold(const TierMemory& into);
+  // From and to the same place in the file, `chunk` bytes a call.
+  Status write(const TierMemory& from, size_t begin, size_t end, size_t chunk);
+  Status read(const TierMemory& into, size_t begin, size_t end, size_t chunk);
+  Status sync();
+  // From the page cache, once it has been synced.
+  Status drop();
+  // So that a write finds no blocks allocated for it.
+  Status empty();
   // kUnavailable when the page cache kept the file all the same.
   Status check_cold(size_t bytes) const;
 
  private:
+  tl::unexpected<Error> failed(const char* what, int err) const;
   ScratchFile(UniqueFd fd, std::string directory, DirectoryAccess access)
       : fd_(std::move(fd)), directory_(std::move(directory)), access_(access) {}
   UniqueFd fd_;

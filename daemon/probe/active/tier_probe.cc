@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/sysroot.h"
+#include "daemon/probe/active/transfer.h"
 
 namespace tierpilot {
 
-void Report::send(Observation observation) const {
+void Report::send(ProbeObservation observation) const {
   observation.tier = tier_;
   sink_(observation);
 }
@@ -24,6 +27,25 @@ void Report::unavailable(std::string_view figure, std::string reason) const {
   send({.figure = std::string(figure), .text = std::move(reason)});
 }
 
+void report_no_transfer(const Error& error, const Report& report) {
+  for (const auto name :
+       {figure::kEvict, figure::kFirstEvict, figure::kPromote, figure::kFirstPromote})
+    report.unavailable(name, error.message);
+}
+
+void report_transfer(Transfer& transfer, const Report& report) {
+  const auto put = [&report](const Result<Moved>& moved, auto rate, auto first_page) {
+    if (!moved) {
+      report.unavailable(rate, moved.error().message);
+      return report.unavailable(first_page, moved.error().message);
+    }
+    report.value(rate, moved->bytes_per_s / 1e9);
+    report.value(first_page, moved->first_page_ns);
+  };
+  put(transfer.evict(), figure::kEvict, figure::kFirstEvict);
+  put(transfer.promote(), figure::kPromote, figure::kFirstPromote);
+}
+
 // Not sysconf(_SC_LEVEL3_CACHE_SIZE): in virtual machines it multiplies by sockets that are not
 // there.
 uint64_t last_level_cache_bytes() {
@@ -33,6 +55,14 @@ uint64_t last_level_cache_bytes() {
             sysroot.read(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index)))
       if (auto bytes = parse_bytes(*text + "iB")) return *bytes;  // the kernel writes "32768K"
   return 32 << 20;
+}
+
+uint64_t node_footprint_bytes(const TierSpec& tier, uint64_t wanted) {
+  constexpr uint64_t kMiB = 1 << 20;
+  if (wanted) return wanted;
+  const auto fitting = std::clamp(4 * last_level_cache_bytes(), 64 * kMiB, 256 * kMiB);
+  // A sixteenth of the node at most: measuring must not push anyone's pages out.
+  return std::max(std::min(fitting, tier.capacity_bytes / 16), 4 * kMiB);
 }
 
 }  // namespace tierpilot

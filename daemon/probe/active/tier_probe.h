@@ -12,7 +12,7 @@ namespace tierpilot {
 // Reports a figure of the tier it is for.
 class Report {
  public:
-  Report(size_t tier, std::function<void(const Observation&)> sink)
+  Report(size_t tier, std::function<void(const ProbeObservation&)> sink)
       : tier_(tier), sink_(std::move(sink)) {}
   void value(std::string_view figure, double value) const;
   void latency(LatencyCounts counts) const;
@@ -20,10 +20,16 @@ class Report {
   void unavailable(std::string_view figure, std::string reason) const;
 
  private:
-  void send(Observation observation) const;
+  void send(ProbeObservation observation) const;
   size_t tier_;
-  std::function<void(const Observation&)> sink_;
+  std::function<void(const ProbeObservation&)> sink_;
 };
+
+class Transfer;
+
+// Evicts, promotes and reports both, or why neither can be had.
+void report_transfer(Transfer& transfer, const Report& report);
+void report_no_transfer(const Error& error, const Report& report);
 
 // Owns the tier's memory between rounds.
 class TierProbe {
@@ -39,6 +45,10 @@ Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
                                                    const ProbeOptions& options, int threads);
 Result<std::unique_ptr<TierProbe>> make_directory_probe(const TierSpec& tier,
                                                         const ProbeOptions& options, int threads);
+
+// How much of a node is chased: `wanted`, or when that is 0 four times the last-level cache, within
+// 64 to 256 MiB and a sixteenth of the node.
+uint64_t node_footprint_bytes(const TierSpec& tier, uint64_t wanted);
 
 // Of the CPU this runs on, from sysfs; 32 MiB when it does not tell.
 uint64_t last_level_cache_bytes();

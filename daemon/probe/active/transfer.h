@@ -4,22 +4,36 @@
 #include <memory>
 
 #include "base/result.h"
+#include "daemon/probe/active/memory.h"
 #include "daemon/topology/tiers.h"
 
 namespace tierpilot {
+
+struct TransferOptions {
+  size_t bytes = 16 << 20;
+  PageSize pages = PageSize::kBase;  // kHuge: by any means; nodes only
+  size_t batch_bytes = 0;            // per call of the kernel; 0: as is best
+};
+
+struct Moved {
+  // How long somebody waits for the first page, which is moved by itself; of a file until it is on
+  // stable storage, or read from there.
+  double first_page_ns = 0;
+  double bytes_per_s = 0;  // of the others
+};
 
 class Transfer {
  public:
   virtual ~Transfer() = default;
   virtual std::string method() const = 0;
-  // Bytes per second from the faster tier to the slower one, and back. Called in turn, evict first.
-  virtual Result<double> evict() = 0;
-  virtual Result<double> promote() = 0;
+  // From the faster tier to the slower one, and back. Called in turn, evict first.
+  virtual Result<Moved> evict() = 0;
+  virtual Result<Moved> promote() = 0;
 };
 
-// Two nodes: the kernel moves base pages (move_pages). A directory on either side: evicting writes
-// a file there, syncs it and drops it from the page cache; promoting reads it back cold.
+// Two nodes: the kernel moves pages (move_pages). A directory on either side: evicting writes a
+// file there, syncs it and drops it from the page cache; promoting reads it back cold.
 Result<std::unique_ptr<Transfer>> make_transfer(const TierSpec& fast, const TierSpec& slow,
-                                                size_t bytes);
+                                                const TransferOptions& options);
 
 }  // namespace tierpilot

@@ -47,7 +47,7 @@ bool wait_exits(Executor& executor, size_t count) {
     pollfd wait{executor.event_fd(), POLLIN, 0};
     if (::poll(&wait, 1, 10'000) <= 0) return false;
     for (const auto& event : executor.poll()) {
-      const auto* exit = std::get_if<TaskExit>(&event);
+      const auto* exit = std::get_if<ProcessExit>(&event);
       if (exit && exit->exit_code != 0) return false;
       if (exit) --count;
     }

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/memory.h"
 #include "tests/unit/probe/scratch_directory.h"
 

@@ -9,7 +9,7 @@
 namespace tierpilot {
 namespace {
 
-Observation value(std::string_view figure, double value) {
+ProbeObservation value(std::string_view figure, double value) {
   return {.figure = std::string(figure), .value = value};
 }
 
@@ -17,8 +17,8 @@ Ledger dram_ledger() {
   return Ledger({.name = "dram0", .kind = "dram", .numa_node = 0});
 }
 
-TEST(Observation, SurvivesTheLine) {
-  const Observation sent{
+TEST(ProbeObservation, SurvivesTheLine) {
+  const ProbeObservation sent{
       .tier = 3, .figure = "latency_ns", .text = "why", .latency_counts = {{90, 5}, {120, 1}}};
   const auto got = observation_from_line(observation_to_line(sent));
   ASSERT_TRUE(got);
@@ -30,7 +30,7 @@ TEST(Observation, SurvivesTheLine) {
   EXPECT_EQ(observation_from_line(observation_to_line(value("x", 2.5)))->value, 2.5);
 }
 
-TEST(Observation, GarbageIsRefused) {
+TEST(ProbeObservation, GarbageIsRefused) {
   for (const char* line : {"", "{", "[]", "{}", "null", R"({"tier":"x"})",
                            R"({"tier":0,"figure":1,"text":"","counts":[]})",
                            R"({"tier":0,"figure":"f","text":"","counts":[[1]]})"})
@@ -57,6 +57,21 @@ TEST(Ledger, MergesLatenciesAndTellsTheirSpread) {
   EXPECT_NEAR(*result.latency_p50_ns.value, 160, 160 / 8);
   EXPECT_NEAR(result.spread, 100.0 / 160, 0.2);
   EXPECT_GE(*result.latency_p99_ns.value, *result.latency_p50_ns.value);
+}
+
+TEST(Ledger, TheQualityIsThatOfTheWorstFigureButNotOfASinglePagesStall) {
+  auto ledger = dram_ledger();
+  for (const double v : {10.0, 10.1, 10.2}) ledger.add(value(figure::kRead, v));
+  for (const double v : {10.0, 12.0, 10.0}) ledger.add(value(figure::kWrite, v));
+  for (const double v : {1e3, 9e3, 4e5}) ledger.add(value(figure::kFirstEvict, v));
+  auto result = ledger.measurement();
+  result.surroundings = {.cpus = 2, .others_cpu_share = 0.0};
+  EXPECT_NEAR(result.spread, 0.2, 1e-9);
+  EXPECT_EQ(result.quality().grade, Grade::kFair);
+  EXPECT_EQ(result.quality().reason.find("write_gb_per_s: spread 20.0 %"), 0U)
+      << result.quality().reason;
+  EXPECT_EQ(result.quality("read_gb_per_s").grade, Grade::kGood);
+  EXPECT_EQ(result.quality("evict_first_page_ns").grade, Grade::kNoisy);
 }
 
 TEST(Ledger, WhatIsMissingHasItsFirstReason) {

@@ -17,16 +17,18 @@ TierSpec directory(const std::string& path) {
   return {.name = "directory0", .kind = "directory", .directory = path};
 }
 
-void expect_both_ways(const TierSpec& fast, const TierSpec& slow) {
-  auto transfer = make_transfer(fast, slow, 4 * kMiB);
+void expect_both_ways(const TierSpec& fast, const TierSpec& slow, size_t batch_bytes = 0) {
+  auto transfer = make_transfer(fast, slow, {.bytes = 4 * kMiB, .batch_bytes = batch_bytes});
   ASSERT_TRUE(transfer) << transfer.error().message;
   for (int round = 0; round < 2; ++round) {
     const auto evicted = (*transfer)->evict();
     ASSERT_TRUE(evicted) << evicted.error().message;
-    EXPECT_GT(*evicted, 0);
+    EXPECT_GT(evicted->bytes_per_s, 0);
+    EXPECT_GT(evicted->first_page_ns, 0);
     const auto promoted = (*transfer)->promote();
     ASSERT_TRUE(promoted) << promoted.error().message;
-    EXPECT_GT(*promoted, 0);
+    EXPECT_GT(promoted->bytes_per_s, 0);
+    EXPECT_GT(promoted->first_page_ns, 0);
   }
   EXPECT_FALSE((*transfer)->method().empty());
 }
@@ -35,6 +37,7 @@ TEST(Transfer, BetweenANodeAndADirectory) {
   const ScratchDirectory scratch;
   expect_both_ways(node(0), directory(scratch.path()));
   expect_both_ways(directory(scratch.path()), node(0));
+  expect_both_ways(node(0), directory(scratch.path()), 4096);
   EXPECT_TRUE(scratch.empty());
 }
 
@@ -51,7 +54,7 @@ TEST(Transfer, BetweenTwoNodesMovesPages) {
 
 TEST(Transfer, ToANodeThatDoesNotExistIsAReason) {
   if (numa_available() < 0) GTEST_SKIP() << "no NUMA policies on this kernel";
-  auto transfer = make_transfer(node(0), node(numa_max_node() + 1), 4 * kMiB);
+  auto transfer = make_transfer(node(0), node(numa_max_node() + 1), {.bytes = 4 * kMiB});
   ASSERT_TRUE(transfer);
   const auto evicted = (*transfer)->evict();
   ASSERT_FALSE(evicted);
@@ -59,7 +62,7 @@ TEST(Transfer, ToANodeThatDoesNotExistIsAReason) {
 }
 
 TEST(Transfer, ToADirectoryThatIsGoneNamesIt) {
-  const auto transfer = make_transfer(node(0), directory("/nonexistent/tier"), 4 * kMiB);
+  const auto transfer = make_transfer(node(0), directory("/nonexistent/tier"), {.bytes = 4 * kMiB});
   ASSERT_FALSE(transfer);
   EXPECT_NE(transfer.error().message.find("/nonexistent/tier"), std::string::npos);
 }

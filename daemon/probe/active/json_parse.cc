@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "daemon/probe/active/json.h"
+
+namespace tierpilot {
+namespace {
+
+using nlohmann::json;
+
+Measure measure_of(const json& object, const std::string& key) {
+  if (const auto& value = object.at(key); !value.is_null()) return {value.get<double>()};
+  return {std::nullopt, object.value(key + "_unavailable", "")};
+}
+
+// Null is -1.
+int id_of(const json& object, const std::string& key) {
+  return object.at(key).is_null() ? -1 : object.at(key).get<int>();
+}
+
+}  // namespace
+
+TierSpec tier_from_json(const json& json) {
+  return {.name = json.at("tier"),
+          .kind = json.at("kind"),
+          .numa_node = id_of(json, "numa_node"),
+          .directory = json.at("directory").is_null() ? "" : json.at("directory"),
+          .capacity_bytes = json.at("capacity_bytes")};
+}
+
+TierMeasurement measurement_from_json(const json& json) {
+  TierMeasurement tier{.tier = tier_from_json(json),
+                       .initiator_node = id_of(json, "initiator_node")};
+  const auto& latency = json.at("latency_ns");
+  tier.latency_counts = latency.at("histogram").get<LatencyCounts>();
+  for (const auto& [ns, count] : tier.latency_counts) tier.latency_ns.add(ns, count);
+  tier.latency_p50_ns = measure_of(latency, "p50");
+  tier.latency_p99_ns = measure_of(latency, "p99");
+  tier.cached_latency_p50_ns = measure_of(json, "cached_latency_p50_ns");
+  tier.read_gb_per_s = measure_of(json, "read_gb_per_s");
+  tier.write_gb_per_s = measure_of(json, "write_gb_per_s");
+  tier.copy_gb_per_s = measure_of(json, "copy_gb_per_s");
+  tier.evict_gb_per_s = measure_of(json, "evict_gb_per_s");
+  tier.promote_gb_per_s = measure_of(json, "promote_gb_per_s");
+  tier.evict_first_page_ns = measure_of(json, "evict_first_page_ns");
+  tier.promote_first_page_ns = measure_of(json, "promote_first_page_ns");
+  tier.method = json.at("method");
+  for (const auto& [figure, seen] : json.at("figure_quality").items())
+    tier.evidence[figure] = {seen.at("spread"), seen.at("rounds")};
+  tier.spread = json.at("spread");
+  tier.rounds = json.at("rounds");
+  tier.surroundings = {.cpus = std::max(1, json.at("cpus").get<int>()),
+                       .load_1min = json.at("load_1min")};
+  if (const auto& others = json.at("others_cpu_share"); !others.is_null())
+    tier.surroundings.others_cpu_share = others.get<double>();
+  tier.cost_s = json.at("cost_s");
+  tier.tier_class = id_of(json, "class");
+  return tier;
+}
+
+nlohmann::ordered_json options_to_json(const ProbeOptions& options) {
+  return {{"rounds", options.rounds},
+          {"latency", options.latency},
+          {"bandwidth", options.bandwidth},
+          {"eviction", options.eviction},
+          {"timeout_ms", options.timeout.count()},
+          {"enough_ms", options.enough.count()},
+          {"node_footprint_bytes", options.node_footprint_bytes},
+          {"directory_footprint_bytes", options.directory_footprint_bytes},
+          {"transfer_bytes", options.transfer_bytes}};
+}
+
+ProbeOptions options_from_json(const json& json) {
+  return {.rounds = json.at("rounds"),
+          .latency = json.at("latency"),
+          .bandwidth = json.at("bandwidth"),
+          .eviction = json.at("eviction"),
+          .timeout = std::chrono::milliseconds(json.at("timeout_ms").get<int64_t>()),
+          .enough = std::chrono::milliseconds(json.at("enough_ms").get<int64_t>()),
+          .node_footprint_bytes = json.at("node_footprint_bytes"),
+          .directory_footprint_bytes = json.at("directory_footprint_bytes"),
+          .transfer_bytes = json.at("transfer_bytes")};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,107 @@
+#include "daemon/probe/active/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "daemon/probe/active/interference.h"
+#include "tests/unit/probe/scratch_directory.h"
+
+namespace tierpilot {
+namespace {
+
+const Surroundings kQuiet{.cpus = 4, .load_1min = 0.1, .others_cpu_share = 0.01};
+
+TEST(Estimate, MedianAndSpread) {
+  EXPECT_EQ(median({3, 1, 100}), 3);
+  EXPECT_EQ(median({4, 2}), 3);
+  EXPECT_DOUBLE_EQ(spread({90, 100, 110}), 0.2);
+  EXPECT_EQ(spread({5}), 0);
+}
+
+TEST(Estimate, QuantilesAreExact) {
+  const LatencyCounts counts{{300, 1}, {100, 50}, {101, 49}};
+  EXPECT_EQ(weighted_quantile(counts, 0.5), 100);
+  EXPECT_EQ(weighted_quantile(counts, 0.51), 101);
+  EXPECT_EQ(weighted_quantile(counts, 0.99), 101);
+  EXPECT_EQ(weighted_quantile(counts, 1), 300);
+  EXPECT_EQ(weighted_quantile({}, 0.5), 0);
+}
+
+TEST(Estimate, BucketsKeepEveryCount) {
+  const auto buckets = bucketed({{1000, 3}, {1001, 4}, {5, 1}, {1001, 2}});
+  EXPECT_EQ(buckets, (LatencyCounts{{5, 1}, {992, 9}}));
+}
+
+TEST(Quality, GoodNeedsRoundsThatAgreeOnAQuietMachine) {
+  EXPECT_EQ(assess(0.05, 3, kQuiet).grade, Grade::kGood);
+  EXPECT_EQ(assess(0.05, 2, kQuiet).grade, Grade::kFair);
+  EXPECT_EQ(assess(0.2, 5, kQuiet).grade, Grade::kFair);
+  EXPECT_EQ(assess(0.5, 5, kQuiet).grade, Grade::kNoisy);
+}
+
+TEST(Quality, ASingleRoundIsNeverGood) {
+  const auto quality = assess(0, 1, kQuiet);
+  EXPECT_EQ(quality.grade, Grade::kNoisy);
+  EXPECT_NE(quality.reason.find("single round"), std::string::npos);
+}
+
+TEST(Quality, ABusyMachineIsNeverGoodHoweverWellRoundsAgree) {
+  auto around = kQuiet;
+  around.others_cpu_share = 0.4;
+  EXPECT_EQ(assess(0.01, 9, around).grade, Grade::kFair);
+  around.others_cpu_share = 0.9;
+  EXPECT_EQ(assess(0.01, 9, around).grade, Grade::kNoisy);
+  EXPECT_NE(assess(0.01, 9, around).reason.find("90 % of the CPUs"), std::string::npos);
+}
+
+TEST(Quality, TheLoadAverageStandsInWhereTheShareIsNotKnown) {
+  const Surroundings loaded{.cpus = 2, .load_1min = 4};
+  EXPECT_EQ(assess(0.01, 3, loaded).grade, Grade::kNoisy);
+  EXPECT_NE(assess(0.01, 3, loaded).reason.find("load 4.00 on 2 CPUs"), std::string::npos);
+  EXPECT_EQ(assess(0.01, 3, {.cpus = 2, .load_1min = 0.2}).grade, Grade::kGood);
+}
+
+TEST(Quality, NothingMeasuredIsNoisy) {
+  EXPECT_EQ(assess(0, 0, kQuiet).grade, Grade::kNoisy);
+}
+
+void write_stat(const ScratchDirectory& root, const std::string& text) {
+  std::filesystem::create_directories(root.path() + "/proc");
+  std::ofstream(root.path() + "/proc/stat") << text;
+}
+
+TEST(Interference, CountsBusyAndStolenTimeOfOthers) {
+  const ScratchDirectory root;
+  write_stat(root, "cpu  100 0 100 1000 50 0 0 0 0 0\n");
+  const Interference interference{Sysroot(root.path())};
+  write_stat(root, "cpu  20100 0 100 51000 50 0 0 30000 0 0\n");
+  const auto share = interference.surroundings().others_cpu_share;
+  ASSERT_TRUE(share);
+  EXPECT_NEAR(*share, 0.5, 0.01) << "50,000 of 100,000 ticks, less what this test took";
+}
+
+TEST(Interference, IsNotKnownWithoutStatOrOverTooShortATime) {
+  const ScratchDirectory root;
+  EXPECT_FALSE(Interference{Sysroot(root.path())}.surroundings().others_cpu_share);
+  for (const char* text : {"cpu  1 2\n", "intr 5\n", "", "cpu  1 0 1 1 1 0 0 0 0 0\n"}) {
+    write_stat(root, text);
+    EXPECT_FALSE(Interference{Sysroot(root.path())}.surroundings().others_cpu_share) << text;
+  }
+}
+
+TEST(Interference, OwnWorkIsNotOthers) {
+  const Interference interference;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  const auto around = interference.surroundings();
+  EXPECT_GE(around.cpus, 1);
+  if (!around.others_cpu_share) GTEST_SKIP() << "/proc/stat does not tell here";
+  EXPECT_LT(*around.others_cpu_share, 1.0);
+}
+
+}  // namespace
+}  // namespace tierpilot

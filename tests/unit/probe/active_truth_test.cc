@@ -1,0 +1,123 @@
+// The latency that measure_tiers reports, against a pointer chase that shares no code with it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "daemon/probe/active/measure.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kBytes = 128 << 20;
+constexpr size_t kLine = 64;
+
+// Half of the values are below.
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Lines of a mapping linked in the order of a Fisher-Yates shuffle.
+class IndependentChase {
+ public:
+  IndependentChase() {
+    // Room to align: on older kernels only aligned stretches become huge pages.
+    mapping_ =
+        mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping_ == MAP_FAILED) return;
+    const auto address = reinterpret_cast<uintptr_t>(mapping_);
+    auto* lines = reinterpret_cast<char*>((address + kBytes - 1) / kBytes * kBytes);
+    madvise(lines, kBytes, MADV_HUGEPAGE);
+    std::vector<uint32_t> order(kBytes / kLine);
+    std::iota(order.begin(), order.end(), 0U);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(20240229));
+    for (size_t i = 0; i < order.size(); ++i)
+      *reinterpret_cast<char**>(lines + order[i] * kLine) =
+          lines + order[(i + 1) % order.size()] * kLine;
+    at_ = lines;
+  }
+  ~IndependentChase() {
+    if (mapping_ != MAP_FAILED) munmap(mapping_, 2 * kBytes);
+  }
+  bool usable() const { return at_ != nullptr; }
+
+  double median_ns() {
+    constexpr int kHops = 48;
+    std::vector<double> per_hop_ns;
+    for (int sample = 0; sample < 3000; ++sample) {
+      const double start_ns = now_ns();
+      for (int i = 0; i < kHops; ++i) at_ = *reinterpret_cast<char* volatile*>(at_);
+      per_hop_ns.push_back((now_ns() - start_ns) / kHops);
+    }
+    return middle(std::move(per_hop_ns));
+  }
+
+ private:
+  static double now_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+  }
+
+  void* mapping_ = MAP_FAILED;
+  char* at_ = nullptr;
+};
+
+// NaN: it could not be measured.
+double reported_ns() {
+  const TierSpec node0{
+      .name = "dram0", .kind = "dram", .numa_node = 0, .capacity_bytes = 64ULL << 30};
+  const auto tiers = measure_tiers(
+      {node0},
+      {.rounds = 1, .bandwidth = false, .eviction = false, .node_footprint_bytes = kBytes});
+  if (!tiers) return NAN;
+  return tiers->front().latency_p50_ns.value.value_or(NAN);
+}
+
+struct Comparison {
+  double ratio;           // reported / independent, the median over rounds
+  double standard_error;  // of that median, from the median absolute deviation
+};
+
+Comparison compare(const std::vector<double>& ratios) {
+  const double ratio = middle(ratios);
+  std::vector<double> deviations;
+  for (const double one : ratios) deviations.push_back(std::abs(one - ratio));
+  // 1.48 makes a deviation of it, 1.25 / sqrt(n) the error of a median.
+  return {ratio, 1.48 * 1.25 * middle(deviations) / std::sqrt(static_cast<double>(ratios.size()))};
+}
+
+TEST(Truth, TheReportedLatencyIsWithin5PercentOfAnIndependentChase) {
+  IndependentChase independent;
+  if (!independent.usable()) GTEST_SKIP() << "no memory for a second chase";
+  independent.median_ns();
+  std::vector<double> ratios;
+  Comparison seen{};
+  // A loaded machine gets more rounds before it is given up.
+  for (const size_t rounds : {9, 21, 41}) {
+    while (ratios.size() < rounds) {
+      // On both sides of the other, so that a drift of the machine falls out.
+      const double before_ns = independent.median_ns();
+      const double reported = reported_ns();
+      if (std::isnan(reported)) GTEST_SKIP() << "node 0 cannot be measured here";
+      ratios.push_back(2 * reported / (before_ns + independent.median_ns()));
+    }
+    seen = compare(ratios);
+    if (seen.standard_error > 0.02) continue;
+    if (std::abs(seen.ratio - 1) <= 0.05)
+      return RecordProperty("ratio", std::to_string(seen.ratio));
+    // Beyond what the noise explains.
+    ASSERT_LE(std::abs(seen.ratio - 1), 0.05 + 2 * seen.standard_error)
+        << "reported / independent = " << seen.ratio << " over " << rounds << " rounds";
+  }
+  GTEST_SKIP() << "the machine is too noisy to tell: reported / independent = " << seen.ratio
+               << " with a standard error of " << seen.standard_error;
+}
+
+}  // namespace
+}  // namespace tierpilot
