@@ -155,7 +155,7 @@ TEST(PassiveProbe, GroupsAreKeptApart) {
   const auto other = probe->group_io(idle_group).faults;
   ASSERT_TRUE(counted && other);
   EXPECT_GE(counted->faults, kPages * 9 / 10);
-  EXPECT_LT(counted->faults, kPages * 2);
+  EXPECT_LT(counted->faults, kPages * 4);  // TSan faults in two shadow pages for each
   EXPECT_LT(other->faults, kPages / 2);
   probe->untrack_group(busy_group);
   EXPECT_FALSE(probe->group_io(busy_group).faults);
