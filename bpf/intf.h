@@ -79,6 +79,16 @@ struct tp_fault_stats {
 };
 TP_ASSERT_SIZE(struct tp_fault_stats, 16);
 
+/* ---- fault addresses ---- */
+
+/* A page that a watched process faulted on; the value beside it counts how often. */
+struct tp_fault_page {
+  __u64 page; /* address >> 12 */
+  __u32 tgid; /* in the daemon's pid namespace */
+  __u32 zero;
+};
+TP_ASSERT_SIZE(struct tp_fault_page, 16);
+
 /* ---- block I/O ---- */
 
 enum tp_io_op {

@@ -12,7 +12,8 @@ using tierpilot::tiertool::Context;
 // Every object there is, in the order of the help.
 constexpr void (*kObjects[])(CLI::App&, Context&) = {
     tierpilot::tiertool::add_tier, tierpilot::tiertool::add_probe, tierpilot::tiertool::add_feature,
-    tierpilot::tiertool::add_prog, tierpilot::tiertool::add_map,
+    tierpilot::tiertool::add_prog, tierpilot::tiertool::add_map,   tierpilot::tiertool::add_page,
+    tierpilot::tiertool::add_heat, tierpilot::tiertool::add_move,
 };
 
 }  // namespace

@@ -35,5 +35,8 @@ void add_probe(CLI::App& app, Context& context);
 void add_feature(CLI::App& app, Context& context);
 void add_prog(CLI::App& app, Context& context);
 void add_map(CLI::App& app, Context& context);
+void add_page(CLI::App& app, Context& context);
+void add_heat(CLI::App& app, Context& context);
+void add_move(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::tiertool

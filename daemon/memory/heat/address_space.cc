@@ -1,0 +1,114 @@
+#include "daemon/memory/heat/address_space.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace tierpilot {
+namespace {
+
+std::string_view take_word(std::string_view& line) {
+  const auto begin = std::min(line.find_first_not_of(' '), line.size());
+  const auto end = std::min(line.find(' ', begin), line.size());
+  const auto word = line.substr(begin, end - begin);
+  line.remove_prefix(end);
+  return word;
+}
+
+bool parse_number(std::string_view text, uint64_t& value, int base = 10) {
+  const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return err == std::errc{} && end == text.data() + text.size();
+}
+
+// "7f00-7fff rw-p 00000000 00:00 0   [heap]"
+bool parse_header(std::string_view line, Mapping& mapping) {
+  const auto range = take_word(line);
+  const auto dash = range.find('-');
+  if (dash == std::string_view::npos || !parse_number(range.substr(0, dash), mapping.start, 16) ||
+      !parse_number(range.substr(dash + 1), mapping.end, 16) || mapping.start >= mapping.end)
+    return false;
+  mapping.permissions = take_word(line);
+  for (int skipped = 0; skipped < 3; ++skipped) take_word(line);  // offset, device, inode
+  const auto name = line.find_first_not_of(' ');
+  if (name != std::string_view::npos) mapping.name = line.substr(name);
+  return mapping.permissions.size() == 4;
+}
+
+// "Rss:   4 kB"; lines that are not of interest are skipped.
+bool parse_field(std::string_view line, Mapping& mapping) {
+  const auto key = take_word(line);
+  const bool rss = key == "Rss:", page = key == "KernelPageSize:";
+  const bool huge = key == "AnonHugePages:" || key == "ShmemPmdMapped:" || key == "FilePmdMapped:";
+  if (!rss && !page && !huge) return true;
+  uint64_t kib = 0;
+  if (!parse_number(take_word(line), kib) || kib > UINT64_MAX >> 10) return false;
+  if (rss) mapping.resident_bytes = kib << 10;
+  if (huge) mapping.huge_bytes += kib << 10;
+  if (!page) return true;
+  mapping.page_bytes = static_cast<uint32_t>(kib << 10);
+  return std::has_single_bit(mapping.page_bytes) && kib <= 1 << 20;
+}
+
+}  // namespace
+
+Result<std::vector<Mapping>> parse_smaps(std::string_view text) {
+  std::vector<Mapping> mappings;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    // Only a header's first word has no colon at its end.
+    const auto first = line.substr(0, line.find(' '));
+    const bool header = !first.ends_with(':');
+    bool good = true;
+    if (header)
+      good = parse_header(line, mappings.emplace_back());
+    else
+      good = !mappings.empty() && parse_field(line, mappings.back());
+    if (!good)
+      return fail(ErrorCode::kInvalid, fmt::format("smaps line {}: cannot be understood: '{}'",
+                                                   number, line.substr(0, 80)));
+  }
+  return mappings;
+}
+
+Result<std::vector<Mapping>> read_mappings(const Sysroot& sysroot, pid_t pid) {
+  // Sysroot::read refuses large files, and this one has 25 lines a mapping.
+  const auto path = sysroot.resolve(fmt::format("/proc/{}/smaps", pid));
+  std::ifstream file(path);
+  if (!file) return fail_errno(errno, fmt::format("memory map '{}'", path.string()));
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad()) return fail_errno(errno, fmt::format("memory map '{}'", path.string()));
+  return parse_smaps(text.view());
+}
+
+std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
+                                           const RangeFilter& filter) {
+  std::vector<TrackedRange> ranges;
+  for (const auto& mapping : mappings) {
+    const bool kernel_page = mapping.name.starts_with("[v");
+    const bool file = mapping.name.starts_with('/') && !mapping.shared();
+    const bool accessible = mapping.permissions[0] == 'r' || mapping.permissions[1] == 'w';
+    if (kernel_page || !accessible || (file && !filter.file_backed)) continue;
+    if (mapping.resident_bytes < filter.min_bytes) continue;
+    const bool huge = mapping.huge_bytes * 2 > mapping.resident_bytes;
+    const uint32_t page =
+        huge ? std::max<uint32_t>(kHugePageBytes, mapping.page_bytes) : mapping.page_bytes;
+    // Edges inside a huge page belong to base pages: they make ranges of their own.
+    const uint64_t first = (mapping.start + page - 1) & ~uint64_t{page - 1};
+    const uint64_t last = mapping.end & ~uint64_t{page - 1};
+    if (first >= last) {
+      ranges.push_back({mapping.start, mapping.end, mapping.page_bytes});
+      continue;
+    }
+    if (mapping.start < first) ranges.push_back({mapping.start, first, mapping.page_bytes});
+    ranges.push_back({first, last, page});
+    if (last < mapping.end) ranges.push_back({last, mapping.end, mapping.page_bytes});
+  }
+  return ranges;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,130 @@
+#include "daemon/memory/heat/damon_claim.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace tierpilot {
+namespace {
+
+const std::string kKdamonds = "/sys/kernel/mm/damon/admin/kdamonds";
+const std::string kCount = kKdamonds + "/nr_kdamonds";
+const std::string kBootId = "/proc/sys/kernel/random/boot_id";
+
+Status write_file(const std::filesystem::path& path, std::string_view value) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file ||
+      ::write(file.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+    return fail_errno(errno, fmt::format("DAMON: '{}' to '{}'", value, path.string()));
+  return {};
+}
+
+// The claim file of a predecessor of this boot, which nobody locks any more.
+bool left_behind(const Sysroot& sysroot, const std::string& claim_path) {
+  const UniqueFd file(::open(sysroot.resolve(claim_path).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  const auto claim = sysroot.read(claim_path), boot = sysroot.read(kBootId);
+  return claim && boot && *claim == *boot;
+}
+
+}  // namespace
+
+Status DamonClaim::check(const Sysroot& sysroot, const DamonOptions& options) {
+  if (!sysroot.exists(kCount))
+    return fail(ErrorCode::kUnavailable,
+                "unavailable: this kernel has no DAMON with a sysfs interface "
+                "(CONFIG_DAMON_SYSFS)");
+  const auto count = sysroot.read_int(kCount);
+  if (!count) return fail(count.error().code, "unavailable: " + count.error().message);
+  if (*count != 0 && !left_behind(sysroot, options.claim_path))
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("unavailable: in use: {} kdamonds belong to somebody else", *count));
+  if (::access(sysroot.resolve(kCount).c_str(), W_OK) != 0)
+    return fail(ErrorCode::kDenied, "unavailable: " + kCount + " may not be written: be root");
+  return {};
+}
+
+Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
+                                                     const DamonOptions& options) {
+  if (auto status = check(sysroot, options); !status) return tl::unexpected(status.error());
+  const bool leftover = left_behind(sysroot, options.claim_path);
+  std::shared_ptr<DamonClaim> claim(new DamonClaim(sysroot));
+  auto status = claim->lock(options);
+  // A killed predecessor's may still run, and a running one cannot be removed.
+  if (status && leftover) claim->remove_kdamonds();
+  if (status) status = claim->make_kdamonds(options.max_processes);
+  if (!status) return tl::unexpected(status.error());
+  return claim;
+}
+
+Status DamonClaim::lock(const DamonOptions& options) {
+  const auto path = sysroot_.resolve(options.claim_path);
+  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock_) return fail_errno(errno, fmt::format("claim file '{}'", path.string()));
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    lock_.reset();
+    return fail(
+        ErrorCode::kUnavailable,
+        fmt::format("unavailable: in use: '{}' is locked by another process", path.string()));
+  }
+  claim_path_ = path.string();
+  const auto boot = sysroot_.read(kBootId);
+  if (!boot) return tl::unexpected(boot.error());
+  return write_file(path, *boot);
+}
+
+Status DamonClaim::make_kdamonds(int count) {
+  // Once more under the lock: others, who know no claim file, may have been quicker.
+  if (sysroot_.read_int(kCount).value_or(1) != 0)
+    return fail(ErrorCode::kUnavailable, "unavailable: in use: somebody else made kdamonds");
+  made_ = true;
+  if (auto status = write_file(sysroot_.resolve(kCount), std::to_string(count)); !status)
+    return status;
+  used_.assign(static_cast<size_t>(count), false);
+  if (auto status = write(0, "contexts/nr_contexts", "1"); !status) return status;
+  const auto operations = sysroot_.read(path(0, "contexts/0/avail_operations"));
+  // 5.18 and 5.19 do not have the file, and vaddr by default.
+  if (operations && operations->find("vaddr") == std::string::npos)
+    return fail(ErrorCode::kUnavailable,
+                "unavailable: this kernel's DAMON cannot watch processes (CONFIG_DAMON_VADDR)");
+  return {};
+}
+
+void DamonClaim::remove_kdamonds() {
+  const auto count = sysroot_.read_int(kCount).value_or(0);
+  for (int i = 0; i < count && i < 1024; ++i)
+    if (sysroot_.read(path(i, "state")).value_or("off") == "on")
+      if (auto status = write(i, "state", "off"); !status) spdlog::warn(status.error().message);
+  if (auto status = write_file(sysroot_.resolve(kCount), "0"); !status)
+    spdlog::warn(status.error().message);
+}
+
+DamonClaim::~DamonClaim() {
+  if (made_) remove_kdamonds();
+  if (lock_) ::unlink(claim_path_.c_str());
+}
+
+std::optional<int> DamonClaim::acquire() {
+  const auto free = std::find(used_.begin(), used_.end(), false);
+  if (free == used_.end()) return {};
+  *free = true;
+  return static_cast<int>(free - used_.begin());
+}
+
+void DamonClaim::release(int kdamond) {
+  used_[static_cast<size_t>(kdamond)] = false;
+}
+
+std::string DamonClaim::path(int kdamond, const std::string& file) const {
+  return fmt::format("{}/{}/{}", kKdamonds, kdamond, file);
+}
+
+Status DamonClaim::write(int kdamond, const std::string& file, std::string_view value) const {
+  return write_file(sysroot_.resolve(path(kdamond, file)), value);
+}
+
+}  // namespace tierpilot

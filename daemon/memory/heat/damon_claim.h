@@ -1,0 +1,45 @@
+// Which kdamonds are ours: makes them, hands them out, removes them. Internal.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sysroot.h"
+#include "base/unique_fd.h"
+#include "daemon/memory/heat/damon.h"
+
+namespace tierpilot {
+
+class DamonClaim {
+ public:
+  // kUnavailable where the kernel has none or they are somebody else's. Changes nothing.
+  static Status check(const Sysroot& sysroot, const DamonOptions& options);
+  static Result<std::shared_ptr<DamonClaim>> take(const Sysroot& sysroot,
+                                                  const DamonOptions& options);
+  ~DamonClaim();
+
+  // A kdamond that nobody uses.
+  std::optional<int> acquire();
+  void release(int kdamond);
+
+  // `file` is relative to the kdamond's folder.
+  Status write(int kdamond, const std::string& file, std::string_view value) const;
+  std::string path(int kdamond, const std::string& file) const;
+  const Sysroot& sysroot() const { return sysroot_; }
+
+ private:
+  explicit DamonClaim(const Sysroot& sysroot) : sysroot_(sysroot) {}
+  Status lock(const DamonOptions& options);
+  Status make_kdamonds(int count);
+  void remove_kdamonds();
+
+  const Sysroot& sysroot_;
+  std::string claim_path_;
+  UniqueFd lock_;
+  bool made_ = false;
+  std::vector<bool> used_;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,282 @@
+#include "daemon/memory/loop/placement_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "daemon/memory/loop/tiers.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr double kNsPerS = 1e9;
+
+MoverOptions mover_options(const LoopOptions& options) {
+  MoverOptions mover = options.mover;
+  mover.bytes_per_s = options.bytes_per_s;
+  return mover;
+}
+
+struct Refusal {
+  uint64_t start = 0, end = 0;
+  int64_t until_ns = 0;
+};
+
+}  // namespace
+
+struct PlacementLoop::Watched {
+  LoopTarget target;
+  std::unique_ptr<HeatTracker> tracker;
+  HeatMap heat;
+  std::vector<TrackedRange> ranges;
+  std::vector<PlacementUnit> units;
+  std::vector<Refusal> refusals;
+  int64_t mappings_ns = 0;  // when they were read; 0: never
+  int64_t sampled_ns = 0;
+  bool ended = false;
+  std::string trouble;
+
+  // What could not be moved lately is left out of plans.
+  void forget_refused(int64_t now_ns) {
+    std::erase_if(refusals, [now_ns](const auto& refusal) { return refusal.until_ns <= now_ns; });
+    for (auto& unit : units)
+      for (const auto& refusal : refusals)
+        if (unit.start < refusal.end && refusal.start < unit.end) unit.heat_known = false;
+  }
+};
+
+PlacementLoop::PlacementLoop(LoopEnvironment environment, LoopOptions options)
+    : environment_(std::move(environment)),
+      options_(options),
+      mover_(environment_.kernel, environment_.pacer, mover_options(options)),
+      last_round_ns_(environment_.pacer.boot_ns()) {}
+
+PlacementLoop::~PlacementLoop() = default;
+
+Status PlacementLoop::add(const LoopTarget& target) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& watched : targets_)
+    if (watched->target.pid == target.pid)
+      return fail(ErrorCode::kConflict, fmt::format("process {} is watched already", target.pid));
+  auto tracker = environment_.trackers.make(target.pid);
+  if (!tracker) return tl::unexpected(tracker.error());
+  if (auto status = (*tracker)->start(); !status) return status;
+  auto watched = std::make_unique<Watched>();
+  watched->target = target;
+  watched->tracker = std::move(*tracker);
+  watched->heat = HeatMap(options_.heat);
+  watched->sampled_ns = environment_.pacer.boot_ns();
+  targets_.push_back(std::move(watched));
+  return {};
+}
+
+void PlacementLoop::remove(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(targets_, [&](const auto& watched) {
+    if (watched->target.pid != pid) return false;
+    gone_tracker_cpu_ns_ += watched->tracker->kernel_cpu_ns();
+    return true;
+  });
+}
+
+LoopCounters PlacementLoop::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+std::vector<TargetView> PlacementLoop::view() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TargetView> views;
+  for (const auto& watched : targets_)
+    views.push_back({.target = watched->target,
+                     .regions = {watched->heat.regions().begin(), watched->heat.regions().end()},
+                     .units = watched->units,
+                     .tracked_bytes = watched->heat.tracked_bytes(),
+                     .heat_map_bytes = watched->heat.memory_bytes(),
+                     .trouble = watched->trouble});
+  return views;
+}
+
+std::vector<PlacementTier> PlacementLoop::tiers() const {
+  const std::lock_guard lock(mutex_);
+  return environment_.tiers;
+}
+
+MovePlan PlacementLoop::latest_plan() const {
+  const std::lock_guard lock(mutex_);
+  return latest_plan_;
+}
+
+MovePlan PlacementLoop::latest_advice() const {
+  const std::lock_guard lock(mutex_);
+  return latest_advice_;
+}
+
+Status PlacementLoop::refresh_mappings(Watched& watched, int64_t now_ns) {
+  if (watched.mappings_ns != 0 && now_ns - watched.mappings_ns < options_.mappings_interval_ns)
+    return {};
+  const auto mappings = read_mappings(environment_.sysroot, watched.target.pid);
+  if (!mappings) return tl::unexpected(mappings.error());
+  // A zombie has none.
+  if (mappings->empty())
+    return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", watched.target.pid));
+  watched.ranges = trackable_ranges(*mappings, options_.ranges);
+  watched.heat.track(watched.ranges);
+  watched.mappings_ns = now_ns;
+  return {};
+}
+
+void PlacementLoop::sample(Watched& watched, int64_t now_ns) {
+  const auto seen = refresh_mappings(watched, now_ns)
+                        .and_then([&] { return watched.tracker->sample(watched.ranges); })
+                        .and_then([&](const std::vector<AccessSample>& samples) {
+                          const int64_t elapsed_ns = now_ns - watched.sampled_ns;
+                          watched.heat.update(samples, static_cast<double>(elapsed_ns) / kNsPerS);
+                          watched.sampled_ns = now_ns;
+                          watched.units = cut_units(watched.heat.regions(), watched.target.pid, 0,
+                                                    options_.units);
+                          return locate_units(environment_.kernel, environment_.tiers,
+                                              watched.units, options_.units, counters_.rounds);
+                        });
+  watched.trouble = seen ? "" : seen.error().message;
+  watched.ended = !seen && seen.error().code == ErrorCode::kNotFound;
+  // Plans need to know where pages are.
+  if (!seen) watched.units.clear();
+  watched.forget_refused(now_ns);
+}
+
+void PlacementLoop::sample_all() {
+  refresh_free_bytes(environment_.sysroot, environment_.tiers);
+  if (environment_.refresh_tiers) environment_.refresh_tiers(environment_.tiers);
+  for (auto& watched : targets_) sample(*watched, environment_.pacer.boot_ns());
+  counters_.ended_targets += std::erase_if(targets_, [&](const auto& watched) {
+    if (watched->ended) gone_tracker_cpu_ns_ += watched->tracker->kernel_cpu_ns();
+    return watched->ended;
+  });
+}
+
+PlacementInput PlacementLoop::make_input(PlacementMode mode) const {
+  PlacementInput input{.tiers = environment_.tiers, .limits = options_.limits};
+  for (const auto& watched : targets_) {
+    if (watched->target.mode != mode) continue;
+    const auto known =
+        std::find_if(input.groups.begin(), input.groups.end(),
+                     [&](const auto& group) { return group.name == watched->target.group.name; });
+    const auto index = static_cast<size_t>(known - input.groups.begin());
+    if (known == input.groups.end()) input.groups.push_back(watched->target.group);
+    for (auto unit : watched->units) {
+      unit.group = index;
+      input.units.push_back(unit);
+    }
+  }
+  return input;
+}
+
+MovePlan PlacementLoop::plan(PlacementMode mode) {
+  auto input = make_input(mode);
+  if (input.units.empty()) return {};
+  input.balance = balance_[mode];
+  input.limits.move_bytes =
+      mode == PlacementMode::kEnforce ? round_budget(environment_.pacer.boot_ns()) : UINT64_MAX;
+  auto plan = plan_moves(input);
+  if (!plan) {
+    spdlog::error("{}", plan.error().message);
+    return {};
+  }
+  balance_[mode] = plan->balance;
+  return std::move(*plan);
+}
+
+// What the rate cap and the CPU budget allow. Unused bytes are kept, as far as one unit needs them.
+uint64_t PlacementLoop::round_budget(int64_t now_ns) {
+  const double elapsed_s =
+      static_cast<double>(std::max<int64_t>(now_ns - last_round_ns_, options_.interval_ns)) /
+      kNsPerS;
+  double bytes = 1e18;
+  if (options_.bytes_per_s > 0) bytes = static_cast<double>(options_.bytes_per_s) * elapsed_s;
+  if (options_.cpu_share > 0)
+    bytes = std::min(bytes, options_.cpu_share * elapsed_s * kNsPerS / cpu_ns_per_moved_byte_);
+  const uint64_t carried = std::min<uint64_t>(carried_bytes_, 4 * kHugePageBytes);
+  carried_bytes_ = static_cast<uint64_t>(bytes) + carried;
+  return carried_bytes_;
+}
+
+void PlacementLoop::account(const PageMove& move, const MoveResult& result) {
+  const std::lock_guard lock(mutex_);
+  (move.to_tier < move.from_tier ? counters_.promoted_bytes : counters_.demoted_bytes) +=
+      result.bytes_moved;
+  for (const auto& [err, pages] : result.pages_failed) counters_.failed_pages[err] += pages;
+  if (result.bytes_moved > 0 || result.pages_failed.empty()) return;
+  for (auto& watched : targets_)
+    if (watched->target.pid == move.pid)
+      watched->refusals.push_back(
+          {move.start, move.end, environment_.pacer.boot_ns() + options_.refused_pause_ns});
+}
+
+void PlacementLoop::carry_out(const MovePlan& plan, std::stop_token stop) {
+  const int64_t cpu_before_ns = environment_.pacer.thread_cpu_ns();
+  uint64_t moved = 0;
+  for (const auto& move : plan.moves) {
+    if (stop.stop_requested()) return;
+    const auto result = mover_.move({.pid = move.pid,
+                                     .start = move.start,
+                                     .end = move.end,
+                                     .page_bytes = move.page_bytes,
+                                     .nodes = environment_.tiers[move.to_tier].nodes},
+                                    stop);
+    // An ended process is noticed, and told, by the next sample.
+    if (!result && result.error().code != ErrorCode::kNotFound)
+      spdlog::warn("{}", result.error().message);
+    if (!result) continue;
+    account(move, *result);
+    moved += result->bytes_moved;
+  }
+  carried_bytes_ -= std::min(carried_bytes_, moved);
+  if (moved < kHugePageBytes) return;
+  const auto cost_ns = static_cast<double>(environment_.pacer.thread_cpu_ns() - cpu_before_ns);
+  cpu_ns_per_moved_byte_ =
+      std::max((cpu_ns_per_moved_byte_ + cost_ns / static_cast<double>(moved)) / 2, 0.01);
+}
+
+int64_t PlacementLoop::tracker_cpu_ns() const {
+  int64_t sum = gone_tracker_cpu_ns_;
+  for (const auto& watched : targets_) sum += watched->tracker->kernel_cpu_ns();
+  return sum;
+}
+
+int64_t PlacementLoop::run_round(std::stop_token stop) {
+  const int64_t began_ns = environment_.pacer.boot_ns();
+  const int64_t cpu_ns = environment_.pacer.thread_cpu_ns();
+  MovePlan plan_now;
+  int64_t tracker_ns = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.rounds;
+    sample_all();
+    latest_plan_ = plan_now = plan(PlacementMode::kEnforce);
+    latest_advice_ = plan(PlacementMode::kAdvise);
+    counters_.planned_moves += plan_now.moves.size();
+    counters_.advised_bytes = latest_advice_.bytes();
+    tracker_ns = tracker_cpu_ns() - counters_.tracker_cpu_ns;
+    counters_.tracker_cpu_ns += tracker_ns;
+  }
+  last_round_ns_ = began_ns;
+  carry_out(plan_now, stop);
+  const int64_t own_ns = environment_.pacer.thread_cpu_ns() - cpu_ns;
+  const std::lock_guard lock(mutex_);
+  counters_.cpu_ns += own_ns;
+  int64_t pause_ns = options_.interval_ns;
+  if (options_.cpu_share > 0)
+    pause_ns = std::max(pause_ns, static_cast<int64_t>(static_cast<double>(own_ns + tracker_ns) /
+                                                       options_.cpu_share));
+  counters_.slowed_rounds += pause_ns > options_.interval_ns;
+  return began_ns + pause_ns;
+}
+
+void PlacementLoop::run(std::stop_token stop) {
+  while (environment_.pacer.sleep_until(run_round(stop), stop)) {
+  }
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,134 @@
+// Watches processes and keeps their pages where they belong:
+//
+//   tracker -> heat map -> units -> plan -> mover
+//
+// Each round takes a sample of every target, plans for all of them together, and makes the moves of
+// those whose mode is kEnforce. Slows down by itself when it costs more CPU than allowed.
+//
+//   TrackerChoice trackers(sysroot, pacer);
+//   PlacementLoop loop({.sysroot = sysroot, .pacer = pacer, .kernel = system_page_kernel(),
+//                       .trackers = **trackers.choose(), .tiers = set.tiers}, options);
+//   loop.add({.pid = pid, .group = {.name = "task 7"}, .mode = PlacementMode::kEnforce});
+//   std::jthread thread([&](std::stop_token stop) { loop.run(stop); });
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "daemon/memory/heat/address_space.h"
+#include "daemon/memory/heat/heat_map.h"
+#include "daemon/memory/heat/tracker.h"
+#include "daemon/memory/loop/units.h"
+#include "daemon/memory/mover/mover.h"
+#include "daemon/memory/placement/plan.h"
+
+namespace tierpilot {
+
+struct LoopOptions {
+  int64_t interval_ns = 1'000'000'000;
+  int64_t mappings_interval_ns = 5'000'000'000;  // the memory map is read again so often
+  uint64_t bytes_per_s = 256 << 20;              // of all moves together; 0: no limit
+  double cpu_share = 0.05;  // of one core, for the loop's thread and the tracker; 0: no limit
+  int64_t refused_pause_ns = 30'000'000'000;  // for memory that could not be moved at all
+  HeatOptions heat{.max_regions = 8192};
+  UnitOptions units;
+  RangeFilter ranges;
+  PlacementLimits limits;  // move_bytes is set each round
+  MoverOptions mover;      // bytes_per_s is that of the loop
+};
+
+// What the loop works with. Outlives it.
+struct LoopEnvironment {
+  const Sysroot& sysroot;
+  Pacer& pacer;
+  PageKernel& kernel;
+  TrackerSource& trackers;
+  std::vector<PlacementTier> tiers;  // fast to slow; what is free is read each round
+  // Called each round after that; sets loaded latencies. May be empty.
+  std::function<void(std::vector<PlacementTier>&)> refresh_tiers{};
+};
+
+struct LoopTarget {
+  pid_t pid = 0;
+  PlacementGroup group;  // targets with a group of the same name share it, and its budget
+  PlacementMode mode = PlacementMode::kObserve;
+};
+
+struct LoopCounters {
+  uint64_t rounds = 0;
+  uint64_t slowed_rounds = 0;   // began late, because the ones before cost too much CPU
+  uint64_t promoted_bytes = 0;  // to a faster tier than most of it was in
+  uint64_t demoted_bytes = 0;
+  uint64_t planned_moves = 0;  // to be made
+  uint64_t advised_bytes = 0;  // of the latest plan for targets that are only advised
+  uint64_t ended_targets = 0;
+  std::map<int, uint64_t> failed_pages;  // by errno
+  int64_t cpu_ns = 0;                    // of the loop's thread
+  int64_t tracker_cpu_ns = 0;            // of the kernel, on the trackers' behalf
+};
+
+// What is known of one target. A copy.
+struct TargetView {
+  LoopTarget target;
+  std::vector<HeatRegion> regions;
+  std::vector<PlacementUnit> units;  // with where they are
+  uint64_t tracked_bytes = 0;
+  size_t heat_map_bytes = 0;
+  std::string trouble;  // why the latest sample failed; empty: it did not
+};
+
+class PlacementLoop {
+ public:
+  PlacementLoop(LoopEnvironment environment, LoopOptions options);
+  ~PlacementLoop();
+
+  // Any thread. kConflict for a process that is watched already; the tracker's errors.
+  Status add(const LoopTarget& target);
+  void remove(pid_t pid);
+  LoopCounters counters() const;
+  std::vector<TargetView> view() const;
+  std::vector<PlacementTier> tiers() const;
+  // Of the latest round, moves that were made and moves that are advised.
+  MovePlan latest_plan() const;
+  MovePlan latest_advice() const;
+
+  // Rounds until `stop`. One thread.
+  void run(std::stop_token stop);
+  // One round, at once; for callers with a loop of their own. Returns when the next one is due.
+  int64_t run_round(std::stop_token stop = {});
+
+ private:
+  struct Watched;
+
+  void sample_all();
+  void sample(Watched& watched, int64_t now_ns);
+  Status refresh_mappings(Watched& watched, int64_t now_ns);
+  PlacementInput make_input(PlacementMode mode) const;
+  MovePlan plan(PlacementMode mode);
+  void carry_out(const MovePlan& plan, std::stop_token stop);
+  void account(const PageMove& move, const MoveResult& result);
+  uint64_t round_budget(int64_t now_ns);
+  int64_t tracker_cpu_ns() const;
+
+  LoopEnvironment environment_;
+  const LoopOptions options_;
+  Mover mover_;  // the loop's thread only, like all below that is not guarded
+  int64_t last_round_ns_ = 0;
+  uint64_t carried_bytes_ = 0;
+  double cpu_ns_per_moved_byte_ = 0.5;
+  std::map<PlacementMode, BalanceState> balance_;
+
+  // Guards what follows. Held during samples, not during moves.
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Watched>> targets_;
+  LoopCounters counters_;
+  MovePlan latest_plan_, latest_advice_;
+  int64_t gone_tracker_cpu_ns_ = 0;  // of trackers that were removed
+};
+
+}  // namespace tierpilot

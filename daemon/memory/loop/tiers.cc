@@ -1,0 +1,107 @@
+#include "daemon/memory/loop/tiers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace tierpilot {
+namespace {
+
+constexpr double kAlike = 1.15;
+constexpr double kNsPerDistance = 10;
+
+using Latency = std::optional<double> (*)(const Topology&, const NumaNode&);
+
+std::optional<double> hmat_ns(const Topology& /*topology*/, const NumaNode& node) {
+  if (!node.hmat || !node.hmat->read_latency_ns) return {};
+  return static_cast<double>(*node.hmat->read_latency_ns);
+}
+
+std::optional<double> distance_ns(const Topology& topology, const NumaNode& node) {
+  int nearest = 255;
+  for (const auto& from : topology.nodes)
+    if (const auto to = from.distance_to.find(node.id);
+        from.has_cpu() && to != from.distance_to.end())
+      nearest = std::min(nearest, to->second);
+  return nearest * kNsPerDistance;
+}
+
+using ByNode = std::map<int, double>;
+
+std::optional<ByNode> all_nodes(const Topology& topology, Latency latency) {
+  ByNode by_node;
+  for (const auto& node : topology.nodes) {
+    if (!node.has_memory()) continue;
+    const auto ns = latency(topology, node);
+    if (!ns) return {};
+    by_node[node.id] = *ns;
+  }
+  return by_node;
+}
+
+bool has_all(const Topology& topology, const ByNode& by_node) {
+  return std::all_of(topology.nodes.begin(), topology.nodes.end(), [&](const auto& node) {
+    return !node.has_memory() || by_node.count(node.id);
+  });
+}
+
+// "Inactive(file):   1234 kB" in a node's meminfo, whose lines begin with "Node 0 ".
+uint64_t meminfo_bytes(const std::string& text, std::string_view key) {
+  const auto at = text.find(key);
+  if (at == std::string::npos) return 0;
+  const auto digits = text.find_first_of("0123456789", at + key.size());
+  uint64_t kib = 0;
+  if (digits != std::string::npos)
+    std::from_chars(text.data() + digits, text.data() + text.size(), kib);
+  return kib << 10;
+}
+
+}  // namespace
+
+TierSet make_placement_tiers(const Topology& topology, const ByNode& measured_ns) {
+  TierSet set;
+  ByNode latency_ns;
+  if (!measured_ns.empty() && has_all(topology, measured_ns)) {
+    set.latency_source = "measured";
+    latency_ns = measured_ns;
+  } else if (const auto hmat = all_nodes(topology, hmat_ns)) {
+    set.latency_source = "HMAT";
+    latency_ns = *hmat;
+  } else {
+    set.latency_source = "SLIT distances";
+    latency_ns = all_nodes(topology, distance_ns).value_or(ByNode{});
+  }
+  std::vector<const NumaNode*> nodes;
+  for (const auto& node : topology.nodes)
+    if (node.has_memory()) nodes.push_back(&node);
+  std::stable_sort(nodes.begin(), nodes.end(), [&](const auto* a, const auto* b) {
+    return latency_ns[a->id] < latency_ns[b->id];
+  });
+  for (const auto* node : nodes) {
+    const double ns = latency_ns[node->id];
+    const bool alike = !set.tiers.empty() && ns <= set.tiers.back().latency_ns * kAlike;
+    if (!alike && set.tiers.size() == kMaxTiers) break;
+    if (!alike) set.tiers.push_back({.name = {}, .nodes = {}, .latency_ns = ns});
+    auto& tier = set.tiers.back();
+    tier.nodes.push_back(node->id);
+    tier.capacity_bytes += node->memory_total_bytes.value_or(0);
+    tier.free_bytes += node->memory_free_bytes.value_or(0);
+    tier.name = fmt::format("node{}", format_id_list(tier.nodes));
+  }
+  return set;
+}
+
+void refresh_free_bytes(const Sysroot& sysroot, std::vector<PlacementTier>& tiers) {
+  for (auto& tier : tiers) {
+    tier.free_bytes = 0;
+    for (const int node : tier.nodes) {
+      const auto text =
+          sysroot.read(fmt::format("/sys/devices/system/node/node{}/meminfo", node)).value_or("");
+      tier.free_bytes += meminfo_bytes(text, "MemFree:") + meminfo_bytes(text, "Inactive(file):");
+    }
+  }
+}
+
+}  // namespace tierpilot

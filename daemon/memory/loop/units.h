@@ -1,0 +1,29 @@
+// From heat regions to units that are placed as a whole, and where their pages are.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/memory/heat/heat_map.h"
+#include "daemon/memory/mover/page_kernel.h"
+#include "daemon/memory/placement/plan.h"
+
+namespace tierpilot {
+
+struct UnitOptions {
+  uint64_t min_bytes = 256 << 10;
+  size_t max_units = 4096;      // per process: units grow with it
+  size_t samples_per_unit = 8;  // pages that are asked for; a small unit's all are
+};
+
+// Cuts regions at multiples of the unit size, so that units stay the same while regions change.
+std::vector<PlacementUnit> cut_units(std::span<const HeatRegion> regions, pid_t pid, size_t group,
+                                     const UnitOptions& options);
+
+// Fills pages_in_tier from a sample of each unit's pages, scaled to its size; `round` shifts the
+// sample. All units are of one process. kNotFound, kDenied.
+Status locate_units(PageKernel& kernel, std::span<const PlacementTier> tiers,
+                    std::span<PlacementUnit> units, const UnitOptions& options, uint64_t round);
+
+}  // namespace tierpilot

@@ -1,0 +1,49 @@
+// Which group a process belongs to, and how that group is placed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/sysroot.h"
+#include "daemon/memory/placement/plan.h"
+
+namespace tierpilot {
+
+// What is known of a process. Empty: nothing.
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::string name;    // /proc/<pid>/comm
+  std::string cgroup;  // "/system.slice/x.service", of cgroup v2
+  std::string task;    // Tierpilot's own
+  std::vector<std::string> datasets{};
+};
+
+// Name and cgroup; kNotFound when there is no such process.
+Result<ProcessIdentity> identify_process(const Sysroot& sysroot, pid_t pid);
+
+// Every condition that is set must hold. Patterns are those of the shell (fnmatch), and a cgroup's
+// holds for all below it. None set: holds for every process.
+struct PlacementMatch {
+  pid_t pid = 0;
+  std::string name;
+  std::string cgroup;
+  std::string task;
+  std::string dataset;
+
+  bool holds(const ProcessIdentity& process) const;
+};
+
+struct PlacementRule {
+  PlacementMatch match;
+  PlacementGroup group;
+  PlacementMode mode = PlacementMode::kObserve;
+};
+
+// The first rule that holds; null when none does.
+const PlacementRule* find_rule(const std::vector<PlacementRule>& rules,
+                               const ProcessIdentity& process);
+
+}  // namespace tierpilot

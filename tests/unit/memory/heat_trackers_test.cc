@@ -1,0 +1,325 @@
+// Trackers on made-up machines, and on this one as far as it has them.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/unique_fd.h"
+#include "daemon/memory/heat/address_space.h"
+#include "daemon/memory/heat/choose.h"
+#include "daemon/memory/heat/damon.h"
+#include "daemon/memory/heat/fault_addresses.h"
+#include "daemon/memory/heat/soft_dirty.h"
+#include "tests/unit/probe/scratch_directory.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+const std::string kKdamonds = "/sys/kernel/mm/damon/admin/kdamonds/";
+
+struct FakeMachine : ::testing::Test {
+  void write(const std::string& path, const std::string& text) {
+    const auto file = sysroot.resolve(path);
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  std::string read(const std::string& path) { return sysroot.read(path).value_or("missing"); }
+
+  // The files that the kernel would make; counts and states are what the tracker writes.
+  void make_damon(const std::string& kdamonds = "0") {
+    write(kKdamonds + "nr_kdamonds", kdamonds);
+    write("/proc/sys/kernel/random/boot_id", "boot-1");
+    write("/run/keep", "");
+    write("/proc/42/comm", "x");
+    const std::string context = kKdamonds + "0/contexts/0/";
+    for (const char* file :
+         {"operations", "monitoring_attrs/intervals/sample_us",
+          "monitoring_attrs/intervals/aggr_us", "monitoring_attrs/intervals/update_us",
+          "monitoring_attrs/nr_regions/min", "monitoring_attrs/nr_regions/max",
+          "targets/nr_targets", "targets/0/pid_target", "schemes/nr_schemes", "schemes/0/action",
+          "schemes/0/access_pattern/sz/max", "schemes/0/access_pattern/nr_accesses/max",
+          "schemes/0/access_pattern/age/max"})
+      write(context + file, "");
+    write(context + "avail_operations", "vaddr\nfvaddr\npaddr\n");
+    write(kKdamonds + "0/contexts/nr_contexts", "0");
+    write(kKdamonds + "0/state", "off");
+  }
+  void add_region(int index, uint64_t start, uint64_t end, int accesses) {
+    const auto region = fmt::format("{}0/contexts/0/schemes/0/tried_regions/{}/", kKdamonds, index);
+    write(region + "start", std::to_string(start));
+    write(region + "end", std::to_string(end));
+    write(region + "nr_accesses", std::to_string(accesses));
+  }
+
+  ScratchDirectory root;
+  Sysroot sysroot{root.path()};
+};
+
+using DamonTest = FakeMachine;
+
+TEST_F(DamonTest, IsUnavailableWithoutTheInterface) {
+  EXPECT_THAT(DamonSource(sysroot).offer().available.error().message,
+              HasSubstr("CONFIG_DAMON_SYSFS"));
+}
+
+TEST_F(DamonTest, LeavesTheKdamondsOfOthersAlone) {
+  make_damon("1");
+  DamonSource source(sysroot);
+  EXPECT_THAT(source.offer().available.error().message, HasSubstr("in use"));
+  EXPECT_FALSE(source.open());
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
+}
+
+TEST_F(DamonTest, WatchesAProcessAndGivesEverythingBack) {
+  make_damon();
+  {
+    DamonSource source(sysroot, {.sample_us = 1000, .aggregation_us = 100'000, .max_processes = 1});
+    ASSERT_TRUE(source.offer().available);
+    auto tracker = source.make(42).value();
+    ASSERT_TRUE(tracker->start());
+    EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/operations"), "vaddr");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/targets/0/pid_target"), "42");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/schemes/0/action"), "stat");
+    EXPECT_EQ(read(kKdamonds + "0/state"), "on");
+    EXPECT_EQ(source.make(43).error().code, ErrorCode::kExhausted);
+
+    add_region(0, 4096, 8192, 0);
+    add_region(2, 1 << 20, 2 << 20, 100);
+    add_region(10, 8192, 16384, 20);
+    write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/total_bytes", "9");
+    const auto samples = tracker->sample({}).value();
+    ASSERT_EQ(samples.size(), 2U) << "sorted, and without what was not accessed";
+    EXPECT_EQ(samples[0].start, 8192U);
+    EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 1000 * std::log(100 / 80.0));
+    EXPECT_FLOAT_EQ(samples[1].accesses_per_page_s, 1000 * std::log(200.0)) << "at most";
+    write(kKdamonds + "0/state", "on");
+  }
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
+}
+
+TEST_F(DamonTest, GarbageOfTheKernelIsAnError) {
+  make_damon();
+  DamonSource source(sysroot, {.max_processes = 1});
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  add_region(0, 0, 4096, 1);
+  write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/0/end", "12x");
+  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(DamonTest, TakesOverWhatAKilledPredecessorLeft) {
+  make_damon("1");
+  write(kKdamonds + "0/state", "on");
+  write("/run/tierpilot-damon.claim", "boot-1");
+  DamonSource source(sysroot, {.max_processes = 1});
+  EXPECT_TRUE(source.open());
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+}
+
+TEST_F(DamonTest, TakesOverNothingOfAnEarlierBootOrALivingOne) {
+  make_damon("1");
+  write("/run/tierpilot-damon.claim", "boot-0");
+  EXPECT_FALSE(DamonSource(sysroot).offer().available);
+  write("/run/tierpilot-damon.claim", "boot-1");
+  const UniqueFd living(
+      ::open(sysroot.resolve("/run/tierpilot-damon.claim").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(living.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(DamonSource(sysroot).offer().available);
+}
+
+TEST_F(DamonTest, AKernelWithoutVirtualAddressesIsPutBackAsItWas) {
+  make_damon();
+  write(kKdamonds + "0/contexts/0/avail_operations", "paddr\n");
+  {
+    DamonSource source(sysroot);
+    EXPECT_THAT(source.open().error().message, HasSubstr("CONFIG_DAMON_VADDR"));
+  }
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+}
+
+using ChoiceTest = FakeMachine;
+
+TEST_F(ChoiceTest, NumaHintsNeedNodesAndTheSetting) {
+  FaultSource hints(TrackerKind::kNumaHint, sysroot, system_clock());
+  write("/sys/devices/system/node/has_memory", "0");
+  EXPECT_THAT(hints.offer().available.error().message, HasSubstr("one NUMA node"));
+  write("/sys/devices/system/node/has_memory", "0-1");
+  write("/proc/sys/kernel/numa_balancing", "0");
+  EXPECT_THAT(hints.offer().available.error().message, HasSubstr("numa_balancing is 0"));
+}
+
+TEST_F(ChoiceTest, EveryOfferSaysWhatItSees) {
+  for (const auto& offer : TrackerChoice(sysroot, system_clock()).offers()) {
+    EXPECT_FALSE(offer.traits.resolution.empty());
+    EXPECT_FALSE(offer.traits.blind_spots.empty());
+    EXPECT_FALSE(offer.traits.effect.empty());
+    EXPECT_EQ(tracker_from_name(tracker_name(offer.traits.kind)).value(), offer.traits.kind);
+  }
+  EXPECT_FALSE(tracker_from_name("crystal-ball"));
+}
+
+TEST_F(ChoiceTest, PicksTheFirstAvailableOrTheOneThatIsWanted) {
+  make_damon();
+  const TrackerChoice choice(sysroot, system_clock());
+  const auto best = choice.choose();
+  ASSERT_TRUE(best);
+  EXPECT_EQ((*best)->offer().traits.kind, TrackerKind::kDamon);
+  const auto hints = choice.choose(TrackerKind::kNumaHint);
+  ASSERT_FALSE(hints);
+  EXPECT_THAT(hints.error().message, HasSubstr("numa-hint: unavailable"));
+}
+
+TEST(SoftDirty, BlocksOfAlikePagesBecomeOneSample) {
+  constexpr uint64_t kDirty = uint64_t{1} << 55;
+  const std::vector<uint64_t> entries{0, kDirty, kDirty, 0, kDirty, kDirty, kDirty, 0};
+  std::vector<AccessSample> samples;
+  add_dirty_samples(entries, 0x10000, 1, 2, samples);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].start, 0x11000U);
+  EXPECT_EQ(samples[0].end, 0x13000U);
+  EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 0.5);
+  samples.clear();
+  add_dirty_samples(entries, 0x10000, 4, 1, samples);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 0.5);
+  EXPECT_FLOAT_EQ(samples[1].accesses_per_page_s, 0.75);
+}
+
+// Memory of this process, and the samples of a tracker that watches it.
+struct OwnMemory {
+  static constexpr size_t kPages = 1024;
+  OwnMemory()
+      : data(static_cast<char*>(::mmap(nullptr, kPages * 4096, PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    ::madvise(data, kPages * 4096, MADV_NOHUGEPAGE);
+  }
+  ~OwnMemory() { ::munmap(data, kPages * 4096); }
+  void touch(size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) data[i * 4096] = 1;
+  }
+  TrackedRange range() const {
+    const auto start = reinterpret_cast<uint64_t>(data);
+    return {start, start + kPages * 4096};
+  }
+  uint64_t pages_seen(const std::vector<AccessSample>& samples, size_t first, size_t last) const {
+    uint64_t seen = 0;
+    const uint64_t from = range().start + first * 4096, to = range().start + last * 4096;
+    for (const auto& sample : samples)
+      if (sample.end > from && sample.start < to)
+        seen += (std::min(sample.end, to) - std::max(sample.start, from)) / 4096;
+    return seen;
+  }
+  char* data;
+};
+
+TEST(SoftDirty, SeesTheWritesOfThisProcess) {
+  const Sysroot here;
+  SoftDirtySource source(here, system_clock());
+  if (const auto offer = source.offer(); !offer.available)
+    GTEST_SKIP() << offer.available.error().message;
+  OwnMemory memory;
+  memory.touch(0, OwnMemory::kPages);
+  auto tracker = source.make(::getpid()).value();
+  ASSERT_TRUE(tracker->start());
+  memory.touch(100, 200);
+  const std::vector ranges{memory.range()};
+  const auto samples = tracker->sample(ranges).value();
+  EXPECT_EQ(memory.pages_seen(samples, 100, 200), 100U);
+  EXPECT_EQ(memory.pages_seen(samples, 0, 100), 0U);
+  EXPECT_EQ(memory.pages_seen(tracker->sample(ranges).value(), 0, OwnMemory::kPages), 0U);
+}
+
+TEST(FaultAddresses, AdjacentPagesOfOneCountBecomeOneSample) {
+  const auto samples = samples_of_faults({{4096, 2}, {8192, 2}, {12288, 1}, {40960, 1}}, 2);
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_EQ(samples[0].end, 12288U);
+  EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 1);
+  EXPECT_FLOAT_EQ(samples[2].accesses_per_page_s, 0.5);
+}
+
+TEST(FaultAddresses, SeeTheFirstTouchesOfThisProcess) {
+  const Sysroot here;
+  FaultSource source(TrackerKind::kFaultAddress, here, system_clock());
+  if (const auto offer = source.offer(); !offer.available)
+    GTEST_SKIP() << offer.available.error().message;
+  if (const auto opened = source.open(); !opened) GTEST_SKIP() << opened.error().message;
+  auto tracker = source.make(::getpid()).value();
+  ASSERT_TRUE(tracker->start());
+  OwnMemory memory;
+  memory.touch(0, 512);
+  const auto samples = tracker->sample({}).value();
+  EXPECT_EQ(memory.pages_seen(samples, 0, 512), 512U);
+  EXPECT_EQ(memory.pages_seen(samples, 512, 1024), 0U);
+  EXPECT_EQ(memory.pages_seen(tracker->sample({}).value(), 0, 1024), 0U) << "each fault once";
+  tracker->stop();
+  memory.touch(512, 1024);
+  EXPECT_TRUE(tracker->sample({}).value().empty());
+}
+
+constexpr std::string_view kSmaps =
+    "5500-5700 r-xp 00000000 08:01 99   /usr/bin/some thing\n"
+    "Size: 1 kB\nKernelPageSize:        4 kB\nRss:   400 kB\n"
+    "7f0000000000-7f0000a00000 rw-p 00000000 00:00 0 \n"
+    "Rss:  8192 kB\nAnonHugePages:     8192 kB\nKernelPageSize: 4 kB\nVmFlags: rd wr\n"
+    "7f0000f00000-7f0001f00000 rw-p 00000000 00:00 0 [heap]\n"
+    "Rss:  2048 kB\nKernelPageSize: 4 kB\nAnonHugePages: 0 kB\n"
+    "7fff0000-7fff2000 r-xp 00000000 00:00 0 [vdso]\nRss: 8 kB\n";
+
+TEST(AddressSpace, ReadsSmaps) {
+  const auto mappings = parse_smaps(kSmaps).value();
+  ASSERT_EQ(mappings.size(), 4U);
+  EXPECT_EQ(mappings[0].name, "/usr/bin/some thing");
+  EXPECT_EQ(mappings[1].huge_bytes, 8U << 20);
+  EXPECT_EQ(mappings[2].name, "[heap]");
+  EXPECT_EQ(mappings[2].resident_bytes, 2U << 20);
+}
+
+TEST(AddressSpace, TracksWhatIsWorthIt) {
+  const auto ranges = trackable_ranges(parse_smaps(kSmaps).value());
+  ASSERT_EQ(ranges.size(), 2U) << "neither program text nor the kernel's page";
+  EXPECT_EQ(ranges[0].page_bytes, kHugePageBytes);
+  EXPECT_EQ(ranges[1].page_bytes, kBasePageBytes);
+}
+
+TEST(AddressSpace, CutsOffWhatIsNoWholeHugePage) {
+  const auto ranges = trackable_ranges({{.start = 0x7f0000001000,
+                                         .end = 0x7f0000a01000,
+                                         .permissions = "rw-p",
+                                         .name = "",
+                                         .resident_bytes = 8 << 20,
+                                         .huge_bytes = 8 << 20}});
+  ASSERT_EQ(ranges.size(), 3U);
+  EXPECT_EQ(ranges[1].start, 0x7f0000200000U);
+  EXPECT_EQ(ranges[1].page_bytes, kHugePageBytes);
+  EXPECT_EQ(ranges[2].end - ranges[2].start, 4096U);
+}
+
+TEST(AddressSpace, NonsenseIsInvalid) {
+  for (const char* text :
+       {"Rss: 4 kB\n", "zz-yy rw-p\n", "2000-1000 rw-p 0 0 0\n", "1000-2000\n",
+        "1000-2000 rw-p 0 0 0\nRss: x kB\n", "1000-2000 rw-p 0 0 0\nKernelPageSize: 3 kB\n",
+        "1000-2000 rw-p 0 0 0\nRss: 99999999999999999999 kB\n", "\n"})
+    EXPECT_FALSE(parse_smaps(text)) << text;
+  EXPECT_TRUE(parse_smaps("").value().empty());
+}
+
+TEST(AddressSpace, ReadsThisProcess) {
+  const auto mappings = read_mappings(Sysroot(), ::getpid());
+  ASSERT_TRUE(mappings) << mappings.error().message;
+  EXPECT_GT(mappings->size(), 5U);
+  EXPECT_EQ(read_mappings(Sysroot(), 0x3fffffff).error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,298 @@
+// The whole loop on a machine of two nodes that is made up: smaps and meminfo in a folder, pages in
+// a map, accesses by decree, and virtual time.
+#include "daemon/memory/loop/placement_loop.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "daemon/memory/loop/loaded_latency.h"
+#include "daemon/memory/loop/tiers.h"
+#include "tests/unit/memory/fake_pages.h"
+#include "tests/unit/probe/scratch_directory.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kBase = 0x7f00'0000'0000;
+constexpr uint64_t kSize = 64 * kMiB;
+
+struct Decreed {
+  std::vector<AccessSample> samples;
+  bool alive = true;
+  int watching = 0;
+};
+
+class DecreedTracker final : public HeatTracker {
+ public:
+  explicit DecreedTracker(Decreed& decreed) : decreed_(decreed) { ++decreed_.watching; }
+  ~DecreedTracker() override { --decreed_.watching; }
+  const TrackerTraits& traits() const override { return traits_; }
+  Status start() override { return {}; }
+  Result<std::vector<AccessSample>> sample(std::span<const TrackedRange>) override {
+    if (!decreed_.alive) return fail(ErrorCode::kNotFound, "process 1 has ended");
+    return decreed_.samples;
+  }
+  void stop() override {}
+
+ private:
+  Decreed& decreed_;
+  TrackerTraits traits_{
+      .kind = TrackerKind::kDamon, .resolution = {}, .blind_spots = {}, .effect = {}};
+};
+
+class DecreedSource final : public TrackerSource {
+ public:
+  TrackerOffer offer() const override { return {}; }
+  Status open() override { return {}; }
+  Result<std::unique_ptr<HeatTracker>> make(pid_t) override {
+    return std::make_unique<DecreedTracker>(decreed);
+  }
+  Decreed decreed;
+};
+
+struct PlacementLoopTest : ::testing::Test {
+  PlacementLoopTest() {
+    write_smaps(1, kBase, kBase + kSize);
+    pages.map(kBase, kBase + kSize, 1);
+    set_free(0, 32 * kMiB);
+    set_free(1, 1024 * kMiB);
+    heat(0, kSize / 4);
+    options.limits.reserve_share = 0;
+    options.cpu_share = 0;
+    options.bytes_per_s = 8 * kMiB;
+  }
+
+  void write(const std::string& path, const std::string& text) {
+    const auto file = sysroot.resolve(path);
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  void write_smaps(pid_t pid, uint64_t start, uint64_t end) {
+    write(fmt::format("/proc/{}/smaps", pid),
+          fmt::format("{:x}-{:x} rw-p 00000000 00:00 0 \nRss: {} kB\nKernelPageSize: 4 kB\n", start,
+                      end, (end - start) >> 10));
+  }
+  void set_free(int node, uint64_t bytes) {
+    write(fmt::format("/sys/devices/system/node/node{}/meminfo", node),
+          fmt::format("Node {} MemFree: {} kB\n", node, bytes >> 10));
+  }
+  void heat(uint64_t from, uint64_t to) {
+    trackers.decreed.samples = {{kBase + from, kBase + to, 50}};
+  }
+
+  std::unique_ptr<PlacementLoop> make_loop(PlacementMode mode = PlacementMode::kEnforce,
+                                           PlacementGroup group = {.name = "g"}) {
+    auto loop = std::make_unique<PlacementLoop>(
+        LoopEnvironment{.sysroot = sysroot,
+                        .pacer = pacer,
+                        .kernel = pages,
+                        .trackers = trackers,
+                        .tiers = {{.name = "fast", .nodes = {0}, .latency_ns = 100},
+                                  {.name = "slow", .nodes = {1}, .latency_ns = 500}}},
+        options);
+    EXPECT_TRUE(loop->add({.pid = 1, .group = std::move(group), .mode = mode}));
+    return loop;
+  }
+
+  void run(PlacementLoop& loop, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      pacer.sleep_until(loop.run_round(), {});
+      set_free(0, 32 * kMiB - std::min(pages.bytes_on(0), 32 * kMiB));
+    }
+  }
+
+  ScratchDirectory root;
+  Sysroot sysroot{root.path()};
+  FakePages pages;
+  VirtualPacer pacer;
+  DecreedSource trackers;
+  LoopOptions options;
+};
+
+TEST_F(PlacementLoopTest, BringsTheHotQuarterToFastMemoryAndRests) {
+  auto loop = make_loop();
+  run(*loop, 6);
+  for (uint64_t at = kBase; at < kBase + kSize / 4; at += 4096) ASSERT_EQ(pages.pages[at].node, 0);
+  EXPECT_EQ(pages.bytes_on(0), kSize / 4);
+  EXPECT_EQ(loop->counters().promoted_bytes, kSize / 4);
+  const auto moved = pages.moved_bytes;
+  run(*loop, 20);
+  EXPECT_EQ(pages.moved_bytes, moved) << "nothing changed, so nothing moves";
+}
+
+TEST_F(PlacementLoopTest, FollowsTheHotSetWhenItChangesPlace) {
+  options.limits.min_heat = 1;
+  auto loop = make_loop();
+  run(*loop, 10);
+  for (const uint64_t quarter : {3, 1, 2}) {
+    heat(quarter * kSize / 4, (quarter + 1) * kSize / 4);
+    run(*loop, 40);
+    uint64_t there = 0;
+    for (uint64_t at = kBase + quarter * kSize / 4; at < kBase + (quarter + 1) * kSize / 4;
+         at += 4096)
+      there += pages.pages[at].node == 0;
+    EXPECT_EQ(there * 4096, kSize / 4);
+    EXPECT_LE(pages.bytes_on(0), 32 * kMiB);
+  }
+  EXPECT_GT(loop->counters().demoted_bytes, 0U);
+}
+
+TEST_F(PlacementLoopTest, KeepsToItsRate) {
+  auto loop = make_loop();
+  const int64_t start_ns = pacer.now_ns;
+  for (int i = 0; i < 8; ++i) {
+    run(*loop, 1);
+    const double elapsed_s = static_cast<double>(pacer.now_ns - start_ns) / 1e9;
+    EXPECT_LE(static_cast<double>(pages.moved_bytes), 8.0 * kMiB * elapsed_s + 2 * kMiB);
+  }
+}
+
+TEST_F(PlacementLoopTest, TheBudgetOfAGroupHolds) {
+  auto loop = make_loop(PlacementMode::kEnforce, {.name = "g", .fast_budget_bytes = 4 * kMiB});
+  run(*loop, 10);
+  EXPECT_EQ(pages.bytes_on(0), 4 * kMiB);
+}
+
+TEST_F(PlacementLoopTest, AdviceMovesNothing) {
+  auto loop = make_loop(PlacementMode::kAdvise);
+  run(*loop, 5);
+  EXPECT_EQ(pages.move_calls, 0);
+  EXPECT_EQ(loop->counters().advised_bytes, kSize / 4);
+  EXPECT_FALSE(loop->latest_advice().moves.empty());
+}
+
+TEST_F(PlacementLoopTest, ObservingPlansNothing) {
+  auto loop = make_loop(PlacementMode::kObserve);
+  run(*loop, 5);
+  EXPECT_EQ(pages.move_calls, 0);
+  EXPECT_TRUE(loop->latest_advice().moves.empty());
+  const auto view = loop->view();
+  ASSERT_EQ(view.size(), 1U);
+  EXPECT_EQ(view[0].tracked_bytes, kSize);
+  EXPECT_NEAR(view[0].regions[0].heat, 50, 1);
+  EXPECT_GT(view[0].units[0].pages_in_tier[1], 0U);
+}
+
+TEST_F(PlacementLoopTest, WhatCannotBeMovedIsLeftAlone) {
+  for (auto& [at, page] : pages.pages) {
+    page.fails_with = EACCES;
+    page.failures = -1;
+  }
+  auto loop = make_loop();
+  run(*loop, 3);
+  const int calls = pages.move_calls;
+  EXPECT_GT(loop->counters().failed_pages.at(EACCES), 0U);
+  run(*loop, 20);
+  EXPECT_EQ(pages.move_calls, calls);
+  run(*loop, 20);
+  EXPECT_GT(pages.move_calls, calls) << "after half a minute it is tried again";
+}
+
+TEST_F(PlacementLoopTest, ABusyLoopSlowsDownByItself) {
+  options.cpu_share = 0.1;
+  auto loop = make_loop(PlacementMode::kObserve);
+  struct Costly final : Pacer {
+    explicit Costly(VirtualPacer& pacer) : pacer(pacer) {}
+    int64_t boot_ns() const override { return pacer.boot_ns(); }
+    int64_t wall_ms() const override { return pacer.wall_ms(); }
+    bool sleep_until(int64_t ns, std::stop_token stop) override {
+      return pacer.sleep_until(ns, std::move(stop));
+    }
+    // Half a second for each round.
+    int64_t thread_cpu_ns() const override { return cpu_ns += 500'000'000; }
+    VirtualPacer& pacer;
+    mutable int64_t cpu_ns = 0;
+  } costly(pacer);
+  PlacementLoop slow({.sysroot = sysroot,
+                      .pacer = costly,
+                      .kernel = pages,
+                      .trackers = trackers,
+                      .tiers = loop->tiers()},
+                     options);
+  const int64_t began_ns = pacer.now_ns;
+  const int64_t next_ns = slow.run_round();
+  EXPECT_GE(next_ns - began_ns, slow.counters().cpu_ns * 10);
+  EXPECT_EQ(slow.counters().slowed_rounds, 1U);
+}
+
+TEST_F(PlacementLoopTest, AnEndedProcessIsDropped) {
+  auto loop = make_loop();
+  run(*loop, 2);
+  trackers.decreed.alive = false;
+  run(*loop, 1);
+  EXPECT_TRUE(loop->view().empty());
+  EXPECT_EQ(loop->counters().ended_targets, 1U);
+  EXPECT_EQ(trackers.decreed.watching, 0);
+}
+
+TEST_F(PlacementLoopTest, TroubleIsToldAndPlansNothing) {
+  auto loop = make_loop();
+  write("/proc/1/smaps", "this is no map\n");
+  run(*loop, 1);
+  EXPECT_THAT(loop->view().at(0).trouble, HasSubstr("smaps line 1"));
+  EXPECT_EQ(pages.move_calls, 0);
+}
+
+TEST_F(PlacementLoopTest, OneProcessIsWatchedOnce) {
+  auto loop = make_loop();
+  EXPECT_EQ(loop->add({.pid = 1, .group = {}}).error().code, ErrorCode::kConflict);
+  loop->remove(1);
+  EXPECT_EQ(trackers.decreed.watching, 0);
+  EXPECT_TRUE(loop->add({.pid = 1, .group = {}}));
+}
+
+TEST_F(PlacementLoopTest, RunsInAThreadUntilItIsStopped) {
+  auto loop = make_loop();
+  SystemPacer real;
+  options.interval_ns = 1'000'000;
+  PlacementLoop threaded({.sysroot = sysroot,
+                          .pacer = real,
+                          .kernel = pages,
+                          .trackers = trackers,
+                          .tiers = loop->tiers()},
+                         options);
+  std::jthread thread([&](std::stop_token stop) { threaded.run(stop); });
+  ASSERT_TRUE(threaded.add({.pid = 1, .group = {.name = "g"}, .mode = PlacementMode::kAdvise}));
+  while (threaded.counters().rounds < 5) std::this_thread::yield();
+  threaded.remove(1);
+}
+
+TEST(LoadedLatency, IsMeasuredWhereThereIsMemoryAndExplainedWhereNot) {
+  std::vector<PlacementTier> tiers{{.name = "here", .nodes = {0}},
+                                   {.name = "nowhere", .nodes = {60}}};
+  LoadedLatencyProbe probe(tiers, {.footprint_bytes = kMiB});
+  for (int i = 0; i < 3; ++i) probe.refresh(tiers);
+  EXPECT_FALSE(tiers[1].loaded_latency_ns);
+  EXPECT_FALSE(tiers[1].loaded_latency_unavailable.empty());
+  if (!tiers[0].loaded_latency_ns) GTEST_SKIP() << tiers[0].loaded_latency_unavailable;
+  EXPECT_GT(*tiers[0].loaded_latency_ns, 0.1);
+}
+
+TEST(PlacementTiers, RankByWhatIsKnownOfLatency) {
+  Topology topology;
+  topology.nodes = {
+      {.id = 0, .cpus = {0}, .memory_total_bytes = kMiB, .distance_to = {{0, 10}, {2, 20}}},
+      {.id = 2, .cpus = {}, .memory_total_bytes = 4 * kMiB, .distance_to = {{0, 20}, {2, 10}}},
+      {.id = 5, .cpus = {1}, .memory_total_bytes = 0}};
+  auto set = make_placement_tiers(topology);
+  EXPECT_EQ(set.latency_source, "SLIT distances");
+  ASSERT_EQ(set.tiers.size(), 2U);
+  EXPECT_EQ(set.tiers[0].nodes, std::vector{0});
+  EXPECT_EQ(set.tiers[1].name, "node2");
+  set = make_placement_tiers(topology, {{0, 300}, {2, 90}});
+  EXPECT_EQ(set.latency_source, "measured");
+  EXPECT_EQ(set.tiers[0].nodes, std::vector{2});
+  set = make_placement_tiers(topology, {{0, 100}, {2, 105}});
+  ASSERT_EQ(set.tiers.size(), 1U) << "as good as the same";
+  EXPECT_EQ(set.tiers[0].capacity_bytes, 5 * kMiB);
+}
+
+}  // namespace
+}  // namespace tierpilot

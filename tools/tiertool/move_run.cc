@@ -1,0 +1,189 @@
+// tiertool move run PID: places the pages of a process that is not Tierpilot's own.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "tools/tiertool/move.h"
+#include "tools/tiertool/watching.h"
+
+namespace tierpilot::tiertool {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct RunOptions {
+  WatchOptions watch;
+  std::string policy = "heat";
+  std::string mode = "observe";
+  std::string fast_budget;
+  std::string cap = "256MiB";
+  double cpu_percent = 5;
+  size_t static_tier = 0;
+  size_t limit = 20;
+};
+
+Status compile(RunOptions& options) {
+  auto& watch = options.watch;
+  const auto policy = policy_from_name(options.policy);
+  if (!policy) return tl::unexpected(policy.error());
+  const auto mode = mode_from_name(options.mode);
+  if (!mode) return tl::unexpected(mode.error());
+  const auto cap = parse_bytes(options.cap);
+  if (!cap) return tl::unexpected(cap.error());
+  watch.group = {.name = "command line", .policy = *policy, .static_tier = options.static_tier};
+  watch.mode = *mode;
+  watch.loop.bytes_per_s = *cap;
+  watch.loop.cpu_share = options.cpu_percent / 100;
+  if (options.fast_budget.empty()) return {};
+  const auto budget = parse_bytes(options.fast_budget);
+  if (!budget) return tl::unexpected(budget.error());
+  watch.group.fast_budget_bytes = *budget;
+  return {};
+}
+
+ordered_json tier_rows(const Watch& watch) {
+  ordered_json rows = ordered_json::array();
+  for (size_t t = 0; t < watch.tiers.size(); ++t) {
+    uint64_t bytes = 0;
+    for (const auto& unit : watch.view.units) bytes += unit.bytes_in(t);
+    const auto& tier = watch.tiers[t];
+    rows.push_back({{"tier", tier.name},
+                    {"nodes", tier.nodes},
+                    {"latency_ns", tier.latency_ns},
+                    {"free_bytes", tier.free_bytes},
+                    {"process_bytes", bytes}});
+  }
+  return rows;
+}
+
+ordered_json move_rows(const Watch& watch) {
+  ordered_json rows = ordered_json::array();
+  for (const auto& move : watch.plan.moves)
+    rows.push_back({{"start", fmt::format("{:#x}", move.start)},
+                    {"end", fmt::format("{:#x}", move.end)},
+                    {"bytes", move.bytes},
+                    {"from", watch.tiers.at(move.from_tier).name},
+                    {"to", watch.tiers.at(move.to_tier).name},
+                    {"reason", move_reason_text(move.reason)},
+                    {"accesses_per_page_s", move.heat},
+                    {"gain_ns_per_s", move.gain_ns_per_s}});
+  return rows;
+}
+
+ordered_json result_of(const Watch& watch, const RunOptions& options) {
+  const auto& counters = watch.counters;
+  ordered_json failures = ordered_json::array();
+  for (const auto& [err, pages] : counters.failed_pages)
+    failures.push_back({{"errno", err}, {"reason", std::strerror(err)}, {"pages", pages}});
+  return {
+      {"pid", watch.view.target.pid},
+      {"policy", options.policy},
+      {"mode", options.mode},
+      {"tracker", tracker_to_json(watch)},
+      {"latency_source", watch.latency_source},
+      {"watched_s", watch.watched_s},
+      {"rounds", counters.rounds},
+      {"slowed_rounds", counters.slowed_rounds},
+      {"tracked_bytes", watch.view.tracked_bytes},
+      {"promoted_bytes", counters.promoted_bytes},
+      {"demoted_bytes", counters.demoted_bytes},
+      {"advised_bytes", counters.advised_bytes},
+      {"cpu_share", static_cast<double>(counters.cpu_ns) / 1e9 / watch.watched_s},
+      {"tracker_cpu_share", static_cast<double>(counters.tracker_cpu_ns) / 1e9 / watch.watched_s},
+      {"failures", failures},
+      {"tiers", tier_rows(watch)},
+      {"moves", move_rows(watch)},
+      {"notes", watch.plan.notes}};
+}
+
+std::vector<Table> tables_of(const ordered_json& value, const RunOptions& options) {
+  const size_t moves = value["moves"].size();
+  std::vector<Table> tables{
+      {.columns = {{"tracker", "/tracker/name"},
+                   {"does not see", "/tracker/blind_spots"},
+                   {"mode", "/mode"},
+                   {"tracked", "/tracked_bytes", Format::kBytes},
+                   {"promoted", "/promoted_bytes", Format::kBytes},
+                   {"demoted", "/demoted_bytes", Format::kBytes},
+                   {"own CPU", "/cpu_share", Format::kPercent},
+                   {"tracker's CPU", "/tracker_cpu_share", Format::kPercent}}},
+      {.title = "tiers, fast to slow; latencies by " + value["latency_source"].get<std::string>(),
+       .rows = "/tiers",
+       .columns = {{"TIER", "/tier"},
+                   {"LATENCY ns", "/latency_ns", Format::kNumber},
+                   {"FREE", "/free_bytes", Format::kBytes},
+                   {"OF THE PROCESS", "/process_bytes", Format::kBytes}}}};
+  if (options.watch.mode != PlacementMode::kObserve)
+    tables.push_back(
+        {.title = moves > options.limit
+                      ? fmt::format("the first {} of {} moves", options.limit, moves)
+                      : "",
+         .rows = "/shown",
+         .columns = {{"START", "/start"},
+                     {"SIZE", "/bytes", Format::kBytes},
+                     {"FROM", "/from"},
+                     {"TO", "/to"},
+                     {"REASON", "/reason"},
+                     {"ACCESSES per page and s", "/accesses_per_page_s", Format::kNumber},
+                     {"GAIN ns/s", "/gain_ns_per_s", Format::kNumber}},
+         .empty = "No move is worth it."});
+  if (!value["failures"].empty())
+    tables.push_back({.title = "pages that could not be moved",
+                      .rows = "/failures",
+                      .columns = {{"REASON", "/reason"}, {"PAGES", "/pages", Format::kNumber}}});
+  return tables;
+}
+
+int run(const Context& context, RunOptions options) {
+  if (auto status = compile(options); !status) {
+    print_error(context.output, status.error());
+    return kExitUsage;
+  }
+  const auto watch = watch_process(context, options.watch);
+  if (!watch) return print_error(context.output, watch.error());
+  auto value = result_of(*watch, options);
+  const auto warnings = [&] {
+    auto all = watch->conflicts;
+    all.insert(all.end(), watch->plan.notes.begin(), watch->plan.notes.end());
+    if (!watch->view.trouble.empty()) all.push_back(watch->view.trouble);
+    return all;
+  }();
+  const auto tables = tables_of(value, options);
+  if (!context.output.json) {
+    auto& moves = value["moves"];
+    value["shown"] = ordered_json(
+        moves.begin(), moves.begin() + static_cast<long>(std::min(moves.size(), options.limit)));
+  }
+  return print(context.output, value, tables, warnings);
+}
+
+}  // namespace
+
+void add_move_run(CLI::App& move, Context& context) {
+  auto* verb = move.add_subcommand("run", "place a process's pages for a while");
+  auto options = std::make_shared<RunOptions>();
+  options->watch.seconds = 10;
+  add_watch_options(*verb, options->watch);
+  verb->add_option("--policy", options->policy, "static, heat or balance")->capture_default_str();
+  verb->add_option("--mode", options->mode,
+                   "observe: look only; advise: plan too; enforce: move pages")
+      ->capture_default_str();
+  verb->add_option("--fast-budget", options->fast_budget,
+                   "how much of the fastest tier the process may hold (\"2GiB\")");
+  verb->add_option("--tier", options->static_tier, "for static: which tier, 0 is the fastest")
+      ->capture_default_str();
+  verb->add_option("--cap", options->cap, "bytes moved per second at most")->capture_default_str();
+  verb->add_option("--cpu", options->cpu_percent, "percent of one core, at most; 0: no limit")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb->add_option("--limit", options->limit, "moves in the table (JSON has all)")
+      ->capture_default_str();
+  verb->callback([&context, options] {
+    context.command = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace tierpilot::tiertool

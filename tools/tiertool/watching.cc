@@ -1,0 +1,146 @@
+#include "tools/tiertool/watching.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "daemon/memory/heat/choose.h"
+#include "daemon/memory/loop/loaded_latency.h"
+#include "daemon/memory/loop/tiers.h"
+#include "daemon/memory/placement/kernel_settings.h"
+
+namespace tierpilot::tiertool {
+namespace {
+
+using nlohmann::ordered_json;
+constexpr double kNsPerS = 1e9;
+
+// While it lives, SIGINT and SIGTERM wait to be asked for: the tracker must be put away in order.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGINT);
+    ::sigaddset(&signals_, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+
+  // Waits at most `ns`; true when one came.
+  bool wait(int64_t ns) const {
+    const timespec limit{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    return ::sigtimedwait(&signals_, nullptr, &limit) > 0;
+  }
+
+ private:
+  sigset_t signals_{}, before_{};
+};
+
+Result<TierSet> find_tiers(const Context& context) {
+  const auto topology = discover_topology(context.sysroot, context.discover);
+  if (!topology) return tl::unexpected(topology.error());
+  return make_placement_tiers(*topology);
+}
+
+// Rounds until the time is over, the process ends or a signal comes.
+void run_rounds(PlacementLoop& loop, SystemPacer& pacer, double seconds, Watch& watch) {
+  const HeldSignals signals;
+  const int64_t start_ns = pacer.boot_ns();
+  const int64_t end_ns =
+      seconds > 0 ? start_ns + static_cast<int64_t>(seconds * kNsPerS) : INT64_MAX;
+  for (int64_t next_ns = start_ns;;) {
+    const int64_t wait_ns = std::min(next_ns, end_ns) - pacer.boot_ns();
+    if (signals.wait(std::max<int64_t>(wait_ns, 0)) || pacer.boot_ns() >= end_ns) break;
+    next_ns = loop.run_round();
+    auto views = loop.view();
+    if (views.empty()) break;
+    watch.view = std::move(views.front());
+    if (watch.frames.size() < Watch::kMaxFrames)
+      watch.frames.push_back(
+          {static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS, watch.view.regions});
+    auto plan = watch.view.target.mode == PlacementMode::kEnforce ? loop.latest_plan()
+                                                                  : loop.latest_advice();
+    if (!plan.moves.empty() || watch.plan.moves.empty()) watch.plan = std::move(plan);
+  }
+  watch.watched_s = static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS;
+}
+
+}  // namespace
+
+void add_watch_options(CLI::App& verb, WatchOptions& options) {
+  verb.add_option("pid", options.pid, "process id")->required()->check(CLI::PositiveNumber);
+  verb.add_option("--tracker", options.tracker,
+                  "damon, numa-hint, soft-dirty or fault-address; auto: the best there is")
+      ->capture_default_str();
+  verb.add_option("--seconds", options.seconds, "how long to watch; 0: until Ctrl-C")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  verb.add_option("--interval", options.interval_s, "seconds between two looks")
+      ->check(CLI::Range(0.05, 3600.0))
+      ->capture_default_str();
+}
+
+Result<Watch> watch_process(const Context& context, const WatchOptions& options) {
+  if (context.foreign_root)
+    return fail(ErrorCode::kInvalid,
+                "--sysroot shows another machine, and processes are watched on this one");
+  const auto tiers = find_tiers(context);
+  if (!tiers) return tl::unexpected(tiers.error());
+  SystemPacer pacer;
+  const TrackerChoice trackers(context.sysroot, pacer);
+  std::optional<TrackerKind> wanted;
+  if (options.tracker != "auto") {
+    const auto kind = tracker_from_name(options.tracker);
+    if (!kind) return tl::unexpected(kind.error());
+    wanted = *kind;
+  }
+  Watch watch{
+      .offers = trackers.offers(), .tiers = tiers->tiers, .latency_source = tiers->latency_source};
+  const auto settings = read_kernel_settings(context.sysroot);
+  const auto source = trackers.choose(wanted);
+  if (!source) return tl::unexpected(source.error());
+  watch.tracker = (*source)->offer();
+  watch.conflicts = find_conflicts(settings, options.mode, false);
+  LoopOptions loop_options = options.loop;
+  loop_options.interval_ns = static_cast<int64_t>(options.interval_s * kNsPerS);
+  LoopEnvironment environment{.sysroot = context.sysroot,
+                              .pacer = pacer,
+                              .kernel = system_page_kernel(),
+                              .trackers = **source,
+                              .tiers = tiers->tiers};
+  std::optional<LoadedLatencyProbe> latencies;
+  if (options.group.policy == PlacementPolicy::kBalance) {
+    latencies.emplace(tiers->tiers);
+    environment.refresh_tiers = [&latencies](auto& all) { latencies->refresh(all); };
+  }
+  PlacementLoop loop(std::move(environment), loop_options);
+  const auto added = loop.add({.pid = options.pid, .group = options.group, .mode = options.mode});
+  if (!added) return tl::unexpected(added.error());
+  run_rounds(loop, pacer, options.seconds, watch);
+  watch.counters = loop.counters();
+  watch.tiers = loop.tiers();
+  if (watch.frames.empty())
+    return fail(ErrorCode::kNotFound,
+                fmt::format("process {}: there is none, or it ended at once", options.pid));
+  return watch;
+}
+
+ordered_json tracker_to_json(const Watch& watch) {
+  const auto& traits = watch.tracker.traits;
+  ordered_json value{{"name", tracker_name(traits.kind)}, {"resolution", traits.resolution},
+                     {"blind_spots", traits.blind_spots}, {"effect", traits.effect},
+                     {"sees_reads", traits.sees_reads},   {"sees_repeats", traits.sees_repeats},
+                     {"others", ordered_json::array()}};
+  for (const auto& offer : watch.offers)
+    if (offer.traits.kind != traits.kind)
+      value["others"].push_back(
+          {{"name", tracker_name(offer.traits.kind)},
+           {"state", offer.available ? "available" : offer.available.error().message}});
+  return value;
+}
+
+}  // namespace tierpilot::tiertool

@@ -1,0 +1,57 @@
+// What "heat" and "move run" share: one foreign process, watched for a while.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "daemon/memory/loop/placement_loop.h"
+#include "tools/tiertool/object.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tierpilot::tiertool {
+
+struct WatchOptions {
+  pid_t pid = 0;
+  std::string tracker = "auto";
+  double seconds = 5;  // 0: until SIGINT or SIGTERM
+  double interval_s = 1;
+  PlacementGroup group;
+  PlacementMode mode = PlacementMode::kObserve;
+  LoopOptions loop;
+};
+
+struct HeatFrame {
+  double at_s = 0;  // since the start
+  std::vector<HeatRegion> regions;
+};
+
+struct Watch {
+  TrackerOffer tracker;
+  std::vector<TrackerOffer> offers;  // of all kinds
+  std::vector<HeatFrame> frames;     // one per round, at most kMaxFrames
+  TargetView view;
+  LoopCounters counters;
+  MovePlan plan;  // latest made, or advised
+  std::vector<PlacementTier> tiers;
+  std::string latency_source;
+  std::vector<std::string> conflicts;
+  double watched_s = 0;
+
+  static constexpr size_t kMaxFrames = 512;
+};
+
+// The pid, --tracker, --seconds and --interval.
+void add_watch_options(CLI::App& verb, WatchOptions& options);
+
+// Ends early, with what it has, when the process ends or a signal asks for it; whatever the tracker
+// set up in the kernel is gone when it returns.
+Result<Watch> watch_process(const Context& context, const WatchOptions& options);
+
+// The tracker in use, what it misses, and why it is not another one.
+nlohmann::ordered_json tracker_to_json(const Watch& watch);
+
+}  // namespace tierpilot::tiertool
