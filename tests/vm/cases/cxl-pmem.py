@@ -1,0 +1,22 @@
+def nodes(shown):
+    return {node["id"]: node for node in shown["topology"]["nodes"] if node["memory_total_bytes"]}
+
+
+def check(out):
+    before, devdax, online, offline = (
+        out.json(f"{name}.json") for name in ("before", "devdax", "online", "offline"))
+    assert len(before["topology"]["cxl"]["memdevs"]) == 1
+    assert nodes(before).keys() == nodes(devdax).keys() == nodes(offline).keys() == {0}
+    assert devdax["topology"]["dax_devices"][0]["driver"] == "device_dax"
+
+    # Memory comes in blocks of 128 MiB, and labels and the map of pages take some.
+    assert 512 << 20 < nodes(online)[1]["memory_total_bytes"] < out.machine.cxl_pmem_mib << 20
+    assert online["topology"]["cxl"]["regions"][0]["nodes"] == [1], online["topology"]["cxl"]
+    tiers = {tier["kind"]: tier for tier in online["tiers"]}
+    assert tiers.keys() == {"dram", "cxl"} and tiers["cxl"]["numa_node"] == 1, list(tiers)
+
+    probed = {tier["kind"]: tier for tier in out.json("eviction.json")["tiers"]}
+    # Every access to emulated CXL leaves the translated code.
+    assert probed["cxl"]["latency_ns"]["p50"] > probed["dram"]["latency_ns"]["p50"], probed
+    assert probed["dram"]["evict_gb_per_s"] > 0 and probed["dram"]["promote_gb_per_s"] > 0, probed
+    assert [tier["kind"] for tier in offline["tiers"]] == ["dram"], offline["tiers"]

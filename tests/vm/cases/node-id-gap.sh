@@ -1,0 +1,4 @@
+#!/bin/sh
+cat /sys/devices/system/node/online
+tiertool tier show -j --timeout 100 >/out/tiers.json &&
+  tiertool probe eviction -j --timeout 100 >/out/eviction.json

@@ -1,0 +1,192 @@
+"""Builds a guest's image, boots it, and brings back what it says."""
+
+import dataclasses
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+import traceback
+
+from harness import cache, debian, image, kernel
+
+QEMU = "qemu-system-x86_64"
+USERS = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+HERE = pathlib.Path(__file__).resolve().parent.parent
+REPOSITORY = HERE.parent.parent
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: int | None  # of the script; None when the guest never said it
+    files: dict[str, bytes]  # by path below /out
+    console: str
+    log: pathlib.Path
+    seconds: float
+    load_1min: float  # of the host, at the end
+    ended: str  # how QEMU ended
+    machine: object
+
+    @property
+    def problem(self):
+        if self.status is None:
+            return f"the guest ended without a status: {self.ended}"
+        return f"the guest's script ended with {self.status}" if self.status else None
+
+    def text(self, name):
+        return self.files[name].decode()
+
+    def json(self, name):
+        return json.loads(self.files[name])
+
+    def save(self, folder):
+        for name, data in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+def problem_of(check, outcome):
+    """None, or what an assertion in the case's check() said."""
+    try:
+        check(outcome)
+    except Exception as error:  # pylint: disable=broad-except
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{where.filename}:{where.lineno}: {where.line}: {error or type(error).__name__}"
+    return None
+
+
+class Guest:
+    def __init__(self, machine, build, name):
+        if not shutil.which(QEMU):
+            raise cache.Unavailable(f"{QEMU} is not installed")
+        self.machine = machine
+        self.build = build
+        variant = "" if machine.far_ns is None else f"-{machine.far_ns}ns"
+        self.log = build / "tests" / "vm" / f"{name}{variant}.log"
+        self.kernel = kernel.Kernel(machine.kernel)
+
+    def run(self, script):
+        with tempfile.TemporaryDirectory(prefix="tierpilot-vm-") as folder:
+            results = pathlib.Path(folder) / "results"
+            started = time.monotonic()
+            ended = self._boot(script.read_bytes(), pathlib.Path(folder))
+            files = unpack(results)
+            status = files.pop("status", None)
+            return Outcome(status=int(status) if status else None, files=files,
+                           console=self.log.read_text(errors="replace"), log=self.log,
+                           seconds=time.monotonic() - started, load_1min=os.getloadavg()[0],
+                           ended=ended, machine=self.machine)
+
+    def interactive(self):
+        with tempfile.TemporaryDirectory(prefix="tierpilot-vm-") as folder:
+            shell = b"#!/bin/sh\nexec setsid cttyhack sh -l\n"
+            command = self._command(shell, pathlib.Path(folder))
+            return subprocess.run(command, check=False).returncode
+
+    def _boot(self, script, folder):
+        command = self._command(script, folder)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.log, "wb") as console:
+            try:
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=console,
+                                      stderr=subprocess.STDOUT, check=False,
+                                      timeout=self.machine.timeout_s)
+            except subprocess.TimeoutExpired:
+                return f"not done after {self.machine.timeout_s} s"
+        return f"QEMU's exit status is {done.returncode}"
+
+    def _command(self, script, folder):
+        initrd = folder / "initrd"
+        self._image(script).write(initrd)
+        first = "/lib/systemd/systemd" if self.machine.init == "systemd" else "/vm/init"
+        # No KVM, also where it is: nested, it hangs on some machines, and it knows no plugins.
+        return [QEMU, "-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config",
+                "-display", "none", "-no-reboot",
+                "-serial", "stdio", "-serial", f"file:{folder / 'results'}",
+                "-kernel", self.kernel.vmlinux(), "-initrd", initrd,
+                "-append", f"{self.machine.kernel_command_line()} rdinit={first}",
+                *self.machine.qemu_arguments(), *self._disk(folder), *self._delay()]
+
+    def _disk(self, folder):
+        if not self.machine.disk_mib:
+            return []
+        with open(folder / "disk", "wb") as disk:
+            disk.truncate(self.machine.disk_mib << 20)
+        return ["-drive", f"file={folder / 'disk'},format=raw,if=virtio,cache=unsafe"]
+
+    def _delay(self):
+        if self.machine.far_ns is None:
+            return []
+        plugin = self._built("tests/vm/plugin/fartier.so")
+        start = self.machine.delayed_from()
+        return ["-plugin", f"{plugin},start={start:#x},ns={self.machine.far_ns}"]
+
+    def _built(self, path):
+        program = self.build / path
+        if not program.exists():
+            raise SystemExit(f"{program} is not built; ninja -C {self.build} {path}")
+        return program
+
+    def _image(self, script):
+        made = image.Image()
+        programs = [self._built(path) for path in self.machine.programs]
+        programs += [pathlib.Path(path) for path in self.machine.host_programs]
+        for program in programs:
+            made.add_file(f"/usr/bin/{program.name}", program.resolve())
+        made.add_libraries(programs)
+        for path, source in self.machine.files.items():
+            in_build = source.startswith("build:")
+            made.add_file(path, self._built(source[6:]) if in_build else REPOSITORY / source)
+        for package in self.machine.packages:
+            made.add_tree(debian.unpacked(package))
+        if self.machine.init == "systemd":
+            add_systemd(made)
+        self._add_guest_files(made, script)
+        return made
+
+    def _add_guest_files(self, made, script):
+        made.add_file("/usr/bin/busybox", debian.unpacked("busybox-static") / "bin/busybox")
+        # The others are linked in the guest; systemd needs mount before that.
+        for name in ("sh", "mount"):
+            made.add_link(f"/usr/bin/{name}", "busybox")
+        made.add_bytes("/etc/passwd", USERS)
+        made.add_bytes("/etc/group", b"root:x:0:\nnogroup:x:65534:\n")
+        for path in (HERE / "guest").glob("[!.]*"):
+            if path.is_file():
+                made.add_bytes(f"/vm/{path.name}", path.read_bytes(), 0o755)
+        made.add_bytes("/vm/script", script, 0o755)
+        modules = self.machine.modules + (["virtio_blk"] if self.machine.disk_mib else [])
+        for number, (name, data) in enumerate(self.kernel.module_files(modules)):
+            made.add_bytes(f"/vm/modules/{number:02}-{name}.ko", data)
+
+
+def add_systemd(made):
+    """This machine's own systemd, without udev and D-Bus: root's systemctl needs neither."""
+    files = debian.installed_files("systemd")
+    for path in files:
+        made.add_file(str(path), path)
+    made.add_libraries([path for path in files if path.is_file() and is_elf(path)])
+    for unit in (HERE / "guest" / "systemd").iterdir():
+        made.add_bytes(f"/etc/systemd/system/{unit.name}", unit.read_bytes())
+    made.add_link("/etc/systemd/system/default.target", "vm.target")
+    made.add_bytes("/etc/machine-id", b"0123456789abcdef0123456789abcdef\n")
+
+
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def unpack(path):
+    """The files of the archive that the guest sent; none when it is missing or cut off."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(path.read_bytes())) as archive:
+            return {member.name.removeprefix("./"): archive.extractfile(member).read()
+                    for member in archive if member.isfile()}
+    except (OSError, tarfile.TarError):
+        return {}
