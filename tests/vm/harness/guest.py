@@ -135,7 +135,6 @@ class Guest:
     def _image(self, script):
         made = image.Image()
         programs = [self._built(path) for path in self.machine.programs]
-        programs += [pathlib.Path(path) for path in self.machine.host_programs]
         for program in programs:
             made.add_file(f"/usr/bin/{program.name}", program.resolve())
         made.add_libraries(programs)

@@ -8,13 +8,13 @@ Keys of a case file (TOML); only nodes are required:
     kernel_arguments = ""
     modules = []                loaded at start, with what they need
     programs = []               from the build folder, to /bin, with their libraries
-    host_programs = []          installed ones, likewise
     packages = []               Debian packages, unpacked over the guest's root
     init = "script"             or "systemd": the script is then a service's
     far_ns = 400                delay of loads and stores on the second of two nodes
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
-    [files]                     "/etc/x" = "systemd/x": from the repository, or "build:PATH"
     cxl_pmem_mib = 0            a CXL device with persistent memory behind a host bridge
+
+    [files]                     "/etc/x" = "systemd/x": from the repository, or "build:PATH"
 
     [[node]]                    one for each NUMA node
     mib = 1024
@@ -52,7 +52,6 @@ class Machine:
     kernel_arguments: str = ""
     modules: list[str] = dataclasses.field(default_factory=list)
     programs: list[str] = dataclasses.field(default_factory=list)
-    host_programs: list[str] = dataclasses.field(default_factory=list)
     packages: list[str] = dataclasses.field(default_factory=list)
     init: str = "script"
     far_ns: int | None = None
