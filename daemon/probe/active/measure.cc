@@ -6,6 +6,7 @@
 #include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/interference.h"
 #include "daemon/probe/active/session.h"
+#include "daemon/probe/active/tier_probe.h"
 
 namespace tierpilot {
 namespace {
@@ -53,6 +54,7 @@ Result<std::vector<TierMeasurement>> measure_tiers(const std::vector<TierSpec>& 
   if (wanted.rounds < 1 || wanted.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   ProbeOptions options = wanted;
+  if (!options.node_footprint_bytes) options.node_footprint_bytes = node_footprint_bytes(tiers);
   const bool moves = options.eviction && tiers.size() > 1;
   options.latency |= moves;  // neighbours are known by their ranks
   const Interference interference;

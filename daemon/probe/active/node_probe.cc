@@ -51,7 +51,7 @@ class NodeProbe final : public TierProbe {
 
 Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
                                                    const ProbeOptions& options, int threads) {
-  const auto bytes = node_footprint_bytes(tier, options.node_footprint_bytes);
+  const auto bytes = options.node_footprint_bytes;
   auto chased = allocate_on_node(tier.numa_node, bytes, PageSize::kHuge);
   if (!chased) return tl::unexpected(chased.error());
   auto streamed =

@@ -6,6 +6,7 @@
 #include "daemon/probe/active/json.h"
 #include "daemon/probe/active/session.h"
 #include "daemon/probe/active/sweep_program.h"
+#include "daemon/probe/active/tier_probe.h"
 
 namespace tierpilot {
 namespace {
@@ -63,7 +64,9 @@ void put_point(ordered_json& json, const SweepRow& row) {
 
 Result<std::vector<SweepRow>> run_sweep(const std::vector<TierSpec>& tiers,
                                         const std::vector<SweepPoint>& points,
-                                        const ProbeOptions& options) {
+                                        const ProbeOptions& wanted) {
+  ProbeOptions options = wanted;
+  if (!options.node_footprint_bytes) options.node_footprint_bytes = node_footprint_bytes(tiers);
   if (options.rounds < 1 || options.timeout.count() < 1)
     return fail(ErrorCode::kInvalid, "measuring takes at least one round and one millisecond");
   std::vector<TierSpec> of_points;

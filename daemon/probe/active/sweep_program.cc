@@ -68,7 +68,7 @@ class Bench {
       return tl::unexpected(failed->second);
     if (const auto made = arenas_.find(key); made != arenas_.end()) return &made->second;
     const auto& tier = tiers_[point.tier];
-    const auto bytes = node_footprint_bytes(tier, options_.node_footprint_bytes);
+    const auto bytes = options_.node_footprint_bytes;
     Arena arena{.how = "base pages"};
     auto memory = point.pages == PageSize::kBase
                       ? allocate_on_node(tier.numa_node, bytes, PageSize::kBase)

@@ -57,12 +57,18 @@ uint64_t last_level_cache_bytes() {
   return 32 << 20;
 }
 
-uint64_t node_footprint_bytes(const TierSpec& tier, uint64_t wanted) {
+uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers) {
   constexpr uint64_t kMiB = 1 << 20;
-  if (wanted) return wanted;
-  const auto fitting = std::clamp(4 * last_level_cache_bytes(), 64 * kMiB, 256 * kMiB);
-  // A sixteenth of the node at most: measuring must not push anyone's pages out.
-  return std::max(std::min(fitting, tier.capacity_bytes / 16), 4 * kMiB);
+  const auto cache = last_level_cache_bytes();
+  auto bytes = std::clamp(4 * cache, 64 * kMiB, 256 * kMiB);
+  for (const auto& tier : tiers) {
+    if (tier.is_directory()) continue;
+    // Measuring must not push anyone's pages out.
+    const auto little = tier.capacity_bytes / 16;
+    const auto beyond_the_cache = std::min(2 * cache, tier.capacity_bytes / 4);
+    bytes = std::min(bytes, std::max(little, beyond_the_cache));
+  }
+  return std::max(bytes, 4 * kMiB);
 }
 
 }  // namespace tierpilot

@@ -7,6 +7,7 @@
 
 #include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/memory.h"
+#include "daemon/probe/active/tier_probe.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {
@@ -45,6 +46,21 @@ int64_t resident_kib() {
       return kib;
     }
   return 0;
+}
+
+TEST(Footprint, IsOneForAllNodesAndOutgrowsTheCache) {
+  const TierSpec large{.numa_node = 0, .capacity_bytes = 64ULL << 30};
+  const TierSpec small{.numa_node = 1, .capacity_bytes = 512 << 20};
+  const TierSpec directory{.numa_node = -1, .directory = "/srv", .capacity_bytes = 1 << 20};
+  const auto alone = node_footprint_bytes({large, directory});
+  EXPECT_EQ(alone, node_footprint_bytes({large}));
+  EXPECT_GE(alone, 64u << 20);
+  EXPECT_LE(alone, 256u << 20);
+  const auto both = node_footprint_bytes({large, small});
+  EXPECT_EQ(both, node_footprint_bytes({small}));
+  EXPECT_LE(both, alone);
+  EXPECT_LE(both, small.capacity_bytes / 4);
+  EXPECT_GE(both, std::min(2 * last_level_cache_bytes(), small.capacity_bytes / 4));
 }
 
 TEST(RankTiers, FastToSlowByLatencyThenBandwidthUnmeasuredLast) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "tests/unit/topology/sysroots.h"
 
@@ -14,11 +15,23 @@ namespace {
 
 std::vector<std::string> names(const std::string& machine) {
   const auto topology = discover_fake(machine);
-  EXPECT_TRUE(topology);
+  if (!topology) throw std::runtime_error(topology.error().message);
   const auto tiers = candidate_tiers(*topology, {});
   std::vector<std::string> names;
   for (const auto& tier : *tiers) names.push_back(tier.name);
   return names;
+}
+
+TEST(CandidateTiers, NodesWithCpusComeFirst) {
+  Topology topology;
+  topology.nodes = {{.id = 0, .memory_total_bytes = 1 << 30},
+                    {.id = 1, .cpus = {0, 1}, .memory_total_bytes = 1 << 30},
+                    {.id = 2, .memory_total_bytes = 1 << 30}};
+  const auto tiers = candidate_tiers(topology, {});
+  ASSERT_TRUE(tiers);
+  ASSERT_EQ(tiers->size(), 3u);
+  EXPECT_EQ((*tiers)[0].numa_node, 1);
+  EXPECT_EQ((*tiers)[1].numa_node, 0);
 }
 
 class TierDirectory : public ::testing::Test {
