@@ -125,7 +125,7 @@ TEST_F(ExecutorTest, StartsWithCleanSignalsDescriptorsAndSession) {
   const auto exit = run(shell(
       7,
       "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2; ulimit -c; "
-      "ps -o sid= -o pgid= -p $$ | tr -s ' ' '\\n' | sort -u | grep -c ."));
+      "cut -d' ' -f5,6 /proc/$$/stat | tr ' ' '\\n' | sort -u | grep -c ."));
   EXPECT_EQ(exit.exit_code, 0);
   // 0, 1, 2 and the directory that ls itself reads; one number for session and group.
   EXPECT_EQ(read_text(directory_.path("7/stdout.log")),
