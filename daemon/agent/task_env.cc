@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "base/sysroot.h"
 #include "base/dataset_env.h"
+#include "base/sysroot.h"
 
 namespace tierpilot::agent {
 

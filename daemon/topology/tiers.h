@@ -22,9 +22,9 @@ struct TierSpec {
   bool is_directory() const { return numa_node < 0; }
 };
 
-// Nodes with CPUs, then others, each by id, then directories in the order given. kNotFound, kInvalid
-// or kDenied for a directory that does not exist, is not one, or cannot be written to. Directories
-// are of the running machine.
+// Nodes with CPUs, then others, each by id, then directories in the order given. kNotFound,
+// kInvalid or kDenied for a directory that does not exist, is not one, or cannot be written to.
+// Directories are of the running machine.
 Result<std::vector<TierSpec>> candidate_tiers(const Topology& topology,
                                               const std::vector<std::string>& directories);
 

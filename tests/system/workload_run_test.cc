@@ -26,7 +26,7 @@ class WorkloadRun : public testing::Test {
   static inline std::unique_ptr<Cluster> cluster_;
 };
 
-const Argv kSmallWorkload{"-j",         "run",   "--tasks",    "12",     "--datasets", "4",
+const Argv kSmallWorkload{"-j",         "run",    "--tasks",    "12",     "--datasets", "4",
                           "--min-size", "128KiB", "--max-size", "256KiB", "--rate",     "50"};
 
 TEST_F(WorkloadRun, EveryTaskIsRunAndNoDatasetStays) {

@@ -77,7 +77,8 @@ struct ProbeOptions {
   std::chrono::milliseconds timeout{20'000};
   // No round begins when it would probably end later than this; figures then rest on fewer rounds.
   std::chrono::milliseconds enough{20'000};
-  uint64_t node_footprint_bytes = 0;  // 0: four times the last-level cache, within limits, the same for all
+  uint64_t node_footprint_bytes =
+      0;  // 0: four times the last-level cache, within limits, the same for all
   uint64_t directory_footprint_bytes = 64 << 20;
   // Moved per eviction or promotion, and written per bandwidth round.
   uint64_t transfer_bytes = 16 << 20;

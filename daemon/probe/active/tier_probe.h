@@ -46,9 +46,9 @@ Result<std::unique_ptr<TierProbe>> make_node_probe(const TierSpec& tier,
 Result<std::unique_ptr<TierProbe>> make_directory_probe(const TierSpec& tier,
                                                         const ProbeOptions& options, int threads);
 
-// How much of each node is chased: four times the last-level cache within 64 to 256 MiB, and no more
-// than a sixteenth of the smallest node or, to outgrow the cache, a quarter. One size for all: with
-// fewer TLB misses a smaller footprint looks like a faster node.
+// How much of each node is chased: four times the last-level cache within 64 to 256 MiB, and no
+// more than a sixteenth of the smallest node or, to outgrow the cache, a quarter. One size for all:
+// with fewer TLB misses a smaller footprint looks like a faster node.
 uint64_t node_footprint_bytes(const std::vector<TierSpec>& tiers);
 
 // Of the CPU this runs on, from sysfs; 32 MiB when it does not tell.
