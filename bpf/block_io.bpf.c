@@ -115,9 +115,6 @@ int tp_io_complete(tp_args* ctx) {
   __sync_fetch_and_add(&mine->ops[op].requests, last);
   __sync_fetch_and_add(&mine->ops[op].bytes, failed ? 0 : bytes);
   __sync_fetch_and_add(&mine->ops[op].errors, failed);
-  if (!last || !latency_ns) return 0;
-  __u64 bucket = TP_BOUNDED(tp_hist_bucket(latency_ns), TP_HIST_BUCKETS);
-  __sync_fetch_and_add(&mine->latency_ns.sum, latency_ns);
-  __sync_fetch_and_add(&mine->latency_ns.buckets[bucket], 1);
+  if (last && latency_ns) tp_hist_add_shared(&mine->latency_ns, latency_ns);
   return 0;
 }

@@ -33,4 +33,10 @@ TP_INLINE void tp_hist_add(struct tp_hist* hist, __u64 value) {
   hist->buckets[TP_BOUNDED(tp_hist_bucket(value), TP_HIST_BUCKETS)]++;
 }
 
+/* The same on a histogram that several CPUs add to. */
+TP_INLINE void tp_hist_add_shared(struct tp_hist* hist, __u64 value) {
+  __sync_fetch_and_add(&hist->sum, value);
+  __sync_fetch_and_add(&hist->buckets[TP_BOUNDED(tp_hist_bucket(value), TP_HIST_BUCKETS)], 1);
+}
+
 #endif /* TIERPILOT_BPF_COMMON_H */

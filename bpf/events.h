@@ -11,8 +11,8 @@ struct {
   __uint(max_entries, 64 * 1024);
 } tp_events SEC(".maps");
 
-TP_INLINE void tp_emit(__u32 kind, __u32 detail, __u64 duration_ns, __u64 pages,
-                       __u64 pages_failed) {
+TP_INLINE void tp_emit(__u32 kind, __u32 detail, struct tp_migrate_nodes nodes, __u64 duration_ns,
+                       __u64 pages, __u64 pages_failed) {
   struct tp_event* event = bpf_ringbuf_reserve(&tp_events, sizeof(*event), 0);
   if (!event) return;
   __u64 id = bpf_get_current_pid_tgid();
@@ -22,6 +22,7 @@ TP_INLINE void tp_emit(__u32 kind, __u32 detail, __u64 duration_ns, __u64 pages,
   event->pages_failed = pages_failed;
   event->kind = kind;
   event->detail = detail;
+  event->nodes = nodes;
   event->tid = (__u32)id;
   event->tgid = id >> 32;
   bpf_get_current_comm(event->comm, sizeof(event->comm));

@@ -26,6 +26,10 @@ struct tp_hist {
 };
 TP_ASSERT_SIZE(struct tp_hist, 8 * 305);
 
+/* Node ids from here on share the last slot of counters by node. */
+#define TP_NODES 64     /* a power of two */
+#define TP_NO_NODE (-1) /* not known, or not one */
+
 /* ---- page migration ---- */
 
 /* Kernel 6.18 knows ten reasons; the last slot takes what is beyond the table. */
@@ -36,7 +40,8 @@ struct tp_migrate_reason {
   __u64 calls;
   __u64 pages_moved;
   __u64 pages_failed;
-  __u64 busy_ns; /* inside timed calls */
+  __u64 timed_pages; /* moved by timed calls */
+  __u64 busy_ns;     /* inside timed calls */
 };
 
 struct tp_migrate_stats {
@@ -48,7 +53,30 @@ struct tp_migrate_stats {
   struct tp_migrate_reason by_reason[TP_MIGRATE_REASONS];
   struct tp_hist duration_ns;
 };
-TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (4 + TP_MIGRATE_MODES + 4 * TP_MIGRATE_REASONS + 305));
+TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (4 + TP_MIGRATE_MODES + 5 * TP_MIGRATE_REASONS + 305));
+
+/* From where to where, as far as the call tells: the node of its pages and the one asked for. */
+struct tp_migrate_nodes {
+  __s32 from; /* TP_NO_NODE: several */
+  __s32 to;   /* TP_NO_NODE: by a policy */
+};
+
+struct tp_migrate_pair {
+  struct tp_migrate_nodes nodes;
+  __u32 reason;
+  __u32 zero;
+};
+TP_ASSERT_SIZE(struct tp_migrate_pair, 16);
+
+/* A call in progress. A nested one has nodes of its own, but no start. */
+#define TP_MIGRATE_DEPTH 2
+
+struct tp_migrate_frame {
+  __u64 start_ns;
+  __u64 depth;
+  struct tp_migrate_nodes nodes[TP_MIGRATE_DEPTH];
+};
+TP_ASSERT_SIZE(struct tp_migrate_frame, 32);
 
 /* ---- reclaim ---- */
 
@@ -73,11 +101,39 @@ TP_ASSERT_SIZE(struct tp_reclaim_stats, 8 * (2 * 307 + 2));
 
 /* ---- faults ---- */
 
+/* The kernel counts them in each task anyway: nothing runs per fault. */
 struct tp_fault_stats {
-  __u64 faults; /* counted one by one, or samples times the period */
+  __u64 faults;
   __u64 major;
 };
 TP_ASSERT_SIZE(struct tp_fault_stats, 16);
+
+/* What the walk over all tasks writes for each living task of a tracked group. */
+struct tp_fault_record {
+  __s32 pgid;
+  __u32 zero;
+  struct tp_fault_stats stats;
+};
+TP_ASSERT_SIZE(struct tp_fault_record, 24);
+
+/* ---- NUMA-hint faults ---- */
+
+struct tp_numa_hint_stats {
+  __u64 faults;
+  __u64 pages;
+  __u64 migrated_pages;
+  __u64 pages_by_node[TP_NODES]; /* where the pages were left */
+};
+TP_ASSERT_SIZE(struct tp_numa_hint_stats, 8 * (3 + TP_NODES));
+
+/* ---- fault service times ---- */
+
+struct tp_fault_frame {
+  __u64 start_ns;
+  __s32 node; /* of the page allocated for the fault, TP_NO_NODE so far */
+  __u32 zero;
+};
+TP_ASSERT_SIZE(struct tp_fault_frame, 16);
 
 /* ---- fault addresses ---- */
 
@@ -88,6 +144,25 @@ struct tp_fault_page {
   __u32 zero;
 };
 TP_ASSERT_SIZE(struct tp_fault_page, 16);
+
+/* ---- compaction ---- */
+
+enum tp_compact_kind {
+  TP_COMPACT_DIRECT,     /* a task waits for it */
+  TP_COMPACT_BACKGROUND, /* a kernel thread does it: kcompactd */
+  TP_COMPACT_KINDS,
+};
+
+struct tp_compact_kind_stats {
+  __u64 calls; /* zones gone through */
+  struct tp_hist duration_ns;
+};
+
+struct tp_compact_stats {
+  struct tp_compact_kind_stats kinds[TP_COMPACT_KINDS];
+  __u64 untimed;
+};
+TP_ASSERT_SIZE(struct tp_compact_stats, 8 * (2 * 306 + 1));
 
 /* ---- block I/O ---- */
 
@@ -127,8 +202,9 @@ struct tp_event {
   __u32 detail; /* migration: the kernel's enum migrate_reason; reclaim: enum tp_reclaim_kind */
   __u32 tid;    /* in the kernel's first pid namespace */
   __u32 tgid;
+  struct tp_migrate_nodes nodes; /* both TP_NO_NODE for a reclaim */
   char comm[16];
 };
-TP_ASSERT_SIZE(struct tp_event, 64);
+TP_ASSERT_SIZE(struct tp_event, 72);
 
 #endif /* TIERPILOT_BPF_INTF_H */

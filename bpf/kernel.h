@@ -37,6 +37,9 @@ struct signal_struct {
 };
 
 struct task_struct {
+  unsigned int flags;
+  unsigned long min_flt;
+  unsigned long maj_flt;
   struct signal_struct* signal;
 };
 
@@ -75,9 +78,12 @@ struct request {
 /* The pid namespace that the daemon lives in, whose numbers it knows; 0: the machine's own. */
 const volatile __u32 tp_pidns_inum = 0;
 
-/* The current task's process group as the daemon numbers it, 0 when the daemon cannot see it. */
-TP_INLINE __s32 tp_current_pgid(void) {
-  struct task_struct* task = bpf_get_current_task_btf();
+/* task_struct.flags, as in include/linux/sched.h */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+
+/* A task's process group as the daemon numbers it, 0 when the daemon cannot see it. */
+TP_INLINE __s32 tp_pgid_of(struct task_struct* task) {
   struct pid* pid = task->signal->pids[PIDTYPE_PGID];
   /* Plain loads work even under lockdown=confidentiality; bpf_probe_read_kernel does not. */
   if (tp_pidns_inum == 0) return pid->numbers[0].nr;
@@ -86,6 +92,10 @@ TP_INLINE __s32 tp_current_pgid(void) {
       (const void*)&pid->numbers[0] + pid->level * bpf_core_type_size(struct upid);
   if (BPF_CORE_READ(deepest, ns, ns.inum) != tp_pidns_inum) return 0;
   return BPF_CORE_READ(deepest, nr);
+}
+
+TP_INLINE __s32 tp_current_pgid(void) {
+  return tp_pgid_of(bpf_get_current_task_btf());
 }
 
 #endif /* TIERPILOT_BPF_KERNEL_H */

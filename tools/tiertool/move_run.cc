@@ -167,15 +167,21 @@ void add_move_run(CLI::App& move, Context& context) {
   auto options = std::make_shared<RunOptions>();
   options->watch.seconds = 10;
   add_watch_options(*verb, options->watch);
-  verb->add_option("--policy", options->policy, "static, heat or balance")->capture_default_str();
+  verb->add_option("--policy", options->policy, "what decides where pages belong")
+      ->type_name("static|heat|balance")
+      ->capture_default_str();
   verb->add_option("--mode", options->mode,
                    "observe: look only; advise: plan too; enforce: move pages")
+      ->type_name("observe|advise|enforce")
       ->capture_default_str();
   verb->add_option("--fast-budget", options->fast_budget,
-                   "how much of the fastest tier the process may hold (\"2GiB\")");
+                   "how much of the fastest tier the process may hold (\"2GiB\")")
+      ->type_name("SIZE");
   verb->add_option("--tier", options->static_tier, "for static: which tier, 0 is the fastest")
       ->capture_default_str();
-  verb->add_option("--cap", options->cap, "bytes moved per second at most")->capture_default_str();
+  verb->add_option("--cap", options->cap, "bytes moved per second at most")
+      ->type_name("SIZE")
+      ->capture_default_str();
   verb->add_option("--cpu", options->cpu_percent, "percent of one core, at most; 0: no limit")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();

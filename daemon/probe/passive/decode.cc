@@ -9,11 +9,6 @@
 namespace tierpilot {
 namespace {
 
-std::string name_of(const EnumNames& names, uint32_t value) {
-  const auto found = names.find(value);
-  return found == names.end() ? fmt::format("#{}", value) : found->second;
-}
-
 BlockIoStats::Operation decode_operation(const tp_io_op_stats& stats) {
   return {.requests = stats.requests, .bytes = stats.bytes, .errors = stats.errors};
 }
@@ -24,7 +19,28 @@ ReclaimStats::Waits decode_waits(const tp_reclaim_kind_stats& stats) {
           .duration_ns = decode_histogram(stats.duration_ns)};
 }
 
+CompactionStats::Runs decode_runs(const tp_compact_kind_stats& stats) {
+  return {.zones = stats.calls, .duration_ns = decode_histogram(stats.duration_ns)};
+}
+
 }  // namespace
+
+std::string name_of(const EnumNames& names, uint32_t value) {
+  const auto found = names.find(value);
+  return found == names.end() ? fmt::format("#{}", value) : found->second;
+}
+
+std::optional<int> decode_node(int32_t node) {
+  return node < 0 ? std::nullopt : std::optional<int>(node);
+}
+
+MigrationStats::Reason decode_migrate_reason(const tp_migrate_reason& stats) {
+  return {.calls = stats.calls,
+          .pages_moved = stats.pages_moved,
+          .pages_failed = stats.pages_failed,
+          .timed_pages = stats.timed_pages,
+          .busy_ns = stats.busy_ns};
+}
 
 Histogram decode_histogram(const tp_hist& hist) {
   Histogram result;
@@ -49,10 +65,7 @@ MigrationStats decode_migration(const tp_migrate_stats& stats, const EnumNames& 
     if (from.calls == 0) continue;
     const auto name = name_of(reasons, i);
     result.pages_by_reason[name] = from.pages_moved;
-    result.by_reason[name] = {.calls = from.calls,
-                              .pages_moved = from.pages_moved,
-                              .pages_failed = from.pages_failed,
-                              .busy_ns = from.busy_ns};
+    result.by_reason[name] = decode_migrate_reason(from);
   }
   for (uint32_t i = 0; i < TP_MIGRATE_MODES; ++i)
     if (stats.calls_by_mode[i] > 0)
@@ -65,6 +78,20 @@ ReclaimStats decode_reclaim(const tp_reclaim_stats& stats) {
           .memcg = decode_waits(stats.kinds[TP_RECLAIM_MEMCG]),
           .kswapd_wakes = stats.kswapd_wakes,
           .untimed_calls = stats.untimed};
+}
+
+CompactionStats decode_compaction(const tp_compact_stats& stats) {
+  return {.direct = decode_runs(stats.kinds[TP_COMPACT_DIRECT]),
+          .background = decode_runs(stats.kinds[TP_COMPACT_BACKGROUND]),
+          .untimed_runs = stats.untimed};
+}
+
+NumaHintStats decode_numa_hint(const tp_numa_hint_stats& stats) {
+  NumaHintStats result{
+      .faults = stats.faults, .pages = stats.pages, .migrated_pages = stats.migrated_pages};
+  for (int node = 0; node < TP_NODES; ++node)
+    if (stats.pages_by_node[node] > 0) result.pages_by_node[node] = stats.pages_by_node[node];
+  return result;
 }
 
 BlockIoStats decode_block_io(const tp_io_stats& stats) {
@@ -93,6 +120,8 @@ std::optional<PassiveEvent> decode_event(const void* data, size_t size, const En
   if (event.duration_ns > 0) result.duration_ns = event.duration_ns;
   result.pages = event.pages;
   result.pages_failed = event.pages_failed;
+  result.from_node = decode_node(event.nodes.from);
+  result.to_node = decode_node(event.nodes.to);
   result.tid = event.tid;
   result.pid = event.tgid;
   result.command.assign(event.comm, strnlen(event.comm, sizeof event.comm));

@@ -18,7 +18,13 @@ using EnumNames = std::map<uint32_t, std::string>;
 Histogram decode_histogram(const tp_hist& hist);
 MigrationStats decode_migration(const tp_migrate_stats& stats, const EnumNames& reasons,
                                 const EnumNames& modes);
+MigrationStats::Reason decode_migrate_reason(const tp_migrate_reason& stats);
+// Nothing for TP_NO_NODE.
+std::optional<int> decode_node(int32_t node);
+std::string name_of(const EnumNames& names, uint32_t value);
 ReclaimStats decode_reclaim(const tp_reclaim_stats& stats);
+CompactionStats decode_compaction(const tp_compact_stats& stats);
+NumaHintStats decode_numa_hint(const tp_numa_hint_stats& stats);
 BlockIoStats decode_block_io(const tp_io_stats& stats);
 // Nothing when the record is not one of ours.
 std::optional<PassiveEvent> decode_event(const void* data, size_t size, const EnumNames& reasons);

@@ -1,81 +1,117 @@
-#include <fmt/format.h>
-#include <linux/perf_event.h>
+#include <bpf/bpf.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <span>
 
 #include "bpf/faults.skel.h"
 #include "daemon/probe/passive/maps.h"
 #include "daemon/probe/passive/programs.h"
+#include "daemon/probe/passive/vm_counters.h"
 
 namespace tierpilot {
 namespace {
 
+tp_fault_stats operator+(const tp_fault_stats& a, const tp_fault_stats& b) {
+  return {.faults = a.faults + b.faults, .major = a.major + b.major};
+}
+
+// Calls `use` for what the walk over all tasks writes. The kernel hands out whole records only.
+void walk_tasks(int link_fd, const std::function<void(const tp_fault_record&)>& use) {
+  const UniqueFd walk(bpf_iter_create(link_fd));
+  if (!walk) return;
+  std::array<tp_fault_record, 256> records;
+  for (;;) {
+    const ssize_t size = ::read(walk.get(), records.data(), sizeof records);
+    // EAGAIN: the kernel asks for another call after a long stretch of tasks of no group.
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (size <= 0) return;
+    const auto count = static_cast<size_t>(size) / sizeof(tp_fault_record);
+    for (const auto& record : std::span(records).first(count)) use(record);
+  }
+}
+
+// The machine's by /proc/vmstat, those of groups by the kernel's counters of each task.
 class Faults final : public Subject {
  public:
-  Faults(SubjectContext& context, TracepointType type)
-      : context_(context), programs_(context, type) {}
+  Faults(SubjectContext& context, TracepointType type, VmEvents machine)
+      : context_(context), machine_(std::move(machine)), programs_(context, type) {}
 
-  Status start() {
+  Status start_groups() {
     skeleton_.reset(tp_faults::open(nullptr));
     if (!skeleton_)
       return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
     skeleton_->rodata->tp_pidns_inum = context_.pidns_inum;
     auto& progs = skeleton_->progs;
-    const bool sampled = !programs_.want_tracepoint(progs.tp_fault_user, 3);
-    programs_.skip(sampled ? progs.tp_fault_user : progs.tp_fault_sample);
-    if (auto loaded = programs_.load(skeleton_->skeleton); !loaded) return loaded;
-    const auto counting = sampled ? attach_sampling() : programs_.attach_tracepoints();
-    if (!counting) return counting;
-    if (!sampled) source_ = "tracepoint page_fault_user, every fault";
-    const auto major =
-        programs_.attach_software_event(progs.tp_fault_major, PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1);
-    has_major_ = major.has_value();
-    if (!has_major_) programs_.note_shortfall("major faults: " + major.error().message);
-    return {};
+    // The second argument came in 6.16.
+    const auto args =
+        context_.btf ? context_.btf->tracepoint_args("sched_process_exit") : std::nullopt;
+    return programs_.want_tracepoint(progs.tp_fault_exit, args == 2 ? 2 : 1)
+        .and_then([&] { return programs_.load(skeleton_->skeleton); })
+        .and_then([&] { return programs_.attach_tracepoints(); })
+        .and_then([&] { return programs_.attach_iterator(progs.tp_fault_walk); })
+        .map([&](int link_fd) { walk_link_fd_ = link_fd; });
   }
 
   void sample(PassiveSample& sample) override {
-    sample.faults = decode(read_counters<tp_fault_stats>(skeleton_->maps.tp_faults));
+    const auto& seen = machine_.read();
+    sample.faults = FaultStats{.faults = seen.at("pgfault"), .major = seen.at("pgmajfault")};
   }
 
   void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
-    put_element(skeleton_->maps.tp_fault_groups, pgid, per_cpu_slots<tp_fault_stats>());
+    if (walk_link_fd_ < 0) return;
+    if (put_element(skeleton_->maps.tp_fault_groups, pgid, std::vector<tp_fault_stats>(1)))
+      before_[pgid] = living(pgid);
   }
 
-  void untrack(int32_t pgid) override { drop_element(skeleton_->maps.tp_fault_groups, pgid); }
+  void untrack(int32_t pgid) override {
+    if (before_.erase(pgid) > 0) drop_element(skeleton_->maps.tp_fault_groups, pgid);
+  }
 
   void read_group(int32_t pgid, GroupIo& group) const override {
-    auto counters = per_cpu_slots<tp_fault_stats>();
-    if (get_element(skeleton_->maps.tp_fault_groups, pgid, counters))
-      group.faults = decode(sum_cpus(counters));
+    const auto before = before_.find(pgid);
+    if (before == before_.end()) return;
+    // The living first: a task that dies between is counted twice in the other order.
+    const auto living_now = living(pgid);
+    std::vector<tp_fault_stats> dead(1);
+    if (!get_element(skeleton_->maps.tp_fault_groups, pgid, dead)) return;
+    const auto total = living_now + dead[0];
+    group.faults =
+        FaultStats{.faults = total.faults - std::min(total.faults, before->second.faults),
+                   .major = total.major - std::min(total.major, before->second.major)};
   }
 
+  Programs& programs() { return programs_; }
   const Programs& programs() const override { return programs_; }
 
  private:
-  Status attach_sampling() {
-    const uint32_t period = std::max(context_.options.fault_sample_period, 1u);
-    source_ = fmt::format("software event page-faults, every {}th fault of a CPU", period);
-    return programs_.attach_software_event(skeleton_->progs.tp_fault_sample,
-                                           PERF_COUNT_SW_PAGE_FAULTS, period);
-  }
-
-  FaultStats decode(const tp_fault_stats& stats) const {
-    FaultStats result{.faults = stats.faults, .source = source_};
-    if (has_major_) result.major = stats.major;
-    return result;
+  tp_fault_stats living(int32_t pgid) const {
+    tp_fault_stats total{};
+    walk_tasks(walk_link_fd_, [&](const tp_fault_record& record) {
+      if (record.pgid == pgid) total = total + record.stats;
+    });
+    return total;
   }
 
   SubjectContext& context_;
+  VmEvents machine_;
   SkeletonPtr<tp_faults> skeleton_;
   Programs programs_;
-  std::string source_;
-  bool has_major_ = false;
+  int walk_link_fd_ = -1;
+  std::map<int32_t, tp_fault_stats> before_;  // of living tasks when their group was tracked
 };
 
 }  // namespace
 
 StartedSubject start_faults(SubjectContext& context, TracepointType type) {
-  auto subject = std::make_unique<Faults>(context, type);
-  if (auto status = subject->start(); !status) return tl::unexpected(status.error());
+  auto machine = VmEvents::start({"pgfault", "pgmajfault"});
+  if (!machine) return tl::unexpected(machine.error());
+  auto subject = std::make_unique<Faults>(context, type, std::move(*machine));
+  const auto groups = subject->start_groups();
+  // The raw form follows.
+  if (!groups && type == TracepointType::kTpBtf) return tl::unexpected(groups.error());
+  if (!groups) subject->programs().note_shortfall("of groups: " + groups.error().message);
   return subject;
 }
 

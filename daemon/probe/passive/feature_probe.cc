@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "daemon/probe/passive/kernel_btf.h"
@@ -42,9 +43,14 @@ std::vector<FeatureReport> observed_subjects() {
   std::vector<FeatureReport> reports;
   PassiveOptions options;
   options.run_time_stats = false;
+  const auto by_default = options.subjects;
+  options.subjects.emplace_back("fault_time");
   const auto probe = PassiveProbe::start(options);
-  for (const auto& state : probe->subjects())
-    reports.push_back({"observe " + state.subject, state.on, state.reason});
+  for (const auto& state : probe->subjects()) {
+    const bool asked = std::ranges::find(by_default, state.subject) == by_default.end();
+    reports.push_back({"observe " + state.subject, state.on,
+                       state.on && asked ? "only when asked for" : state.reason});
+  }
   return reports;
 }
 

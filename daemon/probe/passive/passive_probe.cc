@@ -18,11 +18,16 @@ namespace {
 struct KnownSubject {
   std::string_view name;
   StartedSubject (*start)(SubjectContext&, TracepointType);
+  std::string_view why_off = "";  // by default
 };
-constexpr std::array<KnownSubject, 4> kSubjects{{{"migration", start_migration},
-                                                 {"reclaim", start_reclaim},
-                                                 {"faults", start_faults},
-                                                 {"block_io", start_block_io}}};
+constexpr std::array<KnownSubject, 7> kSubjects{
+    {{"migration", start_migration},
+     {"reclaim", start_reclaim},
+     {"compaction", start_compaction},
+     {"faults", start_faults},
+     {"numa_hint", start_numa_hint},
+     {"fault_time", start_fault_time, ": timing slows every page fault of the machine"},
+     {"block_io", start_block_io}}};
 
 // PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h.
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;
@@ -89,7 +94,10 @@ void PassiveProbe::Impl::start() {
   }
   for (const auto& known : kSubjects) {
     if (std::ranges::find(options.subjects, known.name) == options.subjects.end()) {
-      states.push_back({std::string(known.name), false, "unavailable: turned off", {}});
+      states.push_back({std::string(known.name),
+                        false,
+                        fmt::format("unavailable: turned off{}", known.why_off),
+                        {}});
       continue;
     }
     auto subject = start_subject(known, context);

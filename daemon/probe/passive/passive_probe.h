@@ -1,5 +1,6 @@
 // What the kernel does with memory and disks, seen by eBPF programs that are loaded while the probe
-// lives and vanish with it: page migration, reclaim, page faults, block I/O.
+// lives and vanish with it: page migration, reclaim, compaction, page faults, NUMA-hint faults,
+// block I/O. What the kernel counts by itself is read from there.
 //
 // Each subject stands alone: one that the kernel refuses is off with a reason, and the others run.
 // All calls from one thread.
@@ -17,10 +18,12 @@
 namespace tierpilot {
 
 struct PassiveOptions {
-  std::vector<std::string> subjects{"migration", "reclaim", "faults", "block_io"};
+  // Also "fault_time", which is off by default: it slows every page fault of the machine.
+  std::vector<std::string> subjects{"migration", "reclaim",   "compaction",
+                                    "faults",    "numa_hint", "block_io"};
   uint64_t event_pages = 512;              // a migration of at least so many pages is an event
   uint64_t event_reclaim_ns = 10'000'000;  // a reclaim that made an allocation wait so long, too
-  uint32_t fault_sample_period = 64;       // where faults can only be sampled
+  uint32_t fault_time_period = 16;         // every so many faults of a CPU one is timed
   bool run_time_stats =
       true;  // the kernel then times every BPF program of the machine (~20 ns a run)
 };
@@ -44,7 +47,17 @@ struct ProgCost {
 struct MigrationStats {
   struct Reason {
     uint64_t calls = 0, pages_moved = 0, pages_failed = 0;
-    uint64_t busy_ns = 0;  // time inside the timed calls
+    uint64_t timed_pages = 0;  // moved by timed calls
+    uint64_t busy_ns = 0;      // time inside the timed calls
+  };
+  // Calls by where their pages were and where they were to go. A page may land elsewhere when the
+  // target is full and the caller allows it.
+  struct Pair {
+    std::optional<int> from_node;  // nothing: of several nodes
+    std::optional<int> to_node;    // nothing: mbind's policy chooses
+    Reason total;
+    std::map<std::string, Reason> by_reason;
+    std::optional<double> live_gb_per_s;  // as below
   };
   uint64_t calls = 0;
   uint64_t pages_moved = 0;
@@ -52,6 +65,8 @@ struct MigrationStats {
   uint64_t untimed_calls = 0;  // nested in another call, or begun before the programs were loaded
   std::map<std::string, uint64_t> pages_by_reason;  // moved, by the kernel's name: "MR_DEMOTION"
   std::map<std::string, Reason> by_reason;
+  std::vector<Pair> pairs;                        // by nodes, those that were seen
+  std::string pairs_unavailable;                  // why no pairs are told apart; "" when they are
   std::map<std::string, uint64_t> calls_by_mode;  // "MIGRATE_ASYNC"
   Histogram duration_ns;                          // of one call of the kernel's migrate_pages()
   // Bytes moved per second inside migrate_pages(), in the latest stretch between two samples in
@@ -70,10 +85,36 @@ struct ReclaimStats {
   uint64_t untimed_calls = 0;
 };
 
+struct CompactionStats {
+  struct Runs {
+    uint64_t zones = 0;     // each run goes through one zone
+    Histogram duration_ns;  // of one zone
+  };
+  Runs direct;      // a task waits for it
+  Runs background;  // by kcompactd
+  uint64_t untimed_runs = 0;
+};
+
+// On pages of processes, by user code or by the kernel on its behalf.
 struct FaultStats {
-  uint64_t faults = 0;            // of user code
-  std::optional<uint64_t> major;  // those that waited for I/O
-  std::string source;             // which kernel event counts them, and whether it is sampled
+  uint64_t faults = 0;
+  uint64_t major = 0;  // those that waited for I/O
+};
+
+struct NumaHintStats {
+  uint64_t faults = 0;
+  // Nothing when only the kernel's own total is known.
+  std::optional<uint64_t> pages, migrated_pages;
+  std::map<int, uint64_t> pages_by_node;  // where they were after the fault
+  std::string source;                     // "fentry task_numa_fault", "/proc/vmstat"
+};
+
+// Time inside the kernel's handle_mm_fault(), without the entry to and exit from the kernel. A
+// sample of the faults.
+struct FaultTimeStats {
+  std::map<int, Histogram> by_node_ns;  // faults that allocated a page, by its node
+  Histogram no_page_ns;                 // those that found or kept one
+  uint32_t period = 1;                  // each stands for so many
 };
 
 struct BlockIoStats {
@@ -88,7 +129,10 @@ struct BlockIoStats {
 struct PassiveSample {
   std::optional<MigrationStats> migration;
   std::optional<ReclaimStats> reclaim;
+  std::optional<CompactionStats> compaction;
   std::optional<FaultStats> faults;
+  std::optional<NumaHintStats> numa_hint;
+  std::optional<FaultTimeStats> fault_time;
   std::optional<BlockIoStats> block_io;
 };
 
@@ -97,6 +141,9 @@ struct PassiveSample {
 struct GroupIo {
   std::optional<BlockIoStats> block_io;
   std::optional<FaultStats> faults;
+  std::optional<ReclaimStats> reclaim;        // its own waits; kswapd is nobody's
+  std::optional<CompactionStats> compaction;  // what its tasks waited for
+  std::optional<NumaHintStats> numa_hint;
 };
 
 struct PassiveEvent {
@@ -106,8 +153,9 @@ struct PassiveEvent {
   std::optional<uint64_t> duration_ns;  // nothing: not timed
   uint64_t pages;
   uint64_t pages_failed;
-  std::string detail;  // "MR_DEMOTION"; "direct" or "memcg"
-  uint32_t tid, pid;   // in the kernel's first pid namespace
+  std::optional<int> from_node, to_node;  // of a migration, as in MigrationStats::Pair
+  std::string detail;                     // "MR_DEMOTION"; "direct" or "memcg"
+  uint32_t tid, pid;                      // in the kernel's first pid namespace
   std::string command;
 };
 
@@ -118,7 +166,7 @@ class PassiveProbe {
   ~PassiveProbe();
 
   const std::vector<SubjectState>& subjects() const;
-  // One map read per subject; no system-wide cost.
+  // A few map reads and /proc/vmstat; no system-wide cost.
   PassiveSample sample();
 
   // From now on counts what processes of group `pgid` cause; up to 1,024 groups, more are ignored
@@ -126,6 +174,8 @@ class PassiveProbe {
   // threads write back on the group's behalf, where cgroup v2 has the io controller.
   void track_group(int32_t pgid, uint64_t cgroup_id = 0);
   void untrack_group(int32_t pgid);
+  // Walks all tasks of the machine once, for the faults; those of a task that is being taken down
+  // are missing until it is gone.
   GroupIo group_io(int32_t pgid) const;
 
   // Readable when drain_events() has something; -1 when no subject with events is on.

@@ -14,8 +14,8 @@
 namespace tierpilot {
 namespace {
 
-// "raw_tp/block_rq_issue" gives "block_rq_issue".
-std::string tracepoint_of(const ::bpf_program* program) {
+// "raw_tp/block_rq_issue" gives "block_rq_issue", "fentry/migrate_pages" gives "migrate_pages".
+std::string target_of(const ::bpf_program* program) {
   const std::string section = bpf_program__section_name(program);
   return section.substr(section.find('/') + 1);
 }
@@ -33,9 +33,23 @@ std::string Programs::unavailable(std::string_view what, int err) const {
   return unavailable_reason(what, err, libbpf_reason(), context_.capabilities);
 }
 
-Status Programs::want_tracepoint(::bpf_program* program, int args) {
+std::string_view hook_form_name(HookForm form) {
+  return form == HookForm::kFentry ? "fentry" : "kprobe";
+}
+
+Error both_refused(const Error& fentry, const Error& kprobe) {
+  const std::string_view kPrefix = "unavailable: ";
+  const auto bare = [&](const Error& error) {
+    const std::string_view message = error.message;
+    return message.starts_with(kPrefix) ? message.substr(kPrefix.size()) : message;
+  };
+  return {ErrorCode::kUnavailable,
+          fmt::format("{}fentry: {}; kprobe: {}", kPrefix, bare(fentry), bare(kprobe))};
+}
+
+Status Programs::prepare_tracepoint(::bpf_program* program, int args) {
   if (context_.btf) {
-    const auto name = tracepoint_of(program);
+    const auto name = target_of(program);
     const auto found = context_.btf->tracepoint_args(name);
     if (!found)
       return fail(ErrorCode::kUnavailable,
@@ -49,13 +63,17 @@ Status Programs::want_tracepoint(::bpf_program* program, int args) {
   if (type_ == TracepointType::kTpBtf) {
     bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
     bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
-    const int err = bpf_program__set_attach_target(program, 0, tracepoint_of(program).c_str());
+    const int err = bpf_program__set_attach_target(program, 0, target_of(program).c_str());
     if (err != 0)
-      return fail(ErrorCode::kUnavailable,
-                  unavailable("tracepoint " + tracepoint_of(program), -err));
+      return fail(ErrorCode::kUnavailable, unavailable("tracepoint " + target_of(program), -err));
   }
-  wanted_.push_back({program, false});
   return {};
+}
+
+Status Programs::want_tracepoint(::bpf_program* program, int args) {
+  auto status = prepare_tracepoint(program, args);
+  if (status) wanted_.push_back({program, false});
+  return status;
 }
 
 void Programs::like_tracepoint(::bpf_program* program, int args) {
@@ -71,8 +89,33 @@ void Programs::skip(::bpf_program* program) {
   bpf_program__set_autoload(program, false);
 }
 
+void Programs::choose_form(::bpf_object* object, HookForm form) {
+  ::bpf_program* program;
+  bpf_object__for_each_program(program, object) {
+    const std::string_view section = bpf_program__section_name(program);
+    const bool typed = section.starts_with("fentry/") || section.starts_with("fexit/");
+    const bool probe = section.starts_with("kprobe/") || section.starts_with("kretprobe/");
+    if (!typed && !probe) continue;
+    if (typed == (form == HookForm::kFentry))
+      hooks_.push_back(program);
+    else
+      skip(program);
+  }
+}
+
+Status Programs::share_map(::bpf_map* map, const ::bpf_map* loaded) {
+  const int err = bpf_map__reuse_fd(map, bpf_map__fd(loaded));
+  if (err == 0) return {};
+  return fail(ErrorCode::kUnavailable,
+              unavailable(fmt::format("sharing BPF map {}", bpf_map__name(loaded)), -err));
+}
+
 void Programs::note_shortfall(const std::string& what) {
   shortfall_ += (shortfall_.empty() ? "" : "; ") + what;
+}
+
+void Programs::add_attached(const std::vector<::bpf_program*>& programs) {
+  attached_.insert(attached_.end(), programs.begin(), programs.end());
 }
 
 Status Programs::load(::bpf_object_skeleton* skeleton) {
@@ -86,15 +129,39 @@ Status Programs::load(::bpf_object_skeleton* skeleton) {
 }
 
 Status Programs::attach_tracepoint(::bpf_program* program) {
-  const auto name = tracepoint_of(program);
+  const auto name = target_of(program);
   ::bpf_link* link = type_ == TracepointType::kTpBtf
                          ? bpf_program__attach_trace(program)
                          : bpf_program__attach_raw_tracepoint(program, name.c_str());
   if (!link)
     return fail(ErrorCode::kUnavailable, unavailable("attaching to tracepoint " + name, errno));
+  keep(link, program);
+  return {};
+}
+
+void Programs::keep(::bpf_link* link, ::bpf_program* program) {
   links_.emplace_back(link);
   attached_.push_back(program);
+}
+
+Status Programs::attach_hooks() {
+  for (auto* program : hooks_) {
+    ::bpf_link* link = bpf_program__attach(program);
+    if (!link)
+      return fail(ErrorCode::kUnavailable,
+                  unavailable("attaching to function " + target_of(program), errno));
+    keep(link, program);
+  }
   return {};
+}
+
+Result<int> Programs::attach_iterator(::bpf_program* program) {
+  ::bpf_link* link = bpf_program__attach_iter(program, nullptr);
+  if (!link)
+    return fail(ErrorCode::kUnavailable,
+                unavailable("attaching to iterator " + target_of(program), errno));
+  keep(link, program);
+  return bpf_link__fd(link);
 }
 
 Status Programs::attach_tracepoints() {

@@ -14,6 +14,7 @@ class Reclaim final : public Subject {
     skeleton_.reset(tp_reclaim::open(nullptr));
     if (!skeleton_)
       return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
+    skeleton_->rodata->tp_pidns_inum = context_.pidns_inum;
     skeleton_->rodata->tp_event_ns = context_.options.event_reclaim_ns;
     auto& progs = skeleton_->progs;
     return programs_.want_tracepoint(progs.tp_direct_begin, 2)
@@ -30,6 +31,18 @@ class Reclaim final : public Subject {
 
   void sample(PassiveSample& sample) override {
     sample.reclaim = decode_reclaim(read_counters<tp_reclaim_stats>(skeleton_->maps.tp_reclaims));
+  }
+
+  void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
+    put_element(skeleton_->maps.tp_reclaim_grps, pgid, std::vector<tp_reclaim_stats>(1));
+  }
+
+  void untrack(int32_t pgid) override { drop_element(skeleton_->maps.tp_reclaim_grps, pgid); }
+
+  void read_group(int32_t pgid, GroupIo& group) const override {
+    std::vector<tp_reclaim_stats> counters(1);
+    if (get_element(skeleton_->maps.tp_reclaim_grps, pgid, counters))
+      group.reclaim = decode_reclaim(counters[0]);
   }
 
   const Programs& programs() const override { return programs_; }

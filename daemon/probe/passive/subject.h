@@ -43,7 +43,10 @@ class Subject {
 using StartedSubject = Result<std::unique_ptr<Subject>>;
 StartedSubject start_migration(SubjectContext& context, TracepointType type);
 StartedSubject start_reclaim(SubjectContext& context, TracepointType type);
+StartedSubject start_compaction(SubjectContext& context, TracepointType type);
 StartedSubject start_faults(SubjectContext& context, TracepointType type);
+StartedSubject start_numa_hint(SubjectContext& context, TracepointType type);
+StartedSubject start_fault_time(SubjectContext& context, TracepointType type);
 StartedSubject start_block_io(SubjectContext& context, TracepointType type);
 
 }  // namespace tierpilot

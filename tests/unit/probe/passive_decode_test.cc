@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bpf/hist.h"
+#include "daemon/probe/passive/live_bandwidth.h"
 #include "daemon/probe/passive/maps.h"
 
 namespace tierpilot {
@@ -46,8 +47,10 @@ TEST(PassiveDecode, MigrationCountsByTheKernelsOwnNames) {
   tp_migrate_stats stats{};
   stats.calls = 3;
   stats.pages_moved = 12;
-  stats.by_reason[8] = {.calls = 2, .pages_moved = 10, .pages_failed = 1, .busy_ns = 500};
-  stats.by_reason[15] = {.calls = 1, .pages_moved = 2, .pages_failed = 0, .busy_ns = 0};
+  stats.by_reason[8] = {
+      .calls = 2, .pages_moved = 10, .pages_failed = 1, .timed_pages = 10, .busy_ns = 500};
+  stats.by_reason[15] = {
+      .calls = 1, .pages_moved = 2, .pages_failed = 0, .timed_pages = 0, .busy_ns = 0};
   stats.calls_by_mode[0] = 3;
   const auto result = decode_migration(stats, {{8, "MR_DEMOTION"}}, {{0, "MIGRATE_ASYNC"}});
   EXPECT_EQ(result.pages_by_reason,
@@ -73,11 +76,33 @@ TEST(PassiveDecode, EventWithoutDurationSaysSo) {
   event.kind = TP_EVENT_MIGRATION;
   event.detail = 8;
   event.pages = 600;
+  event.nodes = {.from = 1, .to = TP_NO_NODE};
   const auto decoded = decode_event(&event, sizeof event, {{8, "MR_DEMOTION"}});
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->detail, "MR_DEMOTION");
   EXPECT_EQ(decoded->pages, 600u);
   EXPECT_FALSE(decoded->duration_ns);
+  EXPECT_EQ(decoded->from_node, 1);
+  EXPECT_FALSE(decoded->to_node) << "a policy chose it";
+}
+
+TEST(PassiveDecode, HintFaultsKeepNodesApart) {
+  tp_numa_hint_stats stats{.faults = 3, .pages = 4, .migrated_pages = 1};
+  stats.pages_by_node[0] = 1;
+  stats.pages_by_node[5] = 3;
+  const auto result = decode_numa_hint(stats);
+  EXPECT_EQ(result.faults, 3u);
+  EXPECT_EQ(result.migrated_pages, 1u);
+  EXPECT_EQ(result.pages_by_node, (std::map<int, uint64_t>{{0, 1}, {5, 3}}));
+}
+
+TEST(PassiveDecode, LiveBandwidthIsThatOfTheLatestWork) {
+  LiveBandwidth bandwidth;
+  EXPECT_FALSE(bandwidth.update(0, 0));
+  EXPECT_EQ(bandwidth.update(4000, 1000), 4.0);
+  EXPECT_EQ(bandwidth.update(4000, 1000), 4.0) << "nothing moved since";
+  EXPECT_EQ(bandwidth.update(4000, 1500), 4.0) << "only failures since";
+  EXPECT_EQ(bandwidth.update(5000, 2500), 1.0);
 }
 
 TEST(PassiveDecode, ForeignEventsAreRefused) {

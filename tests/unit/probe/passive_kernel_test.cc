@@ -111,11 +111,11 @@ bool eventually(const std::function<bool()>& condition) {
 
 TEST(PassiveProbe, EverySubjectIsOnOrHasAReason) {
   const auto probe = PassiveProbe::start({});
-  ASSERT_EQ(probe->subjects().size(), 4u);
+  ASSERT_EQ(probe->subjects().size(), 7u);
   const auto sample = probe->sample();
   for (const auto& state : probe->subjects()) {
-    EXPECT_EQ(state.on, !state.programs.empty()) << state.subject;
     if (!state.on) {
+      EXPECT_TRUE(state.programs.empty()) << state.subject;
       EXPECT_TRUE(state.reason.starts_with("unavailable: ")) << state.reason;
     }
     // That would be a fault of the program, not of the machine.
@@ -123,6 +123,9 @@ TEST(PassiveProbe, EverySubjectIsOnOrHasAReason) {
   }
   EXPECT_EQ(sample.migration.has_value(), state_of(*probe, "migration").on);
   EXPECT_EQ(sample.reclaim.has_value(), state_of(*probe, "reclaim").on);
+  EXPECT_EQ(sample.compaction.has_value(), state_of(*probe, "compaction").on);
+  EXPECT_EQ(sample.numa_hint.has_value(), state_of(*probe, "numa_hint").on);
+  EXPECT_FALSE(sample.fault_time) << "it has a price, and nobody asked for it";
   EXPECT_EQ(sample.faults.has_value(), state_of(*probe, "faults").on);
   EXPECT_EQ(sample.block_io.has_value(), state_of(*probe, "block_io").on);
 }
@@ -142,8 +145,7 @@ TEST(PassiveProbe, FaultsOfTheMachineAreCounted) {
   SKIP_WITHOUT(probe, "faults");
   const auto before = probe->sample().faults->faults;
   touch_fresh_pages();
-  // Sampling may miss the last period of each CPU.
-  EXPECT_GE(probe->sample().faults->faults - before, kPages * 9 / 10);
+  EXPECT_GE(probe->sample().faults->faults - before, kPages);
   EXPECT_FALSE(probe->group_io(::getpgrp()).faults) << "this group is not tracked";
 }
 
@@ -158,8 +160,9 @@ TEST(PassiveProbe, GroupsAreKeptApart) {
   ASSERT_EQ(busy.finish(), 0);
   const auto counted = probe->group_io(busy_group).faults;
   const auto other = probe->group_io(idle_group).faults;
-  ASSERT_TRUE(counted && other);
-  EXPECT_GE(counted->faults, kPages * 9 / 10);
+  if (!counted) GTEST_SKIP() << state_of(*probe, "faults").reason;
+  ASSERT_TRUE(other);
+  EXPECT_GE(counted->faults, kPages);
   EXPECT_LT(counted->faults, kPages * 4);  // TSan faults in two shadow pages for each
   EXPECT_LT(other->faults, kPages / 2);
   probe->untrack_group(busy_group);
@@ -189,6 +192,45 @@ TEST(PassiveProbe, WrittenBytesReachTheDevice) {
   EXPECT_GE(mine->latency_ns.count(), 1u);
   EXPECT_GT(mine->latency_ns.quantile(0.5), 0);
   EXPECT_LE(mine->write.bytes, probe->sample().block_io->write.bytes);
+}
+
+void touch_and_wait() {
+  touch_fresh_pages();
+  ::pause();
+}
+
+// Threads and children, the living and the dead: none is missed, none counted twice.
+TEST(PassiveProbe, FaultsOfAllTasksOfAGroupAreCounted) {
+  const auto probe = PassiveProbe::start({});
+  SKIP_WITHOUT(probe, "faults");
+  Child group([] {
+    std::thread(touch_fresh_pages).join();
+    if (const pid_t dead = ::fork(); dead == 0)
+      touch_fresh_pages(), ::_exit(0);
+    else
+      ::waitpid(dead, nullptr, 0);
+    if (::fork() == 0) touch_and_wait();
+    touch_and_wait();
+  });
+  const int32_t pgid = group.pgid();
+  probe->track_group(pgid);
+  group.go();
+  const auto counted = [&] {
+    const auto faults = probe->group_io(pgid).faults;
+    return faults ? faults->faults : 0;
+  };
+  if (!probe->group_io(pgid).faults) {
+    group.finish(SIGKILL);
+    GTEST_SKIP() << state_of(*probe, "faults").reason;
+  }
+  EXPECT_TRUE(eventually([&] { return counted() >= 4 * kPages; })) << counted();
+  const auto living = counted();
+  EXPECT_LT(living, 4 * kPages * 4);
+  ::kill(-pgid, SIGKILL);
+  group.finish();
+  // One that is being taken down is neither for a moment.
+  EXPECT_TRUE(eventually([&] { return counted() >= living; })) << counted();
+  EXPECT_LT(counted(), living + kPages) << "the dead were counted while they lived, too";
 }
 
 // Faults pages in, then asks the kernel to move each to the node where it is not.
@@ -234,10 +276,12 @@ TEST(PassiveProbe, CostsAreMeasuredOrExplained) {
     EXPECT_TRUE(probe->costs_unavailable().starts_with("unavailable: "));
     return;
   }
-  touch_fresh_pages();
+  Child child([] {});
+  child.go();
+  ASSERT_EQ(child.finish(), 0);
   for (const auto& cost : probe->costs()) {
-    if (cost.name != "tp_fault_user") continue;
-    EXPECT_GE(cost.run_count, kPages);
+    if (cost.name != "tp_fault_exit") continue;
+    EXPECT_GE(cost.run_count, 1u);
     EXPECT_GT(cost.run_time_ns, 0u);
   }
 }
@@ -293,15 +337,17 @@ TEST(PassiveProbe, MapsCanBeDumpedByTheirTypes) {
   EXPECT_TRUE(seen);
 }
 
-TEST(PassiveProbe, WithoutPrivilegesAllIsOff) {
+TEST(PassiveProbe, WithoutPrivilegesNoProgramRuns) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root to give privileges up";
   Child child([] {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(2);
     const auto probe = PassiveProbe::start({});
     for (const auto& state : probe->subjects())
-      if (state.on || state.reason.find("CAP_BPF") == std::string::npos) ::_exit(3);
+      if (!state.programs.empty() || (state.reason.find("CAP_BPF") == std::string::npos &&
+                                      state.reason.find("turned off") == std::string::npos))
+        ::_exit(3);
     const auto sample = probe->sample();
-    if (sample.faults || sample.block_io || probe->event_fd() >= 0) ::_exit(4);
+    if (sample.migration || sample.block_io || probe->event_fd() >= 0) ::_exit(4);
     if (list_programs(Sysroot()) || list_maps(Sysroot())) ::_exit(5);
   });
   child.go();
@@ -315,26 +361,24 @@ class PassiveFallbacks : public testing::Test {
   SubjectContext context_{.options = options_};
 };
 
-TEST_F(PassiveFallbacks, MigrationAndReclaimNeedNoBtf) {
-  for (const auto start : {start_migration, start_reclaim}) {
-    const auto subject = start(context_, TracepointType::kRawTp);
-    if (!subject) GTEST_SKIP() << subject.error().message;
-    EXPECT_FALSE((*subject)->programs().attached().empty());
-  }
+TEST_F(PassiveFallbacks, MigrationNeedsNoBtf) {
+  const auto subject = start_migration(context_, TracepointType::kRawTp);
+  if (!subject) GTEST_SKIP() << subject.error().message;
+  EXPECT_FALSE((*subject)->programs().attached().empty());
 }
 
-TEST_F(PassiveFallbacks, FaultsAreSampledWithoutTheTracepoint) {
+TEST_F(PassiveFallbacks, FaultsOfTheMachineAreCountedWithoutPrograms) {
   const KernelBtf no_tracepoints(btf__new_empty());
   context_.btf = &no_tracepoints;
-  const auto subject = start_faults(context_, TracepointType::kTpBtf);
+  const auto subject = start_faults(context_, TracepointType::kRawTp);
   if (!subject) GTEST_SKIP() << subject.error().message;
+  EXPECT_TRUE((*subject)->programs().attached().empty());
+  EXPECT_NE((*subject)->programs().shortfall().find("of groups: unavailable: "), std::string::npos);
   PassiveSample before, after;
   (*subject)->sample(before);
   touch_fresh_pages();
   (*subject)->sample(after);
-  EXPECT_NE(after.faults->source.find("every 64th"), std::string::npos);
-  const auto periods = static_cast<uint64_t>(libbpf_num_possible_cpus()) * 64;
-  EXPECT_GE(after.faults->faults - before.faults->faults + periods, kPages);
+  EXPECT_GE(after.faults->faults - before.faults->faults, kPages);
 }
 
 TEST_F(PassiveFallbacks, MissingTracepointIsTheReason) {

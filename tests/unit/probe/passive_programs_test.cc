@@ -2,11 +2,14 @@
 // the machine.
 #include <bpf/bpf.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
+#include "bpf/compaction.skel.h"
 #include "bpf/migration.skel.h"
 #include "bpf/reclaim.skel.h"
 #include "daemon/probe/passive/libbpf_log.h"
@@ -56,6 +59,17 @@ class Programs : public testing::Test {
     return found;
   }
 
+  // Counters of this process's group, which is tracked from now on.
+  template <class Stats>
+  Stats group_after(const ::bpf_map* groups, const std::function<void()>& work) {
+    const int32_t pgid = ::getpgrp();
+    std::vector<Stats> stats(1);
+    EXPECT_TRUE(put_element(groups, pgid, stats));
+    work();
+    EXPECT_TRUE(get_element(groups, pgid, stats));
+    return stats[0];
+  }
+
   SkeletonPtr<Skeleton> skeleton_;
 };
 
@@ -65,8 +79,7 @@ class MigrationPrograms : public Programs<tp_migration> {
     ASSERT_EQ(run(skeleton_->progs.tp_migr_start, {kAsync, reason}), 0);
   }
   void end(uint64_t moved, uint64_t failed, uint64_t reason) {
-    ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {moved, failed, 0, 0, 0, 0, kAsync, reason}),
-              0);
+    ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {moved, failed, 0, 0, 0, 0, kAsync, reason}), 0);
   }
   MigrationStats stats() {
     return decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
@@ -79,6 +92,9 @@ template <>
 void Programs<tp_migration>::set_knobs() {
   skeleton_->rodata->tp_event_pages = 100;
 }
+
+template <>
+void Programs<tp_compaction>::set_knobs() {}
 
 template <>
 void Programs<tp_reclaim>::set_knobs() {
@@ -131,6 +147,39 @@ TEST_F(MigrationPrograms, LargeCallsAreEvents) {
   EXPECT_GT(found[0].end_boot_ns, 0);
 }
 
+TEST_F(MigrationPrograms, CallsAreCountedByTheirNodes) {
+  // As migration_nodes begins a call, with one nested in it.
+  const auto tid = static_cast<uint32_t>(::gettid());
+  tp_migrate_frame frame{.start_ns = 1, .depth = 2, .nodes = {{0, 1}, {1, TP_NO_NODE}}};
+  ASSERT_TRUE(put_element(skeleton_->maps.tp_migrating, tid, std::vector{frame}));
+  end(3, 0, kDemotion);
+  end(40, 2, kSyscall);
+  std::map<std::array<int32_t, 3>, tp_migrate_reason> pairs;
+  for_each_element<tp_migrate_pair, tp_migrate_reason>(
+      skeleton_->maps.tp_migr_pairs, [&](const auto& key, const auto& value) {
+        pairs[{key.nodes.from, key.nodes.to, static_cast<int32_t>(key.reason)}] = value;
+      });
+  ASSERT_EQ(pairs.size(), 2u);
+  const auto& outer = pairs.at({0, 1, kSyscall});
+  EXPECT_EQ(outer.calls, 1u);
+  EXPECT_EQ(outer.pages_moved, 40u);
+  EXPECT_EQ(outer.pages_failed, 2u);
+  EXPECT_EQ(outer.timed_pages, 40u);
+  EXPECT_GT(outer.busy_ns, 0u);
+  const auto& inner = pairs.at({1, TP_NO_NODE, kDemotion});
+  EXPECT_EQ(inner.pages_moved, 3u);
+  EXPECT_EQ(inner.timed_pages, 0u) << "its time is in the outer call's";
+}
+
+TEST_F(MigrationPrograms, CallsOfUnknownNodesMakeNoPair) {
+  start(kDemotion);
+  end(40, 2, kDemotion);
+  int pairs = 0;
+  for_each_element<tp_migrate_pair, tp_migrate_reason>(skeleton_->maps.tp_migr_pairs,
+                                                       [&](auto&, auto&) { ++pairs; });
+  EXPECT_EQ(pairs, 0);
+}
+
 TEST_F(MigrationPrograms, UnknownReasonsAndModesStayInBounds) {
   end(1, 0, 12345);
   ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {1, 0, 0, 0, 0, 0, UINT64_MAX, UINT64_MAX}), 0);
@@ -165,10 +214,40 @@ TEST_F(ReclaimPrograms, WaitsOfTheMachineAndOfGroupsAreApart) {
   EXPECT_EQ(events().size(), 2u) << "with a threshold of 0 ns each wait is an event";
 }
 
+TEST_F(ReclaimPrograms, WaitsOfATrackedGroupAreItsOwnToo) {
+  ASSERT_EQ(run(skeleton_->progs.tp_direct_begin, {}), 0);
+  ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {8}), 0);
+  const auto group = group_after<tp_reclaim_stats>(skeleton_->maps.tp_reclaim_grps, [&] {
+    ASSERT_EQ(run(skeleton_->progs.tp_memcg_begin, {}), 0);
+    ASSERT_EQ(run(skeleton_->progs.tp_memcg_end, {5}), 0);
+  });
+  EXPECT_EQ(decode_reclaim(group).memcg.pages, 5u);
+  EXPECT_EQ(decode_reclaim(group).memcg.duration_ns.count(), 1u);
+  EXPECT_EQ(decode_reclaim(group).direct.calls, 0u) << "it was not tracked then";
+  EXPECT_EQ(stats().direct.calls, 1u);
+}
+
 TEST_F(ReclaimPrograms, AnEndWithoutBeginIsUntimed) {
   ASSERT_EQ(run(skeleton_->progs.tp_direct_end, {1}), 0);
   EXPECT_EQ(stats().untimed_calls, 1u);
   EXPECT_EQ(stats().direct.duration_ns.count(), 0u);
+}
+
+class CompactionPrograms : public Programs<tp_compaction> {};
+
+TEST_F(CompactionPrograms, ATaskThatCompactsWaits) {
+  const auto group = group_after<tp_compact_stats>(skeleton_->maps.tp_compact_grps, [&] {
+    ASSERT_EQ(run(skeleton_->progs.tp_compact_begin, {}), 0);
+    ASSERT_EQ(run(skeleton_->progs.tp_compact_end, {}), 0);
+    ASSERT_EQ(run(skeleton_->progs.tp_compact_end, {}), 0);
+  });
+  const auto machine = read_counters<tp_compact_stats>(skeleton_->maps.tp_compactions);
+  for (const auto& found : {decode_compaction(group), decode_compaction(machine)}) {
+    EXPECT_EQ(found.direct.zones, 2u);
+    EXPECT_EQ(found.direct.duration_ns.count(), 1u);
+    EXPECT_EQ(found.untimed_runs, 1u) << "an end without a begin";
+    EXPECT_EQ(found.background.zones, 0u);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// How long the kernel's handle_mm_fault() takes, by the node of the page that it allocates: every
+// n-th fault of a CPU.
+#include <linux/ptrace.h>
+
+#include "bpf/nodes.h"
+
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 tp_fault_period = 16;
+
+/* include/linux/gfp_types.h: pages of programs are movable, those of page tables are not. */
+#define GFP_MOVABLE 0x08u
+
+/* Faults that are being timed: while there are none, programs do no more than look here. */
+__u64 tp_timing = 0;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u64);
+} tp_fault_turn SEC(".maps");
+
+/* By thread id. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, __u32);
+  __type(value, struct tp_fault_frame);
+} tp_faulting SEC(".maps");
+
+/* By node; the last one is of faults that allocate no page of their own. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, TP_NODES + 1);
+  __type(key, __u32);
+  __type(value, struct tp_hist);
+} tp_fault_ns SEC(".maps");
+
+TP_INLINE int tp_fault_begin(void) {
+  __u32 zero = 0;
+  __u64* turn = bpf_map_lookup_elem(&tp_fault_turn, &zero);
+  if (!turn || ++*turn < tp_fault_period) return 0;
+  *turn = 0;
+  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  struct tp_fault_frame frame = {.start_ns = bpf_ktime_get_ns(), .node = TP_NO_NODE};
+  if (bpf_map_update_elem(&tp_faulting, &tid, &frame, BPF_NOEXIST) == 0)
+    __sync_fetch_and_add(&tp_timing, 1);
+  return 0;
+}
+
+TP_INLINE int tp_fault_end(void) {
+  if (tp_timing == 0) return 0;
+  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  struct tp_fault_frame* frame = bpf_map_lookup_elem(&tp_faulting, &tid);
+  if (!frame) return 0;
+  __u64 duration_ns = bpf_ktime_get_ns() - frame->start_ns;
+  __u32 slot = TP_NODES;
+  if (frame->node >= 0) slot = TP_BOUNDED((__u32)frame->node, TP_NODES);
+  bpf_map_delete_elem(&tp_faulting, &tid);
+  __sync_fetch_and_add(&tp_timing, -1);
+  struct tp_hist* hist = bpf_map_lookup_elem(&tp_fault_ns, &slot);
+  if (hist) tp_hist_add_shared(hist, duration_ns);
+  return 0;
+}
+
+/* mm_page_alloc(page, order, gfp_flags, migratetype): page is null when there was none. */
+SEC("raw_tp/mm_page_alloc")
+int tp_fault_alloc(tp_args* ctx) {
+  if (tp_timing == 0 || !(ctx[2] & GFP_MOVABLE)) return 0;
+  __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  struct tp_fault_frame* frame = bpf_map_lookup_elem(&tp_faulting, &tid);
+  if (frame) frame->node = tp_node_of_page((const void*)ctx[0]);
+  return 0;
+}
+
+SEC("fentry/handle_mm_fault")
+int tp_fault_fentry(tp_args* ctx) {
+  return tp_fault_begin();
+}
+
+SEC("fexit/handle_mm_fault")
+int tp_fault_fexit(tp_args* ctx) {
+  return tp_fault_end();
+}
+
+SEC("kprobe/handle_mm_fault")
+int tp_fault_kprobe(struct pt_regs* ctx) {
+  return tp_fault_begin();
+}
+
+SEC("kretprobe/handle_mm_fault")
+int tp_fault_kret(struct pt_regs* ctx) {
+  return tp_fault_end();
+}

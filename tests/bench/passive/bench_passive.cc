@@ -1,0 +1,112 @@
+// What the passive probe costs the programs it watches: work per CPU second with it on against off,
+// in pairs of runs. So the dispatch of its programs is included, which the kernel's run times leave
+// out.
+//
+//   bench_passive                      what the daemon has on
+//   bench_passive --with fault_time    and what it has not
+//
+// Wants an otherwise idle machine and root. In an emulated guest the figures are ratios of the
+// emulator: its calls and atomics are dearer than a processor's.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "daemon/probe/passive/passive_probe.h"
+#include "tests/bench/passive/paired.h"
+#include "tests/bench/passive/workloads.h"
+
+using namespace tierpilot;
+
+namespace {
+
+constexpr double kGoalPercent = 1;
+
+struct Options {
+  size_t pairs = 100;
+  double seconds = 0.1;
+  std::vector<std::string> with;
+};
+
+PassiveOptions probe_options(const Options& options) {
+  PassiveOptions result;
+  result.run_time_stats = false;
+  result.subjects.insert(result.subjects.end(), options.with.begin(), options.with.end());
+  return result;
+}
+
+void print_subjects(const PassiveProbe& probe) {
+  for (const auto& state : probe.subjects())
+    fmt::print("  {:10} {:3} {}\n", state.subject, state.on ? "on" : "off", state.reason);
+}
+
+void print_side(const char* name, const std::vector<double>& throughputs) {
+  fmt::print("  {:4} median {:12.0f} per CPU second   quartiles {:12.0f} to {:.0f}\n", name,
+             quantile(throughputs, 0.5), quantile(throughputs, 0.25), quantile(throughputs, 0.75));
+}
+
+// A wide interval says how noisy the machine was, and nothing of the probe.
+const char* verdict(double low, double high) {
+  if (high - low > 4 * kGoalPercent) return "not decided: too noisy, see --pairs";
+  if (high <= kGoalPercent) return "met";
+  return low > kGoalPercent ? "missed" : "not decided, see --pairs";
+}
+
+bool measure(const Options& options, const std::string& title,
+             const std::function<double(double)>& work) {
+  // Each run warms up first: loading programs changes the kernel's text, which empties caches, and
+  // under an emulator its translations.
+  const auto warm_work = [&] {
+    work(options.seconds / 2);
+    return work(options.seconds);
+  };
+  const auto on = [&] {
+    const auto probe = PassiveProbe::start(probe_options(options));
+    probe->track_group(::getpgrp());
+    const double throughput = warm_work();
+    probe->sample();
+    return throughput;
+  };
+  const auto result = compare(options.pairs, warm_work, on);
+  if (result.on.empty()) {
+    fmt::print(stderr, "{}: failed\n", title);
+    return false;
+  }
+  const auto [low, high] = median_interval(result.cost_percent);
+  fmt::print("{}, {} pairs of {} CPU seconds\n", title, options.pairs, options.seconds);
+  print_side("off", result.off);
+  print_side("on", result.on);
+  fmt::print(
+      "  cost median {:+.2f} %, 95 % of medians within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
+      quantile(result.cost_percent, 0.5), low, high, kGoalPercent, verdict(low, high));
+  return true;
+}
+
+int run(const Options& options) {
+  print_subjects(*PassiveProbe::start(probe_options(options)));
+  bool ok = measure(options, "page faults", fault_pages);
+  const auto shuttle = Shuttle::make();
+  if (!shuttle) {
+    fmt::print("page moves: skipped: {}\n", shuttle.error().message);
+    return ok ? 0 : 1;
+  }
+  for (const size_t batch : {512, 16, 1})
+    ok &= measure(options, fmt::format("page moves, {} in a call", batch),
+                  [&](double seconds) { return (*shuttle)->move_pages(seconds, batch); });
+  return ok ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"What the passive probe costs programs bound by page faults and by page moves."};
+  app.add_option("--pairs", options.pairs)->check(CLI::Range(2, 10'000))->capture_default_str();
+  app.add_option("--seconds", options.seconds, "of CPU time of each run")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  app.add_option("--with", options.with, "subjects beyond the defaults")
+      ->check(CLI::IsMember({"fault_time"}));
+  CLI11_PARSE(app, argc, argv);
+  return run(options);
+}

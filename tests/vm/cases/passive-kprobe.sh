@@ -1,0 +1,8 @@
+#!/bin/sh
+# Mode 2 hides pages of lower tiers only, and this kernel takes both nodes for one tier.
+echo 1 >/proc/sys/kernel/numa_balancing
+failed=0
+/vm/unit-test unit_probe_passive || failed=1
+echo 0 >/proc/sys/kernel/numa_balancing
+tiertool feature probe -j >/out/features.json || failed=1
+exit $failed
