@@ -64,7 +64,8 @@ class DamonTracker final : public HeatTracker {
       : pid_(pid),
         kdamond_(kdamond),
         claim_(std::move(claim)),
-        options_(std::move(options)),
+        fastest_(std::move(options)),
+        options_(fastest_),
         traits_(traits) {}
   ~DamonTracker() override {
     stop();
@@ -76,14 +77,20 @@ class DamonTracker final : public HeatTracker {
   Result<std::vector<AccessSample>> sample(std::span<const TrackedRange> ranges) override;
   void stop() override;
   int64_t kernel_cpu_ns() const override;
+  void scale_effort(double factor) override;
+  double observed_s() const override {
+    return static_cast<double>(options_.aggregation_us) / kUsPerS;
+  }
 
  private:
+  Status write_intervals();
   Result<AccessSample> read_region(const UniqueFd& regions, const std::string& name) const;
 
   const pid_t pid_;
   const int kdamond_;
   const std::shared_ptr<DamonClaim> claim_;
-  const DamonOptions options_;
+  const DamonOptions fastest_;
+  DamonOptions options_;  // with the intervals in use
   const TrackerTraits traits_;
   bool running_ = false;
 };
@@ -95,8 +102,6 @@ Status DamonTracker::start() {
   const std::pair<std::string, std::string> settings[] = {
       {"contexts/nr_contexts", "1"},
       {"contexts/0/operations", "vaddr"},
-      {attrs + "intervals/sample_us", std::to_string(options_.sample_us)},
-      {attrs + "intervals/aggr_us", std::to_string(options_.aggregation_us)},
       {attrs + "intervals/update_us", std::to_string(options_.update_us)},
       {attrs + "nr_regions/min", std::to_string(options_.min_regions)},
       {attrs + "nr_regions/max", std::to_string(options_.max_regions)},
@@ -107,12 +112,34 @@ Status DamonTracker::start() {
       {pattern + "sz/max", std::to_string(UINT64_MAX)},
       {pattern + "nr_accesses/max", std::to_string(UINT32_MAX)},
       {pattern + "age/max", std::to_string(UINT32_MAX)},
-      {"state", "on"},
   };
   for (const auto& [file, value] : settings)
     if (auto status = claim_->write(kdamond_, file, value); !status) return status;
+  if (auto status = write_intervals(); !status) return status;
+  if (auto status = claim_->write(kdamond_, "state", "on"); !status) return status;
   running_ = true;
   return {};
+}
+
+Status DamonTracker::write_intervals() {
+  const std::string intervals = "contexts/0/monitoring_attrs/intervals/";
+  if (auto status =
+          claim_->write(kdamond_, intervals + "sample_us", std::to_string(options_.sample_us));
+      !status)
+    return status;
+  return claim_->write(kdamond_, intervals + "aggr_us", std::to_string(options_.aggregation_us));
+}
+
+void DamonTracker::scale_effort(double factor) {
+  const auto wanted_us = static_cast<int64_t>(static_cast<double>(options_.sample_us) / factor);
+  const int64_t sample_us = std::clamp(wanted_us, fastest_.sample_us,
+                                       std::max(fastest_.sample_us, fastest_.slowest_sample_us));
+  if (!running_ || sample_us == options_.sample_us) return;
+  options_.sample_us = sample_us;
+  options_.aggregation_us = std::max(fastest_.aggregation_us, sample_us * fastest_.min_checks);
+  const auto written =
+      write_intervals().and_then([this] { return claim_->write(kdamond_, "state", "commit"); });
+  if (!written) spdlog::warn("{}", written.error().message);
 }
 
 Result<AccessSample> DamonTracker::read_region(const UniqueFd& regions,

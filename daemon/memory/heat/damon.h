@@ -18,6 +18,10 @@ struct DamonOptions {
   int64_t update_us = 1'000'000;     // new mappings are noticed so often
   int min_regions = 20;
   int max_regions = 300;  // bounds the kernel's work, and that of reading it out
+  // With less CPU time to spend it looks less often, down to this; an aggregation then takes
+  // longer.
+  int64_t slowest_sample_us = 100'000;
+  int min_checks = 20;    // per aggregation
   int max_processes = 8;  // the number of kdamonds is set once, and all must be off then
   std::string claim_path = "/run/tierpilot-damon.claim";  // below the sysroot
 };

@@ -81,9 +81,10 @@ Status DamonClaim::make_kdamonds(int count) {
   // Once more under the lock: others, who know no claim file, may have been quicker.
   if (sysroot_.read_int(kCount).value_or(1) != 0)
     return fail(ErrorCode::kUnavailable, "unavailable: in use: somebody else made kdamonds");
-  made_ = true;
+  // The kernel takes its own failures back; what is there after one is somebody else's.
   if (auto status = write_file(sysroot_.resolve(kCount), std::to_string(count)); !status)
     return status;
+  made_ = true;
   used_.assign(static_cast<size_t>(count), false);
   if (auto status = write(0, "contexts/nr_contexts", "1"); !status) return status;
   const auto operations = sysroot_.read(path(0, "contexts/0/avail_operations"));

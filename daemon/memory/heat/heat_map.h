@@ -28,7 +28,7 @@ struct HeatRegion {
 static_assert(sizeof(HeatRegion) == 24);
 
 struct HeatOptions {
-  double half_life_s = 3;       // after it an observation weighs half
+  double half_life_s = 1.5;     // after it an observation weighs half
   double memory_share = 0.003;  // of the tracked bytes, for everything the map allocates
   size_t max_regions = 65'536;
   // Neighbours merge when their heats differ by less than this share of the hotter one.
@@ -55,6 +55,7 @@ class HeatMap {
   // Of everything allocated: at most memory_share of tracked_bytes().
   size_t memory_bytes() const;
   size_t region_limit() const { return region_limit_; }
+  double half_life_s() const { return options_.half_life_s; }
 
  private:
   void choose_ranges(std::span<const TrackedRange> ranges, std::vector<TrackedRange>& chosen);

@@ -54,6 +54,10 @@ class HeatTracker {
   virtual void stop() = 0;
   // CPU time the kernel spends on this tracker outside the caller's thread, where it tells.
   virtual int64_t kernel_cpu_ns() const { return 0; }
+  // Looks `factor` times as often from now on, as far as it can: the CPU time follows.
+  virtual void scale_effort(double /*factor*/) {}
+  // For how long the latest sample watched each page; 0: cannot be said.
+  virtual double observed_s() const { return 0; }
 };
 
 struct TrackerOffer {

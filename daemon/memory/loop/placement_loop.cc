@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 
 #include "base/log.h"
 #include "daemon/memory/loop/tiers.h"
@@ -11,11 +13,34 @@ namespace tierpilot {
 namespace {
 
 constexpr double kNsPerS = 1e9;
+constexpr uint64_t kStrideBytes = 2 * kHugePageBytes;
+constexpr int64_t kPaceAfterNs = 2'000'000'000;  // kernel threads' CPU time is told in ticks
 
 MoverOptions mover_options(const LoopOptions& options) {
   MoverOptions mover = options.mover;
   mover.bytes_per_s = options.bytes_per_s;
+  mover.full_node_pause_ns = 0;  // the loop plans around full nodes
   return mover;
+}
+
+// The next moves of a plan, some MiB of them, taken off it and sorted into groups of one process
+// and tier: few calls of the kernel instead of one for each. What goes down still goes first.
+std::vector<std::vector<PageMove>> take_stride(std::span<const PageMove>& plan) {
+  std::vector<std::vector<PageMove>> groups;
+  uint64_t bytes = 0;
+  while (!plan.empty() && bytes < kStrideBytes) {
+    const auto& move = plan.front();
+    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return group.front().pid == move.pid && group.front().to_tier == move.to_tier;
+    });
+    (known == groups.end() ? groups.emplace_back() : *known).push_back(move);
+    bytes += move.bytes;
+    plan = plan.subspan(1);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return a.front().to_tier > b.front().to_tier;
+  });
+  return groups;
 }
 
 struct Refusal {
@@ -27,15 +52,29 @@ struct Refusal {
 
 struct PlacementLoop::Watched {
   LoopTarget target;
-  std::unique_ptr<HeatTracker> tracker;
+  std::unique_ptr<HeatTracker> tracker;  // null: heat makes no difference
   HeatMap heat;
   std::vector<TrackedRange> ranges;
   std::vector<PlacementUnit> units;
   std::vector<Refusal> refusals;
   int64_t mappings_ns = 0;  // when they were read; 0: never
   int64_t sampled_ns = 0;
+  int64_t paced_ns = 0;  // when the tracker's effort was looked at
+  int64_t paced_cpu_ns = 0;
   bool ended = false;
   std::string trouble;
+
+  Result<std::vector<AccessSample>> look() {
+    return tracker ? tracker->sample(ranges) : std::vector<AccessSample>{};
+  }
+  // The variance of a mean whose weights fall by `keep` from one sample to the next is that of
+  // (1 + keep) / (1 - keep) samples.
+  HeatEvidence evidence(double elapsed_s) const {
+    const double keep = std::exp2(-elapsed_s / heat.half_life_s());
+    return {.observed_s = tracker ? tracker->observed_s() : 0,
+            .updates_in_mean = (1 + keep) / std::max(1 - keep, 1e-3)};
+  }
+  int64_t tracker_cpu_ns() const { return tracker ? tracker->kernel_cpu_ns() : 0; }
 
   // What could not be moved lately is left out of plans.
   void forget_refused(int64_t now_ns) {
@@ -50,7 +89,9 @@ PlacementLoop::PlacementLoop(LoopEnvironment environment, LoopOptions options)
     : environment_(std::move(environment)),
       options_(options),
       mover_(environment_.kernel, environment_.pacer, mover_options(options)),
-      last_round_ns_(environment_.pacer.boot_ns()) {}
+      last_round_ns_(environment_.pacer.boot_ns()),
+      cpu_credit_(options.cpu_share, options.cpu_burst_ns),
+      kept_(environment_.tiers.size()) {}
 
 PlacementLoop::~PlacementLoop() = default;
 
@@ -59,12 +100,14 @@ Status PlacementLoop::add(const LoopTarget& target) {
   for (const auto& watched : targets_)
     if (watched->target.pid == target.pid)
       return fail(ErrorCode::kConflict, fmt::format("process {} is watched already", target.pid));
-  auto tracker = environment_.trackers.make(target.pid);
-  if (!tracker) return tl::unexpected(tracker.error());
-  if (auto status = (*tracker)->start(); !status) return status;
   auto watched = std::make_unique<Watched>();
   watched->target = target;
-  watched->tracker = std::move(*tracker);
+  if (target.group.policy != PlacementPolicy::kStatic) {
+    auto tracker = environment_.trackers.make(target.pid);
+    if (!tracker) return tl::unexpected(tracker.error());
+    if (auto status = (*tracker)->start(); !status) return status;
+    watched->tracker = std::move(*tracker);
+  }
   watched->heat = HeatMap(options_.heat);
   watched->sampled_ns = environment_.pacer.boot_ns();
   targets_.push_back(std::move(watched));
@@ -75,9 +118,15 @@ void PlacementLoop::remove(pid_t pid) {
   const std::lock_guard lock(mutex_);
   std::erase_if(targets_, [&](const auto& watched) {
     if (watched->target.pid != pid) return false;
-    gone_tracker_cpu_ns_ += watched->tracker->kernel_cpu_ns();
+    gone_tracker_cpu_ns_ += watched->tracker_cpu_ns();
     return true;
   });
+}
+
+bool PlacementLoop::watches(pid_t pid) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(targets_.begin(), targets_.end(),
+                     [pid](const auto& watched) { return watched->target.pid == pid; });
 }
 
 LoopCounters PlacementLoop::counters() const {
@@ -129,13 +178,14 @@ Status PlacementLoop::refresh_mappings(Watched& watched, int64_t now_ns) {
 
 void PlacementLoop::sample(Watched& watched, int64_t now_ns) {
   const auto seen = refresh_mappings(watched, now_ns)
-                        .and_then([&] { return watched.tracker->sample(watched.ranges); })
+                        .and_then([&] { return watched.look(); })
                         .and_then([&](const std::vector<AccessSample>& samples) {
-                          const int64_t elapsed_ns = now_ns - watched.sampled_ns;
-                          watched.heat.update(samples, static_cast<double>(elapsed_ns) / kNsPerS);
+                          const double elapsed_s =
+                              static_cast<double>(now_ns - watched.sampled_ns) / kNsPerS;
+                          watched.heat.update(samples, elapsed_s);
                           watched.sampled_ns = now_ns;
                           watched.units = cut_units(watched.heat.regions(), watched.target.pid, 0,
-                                                    options_.units);
+                                                    options_.units, watched.evidence(elapsed_s));
                           return locate_units(environment_.kernel, environment_.tiers,
                                               watched.units, options_.units, counters_.rounds);
                         });
@@ -146,12 +196,31 @@ void PlacementLoop::sample(Watched& watched, int64_t now_ns) {
   watched.forget_refused(now_ns);
 }
 
+void PlacementLoop::refresh_tiers() {
+  auto& tiers = environment_.tiers;
+  refresh_free_bytes(environment_.sysroot, tiers);
+  for (size_t t = 0; t < tiers.size(); ++t)
+    if (environment_.pacer.boot_ns() < kept_[t].until_ns)
+      tiers[t].free_bytes -= std::min(tiers[t].free_bytes, kept_[t].bytes);
+  if (environment_.refresh_tiers) environment_.refresh_tiers(tiers);
+}
+
+// What is free of a tier that takes no more pages is kept for the kernel's own use: its watermarks
+// differ by zone, and rise when memory is fragmented.
+void PlacementLoop::note_full(size_t tier) {
+  auto tiers = environment_.tiers;
+  refresh_free_bytes(environment_.sysroot, tiers);
+  kept_[tier] = {tiers[tier].free_bytes, environment_.pacer.boot_ns() + options_.refused_pause_ns};
+}
+
 void PlacementLoop::sample_all() {
-  refresh_free_bytes(environment_.sysroot, environment_.tiers);
-  if (environment_.refresh_tiers) environment_.refresh_tiers(environment_.tiers);
-  for (auto& watched : targets_) sample(*watched, environment_.pacer.boot_ns());
+  refresh_tiers();
+  for (auto& watched : targets_) {
+    sample(*watched, environment_.pacer.boot_ns());
+    pace_tracker(*watched, environment_.pacer.boot_ns());
+  }
   counters_.ended_targets += std::erase_if(targets_, [&](const auto& watched) {
-    if (watched->ended) gone_tracker_cpu_ns_ += watched->tracker->kernel_cpu_ns();
+    if (watched->ended) gone_tracker_cpu_ns_ += watched->tracker_cpu_ns();
     return watched->ended;
   });
 }
@@ -195,8 +264,8 @@ uint64_t PlacementLoop::round_budget(int64_t now_ns) {
       kNsPerS;
   double bytes = 1e18;
   if (options_.bytes_per_s > 0) bytes = static_cast<double>(options_.bytes_per_s) * elapsed_s;
-  if (options_.cpu_share > 0)
-    bytes = std::min(bytes, options_.cpu_share * elapsed_s * kNsPerS / cpu_ns_per_moved_byte_);
+  if (cpu_credit_.limited())
+    bytes = std::min(bytes, static_cast<double>(cpu_credit_.left_ns()) / cpu_ns_per_moved_byte_);
   const uint64_t carried = std::min<uint64_t>(carried_bytes_, 4 * kHugePageBytes);
   carried_bytes_ = static_cast<uint64_t>(bytes) + carried;
   return carried_bytes_;
@@ -207,7 +276,9 @@ void PlacementLoop::account(const PageMove& move, const MoveResult& result) {
   (move.to_tier < move.from_tier ? counters_.promoted_bytes : counters_.demoted_bytes) +=
       result.bytes_moved;
   for (const auto& [err, pages] : result.pages_failed) counters_.failed_pages[err] += pages;
-  if (result.bytes_moved > 0 || result.pages_failed.empty()) return;
+  // A tier without room is no fault of the memory's.
+  const bool refused = result.pages_failed.size() > result.pages_failed.count(ENOMEM);
+  if (result.bytes_moved > 0 || !refused) return;
   for (auto& watched : targets_)
     if (watched->target.pid == move.pid)
       watched->refusals.push_back(
@@ -217,20 +288,14 @@ void PlacementLoop::account(const PageMove& move, const MoveResult& result) {
 void PlacementLoop::carry_out(const MovePlan& plan, std::stop_token stop) {
   const int64_t cpu_before_ns = environment_.pacer.thread_cpu_ns();
   uint64_t moved = 0;
-  for (const auto& move : plan.moves) {
-    if (stop.stop_requested()) return;
-    const auto result = mover_.move({.pid = move.pid,
-                                     .start = move.start,
-                                     .end = move.end,
-                                     .page_bytes = move.page_bytes,
-                                     .nodes = environment_.tiers[move.to_tier].nodes},
-                                    stop);
-    // An ended process is noticed, and told, by the next sample.
-    if (!result && result.error().code != ErrorCode::kNotFound)
-      spdlog::warn("{}", result.error().message);
-    if (!result) continue;
-    account(move, *result);
-    moved += result->bytes_moved;
+  std::span<const PageMove> left(plan.moves);
+  while (!left.empty() && !stop.stop_requested()) {
+    const int64_t cpu_ns = environment_.pacer.thread_cpu_ns() - cpu_before_ns;
+    if (!cpu_credit_.covers(cpu_ns)) break;
+    const auto stride = take_stride(left);
+    bool full = false;
+    for (const auto& moves : stride) full |= !carry_out_alike(moves, stop, moved);
+    if (full) break;
   }
   carried_bytes_ -= std::min(carried_bytes_, moved);
   if (moved < kHugePageBytes) return;
@@ -239,10 +304,51 @@ void PlacementLoop::carry_out(const MovePlan& plan, std::stop_token stop) {
       std::max((cpu_ns_per_moved_byte_ + cost_ns / static_cast<double>(moved)) / 2, 0.01);
 }
 
+// Moves of one process to one tier. False when the tier took nothing more: without room for what is
+// to come up, nothing need go down for it, and the next plan knows more.
+bool PlacementLoop::carry_out_alike(std::span<const PageMove> moves, std::stop_token stop,
+                                    uint64_t& moved) {
+  std::vector<MoveRequest> requests;
+  for (const auto& move : moves)
+    requests.push_back({.pid = move.pid,
+                        .start = move.start,
+                        .end = move.end,
+                        .page_bytes = move.page_bytes,
+                        .nodes = environment_.tiers[move.to_tier].nodes});
+  const auto results = mover_.move_all(requests, std::move(stop));
+  // An ended process is noticed, and told, by the next sample.
+  if (!results && results.error().code != ErrorCode::kNotFound)
+    spdlog::warn("{}", results.error().message);
+  if (!results) return true;
+  bool full = false;
+  for (size_t i = 0; i < moves.size(); ++i) {
+    const auto& result = (*results)[i];
+    account(moves[i], result);
+    moved += result.bytes_moved;
+    full |= result.bytes_moved == 0 && result.pages_failed.count(ENOMEM);
+  }
+  if (full) note_full(moves.front().to_tier);
+  return !full;
+}
+
 int64_t PlacementLoop::tracker_cpu_ns() const {
   int64_t sum = gone_tracker_cpu_ns_;
-  for (const auto& watched : targets_) sum += watched->tracker->kernel_cpu_ns();
+  for (const auto& watched : targets_) sum += watched->tracker_cpu_ns();
   return sum;
+}
+
+void PlacementLoop::pace_tracker(Watched& watched, int64_t now_ns) {
+  const int64_t elapsed_ns = now_ns - watched.paced_ns;
+  if (!watched.tracker || options_.cpu_share <= 0 || elapsed_ns < kPaceAfterNs) return;
+  const int64_t cpu_ns = watched.tracker->kernel_cpu_ns();
+  const double used = static_cast<double>(cpu_ns - watched.paced_cpu_ns),
+               allowed = options_.cpu_share / 2 / static_cast<double>(targets_.size()) *
+                         static_cast<double>(elapsed_ns);
+  const bool first = watched.paced_ns == 0;
+  watched.paced_ns = now_ns;
+  watched.paced_cpu_ns = cpu_ns;
+  if (!first && used > 0 && (used > allowed || used < allowed / 2))
+    watched.tracker->scale_effort(std::clamp(allowed / used, 0.1, 2.0));
 }
 
 int64_t PlacementLoop::run_round(std::stop_token stop) {
@@ -261,15 +367,13 @@ int64_t PlacementLoop::run_round(std::stop_token stop) {
     tracker_ns = tracker_cpu_ns() - counters_.tracker_cpu_ns;
     counters_.tracker_cpu_ns += tracker_ns;
   }
-  last_round_ns_ = began_ns;
+  const int64_t elapsed_ns = began_ns - std::exchange(last_round_ns_, began_ns);
   carry_out(plan_now, stop);
   const int64_t own_ns = environment_.pacer.thread_cpu_ns() - cpu_ns;
   const std::lock_guard lock(mutex_);
   counters_.cpu_ns += own_ns;
-  int64_t pause_ns = options_.interval_ns;
-  if (options_.cpu_share > 0)
-    pause_ns = std::max(pause_ns, static_cast<int64_t>(static_cast<double>(own_ns + tracker_ns) /
-                                                       options_.cpu_share));
+  const int64_t pause_ns =
+      std::max(options_.interval_ns, cpu_credit_.settle(own_ns, tracker_ns, elapsed_ns));
   counters_.slowed_rounds += pause_ns > options_.interval_ns;
   return began_ns + pause_ns;
 }

@@ -23,6 +23,7 @@
 #include "daemon/memory/heat/address_space.h"
 #include "daemon/memory/heat/heat_map.h"
 #include "daemon/memory/heat/tracker.h"
+#include "daemon/memory/loop/cpu_credit.h"
 #include "daemon/memory/loop/units.h"
 #include "daemon/memory/mover/mover.h"
 #include "daemon/memory/placement/plan.h"
@@ -34,6 +35,8 @@ struct LoopOptions {
   int64_t mappings_interval_ns = 5'000'000'000;  // the memory map is read again so often
   uint64_t bytes_per_s = 256 << 20;              // of all moves together; 0: no limit
   double cpu_share = 0.05;  // of one core, for the loop's thread and the tracker; 0: no limit
+  // What of it was not used is saved up to this, and pays for the moves after a change.
+  int64_t cpu_burst_ns = 2'000'000'000;
   int64_t refused_pause_ns = 30'000'000'000;  // for memory that could not be moved at all
   HeatOptions heat{.max_regions = 8192};
   UnitOptions units;
@@ -87,9 +90,12 @@ class PlacementLoop {
   PlacementLoop(LoopEnvironment environment, LoopOptions options);
   ~PlacementLoop();
 
-  // Any thread. kConflict for a process that is watched already; the tracker's errors.
+  // Any thread. A group with kStatic needs no tracker. kConflict for a process that is watched
+  // already; the tracker's errors.
   Status add(const LoopTarget& target);
   void remove(pid_t pid);
+  // False once it has ended.
+  bool watches(pid_t pid) const;
   LoopCounters counters() const;
   std::vector<TargetView> view() const;
   std::vector<PlacementTier> tiers() const;
@@ -111,7 +117,12 @@ class PlacementLoop {
   PlacementInput make_input(PlacementMode mode) const;
   MovePlan plan(PlacementMode mode);
   void carry_out(const MovePlan& plan, std::stop_token stop);
+  bool carry_out_alike(std::span<const PageMove> moves, std::stop_token stop, uint64_t& moved);
+  void refresh_tiers();
+  void note_full(size_t tier);
   void account(const PageMove& move, const MoveResult& result);
+  // The tracker gets half of cpu_share.
+  void pace_tracker(Watched& watched, int64_t now_ns);
   uint64_t round_budget(int64_t now_ns);
   int64_t tracker_cpu_ns() const;
 
@@ -121,6 +132,13 @@ class PlacementLoop {
   int64_t last_round_ns_ = 0;
   uint64_t carried_bytes_ = 0;
   double cpu_ns_per_moved_byte_ = 0.5;
+  CpuCredit cpu_credit_;
+  // By tier: free memory that the kernel was found to keep for itself, until when that is believed.
+  struct Kept {
+    uint64_t bytes = 0;
+    int64_t until_ns = 0;
+  };
+  std::vector<Kept> kept_;
   std::map<PlacementMode, BalanceState> balance_;
 
   // Guards what follows. Held during samples, not during moves.

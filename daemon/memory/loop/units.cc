@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace tierpilot {
 namespace {
@@ -50,9 +51,19 @@ void count_sample(PlacementUnit& unit, std::span<const int> status,
         static_cast<uint32_t>(pages * seen[t] / std::max<size_t>(status.size(), 1));
 }
 
+// One access more than were seen is always possible.
+float heat_error(const HeatRegion& region, const HeatEvidence& evidence) {
+  const double seconds =
+      evidence.observed_s * std::min<double>(region.updates, evidence.updates_in_mean);
+  if (seconds <= 0) return 0;
+  return static_cast<float>(std::sqrt((region.heat + 1 / seconds) / seconds));
+}
+
 Status locate(PageKernel& kernel, pid_t pid, std::span<void* const> pages, std::span<int> status) {
   const int err = kernel.locate_pages(pid, pages, status);
-  if (err == -ESRCH) return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", pid));
+  // EINVAL: a zombie, which has no memory any more.
+  if (err == -ESRCH || err == -EINVAL)
+    return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", pid));
   if (err < 0) return fail_errno(-err, fmt::format("process {}: where its pages are", pid));
   return {};
 }
@@ -60,7 +71,7 @@ Status locate(PageKernel& kernel, pid_t pid, std::span<void* const> pages, std::
 }  // namespace
 
 std::vector<PlacementUnit> cut_units(std::span<const HeatRegion> regions, pid_t pid, size_t group,
-                                     const UnitOptions& options) {
+                                     const UnitOptions& options, const HeatEvidence& evidence) {
   uint64_t tracked = 0;
   for (const auto& region : regions) tracked += region.bytes();
   const uint64_t even = std::bit_ceil(tracked / std::max<size_t>(options.max_units, 1) + 1);
@@ -76,7 +87,8 @@ std::vector<PlacementUnit> cut_units(std::span<const HeatRegion> regions, pid_t 
                        .end = end,
                        .page_bytes = static_cast<uint32_t>(region.page_bytes()),
                        .heat_known = region.updates > 0,
-                       .heat = region.heat});
+                       .heat = region.heat,
+                       .heat_error = heat_error(region, evidence)});
       at = end;
     }
   }

@@ -17,9 +17,15 @@ struct UnitOptions {
   size_t samples_per_unit = 8;  // pages that are asked for; a small unit's all are
 };
 
+// How much was seen of each page: heats are means of counts, with the errors of counts (Poisson).
+struct HeatEvidence {
+  double observed_s = 0;       // per update of a region; 0: not known, errors are left out
+  double updates_in_mean = 1;  // what the ageing of the heat map lets count
+};
+
 // Cuts regions at multiples of the unit size, so that units stay the same while regions change.
 std::vector<PlacementUnit> cut_units(std::span<const HeatRegion> regions, pid_t pid, size_t group,
-                                     const UnitOptions& options);
+                                     const UnitOptions& options, const HeatEvidence& evidence = {});
 
 // Fills pages_in_tier from a sample of each unit's pages, scaled to its size; `round` shifts the
 // sample. All units are of one process. kNotFound, kDenied.

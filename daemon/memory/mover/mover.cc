@@ -41,70 +41,101 @@ void MoveResult::add(const MoveResult& other) {
   stopped |= other.stopped;
 }
 
-Mover::Batch Mover::make_batch(const MoveRequest& request, uint64_t start, uint64_t end,
-                               const std::vector<uint64_t>& huge) const {
-  Batch batch;
-  const auto add = [&batch](uint64_t address, uint64_t bytes) {
-    batch.pages.push_back(reinterpret_cast<void*>(address));
-    batch.page_bytes.push_back(bytes);
-  };
+void Mover::Batch::add(uint64_t address, uint64_t page, size_t owner) {
+  pages.push_back(reinterpret_cast<void*>(address));
+  page_bytes.push_back(page);
+  owners.push_back(owner);
+  bytes += page;
+}
+
+void Mover::Batch::keep(size_t from, size_t to) {
+  pages[to] = pages[from];
+  page_bytes[to] = page_bytes[from];
+  owners[to] = owners[from];
+}
+
+void Mover::Batch::resize(size_t count) {
+  pages.resize(count);
+  page_bytes.resize(count);
+  owners.resize(count);
+}
+
+void Mover::add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
+                      const std::vector<uint64_t>& huge, size_t owner, Batch& batch) const {
   for (uint64_t at = start; at < end;) {
     const uint64_t head = at & ~(kHugePageBytes - 1);
     const bool is_huge =
         request.page_bytes < kHugePageBytes && std::binary_search(huge.begin(), huge.end(), head);
     const uint64_t bytes = is_huge ? kHugePageBytes : request.page_bytes;
-    add(is_huge ? head : at, bytes);
+    // The request before may have had the first part of it.
+    const bool known = !batch.pages.empty() && batch.pages.back() == reinterpret_cast<void*>(head);
+    if (!is_huge || !known) batch.add(is_huge ? head : at, bytes, owner);
     at = (is_huge ? head : at) + bytes;
   }
-  return batch;
 }
 
 Result<MoveResult> Mover::move(const MoveRequest& request, std::stop_token stop) {
-  MoveResult result;
-  if (request.nodes.empty() || request.page_bytes == 0 || request.start >= request.end)
-    return fail(ErrorCode::kInvalid, "move: no node, no page size or an empty range");
-  // Without it every page of a huge one is asked for: the first takes all along, the others are
-  // busy, and the second look finds them moved.
-  const auto huge =
-      kernel_.huge_pages(request.pid, request.start, request.end).value_or(std::vector<uint64_t>{});
-  const uint64_t step = std::max<uint64_t>(options_.batch_bytes, request.page_bytes);
-  for (uint64_t at = request.start; at < request.end;) {
-    if (stop.stop_requested()) {
-      result.stopped = true;
-      break;
-    }
-    // Batches end at multiples, so that none cuts a huge page.
-    const uint64_t end = std::min(request.end, (at / step + 1) * step);
-    auto batch = make_batch(request, at, end, huge);
-    if (auto status = move_batch(request, std::move(batch), stop, result); !status)
-      return tl::unexpected(status.error());
-    at = end;
-  }
-  return result;
+  auto results = move_all({&request, 1}, std::move(stop));
+  if (!results) return tl::unexpected(results.error());
+  return std::move(results->front());
 }
 
-Status Mover::sort_out(const MoveRequest& request, Batch& batch, MoveResult& result) {
+Result<std::vector<MoveResult>> Mover::move_all(std::span<const MoveRequest> requests,
+                                                std::stop_token stop) {
+  std::vector<MoveResult> results(requests.size());
+  Batch batch;
+  const auto flush = [&]() -> Status {
+    if (batch.pages.empty()) return {};
+    if (!stop.stop_requested())
+      return move_batch(requests.front(), std::exchange(batch, {}), stop, results);
+    for (const size_t owner : batch.owners) results[owner].stopped = true;
+    batch = {};
+    return {};
+  };
+  for (size_t r = 0; r < requests.size(); ++r) {
+    const auto& request = requests[r];
+    if (request.nodes.empty() || request.page_bytes == 0 || request.start >= request.end)
+      return fail(ErrorCode::kInvalid, "move: no node, no page size or an empty range");
+    if (request.pid != requests.front().pid || request.nodes != requests.front().nodes)
+      return fail(ErrorCode::kInvalid, "move: requests of several processes or for other nodes");
+    // Without it every page of a huge one is asked for: the first takes all along, the others are
+    // busy, and the second look finds them moved.
+    const auto huge = kernel_.huge_pages(request.pid, request.start, request.end)
+                          .value_or(std::vector<uint64_t>{});
+    const uint64_t step = std::max<uint64_t>(options_.batch_bytes, request.page_bytes);
+    for (uint64_t at = request.start; at < request.end;) {
+      // Batches end at multiples, so that none cuts a huge page.
+      const uint64_t end = std::min(request.end, (at / step + 1) * step);
+      if (batch.bytes + (end - at) > step)
+        if (auto status = flush(); !status) return tl::unexpected(status.error());
+      add_pages(request, at, end, huge, r, batch);
+      at = end;
+    }
+  }
+  if (auto status = flush(); !status) return tl::unexpected(status.error());
+  return results;
+}
+
+Status Mover::sort_out(const MoveRequest& request, Batch& batch, Results results) {
   std::vector<int> where(batch.pages.size(), -ENOENT);
   if (const int err = kernel_.locate_pages(request.pid, batch.pages, where); err < 0)
     return call_failed(-err, request.pid);
   size_t kept = 0;
   for (size_t i = 0; i < where.size(); ++i) {
-    if (is_on(request.nodes, where[i])) {
+    auto& result = results[batch.owners[i]];
+    if (is_on(request.nodes, where[i]))
       result.bytes_there += batch.page_bytes[i];
-    } else if (where[i] < 0) {
+    else if (where[i] < 0)
       result.bytes_absent += batch.page_bytes[i];
-    } else {
-      batch.pages[kept] = batch.pages[i];
-      batch.page_bytes[kept++] = batch.page_bytes[i];
-    }
+    else
+      batch.keep(i, kept++);
   }
-  batch.pages.resize(kept);
-  batch.page_bytes.resize(kept);
+  batch.resize(kept);
   return {};
 }
 
 Status Mover::attempt(const MoveRequest& request, int node, Batch& batch, std::vector<int>& why,
-                      MoveResult& result) {
+                      Results results) {
   // The kernel stops at the first page it cannot move for want of memory, and tells nothing of
   // those behind it.
   std::vector<int> status(batch.pages.size(), -EAGAIN);
@@ -116,37 +147,36 @@ Status Mover::attempt(const MoveRequest& request, int node, Batch& batch, std::v
   why.clear();
   size_t kept = 0;
   for (size_t i = 0; i < now.size(); ++i) {
+    auto& result = results[batch.owners[i]];
     if (is_on(request.nodes, now[i])) {
       result.bytes_moved += batch.page_bytes[i];
     } else if (now[i] < 0) {
       result.bytes_absent += batch.page_bytes[i];
     } else {
       why.push_back(left < 0 ? -left : status[i] < 0 ? -status[i] : EBUSY);
-      batch.pages[kept] = batch.pages[i];
-      batch.page_bytes[kept++] = batch.page_bytes[i];
+      batch.keep(i, kept++);
     }
   }
-  batch.pages.resize(kept);
-  batch.page_bytes.resize(kept);
+  batch.resize(kept);
   return {};
 }
 
 Status Mover::move_batch(const MoveRequest& request, Batch batch, std::stop_token stop,
-                         MoveResult& result) {
-  if (auto status = sort_out(request, batch, result); !status) return status;
+                         Results results) {
+  if (auto status = sort_out(request, batch, results); !status) return status;
   if (batch.pages.empty()) return {};
   std::vector<int> why(batch.pages.size(), ENOMEM);
   for (const int node : request.nodes) {
     if (is_paused(node)) continue;
     const int64_t ready_ns = limiter_.take(sum_of(batch.page_bytes), pacer_.boot_ns());
     if (!pacer_.sleep_until(ready_ns, stop)) {
-      result.stopped = true;
+      for (const size_t owner : batch.owners) results[owner].stopped = true;
       return {};
     }
     for (int round = 0; round < options_.attempts && !batch.pages.empty(); ++round) {
       const int64_t backoff_ns = round == 0 ? 0 : options_.retry_ns << (round - 1);
       if (!pacer_.sleep_until(pacer_.boot_ns() + backoff_ns, stop)) break;
-      if (auto status = attempt(request, node, batch, why, result); !status) return status;
+      if (auto status = attempt(request, node, batch, why, results); !status) return status;
       const bool full = std::count(why.begin(), why.end(), ENOMEM) > 0;
       if (full && round + 1 == options_.attempts) pause(node);
       // The kernel's word for a page that others share: it stays so.
@@ -158,7 +188,7 @@ Status Mover::move_batch(const MoveRequest& request, Batch batch, std::stop_toke
       return {};
     }
   }
-  for (const int err : why) ++result.pages_failed[err];
+  for (size_t i = 0; i < why.size(); ++i) ++results[batch.owners[i]].pages_failed[why[i]];
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <map>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -52,22 +53,33 @@ class Mover {
   // kNotFound: the process has ended; kDenied: CAP_SYS_NICE (and CAP_SYS_PTRACE) is missing.
   // Everything less is in the result.
   Result<MoveResult> move(const MoveRequest& request, std::stop_token stop = {});
+  // Requests of one process for the same nodes, small ones together in a batch: each call of the
+  // kernel waits for all CPUs once, whatever it moves. A result for each.
+  Result<std::vector<MoveResult>> move_all(std::span<const MoveRequest> requests,
+                                           std::stop_token stop = {});
 
  private:
-  // Of one size each, base pages or huge ones.
+  // Pages, and of which request they are.
   struct Batch {
     std::vector<void*> pages;
     std::vector<uint64_t> page_bytes;
+    std::vector<size_t> owners;
+    uint64_t bytes = 0;
+
+    void add(uint64_t address, uint64_t page, size_t owner);
+    void keep(size_t from, size_t to);  // overwrites entry `to`, which is not behind `from`
+    void resize(size_t count);
   };
-  Batch make_batch(const MoveRequest& request, uint64_t start, uint64_t end,
-                   const std::vector<uint64_t>& huge) const;
-  Status move_batch(const MoveRequest& request, Batch batch, std::stop_token stop,
-                    MoveResult& result);
+  using Results = std::span<MoveResult>;
+
+  void add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
+                 const std::vector<uint64_t>& huge, size_t owner, Batch& batch) const;
+  Status move_batch(const MoveRequest& request, Batch batch, std::stop_token stop, Results results);
   // Drops from the batch what needs no move.
-  Status sort_out(const MoveRequest& request, Batch& batch, MoveResult& result);
+  Status sort_out(const MoveRequest& request, Batch& batch, Results results);
   // Moves what it can to `node`; what is left has its errno in `why`.
   Status attempt(const MoveRequest& request, int node, Batch& batch, std::vector<int>& why,
-                 MoveResult& result);
+                 Results results);
   bool is_paused(int node) const;
   void pause(int node);
 

@@ -62,6 +62,7 @@ struct PlacementUnit {
   uint32_t page_bytes = 0;
   bool heat_known = false;                          // else it is neither promoted nor evicted
   float heat = 0;                                   // accesses per page and second
+  float heat_error = 0;                             // its standard error, where that is known
   std::array<uint32_t, kMaxTiers> pages_in_tier{};  // resident pages of page_bytes
 
   uint64_t bytes_in(size_t tier) const { return uint64_t{pages_in_tier[tier]} * page_bytes; }
@@ -74,6 +75,9 @@ struct PlacementLimits {
   // A page takes another one's place only if it is hotter by this share: what differs less than
   // noise would swap for ever.
   double hysteresis = 0.3;
+  // And by so many standard errors of their difference: among hundreds of units that are alike some
+  // are two or three above or below the others by chance.
+  double significance = 4;
   // Colder pages (accesses per page and second) are not worth a move upwards.
   double min_heat = 0.05;
 };

@@ -1,6 +1,7 @@
 #include "daemon/memory/placement/planner.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tierpilot {
 namespace {
@@ -104,7 +105,7 @@ std::optional<std::vector<size_t>> Planner::find_victims(
     for (const size_t v : coldest_first) {
       if ((own ? budget_room : tier_room) >= need || need + evicted > move_budget_) break;
       const PlacementUnit& cold = units_[v];
-      if (cold.heat * (1 + input_.limits.hysteresis) >= hot.heat) break;
+      if (!outranks(hot, cold)) break;
       const uint64_t bytes = cold.bytes_in(tier);
       const bool same = cold.group == hot.group;
       if (v == index || moved_[v] || bytes == 0 || (own && !same)) continue;
@@ -126,6 +127,11 @@ bool Planner::promote(size_t index, size_t tier, const std::vector<size_t>& cold
   for (const size_t v : *victims) demote(v, tier, MoveReason::kMakeRoom);
   move(index, tier, reason);
   return true;
+}
+
+bool Planner::outranks(const PlacementUnit& hot, const PlacementUnit& cold) const {
+  const double chance = input_.limits.significance * std::hypot(hot.heat_error, cold.heat_error);
+  return hot.heat > cold.heat * (1 + input_.limits.hysteresis) + chance;
 }
 
 bool Planner::has_room_below(size_t tier, uint64_t bytes) const {

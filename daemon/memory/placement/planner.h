@@ -46,6 +46,7 @@ class Planner {
   // What must go down before `unit` comes up; nothing when that cannot be done.
   std::optional<std::vector<size_t>> find_victims(size_t unit, size_t tier,
                                                   const std::vector<size_t>& coldest_first) const;
+  bool outranks(const PlacementUnit& hot, const PlacementUnit& cold) const;
   bool has_room_below(size_t tier, uint64_t bytes) const;
 
   const PlacementInput& input_;

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace tierpilot {
 namespace {
@@ -17,6 +18,27 @@ bool glob_tree(const std::string& pattern, const std::string& path) {
 }
 
 }  // namespace
+
+Result<size_t> find_tier(const std::vector<PlacementTier>& tiers, std::string_view name) {
+  constexpr std::string_view kNode = "node";
+  int node = -1;
+  if (name.starts_with(kNode)) {
+    const auto [end, error] =
+        std::from_chars(name.data() + kNode.size(), name.data() + name.size(), node);
+    if (error != std::errc() || end != name.data() + name.size()) node = -1;
+  }
+  if (node < 0 && name != "fast" && name != "slow")
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("tier '{}': must be \"fast\", \"slow\" or a NUMA node as in \"node1\"", name));
+  for (size_t t = 0; t < tiers.size(); ++t) {
+    const auto& nodes = tiers[t].nodes;
+    if (name == "fast" || (name == "slow" && t + 1 == tiers.size()) ||
+        std::find(nodes.begin(), nodes.end(), node) != nodes.end())
+      return t;
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("tier '{}': there is none on this machine", name));
+}
 
 Result<ProcessIdentity> identify_process(const Sysroot& sysroot, pid_t pid) {
   const auto name = sysroot.read(fmt::format("/proc/{}/comm", pid));

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -39,8 +41,13 @@ struct PlacementMatch {
 struct PlacementRule {
   PlacementMatch match;
   PlacementGroup group;
-  PlacementMode mode = PlacementMode::kObserve;
+  std::string tier{};                   // for kStatic, as in find_tier(): tiers come and go
+  std::optional<PlacementMode> mode{};  // nothing: kEnforce for Tierpilot's own, else kObserve
 };
+
+// "fast" and "slow" are the fastest and the slowest tier, "node3" the one with this NUMA node.
+// kInvalid for another name, kNotFound for a node that is in none of them.
+Result<size_t> find_tier(const std::vector<PlacementTier>& tiers, std::string_view name);
 
 // The first rule that holds; null when none does.
 const PlacementRule* find_rule(const std::vector<PlacementRule>& rules,

@@ -7,7 +7,7 @@ void plan_static(Planner& planner) {
   for (size_t i = 0; i < planner.units().size(); ++i) {
     const PlacementUnit& unit = planner.units()[i];
     const PlacementGroup& group = input.groups[unit.group];
-    if (group.policy != PlacementPolicy::kStatic) continue;
+    if (group.policy != PlacementPolicy::kStatic || !unit.heat_known) continue;
     const uint64_t bytes = unit.resident_bytes() - unit.bytes_in(group.static_tier);
     if (bytes == 0 || bytes > planner.move_budget()) continue;
     if (bytes <= planner.room_in(group.static_tier) &&

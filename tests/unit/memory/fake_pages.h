@@ -42,7 +42,7 @@ class FakePages final : public PageKernel {
 
   int move_pages(pid_t pid, std::span<void* const> addresses, int node,
                  std::span<int> status) override {
-    if (pid != alive) return -ESRCH;
+    if (pid != alive) return -ended_with;
     ++move_calls;
     largest_call = std::max(largest_call, addresses.size());
     std::set<Page*> isolated;
@@ -59,6 +59,7 @@ class FakePages final : public PageKernel {
         return -ENOMEM;  // as the kernel, which tells nothing of the rest
       } else {
         if (room.count(node)) room[node] -= page->bytes;
+        if (room.count(page->node)) room[page->node] += page->bytes;
         moved_bytes += page->node == node ? 0 : page->bytes;
         page->node = node;
         status[i] = node;
@@ -68,7 +69,7 @@ class FakePages final : public PageKernel {
   }
 
   int locate_pages(pid_t pid, std::span<void* const> addresses, std::span<int> status) override {
-    if (pid != alive) return -ESRCH;
+    if (pid != alive) return -ended_with;
     for (size_t i = 0; i < addresses.size(); ++i) {
       const Page* page = find(addresses[i]);
       status[i] = page ? page->node : -ENOENT;
@@ -91,6 +92,7 @@ class FakePages final : public PageKernel {
   }
 
   pid_t alive = 1;
+  int ended_with = ESRCH;  // what calls for other processes fail with
   bool tells_huge_pages = true;
   std::map<uint64_t, Page> pages;  // by start
   std::map<int, uint64_t> room;    // by node; none: without end

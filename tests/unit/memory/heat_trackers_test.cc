@@ -108,6 +108,29 @@ TEST_F(DamonTest, WatchesAProcessAndGivesEverythingBack) {
   EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
 }
 
+TEST_F(DamonTest, LooksLessOftenWithLessCpuTime) {
+  make_damon();
+  DamonSource source(sysroot, {.sample_us = 5000,
+                               .aggregation_us = 200'000,
+                               .slowest_sample_us = 50'000,
+                               .min_checks = 20,
+                               .max_processes = 1});
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.2);
+  const std::string intervals = kKdamonds + "0/contexts/0/monitoring_attrs/intervals/";
+  tracker->scale_effort(0.25);
+  EXPECT_EQ(read(intervals + "sample_us"), "20000");
+  EXPECT_EQ(read(intervals + "aggr_us"), "400000");
+  EXPECT_EQ(read(kKdamonds + "0/state"), "commit");
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.4);
+  tracker->scale_effort(0.01);
+  EXPECT_EQ(read(intervals + "sample_us"), "50000") << "no less often than that";
+  tracker->scale_effort(1000);
+  EXPECT_EQ(read(intervals + "sample_us"), "5000");
+  EXPECT_EQ(read(intervals + "aggr_us"), "200000");
+}
+
 TEST_F(DamonTest, GarbageOfTheKernelIsAnError) {
   make_damon();
   DamonSource source(sysroot, {.max_processes = 1});

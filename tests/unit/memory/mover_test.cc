@@ -37,6 +37,45 @@ TEST_F(MoverTest, MovesInBatchesAndTellsOfEachPage) {
   EXPECT_EQ(pages.move_calls, 8) << "no call for what is there or absent";
 }
 
+TEST_F(MoverTest, SmallRequestsShareACallAndEachHasItsResult) {
+  pages.map(kBase, kBase + 4 * kMiB, 0);
+  pages.pages[kBase + 2 * kMiB].fails_with = EACCES;
+  pages.pages[kBase + 2 * kMiB].failures = -1;
+  Mover mover(pages, pacer);
+  std::vector<MoveRequest> requests;
+  for (const uint64_t at : {0, 2, 3, 8}) {
+    requests.push_back(request(0));
+    requests.back().start = kBase + at * kMiB;
+    requests.back().end = requests.back().start + kMiB / 4;
+  }
+  const auto results = mover.move_all(requests).value();
+  ASSERT_EQ(results.size(), 4U);
+  EXPECT_EQ(results[0].bytes_moved, kMiB / 4);
+  EXPECT_EQ(results[1].bytes_moved, kMiB / 4 - kBasePageBytes);
+  EXPECT_EQ(results[1].pages_failed.at(EACCES), 1U);
+  EXPECT_TRUE(results[2].pages_failed.empty());
+  EXPECT_EQ(results[3].bytes_absent, kMiB / 4);
+  EXPECT_EQ(pages.move_calls, 1);
+}
+
+TEST_F(MoverTest, RequestsOfOneCallAgreeOnProcessAndNodes) {
+  pages.map(kBase, kBase + kMiB, 0);
+  Mover mover(pages, pacer);
+  const std::vector<MoveRequest> requests{request(kMiB), request(kMiB, {2})};
+  EXPECT_EQ(mover.move_all(requests).error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(mover.move_all({}).value().empty());
+}
+
+TEST_F(MoverTest, AHugePageInTwoRequestsMovesOnce) {
+  pages.map(kBase, kBase + 2 * kMiB, 0, kHugePageBytes);
+  Mover mover(pages, pacer);
+  std::vector<MoveRequest> requests{request(kMiB), request(2 * kMiB)};
+  requests[1].start = kBase + kMiB;
+  const auto results = mover.move_all(requests).value();
+  EXPECT_EQ(results[0].bytes_moved + results[1].bytes_moved, kHugePageBytes);
+  EXPECT_EQ(pages.bytes_on(1), kHugePageBytes);
+}
+
 TEST_F(MoverTest, KeepsToItsRateInVirtualTime) {
   pages.map(kBase, kBase + 64 * kMiB, 0);
   Mover mover(pages, pacer, {.batch_bytes = kMiB, .bytes_per_s = 16 * kMiB});

@@ -27,11 +27,16 @@ struct Decreed {
   std::vector<AccessSample> samples;
   bool alive = true;
   int watching = 0;
+  double cpu_share = 0;  // of the kernel, at full effort
+  double effort = 1;
+  double observed_s = 0;  // by a sample
 };
 
 class DecreedTracker final : public HeatTracker {
  public:
-  explicit DecreedTracker(Decreed& decreed) : decreed_(decreed) { ++decreed_.watching; }
+  DecreedTracker(Decreed& decreed, const Clock& clock) : decreed_(decreed), clock_(clock) {
+    ++decreed_.watching;
+  }
   ~DecreedTracker() override { --decreed_.watching; }
   const TrackerTraits& traits() const override { return traits_; }
   Status start() override { return {}; }
@@ -40,21 +45,36 @@ class DecreedTracker final : public HeatTracker {
     return decreed_.samples;
   }
   void stop() override {}
+  int64_t kernel_cpu_ns() const override {
+    const double elapsed_ns = static_cast<double>(clock_.boot_ns() - last_ns_);
+    cpu_ns_ += elapsed_ns * decreed_.cpu_share * decreed_.effort;
+    last_ns_ = clock_.boot_ns();
+    return static_cast<int64_t>(cpu_ns_);
+  }
+  void scale_effort(double factor) override { decreed_.effort *= factor; }
+  double observed_s() const override { return decreed_.observed_s; }
 
  private:
   Decreed& decreed_;
+  const Clock& clock_;
+  mutable int64_t last_ns_ = clock_.boot_ns();
+  mutable double cpu_ns_ = 0;
   TrackerTraits traits_{
       .kind = TrackerKind::kDamon, .resolution = {}, .blind_spots = {}, .effect = {}};
 };
 
 class DecreedSource final : public TrackerSource {
  public:
+  explicit DecreedSource(const Clock& clock) : clock_(clock) {}
   TrackerOffer offer() const override { return {}; }
   Status open() override { return {}; }
   Result<std::unique_ptr<HeatTracker>> make(pid_t) override {
-    return std::make_unique<DecreedTracker>(decreed);
+    return std::make_unique<DecreedTracker>(decreed, clock_);
   }
   Decreed decreed;
+
+ private:
+  const Clock& clock_;
 };
 
 struct PlacementLoopTest : ::testing::Test {
@@ -112,9 +132,29 @@ struct PlacementLoopTest : ::testing::Test {
   Sysroot sysroot{root.path()};
   FakePages pages;
   VirtualPacer pacer;
-  DecreedSource trackers;
+  DecreedSource trackers{pacer};
   LoopOptions options;
 };
+
+TEST_F(PlacementLoopTest, AStaticGroupIsPlacedWithoutATracker) {
+  set_free(0, 1024 * kMiB);
+  auto loop = make_loop(PlacementMode::kEnforce,
+                        {.name = "g", .policy = PlacementPolicy::kStatic, .static_tier = 0});
+  EXPECT_EQ(trackers.decreed.watching, 0);
+  EXPECT_TRUE(loop->watches(1));
+  for (int i = 0; i < 20; ++i) pacer.sleep_until(loop->run_round(), {});
+  EXPECT_EQ(pages.bytes_on(0), kSize);
+}
+
+TEST_F(PlacementLoopTest, AZombieHasEnded) {
+  auto loop = make_loop();
+  run(*loop, 1);
+  pages.alive = 2;
+  pages.ended_with = EINVAL;
+  run(*loop, 1);
+  EXPECT_FALSE(loop->watches(1));
+  EXPECT_EQ(loop->counters().ended_targets, 1u);
+}
 
 TEST_F(PlacementLoopTest, BringsTheHotQuarterToFastMemoryAndRests) {
   auto loop = make_loop();
@@ -195,31 +235,81 @@ TEST_F(PlacementLoopTest, WhatCannotBeMovedIsLeftAlone) {
   EXPECT_GT(pages.move_calls, calls) << "after half a minute it is tried again";
 }
 
-TEST_F(PlacementLoopTest, ABusyLoopSlowsDownByItself) {
+// Each look at the thread's CPU time costs a tenth of a second.
+struct CostlyPacer final : Pacer {
+  explicit CostlyPacer(VirtualPacer& pacer) : pacer(pacer) {}
+  int64_t boot_ns() const override { return pacer.boot_ns(); }
+  int64_t wall_ms() const override { return pacer.wall_ms(); }
+  bool sleep_until(int64_t ns, std::stop_token stop) override {
+    return pacer.sleep_until(ns, std::move(stop));
+  }
+  int64_t thread_cpu_ns() const override { return cpu_ns += 100'000'000; }
+  VirtualPacer& pacer;
+  mutable int64_t cpu_ns = 0;
+};
+
+TEST_F(PlacementLoopTest, SpendsWhatItSavedAndThenItsShareOfACore) {
   options.cpu_share = 0.1;
-  auto loop = make_loop(PlacementMode::kObserve);
-  struct Costly final : Pacer {
-    explicit Costly(VirtualPacer& pacer) : pacer(pacer) {}
-    int64_t boot_ns() const override { return pacer.boot_ns(); }
-    int64_t wall_ms() const override { return pacer.wall_ms(); }
-    bool sleep_until(int64_t ns, std::stop_token stop) override {
-      return pacer.sleep_until(ns, std::move(stop));
-    }
-    // Half a second for each round.
-    int64_t thread_cpu_ns() const override { return cpu_ns += 500'000'000; }
-    VirtualPacer& pacer;
-    mutable int64_t cpu_ns = 0;
-  } costly(pacer);
-  PlacementLoop slow({.sysroot = sysroot,
+  options.cpu_burst_ns = 1'000'000'000;
+  CostlyPacer costly(pacer);
+  PlacementLoop loop({.sysroot = sysroot,
                       .pacer = costly,
                       .kernel = pages,
                       .trackers = trackers,
-                      .tiers = loop->tiers()},
+                      .tiers = {{.name = "fast", .nodes = {0}, .latency_ns = 100},
+                                {.name = "slow", .nodes = {1}, .latency_ns = 500}}},
                      options);
-  const int64_t began_ns = pacer.now_ns;
-  const int64_t next_ns = slow.run_round();
-  EXPECT_GE(next_ns - began_ns, slow.counters().cpu_ns * 10);
-  EXPECT_EQ(slow.counters().slowed_rounds, 1U);
+  ASSERT_TRUE(loop.add({.pid = 1, .group = {.name = "g"}, .mode = PlacementMode::kObserve}));
+  const int64_t start_ns = pacer.now_ns;
+  for (int i = 0; i < 5; ++i) pacer.sleep_until(loop.run_round(), {});
+  EXPECT_EQ(loop.counters().slowed_rounds, 0U) << "half a second was saved";
+  for (int i = 0; i < 50; ++i) {
+    pacer.sleep_until(loop.run_round(), {});
+    const auto elapsed_ns = static_cast<double>(pacer.now_ns - start_ns);
+    const auto cpu_ns = static_cast<double>(loop.counters().cpu_ns);
+    EXPECT_LE(cpu_ns, 1e9 + 0.1 * elapsed_ns + 2e8);
+  }
+  EXPECT_GT(loop.counters().slowed_rounds, 10U);
+}
+
+TEST_F(PlacementLoopTest, ATrackerThatCostsTooMuchLooksLessAndRoundsGoOn) {
+  options.cpu_share = 0.04;
+  trackers.decreed.cpu_share = 0.3;
+  auto loop = make_loop(PlacementMode::kObserve);
+  const int64_t start_ns = pacer.now_ns;
+  run(*loop, 60);
+  EXPECT_NEAR(trackers.decreed.effort * 0.3, 0.02, 0.01) << "half of the share";
+  EXPECT_LE(pacer.now_ns - start_ns, 61 * options.interval_ns) << "rest makes no tracker cheaper";
+}
+
+TEST_F(PlacementLoopTest, WhatTheKernelKeepsOfATierIsNoRoom) {
+  pages.map(kBase, kBase + kSize / 4, 0);
+  pages.room[0] = 0;
+  heat(kSize / 2, kSize / 2 + kSize / 8);
+  auto loop = make_loop();
+  for (int i = 0; i < 40; ++i) {
+    pacer.sleep_until(loop->run_round(), {});
+    // 4 MiB more are free than can be had.
+    set_free(0, pages.room[0] + 4 * kMiB);
+  }
+  for (uint64_t at = kBase + kSize / 2; at < kBase + kSize / 2 + kSize / 8; at += 4096)
+    ASSERT_EQ(pages.pages[at].node, 0);
+}
+
+TEST_F(PlacementLoopTest, WhatMayBeChanceMovesNothing) {
+  // Half of the pages are in fast memory, and the others seem twice as hot.
+  pages.map(kBase, kBase + kSize / 2, 0);
+  trackers.decreed.samples = {{kBase, kBase + kSize / 2, 2}, {kBase + kSize / 2, kBase + kSize, 4}};
+  const auto moved_with = [&](double observed_s) {
+    trackers.decreed.observed_s = observed_s;
+    pages.moved_bytes = 0;
+    set_free(0, 0);
+    auto loop = make_loop();
+    loop->run_round();
+    return pages.moved_bytes;
+  };
+  EXPECT_EQ(moved_with(0.2), 0U) << "0.4 accesses seen, against 0.8";
+  EXPECT_GT(moved_with(200), 0U) << "400 against 800";
 }
 
 TEST_F(PlacementLoopTest, AnEndedProcessIsDropped) {

@@ -55,6 +55,16 @@ TEST_F(PlacementTest, ColdPagesMakeRoomBeforeItIsUsed) {
   EXPECT_FLOAT_EQ(plan.moves[1].heat, 4);
 }
 
+TEST_F(PlacementTest, HotterByChanceIsNotWorthASwap) {
+  make_tiers({1, 100});
+  add_unit(0, 10);
+  add_unit(1, 30);
+  for (auto& unit : input.units) unit.heat_error = 5;
+  EXPECT_TRUE(step().moves.empty()) << "30 is not 4 * hypot(5, 5) above 13";
+  for (auto& unit : input.units) unit.heat_error = 2;
+  EXPECT_EQ(step().moves.size(), 2U);
+}
+
 TEST_F(PlacementTest, LittleHotterIsNotWorthASwap) {
   make_tiers({1, 100});
   add_unit(0, 10);

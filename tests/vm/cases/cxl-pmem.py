@@ -2,7 +2,17 @@ def nodes(shown):
     return {node["id"]: node for node in shown["topology"]["nodes"] if node["memory_total_bytes"]}
 
 
+def check_daemon(out):
+    """What the coordinator knows of a daemon that was started before the device came."""
+    shown = {name: out.json(f"node-{name}.json")["node"]["info"] for name in ("before", "online", "offline")}
+    tiers = {name: [tier["tier"] for tier in node["tiers"]] for name, node in shown.items()}
+    assert "cxl1" in tiers["online"] and tiers["before"] == tiers["offline"], tiers
+    instances = {node["instance"] for node in shown.values()}
+    assert len(instances) == 1, "the daemon was started again"
+
+
 def check(out):
+    check_daemon(out)
     before, devdax, online, offline = (
         out.json(f"{name}.json") for name in ("before", "devdax", "online", "offline"))
     assert len(before["topology"]["cxl"]["memdevs"]) == 1
