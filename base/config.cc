@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+#include <map>
 #include <set>
 
 #include "base/bytes.h"
@@ -15,12 +16,18 @@ struct ConfigReader::State {
   std::string origin;
   std::set<std::string> known;  // "section.key" that somebody asked for
   std::vector<std::string> errors;
+  std::map<std::string, toml::table*, std::less<>> listed;  // by name: "placement.rule[0]"
 
   static std::string join(std::string_view section, std::string_view key) {
     return section.empty() ? std::string(key) : fmt::format("{}.{}", section, key);
   }
 
+  static std::string item(std::string_view list, size_t index) {
+    return fmt::format("{}[{}]", list, index);
+  }
+
   toml::table* table(std::string_view section) {
+    if (const auto found = listed.find(section); found != listed.end()) return found->second;
     return section.empty() ? &root : root[section].as_table();
   }
 
@@ -35,6 +42,18 @@ struct ConfigReader::State {
     const auto line = node ? node->source().begin.line : 0;
     errors.push_back(line ? fmt::format("{}:{}: {}: {}", origin, line, join(section, key), why)
                           : fmt::format("{}: {}: {}", origin, join(section, key), why));
+  }
+
+  // Keys of a table, and of the tables in it that somebody asked for.
+  void complain_of_unknown(toml::table& within, const std::string& section) {
+    for (auto&& [name, node] : within) {
+      const auto key = join(section, name.str());
+      if (!known.contains(key)) complain(&node, section, name.str(), "unknown key");
+      if (auto* inner = node.as_table(); inner && section.empty() && known.contains(key))
+        complain_of_unknown(*inner, key);
+      for (size_t i = 0; listed.contains(item(key, i)); ++i)
+        complain_of_unknown(*listed[item(key, i)], item(key, i));
+    }
   }
 };
 
@@ -70,14 +89,7 @@ ConfigSection ConfigReader::section(std::string_view name) {
 }
 
 Status ConfigReader::finish() {
-  for (auto&& [name, node] : state_->root) {
-    const std::string key(name.str());
-    if (!state_->known.contains(key)) state_->complain(&node, "", key, "unknown key");
-    if (auto* table = node.as_table(); table && state_->known.contains(key))
-      for (auto&& [inner, value] : *table)
-        if (!state_->known.contains(State::join(key, inner.str())))
-          state_->complain(&value, key, inner.str(), "unknown key");
-  }
+  state_->complain_of_unknown(state_->root, "");
   if (state_->errors.empty()) return {};
   return fail(ErrorCode::kInvalid, fmt::format("{}", fmt::join(state_->errors, "\n")));
 }
@@ -162,6 +174,25 @@ std::vector<std::string> ConfigSection::texts(std::string_view key,
 bool ConfigSection::has(std::string_view key) const {
   auto* table = reader_.state_->table(name_);
   return table && table->contains(key);
+}
+
+std::vector<ConfigSection> ConfigSection::tables(std::string_view key) {
+  std::vector<ConfigSection> sections;
+  auto& state = *reader_.state_;
+  auto* node = state.find(name_, key);
+  if (!node) return sections;
+  auto* array = node->as_array();
+  if (!array || !array->is_homogeneous(toml::node_type::table)) {
+    state.complain(node, name_, key, "must be a list of tables");
+    return sections;
+  }
+  using State = ConfigReader::State;
+  const auto list = State::join(name_, key);
+  for (size_t i = 0; i < array->size(); ++i) {
+    state.listed[State::item(list, i)] = array->get(i)->as_table();
+    sections.push_back(ConfigSection(reader_, State::item(list, i)));
+  }
+  return sections;
 }
 
 void ConfigSection::complain(std::string_view key, std::string why) {

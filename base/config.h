@@ -35,6 +35,8 @@ class ConfigSection {
   std::vector<int> id_list(std::string_view key, std::vector<int> fallback);
   std::vector<std::string> texts(std::string_view key, std::vector<std::string> fallback);
   bool has(std::string_view key) const;
+  // One section per table of a list: [[placement.rule]] is "rule" of "placement".
+  std::vector<ConfigSection> tables(std::string_view key);
   // Notes an error at `key` (or at the section when the key is absent).
   void complain(std::string_view key, std::string why);
 

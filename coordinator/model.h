@@ -32,7 +32,8 @@ struct TaskSpec {
   double int_operations = 0;
   int64_t time_limit_ms = 0;
   std::vector<std::string> after;
-  std::string node;  // empty: the policy chooses
+  std::string node;         // empty: the policy chooses
+  std::string memory_tier;  // see base/memory_wish.h
 };
 
 // waiting: for tasks it depends on. queued: for a node. assigned: given to a node, not running yet.
@@ -59,6 +60,7 @@ struct TaskExit {
   Figure io_read_bytes;
   Figure io_write_bytes;
   std::vector<DatasetVersion> written;
+  std::string memory_tier;  // what became of the wish for one
 };
 
 struct ServedData {

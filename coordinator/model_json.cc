@@ -44,7 +44,8 @@ void to_json(json& out, const TaskSpec& s) {
          {"int_operations", s.int_operations},
          {"time_limit_ms", s.time_limit_ms},
          {"after", s.after},
-         {"node", s.node}};
+         {"node", s.node},
+         {"memory_tier", s.memory_tier}};
 }
 
 void from_json(const json& in, TaskSpec& s) {
@@ -59,11 +60,37 @@ void from_json(const json& in, TaskSpec& s) {
   in.at("time_limit_ms").get_to(s.time_limit_ms);
   in.at("after").get_to(s.after);
   in.at("node").get_to(s.node);
+  s.memory_tier = in.value("memory_tier", "");  // not in older stores
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskExit, how, code, reason, cpu_user_ns, cpu_system_ns,
-                                   max_resident_bytes, wall_ns, io_read_bytes, io_write_bytes,
-                                   written)
+void to_json(json& out, const TaskExit& e) {
+  out = {{"how", e.how},
+         {"code", e.code},
+         {"reason", e.reason},
+         {"cpu_user_ns", e.cpu_user_ns},
+         {"cpu_system_ns", e.cpu_system_ns},
+         {"max_resident_bytes", e.max_resident_bytes},
+         {"wall_ns", e.wall_ns},
+         {"io_read_bytes", e.io_read_bytes},
+         {"io_write_bytes", e.io_write_bytes},
+         {"written", e.written},
+         {"memory_tier", e.memory_tier}};
+}
+
+void from_json(const json& in, TaskExit& e) {
+  in.at("how").get_to(e.how);
+  in.at("code").get_to(e.code);
+  in.at("reason").get_to(e.reason);
+  in.at("cpu_user_ns").get_to(e.cpu_user_ns);
+  in.at("cpu_system_ns").get_to(e.cpu_system_ns);
+  in.at("max_resident_bytes").get_to(e.max_resident_bytes);
+  in.at("wall_ns").get_to(e.wall_ns);
+  in.at("io_read_bytes").get_to(e.io_read_bytes);
+  in.at("io_write_bytes").get_to(e.io_write_bytes);
+  in.at("written").get_to(e.written);
+  e.memory_tier = in.value("memory_tier", "");
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServedData, local_bytes, promoted_bytes, fetched_bytes,
                                    evicted_bytes, evicted_written_bytes, latency_ns, evict_gb_per_s,
                                    reference_ns, running_units)

@@ -171,6 +171,7 @@ Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machi
   read_node(reader, machine, !config.tls.ca.empty(), config);
   config.pool = read_pool(reader);
   config.probe = read_probe(reader);
+  config.placement = read_placement(reader);
   auto log = reader.section("log");
   config.log_level =
       one_of(log, "level", "info", {"trace", "debug", "info", "warning", "error", "critical"});

@@ -10,6 +10,7 @@
 #include "base/config.h"
 #include "base/result.h"
 #include "base/sysroot.h"
+#include "daemon/placement_config.h"
 
 namespace tierpilot {
 
@@ -49,6 +50,7 @@ struct NodeConfig {
   std::string cgroup;           // for limits; empty: the daemon's own, where it was delegated
   Pool pool;
   Probe probe;
+  PlacementConfig placement;
   Tls tls;
   std::string log_level;
 };

@@ -22,6 +22,8 @@ struct TaskSpec {
   timeLimitMs @8 :Int64;         # 0: none
   after @9 :List(Text);          # names of tasks of this submit that must succeed first
   node @10 :Text;                # empty: the policy chooses
+  memoryTier @11 :Text;          # where its memory is to be: "fast", "slow", "interleave:W1,W2",
+                                 # "heap:W1,W2"; empty: placed by heat
 }
 
 struct Decision {
@@ -181,4 +183,7 @@ interface Cluster {
   policyList @15 () -> (policies :List(PolicyEntry));
   policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState);
   policyUse @17 (name :Text) -> (policy :PolicyEntry);
+
+  taskPause @18 (id :UInt64, paused :Bool) -> (task :Task);
+  # Of a running task only. Answered when its node has done it.
 }

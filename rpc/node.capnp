@@ -120,6 +120,7 @@ struct Exit {
   ioReadBytes @7 :Measure;
   ioWriteBytes @8 :Measure;
   written @9 :List(Replica); # new versions this task made
+  memoryTier @10 :Text;      # what became of the wish in Assignment.memoryTier; empty: there was none
 }
 
 struct NodeEvent {
@@ -153,6 +154,8 @@ struct Assignment {
   memoryLimitBytes @4 :UInt64;  # 0: none
   timeLimitMs @5 :Int64;        # 0: none
   datasets @6 :List(DatasetNeed);
+  name @7 :Text;                # the task's; placement rules may name it
+  memoryTier @8 :Text;          # as in TaskSpec
 }
 
 struct DatasetSource {
@@ -176,6 +179,8 @@ interface Node {
   setHome @5 (name :Text, version :UInt64, home :Bool) -> ();
   # The task is over for the coordinator too: its directory may go once it is old.
   release @6 (attempt :Attempt) -> ();
+  # Every process of a running attempt stands still, or goes on. Lease and time limit count on.
+  pause @7 (attempt :Attempt, paused :Bool) -> ();
 }
 
 interface NodeSession {
@@ -183,6 +188,8 @@ interface NodeSession {
   # The lease counts from the moment the daemon *sent* the update whose answer carries it.
   update @0 (events :List(NodeEvent), status :NodeStatus)
       -> (leaseMs :UInt32, acknowledged :UInt64);
+  # What the node is made of has changed since it registered: memory came or went, or measures anew.
+  describe @1 (info :NodeInfo) -> ();
 }
 
 interface DataSource {

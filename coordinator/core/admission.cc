@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/bytes.h"
+#include "base/memory_wish.h"
 
 namespace tierpilot {
 namespace {
@@ -48,6 +49,12 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
       return fail(ErrorCode::kInvalid, who + ": the estimated operations must be a number >= 0");
   if (spec.time_limit_ms < 0)
     return fail(ErrorCode::kInvalid, who + ": the time limit must not be negative");
+  return {};
+}
+
+Status check_memory_tier(const TaskSpec& spec, const std::string& who) {
+  const auto wish = parse_memory_wish(spec.memory_tier);
+  if (!wish) return fail(wish.error().code, who + ": " + wish.error().message);
   return {};
 }
 
@@ -167,6 +174,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     const auto who = label(specs[i], i);
     if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());

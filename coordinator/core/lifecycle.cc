@@ -202,6 +202,14 @@ void Lifecycle::cancel(uint64_t id, Durable done) {
   write({id}, {}, std::move(done));
 }
 
+void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
+  auto* task = state_.tasks.find(attempt.task);
+  if (!task || task->attempt != attempt.attempt || task->state != TaskState::kRunning)
+    return call(done, {});
+  task->reason = paused ? "paused" : "";
+  write({task->id}, {}, std::move(done));
+}
+
 void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
   const auto held = node.held;
   for (const auto& attempt : held) {

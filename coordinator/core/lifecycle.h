@@ -29,6 +29,10 @@ class Lifecycle {
   // the node has been asked to end it.
   void cancel(uint64_t id, Durable done);
 
+  // Its node has stopped the attempt's processes where they are, or let them go on. Shown as the
+  // reason of a running task; nothing when it does not run any more.
+  void paused(AttemptId attempt, bool paused, Durable done);
+
   // What nodes report. An attempt that is not the current one is told to stop and otherwise
   // ignored.
   void started(const std::string& node, AttemptId attempt);

@@ -87,7 +87,7 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
 void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder out) {
   const auto& name = node.facts.name;
   if (auto* card = shared_.cards.find(name)) {
-    out.setInfo(card->info.getRoot<wire::NodeInfo>().asReader());
+    out.setInfo(card->info->getRoot<wire::NodeInfo>().asReader());
     out.setStatus(card->status->getRoot<wire::NodeStatus>().asReader());
   } else {
     out.initInfo().setName(name);

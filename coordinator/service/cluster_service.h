@@ -37,6 +37,7 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> taskShow(TaskShowContext context) override;
   kj::Promise<void> taskWait(TaskWaitContext context) override;
   kj::Promise<void> taskCancel(TaskCancelContext context) override;
+  kj::Promise<void> taskPause(TaskPauseContext context) override;
   kj::Promise<void> taskLog(TaskLogContext context) override;
   kj::Promise<void> taskExplain(TaskExplainContext context) override;
   kj::Promise<void> policyList(PolicyListContext context) override;
@@ -48,6 +49,9 @@ class ClusterService final : public wire::Cluster::Server {
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
   void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);
   PolicyInfo policy_named(const std::string& name);
+  // kUnreachable: "task 3: it runs on node 'n1', which is not connected", `what` being "it runs
+  // on".
+  wire::Node::Client& node_of(const Task& task, const char* what);
 
   ServiceContext& shared_;
   Peer peer_;

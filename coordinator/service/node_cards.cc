@@ -5,7 +5,8 @@ namespace tierpilot {
 void NodeCards::joined(const std::string& node, wire::NodeInfo::Reader info,
                        wire::Node::Client client) {
   auto card = std::make_unique<Card>();
-  card->info.setRoot(info);
+  card->info = std::make_unique<capnp::MallocMessageBuilder>();
+  card->info->setRoot(info);
   card->status = std::make_unique<capnp::MallocMessageBuilder>();
   card->status->initRoot<wire::NodeStatus>();
   card->client = kj::mv(client);
@@ -17,6 +18,13 @@ void NodeCards::reported(const std::string& node, wire::NodeStatus::Reader statu
   if (!card) return;
   card->status = std::make_unique<capnp::MallocMessageBuilder>();
   card->status->setRoot(status);
+}
+
+void NodeCards::described(const std::string& node, wire::NodeInfo::Reader info) {
+  auto* card = find(node);
+  if (!card) return;
+  card->info = std::make_unique<capnp::MallocMessageBuilder>();
+  card->info->setRoot(info);
 }
 
 NodeCards::Card* NodeCards::find(const std::string& node) {

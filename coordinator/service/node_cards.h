@@ -14,14 +14,14 @@ namespace tierpilot {
 class NodeCards {
  public:
   struct Card {
-    capnp::MallocMessageBuilder info;
     // A builder never gives memory back, so each report gets a new one.
-    std::unique_ptr<capnp::MallocMessageBuilder> status;
+    std::unique_ptr<capnp::MallocMessageBuilder> info, status;
     kj::Maybe<wire::Node::Client> client;
   };
 
   void joined(const std::string& node, wire::NodeInfo::Reader info, wire::Node::Client client);
   void reported(const std::string& node, wire::NodeStatus::Reader status);
+  void described(const std::string& node, wire::NodeInfo::Reader info);
   Card* find(const std::string& node);
 
  private:

@@ -47,6 +47,17 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
       });
 }
 
+kj::Promise<void> NodeSession::describe(DescribeContext context) {
+  value_or_throw(core_.membership.renew(ticket_));
+  const auto info = context.getParams().getInfo();
+  if (text(info.getName()) != ticket_.node)
+    kj::throwFatalException(
+        to_exception({ErrorCode::kInvalid, "node " + ticket_.node + " describes itself as '" +
+                                               text(info.getName()) + "': a name is for good"}));
+  cards_.described(ticket_.node, info);
+  return kj::READY_NOW;
+}
+
 void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Progress>& progress) {
   const uint64_t sequence = event.getSequence();
   progress->last = std::max(progress->last, sequence);

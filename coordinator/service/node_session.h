@@ -16,6 +16,7 @@ class NodeSession final : public wire::NodeSession::Server {
   ~NodeSession() noexcept(false) { core_.membership.disconnected(ticket_); }
 
   kj::Promise<void> update(UpdateContext context) override;
+  kj::Promise<void> describe(DescribeContext context) override;
 
  private:
   // What has reached the disk of the events of one update.

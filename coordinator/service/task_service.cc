@@ -128,20 +128,51 @@ kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
   return kj::mv(paf.promise);
 }
 
+wire::Node::Client& ClusterService::node_of(const Task& task, const char* what) {
+  auto* card = shared_.cards.find(task.node);
+  const auto* node = core().state.registry.find(task.node);
+  if (!card || !node || !node->link)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kUnreachable,
+         fmt::format("task {}: {} node '{}', which is not connected", task.id, what, task.node)}));
+  return KJ_ASSERT_NONNULL(card->client);
+}
+
+kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
+  const auto params = context.getParams();
+  const auto task = value_or_throw(core().task(params.getId()));
+  if (task.state != TaskState::kRunning)
+    kj::throwFatalException(
+        to_exception({ErrorCode::kConflict,
+                      fmt::format("task {} is {}: only a running task can be paused and resumed",
+                                  task.id, task_state_name(task.state))}));
+  const AttemptId attempt{task.id, task.attempt};
+  const bool paused = params.getPaused();
+  auto request = node_of(task, "it runs on").pauseRequest();
+  write_attempt(attempt, request.initAttempt());
+  request.setPaused(paused);
+  return request.send().then([this, context, attempt, paused](auto&&) mutable {
+    auto paf = kj::newPromiseAndFulfiller<void>();
+    auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+    core().lifecycle.paused(
+        attempt, paused, [this, attempt, context, fulfiller](Status status) mutable {
+          auto now = core().task(attempt.task);
+          if (!status || !now)
+            return (*fulfiller)->reject(to_exception(status ? now.error() : status.error()));
+          write_task(*now, context.getResults().initTask());
+          (*fulfiller)->fulfill();
+        });
+    return kj::mv(paf.promise);
+  });
+}
+
 kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
   const auto params = context.getParams();
   const auto task = value_or_throw(core().task(params.getId()));
   if (task.attempt == 0)
     kj::throwFatalException(to_exception(
         {ErrorCode::kNotFound, fmt::format("task {} has not run: there is no log", task.id)}));
-  auto* card = shared_.cards.find(task.node);
-  const auto* node = core().state.registry.find(task.node);
-  if (!card || !node || !node->link)
-    kj::throwFatalException(
-        to_exception({ErrorCode::kUnreachable,
-                      fmt::format("task {}: its log is on node '{}', which is not connected",
-                                  task.id, task.node)}));
-  auto request = KJ_ASSERT_NONNULL(card->client).readLogRequest();
+  auto request = node_of(task, "its log is on").readLogRequest();
   write_attempt({task.id, task.attempt}, request.initAttempt());
   request.setStream(params.getStream());
   request.setOffset(params.getOffset());

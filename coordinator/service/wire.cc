@@ -49,6 +49,7 @@ void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
   out.setTimeLimitMs(spec.time_limit_ms);
   write_texts(spec.after, out.initAfter(count(spec.after)));
   out.setNode(spec.node);
+  out.setMemoryTier(spec.memory_tier);
 }
 
 void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
@@ -67,6 +68,7 @@ void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
     written[i].setVersion(exit.written[i].version);
     written[i].setBytes(exit.written[i].bytes);
   }
+  out.setMemoryTier(exit.memory_tier);
 }
 
 void write_served(const ServedData& served, wire::ServedData::Builder out) {
@@ -117,6 +119,7 @@ TaskSpec read_spec(wire::TaskSpec::Reader in) {
   spec.time_limit_ms = in.getTimeLimitMs();
   spec.after = read_texts(in.getAfter());
   spec.node = text(in.getNode());
+  spec.memory_tier = text(in.getMemoryTier());
   return spec;
 }
 
@@ -133,6 +136,7 @@ TaskExit read_exit(wire::Exit::Reader in) {
   exit.io_write_bytes = read_figure(in.getIoWriteBytes());
   for (const auto replica : in.getWritten())
     exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
+  exit.memory_tier = text(in.getMemoryTier());
   return exit;
 }
 
@@ -220,6 +224,8 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setUnits(spec.units);
   out.setMemoryLimitBytes(spec.memory_bytes);
   out.setTimeLimitMs(spec.time_limit_ms);
+  out.setName(spec.name);
+  out.setMemoryTier(spec.memory_tier);
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) {
     const auto& need = assignment.datasets[i];

@@ -1,5 +1,7 @@
 #include "daemon/agent/coordinator_link.h"
 
+#include <capnp/message.h>
+
 #include "base/log.h"
 #include "daemon/agent/wire.h"
 #include "rpc/error.h"
@@ -71,6 +73,7 @@ kj::Promise<void> CoordinatorLink::register_node() {
 
 void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Builder to) {
   parts_.write_info(to.initInfo());
+  described_ = capnp::canonicalize(to.getInfo().asReader());
   to.setNode(parts_.node);
   const auto replicas = parts_.replicas();
   parts_.events.registered(replicas);
@@ -82,7 +85,20 @@ void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Build
 }
 
 kj::Promise<void> CoordinatorLink::keep_reporting() {
-  return update().then([this] { return until_work(); }).then([this] { return keep_reporting(); });
+  return update()
+      .then([this] { return describe(); })
+      .then([this] { return until_work(); })
+      .then([this] { return keep_reporting(); });
+}
+
+kj::Promise<void> CoordinatorLink::describe() {
+  auto request = session_->describeRequest();
+  parts_.write_info(request.initInfo());
+  auto now = capnp::canonicalize(request.getInfo().asReader());
+  if (now.asBytes() == described_.asBytes()) return kj::READY_NOW;
+  return or_give_up(
+      request.send().then([this, now = kj::mv(now)](auto&&) mutable { described_ = kj::mv(now); }),
+      "a description of the node");
 }
 
 kj::Promise<void> CoordinatorLink::update() {

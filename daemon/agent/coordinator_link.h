@@ -51,6 +51,8 @@ class CoordinatorLink {
   kj::Promise<void> register_node();
   kj::Promise<void> keep_reporting();
   kj::Promise<void> update();
+  // Tells what the node is made of when that has changed.
+  kj::Promise<void> describe();
   kj::Promise<void> until_work();
   void fill_registration(wire::Cluster::RegisterNodeParams::Builder to);
   void fill_update(wire::NodeSession::UpdateParams::Builder to);
@@ -70,8 +72,9 @@ class CoordinatorLink {
   Lease lease_;
   bool lease_watched_ = false;
   bool registered_ = false;
-  size_t events_sent_ = 0;  // with the update under way
-  bool stuck_ = false;      // events were sent and none was acknowledged
+  size_t events_sent_ = 0;            // with the update under way
+  bool stuck_ = false;                // events were sent and none was acknowledged
+  kj::Array<capnp::word> described_;  // the node's info as the coordinator knows it
   Error last_error_{ErrorCode::kIo, ""};
   kj::Own<RpcConnection> connection_;
   std::optional<wire::NodeSession::Client> session_;

@@ -2,8 +2,28 @@
 
 #include "base/log.h"
 #include "daemon/agent/task_env.h"
+#include "daemon/agent/task_memory.h"
 
 namespace tierpilot::agent {
+
+namespace {
+
+// The later ones win.
+void merge(Environment& env, Environment more) {
+  for (auto& variable : more) {
+    std::erase_if(env, [&](const auto& known) { return known.first == variable.first; });
+    env.push_back(std::move(variable));
+  }
+}
+
+PlacedTask placed_task(const Assignment& assignment) {
+  PlacedTask task{
+      .attempt = assignment.attempt, .name = assignment.name, .wish = assignment.memory_wish};
+  for (const auto& need : assignment.datasets) task.datasets.push_back(need.name);
+  return task;
+}
+
+}  // namespace
 
 Status ExecRunner::launch(const LaunchOrder& order) {
   const auto& assignment = order.assignment;
@@ -18,7 +38,20 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   task.cpus = order.cpus;
   if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
   task.time_limit_ms = assignment.time_limit_ms;
-  return executor_.launch(task);
+  auto memory = plan_task_memory(assignment.memory_wish, placement_.tiers(),
+                                 find_heap_library(Sysroot("/")), task.env);
+  task.memory_nodes = memory.nodes;
+  task.interleave_memory = memory.interleave;
+  merge(task.env, std::move(memory.env));
+  auto launched = executor_.launch(task);
+  if (launched)
+    launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
+  return launched;
+}
+
+Status ExecRunner::pause(AttemptId attempt, bool paused) {
+  return paused ? executor_.freeze(attempt.task, attempt.attempt)
+                : executor_.thaw(attempt.task, attempt.attempt);
 }
 
 void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
@@ -31,13 +64,8 @@ void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
 
 void ExecRunner::deliver(TaskTable& tasks) {
   for (auto& event : executor_.poll()) {
-    if (const auto* started = std::get_if<TaskStarted>(&event)) {
-      const AttemptId attempt{started->task_id, started->attempt};
-      if (probe_) {
-        probe_->track_group(started->pid);
-        groups_[attempt] = started->pid;
-      }
-      tasks.started(attempt, started->pid);
+    if (const auto* start = std::get_if<TaskStarted>(&event)) {
+      started(*start, tasks);
     } else {
       auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};
@@ -45,6 +73,19 @@ void ExecRunner::deliver(TaskTable& tasks) {
       tasks.exited(attempt, report(std::move(exit)));
     }
   }
+}
+
+void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
+  const AttemptId attempt{event.task_id, event.attempt};
+  if (probe_) {
+    probe_->track_group(event.pid);
+    groups_[attempt] = event.pid;
+  }
+  if (const auto launched = launched_.find(attempt); launched != launched_.end()) {
+    launched->second.placed.pid = event.pid;
+    placement_.task_started(launched->second.placed);
+  }
+  tasks.started(attempt, event.pid);
 }
 
 ExitReport ExecRunner::report(ProcessExit exit) {
@@ -55,7 +96,10 @@ ExitReport ExecRunner::report(ProcessExit exit) {
     if (io && !exit.written_bytes) exit.written_bytes = io->write.bytes;
     probe_->untrack_group(group.mapped());
   }
+  placement_.task_ended(attempt);
   ExitReport report;
+  if (auto launched = launched_.extract(attempt))
+    report.memory_tier = std::move(launched.mapped().memory_outcome);
   report.how = task_end_name(exit.how);
   report.reason = exit.reason;
   if (const auto reason = cancel_reasons_.extract(attempt);

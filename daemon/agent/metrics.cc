@@ -1,5 +1,7 @@
 #include "daemon/agent/metrics.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 
 namespace tierpilot::agent {
@@ -14,6 +16,12 @@ Result<double> count(uint64_t value) {
 Result<double> quantile(const Histogram& histogram, double q) {
   if (histogram.count() == 0) return fail(ErrorCode::kUnavailable, "none seen yet");
   return histogram.quantile(q);
+}
+
+// What only some sources of a figure tell.
+Result<double> count(const std::optional<uint64_t>& value, const std::string& source) {
+  if (value) return count(*value);
+  return fail(ErrorCode::kUnavailable, "not told apart by " + source);
 }
 
 Result<double> rate(const std::optional<double>& gb_per_s) {
@@ -37,16 +45,37 @@ void append(Values& to, Values from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
+std::string node_name(const std::optional<int>& node) {
+  return node ? fmt::format("node{}", *node) : "other";
+}
+
+// "migrate_node0_to_node1_gb_per_s"; without pairs, how many there are has the reason.
+Values pair_metrics(const MigrationStats& stats) {
+  if (!stats.pairs_unavailable.empty())
+    return {{"migrate_node_pairs", fail(ErrorCode::kUnavailable, stats.pairs_unavailable)}};
+  Values values{{"migrate_node_pairs", count(stats.pairs.size())}};
+  for (const auto& pair : stats.pairs) {
+    const auto name =
+        fmt::format("migrate_{}_to_{}", node_name(pair.from_node), node_name(pair.to_node));
+    append(values, {{name + "_pages", count(pair.total.pages_moved)},
+                    {name + "_busy_ns", count(pair.total.busy_ns)},
+                    {name + "_gb_per_s", rate(pair.live_gb_per_s)}});
+  }
+  return values;
+}
+
 }  // namespace
 
 Values migration_metrics(const std::optional<MigrationStats>& stats, const std::string& reason) {
   return figures<MigrationStats>(stats, reason, [](const MigrationStats& s) {
-    return Values{{"migrate_calls", count(s.calls)},
+    Values values{{"migrate_calls", count(s.calls)},
                   {"migrated_pages", count(s.pages_moved)},
                   {"migrate_failed_pages", count(s.pages_failed)},
                   {"migrate_p50_ns", quantile(s.duration_ns, 0.5)},
                   {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
                   {"migrate_gb_per_s", rate(s.live_gb_per_s)}};
+    append(values, pair_metrics(s));
+    return values;
   });
 }
 
@@ -62,14 +91,43 @@ Values reclaim_metrics(const std::optional<ReclaimStats>& stats, const std::stri
   });
 }
 
+Values compaction_metrics(const std::optional<CompactionStats>& stats, const std::string& reason) {
+  return figures<CompactionStats>(stats, reason, [](const CompactionStats& s) {
+    return Values{{"compaction_stalls", count(s.direct.zones)},
+                  {"compaction_stall_p50_ns", quantile(s.direct.duration_ns, 0.5)},
+                  {"compaction_stall_p99_ns", quantile(s.direct.duration_ns, 0.99)},
+                  {"background_compactions", count(s.background.zones)},
+                  {"background_compaction_p99_ns", quantile(s.background.duration_ns, 0.99)}};
+  });
+}
+
 Values fault_metrics(const std::optional<FaultStats>& stats, const std::string& reason) {
   return figures<FaultStats>(stats, reason, [](const FaultStats& s) {
-    const auto not_told = fail(ErrorCode::kUnavailable, "not told apart by " + s.source);
-    const auto major = s.major.value_or(0);
-    return Values{
-        {"page_faults", count(s.faults)},
-        {"minor_faults", s.major ? count(s.faults - std::min(major, s.faults)) : not_told},
-        {"major_faults", s.major ? count(major) : not_told}};
+    return Values{{"page_faults", count(s.faults)},
+                  {"minor_faults", count(s.faults - std::min(s.major, s.faults))},
+                  {"major_faults", count(s.major)}};
+  });
+}
+
+Values numa_hint_metrics(const std::optional<NumaHintStats>& stats, const std::string& reason) {
+  return figures<NumaHintStats>(stats, reason, [](const NumaHintStats& s) {
+    Values values{{"numa_hint_faults", count(s.faults)},
+                  {"numa_hint_pages", count(s.pages, s.source)},
+                  {"numa_hint_migrated_pages", count(s.migrated_pages, s.source)}};
+    for (const auto& [node, pages] : s.pages_by_node)
+      values.push_back({fmt::format("numa_hint_node{}_pages", node), count(pages)});
+    return values;
+  });
+}
+
+Values fault_time_metrics(const std::optional<FaultTimeStats>& stats, const std::string& reason) {
+  return figures<FaultTimeStats>(stats, reason, [](const FaultTimeStats& s) {
+    Values values{{"fault_no_page_p50_ns", quantile(s.no_page_ns, 0.5)},
+                  {"fault_no_page_p99_ns", quantile(s.no_page_ns, 0.99)}};
+    for (const auto& [node, durations_ns] : s.by_node_ns)
+      append(values, {{fmt::format("fault_node{}_p50_ns", node), quantile(durations_ns, 0.5)},
+                      {fmt::format("fault_node{}_p99_ns", node), quantile(durations_ns, 0.99)}});
+    return values;
   });
 }
 
@@ -127,7 +185,10 @@ void MetricsCollector::sample_probe() {
   const auto sample = probe_ ? probe_->sample() : PassiveSample{};
   append(values_, migration_metrics(sample.migration, reason("migration")));
   append(values_, reclaim_metrics(sample.reclaim, reason("reclaim")));
+  append(values_, compaction_metrics(sample.compaction, reason("compaction")));
   append(values_, fault_metrics(sample.faults, reason("faults")));
+  append(values_, numa_hint_metrics(sample.numa_hint, reason("numa_hint")));
+  append(values_, fault_time_metrics(sample.fault_time, reason("fault_time")));
   append(values_, block_io_metrics(sample.block_io, reason("block_io")));
 }
 

@@ -18,11 +18,18 @@ struct MetricValue {
 };
 
 // Figures of one subject of the passive probe; all of them unavailable with `reason` without
-// `stats`.
+// `stats`. Migrations have three more for each pair of nodes that was seen.
 std::vector<MetricValue> migration_metrics(const std::optional<MigrationStats>& stats,
                                            const std::string& reason);
 std::vector<MetricValue> reclaim_metrics(const std::optional<ReclaimStats>& stats,
                                          const std::string& reason);
+std::vector<MetricValue> compaction_metrics(const std::optional<CompactionStats>& stats,
+                                            const std::string& reason);
+std::vector<MetricValue> numa_hint_metrics(const std::optional<NumaHintStats>& stats,
+                                           const std::string& reason);
+// With two more for each node that was seen.
+std::vector<MetricValue> fault_time_metrics(const std::optional<FaultTimeStats>& stats,
+                                            const std::string& reason);
 std::vector<MetricValue> fault_metrics(const std::optional<FaultStats>& stats,
                                        const std::string& reason);
 std::vector<MetricValue> block_io_metrics(const std::optional<BlockIoStats>& stats,

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/memory_wish.h"
 #include "base/result.h"
 #include "daemon/agent/attempt.h"
 #include "daemon/exec/task.h"
@@ -24,6 +25,8 @@ struct Assignment {
   uint64_t memory_limit_bytes = 0;  // 0: none
   int64_t time_limit_ms = 0;        // 0: none
   std::vector<ServeItem> datasets;
+  std::string name;
+  MemoryWish memory_wish;
 };
 
 struct ServedData {
@@ -39,6 +42,7 @@ struct ExitReport {
   std::string reason;
   std::optional<ProcessExit> process;  // nothing: it was never launched
   std::vector<ReplicaChange> written;
+  std::string memory_tier;  // what its wish for memory came to; empty: it had none
 
   bool success() const { return how == "exited" && process && process->exit_code == 0; }
 };

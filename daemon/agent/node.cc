@@ -13,6 +13,7 @@
 #include "daemon/agent/exec_runner.h"
 #include "daemon/agent/node_report.h"
 #include "daemon/agent/node_service.h"
+#include "daemon/agent/placement.h"
 #include "daemon/agent/pool_plane.h"
 #include "daemon/agent/recalibration.h"
 #include "daemon/agent/remote_fetcher.h"
@@ -59,6 +60,7 @@ struct Node::Parts {
   Status keep_measuring();
   Status open_pool();
   void make_lifecycle();
+  std::vector<MetricValue> more_metrics() const;
   Status listen();
   void make_link();
   void watch();
@@ -87,6 +89,9 @@ struct Node::Parts {
   }};
   std::unique_ptr<Pool> pool;
   std::unique_ptr<PoolPlane> plane;
+  const Sysroot sysroot{"/"};
+  SystemPacer pacer;
+  std::unique_ptr<Placement> placement;
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;
   std::unique_ptr<StatusReporter> status;
@@ -149,16 +154,28 @@ Status Node::Parts::open_pool() {
 
 void Node::Parts::make_lifecycle() {
   plane = std::make_unique<PoolPlane>(*pool, calibration);
+  placement = std::make_unique<Placement>(
+      config.placement,
+      PlacementEnvironment{
+          .sysroot = sysroot,
+          .pacer = pacer,
+          .kernel = system_page_kernel(),
+          .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
+      placement_tiers(topology, calibration));
   runner = std::make_unique<ExecRunner>(ExecRunner::Options{config.name, config.cancel_grace_ms},
-                                        *executor, dirs, probe.get());
+                                        *executor, dirs, *placement, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
       *plane, *runner, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
   status = std::make_unique<StatusReporter>(
-      *plane, *pool, *tasks, probe.get(),
-      [this] { return recalibration ? recalibration->metrics() : tier_metrics(calibration); },
-      system_clock());
+      *plane, *pool, *tasks, probe.get(), [this] { return more_metrics(); }, system_clock());
+}
+
+std::vector<MetricValue> Node::Parts::more_metrics() const {
+  auto values = recalibration ? recalibration->metrics() : tier_metrics(calibration);
+  for (auto& value : placement->metrics()) values.push_back(std::move(value));
+  return values;
 }
 
 Status Node::Parts::listen() {
@@ -173,9 +190,9 @@ Status Node::Parts::listen() {
 }
 
 void Node::Parts::make_link() {
-  auto facts = std::make_shared<NodeFacts>(
-      NodeFacts{config, topology, calibration, executor->limits(),
-                probe ? probe->subjects() : std::vector<SubjectState>{}, instance, data_address});
+  auto facts = std::make_shared<NodeFacts>(NodeFacts{
+      config, topology, calibration, executor->limits(),
+      probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance, data_address});
   CoordinatorLink::Parts parts{
       .loop = loop,
       .clock = system_clock(),
@@ -246,6 +263,7 @@ kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
 kj::Promise<void> Node::Parts::recalibrate() {
   return loop.after_ms(kRecalibrationMs).then([this] {
     recalibration->tick();
+    placement->set_tiers(placement_tiers(topology, calibration));
     return recalibrate();
   });
 }

@@ -63,14 +63,13 @@ void write_feature(wire::Feature::Builder to, const std::string& name, bool on,
 }
 
 void write_features(wire::NodeInfo::Builder to, const NodeFacts& facts) {
-  if (facts.subjects.empty()) {
-    write_feature(to.initFeatures(1)[0], "passive probe", false, "off in the configuration");
-  } else {
-    auto features = to.initFeatures(static_cast<uint32_t>(facts.subjects.size()));
-    for (uint32_t i = 0; i < features.size(); ++i)
-      write_feature(features[i], facts.subjects[i].subject, facts.subjects[i].on,
-                    facts.subjects[i].reason);
-  }
+  auto subjects = facts.subjects;
+  if (subjects.empty())
+    subjects.push_back({.subject = "passive probe", .reason = "off in the configuration"});
+  subjects.push_back(facts.placement.feature());
+  auto features = to.initFeatures(static_cast<uint32_t>(subjects.size()));
+  for (uint32_t i = 0; i < features.size(); ++i)
+    write_feature(features[i], subjects[i].subject, subjects[i].on, subjects[i].reason);
   const std::pair<const char*, const LimitState&> limits[] = {{"memory", facts.limits.memory},
                                                               {"cpu", facts.limits.cpu},
                                                               {"cpuset", facts.limits.cpuset},

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "daemon/agent/calibration.h"
 #include "daemon/agent/metrics.h"
+#include "daemon/agent/placement.h"
 #include "daemon/agent/task_table.h"
 #include "daemon/config.h"
 #include "daemon/exec/cgroup.h"
@@ -19,13 +20,14 @@
 
 namespace tierpilot::agent {
 
-// Of these only the topology and the calibration change while the daemon runs.
+// Of these only topology, calibration and placement change while the daemon runs.
 struct NodeFacts {
   const NodeConfig& config;
   const Topology& topology;
   const Calibration& calibration;
   const LimitsReport& limits;
   std::vector<SubjectState> subjects;  // of the passive probe; empty: it is off
+  const Placement& placement;
   uint64_t instance = 0;
   std::string data_address;
 };

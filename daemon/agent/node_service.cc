@@ -16,6 +16,12 @@ kj::Promise<void> NodeService::cancel(CancelContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> NodeService::pause(PauseContext context) {
+  const auto params = context.getParams();
+  value_or_throw(tasks_.pause(read_attempt(params.getAttempt()), params.getPaused()));
+  return kj::READY_NOW;
+}
+
 kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
   const auto params = context.getParams();
   auto source = value_or_throw(read_source(params.getSource()));

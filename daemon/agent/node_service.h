@@ -17,6 +17,7 @@ class NodeService final : public wire::Node::Server {
 
   kj::Promise<void> start(StartContext context) override;
   kj::Promise<void> cancel(CancelContext context) override;
+  kj::Promise<void> pause(PauseContext context) override;
   kj::Promise<void> createDataset(CreateDatasetContext context) override;
   kj::Promise<void> dropDataset(DropDatasetContext context) override;
   kj::Promise<void> readLog(ReadLogContext context) override;

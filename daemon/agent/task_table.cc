@@ -232,6 +232,12 @@ void TaskTable::cancel(AttemptId attempt, const std::string& reason) {
   if (Entry* entry = find(attempt)) abandon(*entry, "cancelled", reason);
 }
 
+Status TaskTable::pause(AttemptId attempt, bool paused) {
+  const Entry* entry = find(attempt);
+  if (entry && entry->stage == Stage::kRunning) return runner_.pause(attempt, paused);
+  return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
+}
+
 void TaskTable::close(const std::string& reason) {
   closed_ = reason;
   for (const auto attempt : held()) cancel(attempt, reason);

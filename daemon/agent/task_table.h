@@ -54,6 +54,8 @@ class TaskRunner {
   virtual ~TaskRunner() = default;
   virtual Status launch(const LaunchOrder& order) = 0;
   virtual void cancel(AttemptId attempt, const std::string& reason) = 0;
+  // Or resumes it.
+  virtual Status pause(AttemptId attempt, bool paused) = 0;
   // No attempt of the task is remembered any more.
   virtual void forget(uint64_t task) = 0;
 };
@@ -78,6 +80,9 @@ class TaskTable {
   Status start(Assignment assignment);
   // Ends the attempt wherever it is; an ended or unknown one is left alone.
   void cancel(AttemptId attempt, const std::string& reason);
+  // Stops a running attempt's processes where they are, or lets them go on. Lease, time limit and
+  // units count on. kNotFound when it does not run, kUnavailable without cgroups.
+  Status pause(AttemptId attempt, bool paused);
   // Cancels everything and refuses what comes.
   void close(const std::string& reason);
   // The coordinator has the exit for good.

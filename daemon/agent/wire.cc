@@ -47,6 +47,7 @@ void write_exit(wire::Exit::Builder to, const ExitReport& from) {
   }
   auto written = to.initWritten(static_cast<uint32_t>(from.written.size()));
   for (uint32_t i = 0; i < written.size(); ++i) write_replica(written[i], from.written[i]);
+  to.setMemoryTier(from.memory_tier);
 }
 
 struct EventWriter {
@@ -150,6 +151,10 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   assignment.memory_limit_bytes = from.getMemoryLimitBytes();
   assignment.time_limit_ms = from.getTimeLimitMs();
   if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");
+  assignment.name = read_text(from.getName());
+  auto wish = parse_memory_wish(read_text(from.getMemoryTier()));
+  if (!wish) return refuse(wish.error().message);
+  assignment.memory_wish = *wish;
   std::set<std::string> seen;
   for (const auto item : from.getDatasets()) {
     auto need = read_need(item);

@@ -16,7 +16,8 @@ void write_event(wire::NodeEvent::Builder to, const Event& from);
 std::string read_text(capnp::Text::Reader from);
 AttemptId read_attempt(wire::Attempt::Reader from);
 // kInvalid: names or values with NUL bytes, environment names with '=', negative limits, datasets
-// without a name or named twice, more than 4,096 arguments, variables or datasets.
+// without a name or named twice, unknown memory tiers, more than 4,096 arguments, variables or
+// datasets.
 Result<Assignment> read_assignment(wire::Assignment::Reader from);
 // kInvalid: a kind of source that this version does not know.
 Result<CreateSource> read_source(wire::DatasetSource::Reader from);

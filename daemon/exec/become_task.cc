@@ -19,6 +19,7 @@
 
 #include "base/sysroot.h"
 #include "base/unique_fd.h"
+#include "daemon/exec/memory_policy.h"
 
 namespace tierpilot {
 namespace {
@@ -172,13 +173,15 @@ Error run_program(const TaskLaunch& task) {
 Error become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& cgroup,
                   const ExecutorOptions& options, pid_t supervisor) {
   set_preferences(options);
-  const Status ready = enter_session(supervisor)
-                           .and_then([&] { return cgroup ? cgroup->enter() : Status{}; })
-                           .and_then([&] { return bind_to_cpus(task.cpus); })
-                           .and_then([&] { return open_streams(task, options.task_root); })
-                           .and_then([&] { return limit_core(options.core_limit_bytes); })
-                           .and_then([&] { return drop_privileges(); })
-                           .and_then([&] { return enter_directory(task, options.task_root); });
+  const Status ready =
+      enter_session(supervisor)
+          .and_then([&] { return cgroup ? cgroup->enter() : Status{}; })
+          .and_then([&] { return bind_to_cpus(task.cpus); })
+          .and_then([&] { return set_memory_policy(task.memory_nodes, task.interleave_memory); })
+          .and_then([&] { return open_streams(task, options.task_root); })
+          .and_then([&] { return limit_core(options.core_limit_bytes); })
+          .and_then([&] { return drop_privileges(); })
+          .and_then([&] { return enter_directory(task, options.task_root); });
   if (!ready) return ready.error();
   reset_signals();
   return run_program(task);

@@ -34,7 +34,8 @@ namespace tierpilot {
 using nlohmann::json;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskLaunch, task_id, attempt, argv, env, working_directory,
-                                   log_directory, cpus, memory_limit_bytes, time_limit_ms)
+                                   log_directory, cpus, memory_nodes, interleave_memory,
+                                   memory_limit_bytes, time_limit_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopTask, task_id, attempt, grace_ms, how)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeaseExtension, deadline_boot_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskStarted, task_id, attempt, pid, boot_ns)

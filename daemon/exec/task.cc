@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "daemon/exec/memory_policy.h"
+
 namespace tierpilot {
 namespace {
 
@@ -34,6 +36,8 @@ std::string complaint(const TaskLaunch& task) {
     if (std::count(task.cpus.begin(), task.cpus.end(), cpu) > 1)
       return fmt::format("CPU {} is named twice", cpu);
   }
+  for (const int node : task.memory_nodes)
+    if (node < 0 || node > kMaxNumaNode) return fmt::format("{} is not a NUMA node", node);
   if (task.memory_limit_bytes == 0) return "the memory limit is 0 bytes";
   if (task.time_limit_ms < 0) return fmt::format("the time limit is {} ms", task.time_limit_ms);
   return {};

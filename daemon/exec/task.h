@@ -27,6 +27,10 @@ struct TaskLaunch {
   std::string working_directory, log_directory;
   // Empty: the daemon's own CPUs.
   std::vector<int> cpus;
+  // NUMA nodes that its memory comes from, in turn when interleaved, as long as they have any.
+  // Empty: as the kernel likes.
+  std::vector<int> memory_nodes{};
+  bool interleave_memory = false;
   // Enforced only where LimitsReport::memory is on.
   std::optional<uint64_t> memory_limit_bytes;
   // 0: none.

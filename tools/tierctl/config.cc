@@ -20,7 +20,7 @@ namespace {
 
 // Sections that only one of the two daemons knows.
 const std::vector<std::pair<std::string, std::vector<std::string>>> kSections{
-    {"tierpilotd", {"node", "pool", "probe"}},
+    {"tierpilotd", {"node", "pool", "probe", "placement"}},
     {"tierpilot-coordinator",
      {"coordinator", "listen", "lease", "queue", "reward", "policy", "dqn"}}};
 

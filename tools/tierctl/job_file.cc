@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
 
 namespace tierpilot::tierctl {
@@ -153,6 +154,11 @@ JobTask task_of(const ordered_json& value, const std::string& place, size_t inde
   fields.with("env", [&](const auto& v, const auto& at) { task.env = env_of(v, at); });
   fields.with("after", [&](const auto& v, const auto& at) { task.after = texts(v, at); });
   fields.with("node", [&](const auto& v, const auto& at) { task.node = text(v, at); });
+  fields.with("mem_tier", [&](const auto& v, const auto& at) {
+    task.memory_tier = text(v, at);
+    if (const auto wish = parse_memory_wish(task.memory_tier); !wish)
+      throw Wrong{at, wish.error().message};
+  });
   fields.finish();
   if (task.command.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
   if (task.command.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};

@@ -3,7 +3,8 @@
 //   {"tasks": [{"name": "sort", "command": ["sort", "-u"], "datasets": [{"name": "genes", "mode":
 //   "read"}],
 //               "units": 2, "memory": "1GiB", "float_operations": 0, "int_operations": 1e9,
-//               "time_limit": "30s", "env": {"LC_ALL": "C"}, "after": ["fetch"], "node": "n1"}]}
+//               "time_limit": "30s", "env": {"LC_ALL": "C"}, "after": ["fetch"], "node": "n1",
+//               "mem_tier": "interleave:1,1"}]}
 //
 // Only "command" is required.
 #pragma once
@@ -35,7 +36,8 @@ struct JobTask {
   int64_t time_limit_ms = 0;  // 0: none
   std::vector<std::pair<std::string, std::string>> env;
   std::vector<std::string> after;
-  std::string node;  // empty: the policy chooses
+  std::string node;         // empty: the policy chooses
+  std::string memory_tier;  // see base/memory_wish.h; empty: placed by heat
 };
 
 // `origin` names the text in messages: "job.json:3:14: ...", "job.json: tasks[1].units: ...".

@@ -1,4 +1,5 @@
-// tierctl task: list, show, wait, cancel; submit, logs and explain are in files of their own.
+// tierctl task: list, show, wait, cancel, pause, resume; submit, logs and explain are in files of
+// their own.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -34,6 +35,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Datasets", "/dataset_uses"},
                               {"Units", "/spec/units", Format::kNumber},
                               {"Memory limit", "/memory_limit"},
+                              {"Memory tier", "/memory_tier"},
                               {"float operations", "/spec/float_operations", Format::kNumber},
                               {"int32 operations", "/spec/int_operations", Format::kNumber},
                               {"After", "/spec/after"},
@@ -65,6 +67,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"CPU user ms", "/cpu_user_ms", Format::kNumber},
                                   {"CPU system ms", "/cpu_system_ms", Format::kNumber},
                                   {"Peak memory", "/max_resident_bytes", Format::kBytes},
+                                  {"Memory tier", "/memory_tier"},
                                   {"Wall ms", "/wall_ms", Format::kNumber},
                                   {"Block reads", "/io_read_bytes", Format::kBytes},
                                   {"Block writes", "/io_write_bytes", Format::kBytes}}});
@@ -91,6 +94,8 @@ void add_readable(ordered_json& task) {
           object[std::string(key) + "_ms"] = ns->get<double>() / 1e6;
   const auto memory_bytes = task["spec"]["memory_bytes"].get<uint64_t>();
   task["memory_limit"] = memory_bytes ? format_bytes(memory_bytes) : "none";
+  const auto memory_tier = task["spec"].value("memory_tier", "");
+  task["memory_tier"] = memory_tier.empty() ? "by heat" : memory_tier;
   task["command_line"] = command_line(task["spec"]["argv"]);
   task["dataset_uses"] = ordered_json::array();
   for (const auto& use : task["spec"]["datasets"])
@@ -119,6 +124,23 @@ Result<int> cancel(Context& context, ClusterConnection& connection, uint64_t id)
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
   return print_task(context, answer->getTask());
+}
+
+Result<int> set_paused(Context& context, ClusterConnection& connection, uint64_t id, bool paused) {
+  auto request = connection.cluster().taskPauseRequest();
+  request.setId(id);
+  request.setPaused(paused);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print_task(context, answer->getTask());
+}
+
+Result<int> pause(Context& context, ClusterConnection& connection, uint64_t id) {
+  return set_paused(context, connection, id, true);
+}
+
+Result<int> resume(Context& context, ClusterConnection& connection, uint64_t id) {
+  return set_paused(context, connection, id, false);
 }
 
 void add_list(CLI::App& task, Context& context) {
@@ -167,6 +189,9 @@ void add_task(CLI::App& app, Context& context) {
   add_by_id(*task, context, "show", "one task, its data and its end", show);
   add_wait(*task, context);
   add_by_id(*task, context, "cancel", "end a task, whatever it is doing", cancel);
+  add_by_id(*task, context, "pause", "stop a running task where it is; its time limit counts on",
+            pause);
+  add_by_id(*task, context, "resume", "let a paused task go on", resume);
   add_task_logs(*task, context);
   add_task_explain(*task, context);
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/memory_wish.h"
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/job_file.h"
 #include "tools/tierctl/object.h"
@@ -40,6 +41,7 @@ void fill(wire::TaskSpec::Builder spec, const JobTask& task) {
   spec.setIntOperations(task.int_operations);
   spec.setTimeLimitMs(task.time_limit_ms);
   spec.setNode(task.node);
+  spec.setMemoryTier(task.memory_tier);
   const auto fill_texts = [](auto list, const std::vector<std::string>& texts) {
     for (uint32_t i = 0; i < list.size(); ++i) list.set(i, texts[i]);
   };
@@ -106,6 +108,14 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
       ->check([](const std::string& text) {
         const size_t equals = text.find('=');
         return equals == 0 || equals == text.npos ? "'" + text + "' is not NAME=VALUE" : "";
+      });
+  sub.add_option("--mem-tier", task.memory_tier,
+                 "where its memory is to be: fast, slow, interleave:W1,W2 or heap:W1,W2, with "
+                 "weights of fast and slow memory (default: where its heat brings it)")
+      ->type_name("TIER")
+      ->check([](const std::string& text) {
+        const auto wish = parse_memory_wish(text);
+        return wish ? "" : wish.error().message;
       });
   sub.add_option("--node", task.node, "run there; default: the policy chooses");
   return sub.add_option("COMMAND", task.command, "what to run, after --");

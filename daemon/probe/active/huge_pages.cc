@@ -31,20 +31,19 @@ Result<double> transparent_huge_share(const TierMemory& memory) {
   return static_cast<double>(huge_kib) / static_cast<double>(size_kib);
 }
 
-Result<std::unique_ptr<TierMemory>> allocate_huge_on_node(int node, size_t bytes,
-                                                          std::string& how) {
+Result<HugeMemory> allocate_huge_on_node(int node, size_t bytes) {
   auto pool = allocate_on_node(node, bytes, PageSize::kPool);
-  if (pool) {
-    how = "hugetlb pages of 2 MiB";
-    return pool;
-  }
+  if (pool)
+    return HugeMemory{.memory = std::move(*pool), .pooled = true, .how = "hugetlb pages of 2 MiB"};
   auto memory = allocate_on_node(node, bytes, PageSize::kHuge);
-  if (!memory) return memory;
-  const auto share = transparent_huge_share(**memory);
-  how = fmt::format("transparent huge pages ({}), since {}",
-                    share ? fmt::format("{:.0f} % of it", *share * 100) : share.error().message,
-                    pool.error().message);
-  return memory;
+  if (!memory) return tl::unexpected(memory.error());
+  HugeMemory huge{.memory = std::move(*memory), .how = {}};
+  const auto share = huge.huge_share();
+  huge.how =
+      fmt::format("transparent huge pages ({}), since {}",
+                  share ? fmt::format("{:.0f} % of it", *share * 100) : share.error().message,
+                  pool.error().message);
+  return huge;
 }
 
 }  // namespace tierpilot

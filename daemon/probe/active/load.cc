@@ -18,7 +18,7 @@ constexpr size_t kChunk = 1 << 20;
 MemoryLoad::MemoryLoad(const std::byte* data, size_t bytes, const std::vector<int>& cpus,
                        int percent)
     : since_(Clock::now()) {
-  const size_t share = bytes / std::max<size_t>(cpus.size(), 1);
+  const size_t share = aligned_share(bytes, std::max<size_t>(cpus.size(), 1));
   const size_t chunk = std::min(kChunk, share);
   for (size_t i = 0; i < cpus.size(); ++i)
     threads_.emplace_back([this, mine = data + i * share, share, chunk, cpu = cpus[i], percent] {

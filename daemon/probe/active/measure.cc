@@ -37,7 +37,7 @@ Quality TierMeasurement::quality() const {
   Quality worst;
   double worst_spread = -1;
   for (const auto& [name, seen] : evidence) {
-    if (figure::is_of_one_page(name)) continue;
+    if (figure::is_of_few(name)) continue;
     auto one = quality(name);
     if (worst_spread >= 0 &&
         std::pair(one.grade, seen.spread) <= std::pair(worst.grade, worst_spread))

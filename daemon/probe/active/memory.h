@@ -36,13 +36,21 @@ class TierMemory {
 // with kPool its hugetlb pages, cannot be had.
 Result<std::unique_ptr<TierMemory>> allocate_on_node(int node, size_t bytes, PageSize page_size);
 
-// Huge pages by any means: from the pool, or transparent ones. `how` says which, why not the pool,
-// and how much of the memory really is in huge pages.
-Result<std::unique_ptr<TierMemory>> allocate_huge_on_node(int node, size_t bytes, std::string& how);
-
 // The share of the memory that lies in transparent huge pages, as /proc/self/smaps tells of its
 // mapping. kUnavailable when that does not show it.
 Result<double> transparent_huge_share(const TierMemory& memory);
+
+struct HugeMemory {
+  std::unique_ptr<TierMemory> memory;
+  bool pooled = false;  // of the hugetlb pool, else transparent
+  std::string how;      // for people: which, why not the pool, how much of it really is huge
+
+  // How much of it is in huge pages now: the kernel may refuse transparent ones, or split them.
+  Result<double> huge_share() const { return pooled ? 1 : transparent_huge_share(*memory); }
+};
+
+// Huge pages by any means: from the pool, or transparent ones as far as the kernel gives them.
+Result<HugeMemory> allocate_huge_on_node(int node, size_t bytes);
 
 // File-backed memory of a directory, by memkind. Not touched: the file is sparse at first.
 Result<std::unique_ptr<TierMemory>> allocate_in_directory(const std::string& directory,

@@ -49,6 +49,7 @@ TierMeasurement Ledger::measurement() const {
     result.latency_p50_ns = {median(p50_ns_)};
     result.latency_p99_ns = {median(p99_ns_)};
     result.evidence[std::string(figure::kLatency)] = evidence_of(p50_ns_);
+    result.evidence[std::string(figure::kLatencyTail)] = evidence_of(p99_ns_);
   }
   result.cached_latency_p50_ns = median_of(figure::kCachedLatency);
   result.read_gb_per_s = median_of(figure::kRead);
@@ -62,7 +63,7 @@ TierMeasurement Ledger::measurement() const {
   result.cost_s = cost_s_;
   for (const auto& [figure, values] : values_) result.evidence[figure] = evidence_of(values);
   for (const auto& [name, evidence] : result.evidence) {
-    if (!figure::is_of_one_page(name)) result.spread = std::max(result.spread, evidence.spread);
+    if (!figure::is_of_few(name)) result.spread = std::max(result.spread, evidence.spread);
     result.rounds = std::max(result.rounds, evidence.rounds);
   }
   return result;

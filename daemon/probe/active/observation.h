@@ -17,6 +17,7 @@ namespace tierpilot {
 
 namespace figure {
 constexpr std::string_view kLatency = "latency_ns";
+constexpr std::string_view kLatencyTail = "latency_p99_ns";
 constexpr std::string_view kCachedLatency = "cached_latency_p50_ns";
 constexpr std::string_view kRead = "read_gb_per_s";
 constexpr std::string_view kWrite = "write_gb_per_s";
@@ -29,9 +30,9 @@ constexpr std::string_view kMethod = "method";
 constexpr std::string_view kCost = "cost_s";
 constexpr std::string_view kInitiator = "initiator_node";
 
-// One page a round: it scatters as a single event does, and says nothing of the other figures.
-constexpr bool is_of_one_page(std::string_view figure) {
-  return figure == kFirstEvict || figure == kFirstPromote;
+// Of few events a round: it scatters as they do, and says nothing of the other figures.
+constexpr bool is_of_few(std::string_view figure) {
+  return figure == kFirstEvict || figure == kFirstPromote || figure == kLatencyTail;
 }
 }  // namespace figure
 

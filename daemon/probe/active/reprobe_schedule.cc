@@ -6,6 +6,12 @@
 #include <algorithm>
 
 namespace tierpilot {
+namespace {
+
+// Memory that a script plugs in and out all day must not be measured all day.
+constexpr int64_t kMostDebt_ns = 4LL * 3600 * 1'000'000'000;
+
+}  // namespace
 
 ReprobeSchedule::ReprobeSchedule(Options options, const Clock& clock, LoadSource load, double cpu_s)
     : options_(options), clock_(clock), load_(std::move(load)), put_off_ns_(options.shortest_ns) {
@@ -30,7 +36,7 @@ void ReprobeSchedule::measured(double cpu_s) {
 }
 
 void ReprobeSchedule::hurry() {
-  next_ns_ = clock_.boot_ns();
+  next_ns_ = std::max(clock_.boot_ns(), debt_until_ns_ - kMostDebt_ns);
   put_off_ns_ = options_.shortest_ns;
 }
 

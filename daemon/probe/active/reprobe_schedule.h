@@ -31,7 +31,8 @@ class ReprobeSchedule {
   bool due();
   // What it took. The next one waits until its share of the time since pays for it.
   void measured(double cpu_s);
-  // There is something new to measure: due once the machine is not busy, whatever the last cost.
+  // There is something new to measure: due once the machine is not busy, whatever the last cost,
+  // as long as no more than four hours' share is overdrawn by it.
   void hurry();
 
  private:

@@ -61,6 +61,19 @@ class Bench {
   }
 
  private:
+  static Status fill_base(Arena& arena, int node, size_t bytes) {
+    auto memory = allocate_on_node(node, bytes, PageSize::kBase);
+    if (!memory) return tl::unexpected(memory.error());
+    arena.memory = std::move(*memory);
+    return {};
+  }
+  static Status fill_huge(Arena& arena, int node, size_t bytes) {
+    auto huge = allocate_huge_on_node(node, bytes);
+    if (!huge) return tl::unexpected(huge.error());
+    arena.memory = std::move(huge->memory);
+    arena.how = std::move(huge->how);
+    return {};
+  }
   Result<Arena*> arena(const SweepPoint& point) {
     const bool streams = point.kind == SweepKind::kBandwidth;
     const auto key = std::tuple(point.tier, point.pages, streams);
@@ -70,14 +83,12 @@ class Bench {
     const auto& tier = tiers_[point.tier];
     const auto bytes = options_.node_footprint_bytes;
     Arena arena{.how = "base pages"};
-    auto memory = point.pages == PageSize::kBase
-                      ? allocate_on_node(tier.numa_node, bytes, PageSize::kBase)
-                      : allocate_huge_on_node(tier.numa_node, bytes, arena.how);
-    if (!memory) {
-      failures_.emplace(key, memory.error());
-      return tl::unexpected(memory.error());
+    auto status = point.pages == PageSize::kBase ? fill_base(arena, tier.numa_node, bytes)
+                                                 : fill_huge(arena, tier.numa_node, bytes);
+    if (!status) {
+      failures_.emplace(key, status.error());
+      return tl::unexpected(status.error());
     }
-    arena.memory = std::move(*memory);
     if (!streams) arena.chase.emplace(arena.memory->data(), arena.memory->size(), kCacheLine, 1);
     return &arenas_.emplace(key, std::move(arena)).first->second;
   }

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kFileChunk = 1 << 20;
 constexpr size_t kHugePage = 2 << 20;
+constexpr double kAllHuge = 0.99;
 const size_t kBasePage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 
 double seconds_since(Clock::time_point start) {
@@ -28,20 +29,30 @@ double seconds_since(Clock::time_point start) {
 
 class NodeTransfer final : public Transfer {
  public:
-  NodeTransfer(std::unique_ptr<TierMemory> memory, std::string pages, size_t page_bytes,
-               size_t batch_bytes, int fast, int slow)
+  NodeTransfer(HugeMemory memory, bool huge, size_t batch_bytes, int fast, int slow)
       : memory_(std::move(memory)),
-        pages_text_(std::move(pages)),
-        page_bytes_(page_bytes),
+        huge_(huge),
+        page_bytes_(huge ? kHugePage : kBasePage),
         fast_(fast),
         slow_(slow) {
-    for (size_t at = 0; at < memory_->size(); at += page_bytes)
-      pages_.push_back(memory_->data() + at);
-    batch_ = batch_bytes ? std::max<size_t>(batch_bytes / page_bytes, 1) : pages_.size();
+    for (size_t at = 0; at < memory_.memory->size(); at += page_bytes_)
+      pages_.push_back(memory_.memory->data() + at);
+    batch_ = batch_bytes ? std::max<size_t>(batch_bytes / page_bytes_, 1) : pages_.size();
   }
   std::string method() const override {
-    return fmt::format("move_pages of {} in {}, {} a call", format_bytes(memory_->size()),
-                       pages_text_, std::min(batch_, pages_.size()));
+    return fmt::format("move_pages of {} in {}, {} a call", format_bytes(memory_.memory->size()),
+                       memory_.how, std::min(batch_, pages_.size()));
+  }
+  // One address stands for 2 MiB, which is false where the kernel gave base pages or split them.
+  Status check_huge() const {
+    if (!huge_) return {};
+    const auto share = memory_.huge_share();
+    if (!share) return tl::unexpected(share.error());
+    if (*share < kAllHuge)
+      return fail(
+          ErrorCode::kUnavailable,
+          fmt::format("{:.0f} % of the memory is in huge pages: {}", *share * 100, memory_.how));
+    return {};
   }
   Result<Moved> evict() override { return move_to(slow_); }
   Result<Moved> promote() override { return move_to(fast_); }
@@ -77,11 +88,12 @@ class NodeTransfer final : public Transfer {
                               why_ < 0 ? strerror(-why_) : "the others stayed where they were"));
     moved.bytes_per_s = static_cast<double>((std::max<size_t>(arrived, 2) - 1) * page_bytes_) /
                         seconds_since(start);
+    if (auto status = check_huge(); !status) return tl::unexpected(status.error());
     return moved;
   }
 
-  std::unique_ptr<TierMemory> memory_;
-  std::string pages_text_;
+  HugeMemory memory_;  // of any page size
+  bool huge_;
   size_t page_bytes_, batch_ = 0;
   int fast_, slow_;
   int why_ = 0;  // of a page that did not arrive
@@ -148,13 +160,15 @@ Result<std::optional<ScratchFile>> file_for(const TierSpec& tier, const TierMemo
 Result<std::unique_ptr<Transfer>> make_node_transfer(int fast, int slow,
                                                      const TransferOptions& options) {
   const bool huge = options.pages != PageSize::kBase;
-  std::string how = "base pages";
-  auto memory = huge ? allocate_huge_on_node(fast, options.bytes, how)
-                     : allocate_on_node(fast, options.bytes, PageSize::kBase);
+  auto memory = huge ? allocate_huge_on_node(fast, options.bytes)
+                     : allocate_on_node(fast, options.bytes, PageSize::kBase).map([](auto&& base) {
+                         return HugeMemory{.memory = std::move(base), .how = "base pages"};
+                       });
   if (!memory) return tl::unexpected(memory.error());
-  return std::make_unique<NodeTransfer>(std::move(*memory), std::move(how),
-                                        huge ? kHugePage : kBasePage, options.batch_bytes, fast,
-                                        slow);
+  auto transfer =
+      std::make_unique<NodeTransfer>(std::move(*memory), huge, options.batch_bytes, fast, slow);
+  if (auto status = transfer->check_huge(); !status) return tl::unexpected(status.error());
+  return transfer;
 }
 
 }  // namespace

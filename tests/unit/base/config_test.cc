@@ -66,6 +66,54 @@ TEST(Config, SaysWhereTomlIsMalformed) {
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
 }
 
+TEST(Config, ReadsAListOfTables) {
+  auto reader = ConfigReader::parse(R"([placement]
+cap = 3
+[[placement.rule]]
+name = "a"
+[[placement.rule]]
+name = 5
+colour = "red"
+)",
+                                    "t.toml");
+  ASSERT_TRUE(reader);
+  auto placement = reader->section("placement");
+  EXPECT_EQ(placement.integer("cap", 0, 0, 9), 3);
+  EXPECT_TRUE(placement.tables("absent").empty());
+  auto rules = placement.tables("rule");
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].text("name", ""), "a");
+  EXPECT_TRUE(rules[0].has("name"));
+  EXPECT_FALSE(rules[0].has("colour"));
+  EXPECT_EQ(rules[1].text("name", "b"), "b");
+  const auto status = reader->finish();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("t.toml:6: placement.rule[1].name: must be a"));
+  EXPECT_THAT(status.error().message, HasSubstr("t.toml:7: placement.rule[1].colour: unknown key"));
+}
+
+TEST(Config, RefusesAListOfOtherThings) {
+  for (const char* toml : {"[placement]\nrule = 3\n", "[placement]\nrule = [1]\n",
+                           "[placement]\nrule = []\n", "[placement.rule]\nname = 'a'\n"}) {
+    auto reader = ConfigReader::parse(toml, "t.toml");
+    ASSERT_TRUE(reader);
+    EXPECT_TRUE(reader->section("placement").tables("rule").empty());
+    const auto status = reader->finish();
+    ASSERT_FALSE(status) << toml;
+    EXPECT_THAT(status.error().message, HasSubstr("placement.rule: must be a list of tables"));
+  }
+}
+
+// A list of tables that nobody asked for is one unknown key.
+TEST(Config, NamesAnUnknownListOfTables) {
+  auto reader = ConfigReader::parse("[placement]\n[[placement.rule]]\nname = 'a'\n", "t.toml");
+  ASSERT_TRUE(reader);
+  reader->section("placement");
+  const auto status = reader->finish();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("placement.rule: unknown key"));
+}
+
 TEST(Config, SectionThatIsNoTable) {
   auto reader = ConfigReader::parse("lease = 3\n", "t.toml");
   ASSERT_TRUE(reader);

@@ -47,6 +47,15 @@ TEST_F(Admission, RefusesAnEmptyCommand) {
   EXPECT_THAT(refused({}).message, HasSubstr("no task"));
 }
 
+TEST_F(Admission, RefusesMemoryTiersItDoesNotKnow) {
+  auto task = spec();
+  task.memory_tier = "interleave:1,1";
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.memory_tier = "interleave:1";
+  EXPECT_EQ(refused({task}).code, ErrorCode::kInvalid);
+  EXPECT_THAT(refused({task}).message, HasSubstr("task 't': memory tier 'interleave:1'"));
+}
+
 TEST_F(Admission, NamesWhatNoNodeOffers) {
   auto task = spec();
   task.units = 5;

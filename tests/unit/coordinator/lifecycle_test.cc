@@ -79,6 +79,26 @@ TEST_F(CoreTest, FailureFailsAllDescendantsWithTheReason) {
   EXPECT_EQ(ended_.size(), 3u);
 }
 
+TEST_F(CoreTest, APausedTaskSaysSoOnDisk) {
+  join("n");
+  auto receipt = submit({spec("a")});
+  const auto id = receipt->first_task;
+  const auto attempt = assign(id, "n");
+  lifecycle_->started("n", attempt);
+  const auto set_paused = [&](AttemptId which, bool paused) {
+    bool done = false;
+    lifecycle_->paused(which, paused, [&](Status s) { done = s.has_value(); });
+    return posts_.run_until([&] { return done; });
+  };
+  ASSERT_TRUE(set_paused(attempt, true));
+  EXPECT_EQ(stored(id)->reason, "paused");
+  EXPECT_EQ(stored(id)->state, TaskState::kRunning);
+  ASSERT_TRUE(set_paused({id, attempt.attempt + 1}, false));
+  EXPECT_EQ(stored(id)->reason, "paused") << "another attempt's";
+  ASSERT_TRUE(set_paused(attempt, false));
+  EXPECT_EQ(stored(id)->reason, "");
+}
+
 TEST_F(CoreTest, CancelEndsWaitingTasksAtOnceAndAsksTheNodeForOthers) {
   auto node = join("n");
   auto receipt = submit({spec("a"), spec("b")});

@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "coordinator/model_json.h"
 #include "coordinator/store/records.h"
 #include "core_fixture.h"
 
@@ -24,11 +25,31 @@ Task sample(uint64_t id, uint64_t job) {
   return task;
 }
 
+// Written before tasks could ask for a memory tier.
+TEST(ModelJson, ReadsTasksOfOlderStores) {
+  const auto spec = parse_spec(
+      R"({"name": "a", "argv": ["true"], "env": [], "datasets": [], "units": 1, "memory_bytes": 0,
+          "float_operations": 0, "int_operations": 0, "time_limit_ms": 0, "after": [],
+          "node": "n"})");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->node, "n");
+  EXPECT_EQ(spec->memory_tier, "");
+  const auto exit = parse_exit(
+      R"({"how": "exited", "code": 3, "reason": "", "cpu_user_ns": 1, "cpu_system_ns": 2,
+          "max_resident_bytes": 3, "wall_ns": 4, "io_read_bytes": "not told",
+          "io_write_bytes": 5, "written": []})");
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->code, 3);
+  EXPECT_EQ(exit->memory_tier, "");
+}
+
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
   task.exit = TaskExit{"exited",     4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"},
                        {{"d", 2, 9}}};
+  task.spec.memory_tier = "heap:1,1";
+  task.exit->memory_tier = "no effect";
   task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8};
   DecisionRecord decision;
   decision.attempt = {3, 1};
@@ -47,6 +68,8 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   const auto back = stored(3);
   ASSERT_TRUE(back);
   EXPECT_EQ(back->spec.argv, task.spec.argv);
+  EXPECT_EQ(back->spec.memory_tier, "heap:1,1");
+  EXPECT_EQ(back->exit->memory_tier, "no effect");
   EXPECT_EQ(back->exit->written[0].version, 2u);
   EXPECT_EQ(back->exit->io_write_bytes.unavailable, "not told");
   EXPECT_EQ(back->served->evict_gb_per_s.value, 1.5);

@@ -91,6 +91,100 @@ TEST(NodeConfig, SlowNodeContradictions) {
             std::string::npos);
 }
 
+TEST(NodeConfig, PlacementHasDefaults) {
+  const auto placement = read("")->placement;
+  EXPECT_TRUE(placement.enabled);
+  EXPECT_EQ(placement.bytes_per_s, 256u << 20);
+  EXPECT_EQ(placement.interval_ms, 1'000);
+  EXPECT_FALSE(placement.tracker);
+  EXPECT_TRUE(placement.rules.empty());
+}
+
+TEST(NodeConfig, ReadsPlacementRules) {
+  const auto config = read(R"([placement]
+enabled = false
+cap = "64MiB"
+cpu_share = 0.1
+interval_ms = 500
+scan_interval_ms = 2000
+tracker = "soft-dirty"
+[[placement.rule]]
+name = "postgres*"
+cgroup = "/system.slice/db.service"
+policy = "balance"
+mode = "advise"
+fast_budget = "2GiB"
+group = "db"
+[[placement.rule]]
+task = "sort"
+dataset = "genes"
+policy = "static"
+tier = "node3"
+[[placement.rule]]
+pid = 77
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  const auto& placement = config->placement;
+  EXPECT_FALSE(placement.enabled);
+  EXPECT_EQ(placement.bytes_per_s, 64u << 20);
+  EXPECT_DOUBLE_EQ(placement.cpu_share, 0.1);
+  EXPECT_EQ(placement.scan_interval_ms, 2'000);
+  EXPECT_EQ(placement.tracker, TrackerKind::kSoftDirty);
+  ASSERT_EQ(placement.rules.size(), 3u);
+  EXPECT_EQ(placement.rules[0].match.name, "postgres*");
+  EXPECT_EQ(placement.rules[0].match.cgroup, "/system.slice/db.service");
+  EXPECT_EQ(placement.rules[0].group.policy, PlacementPolicy::kBalance);
+  EXPECT_EQ(placement.rules[0].group.name, "db");
+  EXPECT_EQ(placement.rules[0].group.fast_budget_bytes, uint64_t{2} << 30);
+  EXPECT_EQ(placement.rules[0].mode, PlacementMode::kAdvise);
+  EXPECT_EQ(placement.rules[1].group.policy, PlacementPolicy::kStatic);
+  EXPECT_EQ(placement.rules[1].tier, "node3");
+  EXPECT_FALSE(placement.rules[1].mode) << "own tasks: enforce, others: observe";
+  EXPECT_EQ(placement.rules[2].match.pid, 77);
+  EXPECT_EQ(placement.rules[2].group.name, "rule 3");
+}
+
+TEST(NodeConfig, NamesEveryWrongPlacementValue) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"enabled = \"auto\"", "n.toml:2: placement.enabled: must be true or false"},
+      {"cap = \"fast\"", "n.toml:2: placement.cap"},
+      {"cap = -1", "n.toml:2: placement.cap"},
+      {"cpu_share = 1.5", "n.toml:2: placement.cpu_share"},
+      {"interval_ms = 1", "n.toml:2: placement.interval_ms"},
+      {"scan_interval_ms = 0", "n.toml:2: placement.scan_interval_ms"},
+      {"tracker = \"eyes\"", "n.toml:2: placement.tracker: tracker 'eyes'"},
+      {"rule = 3", "n.toml:2: placement.rule: must be a list of tables"},
+      {"[[placement.rule]]", "placement.rule[0].name: a rule needs a condition"},
+      {"[[placement.rule]]\npid = 0", "n.toml:3: placement.rule[0].pid"},
+      {"[[placement.rule]]\nname = 5", "n.toml:3: placement.rule[0].name"},
+      {"[[placement.rule]]\nname = \"longer-than-kernel-names\"",
+       "n.toml:3: placement.rule[0].name: is compared with the first 15"},
+      {"[[placement.rule]]\nname = \"a\"\nmode = \"force\"",
+       "n.toml:4: placement.rule[0].mode: mode 'force'"},
+      {"[[placement.rule]]\nname = \"a\"\npolicy = \"hot\"",
+       "n.toml:4: placement.rule[0].policy: policy 'hot'"},
+      {"[[placement.rule]]\nname = \"a\"\nfast_budget = \"much\"",
+       "n.toml:4: placement.rule[0].fast_budget"},
+      {"[[placement.rule]]\nname = \"a\"\npolicy = \"static\"",
+       "placement.rule[0].tier: is missing"},
+      {"[[placement.rule]]\nname = \"a\"\ntier = \"fast\"",
+       "n.toml:4: placement.rule[0].tier: is for policy"},
+      {"[[placement.rule]]\nname = \"a\"\npolicy = \"static\"\ntier = \"far\"",
+       "n.toml:5: placement.rule[0].tier: tier 'far'"},
+      {"[[placement.rule]]\nname = \"a\"\ncolour = 1",
+       "n.toml:4: placement.rule[0].colour: unknown key"},
+      {"[[placement.rule]]\nname = \"a\"\ngroup = \"g\"\n[[placement.rule]]\nname = \"b\"\ngroup "
+       "= \"g\"\nfast_budget = 5",
+       "n.toml:7: placement.rule[1].group: 'g' has another policy"}};
+  for (const auto& [toml, complaint] : wrong) {
+    const auto config =
+        read_config(*ConfigReader::parse(std::string("[placement]\n") + toml, "n.toml"), kMachine);
+    ASSERT_FALSE(config) << toml;
+    EXPECT_NE(config.error().message.find(complaint), std::string::npos) << complaint << "\n"
+                                                                         << config.error().message;
+  }
+}
+
 TEST(NodeConfig, MissingFileIsNamed) {
   auto config = load_config("/does/not/exist.toml", kMachine);
   ASSERT_FALSE(config);

@@ -39,6 +39,7 @@ HeardEvent heard_event(wire::NodeEvent::Reader from) {
       event.how = exit.getHow().cStr();
       event.code = exit.getCode();
       event.reason = exit.getReason().cStr();
+      event.memory_tier = exit.getMemoryTier().cStr();
       for (const auto written : exit.getWritten())
         event.written_versions.push_back(written.getVersion());
       break;
@@ -65,6 +66,7 @@ class FakeCoordinator::Session final : public wire::NodeSession::Server {
     context.getResults().setAcknowledged(owner_.acknowledge ? last : 0);
     return kj::READY_NOW;
   }
+  kj::Promise<void> describe(DescribeContext /*context*/) override { return kj::READY_NOW; }
 
  private:
   FakeCoordinator& owner_;
@@ -86,6 +88,8 @@ class FakeCoordinator::Cluster final : public wire::Cluster::Server {
       seen.replicas.emplace_back(replica.getDataset().cStr());
     for (const auto tier : params.getInfo().getTiers())
       seen.tier_roles.emplace_back(tier.getRole().cStr());
+    for (const auto feature : params.getInfo().getFeatures())
+      seen.features[feature.getName().cStr()] = feature.getOn() ? "on" : feature.getReason().cStr();
     owner_.node = params.getNode();
     owner_.nodes.erase(seen.name);
     owner_.nodes.emplace(seen.name, params.getNode());
@@ -164,6 +168,7 @@ Status FakeCoordinator::start(agent::AttemptId attempt, const std::vector<std::s
     if (!source.empty()) needs[i].initSources(1).set(0, source);
   }
   assignment.setUnits(units);
+  assignment.setMemoryTier(memory_tier);
   return call(request.send().ignoreResult());
 }
 

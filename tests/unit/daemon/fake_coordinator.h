@@ -20,7 +20,7 @@ struct HeardEvent {
   uint64_t sequence = 0;
   std::string kind;  // replica, served, started, exited
   agent::AttemptId attempt;
-  std::string how, reason, dataset;
+  std::string how, reason, dataset, memory_tier;
   int32_t code = 0, pid = 0;
   uint64_t local_bytes = 0, promoted_bytes = 0, fetched_bytes = 0, latency_ns = 0;
   std::vector<uint64_t> written_versions;
@@ -32,6 +32,7 @@ struct Registration {
   std::vector<agent::AttemptId> live;
   std::vector<std::string> replicas;
   std::vector<std::string> tier_roles;
+  std::map<std::string, std::string> features;  // name -> "on", or why it is off
   std::string data_address;
 };
 
@@ -56,6 +57,7 @@ class FakeCoordinator {
   EventLoop loop;
   uint32_t lease_ms;
   uint64_t dataset_bytes = 1 << 20;
+  std::string memory_tier;  // that tasks ask for
   bool acknowledge = true;
   bool answer = true;            // false: updates are left without an answer
   std::optional<Error> refusal;  // of registrations

@@ -32,13 +32,33 @@ TEST(Metrics, QuantilesOfNothingAreUnavailable) {
               100);
 }
 
-TEST(Metrics, MinorFaultsNeedMajorOnes) {
-  FaultStats stats;
-  stats.faults = 10;
-  stats.source = "page_fault_user";
-  EXPECT_FALSE(find(fault_metrics(stats, ""), "minor_faults").value);
-  stats.major = 3;
-  EXPECT_EQ(find(fault_metrics(stats, ""), "minor_faults").value.value(), 7);
+TEST(Metrics, MinorFaultsAreThoseThatAreNotMajor) {
+  EXPECT_EQ(find(fault_metrics(FaultStats{.faults = 10, .major = 3}, ""), "minor_faults").value, 7);
+}
+
+TEST(Metrics, EachPairOfNodesHasItsFigures) {
+  MigrationStats stats;
+  MigrationStats::Pair pair{.from_node = 0, .to_node = 1, .live_gb_per_s = 2.5};
+  pair.total.pages_moved = 12;
+  stats.pairs = {pair, {.from_node = 1, .to_node = std::nullopt}};
+  const auto values = migration_metrics(stats, "");
+  EXPECT_EQ(find(values, "migrate_node_pairs").value, 2);
+  EXPECT_EQ(find(values, "migrate_node0_to_node1_pages").value, 12);
+  EXPECT_EQ(find(values, "migrate_node0_to_node1_gb_per_s").value, 2.5);
+  EXPECT_FALSE(find(values, "migrate_node1_to_other_gb_per_s").value) << "none was timed";
+}
+
+TEST(Metrics, PairsThatAreNotToldApartHaveAReason) {
+  MigrationStats stats;
+  stats.pairs_unavailable = "unavailable: no fentry";
+  EXPECT_EQ(find(migration_metrics(stats, ""), "migrate_node_pairs").value.error().message,
+            "unavailable: no fentry");
+}
+
+TEST(Metrics, WhatTheKernelsTotalDoesNotTellIsUnavailable) {
+  const auto values = numa_hint_metrics(NumaHintStats{.faults = 4, .source = "/proc/vmstat"}, "");
+  EXPECT_EQ(find(values, "numa_hint_faults").value, 4);
+  EXPECT_FALSE(find(values, "numa_hint_migrated_pages").value);
 }
 
 TEST(SelfCost, MeasuresThisProcess) {

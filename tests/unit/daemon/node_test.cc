@@ -136,6 +136,44 @@ TEST_F(NodeTest, RunsATaskOverADataset) {
       << "a repeated start runs nothing";
 }
 
+TEST_F(NodeTest, SaysWhetherItPlacesPagesAndWhatBecameOfAWish) {
+  const auto placement = coordinator->registrations[0].features.find("placement");
+  ASSERT_NE(placement, coordinator->registrations[0].features.end());
+  coordinator->memory_tier = "slow";
+  ASSERT_TRUE(coordinator->start({7, 1}, {"/bin/true"}));
+  ASSERT_TRUE(until_heard("exited", {7, 1}));
+  const auto* exited = coordinator->heard("exited", {7, 1});
+  EXPECT_EQ(exited->code, 0) << exited->reason;
+  if (placement->second == "on") {
+    EXPECT_NE(exited->memory_tier.find("preferred"), std::string::npos) << exited->memory_tier;
+  } else {
+    EXPECT_NE(placement->second.find("one memory tier"), std::string::npos) << placement->second;
+    EXPECT_EQ(exited->memory_tier, "no effect: this node has one memory tier");
+  }
+  coordinator->memory_tier = "";
+  ASSERT_TRUE(coordinator->start({8, 1}, {"/bin/true"}));
+  ASSERT_TRUE(until_heard("exited", {8, 1}));
+  EXPECT_EQ(coordinator->heard("exited", {8, 1})->memory_tier, "");
+}
+
+TEST_F(NodeTest, APauseThatCannotBeIsRefusedWithAReason) {
+  const auto pause = [&](AttemptId attempt) {
+    auto request = coordinator->node->pauseRequest();
+    request.initAttempt().setTask(attempt.task);
+    request.getAttempt().setAttempt(attempt.attempt);
+    request.setPaused(true);
+    return coordinator->call(request.send().ignoreResult());
+  };
+  const auto unknown = pause({9, 1});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(coordinator->start({7, 1}, {"/bin/sleep", "100"}));
+  ASSERT_TRUE(until_heard("started", {7, 1}));
+  // With cgroups it can.
+  if (const auto status = pause({7, 1}); !status)
+    EXPECT_NE(status.error().message.find("cannot be frozen: "), std::string::npos);
+}
+
 TEST_F(NodeTest, CommitsWhatATaskWrote) {
   ASSERT_TRUE(create("d"));
   ASSERT_TRUE(coordinator->start({1, 1}, {"/bin/sh", "-c", "printf abc > $TIERPILOT_DATASET_D"},

@@ -43,10 +43,15 @@ class FakeRunner final : public TaskRunner {
   }
   void cancel(AttemptId attempt, const std::string&) override { cancelled.push_back(attempt); }
 
+  Status pause(AttemptId attempt, bool paused) override {
+    pauses.emplace_back(attempt, paused);
+    return {};
+  }
   void forget(uint64_t task) override { forgotten.push_back(task); }
 
   std::vector<AttemptId> launched, cancelled;
   std::vector<uint64_t> forgotten;
+  std::vector<std::pair<AttemptId, bool>> pauses;
   std::map<AttemptId, std::vector<int>> cpus;
   std::vector<ServedItem> paths;
   std::string refusal;
@@ -95,6 +100,17 @@ class TaskTableTest : public testing::Test {
                   clock,
                   [this](EventBody body) { reported.push_back(std::move(body)); }};
 };
+
+TEST_F(TaskTableTest, OnlyARunningAttemptIsPaused) {
+  EXPECT_EQ(table.pause(kFirst, true).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(table.start(work(kFirst)));
+  ASSERT_TRUE(table.pause(kFirst, true));
+  ASSERT_TRUE(table.pause(kFirst, false));
+  EXPECT_EQ(runner.pauses,
+            (std::vector<std::pair<AttemptId, bool>>{{kFirst, true}, {kFirst, false}}));
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(table.pause(kFirst, true).error().code, ErrorCode::kNotFound);
+}
 
 TEST_F(TaskTableTest, FullLife) {
   ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));

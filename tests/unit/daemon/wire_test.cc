@@ -42,6 +42,28 @@ TEST_F(WireTest, ReadsAnAssignment) {
   EXPECT_EQ(read->env.at(0).second, "b=c");
   EXPECT_TRUE(read->datasets.at(0).write);
   EXPECT_EQ(read->datasets.at(0).sources.at(0), "unix:/x");
+  EXPECT_EQ(read->memory_wish.kind, MemoryWish::Kind::kNone);
+}
+
+TEST_F(WireTest, ReadsNameAndMemoryTier) {
+  auto from = assignment();
+  from.setName("sort");
+  from.setMemoryTier("heap:2,1");
+  const auto read = read_assignment(from.asReader());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->name, "sort");
+  EXPECT_EQ(read->memory_wish.kind, MemoryWish::Kind::kHeap);
+  EXPECT_EQ(read->memory_wish.fast_weight, 2u);
+  from.setMemoryTier("heap:0,1");
+  EXPECT_NE(refusal(from).find("task 3 attempt 0: memory tier 'heap:0,1'"), std::string::npos);
+}
+
+TEST_F(WireTest, WritesWhatBecameOfTheMemoryTier) {
+  ExitedEvent exited;
+  exited.exit.memory_tier = "no effect";
+  auto event = message.initRoot<wire::NodeEvent>();
+  write_event(event, Event{9, exited});
+  EXPECT_EQ(event.getExited().getExit().getMemoryTier(), "no effect");
 }
 
 TEST_F(WireTest, RefusesHostileStrings) {

@@ -2,16 +2,19 @@
 #include "daemon/exec/executor.h"
 
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <set>
 
+#include "daemon/exec/memory_policy.h"
 #include "tests/unit/exec/harness.h"
 
 namespace tierpilot {
@@ -119,6 +122,38 @@ TEST_F(ExecutorTest, BindsToItsCpus) {
   task.cpus = {last};
   EXPECT_EQ(run(task).exit_code, 0);
   EXPECT_EQ(read_text(directory_.path("7/stdout.log")), std::to_string(last) + "\n");
+}
+
+// numa_maps names the policy of every mapping: "7f00 prefer (many):0 anon=1 ...".
+TEST_F(ExecutorTest, GetsItsMemoryFromTheNodesItAsksFor) {
+  if (::access("/proc/self/numa_maps", R_OK) != 0) GTEST_SKIP() << "a kernel without NUMA";
+  if (!set_memory_policy({0}, false)) GTEST_SKIP() << "set_mempolicy is not allowed here";
+  ::syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+  auto task = shell(7, "cut -d' ' -f2- /proc/self/numa_maps");
+  task.memory_nodes = {0};
+  EXPECT_EQ(run(task).exit_code, 0);
+  const auto preferred = read_text(directory_.path("7/stdout.log"));
+  EXPECT_TRUE(preferred.starts_with("prefer")) << preferred;
+  EXPECT_NE(preferred.find(":0 "), std::string::npos) << preferred;
+  task = shell(8, "cut -d' ' -f2- /proc/self/numa_maps");
+  task.memory_nodes = {0};
+  task.interleave_memory = true;
+  EXPECT_EQ(run(task).exit_code, 0);
+  EXPECT_TRUE(read_text(directory_.path("8/stdout.log")).starts_with("interleave:0 "));
+}
+
+TEST_F(ExecutorTest, MemoryOfANodeThatIsNotThereIsARefusedStart) {
+  if (!set_memory_policy({0}, false)) GTEST_SKIP() << "set_mempolicy is not allowed here";
+  ::syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+  auto task = shell(7, "true");
+  task.memory_nodes = {1023};
+  const auto exit = run(task);
+  EXPECT_EQ(exit.how, TaskEnd::kCouldNotStart);
+  EXPECT_NE(exit.reason.find("cannot prefer memory of NUMA nodes 1023"), std::string::npos)
+      << exit.reason;
+  task.task_id = 8;
+  task.memory_nodes = {-1};
+  EXPECT_EQ(executor_->launch(task).error().code, ErrorCode::kInvalid);
 }
 
 TEST_F(ExecutorTest, StartsWithCleanSignalsDescriptorsAndSession) {

@@ -15,6 +15,8 @@ TaskLaunch sample() {
           .working_directory = "/w",
           .log_directory = "/l",
           .cpus = {0, 65535},
+          .memory_nodes = {0, 1023},
+          .interleave_memory = true,
           .memory_limit_bytes = 1ULL << 40,
           .time_limit_ms = INT64_MAX};
 }
@@ -28,6 +30,8 @@ TEST(ExecMessages, ComeBackAsTheyWere) {
   EXPECT_EQ(task.argv, sample().argv);
   EXPECT_EQ(task.env, sample().env);
   EXPECT_EQ(task.cpus, sample().cpus);
+  EXPECT_EQ(task.memory_nodes, sample().memory_nodes);
+  EXPECT_TRUE(task.interleave_memory);
   EXPECT_EQ(task.memory_limit_bytes, sample().memory_limit_bytes);
   EXPECT_EQ(task.time_limit_ms, INT64_MAX);
 }
