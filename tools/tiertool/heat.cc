@@ -64,7 +64,9 @@ Status write_svg(const std::string& path, const Watch& watch) {
 }
 
 int show(const Context& context, const HeatCommand& options) {
-  const auto watch = watch_process(context, options.watch);
+  auto watching = options.watch;
+  watching.keep_frames = !options.svg.empty();
+  const auto watch = watch_process(context, watching);
   if (!watch) return print_error(context.output, watch.error());
   if (!options.svg.empty())
     if (auto status = write_svg(options.svg, *watch); !status)

@@ -38,5 +38,6 @@ void add_map(CLI::App& app, Context& context);
 void add_page(CLI::App& app, Context& context);
 void add_heat(CLI::App& app, Context& context);
 void add_move(CLI::App& app, Context& context);
+void add_top(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::tiertool

@@ -9,8 +9,9 @@
 
 #include "daemon/memory/heat/choose.h"
 #include "daemon/memory/loop/loaded_latency.h"
-#include "daemon/memory/loop/tiers.h"
 #include "daemon/memory/placement/kernel_settings.h"
+#include "daemon/probe/active/measure.h"
+#include "daemon/topology/tiers.h"
 
 namespace tierpilot::tiertool {
 namespace {
@@ -18,13 +19,13 @@ namespace {
 using nlohmann::ordered_json;
 constexpr double kNsPerS = 1e9;
 
-// While it lives, SIGINT and SIGTERM wait to be asked for: the tracker must be put away in order.
+// While it lives, signals that end a program wait to be asked for: the tracker must be put away in
+// order, or the kernel goes on watching.
 class HeldSignals {
  public:
   HeldSignals() {
     ::sigemptyset(&signals_);
-    ::sigaddset(&signals_, SIGINT);
-    ::sigaddset(&signals_, SIGTERM);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&signals_, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   }
   ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -40,18 +41,43 @@ class HeldSignals {
   sigset_t signals_{}, before_{};
 };
 
-Result<TierSet> find_tiers(const Context& context) {
-  const auto topology = discover_topology(context.sysroot, context.discover);
-  if (!topology) return tl::unexpected(topology.error());
-  return make_placement_tiers(*topology);
+// By node; empty when they could not be had. Takes a second or two.
+std::map<int, double> measured_latencies_ns(const Topology& topology) {
+  const auto nodes = candidate_tiers(topology, {});
+  if (!nodes || nodes->size() < 2) return {};
+  const auto tiers = measure_tiers(
+      *nodes,
+      {.rounds = 3, .bandwidth = false, .eviction = false, .timeout = std::chrono::seconds(10)});
+  std::map<int, double> latencies_ns;
+  if (!tiers) return latencies_ns;
+  for (const auto& tier : *tiers)
+    if (tier.latency_p50_ns.value) latencies_ns[tier.tier.numa_node] = *tier.latency_p50_ns.value;
+  return latencies_ns;
+}
+
+Status check_static_tier(const PlacementGroup& group, size_t tiers) {
+  if (group.policy != PlacementPolicy::kStatic || group.static_tier < tiers) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("--tier {}: this machine's tiers are 0 to {}",
+                                               group.static_tier, std::max<size_t>(tiers, 1) - 1));
+}
+
+// A long watch keeps every second frame, then every fourth, and so on.
+void keep_frame(Watch& watch, double at_s) {
+  if (watch.frames.size() == Watch::kMaxFrames) {
+    size_t kept = 0;
+    for (size_t i = 0; i < watch.frames.size(); i += 2)
+      watch.frames[kept++] = std::move(watch.frames[i]);
+    watch.frames.resize(kept);
+  }
+  watch.frames.push_back({at_s, watch.view.regions});
 }
 
 // Rounds until the time is over, the process ends or a signal comes.
-void run_rounds(PlacementLoop& loop, SystemPacer& pacer, double seconds, Watch& watch) {
-  const HeldSignals signals;
+void run_rounds(PlacementLoop& loop, SystemPacer& pacer, const HeldSignals& signals,
+                const WatchOptions& options, Watch& watch) {
   const int64_t start_ns = pacer.boot_ns();
   const int64_t end_ns =
-      seconds > 0 ? start_ns + static_cast<int64_t>(seconds * kNsPerS) : INT64_MAX;
+      options.seconds > 0 ? start_ns + static_cast<int64_t>(options.seconds * kNsPerS) : INT64_MAX;
   for (int64_t next_ns = start_ns;;) {
     const int64_t wait_ns = std::min(next_ns, end_ns) - pacer.boot_ns();
     if (signals.wait(std::max<int64_t>(wait_ns, 0)) || pacer.boot_ns() >= end_ns) break;
@@ -59,9 +85,8 @@ void run_rounds(PlacementLoop& loop, SystemPacer& pacer, double seconds, Watch& 
     auto views = loop.view();
     if (views.empty()) break;
     watch.view = std::move(views.front());
-    if (watch.frames.size() < Watch::kMaxFrames)
-      watch.frames.push_back(
-          {static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS, watch.view.regions});
+    if (options.keep_frames)
+      keep_frame(watch, static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS);
     auto plan = watch.view.target.mode == PlacementMode::kEnforce ? loop.latest_plan()
                                                                   : loop.latest_advice();
     if (!plan.moves.empty() || watch.plan.moves.empty()) watch.plan = std::move(plan);
@@ -73,8 +98,8 @@ void run_rounds(PlacementLoop& loop, SystemPacer& pacer, double seconds, Watch& 
 
 void add_watch_options(CLI::App& verb, WatchOptions& options) {
   verb.add_option("pid", options.pid, "process id")->required()->check(CLI::PositiveNumber);
-  verb.add_option("--tracker", options.tracker,
-                  "damon, numa-hint, soft-dirty or fault-address; auto: the best there is")
+  verb.add_option("--tracker", options.tracker, "what sees accesses; auto: the best there is")
+      ->type_name("auto|damon|numa-hint|soft-dirty|fault-address")
       ->capture_default_str();
   verb.add_option("--seconds", options.seconds, "how long to watch; 0: until Ctrl-C")
       ->check(CLI::Range(0.0, 1e6))
@@ -84,12 +109,22 @@ void add_watch_options(CLI::App& verb, WatchOptions& options) {
       ->capture_default_str();
 }
 
+Result<TierSet> find_placement_tiers(const Context& context) {
+  const auto topology = discover_topology(context.sysroot, context.discover);
+  if (!topology) return tl::unexpected(topology.error());
+  return context.foreign_root ? make_placement_tiers(*topology)
+                              : make_placement_tiers(*topology, measured_latencies_ns(*topology));
+}
+
 Result<Watch> watch_process(const Context& context, const WatchOptions& options) {
   if (context.foreign_root)
     return fail(ErrorCode::kInvalid,
                 "--sysroot shows another machine, and processes are watched on this one");
-  const auto tiers = find_tiers(context);
+  const auto tiers = find_placement_tiers(context);
   if (!tiers) return tl::unexpected(tiers.error());
+  if (auto status = check_static_tier(options.group, tiers->tiers.size()); !status)
+    return tl::unexpected(status.error());
+  const HeldSignals signals;
   SystemPacer pacer;
   const TrackerChoice trackers(context.sysroot, pacer);
   std::optional<TrackerKind> wanted;
@@ -120,10 +155,10 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
   PlacementLoop loop(std::move(environment), loop_options);
   const auto added = loop.add({.pid = options.pid, .group = options.group, .mode = options.mode});
   if (!added) return tl::unexpected(added.error());
-  run_rounds(loop, pacer, options.seconds, watch);
+  run_rounds(loop, pacer, signals, options, watch);
   watch.counters = loop.counters();
   watch.tiers = loop.tiers();
-  if (watch.frames.empty())
+  if (watch.counters.rounds == 0 || watch.view.target.pid == 0)
     return fail(ErrorCode::kNotFound,
                 fmt::format("process {}: there is none, or it ended at once", options.pid));
   return watch;

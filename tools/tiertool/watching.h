@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon/memory/loop/placement_loop.h"
+#include "daemon/memory/loop/tiers.h"
 #include "tools/tiertool/object.h"
 
 namespace CLI {
@@ -22,6 +23,7 @@ struct WatchOptions {
   PlacementGroup group;
   PlacementMode mode = PlacementMode::kObserve;
   LoopOptions loop;
+  bool keep_frames = false;
 };
 
 struct HeatFrame {
@@ -32,7 +34,7 @@ struct HeatFrame {
 struct Watch {
   TrackerOffer tracker;
   std::vector<TrackerOffer> offers;  // of all kinds
-  std::vector<HeatFrame> frames;     // one per round, at most kMaxFrames
+  std::vector<HeatFrame> frames;     // with keep_frames: of evenly spread rounds, to kMaxFrames
   TargetView view;
   LoopCounters counters;
   MovePlan plan;  // latest made, or advised
@@ -46,6 +48,10 @@ struct Watch {
 
 // The pid, --tracker, --seconds and --interval.
 void add_watch_options(CLI::App& verb, WatchOptions& options);
+
+// The tiers of this machine, ranked by latencies that are measured now: a second or two on a
+// machine with several nodes. Where that fails, or of another machine, by HMAT or distances.
+Result<TierSet> find_placement_tiers(const Context& context);
 
 // Ends early, with what it has, when the process ends or a signal asks for it; whatever the tracker
 // set up in the kernel is gone when it returns.

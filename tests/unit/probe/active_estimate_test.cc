@@ -1,6 +1,8 @@
 #include "daemon/probe/active/estimate.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -92,15 +94,36 @@ TEST(Interference, IsNotKnownWithoutStatOrOverTooShortATime) {
   }
 }
 
-TEST(Interference, OwnWorkIsNotOthers) {
-  const Interference interference;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  while (std::chrono::steady_clock::now() < end) {
+// A machine whose /proc/stat says what it is told, while this process works for real.
+class InterferenceTest : public testing::Test {
+ protected:
+  void say(uint64_t busy_ticks, uint64_t idle_ticks) {
+    std::filesystem::create_directories(root_.path() + "/proc");
+    std::ofstream(root_.path() + "/proc/stat")
+        << "cpu  " << busy_ticks << " 0 0 " << idle_ticks << " 0 0 0 0 0 0\n";
   }
+  static double own_cpu_s() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  }
+  ScratchDirectory root_;
+};
+
+TEST_F(InterferenceTest, OwnWorkIsNotOthers) {
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  say(1000, 1000);
+  const Interference interference{Sysroot(root_.path())};
+  const double before_s = own_cpu_s();
+  while (own_cpu_s() < before_s + 0.3) {
+  }
+  // The machine was busy for one second of two, 0.3 of it by this process.
+  say(1000 + static_cast<uint64_t>(ticks), 1000 + static_cast<uint64_t>(ticks));
   const auto around = interference.surroundings();
   EXPECT_GE(around.cpus, 1);
-  if (!around.others_cpu_share) GTEST_SKIP() << "/proc/stat does not tell here";
-  EXPECT_LT(*around.others_cpu_share, 1.0);
+  ASSERT_TRUE(around.others_cpu_share);
+  EXPECT_NEAR(*around.others_cpu_share, 0.35, 0.05);
 }
 
 }  // namespace

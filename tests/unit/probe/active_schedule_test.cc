@@ -1,6 +1,8 @@
 #include "daemon/probe/active/reprobe_schedule.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 namespace tierpilot {
 namespace {
@@ -77,6 +79,17 @@ TEST_F(ScheduleTest, SomethingNewIsMeasuredAtOnceButPaidForLater) {
   EXPECT_GT(spend(schedule, 20, 1), 0);
 }
 
+TEST_F(ScheduleTest, HurryingAllDayOverdrawsByHoursOnly) {
+  constexpr int64_t kDay = 86'400;
+  auto schedule = make(1);
+  double spent_s = 0;
+  for (int64_t second = 0; second < kDay; ++second) {
+    schedule.hurry();
+    spent_s += spend(schedule, 1, 2);
+  }
+  EXPECT_LE(spent_s, 0.001 * (kDay + 4 * 3600) + 2);
+}
+
 TEST_F(ScheduleTest, HurryDoesNotDisturbABusyMachine) {
   auto schedule = make(1);
   load_ = 2;
@@ -84,8 +97,12 @@ TEST_F(ScheduleTest, HurryDoesNotDisturbABusyMachine) {
   EXPECT_FALSE(schedule.due());
 }
 
-TEST(LoadPerCpu, IsAShare) {
-  EXPECT_GE(load_per_cpu(), 0);
+TEST(LoadPerCpu, IsTheLoadAverageSharedOut) {
+  double load = 0;
+  ASSERT_EQ(getloadavg(&load, 1), 1);
+  const double cpus = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  // It moves while it is read.
+  EXPECT_NEAR(load_per_cpu() * cpus, load, 0.2 * load + 0.2);
 }
 
 }  // namespace

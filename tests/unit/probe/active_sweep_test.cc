@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "daemon/probe/active/initiator.h"
 #include "daemon/probe/active/load.h"
+#include "daemon/probe/active/memory.h"
 #include "daemon/probe/active/observation.h"
 #include "tests/unit/probe/scratch_directory.h"
 
@@ -66,6 +69,9 @@ TEST(Sweep, LoadedLatencyIsACurve) {
     EXPECT_GT(figure_of(rows[i], figure::kLoadRate).value.value_or(0), 0);
     EXPECT_GT(rows[i].measured.latency_p50_ns.value.value_or(0), 0);
   }
+  // From 10 % to all of the time: ten times the load, of which half is asked here.
+  EXPECT_GT(figure_of(rows[4], figure::kLoadRate).value.value_or(0),
+            2 * figure_of(rows[1], figure::kLoadRate).value.value_or(0));
 }
 
 TEST(Sweep, BandwidthByThreads) {
@@ -130,10 +136,25 @@ TEST(HugePages, TheirShareIsTold) {
   const auto base = allocate_on_node(0, 4 << 20, PageSize::kBase);
   ASSERT_TRUE(base);
   EXPECT_EQ(transparent_huge_share(**base).value_or(-1), 0);
-  std::string how;
-  const auto huge = allocate_huge_on_node(0, 4 << 20, how);
+  const auto huge = allocate_huge_on_node(0, 4 << 20);
   ASSERT_TRUE(huge);
-  EXPECT_NE(how.find("2 MiB"), std::string::npos) << how;
+  const auto share = huge->huge_share();
+  ASSERT_TRUE(share) << share.error().message;
+  if (huge->pooled) return;
+  const auto told = std::to_string(static_cast<int>(std::lround(*share * 100))) + " % of it";
+  EXPECT_NE(huge->how.find(told), std::string::npos) << huge->how << ", really " << *share;
+}
+
+TEST(MemoryLoad, SharesBeginWhereVectorsMay) {
+  constexpr size_t kBytes = 4 << 20;
+  const auto memory = allocate_on_node(0, kBytes, PageSize::kBase);
+  ASSERT_TRUE(memory);
+  const int cpu = initiators().at(0).cpus.at(0);
+  for (const size_t threads : {3, 5, 7}) {
+    MemoryLoad load((*memory)->data(), kBytes, std::vector<int>(threads, cpu), 100);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_GT(load.bytes_per_s(), 0) << threads;
+  }
 }
 
 }  // namespace

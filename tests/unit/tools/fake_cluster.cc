@@ -96,6 +96,7 @@ class Server final : public wire::Cluster::Server {
       seen.first_datasets.push_back(std::string(use.getDataset()) + (use.getWrite() ? ":rw" : ""));
     seen.memory_bytes = first.getMemoryBytes();
     seen.time_limit_ms = first.getTimeLimitMs();
+    seen.memory_tier = first.getMemoryTier();
     state_.submits.push_back(std::move(seen));
     context.getResults().setJob(7);
     return kj::READY_NOW;
@@ -135,6 +136,14 @@ class Server final : public wire::Cluster::Server {
     const uint64_t id = context.getParams().getId();
     state_of(id) = "cancelled";
     fill_task(context.getResults().initTask(), id, "cancelled");
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> taskPause(TaskPauseContext context) override {
+    std::lock_guard lock(state_.mutex);
+    const uint64_t id = context.getParams().getId();
+    auto task = context.getResults().initTask();
+    fill_task(task, id, state_of(id));
+    task.setReason(context.getParams().getPaused() ? "paused" : "");
     return kj::READY_NOW;
   }
   kj::Promise<void> taskLog(TaskLogContext context) override {

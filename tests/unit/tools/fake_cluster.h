@@ -25,6 +25,7 @@ struct FakeState {
     std::vector<std::string> last_after;
     uint64_t memory_bytes = 0;
     int64_t time_limit_ms = 0;
+    std::string memory_tier;
   };
   std::vector<Submitted> submits;
   std::map<uint64_t, std::string> tasks;  // id -> state

@@ -13,7 +13,7 @@ TEST(JobFile, ReadsEveryKey) {
     {"name": "a", "command": ["sort", "-u"],
      "datasets": [{"name": "genes", "mode": "write"}, {"name": "map"}],
      "units": 2, "memory": "1GiB", "float_operations": 5, "int_operations": 1e9,
-     "time_limit": "1.5m", "env": {"LC_ALL": "C"}, "node": "n1"},
+     "time_limit": "1.5m", "env": {"LC_ALL": "C"}, "node": "n1", "mem_tier": "heap:2,1"},
     {"command": ["true"], "memory": 4096, "time_limit": 30, "after": ["a"]}]})",
                              "job.json");
   ASSERT_TRUE(job) << job.error().message;
@@ -32,6 +32,7 @@ TEST(JobFile, ReadsEveryKey) {
   ASSERT_EQ(a.env.size(), 1u);
   EXPECT_EQ(a.env[0].first, "LC_ALL");
   EXPECT_EQ(a.node, "n1");
+  EXPECT_EQ(a.memory_tier, "heap:2,1");
   const JobTask& b = job->back();
   EXPECT_EQ(b.name, "task-2");
   EXPECT_EQ(b.memory_bytes, 4096u);
@@ -56,6 +57,8 @@ TEST(JobFile, EveryMistakeIsNamedWithItsPlace) {
       {"{\"tasks\":\n[1 2]}", {"job:2:4: ", "malformed JSON"}},
       {"{\"tasks\": \"\xff\"}", {"job:1:", "UTF-8"}},
       {"{\"tasks\": 1e999}", {"job", "malformed JSON"}},
+      {one_task(R"("mem_tier": "far")"), {"job: tasks[0].mem_tier: ", "interleave:W1,W2"}},
+      {one_task(R"("mem_tier": 3)"), {"job: tasks[0].mem_tier: ", "must be a string"}},
       {"[]", {"job: ", "must be an object"}},
       {"{}", {"job: tasks: ", "at least one task"}},
       {R"({"tasks": []})", {"job: tasks: ", "at least one task"}},

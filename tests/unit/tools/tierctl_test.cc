@@ -122,6 +122,27 @@ TEST_F(Tierctl, SubmitSendsWhatTheLineSays) {
   EXPECT_EQ(ran.value()["request_id"], seen.request_id);
 }
 
+TEST_F(Tierctl, SubmitPassesTheMemoryTierOnAndRefusesUnknownOnes) {
+  const auto ran = at({"task", "submit", "--mem-tier", "interleave:3,1", "--", "true"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(fake_.state.submits.at(0).memory_tier, "interleave:3,1");
+  for (const char* tier : {"medium", "heap", "interleave:0,1"}) {
+    const auto refused = at({"task", "submit", "--mem-tier", tier, "--", "true"});
+    EXPECT_EQ(refused.code, kExitUsage) << tier;
+    EXPECT_NE(refused.err.find("heap:W1,W2"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(fake_.state.submits.size(), 1u);
+}
+
+TEST_F(Tierctl, PauseAndResumeShowTheTask) {
+  add_tasks({"running"});
+  const auto paused = at({"task", "pause", "1", "-j"}).value()["task"];
+  EXPECT_EQ(paused["state"], "running");
+  EXPECT_EQ(paused["reason"], "paused");
+  EXPECT_EQ(at({"task", "resume", "1", "-j"}).value()["task"]["reason"], "");
+  EXPECT_EQ(at({"task", "pause", "9"}).code, kExitNotFound);
+}
+
 TEST_F(Tierctl, RequestIdsAreDrawnOrTaken) {
   at({"task", "submit", "--", "true"});
   at({"task", "submit", "--", "true"});

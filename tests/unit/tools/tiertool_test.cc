@@ -1,9 +1,13 @@
-// "tier" and "probe" of tiertool, on fake machines and on this one.
+// "tier", "probe" and what "move" sees, of tiertool, on fake machines and on this one.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
@@ -28,6 +32,7 @@ class TiertoolTest : public ::testing::Test {
     app.require_subcommand(1);
     add_tier(app, context_);
     add_probe(app, context_);
+    add_move(app, context_);
     args.insert(args.begin(), "tiertool");
     const auto code =
         parse_arguments(app, static_cast<int>(args.size()), args.data(), context_.output);
@@ -89,6 +94,54 @@ TEST_F(TiertoolTest, ProbesThisMachine) {
   EXPECT_TRUE(tier["latency_ns"]["p50"].is_number() ||
               tier["latency_ns"].contains("p50_unavailable"));
   EXPECT_EQ(tier["read_gb_per_s_unavailable"], "not asked for");
+}
+
+TEST_F(TiertoolTest, MoveStatTellsEveryFigureOrWhyNot) {
+  if (run({"move", "stat", "--seconds", "0.2", "-j"}) == kExitFailed)
+    GTEST_SKIP() << "no BPF here: " << err_.str();
+  const auto value = ordered_json::parse(out_.str());
+  EXPECT_TRUE(value["pages_moved"].is_number());
+  for (const auto& row : value["migrations"])
+    for (const std::string key : {"from_node", "to_node", "gb_per_s"})
+      EXPECT_NE(row[key].is_null(), !row.contains(key + "_unavailable")) << row;
+  EXPECT_TRUE(value["numa_hint"].is_null() || value["numa_hint"]["faults"].is_number());
+  for (const auto& row : value["waits"]) EXPECT_TRUE(row["count"].is_number()) << row;
+}
+
+TEST_F(TiertoolTest, MoveStatWithFaultsHasTimesOrIsDegraded) {
+  const int code = run({"move", "stat", "--seconds", "0.2", "--faults", "-j"});
+  if (code == kExitFailed) GTEST_SKIP() << "no BPF here: " << err_.str();
+  const auto value = ordered_json::parse(out_.str());
+  EXPECT_EQ(value.contains("fault_times"), code == kExitOk);
+  EXPECT_EQ(value.contains("warnings"), code == kExitDegraded);
+}
+
+TEST_F(TiertoolTest, MoveTraceInJsonIsAnObjectPerLine) {
+  if (run({"move", "trace", "--seconds", "0.2", "-j"}) == kExitFailed)
+    GTEST_SKIP() << "no BPF here: " << err_.str();
+  std::istringstream lines(out_.str());
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_EQ(ordered_json::parse(line)["schema"], 1) << line;
+}
+
+TEST_F(TiertoolTest, MoveTraceEndsWellOnCtrlC) {
+  sigset_t interrupt, before;
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+  std::thread user([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ::kill(::getpid(), SIGINT);
+  });
+  const int code = run({"move", "trace", "--seconds", "0"});
+  user.join();
+  // Where the trace did not start, the signal is still to be taken.
+  constexpr timespec kNow{};
+  ::sigtimedwait(&interrupt, nullptr, &kNow);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (code == kExitFailed) GTEST_SKIP() << "no BPF here: " << err_.str();
+  EXPECT_EQ(code, kExitOk);
+  EXPECT_TRUE(out_.str().starts_with("     AT s FROM   TO REASON")) << out_.str();
 }
 
 }  // namespace
