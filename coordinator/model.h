@@ -60,7 +60,8 @@ struct TaskExit {
   Figure io_read_bytes;
   Figure io_write_bytes;
   std::vector<DatasetVersion> written;
-  std::string memory_tier;  // what became of the wish for one
+  std::string memory_tier;                             // what became of the wish for one
+  std::vector<std::pair<std::string, Figure>> memory;  // what the kernel did with it
 };
 
 struct ServedData {

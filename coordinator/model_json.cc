@@ -74,7 +74,8 @@ void to_json(json& out, const TaskExit& e) {
          {"io_read_bytes", e.io_read_bytes},
          {"io_write_bytes", e.io_write_bytes},
          {"written", e.written},
-         {"memory_tier", e.memory_tier}};
+         {"memory_tier", e.memory_tier},
+         {"memory", e.memory}};
 }
 
 void from_json(const json& in, TaskExit& e) {
@@ -88,7 +89,9 @@ void from_json(const json& in, TaskExit& e) {
   in.at("io_read_bytes").get_to(e.io_read_bytes);
   in.at("io_write_bytes").get_to(e.io_write_bytes);
   in.at("written").get_to(e.written);
+  // Older stores have neither.
   e.memory_tier = in.value("memory_tier", "");
+  if (in.contains("memory")) in.at("memory").get_to(e.memory);
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServedData, local_bytes, promoted_bytes, fetched_bytes,

@@ -121,6 +121,7 @@ struct Exit {
   ioWriteBytes @8 :Measure;
   written @9 :List(Replica); # new versions this task made
   memoryTier @10 :Text;      # what became of the wish in Assignment.memoryTier; empty: there was none
+  memory @11 :List(Metric);  # what the kernel did with the task's memory: faults, waits for reclaim
 }
 
 struct NodeEvent {

@@ -69,6 +69,11 @@ void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
     written[i].setBytes(exit.written[i].bytes);
   }
   out.setMemoryTier(exit.memory_tier);
+  auto memory = out.initMemory(count(exit.memory));
+  for (unsigned i = 0; i < memory.size(); ++i) {
+    memory[i].setName(exit.memory[i].first);
+    write_figure(exit.memory[i].second, memory[i].initValue());
+  }
 }
 
 void write_served(const ServedData& served, wire::ServedData::Builder out) {
@@ -137,6 +142,11 @@ TaskExit read_exit(wire::Exit::Reader in) {
   for (const auto replica : in.getWritten())
     exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
   exit.memory_tier = text(in.getMemoryTier());
+  // What a node may make the store keep for each task.
+  constexpr unsigned kMostFigures = 64;
+  for (const auto figure : in.getMemory())
+    if (exit.memory.size() < kMostFigures)
+      exit.memory.emplace_back(text(figure.getName()), read_figure(figure.getValue()));
   return exit;
 }
 

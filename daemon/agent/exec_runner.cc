@@ -90,14 +90,16 @@ void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
 
 ExitReport ExecRunner::report(ProcessExit exit) {
   const AttemptId attempt{exit.task_id, exit.attempt};
+  ExitReport report;
   if (const auto group = groups_.extract(attempt)) {
-    const auto io = probe_->group_io(group.mapped()).block_io;
+    const auto seen = probe_->group_io(group.mapped());
+    const auto& io = seen.block_io;
     if (io && !exit.read_bytes) exit.read_bytes = io->read.bytes;
     if (io && !exit.written_bytes) exit.written_bytes = io->write.bytes;
+    report.memory = task_memory_metrics(seen, probe_->subjects());
     probe_->untrack_group(group.mapped());
   }
   placement_.task_ended(attempt);
-  ExitReport report;
   if (auto launched = launched_.extract(attempt))
     report.memory_tier = std::move(launched.mapped().memory_outcome);
   report.how = task_end_name(exit.how);

@@ -18,6 +18,10 @@ Result<double> quantile(const Histogram& histogram, double q) {
   return histogram.quantile(q);
 }
 
+Result<double> in_ms(const Histogram& durations_ns) {
+  return durations_ns.mean() * static_cast<double>(durations_ns.count()) / 1e6;
+}
+
 // What only some sources of a figure tell.
 Result<double> count(const std::optional<uint64_t>& value, const std::string& source) {
   if (value) return count(*value);
@@ -129,6 +133,33 @@ Values fault_time_metrics(const std::optional<FaultTimeStats>& stats, const std:
                       {fmt::format("fault_node{}_p99_ns", node), quantile(durations_ns, 0.99)}});
     return values;
   });
+}
+
+Values task_memory_metrics(const GroupIo& group, const std::vector<SubjectState>& subjects) {
+  const auto reason = [&](const std::string& name) {
+    for (const auto& subject : subjects)
+      if (subject.subject == name && !subject.on) return subject.reason;
+    return std::string("unavailable: not counted for this task");
+  };
+  Values values;
+  append(values, figures<FaultStats>(group.faults, reason("faults"), [](const FaultStats& s) {
+           return Values{{"page_faults", count(s.faults)}, {"major_faults", count(s.major)}};
+         }));
+  append(values, figures<ReclaimStats>(group.reclaim, reason("reclaim"), [](const ReclaimStats& s) {
+           return Values{{"direct_reclaim_stalls", count(s.direct.calls)},
+                         {"direct_reclaim_stall_ms", in_ms(s.direct.duration_ns)},
+                         {"memcg_reclaim_stalls", count(s.memcg.calls)},
+                         {"memcg_reclaim_stall_ms", in_ms(s.memcg.duration_ns)}};
+         }));
+  append(values, figures<CompactionStats>(
+                     group.compaction, reason("compaction"), [](const CompactionStats& s) {
+                       return Values{{"compaction_stall_ms", in_ms(s.direct.duration_ns)}};
+                     }));
+  append(values,
+         figures<NumaHintStats>(group.numa_hint, reason("numa_hint"), [](const NumaHintStats& s) {
+           return Values{{"numa_hint_faults", count(s.faults)}};
+         }));
+  return values;
 }
 
 Values block_io_metrics(const std::optional<BlockIoStats>& stats, const std::string& reason) {

@@ -6,16 +6,12 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "daemon/agent/model.h"
 #include "daemon/agent/self_cost.h"
 #include "daemon/memory/pool/pool.h"
 #include "daemon/probe/passive/passive_probe.h"
 
 namespace tierpilot::agent {
-
-struct MetricValue {
-  std::string name;
-  Result<double> value;
-};
 
 // Figures of one subject of the passive probe; all of them unavailable with `reason` without
 // `stats`. Migrations have three more for each pair of nodes that was seen.
@@ -35,6 +31,10 @@ std::vector<MetricValue> fault_metrics(const std::optional<FaultStats>& stats,
 std::vector<MetricValue> block_io_metrics(const std::optional<BlockIoStats>& stats,
                                           const std::string& reason);
 std::vector<MetricValue> pool_metrics(const PoolTotals& totals, const PoolUsage& usage);
+
+// What the kernel did with the memory of one task, in few figures. `subjects` have the reasons.
+std::vector<MetricValue> task_memory_metrics(const GroupIo& group,
+                                             const std::vector<SubjectState>& subjects);
 
 // Samples at most once a second, however often it is asked. Owned by one thread.
 class MetricsCollector {

@@ -37,12 +37,19 @@ struct ServedData {
   uint32_t running_units = 0;
 };
 
+// A figure with its unit in its name, or why there is none.
+struct MetricValue {
+  std::string name;
+  Result<double> value;
+};
+
 struct ExitReport {
   std::string how;  // task_end_name(), or data_failed
   std::string reason;
   std::optional<ProcessExit> process;  // nothing: it was never launched
   std::vector<ReplicaChange> written;
-  std::string memory_tier;  // what its wish for memory came to; empty: it had none
+  std::string memory_tier;          // what its wish for memory came to; empty: it had none
+  std::vector<MetricValue> memory;  // what the kernel did with its memory
 
   bool success() const { return how == "exited" && process && process->exit_code == 0; }
 };

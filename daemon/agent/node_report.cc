@@ -116,10 +116,7 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
   auto values = metrics_.values();
   for (auto& value : more_()) values.push_back(std::move(value));
   auto metrics = to.initMetrics(static_cast<uint32_t>(values.size()));
-  for (uint32_t i = 0; i < metrics.size(); ++i) {
-    metrics[i].setName(values[i].name);
-    write_measure(metrics[i].initValue(), values[i].value);
-  }
+  for (uint32_t i = 0; i < metrics.size(); ++i) write_metric(metrics[i], values[i]);
 }
 
 }  // namespace tierpilot::agent

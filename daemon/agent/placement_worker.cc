@@ -45,6 +45,7 @@ LoopOptions loop_options(const PlacementConfig& config) {
   options.interval_ns = config.interval_ms * kNsPerMs;
   options.bytes_per_s = config.bytes_per_s;
   options.cpu_share = config.cpu_share;
+  options.trust_any_tracker = config.tracker.has_value();
   return options;
 }
 

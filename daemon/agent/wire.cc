@@ -48,6 +48,8 @@ void write_exit(wire::Exit::Builder to, const ExitReport& from) {
   auto written = to.initWritten(static_cast<uint32_t>(from.written.size()));
   for (uint32_t i = 0; i < written.size(); ++i) write_replica(written[i], from.written[i]);
   to.setMemoryTier(from.memory_tier);
+  auto memory = to.initMemory(static_cast<uint32_t>(from.memory.size()));
+  for (uint32_t i = 0; i < memory.size(); ++i) write_metric(memory[i], from.memory[i]);
 }
 
 struct EventWriter {
@@ -98,6 +100,11 @@ Status check_strings(const Assignment& assignment) {
 }
 
 }  // namespace
+
+void write_metric(wire::Metric::Builder to, const MetricValue& from) {
+  to.setName(from.name);
+  write_measure(to.initValue(), from.value);
+}
 
 void write_measure(wire::Measure::Builder to, const Result<double>& from) {
   if (from)

@@ -9,6 +9,7 @@
 namespace tierpilot::agent {
 
 void write_measure(wire::Measure::Builder to, const Result<double>& from);
+void write_metric(wire::Metric::Builder to, const MetricValue& from);
 void write_attempt(wire::Attempt::Builder to, AttemptId from);
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
 void write_event(wire::NodeEvent::Builder to, const Event& from);

@@ -71,6 +71,10 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"Wall ms", "/wall_ms", Format::kNumber},
                                   {"Block reads", "/io_read_bytes", Format::kBytes},
                                   {"Block writes", "/io_write_bytes", Format::kBytes}}});
+  if (!task["exit"].is_null() && !task["exit"]["memory"].empty())
+    tables.push_back({.title = "What the kernel did with its memory",
+                      .rows = "/task/exit/memory",
+                      .columns = {{"FIGURE", "/name"}, {"VALUE", "/value", Format::kNumber}}});
   return tables;
 }
 

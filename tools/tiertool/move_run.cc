@@ -81,7 +81,7 @@ ordered_json result_of(const Watch& watch, const RunOptions& options) {
   return {
       {"pid", watch.view.target.pid},
       {"policy", options.policy},
-      {"mode", options.mode},
+      {"mode", mode_name(watch.view.target.mode)},
       {"tracker", tracker_to_json(watch)},
       {"latency_source", watch.latency_source},
       {"watched_s", watch.watched_s},
@@ -149,6 +149,11 @@ int run(const Context& context, RunOptions options) {
     auto all = watch->conflicts;
     all.insert(all.end(), watch->plan.notes.begin(), watch->plan.notes.end());
     if (!watch->view.trouble.empty()) all.push_back(watch->view.trouble);
+    if (watch->view.target.mode != options.watch.mode)
+      all.push_back(
+          fmt::format("nothing is moved, only advised: tracker {} does not see all "
+                      "accesses alike; name it with --tracker to move by it all the same",
+                      tracker_name(watch->tracker.traits.kind)));
     return all;
   }();
   const auto tables = tables_of(value, options);

@@ -141,6 +141,7 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
   watch.tracker = (*source)->offer();
   watch.conflicts = find_conflicts(settings, options.mode, false);
   LoopOptions loop_options = options.loop;
+  loop_options.trust_any_tracker = wanted.has_value();
   loop_options.interval_ns = static_cast<int64_t>(options.interval_s * kNsPerS);
   LoopEnvironment environment{.sysroot = context.sysroot,
                               .pacer = pacer,

@@ -94,7 +94,8 @@ std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
     const bool accessible = mapping.permissions[0] == 'r' || mapping.permissions[1] == 'w';
     if (kernel_page || !accessible || (file && !filter.file_backed)) continue;
     if (mapping.resident_bytes < filter.min_bytes) continue;
-    const bool huge = mapping.huge_bytes * 2 > mapping.resident_bytes;
+    // With any huge page among them: a part of one cannot be placed by itself.
+    const bool huge = mapping.huge_bytes > 0;
     const uint32_t page =
         huge ? std::max<uint32_t>(kHugePageBytes, mapping.page_bytes) : mapping.page_bytes;
     // Edges inside a huge page belong to base pages: they make ranges of their own.

@@ -36,8 +36,8 @@ struct RangeFilter {
   bool file_backed = false;       // program text, libraries, mapped files
 };
 
-// What can be tracked and moved: resident, accessible, and no kernel page ([vdso]). A mapping that
-// is mostly huge pages is tracked in these.
+// What can be tracked and moved: resident, accessible, and no kernel page ([vdso]). A mapping with
+// huge pages is tracked in stretches of their size.
 std::vector<TrackedRange> trackable_ranges(const std::vector<Mapping>& mappings,
                                            const RangeFilter& filter = {});
 

@@ -28,7 +28,8 @@ TrackerTraits traits_of(const DamonOptions& options) {
               "does not flush (an emulated CPU's may hold all memory)",
           .effect = "clears accessed bits, which reclaim looks at too",
           .sees_reads = true,
-          .sees_repeats = true};
+          .sees_repeats = true,
+          .ranks_pages = true};
 }
 
 // Relative to a folder: a thousand walks down from the root would cost more than the reads.

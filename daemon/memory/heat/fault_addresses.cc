@@ -16,7 +16,8 @@ TrackerTraits traits_of(TrackerKind kind) {
             .resolution = "single pages, once per scan of NUMA balancing (1 to 60 s)",
             .blind_spots =
                 "accesses between two scans; memory that NUMA balancing skips: shared libraries, "
-                "and of a process with one thread what is on its own node already",
+                "and of a process with one thread what is on its own node already; faults beyond "
+                "16,384 pages of all watched processes between two looks",
             .effect = "none beyond the hint faults that the kernel provokes anyhow",
             .sees_reads = true,
             .sees_repeats = true};
@@ -24,7 +25,7 @@ TrackerTraits traits_of(TrackerKind kind) {
           .resolution = "single pages, each fault",
           .blind_spots =
               "every access that causes no fault: memory in use is seen once, when it "
-              "is touched first",
+              "is touched first; faults beyond 16,384 pages between two looks",
           .effect = "some 100 ns a fault",
           .sees_reads = true,
           .sees_repeats = false};

@@ -38,6 +38,9 @@ struct TrackerTraits {
   std::string effect;       // what it does to the watched process
   bool sees_reads = false;
   bool sees_repeats = false;  // further accesses to memory that is in use already
+  // Sees reads and writes of all pages alike, so that one page's heat can be held against
+  // another's. Without it, what it misses would be thrown out of fast memory.
+  bool ranks_pages = false;
 };
 
 // Watches one process from start() to stop() or destruction. One thread at a time.

@@ -61,6 +61,7 @@ struct PlacementLoop::Watched {
   int64_t sampled_ns = 0;
   int64_t paced_ns = 0;  // when the tracker's effort was looked at
   int64_t paced_cpu_ns = 0;
+  int64_t most_cpu_ns = 0;
   bool ended = false;
   std::string trouble;
 
@@ -74,7 +75,11 @@ struct PlacementLoop::Watched {
     return {.observed_s = tracker ? tracker->observed_s() : 0,
             .updates_in_mean = (1 + keep) / std::max(1 - keep, 1e-3)};
   }
-  int64_t tracker_cpu_ns() const { return tracker ? tracker->kernel_cpu_ns() : 0; }
+  // Also of a kernel thread that has ended, and then tells nothing any more.
+  int64_t tracker_cpu_ns() {
+    if (tracker) most_cpu_ns = std::max(most_cpu_ns, tracker->kernel_cpu_ns());
+    return most_cpu_ns;
+  }
 
   // What could not be moved lately is left out of plans.
   void forget_refused(int64_t now_ns) {
@@ -106,6 +111,9 @@ Status PlacementLoop::add(const LoopTarget& target) {
     auto tracker = environment_.trackers.make(target.pid);
     if (!tracker) return tl::unexpected(tracker.error());
     if (auto status = (*tracker)->start(); !status) return status;
+    const bool trusted = (*tracker)->traits().ranks_pages || options_.trust_any_tracker;
+    if (!trusted && target.mode == PlacementMode::kEnforce)
+      watched->target.mode = PlacementMode::kAdvise;
     watched->tracker = std::move(*tracker);
   }
   watched->heat = HeatMap(options_.heat);
@@ -246,8 +254,11 @@ MovePlan PlacementLoop::plan(PlacementMode mode) {
   auto input = make_input(mode);
   if (input.units.empty()) return {};
   input.balance = balance_[mode];
-  input.limits.move_bytes =
-      mode == PlacementMode::kEnforce ? round_budget(environment_.pacer.boot_ns()) : UINT64_MAX;
+  uint64_t largest = 0;
+  for (const auto& unit : input.units) largest = std::max(largest, unit.resident_bytes());
+  input.limits.move_bytes = mode == PlacementMode::kEnforce
+                                ? round_budget(environment_.pacer.boot_ns(), largest)
+                                : UINT64_MAX;
   auto plan = plan_moves(input);
   if (!plan) {
     spdlog::error("{}", plan.error().message);
@@ -257,8 +268,9 @@ MovePlan PlacementLoop::plan(PlacementMode mode) {
   return std::move(*plan);
 }
 
-// What the rate cap and the CPU budget allow. Unused bytes are kept, as far as one unit needs them.
-uint64_t PlacementLoop::round_budget(int64_t now_ns) {
+// What the rate cap and the CPU budget allow. Unused bytes are kept until the largest unit and what
+// makes room for it can move, or it never would.
+uint64_t PlacementLoop::round_budget(int64_t now_ns, uint64_t largest_unit_bytes) {
   const double elapsed_s =
       static_cast<double>(std::max<int64_t>(now_ns - last_round_ns_, options_.interval_ns)) /
       kNsPerS;
@@ -266,7 +278,8 @@ uint64_t PlacementLoop::round_budget(int64_t now_ns) {
   if (options_.bytes_per_s > 0) bytes = static_cast<double>(options_.bytes_per_s) * elapsed_s;
   if (cpu_credit_.limited())
     bytes = std::min(bytes, static_cast<double>(cpu_credit_.left_ns()) / cpu_ns_per_moved_byte_);
-  const uint64_t carried = std::min<uint64_t>(carried_bytes_, 4 * kHugePageBytes);
+  const uint64_t carried =
+      std::min(carried_bytes_, std::max(4 * kHugePageBytes, 2 * largest_unit_bytes));
   carried_bytes_ = static_cast<uint64_t>(bytes) + carried;
   return carried_bytes_;
 }
@@ -340,7 +353,7 @@ int64_t PlacementLoop::tracker_cpu_ns() const {
 void PlacementLoop::pace_tracker(Watched& watched, int64_t now_ns) {
   const int64_t elapsed_ns = now_ns - watched.paced_ns;
   if (!watched.tracker || options_.cpu_share <= 0 || elapsed_ns < kPaceAfterNs) return;
-  const int64_t cpu_ns = watched.tracker->kernel_cpu_ns();
+  const int64_t cpu_ns = watched.tracker_cpu_ns();
   const double used = static_cast<double>(cpu_ns - watched.paced_cpu_ns),
                allowed = options_.cpu_share / 2 / static_cast<double>(targets_.size()) *
                          static_cast<double>(elapsed_ns);

@@ -39,6 +39,9 @@ struct LoopOptions {
   int64_t cpu_burst_ns = 2'000'000'000;
   int64_t refused_pause_ns = 30'000'000'000;  // for memory that could not be moved at all
   HeatOptions heat{.max_regions = 8192};
+  // Also moves by the heat of trackers that cannot rank pages, such as soft-dirty: for who has
+  // asked for one by name. Else what would be moved by them is only advised.
+  bool trust_any_tracker = false;
   UnitOptions units;
   RangeFilter ranges;
   PlacementLimits limits;  // move_bytes is set each round
@@ -77,7 +80,7 @@ struct LoopCounters {
 
 // What is known of one target. A copy.
 struct TargetView {
-  LoopTarget target;
+  LoopTarget target;  // its mode as it is, see trust_any_tracker
   std::vector<HeatRegion> regions;
   std::vector<PlacementUnit> units;  // with where they are
   uint64_t tracked_bytes = 0;
@@ -123,7 +126,7 @@ class PlacementLoop {
   void account(const PageMove& move, const MoveResult& result);
   // The tracker gets half of cpu_share.
   void pace_tracker(Watched& watched, int64_t now_ns);
-  uint64_t round_budget(int64_t now_ns);
+  uint64_t round_budget(int64_t now_ns, uint64_t largest_unit_bytes);
   int64_t tracker_cpu_ns() const;
 
   LoopEnvironment environment_;

@@ -41,6 +41,17 @@ std::optional<ByNode> all_nodes(const Topology& topology, Latency latency) {
   return by_node;
 }
 
+// Seen from one socket, the memory of all others looks slow, and tasks run on them too.
+ByNode seen_from_near(const Topology& topology, ByNode measured_ns) {
+  std::optional<double> nearest_ns;
+  for (const auto& node : topology.nodes)
+    if (node.has_cpu() && node.has_memory())
+      nearest_ns = std::min(nearest_ns.value_or(measured_ns[node.id]), measured_ns[node.id]);
+  for (const auto& node : topology.nodes)
+    if (node.has_cpu() && node.has_memory()) measured_ns[node.id] = *nearest_ns;
+  return measured_ns;
+}
+
 bool has_all(const Topology& topology, const ByNode& by_node) {
   return std::all_of(topology.nodes.begin(), topology.nodes.end(), [&](const auto& node) {
     return !node.has_memory() || by_node.count(node.id);
@@ -65,7 +76,7 @@ TierSet make_placement_tiers(const Topology& topology, const ByNode& measured_ns
   ByNode latency_ns;
   if (!measured_ns.empty() && has_all(topology, measured_ns)) {
     set.latency_source = "measured";
-    latency_ns = measured_ns;
+    latency_ns = seen_from_near(topology, measured_ns);
   } else if (const auto hmat = all_nodes(topology, hmat_ns)) {
     set.latency_source = "HMAT";
     latency_ns = *hmat;

@@ -17,8 +17,10 @@ struct TierSet {
 };
 
 // Nodes with memory, those within 15 % of each other's latency together. Latencies are those of
-// `measured_ns` (by node) where it has all of them, else HMAT's where the firmware tells all, else
-// 10 ns for each unit of SLIT distance from the nearest node with CPUs, which only ranks.
+// `measured_ns` (by node, seen from any one of them) where it has all of them; nodes with CPUs are
+// then as fast as the fastest of these, as each is near to its own CPUs. Else HMAT's where the
+// firmware tells all, else 10 ns for each unit of SLIT distance from the nearest node with CPUs,
+// which only ranks.
 TierSet make_placement_tiers(const Topology& topology,
                              const std::map<int, double>& measured_ns = {});
 

@@ -61,16 +61,23 @@ void Mover::Batch::resize(size_t count) {
 }
 
 void Mover::add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
-                      const std::vector<uint64_t>& huge, size_t owner, Batch& batch) const {
+                      const Result<std::vector<uint64_t>>& huge, size_t owner, Batch& batch) const {
+  const bool may_be_huge = request.page_bytes <= kHugePageBytes;
   for (uint64_t at = start; at < end;) {
     const uint64_t head = at & ~(kHugePageBytes - 1);
-    const bool is_huge =
-        request.page_bytes < kHugePageBytes && std::binary_search(huge.begin(), huge.end(), head);
-    const uint64_t bytes = is_huge ? kHugePageBytes : request.page_bytes;
-    // The request before may have had the first part of it.
-    const bool known = !batch.pages.empty() && batch.pages.back() == reinterpret_cast<void*>(head);
-    if (!is_huge || !known) batch.add(is_huge ? head : at, bytes, owner);
-    at = (is_huge ? head : at) + bytes;
+    if (may_be_huge && huge && std::binary_search(huge->begin(), huge->end(), head)) {
+      // The request before may have had the first part of it.
+      const bool known =
+          !batch.pages.empty() && batch.pages.back() == reinterpret_cast<void*>(head);
+      if (!known) batch.add(head, kHugePageBytes, owner);
+      at = head + kHugePageBytes;
+      continue;
+    }
+    // A mapping with huge pages has base pages between them.
+    const bool base = huge && request.page_bytes == kHugePageBytes;
+    const uint64_t bytes = base ? kBasePageBytes : request.page_bytes;
+    batch.add(at, bytes, owner);
+    at += bytes;
   }
 }
 
@@ -98,10 +105,9 @@ Result<std::vector<MoveResult>> Mover::move_all(std::span<const MoveRequest> req
       return fail(ErrorCode::kInvalid, "move: no node, no page size or an empty range");
     if (request.pid != requests.front().pid || request.nodes != requests.front().nodes)
       return fail(ErrorCode::kInvalid, "move: requests of several processes or for other nodes");
-    // Without it every page of a huge one is asked for: the first takes all along, the others are
-    // busy, and the second look finds them moved.
-    const auto huge = kernel_.huge_pages(request.pid, request.start, request.end)
-                          .value_or(std::vector<uint64_t>{});
+    // Where the kernel does not tell, every page of a huge one is asked for: the first takes all
+    // along, the others are busy, and the second look finds them moved.
+    const auto huge = kernel_.huge_pages(request.pid, request.start, request.end);
     const uint64_t step = std::max<uint64_t>(options_.batch_bytes, request.page_bytes);
     for (uint64_t at = request.start; at < request.end;) {
       // Batches end at multiples, so that none cuts a huge page.

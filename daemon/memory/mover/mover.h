@@ -29,8 +29,8 @@ struct MoveRequest {
   pid_t pid = 0;
   uint64_t start = 0;  // huge pages that begin before or end after the range are moved whole
   uint64_t end = 0;
-  uint32_t page_bytes = 4096;
-  std::vector<int> nodes;  // the first one with room; pages on any of them stay
+  uint32_t page_bytes = 4096;  // 2 MiB: also base pages among huge ones, where the kernel tells
+  std::vector<int> nodes;      // the first one with room; pages on any of them stay
 };
 
 struct MoveResult {
@@ -73,7 +73,7 @@ class Mover {
   using Results = std::span<MoveResult>;
 
   void add_pages(const MoveRequest& request, uint64_t start, uint64_t end,
-                 const std::vector<uint64_t>& huge, size_t owner, Batch& batch) const;
+                 const Result<std::vector<uint64_t>>& huge, size_t owner, Batch& batch) const;
   Status move_batch(const MoveRequest& request, Batch batch, std::stop_token stop, Results results);
   // Drops from the batch what needs no move.
   Status sort_out(const MoveRequest& request, Batch& batch, Results results);

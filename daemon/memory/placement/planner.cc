@@ -32,6 +32,12 @@ uint64_t Planner::bytes_below(size_t unit, size_t tier) const {
   return bytes;
 }
 
+uint64_t Planner::bytes_above(size_t unit, size_t tier) const {
+  uint64_t bytes = 0;
+  for (size_t t = 0; t < tier; ++t) bytes += units_[unit].bytes_in(t);
+  return bytes;
+}
+
 uint64_t Planner::room_in(size_t tier) const {
   const double reserve =
       input_.limits.reserve_share * static_cast<double>(input_.tiers[tier].capacity_bytes);
@@ -110,21 +116,26 @@ std::optional<std::vector<size_t>> Planner::find_victims(
       const bool same = cold.group == hot.group;
       if (v == index || moved_[v] || bytes == 0 || (own && !same)) continue;
       if (std::find(victims.begin(), victims.end(), v) != victims.end()) continue;
+      const auto below = tier_below(v, tier);
+      if (!below) continue;
       victims.push_back(v);
-      evicted += bytes;
+      evicted += bytes_above(v, *below);
       tier_room += bytes;
       if (same) budget_room += bytes;
     }
   const bool enough = tier_room >= need && budget_room >= need && need + evicted <= move_budget_;
-  if (!enough || (evicted > 0 && !has_room_below(tier, evicted))) return {};
+  if (!enough) return {};
   return victims;
 }
 
 bool Planner::promote(size_t index, size_t tier, const std::vector<size_t>& coldest_first,
                       MoveReason reason) {
+  if (bytes_above(index, tier) > 0) return false;
   const auto victims = find_victims(index, tier, coldest_first);
   if (!victims) return false;
-  for (const size_t v : *victims) demote(v, tier, MoveReason::kMakeRoom);
+  // Those before may have taken the room that was left below.
+  for (const size_t v : *victims)
+    if (!demote(v, tier, MoveReason::kMakeRoom)) return false;
   move(index, tier, reason);
   return true;
 }
@@ -134,21 +145,17 @@ bool Planner::outranks(const PlacementUnit& hot, const PlacementUnit& cold) cons
   return hot.heat > cold.heat * (1 + input_.limits.hysteresis) + chance;
 }
 
-bool Planner::has_room_below(size_t tier, uint64_t bytes) const {
+std::optional<size_t> Planner::tier_below(size_t unit, size_t tier) const {
   for (size_t t = tier + 1; t < input_.tiers.size(); ++t)
-    if (room_in(t) >= bytes) return true;
-  return false;
+    if (bytes_below(unit, t) == 0 && room_in(t) >= bytes_above(unit, t)) return t;
+  return {};
 }
 
 bool Planner::demote(size_t index, size_t tier, MoveReason reason) {
-  for (size_t t = tier + 1; t < input_.tiers.size(); ++t) {
-    const uint64_t bytes = units_[index].resident_bytes() - units_[index].bytes_in(t);
-    if (room_in(t) < bytes) continue;
-    if (bytes > move_budget_) return false;
-    move(index, t, reason);
-    return true;
-  }
-  return false;
+  const auto below = tier_below(index, tier);
+  if (!below || bytes_above(index, *below) > move_budget_) return false;
+  move(index, *below, reason);
+  return true;
 }
 
 double Planner::heat_of(size_t index) const {

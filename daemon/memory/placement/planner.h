@@ -24,16 +24,19 @@ class Planner {
   double heat_of(size_t unit) const;
 
   uint64_t bytes_below(size_t unit, size_t tier) const;      // in slower tiers than `tier`
+  uint64_t bytes_above(size_t unit, size_t tier) const;      // in faster ones
   uint64_t room_in(size_t tier) const;                       // above the reserve
   uint64_t room_in_budget(size_t group, size_t tier) const;  // whatever room the tier has
   uint64_t group_excess(size_t group) const;                 // above its budget
   uint64_t move_budget() const { return move_budget_; }
 
   // Moves the unit up into `tier`, after units of `coldest_first` that are colder by the hysteresis
-  // where room is wanting. False, with nothing done, when that is not enough.
+  // where room is wanting. False, with at most some of those moved down, when that is not enough,
+  // or when part of the unit is in a faster tier: it would go down with the rest.
   bool promote(size_t unit, size_t tier, const std::vector<size_t>& coldest_first,
                MoveReason reason);
-  // Moves the unit from `tier` into the next slower one that has room. False when none has.
+  // Moves the unit from `tier` into the next slower one that has room and is not faster than any
+  // part of it. False when none has.
   bool demote(size_t unit, size_t tier, MoveReason reason);
   // Whatever it takes: the caller has seen to room and budget.
   void move(size_t unit, size_t tier, MoveReason reason);
@@ -46,8 +49,9 @@ class Planner {
   // What must go down before `unit` comes up; nothing when that cannot be done.
   std::optional<std::vector<size_t>> find_victims(size_t unit, size_t tier,
                                                   const std::vector<size_t>& coldest_first) const;
+  // Where demote() would move it; nothing when no tier has room.
+  std::optional<size_t> tier_below(size_t unit, size_t tier) const;
   bool outranks(const PlacementUnit& hot, const PlacementUnit& cold) const;
-  bool has_room_below(size_t tier, uint64_t bytes) const;
 
   const PlacementInput& input_;
   std::vector<PlacementUnit> units_;

@@ -38,7 +38,7 @@ class FakeTracker final : public HeatTracker {
 
  private:
   FakeHeat& heat_;
-  TrackerTraits traits_{.kind = TrackerKind::kDamon};
+  TrackerTraits traits_{.kind = TrackerKind::kDamon, .ranks_pages = true};
 };
 
 class FakeSource final : public TrackerSource {

@@ -38,6 +38,16 @@ struct PlacementFixture : ::testing::Test {
     input.tiers[tier].free_bytes -= kUnitBytes;
   }
 
+  // A unit whose pages are half in one tier and half in another one.
+  void add_split_unit(size_t tier, size_t other, float heat, size_t group = 0) {
+    add_unit(tier, heat, group);
+    auto& unit = input.units.back();
+    unit.pages_in_tier[tier] /= 2;
+    unit.pages_in_tier[other] += kUnitPages / 2;
+    input.tiers[tier].free_bytes += kUnitBytes / 2;
+    input.tiers[other].free_bytes -= kUnitBytes / 2;
+  }
+
   // Makes the plan and carries it out, checking each promise on the way.
   MovePlan step() {
     auto plan = plan_moves(input);
@@ -57,6 +67,10 @@ struct PlacementFixture : ::testing::Test {
     for (size_t t = 0; t < input.tiers.size(); ++t) {
       if (t == move.to_tier) continue;
       const uint64_t bytes = unit.bytes_in(t);
+      const bool up = move.reason == MoveReason::kHot || move.reason == MoveReason::kLevelUp;
+      if (move.reason != MoveReason::kRule && bytes > 0) {
+        EXPECT_EQ(t > move.to_tier, up) << "part of the unit goes the other way";
+      }
       moved += bytes;
       input.tiers[t].free_bytes += bytes;
       unit.pages_in_tier[move.to_tier] += unit.pages_in_tier[t];

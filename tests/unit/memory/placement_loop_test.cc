@@ -30,6 +30,8 @@ struct Decreed {
   double cpu_share = 0;  // of the kernel, at full effort
   double effort = 1;
   double observed_s = 0;  // by a sample
+  bool ranks_pages = true;
+  bool thread_ended = false;  // it then tells no CPU time any more
 };
 
 class DecreedTracker final : public HeatTracker {
@@ -46,6 +48,7 @@ class DecreedTracker final : public HeatTracker {
   }
   void stop() override {}
   int64_t kernel_cpu_ns() const override {
+    if (decreed_.thread_ended) return 0;
     const double elapsed_ns = static_cast<double>(clock_.boot_ns() - last_ns_);
     cpu_ns_ += elapsed_ns * decreed_.cpu_share * decreed_.effort;
     last_ns_ = clock_.boot_ns();
@@ -59,8 +62,11 @@ class DecreedTracker final : public HeatTracker {
   const Clock& clock_;
   mutable int64_t last_ns_ = clock_.boot_ns();
   mutable double cpu_ns_ = 0;
-  TrackerTraits traits_{
-      .kind = TrackerKind::kDamon, .resolution = {}, .blind_spots = {}, .effect = {}};
+  TrackerTraits traits_{.kind = TrackerKind::kDamon,
+                        .resolution = {},
+                        .blind_spots = {},
+                        .effect = {},
+                        .ranks_pages = decreed_.ranks_pages};
 };
 
 class DecreedSource final : public TrackerSource {
@@ -282,6 +288,44 @@ TEST_F(PlacementLoopTest, ATrackerThatCostsTooMuchLooksLessAndRoundsGoOn) {
   EXPECT_LE(pacer.now_ns - start_ns, 61 * options.interval_ns) << "rest makes no tracker cheaper";
 }
 
+TEST_F(PlacementLoopTest, CpuTimeOfATrackerThatHasEndedStaysSpent) {
+  options.cpu_share = 0.05;
+  trackers.decreed.cpu_share = 0.02;
+  auto loop = make_loop();
+  run(*loop, 10);
+  const auto spent_ns = loop->counters().tracker_cpu_ns;
+  EXPECT_GT(spent_ns, 0);
+  trackers.decreed.thread_ended = true;
+  trackers.decreed.alive = false;
+  run(*loop, 3);
+  EXPECT_GE(loop->counters().tracker_cpu_ns, spent_ns);
+}
+
+TEST_F(PlacementLoopTest, WhatATrackerMissesIsNotThrownOut) {
+  trackers.decreed.ranks_pages = false;
+  auto loop = make_loop();
+  run(*loop, 10);
+  EXPECT_EQ(pages.moved_bytes, 0U);
+  EXPECT_GT(loop->counters().advised_bytes, 0U);
+  EXPECT_EQ(loop->view().at(0).target.mode, PlacementMode::kAdvise);
+}
+
+TEST_F(PlacementLoopTest, ATrackerThatWasAskedForIsObeyed) {
+  trackers.decreed.ranks_pages = false;
+  options.trust_any_tracker = true;
+  auto loop = make_loop();
+  run(*loop, 10);
+  EXPECT_EQ(pages.bytes_on(0), kSize / 4);
+}
+
+TEST_F(PlacementLoopTest, AUnitLargerThanARoundsShareMovesInTheEnd) {
+  options.bytes_per_s = kMiB;
+  options.units.min_bytes = 16 * kMiB;
+  auto loop = make_loop();
+  run(*loop, 60);
+  EXPECT_EQ(pages.bytes_on(0), kSize / 4);
+}
+
 TEST_F(PlacementLoopTest, WhatTheKernelKeepsOfATierIsNoRoom) {
   pages.map(kBase, kBase + kSize / 4, 0);
   pages.room[0] = 0;
@@ -363,6 +407,18 @@ TEST(LoadedLatency, IsMeasuredWhereThereIsMemoryAndExplainedWhereNot) {
   EXPECT_FALSE(tiers[1].loaded_latency_unavailable.empty());
   if (!tiers[0].loaded_latency_ns) GTEST_SKIP() << tiers[0].loaded_latency_unavailable;
   EXPECT_GT(*tiers[0].loaded_latency_ns, 0.1);
+}
+
+TEST(PlacementTiers, EachSocketsMemoryIsNearToIt) {
+  Topology topology;
+  topology.nodes = {{.id = 0, .cpus = {0}, .memory_total_bytes = kMiB},
+                    {.id = 1, .cpus = {1}, .memory_total_bytes = kMiB},
+                    {.id = 2, .cpus = {}, .memory_total_bytes = kMiB}};
+  const auto set = make_placement_tiers(topology, {{0, 90}, {1, 160}, {2, 300}});
+  ASSERT_EQ(set.tiers.size(), 2U);
+  EXPECT_EQ(set.tiers[0].nodes, (std::vector{0, 1}));
+  EXPECT_EQ(set.tiers[0].latency_ns, 90);
+  EXPECT_EQ(set.tiers[1].nodes, std::vector{2});
 }
 
 TEST(PlacementTiers, RankByWhatIsKnownOfLatency) {

@@ -55,6 +55,19 @@ TEST_F(PlacementTest, ColdPagesMakeRoomBeforeItIsUsed) {
   EXPECT_FLOAT_EQ(plan.moves[1].heat, 4);
 }
 
+TEST_F(PlacementTest, AStaticGroupAboveItsBudgetGoesDown) {
+  make_tiers({10, 100});
+  input.groups[0] = {.name = "pinned",
+                     .policy = PlacementPolicy::kStatic,
+                     .fast_budget_bytes = 2 * kUnitBytes,
+                     .static_tier = 0};
+  was_within[0] = false;
+  for (const float heat : {1.0F, 2.0F, 3.0F, 4.0F}) add_unit(0, heat);
+  step();
+  EXPECT_EQ(fast_bytes(0), 2 * kUnitBytes);
+  EXPECT_TRUE(step().moves.empty()) << "and does not come back";
+}
+
 TEST_F(PlacementTest, HotterByChanceIsNotWorthASwap) {
   make_tiers({1, 100});
   add_unit(0, 10);

@@ -18,8 +18,13 @@ class PlacementProperty : public PlacementFixture {
     const uint64_t units = pick(20, 120);
     make_tiers({pick(5, 60), units * 2, units * 2});
     for (uint64_t i = 0; i < units; ++i) {
-      const size_t tier = input.tiers[0].free_bytes == 0 ? pick(1, 2) : pick(0, 2);
-      add_unit(tier, 500.0F / static_cast<float>(pick(1, 50)), pick(0, 1));
+      const size_t tier = input.tiers[0].free_bytes < kUnitBytes ? pick(1, 2) : pick(0, 2);
+      const float heat = 500.0F / static_cast<float>(pick(1, 50));
+      const size_t other = tier == 0 ? pick(1, 2) : 3 - tier;
+      if (pick(0, 3) == 0)
+        add_split_unit(tier, other, heat, pick(0, 1));
+      else
+        add_unit(tier, heat, pick(0, 1));
     }
     was_within.assign(2, true);
     if (fast_bytes(1) > *input.groups[1].fast_budget_bytes) was_within[1] = false;

@@ -105,7 +105,7 @@ class Guest:
         self._image(script).write(initrd)
         first = "/lib/systemd/systemd" if self.machine.init == "systemd" else "/vm/init"
         # No KVM, also where it is: nested, it hangs on some machines, and it knows no plugins.
-        return [QEMU, "-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config",
+        return [QEMU, *self.machine.accelerator(), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot",
                 "-serial", "stdio", "-serial", f"file:{folder / 'results'}",
                 "-kernel", self.kernel.vmlinux(), "-initrd", initrd,

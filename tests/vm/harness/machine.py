@@ -10,6 +10,7 @@ Keys of a case file (TOML); only nodes are required:
     programs = []               from the build folder, to /bin, with their libraries
     packages = []               Debian packages, unpacked over the guest's root
     init = "script"             or "systemd": the script is then a service's
+    count_instructions = true   the guest's clock counts them: its times do not depend on the host
     far_ns = 400                delay of loads and stores on the second of two nodes
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
     cxl_pmem_mib = 0            a CXL device with persistent memory behind a host bridge
@@ -54,6 +55,7 @@ class Machine:
     programs: list[str] = dataclasses.field(default_factory=list)
     packages: list[str] = dataclasses.field(default_factory=list)
     init: str = "script"
+    count_instructions: bool = False
     far_ns: int | None = None
     files: dict[str, str] = dataclasses.field(default_factory=dict)
     cxl_pmem_mib: int = 0
@@ -76,6 +78,11 @@ class Machine:
             for number, node in enumerate(self.nodes):
                 arguments += self._hmat(number, node)
         return arguments + self._cxl_devices()
+
+    def accelerator(self):
+        if self.count_instructions:
+            return ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]
+        return ["-accel", "tcg,thread=multi"]
 
     def kernel_command_line(self):
         # On a busy host the kernel's check of the timer fails, though the timer works.
