@@ -187,7 +187,7 @@ void add_move_run(CLI::App& move, Context& context) {
   verb->add_option("--cap", options->cap, "bytes moved per second at most")
       ->type_name("SIZE")
       ->capture_default_str();
-  verb->add_option("--cpu", options->cpu_percent, "percent of one core, at most; 0: no limit")
+  verb->add_option("--cpu", options->cpu_percent, "percent of one core, on average; 0: no limit")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--limit", options->limit, "moves in the table (JSON has all)")

@@ -205,7 +205,9 @@ int64_t DamonTracker::kernel_cpu_ns() const {
 }  // namespace
 
 DamonSource::DamonSource(const Sysroot& sysroot, DamonOptions options)
-    : sysroot_(sysroot), options_(std::move(options)), traits_(traits_of(options_)) {}
+    : sysroot_(sysroot), options_(std::move(options)), traits_(traits_of(options_)) {
+  DamonClaim::clear_leftover(sysroot_, options_);
+}
 DamonSource::~DamonSource() = default;
 
 TrackerOffer DamonSource::offer() const {

@@ -3,7 +3,7 @@
 //
 // kdamonds belong to whoever made them: where there are some already, the tracker is unavailable
 // and nothing is written. Ours are removed at the end; those that a killed predecessor left are
-// known by a locked claim file, and taken over.
+// known by a claim file that nobody locks, and removed by the next DamonSource that is made.
 #pragma once
 
 #include <memory>

@@ -48,6 +48,12 @@ Status DamonClaim::check(const Sysroot& sysroot, const DamonOptions& options) {
   return {};
 }
 
+void DamonClaim::clear_leftover(const Sysroot& sysroot, const DamonOptions& options) {
+  if (!left_behind(sysroot, options.claim_path)) return;
+  DamonClaim claim(sysroot);
+  if (claim.lock(options)) claim.remove_kdamonds();
+}
+
 Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
                                                      const DamonOptions& options) {
   if (auto status = check(sysroot, options); !status) return tl::unexpected(status.error());

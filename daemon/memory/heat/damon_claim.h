@@ -18,6 +18,8 @@ class DamonClaim {
   static Status check(const Sysroot& sysroot, const DamonOptions& options);
   static Result<std::shared_ptr<DamonClaim>> take(const Sysroot& sysroot,
                                                   const DamonOptions& options);
+  // A killed predecessor's kdamonds, which would watch on until the watched process ends.
+  static void clear_leftover(const Sysroot& sysroot, const DamonOptions& options);
   ~DamonClaim();
 
   // A kdamond that nobody uses.

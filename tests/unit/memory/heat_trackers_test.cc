@@ -150,6 +150,16 @@ TEST_F(DamonTest, TakesOverWhatAKilledPredecessorLeft) {
   EXPECT_EQ(read(kKdamonds + "0/state"), "off");
 }
 
+TEST_F(DamonTest, WhatAKilledPredecessorLeftIsTurnedOffByWhoLooksNext) {
+  make_damon("1");
+  write(kKdamonds + "0/state", "on");
+  write("/run/tierpilot-damon.claim", "boot-1");
+  const DamonSource source(sysroot);
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
+}
+
 TEST_F(DamonTest, TakesOverNothingOfAnEarlierBootOrALivingOne) {
   make_damon("1");
   write("/run/tierpilot-damon.claim", "boot-0");
