@@ -138,7 +138,7 @@ Values fault_time_metrics(const std::optional<FaultTimeStats>& stats, const std:
 Values task_memory_metrics(const GroupIo& group, const std::vector<SubjectState>& subjects) {
   const auto reason = [&](const std::string& name) {
     for (const auto& subject : subjects)
-      if (subject.subject == name && !subject.on) return subject.reason;
+      if (subject.subject == name && !subject.reason.empty()) return subject.reason;
     return std::string("unavailable: not counted for this task");
   };
   Values values;

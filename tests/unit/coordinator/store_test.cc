@@ -41,6 +41,7 @@ TEST(ModelJson, ReadsTasksOfOlderStores) {
   ASSERT_TRUE(exit) << exit.error().message;
   EXPECT_EQ(exit->code, 3);
   EXPECT_EQ(exit->memory_tier, "");
+  EXPECT_TRUE(exit->memory.empty());
 }
 
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
@@ -50,6 +51,7 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
                        {{"d", 2, 9}}};
   task.spec.memory_tier = "heap:1,1";
   task.exit->memory_tier = "no effect";
+  task.exit->memory = {{"page_faults", {7.0, ""}}, {"numa_hint_faults", {std::nullopt, "no"}}};
   task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8};
   DecisionRecord decision;
   decision.attempt = {3, 1};
@@ -70,6 +72,9 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   EXPECT_EQ(back->spec.argv, task.spec.argv);
   EXPECT_EQ(back->spec.memory_tier, "heap:1,1");
   EXPECT_EQ(back->exit->memory_tier, "no effect");
+  ASSERT_EQ(back->exit->memory.size(), 2u);
+  EXPECT_EQ(back->exit->memory[0].second.value, 7.0);
+  EXPECT_EQ(back->exit->memory[1].second.unavailable, "no");
   EXPECT_EQ(back->exit->written[0].version, 2u);
   EXPECT_EQ(back->exit->io_write_bytes.unavailable, "not told");
   EXPECT_EQ(back->served->evict_gb_per_s.value, 1.5);

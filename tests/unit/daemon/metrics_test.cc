@@ -36,6 +36,23 @@ TEST(Metrics, MinorFaultsAreThoseThatAreNotMajor) {
   EXPECT_EQ(find(fault_metrics(FaultStats{.faults = 10, .major = 3}, ""), "minor_faults").value, 7);
 }
 
+TEST(Metrics, ATasksWaitsAreSums) {
+  GroupIo group;
+  group.faults = FaultStats{.faults = 10, .major = 3};
+  group.reclaim.emplace();
+  group.reclaim->memcg.calls = 2;
+  group.reclaim->memcg.duration_ns.add(3'000'000, 2);
+  const auto values = task_memory_metrics(
+      group, {{.subject = "numa_hint", .on = true, .reason = "by group: unavailable: lockdown"}});
+  EXPECT_EQ(find(values, "page_faults").value.value(), 10);
+  EXPECT_EQ(find(values, "memcg_reclaim_stalls").value.value(), 2);
+  EXPECT_NEAR(find(values, "memcg_reclaim_stall_ms").value.value(), 6, 0.5);
+  EXPECT_EQ(find(values, "direct_reclaim_stall_ms").value.value(), 0);
+  EXPECT_NE(find(values, "numa_hint_faults").value.error().message.find("lockdown"),
+            std::string::npos);
+  EXPECT_FALSE(find(values, "compaction_stall_ms").value);
+}
+
 TEST(Metrics, EachPairOfNodesHasItsFigures) {
   MigrationStats stats;
   MigrationStats::Pair pair{.from_node = 0, .to_node = 1, .live_gb_per_s = 2.5};

@@ -61,9 +61,12 @@ TEST_F(WireTest, ReadsNameAndMemoryTier) {
 TEST_F(WireTest, WritesWhatBecameOfTheMemoryTier) {
   ExitedEvent exited;
   exited.exit.memory_tier = "no effect";
+  exited.exit.memory.push_back({"page_faults", 7.0});
   auto event = message.initRoot<wire::NodeEvent>();
   write_event(event, Event{9, exited});
   EXPECT_EQ(event.getExited().getExit().getMemoryTier(), "no effect");
+  ASSERT_EQ(event.getExited().getExit().getMemory().size(), 1u);
+  EXPECT_EQ(event.getExited().getExit().getMemory()[0].getValue().getValue(), 7);
 }
 
 TEST_F(WireTest, RefusesHostileStrings) {
