@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <thread>
 #include <tuple>
 
 #include "base/clock.h"
@@ -41,7 +42,9 @@ struct RemoteFetcher::Waiter {
 
 class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
  public:
-  using Key = std::tuple<std::string, std::string, uint64_t>;  // address, dataset, version
+  // Address, dataset, version, and who reads: a task that reads a dataset and one that copies it
+  // for writing may fetch it at the same moment, each from its own offset.
+  using Key = std::tuple<std::string, std::string, uint64_t, std::thread::id>;
 
   Sources(EventLoop& loop, std::optional<TlsFiles> tls) : loop_(loop), tls_(std::move(tls)) {}
 
@@ -50,10 +53,7 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
     stream.used_ns = system_clock().boot_ns();
     // Chunks go here and not when they arrive: a promise must not be dropped by its own
     // continuation.
-    while (!stream.ahead.empty() && !stream.ahead.front()->usable(offset)) {
-      stream.ahead.front()->give_up();
-      stream.ahead.pop_front();
-    }
+    while (!stream.ahead.empty() && !stream.ahead.front()->usable(offset)) stream.ahead.pop_front();
     if (!stream.link || stream.link->broken) {
       stream.ahead.clear();
       stream.link = link_to(std::get<0>(key));
@@ -95,11 +95,6 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
       else
         waiter->deliver(kj::ArrayPtr<const kj::byte>(response->getData()));
       waiter.reset();
-    }
-    // A second reader of the dataset took the stream elsewhere: the first must not wait in vain.
-    void give_up() {
-      if (waiter)
-        waiter->deliver(fail(ErrorCode::kUnavailable, "another read took the stream's place"));
     }
   };
   struct Stream {
@@ -200,7 +195,8 @@ Result<size_t> RemoteFetcher::read(const std::string& address, const std::string
     std::lock_guard lock(mutex_);
     if (closed_) return fail(ErrorCode::kUnavailable, "the daemon is stopping");
     waiting_.insert(waiter);
-    loop_.post([weak = std::weak_ptr(sources_), key = Sources::Key(address, name, version), offset,
+    loop_.post([weak = std::weak_ptr(sources_),
+                key = Sources::Key(address, name, version, std::this_thread::get_id()), offset,
                 waiter] {
       if (const auto sources = weak.lock()) sources->read(key, offset, waiter);
     });

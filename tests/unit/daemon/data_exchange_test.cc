@@ -96,6 +96,22 @@ TEST_F(DataExchange, SequentialReadGivesTheSameBytes) {
   });
 }
 
+// A reader of a dataset and a writer that copies it may fetch it at the same moment.
+TEST_F(DataExchange, TwoReadersOfOneDatasetDoNotDisturbEachOther) {
+  create("d", 6 << 20);
+  beside_the_loop([&] {
+    for (int round = 0; round < 10; ++round) {
+      Result<std::vector<std::byte>> other;
+      std::thread second([&] { other = read_all("d", RemoteFetcher::kChunkBytes); });
+      const auto got = read_all("d", RemoteFetcher::kChunkBytes);
+      second.join();
+      ASSERT_TRUE(got) << got.error().message;
+      ASSERT_TRUE(other) << other.error().message;
+      ASSERT_TRUE(*got == *other);
+    }
+  });
+}
+
 TEST_F(DataExchange, RandomOffsetsAndRepeats) {
   create("d", 6 << 20);
   beside_the_loop([&] {
