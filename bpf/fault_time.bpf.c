@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// How long the kernel's handle_mm_fault() takes, by the node of the page that it allocates: every
-// n-th fault of a CPU.
+// How long the kernel's handle_mm_fault() takes, by the node of the page that it allocates: one
+// of n faults, by chance.
 #include <linux/ptrace.h>
 
 #include "bpf/nodes.h"
@@ -43,8 +43,14 @@ struct {
 TP_INLINE int tp_fault_begin(void) {
   __u32 zero = 0;
   __u64* turn = bpf_map_lookup_elem(&tp_fault_turn, &zero);
-  if (!turn || ++*turn < tp_fault_period) return 0;
-  *turn = 0;
+  if (!turn) return 0;
+  if (*turn > 1) {
+    --*turn;
+    return 0;
+  }
+  /* By chance, on average each period: faults come in patterns (a read's, then a write's), and an
+   * even pace would see one half of them only. */
+  *turn = 1 + bpf_get_prandom_u32() % (2 * tp_fault_period - 1);
   __u32 tid = (__u32)bpf_get_current_pid_tgid();
   struct tp_fault_frame frame = {.start_ns = bpf_ktime_get_ns(), .node = TP_NO_NODE};
   if (bpf_map_update_elem(&tp_faulting, &tid, &frame, BPF_NOEXIST) == 0)
