@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/probe/scratch_directory.h"
+
 namespace tierpilot::agent {
 namespace {
 
@@ -125,8 +127,6 @@ TEST(TierMetrics, NameTheTierAndGiveReasons) {
 class RecalibrationTest : public testing::Test {
  protected:
   RecalibrationTest() {
-    path_ = testing::TempDir() + "/tierpilot-recalibration-XXXXXX";
-    if (!mkdtemp(path_.data())) ADD_FAILURE() << path_;
     fs::copy(SOURCE_ROOT "/tests/sysroots/one_node", path_,
              fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     topology_ = look();
@@ -145,7 +145,6 @@ class RecalibrationTest : public testing::Test {
         TopologyWatcher({.sysroot = Sysroot(path_)}, topology_, clock_, std::nullopt, "a test"),
         topology_, calibration_, clock_);
   }
-  ~RecalibrationTest() override { fs::remove_all(path_); }
 
   Topology look() const {
     return discover_topology(Sysroot(path_), {.nvml_library = ""}).value_or(Topology{});
@@ -171,7 +170,8 @@ class RecalibrationTest : public testing::Test {
     return false;
   }
 
-  std::string path_;
+  const ScratchDirectory scratch_;
+  const std::string path_ = scratch_.path();
   ManualClock clock_;
   double load_ = 0;
   Topology topology_;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "daemon/topology/changes.h"
+#include "tests/unit/probe/scratch_directory.h"
 #include "tests/unit/topology/sysroots.h"
 
 namespace tierpilot {
@@ -21,12 +22,9 @@ using Sentences = std::vector<std::string>;
 class WatcherTest : public testing::Test {
  protected:
   WatcherTest() {
-    path_ = testing::TempDir() + "/tierpilot-watcher-XXXXXX";
-    if (!mkdtemp(path_.data())) ADD_FAILURE() << path_;
     fs::copy(SYSROOTS "/two_nodes_hmat", path_,
              fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   }
-  ~WatcherTest() override { fs::remove_all(path_); }
 
   Topology look() const {
     return discover_topology(Sysroot(path_), {.nvml_library = ""}).value_or(Topology{});
@@ -53,7 +51,8 @@ class WatcherTest : public testing::Test {
     fs::remove_all(path_ + "/sys/devices/system/node/node2");
   }
 
-  std::string path_;
+  const ScratchDirectory scratch_;
+  const std::string path_ = scratch_.path();
   ManualClock clock_;
 };
 
