@@ -22,10 +22,9 @@ def check(out):
         # Where pages are does not depend on how busy the host is, as speeds do.
         fast = {name: row["fast_access_share"]["median"] for name, row in rows.items()}
         assert fast["all far"] == 0 and fast["all fast"] == 1, f"{program}: {fast}"
-        assert fast["tierpilot"] > 0.1, f"{program}: {fast}"
+        assert fast["tierpilot"] > 0.2, f"{program}: {fast}"
     hot = {name: row["fast_access_share"]["median"] for name, row in found["hot-set"].items()}
-    # On a busy host most of the short row passes before the hot quarter is found.
-    assert hot["tierpilot"] > hot["first touch"] + 0.05, hot
+    assert hot["tierpilot"] > hot["first touch"] + 0.2, hot
     assert out.text("numa_balancing").strip() == "0", "the kernel's settings were not put back"
     assert out.text("demotion").strip() == "false", "the kernel's settings were not put back"
     assert out.text("kdamonds").strip() == "0", "kdamonds were left behind"
