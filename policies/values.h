@@ -15,6 +15,16 @@ struct TaskFeatures {
   uint64_t data_bytes = 0;  // of all datasets that the task needs
   bool writes = false;      // at least one of them is opened for writing
   uint32_t units = 1;       // compute units that it occupies while it runs
+  uint32_t gpu_milli = 0;   // thousandths of a GPU
+};
+
+// What a node's engines, memory and link do, as measured there; 0 where it is not known.
+struct NodeRates {
+  double operations_per_s = 0;     // of one unit, over the tasks that ran there
+  double fast_bytes_per_s = 0;     // reading the fast tier
+  double promote_bytes_per_s = 0;  // slow tier to fast tier
+  double evict_bytes_per_s = 0;    // fast tier to slow tier
+  double fetch_bytes_per_s = 0;    // from other nodes over the link
 };
 
 struct NodeState {
@@ -25,8 +35,13 @@ struct NodeState {
   uint32_t units = 0;      // compute units there are
   uint64_t free_fast_bytes = 0;
   uint64_t fast_budget_bytes = 0;
-  uint64_t held_fast_bytes = 0;  // of this task's data
-  uint64_t held_slow_bytes = 0;  // of this task's data
+  uint64_t held_fast_bytes = 0;       // of this task's data
+  uint64_t held_slow_bytes = 0;       // of this task's data
+  double assigned_operations = 0;     // of all accepted tasks that have not ended
+  uint64_t assigned_fetch_bytes = 0;  // data that accepted tasks still wait for
+  uint32_t free_gpu_milli = 0;
+  uint32_t gpu_milli = 0;
+  NodeRates rates;
 };
 
 struct View {
