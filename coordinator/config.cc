@@ -40,6 +40,8 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
     listen.complain("tls",
                     "needs [tls] ca, certificate and key: between machines there is only "
                     "mutual TLS");
+  config.max_connections =
+      static_cast<size_t>(listen.integer("max_connections", 2048, 1, 1'000'000));
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 

@@ -19,6 +19,7 @@ struct CoordinatorConfig {
   std::optional<Address> listen_unix;
   std::optional<Address> listen_tls;
   std::optional<TlsFiles> tls;
+  size_t max_connections = 0;  // per address that is listened on
   CoreSettings core;
   int64_t keep_history_ms = 0;
   std::string policy;

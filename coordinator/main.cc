@@ -27,12 +27,15 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
                                                        const CoordinatorConfig& config,
                                                        ServiceContext& service) {
   std::vector<std::unique_ptr<RpcServer>> servers;
+  RpcLimits limits;
+  limits.max_connections = config.max_connections;
   for (const auto& address : {config.listen_unix, config.listen_tls}) {
     if (!address) continue;
-    auto server = RpcServer::listen(
-        loop, *address, config.tls, {}, [&service](const Peer& peer) -> capnp::Capability::Client {
-          return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
-        });
+    auto server =
+        RpcServer::listen(loop, *address, config.tls, limits,
+                          [&service](const Peer& peer) -> capnp::Capability::Client {
+                            return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
+                          });
     if (!server) return tl::unexpected(server.error());
     spdlog::info("listening on {}", (*server)->address().to_string());
     servers.push_back(std::move(*server));

@@ -26,9 +26,9 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
     uint32_t free = 0;
     while (taken.contains(free)) ++free;
     if (free >= kMaxNodes)
-      return fail(ErrorCode::kExhausted,
-                  fmt::format("node '{}': the cluster is full, {} nodes are the network's outputs",
-                              facts.name, kMaxNodes));
+      return fail(
+          ErrorCode::kExhausted,
+          fmt::format("node '{}': the cluster is full, it has {} nodes", facts.name, kMaxNodes));
     slot = slots_.emplace(facts.name, free).first;
   }
   auto& record = nodes_[facts.name];

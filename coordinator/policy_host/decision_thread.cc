@@ -1,5 +1,7 @@
 #include "coordinator/policy_host/decision_thread.h"
 
+#include <pthread.h>
+
 #include <exception>
 #include <utility>
 
@@ -29,6 +31,7 @@ DecisionThread::~DecisionThread() {
 }
 
 void DecisionThread::run() {
+  pthread_setname_np(pthread_self(), "decide");
   use_one_torch_thread();
   auto due = SteadyClock::now() + interval_;
   while (!stopping_) {

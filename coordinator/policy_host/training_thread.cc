@@ -1,5 +1,6 @@
 #include "coordinator/policy_host/training_thread.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ void TrainingThread::save(SaveRequest request) {
 }
 
 void TrainingThread::run(int nice) {
+  pthread_setname_np(pthread_self(), "train");
   use_one_torch_thread();
   give_way(nice);
   while (!stopping_) {

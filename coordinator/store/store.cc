@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/file.h>
 
 #include <algorithm>
@@ -78,6 +79,7 @@ std::string Store::trouble() const {
 }
 
 void Store::run() {
+  pthread_setname_np(pthread_self(), "store");
   for (;;) {
     std::vector<Pending> batch;
     {

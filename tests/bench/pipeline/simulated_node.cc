@@ -1,0 +1,125 @@
+#include "tests/bench/pipeline/simulated_node.h"
+
+#include <kj/debug.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "rpc/error.h"
+
+namespace tierpilot::bench {
+
+class SimulatedNode::Service final : public wire::Node::Server {
+ public:
+  explicit Service(SimulatedNode& node) : node_(node) {}
+
+  kj::Promise<void> start(StartContext context) override {
+    const auto attempt = context.getParams().getAssignment().getAttempt();
+    node_.assigned(attempt.getTask(), attempt.getAttempt());
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> release(ReleaseContext) override { return kj::READY_NOW; }
+
+ private:
+  SimulatedNode& node_;
+};
+
+SimulatedNode::SimulatedNode(EventLoop& loop, std::string name, uint32_t units, int64_t run_ms,
+                             NodeHooks hooks)
+    : loop_(loop),
+      name_(std::move(name)),
+      units_(units),
+      run_ms_(run_ms),
+      hooks_(std::move(hooks)) {}
+
+kj::Promise<void> SimulatedNode::join(const Address& coordinator) {
+  return RpcConnection::connect(loop_, coordinator, std::nullopt)
+      .then([this](kj::Own<RpcConnection> connection) {
+        connection_ = kj::mv(connection);
+        auto request = connection_->bootstrap().castAs<wire::Cluster>().registerNodeRequest();
+        auto info = request.initInfo();
+        info.setName(name_);
+        info.setInstance(1);
+        info.setUnits(units_);
+        info.setMemoryBytes(uint64_t{1} << 36);
+        info.setFastBudgetBytes(uint64_t{1} << 34);
+        info.setSlowBudgetBytes(uint64_t{1} << 36);
+        info.setDataAddress("unix:/nonexistent/" + name_);
+        request.setNode(wire::Node::Client(kj::heap<Service>(*this)));
+        return request.send();
+      })
+      .then([this](auto&& answer) {
+        lease_ms_ = answer.getLeaseMs();
+        session_ = answer.getSession();
+        reporting_ = keep_reporting().eagerlyEvaluate([this](kj::Exception&& exception) {
+          spdlog::error("{}: {}", name_, to_error(exception).message);
+        });
+      });
+}
+
+void SimulatedNode::assigned(uint64_t task, uint32_t attempt) {
+  hooks_.started(task);
+  report(Event::Kind::kServed, task, attempt);
+  report(Event::Kind::kStarted, task, attempt);
+  loop_.detach(loop_.after_ms(run_ms_).then(
+                   [this, task, attempt] { report(Event::Kind::kExited, task, attempt); }),
+               "the run of a task");
+}
+
+void SimulatedNode::report(Event::Kind kind, uint64_t task, uint32_t attempt) {
+  events_.push_back({++sequence_, kind, task, attempt});
+  if (wake_) wake_->fulfill();
+}
+
+kj::Promise<void> SimulatedNode::keep_reporting() {
+  return update().then([this] { return until_work(); }).then([this] { return keep_reporting(); });
+}
+
+kj::Promise<void> SimulatedNode::update() {
+  auto request = KJ_ASSERT_NONNULL(session_).updateRequest();
+  auto list = request.initEvents(static_cast<uint32_t>(events_.size()));
+  for (uint32_t i = 0; i < list.size(); ++i) {
+    const Event& event = events_[i];
+    list[i].setSequence(event.sequence);
+    const auto fill = [&](wire::Attempt::Builder attempt) {
+      attempt.setTask(event.task);
+      attempt.setAttempt(event.attempt);
+    };
+    switch (event.kind) {
+      case Event::Kind::kServed: {
+        auto served = list[i].initServed();
+        fill(served.initAttempt());
+        served.initData().setLatencyNs(20'000);
+        served.getData().setReferenceNs(10'000);
+        break;
+      }
+      case Event::Kind::kStarted:
+        fill(list[i].initStarted().initAttempt());
+        break;
+      case Event::Kind::kExited:
+        fill(list[i].initExited().initAttempt());
+        list[i].getExited().initExit().setHow("exited");
+        list[i].getExited().getExit().setWallNs(static_cast<uint64_t>(run_ms_) * 1'000'000);
+        break;
+    }
+  }
+  sent_ = sequence_;
+  request.initStatus().setFastFreeBytes(uint64_t{1} << 34);
+  return request.send().then([this](auto&& answer) { acknowledged(answer.getAcknowledged()); });
+}
+
+void SimulatedNode::acknowledged(uint64_t sequence) {
+  while (!events_.empty() && events_.front().sequence <= sequence) {
+    if (events_.front().kind == Event::Kind::kExited) hooks_.recorded(events_.front().task);
+    events_.pop_front();
+  }
+}
+
+kj::Promise<void> SimulatedNode::until_work() {
+  if (sequence_ > sent_) return kj::READY_NOW;
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  wake_ = kj::mv(paf.fulfiller);
+  return paf.promise.exclusiveJoin(loop_.after_ms(lease_ms_ / 3));
+}
+
+}  // namespace tierpilot::bench

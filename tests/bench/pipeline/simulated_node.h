@@ -1,0 +1,63 @@
+// A node daemon that is only its wire: it registers, keeps its lease, takes assignments and reports
+// that they were served, started and, after a while, that they exited. Many fit in one process.
+// Event loop thread only.
+#pragma once
+
+#include <capnp/capability.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "rpc/client.h"
+#include "rpc/cluster.capnp.h"
+#include "rpc/event_loop.h"
+
+namespace tierpilot::bench {
+
+struct NodeHooks {
+  std::function<void(uint64_t task)> started;   // an assignment has arrived
+  std::function<void(uint64_t task)> recorded;  // the coordinator has its end on disk
+};
+
+class SimulatedNode {
+ public:
+  SimulatedNode(EventLoop& loop, std::string name, uint32_t units, int64_t run_ms, NodeHooks hooks);
+
+  // Resolves when registered; afterwards it reports until the object goes.
+  kj::Promise<void> join(const Address& coordinator);
+
+ private:
+  class Service;
+  struct Event {
+    enum class Kind { kServed, kStarted, kExited };
+    uint64_t sequence;
+    Kind kind;
+    uint64_t task;
+    uint32_t attempt;
+  };
+
+  void assigned(uint64_t task, uint32_t attempt);
+  void report(Event::Kind kind, uint64_t task, uint32_t attempt);
+  kj::Promise<void> keep_reporting();
+  kj::Promise<void> update();
+  kj::Promise<void> until_work();
+  void acknowledged(uint64_t sequence);
+
+  EventLoop& loop_;
+  std::string name_;
+  uint32_t units_;
+  int64_t run_ms_;
+  NodeHooks hooks_;
+  uint32_t lease_ms_ = 0;
+  uint64_t sequence_ = 0;
+  uint64_t sent_ = 0;  // the newest event of the last update
+  std::deque<Event> events_;
+  kj::Own<kj::PromiseFulfiller<void>> wake_;
+  kj::Own<RpcConnection> connection_;
+  kj::Maybe<wire::NodeSession::Client> session_;
+  kj::Maybe<kj::Promise<void>> reporting_;
+};
+
+}  // namespace tierpilot::bench
