@@ -69,6 +69,8 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   if (std::find(names.begin(), names.end(), config.policy) == names.end())
     policy.complain("active", fmt::format("'{}' is not a policy: use one of {}", config.policy,
                                           fmt::join(names, ", ")));
+  config.core.considered_nodes = static_cast<uint32_t>(
+      policy.integer("considered_nodes", config.core.considered_nodes, 1, Registry::kMaxNodes));
   config.core.decision_deadline_us =
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));

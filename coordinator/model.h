@@ -139,7 +139,9 @@ struct DecisionRecord {
   double operations = 0;
   uint64_t data_bytes = 0;
   bool writes = false;
-  std::vector<CandidateRecord> candidates;
+  uint32_t considered = 0;                  // nodes that the policy was shown
+  uint32_t eligible = 0;                    // of them, those that could take the task
+  std::vector<CandidateRecord> candidates;  // the chosen one, and the best of the others
   std::vector<float> encoded;
   RewardRecord reward;
 };

@@ -154,9 +154,9 @@ void to_json(json& out, const DecisionRecord& d) {
          {"operations", d.operations},
          {"data_bytes", d.data_bytes},
          {"writes", d.writes},
-         {"candidates", d.candidates},
-         {"encoded", d.encoded},
-         {"reward", d.reward}};
+         {"eligible", d.eligible},
+         {"considered", d.considered},
+         {"candidates", d.candidates}};
 }
 
 void from_json(const json& in, DecisionRecord& d) {
@@ -175,8 +175,11 @@ void from_json(const json& in, DecisionRecord& d) {
   in.at("data_bytes").get_to(d.data_bytes);
   in.at("writes").get_to(d.writes);
   in.at("candidates").get_to(d.candidates);
-  in.at("encoded").get_to(d.encoded);
-  in.at("reward").get_to(d.reward);
+  // Older stores have the one, newer ones the other.
+  d.considered = in.value("considered", static_cast<uint32_t>(d.candidates.size()));
+  d.eligible = in.value("eligible", d.considered);
+  if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
+  if (in.contains("reward")) in.at("reward").get_to(d.reward);
 }
 
 namespace {
@@ -209,6 +212,9 @@ std::string served_text(const ServedData& served) {
 std::string decision_text(const DecisionRecord& decision) {
   return dump(decision);
 }
+std::string reward_text(const RewardRecord& reward) {
+  return dump(reward);
+}
 Result<TaskSpec> parse_spec(const std::string& text) {
   return parse<TaskSpec>(text, "task spec");
 }
@@ -220,6 +226,9 @@ Result<ServedData> parse_served(const std::string& text) {
 }
 Result<DecisionRecord> parse_decision(const std::string& text) {
   return parse<DecisionRecord>(text, "decision");
+}
+Result<RewardRecord> parse_reward(const std::string& text) {
+  return parse<RewardRecord>(text, "reward");
 }
 
 }  // namespace tierpilot

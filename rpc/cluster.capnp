@@ -39,6 +39,8 @@ struct Decision {
   observation @9 :Observation;
   reward @10 :Reward;
   encoded @11 :List(Float32);    # what the network saw
+  considered @12 :UInt32;        # nodes that the policy was shown; `candidates` has the best of them
+  eligible @13 :UInt32;          # of them, those that could take the task
 
   struct Candidate {
     node @0 :Text;

@@ -46,9 +46,8 @@ Status restore_tasks(ClusterState& state) {
     state.catalog.add_user(task);
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
-    node.held.insert({task.id, task.attempt});
-    node.assigned_units += task.spec.units;
-    if (task.state == TaskState::kRunning) node.running_units += task.spec.units;
+    state.registry.assign(node, {task.id, task.attempt}, task.spec.units);
+    if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.units);
     state.catalog.lock_writes(task);
   }
   if (!active->empty()) spdlog::info("store: {} tasks go on", active->size());

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <numeric>
+#include <tuple>
 
 #include "base/log.h"
 #include "coordinator/store/records.h"
@@ -12,9 +15,28 @@
 namespace tierpilot {
 namespace {
 
+// A decision among a hundred nodes is explained by its best few, and is written at every task.
+constexpr size_t kMaxRecorded = 16;
+
 // Attempts are few; the low bits hold them so that an id is never used twice.
 uint64_t decision_id(AttemptId attempt) {
   return attempt.task << 12 | (attempt.attempt & 0xfff);
+}
+
+// The chosen node first, then the best by the policy's score, then those that were no candidates.
+std::vector<size_t> worth_recording(const View& view, const Decision& decision) {
+  std::vector<size_t> order(view.nodes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  if (order.size() <= kMaxRecorded) return order;
+  const auto rank = [&](size_t i) {
+    const double q = i < decision.q.size() ? decision.q[i].value_or(-HUGE_VAL) : -HUGE_VAL;
+    return std::tuple(i != decision.node, !view.nodes[i].candidate, -q, i);
+  };
+  std::partial_sort(order.begin(), order.begin() + kMaxRecorded, order.end(),
+                    [&](size_t a, size_t b) { return rank(a) < rank(b); });
+  order.resize(kMaxRecorded);
+  std::sort(order.begin(), order.end());
+  return order;
 }
 
 DecisionRecord describe(const PlacementView& placement, const Decision& decision) {
@@ -25,7 +47,11 @@ DecisionRecord describe(const PlacementView& placement, const Decision& decision
   record.operations = placement.view.task.operations;
   record.data_bytes = placement.view.task.data_bytes;
   record.writes = placement.view.task.writes;
-  for (size_t i = 0; i < placement.names.size(); ++i) {
+  record.considered = static_cast<uint32_t>(placement.view.nodes.size());
+  record.eligible =
+      static_cast<uint32_t>(std::count_if(placement.view.nodes.begin(), placement.view.nodes.end(),
+                                          [](const NodeState& node) { return node.candidate; }));
+  for (const size_t i : worth_recording(placement.view, decision)) {
     const auto& node = placement.view.nodes[i];
     record.candidates.push_back({placement.names[i], node.candidate,
                                  i < decision.q.size() ? decision.q[i] : std::nullopt,
@@ -115,15 +141,14 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   task->node = node->facts.name;
   task->policy = record.policy;
   task->reason.clear();
-  node->held.insert(open.attempt);
-  node->assigned_units += task->spec.units;
+  state_.registry.assign(*node, open.attempt, task->spec.units);
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, record);
   unrewarded_[open.attempt] = std::move(record);
   state_.store.write(
       [shared](Db& db) -> Status {
-        if (auto put = records::put_task(db, shared->first); !put) return put;
+        if (auto put = records::update_task(db, shared->first); !put) return put;
         return records::put_decision(db, shared->second);
       },
       [this, assignment, name = node->facts.name](Status status) {
@@ -199,8 +224,8 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
     host_.abandon(decision_id(attempt));
   }
-  state_.store.write(
-      [record = std::move(record)](Db& db) { return records::put_decision(db, record); }, nullptr);
+  state_.store.write([attempt, reward](Db& db) { return records::put_reward(db, attempt, reward); },
+                     nullptr);
 }
 
 void Dispatcher::never_served(AttemptId attempt) {

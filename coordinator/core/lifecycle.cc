@@ -28,7 +28,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   if (!task || task->state == TaskState::kRunning) return;
   task->state = TaskState::kRunning;
   task->started_ms = state_.clock.wall_ms();
-  state_.registry.find(node)->running_units += task->spec.units;
+  state_.registry.run(*state_.registry.find(node), task->spec.units);
   state_.units_changed();
   write({task->id}, {}, nullptr);
 }
@@ -85,11 +85,9 @@ bool Lifecycle::data_is_stale(const Task& task) const {
 
 void Lifecycle::detach(Task& task) {
   auto* node = state_.registry.find(task.node);
-  if (node && node->held.erase({task.id, task.attempt})) {
-    node->assigned_units -= task.spec.units;
-    if (task.state == TaskState::kRunning) node->running_units -= task.spec.units;
+  if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.units,
+                                      task.state == TaskState::kRunning))
     state_.units_changed();
-  }
   state_.catalog.unlock_writes(task);
   if (!task.served) hooks_.never_served({task.id, task.attempt});
 }
@@ -166,7 +164,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
   state_.store.write(
       [copies, datasets = std::move(datasets)](Db& db) -> Status {
         for (const auto& task : *copies)
-          if (auto put = records::put_task(db, task); !put) return put;
+          if (auto put = records::update_task(db, task); !put) return put;
         for (const auto& dataset : datasets)
           if (auto put = records::put_dataset(db, dataset); !put) return put;
         return {};
@@ -229,7 +227,7 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
   spdlog::warn("node '{}': {}", node.facts.name, why);
-  node.life = NodeLife::kLost;
+  state_.registry.set_life(node, NodeLife::kLost);
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);
   const auto held = node.held;

@@ -49,7 +49,7 @@ Result<Membership::Ticket> Membership::join(
   auto added = state_.registry.add(facts);
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
-  node.life = NodeLife::kUp;
+  state_.registry.set_life(node, NodeLife::kUp);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
   state_.store.write(

@@ -34,6 +34,7 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   auto& record = nodes_[facts.name];
   record.facts = facts;
   record.slot = slot->second;
+  look_who_is_up();
   return &record;
 }
 
@@ -50,6 +51,7 @@ NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t
   record.life = NodeLife::kExpected;
   record.lease_end_ns = lease_end_ns;
   if (const auto slot = slots_.find(name); slot != slots_.end()) record.slot = slot->second;
+  look_who_is_up();
   return record;
 }
 
@@ -63,35 +65,41 @@ const NodeRecord* Registry::find(const std::string& name) const {
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-uint32_t Registry::busy_units() const {
-  uint32_t busy = 0;
-  for (const auto& [name, node] : nodes_)
-    if (node.life == NodeLife::kUp) busy += node.running_units;
-  return busy;
+void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units) {
+  node.held.insert(attempt);
+  node.assigned_units += units;
 }
 
-uint32_t Registry::total_units() const {
-  uint32_t total = 0;
-  for (const auto& [name, node] : nodes_)
-    if (node.life == NodeLife::kUp) total += node.facts.units;
-  return total;
+void Registry::run(NodeRecord& node, uint32_t units) {
+  node.running_units += units;
+  if (node.life == NodeLife::kUp) up_.busy_units += units;
 }
 
-uint32_t Registry::up_count() const {
-  return static_cast<uint32_t>(std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
-    return entry.second.life == NodeLife::kUp;
-  }));
+bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running) {
+  if (!node.held.erase(attempt)) return false;
+  node.assigned_units -= units;
+  if (!running) return true;
+  node.running_units -= units;
+  if (node.life == NodeLife::kUp) up_.busy_units -= units;
+  return true;
 }
 
-double Registry::int32_to_float() const {
-  double sum = 0;
-  int count = 0;
-  for (const auto& [name, node] : nodes_)
-    if (node.life == NodeLife::kUp) {
-      sum += node.facts.int32_to_float;
-      ++count;
-    }
-  return count ? sum / count : 1.0;
+void Registry::set_life(NodeRecord& node, NodeLife life) {
+  node.life = life;
+  look_who_is_up();
+}
+
+// Only when a node comes or goes.
+void Registry::look_who_is_up() {
+  up_ = {};
+  up_nodes_.clear();
+  for (const auto& [name, node] : nodes_) {
+    if (node.life != NodeLife::kUp) continue;
+    up_nodes_.push_back(&node);
+    up_.busy_units += node.running_units;
+    up_.total_units += node.facts.units;
+    up_.int32_to_float += node.facts.int32_to_float;
+  }
 }
 
 }  // namespace tierpilot

@@ -59,18 +59,38 @@ class Registry {
   // A node that tasks were left on when the coordinator stopped.
   NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
 
+  // Units and attempts of a node are changed here only, so that the sums below cost nothing.
+  void assign(NodeRecord& node, AttemptId attempt, uint32_t units);
+  void run(NodeRecord& node, uint32_t units);
+  // False: the node did not have the attempt.
+  bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
+  void set_life(NodeRecord& node, NodeLife life);
+
   NodeRecord* find(const std::string& name);
   const NodeRecord* find(const std::string& name) const;
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 
-  uint32_t busy_units() const;
-  uint32_t total_units() const;
-  uint32_t up_count() const;
-  // Mean over the nodes that are up of the measured cost of an int32 operation; 1 without nodes.
-  double int32_to_float() const;
+  // Those that are up, by name.
+  const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
+  uint32_t busy_units() const { return up_.busy_units; }
+  uint32_t total_units() const { return up_.total_units; }
+  uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
+  // The mean measured cost of an int32 operation; 1 without nodes.
+  double int32_to_float() const {
+    return up_nodes_.empty() ? 1 : up_.int32_to_float / static_cast<double>(up_nodes_.size());
+  }
 
  private:
+  struct Sums {
+    uint32_t busy_units = 0;
+    uint32_t total_units = 0;
+    double int32_to_float = 0;
+  };
+  void look_who_is_up();
+
+  std::vector<const NodeRecord*> up_nodes_;
+  Sums up_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
 };

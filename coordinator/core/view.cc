@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
+#include "coordinator/core/shortlist.h"
+
 namespace tierpilot {
 namespace {
 
 // How far a task that only waits for data may be overtaken in one look.
 constexpr int kMaxOvertaken = 256;
-
-bool can_take(const NodeRecord& node, const Task& task, uint64_t data_bytes, uint32_t backlog) {
-  return node.can_be_asked() && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
-         task.spec.units <= node.facts.units && task.spec.memory_bytes <= node.facts.memory_bytes &&
-         data_bytes <= node.facts.fast_budget_bytes &&
-         node.assigned_units + task.spec.units <= node.facts.units + backlog;
-}
 
 }  // namespace
 
@@ -33,12 +28,12 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
   features.units = task.spec.units;
-  for (const auto& [name, node] : state.registry.all()) {
-    if (node.life != NodeLife::kUp) continue;
-    const auto held = state.catalog.held(task.spec, name);
+  for (const NodeRecord* listed : shortlist(state, task, features.data_bytes)) {
+    const NodeRecord& node = *listed;
+    const auto held = state.catalog.held(task.spec, node.facts.name);
     NodeState seen;
     seen.slot = node.slot;
-    seen.candidate = can_take(node, task, features.data_bytes, state.settings.backlog_units);
+    seen.candidate = can_take(state.settings, node, task, features.data_bytes);
     seen.running = node.running_units;
     seen.assigned = node.assigned_units;
     seen.units = node.facts.units;
@@ -47,7 +42,7 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
     seen.held_fast_bytes = held.fast_bytes;
     seen.held_slow_bytes = held.slow_bytes;
     placement.view.nodes.push_back(seen);
-    placement.names.push_back(name);
+    placement.names.push_back(node.facts.name);
   }
   return placement;
 }

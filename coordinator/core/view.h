@@ -16,8 +16,7 @@ struct PlacementView {
   bool has_candidate() const;
 };
 
-// Every node that is up is in the view; a candidate can take the task now: it has room for its
-// units (up to the backlog), its memory and its data.
+// The shortlisted nodes; candidates are those of them that can take the task now.
 PlacementView make_view(const ClusterState& state, const Task& task);
 
 // The queued task to place next and why others before it could not be; tasks wait for room in

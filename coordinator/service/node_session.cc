@@ -7,6 +7,12 @@
 
 namespace tierpilot {
 
+namespace {
+
+constexpr capnp::MessageSize kAnswerSize{4, 0};
+
+}  // namespace
+
 struct NodeSession::Progress {
   uint64_t last = 0;    // highest sequence of the update
   uint64_t failed = 0;  // lowest that did not reach the disk; 0: none
@@ -41,7 +47,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
         if (progress->open == 0 && progress->last > acknowledged_)
           acknowledged_ =
               progress->failed ? std::max(acknowledged_, progress->failed - 1) : progress->last;
-        auto results = context.getResults();
+        auto results = context.getResults(kAnswerSize);
         results.setLeaseMs(static_cast<uint32_t>(core_.state.settings.lease_ms));
         results.setAcknowledged(acknowledged_);
       });

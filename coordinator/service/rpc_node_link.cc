@@ -7,6 +7,23 @@
 
 namespace tierpilot {
 
+namespace {
+
+// Words of a message with an attempt or little more: without a hint each message clears 8 KiB.
+constexpr capnp::MessageSize kSmall{16, 0};
+
+// Generous: what does not fit takes a second segment.
+capnp::MessageSize size_of(const Assignment& assignment) {
+  size_t bytes = 512 + assignment.spec.name.size();
+  for (const auto& argument : assignment.spec.argv) bytes += argument.size() + 24;
+  for (const auto& [name, value] : assignment.spec.env) bytes += name.size() + value.size() + 48;
+  for (const auto& need : assignment.datasets)
+    bytes += need.dataset.size() + 96 + need.sources.size() * 64;
+  return {bytes / sizeof(capnp::word), 0};
+}
+
+}  // namespace
+
 // A lost connection is told by the session; here it is only one call among many that fail with it.
 void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
   auto told = sent.catch_([](kj::Exception&& e) {
@@ -16,7 +33,7 @@ void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
 }
 
 void RpcNodeLink::start(const Assignment& assignment, std::function<void(Status)> done) {
-  auto request = client_.startRequest();
+  auto request = client_.startRequest(size_of(assignment));
   write_assignment(assignment, request.initAssignment());
   auto answered =
       request.send().then([done](auto&&) { done({}); },
@@ -61,7 +78,7 @@ void RpcNodeLink::set_home(const std::string& name, uint64_t version, bool home)
 }
 
 void RpcNodeLink::release(AttemptId attempt) {
-  auto request = client_.releaseRequest();
+  auto request = client_.releaseRequest(kSmall);
   write_attempt(attempt, request.initAttempt());
   send(request.send().ignoreResult(), "release");
 }

@@ -274,6 +274,8 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   out.setDecideNs(static_cast<uint64_t>(std::max<int64_t>(decision.decide_ns, 0)));
   out.setWeightsVersion(decision.weights_version);
   out.setAtMs(decision.at_ms);
+  out.setConsidered(decision.considered);
+  out.setEligible(decision.eligible);
   auto candidates = out.initCandidates(count(decision.candidates));
   for (unsigned i = 0; i < candidates.size(); ++i) {
     const auto& from = decision.candidates[i];

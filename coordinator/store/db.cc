@@ -33,6 +33,11 @@ Query& Query::bind(std::string_view text) {
   return *this;
 }
 
+Query& Query::bind(std::span<const std::byte> bytes) {
+  sqlite3_bind_blob64(statement_, ++at_, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
 Result<bool> Query::step() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
@@ -50,6 +55,11 @@ std::string Query::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   return bytes ? std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column)))
                : std::string();
+}
+
+std::span<const std::byte> Query::bytes(int column) const {
+  const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_, column));
+  return {data, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
 Result<Db> Db::open(const std::string& path) {

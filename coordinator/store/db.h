@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,11 +26,13 @@ class Query {
 
   Query& bind(int64_t value);
   Query& bind(std::string_view text);
+  Query& bind(std::span<const std::byte> bytes);
   // True: a row is there to read. False: done.
   Result<bool> step();
   Status run();
   int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
   std::string text(int column) const;
+  std::span<const std::byte> bytes(int column) const;  // until the next step
   bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
  private:

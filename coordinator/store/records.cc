@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <span>
+
 #include "coordinator/model_json.h"
 
 namespace tierpilot::records {
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 
 constexpr const char* kTables = R"sql(
 CREATE TABLE IF NOT EXISTS settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -19,7 +22,7 @@ CREATE TABLE IF NOT EXISTS tasks(
 CREATE INDEX IF NOT EXISTS tasks_by_state ON tasks(state, id);
 CREATE INDEX IF NOT EXISTS tasks_by_job ON tasks(job, id);
 CREATE TABLE IF NOT EXISTS decisions(
-  task INTEGER NOT NULL, attempt INTEGER NOT NULL, body TEXT NOT NULL,
+  task INTEGER NOT NULL, attempt INTEGER NOT NULL, body TEXT NOT NULL, encoded BLOB, reward TEXT,
   PRIMARY KEY(task, attempt)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS datasets(
   name TEXT PRIMARY KEY, bytes INTEGER NOT NULL, version INTEGER NOT NULL, home TEXT NOT NULL,
@@ -77,6 +80,21 @@ Result<Task> read_task(const Query& row) {
   return task;
 }
 
+Result<DecisionRecord> read_decision(const Query& row) {
+  auto decision = parse_decision(row.text(0));
+  if (!decision) return decision;
+  const auto encoded = row.bytes(1);
+  if (encoded.size() % sizeof(float) != 0)
+    return fail(ErrorCode::kInvalid, "store: decision: what the network saw is cut short");
+  decision->encoded.resize(encoded.size() / sizeof(float));
+  std::memcpy(decision->encoded.data(), encoded.data(), encoded.size());
+  if (row.is_null(2)) return decision;
+  auto reward = parse_reward(row.text(2));
+  if (!reward) return tl::unexpected(reward.error());
+  decision->reward = std::move(*reward);
+  return decision;
+}
+
 // Reads all rows of `query` with `read`.
 template <class T, class Read>
 Result<std::vector<T>> read_all(Query& query, Read read) {
@@ -110,6 +128,10 @@ Status create_tables(Db& db) {
                 fmt::format("store: written in format {} by a newer version; this one reads up to "
                             "{}: install the newer version again",
                             *format, kFormat));
+  if (*format == 1)
+    for (const char* sql : {"ALTER TABLE decisions ADD COLUMN encoded BLOB",
+                            "ALTER TABLE decisions ADD COLUMN reward TEXT"})
+      if (auto added = db.execute(sql); !added) return added;
   return put_setting(db, "format", kFormat);
 }
 
@@ -130,11 +152,34 @@ Status put_task(Db& db, const Task& task) {
   return query->run();
 }
 
+Status update_task(Db& db, const Task& task) {
+  auto query = db.query(
+      "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
+      "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,'') "
+      "WHERE id = ?");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
+  query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
+  query->bind(task.policy).bind(int64_t{task.cancel_asked});
+  query->bind(task.exit ? exit_text(*task.exit) : std::string());
+  query->bind(task.served ? served_text(*task.served) : std::string());
+  return bind_unsigned(*query, task.id).run();
+}
+
 Status put_decision(Db& db, const DecisionRecord& decision) {
-  auto query = db.query("INSERT OR REPLACE INTO decisions(task, attempt, body) VALUES(?,?,?)");
+  auto query =
+      db.query("INSERT OR REPLACE INTO decisions(task, attempt, body, encoded) VALUES(?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, decision.attempt.task);
-  return query->bind(int64_t{decision.attempt.attempt}).bind(decision_text(decision)).run();
+  query->bind(int64_t{decision.attempt.attempt}).bind(decision_text(decision));
+  return query->bind(std::as_bytes(std::span(decision.encoded))).run();
+}
+
+Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward) {
+  auto query = db.query("UPDATE decisions SET reward = ? WHERE task = ? AND attempt = ?");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(reward_text(reward));
+  return bind_unsigned(*query, attempt.task).bind(int64_t{attempt.attempt}).run();
 }
 
 Status put_dataset(Db& db, const Dataset& dataset) {
@@ -246,11 +291,11 @@ Result<uint64_t> last_job_id(Db& db) {
 }
 
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id) {
-  auto query = db.query("SELECT body FROM decisions WHERE task = ? ORDER BY attempt");
+  auto query =
+      db.query("SELECT body, encoded, reward FROM decisions WHERE task = ? ORDER BY attempt");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task_id);
-  return read_all<DecisionRecord>(*query,
-                                  [](const Query& row) { return parse_decision(row.text(0)); });
+  return read_all<DecisionRecord>(*query, read_decision);
 }
 
 Result<std::vector<Dataset>> datasets(Db& db) {

@@ -14,7 +14,11 @@ namespace tierpilot::records {
 Status create_tables(Db& db);
 
 Status put_task(Db& db, const Task& task);
+// Everything but what the task was submitted with, which never changes.
+Status update_task(Db& db, const Task& task);
+// Without its reward, which is measured later.
 Status put_decision(Db& db, const DecisionRecord& decision);
+Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward);
 Status put_dataset(Db& db, const Dataset& dataset);
 Status remove_dataset(Db& db, const std::string& name);
 Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt);

@@ -41,6 +41,8 @@ Table choice_table(const std::string& at) {
                       {"Explored", "/explored"},
                       {"Fallback", "/fallback"},
                       {"Reason", "/reason"},
+                      {"Nodes considered", "/considered", Format::kNumber},
+                      {"Nodes eligible", "/eligible", Format::kNumber},
                       {"When", "/when"},
                       {"Decided in us", "/decide_us", Format::kNumber},
                       {"Weights version", "/weights_version", Format::kNumber}}};

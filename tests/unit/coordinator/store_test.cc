@@ -63,7 +63,8 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   store_->write(
       [=](Db& db) {
         records::put_task(db, task);
-        return records::put_decision(db, decision);
+        records::put_decision(db, decision);
+        return records::put_reward(db, decision.attempt, decision.reward);
       },
       nullptr);
   flush();
@@ -85,6 +86,32 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   EXPECT_FALSE((*decisions)[0].candidates[1].q);
   EXPECT_EQ((*decisions)[0].encoded, decision.encoded);
   EXPECT_EQ((*decisions)[0].reward.reward, 0.75);
+}
+
+TEST_F(CoreTest, AnUpdateKeepsWhatATaskWasSubmittedWith) {
+  auto task = sample(3, 2);
+  task.spec.argv = {"echo", "once"};
+  auto later = task;
+  later.spec.argv.clear();
+  later.state = TaskState::kRunning;
+  later.node = "n";
+  later.attempt = 2;
+  later.started_ms = 77;
+  store_->write(
+      [=](Db& db) {
+        records::put_task(db, task);
+        return records::update_task(db, later);
+      },
+      nullptr);
+  flush();
+  const auto back = stored(3);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->spec.argv, task.spec.argv);
+  EXPECT_EQ(back->state, TaskState::kRunning);
+  EXPECT_EQ(back->node, "n");
+  EXPECT_EQ(back->attempt, 2u);
+  EXPECT_EQ(back->started_ms, 77);
+  EXPECT_FALSE(back->exit);
 }
 
 TEST_F(CoreTest, StoreFiltersAndPages) {
