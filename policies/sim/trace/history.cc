@@ -155,7 +155,9 @@ Status check_header(const json& header, const std::string& place) {
 Result<Trace> read_history(const std::filesystem::path& path, const TraceOptions& options) {
   auto lines = LineReader::open(path);
   if (!lines) return tl::unexpected(lines.error());
-  TraceBuilder builder("history", path, options);
+  TraceOptions own = options;
+  own.datasets.reset();  // a history tells which data its tasks used, also that they used none
+  TraceBuilder builder("history", path, own);
   HistoryReader reader(builder);
   for (bool header = true;;) {
     const auto line = lines->next();
