@@ -37,20 +37,23 @@ uint32_t gpu_milli(double gpus) {
   return static_cast<uint32_t>(1000 * (gpus < 1 ? gpus : std::ceil(gpus)));
 }
 
+double duration_of(const CsvTable& row, const Columns& columns, double gpus,
+                   std::optional<Fault>& fault) {
+  const auto cell = row.cell(columns.duration);
+  if (!cell.empty() || !columns.gpu_time || gpus == 0)
+    return number_or_fault("duration", cell, 0, kMaxDurationSeconds, fault);
+  return number_or_fault("gpu_time", row.cell(columns.gpu_time), 0, kMaxDurationSeconds * gpus,
+                         fault) /
+         gpus;
+}
+
 void add_row(const CsvTable& row, const Columns& columns, const TraceOptions& options,
              TraceBuilder& builder) {
   std::optional<Fault> fault;
   Task task;
   task.arrival_ns = time_or_fault("timestamp", row.cell(columns.submitted), fault);
   const double gpus = number_or_fault("num_gpus", row.cell(columns.gpus), 0, kMaxWidth, fault);
-  const auto duration_cell = row.cell(columns.duration);
-  double duration_s;
-  if (!duration_cell.empty() || !columns.gpu_time || gpus == 0)
-    duration_s = number_or_fault("duration", duration_cell, 0, kMaxDurationSeconds, fault);
-  else
-    duration_s = number_or_fault("gpu_time", row.cell(columns.gpu_time), 0,
-                                 kMaxDurationSeconds * kMaxWidth, fault) /
-                 gpus;
+  const double duration_s = duration_of(row, columns, gpus, fault);
   const double cpus =
       row.cell(columns.cpus).empty()
           ? options.units_per_gpu * std::ceil(gpus)

@@ -8,7 +8,7 @@
 namespace tierpilot::sim {
 namespace {
 
-constexpr int kRounds = 400;
+constexpr int kRounds = 200;
 
 constexpr const char* kPhilly =
     "timestamp,duration,num_gpus,gpu_time,cluster\n2017-09-04 10:30:41,582.0,8,4656.0,7f04ca\n"
@@ -103,7 +103,7 @@ class Hostile : public TraceTest {
   }
 
   std::mt19937_64 random_{1};
-  TraceOptions options_{.max_units = 64, .max_gpus = 8};
+  TraceOptions options_{.max_units = 4096, .max_gpus = 1024};
 };
 
 TEST_F(Hostile, Philly) {
