@@ -188,4 +188,10 @@ interface Cluster {
 
   taskPause @18 (id :UInt64, paused :Bool) -> (task :Task);
   # Of a running task only. Answered when its node has done it.
+
+  historyTasks @19 (fromMs :Int64, untilMs :Int64, after :UInt64, limit :UInt32)
+      -> (tasks :List(Task), next :UInt64);
+  # Tasks submitted within [fromMs, untilMs), by rising id from `after` on, without argv, env and
+  # `after` of their spec. `next` is the `after` of the next call, also when this page is empty; 0:
+  # there are no more.
 }

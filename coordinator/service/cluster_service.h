@@ -40,6 +40,7 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> taskPause(TaskPauseContext context) override;
   kj::Promise<void> taskLog(TaskLogContext context) override;
   kj::Promise<void> taskExplain(TaskExplainContext context) override;
+  kj::Promise<void> historyTasks(HistoryTasksContext context) override;
   kj::Promise<void> policyList(PolicyListContext context) override;
   kj::Promise<void> policyShow(PolicyShowContext context) override;
   kj::Promise<void> policyUse(PolicyUseContext context) override;

@@ -78,6 +78,30 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
+  const auto params = context.getParams();
+  records::HistoryFilter filter{.from_ms = params.getFromMs(),
+                                .until_ms = params.getUntilMs(),
+                                .after = params.getAfter(),
+                                .limit = kPage};
+  if (params.getLimit()) filter.limit = std::min(params.getLimit(), kPage);
+  auto page = value_or_throw(records::history(core().state.store.reader(), filter));
+  for (auto& task : page.tasks) {
+    if (const auto* active = core().state.tasks.find(task.id)) task = *active;
+    task.spec.argv.clear();  // what a command was told is nobody else's
+    task.spec.env.clear();
+    task.spec.after.clear();
+  }
+  const size_t found = page.tasks.size();
+  page.tasks = cut_to_frame(std::move(page.tasks), wire_size);
+  if (page.tasks.size() < found) page.next = page.tasks.back().id;
+  auto results = context.getResults();
+  results.setNext(page.next);
+  auto out = results.initTasks(static_cast<unsigned>(page.tasks.size()));
+  for (unsigned i = 0; i < out.size(); ++i) write_task(page.tasks[i], out[i]);
+  return kj::READY_NOW;
+}
+
 kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   write_task(value_or_throw(core().task(context.getParams().getId())),
              context.getResults().initTask());

@@ -274,6 +274,32 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   return read_all<Task>(*query, read_task);
 }
 
+Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
+  constexpr int64_t kMaxRows = 5000;
+  static const std::string sql =
+      std::string("SELECT ") + kTaskColumns + " FROM tasks WHERE id > ? ORDER BY id LIMIT ?";
+  auto query = db.query(sql.c_str());
+  if (!query) return tl::unexpected(query.error());
+  bind_unsigned(*query, filter.after);
+  query->bind(kMaxRows);
+  HistoryPage page;
+  for (int64_t rows = 0;; ++rows) {
+    if (page.tasks.size() >= filter.limit) return page;
+    auto more = query->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) {
+      if (rows < kMaxRows) page.next = 0;
+      return page;
+    }
+    page.next = as_unsigned(*query, 0);
+    const int64_t submitted_ms = query->integer(6);
+    if (submitted_ms < filter.from_ms || submitted_ms >= filter.until_ms) continue;
+    auto task = read_task(*query);
+    if (!task) return tl::unexpected(task.error());
+    page.tasks.push_back(std::move(*task));
+  }
+}
+
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "

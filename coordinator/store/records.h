@@ -33,8 +33,22 @@ struct TaskFilter {
   uint32_t limit = 500;
 };
 
+struct HistoryFilter {
+  int64_t from_ms = 0;  // submitted within [from_ms, until_ms)
+  int64_t until_ms = 0;
+  uint64_t after = 0;
+  uint32_t limit = 500;
+};
+struct HistoryPage {
+  std::vector<Task> tasks;
+  uint64_t next = 0;  // the `after` of the next page; 0: there is none
+};
+
 Result<std::optional<Task>> task(Db& db, uint64_t id);
 Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter);
+// A page looks at a bounded number of rows: it may be empty and have a next one. It needs no index
+// on the time, which would cost every submit.
+Result<HistoryPage> history(Db& db, const HistoryFilter& filter);
 // All that have not ended, by rising id.
 Result<std::vector<Task>> active_tasks(Db& db);
 Result<uint64_t> last_task_id(Db& db);

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
+#include <ctime>
 
 namespace tierpilot {
 namespace {
@@ -37,6 +39,24 @@ Result<int64_t> parse_duration_ms(std::string_view text) {
   return fail(
       ErrorCode::kInvalid,
       fmt::format("'{}' is not a duration: write a number and ms, s, m, h or d, as in 30s", text));
+}
+
+Result<int64_t> parse_time_ms(const std::string& text, int64_t now_ms) {
+  if (const auto ago_ms = parse_duration_ms(text)) return now_ms - *ago_ms;
+  for (const char* form :
+       {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"}) {
+    std::tm parts{};
+    parts.tm_isdst = -1;
+    const char* end = strptime(text.c_str(), form, &parts);
+    if (!end || (*end && std::strcmp(end, "Z") != 0)) continue;
+    const std::tm asked = parts;
+    const std::time_t at_s = *end ? timegm(&parts) : std::mktime(&parts);
+    if (parts.tm_mday == asked.tm_mday) return int64_t{at_s} * 1000;  // mktime mends 30 February
+  }
+  return fail(ErrorCode::kInvalid,
+              fmt::format("'{}' is not a time: write a duration ago as in 7d, or a time as in "
+                          "2024-01-31 12:00",
+                          text));
 }
 
 std::string format_duration_ns(double ns) {

@@ -32,4 +32,20 @@ Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
   }
 }
 
+Status for_each_past_task(ClusterConnection& connection, int64_t from_ms, int64_t until_ms,
+                          const std::function<Status(wire::Task::Reader)>& visit) {
+  for (uint64_t after = 0;;) {
+    auto request = connection.cluster().historyTasksRequest();
+    request.setFromMs(from_ms);
+    request.setUntilMs(until_ms);
+    request.setAfter(after);
+    auto answer = connection.call(kj::mv(request));
+    if (!answer) return tl::unexpected(answer.error());
+    for (const auto task : answer->getTasks())
+      if (auto visited = visit(task); !visited) return visited;
+    if (answer->getNext() <= after) return {};
+    after = answer->getNext();
+  }
+}
+
 }  // namespace tierpilot

@@ -22,4 +22,9 @@ struct TaskFilter {
 Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
                      const std::function<void(wire::Task::Reader)>& visit);
 
+// Tasks submitted within [from_ms, until_ms), as Cluster.historyTasks gives them. `visit` may stop
+// it with an error.
+Status for_each_past_task(ClusterConnection& connection, int64_t from_ms, int64_t until_ms,
+                          const std::function<Status(wire::Task::Reader)>& visit);
+
 }  // namespace tierpilot

@@ -22,6 +22,7 @@ void add_node(CLI::App& app, Context& context);
 void add_dataset(CLI::App& app, Context& context);
 void add_task(CLI::App& app, Context& context);
 void add_policy(CLI::App& app, Context& context);
+void add_history(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
 
 // Verbs of `task` that have a file of their own.

@@ -140,6 +140,39 @@ TEST_F(CoreTest, StoreFiltersAndPages) {
   EXPECT_EQ(ids({TaskState::kQueued, 2, 0, 500}), (Ids{1, 3, 5}));
 }
 
+TEST_F(CoreTest, HistoryIsFoundByTimeInBoundedPages) {
+  constexpr uint64_t kTasks = 12'000;
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint64_t id = 1; id <= kTasks; ++id) {
+          auto task = sample(id, 1);
+          task.submitted_ms = static_cast<int64_t>(id);
+          if (id == 11'900) task.submitted_ms = 5;  // the clock was put back
+          if (auto put = records::put_task(db, task); !put) return put;
+        }
+        return {};
+      },
+      nullptr);
+  flush();
+  std::vector<uint64_t> found;
+  int pages = 0, empty = 0;
+  records::HistoryFilter filter{.from_ms = 11'800, .until_ms = 11'950, .limit = 100};
+  do {
+    const auto page = records::history(store_->reader(), filter);
+    ASSERT_TRUE(page) << page.error().message;
+    EXPECT_LE(page->tasks.size(), 100u);
+    for (const auto& task : page->tasks) found.push_back(task.id);
+    ++pages;
+    empty += page->tasks.empty();
+    filter.after = page->next;
+  } while (filter.after != 0 && pages < 100);
+  EXPECT_EQ(found.size(), 149u);
+  EXPECT_EQ(found.front(), 11'800u);
+  EXPECT_EQ(found.back(), 11'949u);
+  EXPECT_GE(empty, 2) << "a call must not look through everything";
+  EXPECT_LE(pages, 6);
+}
+
 TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
   store_->write(
       [](Db& db) -> Status {

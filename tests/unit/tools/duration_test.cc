@@ -31,6 +31,17 @@ TEST(Duration, PrintsTheUnitThatFits) {
   EXPECT_EQ(format_duration_ns(90 * 86400e9), "90 d");
 }
 
+TEST(Duration, TimesAreAgoOrLocalOrUtc) {
+  EXPECT_EQ(*parse_time_ms("2m", 1'000'000), 880'000);
+  EXPECT_EQ(*parse_time_ms("1970-01-02T00:00Z", 0), 86'400'000);
+  EXPECT_EQ(*parse_time_ms("2024-01-31 12:00:05Z", 0), 1'706'702'405'000);
+  EXPECT_EQ(*parse_time_ms("2024-01-31 12:00", 0) - *parse_time_ms("2024-01-31", 0), 43'200'000);
+  EXPECT_EQ(*parse_time_ms("2024-02-29", 0), *parse_time_ms("2024-02-29T00:00:00", 0));
+  for (const char* text : {"", "yesterday", "2024-13-01", "2024-02-30", "2024-01-31 25:00",
+                           "2024-01-31 12:00 UTC", "2024-01", "12:00"})
+    EXPECT_FALSE(parse_time_ms(text, 0)) << text;
+}
+
 TEST(Duration, AgesLookBackAndForward) {
   EXPECT_EQ(format_age(1'000, 13'000), "12 s ago");
   EXPECT_EQ(format_age(181'000, 1'000), "in 3.0 min");
