@@ -111,9 +111,9 @@ ordered_json fault_rows(const FaultTimeStats& stats) {
 ordered_json to_json(const PassiveProbe& probe, const PassiveSample& sample, double seconds) {
   const auto& seen = *sample.migration;
   ordered_json value{{"seconds", seconds},
-                     {"calls", seen.calls},
-                     {"pages_moved", seen.pages_moved},
-                     {"pages_failed", seen.pages_failed},
+                     {"calls", seen.total.calls},
+                     {"pages_moved", seen.total.pages_moved},
+                     {"pages_failed", seen.total.pages_failed},
                      {"migrations", migration_rows(seen)},
                      {"waits", wait_rows(sample)}};
   if (!seen.pairs_unavailable.empty()) value["nodes_unavailable"] = seen.pairs_unavailable;

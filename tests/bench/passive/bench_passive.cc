@@ -52,7 +52,13 @@ const char* verdict(double low, double high) {
   return low > kGoalPercent ? "missed" : "not decided, see --pairs";
 }
 
-bool measure(const Options& options, const std::string& title,
+// Of CPU time, to a unit of work.
+double added_ns(const Comparison& result) {
+  return (1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5)) * 1e9;
+}
+
+// `batch` units of work are one call of the kernel's.
+bool measure(const Options& options, const std::string& title, size_t batch,
              const std::function<double(double)>& work) {
   // Each run warms up first: loading programs changes the kernel's text, which empties caches, and
   // under an emulator its translations.
@@ -79,19 +85,20 @@ bool measure(const Options& options, const std::string& title,
   fmt::print(
       "  cost median {:+.2f} %, 95 % of medians within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
       quantile(result.cost_percent, 0.5), low, high, kGoalPercent, verdict(low, high));
+  fmt::print("  added to each call: {:.0f} ns\n", added_ns(result) * static_cast<double>(batch));
   return true;
 }
 
 int run(const Options& options) {
   print_subjects(*PassiveProbe::start(probe_options(options)));
-  bool ok = measure(options, "page faults", fault_pages);
+  bool ok = measure(options, "page faults", 1, fault_pages);
   const auto shuttle = Shuttle::make();
   if (!shuttle) {
     fmt::print("page moves: skipped: {}\n", shuttle.error().message);
     return ok ? 0 : 1;
   }
   for (const size_t batch : {512, 16, 1})
-    ok &= measure(options, fmt::format("page moves, {} in a call", batch),
+    ok &= measure(options, fmt::format("page moves, {} in a call", batch), batch,
                   [&](double seconds) { return (*shuttle)->move_pages(seconds, batch); });
   return ok ? 0 : 1;
 }

@@ -47,8 +47,8 @@ class IndependentChase {
   bool usable() const { return at_ != nullptr; }
 
   double median_ns() {
-    // Where the clock is a system call two readings cost some 250 ns: 1 % of this many hops, but 5 %
-    // of 48.
+    // Where the clock is a system call two readings cost some 250 ns: 1 % of this many hops, but 5
+    // % of 48.
     constexpr int kHops = 256;
     std::vector<double> per_hop_ns;
     for (int sample = 0; sample < 600; ++sample) {
