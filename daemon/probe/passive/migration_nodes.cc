@@ -18,6 +18,7 @@ class Hook final : public MigrationNodes {
       return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
     skeleton_->rodata->tp_node_shift = context_.node_shift;
     skeleton_->rodata->tp_pidns_inum = context_.pidns_inum;
+    skeleton_->rodata->tp_single_period = context_.options.single_page_period;
     programs_.choose_form(skeleton_->obj, form);
     return programs_.share_map(skeleton_->maps.tp_migrating, calls)
         .and_then([&] { return programs_.load(skeleton_->skeleton); })

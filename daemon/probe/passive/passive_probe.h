@@ -23,7 +23,10 @@ struct PassiveOptions {
                                     "faults",    "numa_hint", "block_io"};
   uint64_t event_pages = 512;              // a migration of at least so many pages is an event
   uint64_t event_reclaim_ns = 10'000'000;  // a reclaim that made an allocation wait so long, too
-  uint32_t fault_time_period = 16;         // every so many faults of a CPU one is timed
+  // Of migrations of one small page one in so many is timed, by chance, and stands for the others;
+  // all are counted.
+  uint32_t single_page_period = 8;
+  uint32_t fault_time_period = 16;  // every so many faults of a CPU one is timed
   bool run_time_stats =
       true;  // the kernel then times every BPF program of the machine (~20 ns a run)
 };
