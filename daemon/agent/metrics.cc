@@ -191,7 +191,7 @@ Values task_memory_metrics(const GroupIo& group, const std::vector<SubjectState>
                                   group.migration_unavailable.empty() ? reason("migration")
                                                                       : group.migration_unavailable,
                                   owned_migration_metrics));
-  if (group.fault_time) append(values, fault_time_metrics(group.fault_time, ""));
+  append(values, fault_time_metrics(group.fault_time, reason("fault_time")));
   return values;
 }
 

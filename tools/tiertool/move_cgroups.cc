@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kRoot = "/sys/fs/cgroup";
+const std::string kRoot = "/sys/fs/cgroup";
 
 void append(ordered_json& rows, const std::string& cgroup, const ordered_json& more) {
   for (const auto& row : more) {
@@ -27,8 +27,9 @@ void append(ordered_json& rows, const std::string& cgroup, const ordered_json& m
 Result<std::vector<NamedCgroup>> find_cgroups(const std::vector<std::string>& paths) {
   std::vector<NamedCgroup> found;
   for (const auto& path : paths) {
-    const std::filesystem::path below =
-        path.starts_with(kRoot) ? path : fmt::format("{}/{}", kRoot, path);
+    const auto below = path.starts_with(kRoot)
+                           ? std::filesystem::path(path)
+                           : kRoot / std::filesystem::path(path).relative_path();
     struct stat info {};
     if (::stat(below.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
       return fail(ErrorCode::kInvalid,

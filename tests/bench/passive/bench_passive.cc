@@ -8,10 +8,12 @@
 // Wants an otherwise idle machine and root. In an emulated guest the figures are ratios of the
 // emulator: its calls and atomics are dearer than a processor's.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "base/sysroot.h"
 #include "daemon/probe/passive/passive_probe.h"
 #include "tests/bench/passive/paired.h"
 #include "tests/bench/passive/workloads.h"
@@ -52,6 +54,17 @@ const char* verdict(double low, double high) {
   return low > kGoalPercent ? "missed" : "not decided, see --pairs";
 }
 
+// As a task's: its pages are charged to a cgroup, if there is one with the memory controller.
+OwnCgroup own_cgroup() {
+  const auto line = Sysroot().read("/proc/self/cgroup").value_or("");
+  const auto path = "/sys/fs/cgroup" + line.substr(line.rfind(':') + 1);
+  const auto directory = path.substr(0, path.find('\n'));
+  struct stat info {};
+  if (!Sysroot().exists(directory + "/memory.current") || ::stat(directory.c_str(), &info) != 0)
+    return {};
+  return {.id = info.st_ino, .charges_memory = true};
+}
+
 // Of CPU time, to a unit of work.
 double added_ns(const Comparison& result) {
   return (1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5)) * 1e9;
@@ -68,7 +81,7 @@ bool measure(const Options& options, const std::string& title, size_t batch,
   };
   const auto on = [&] {
     const auto probe = PassiveProbe::start(probe_options(options));
-    probe->track_group(::getpgrp());
+    probe->track_group(::getpgrp(), own_cgroup());
     const double throughput = warm_work();
     probe->sample();
     return throughput;
