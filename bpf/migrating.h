@@ -5,14 +5,13 @@
 
 #include "bpf/common.h"
 
-/* Of calls that move one small page, one of so many is timed, by chance: two clocks would be a
- * third of what such a call costs. */
+/* Of calls that move one small page, one of so many is timed, by chance: the others are spared two
+ * readings of the clock. */
 const volatile __u32 tp_single_period = 8;
 
 /*
- * By thread id: four slots to each remainder, so that hardly ever a thread finds them taken. An
- * entry of a hash table, made and deleted for each call, costs more than all the rest. One map for
- * both objects: the loader passes migration's to the other.
+ * By thread id: four slots to each remainder, so that hardly ever a thread finds them taken.
+ * No hash table, whose entry would be made and deleted for each call. One map for both objects: the loader passes migration's to the other.
  */
 #define TP_MIGRATING_SETS 256
 #define TP_MIGRATING_WAYS 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // Begins a page migration at the entry of migrate_pages(), where fentry takes its seven arguments:
-// x86 from 6.6 on. Kernel memory is read by plain loads, a tenth of what bpf_probe_read costs.
+// x86 from 6.6 on. Kernel memory is read by plain loads.
 #include "bpf/common.h"
 
 #include <bpf/bpf_core_read.h>
