@@ -11,7 +11,8 @@ const volatile __u32 tp_single_period = 8;
 
 /*
  * By thread id: four slots to each remainder, so that hardly ever a thread finds them taken.
- * No hash table, whose entry would be made and deleted for each call. One map for both objects: the loader passes migration's to the other.
+ * No hash table, whose entry would be made and deleted for each call. One map for both objects: the
+ * loader passes migration's to the other.
  */
 #define TP_MIGRATING_SETS 256
 #define TP_MIGRATING_WAYS 4
