@@ -28,9 +28,13 @@ typedef __u64 tp_args;
     bounded_;                                      \
   })
 
+TP_INLINE void tp_hist_add_many(struct tp_hist* hist, __u64 value, __u64 times) {
+  hist->sum += value * times;
+  hist->buckets[TP_BOUNDED(tp_hist_bucket(value), TP_HIST_BUCKETS)] += times;
+}
+
 TP_INLINE void tp_hist_add(struct tp_hist* hist, __u64 value) {
-  hist->sum += value;
-  hist->buckets[TP_BOUNDED(tp_hist_bucket(value), TP_HIST_BUCKETS)]++;
+  tp_hist_add_many(hist, value, 1);
 }
 
 /* The same on a histogram that several CPUs add to. */

@@ -3,6 +3,7 @@
 // of n faults, by chance.
 #include <linux/ptrace.h>
 
+#include "bpf/kernel.h"
 #include "bpf/nodes.h"
 
 #include <bpf/bpf_tracing.h>
@@ -16,6 +17,9 @@ const volatile __u32 tp_fault_period = 16;
 
 /* Faults that are being timed: while there are none, programs do no more than look here. */
 __u64 tp_timing = 0;
+
+/* Drawn, but not timed: the thread's outer fault is being timed, or there was no room. */
+__u64 tp_untimed = 0;
 
 struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -40,6 +44,28 @@ struct {
   __type(value, struct tp_hist);
 } tp_fault_ns SEC(".maps");
 
+/* Tracked owners, and how many of their durations found no room in tp_fault_owned. The daemon makes
+ * and removes the entries. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 1024);
+  __type(key, __u64);
+  __type(value, __u64);
+} tp_fault_owners SEC(".maps");
+
+/* Their durations, by owner and node as in tp_fault_ns. */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 4096);
+  __type(key, struct tp_owner_key);
+  __type(value, struct tp_hist);
+} tp_fault_owned SEC(".maps");
+
+/* Too large for a stack. */
+static const struct tp_hist tp_no_durations = {};
+
 TP_INLINE int tp_fault_begin(void) {
   __u32 zero = 0;
   __u64* turn = bpf_map_lookup_elem(&tp_fault_turn, &zero);
@@ -55,7 +81,24 @@ TP_INLINE int tp_fault_begin(void) {
   struct tp_fault_frame frame = {.start_ns = bpf_ktime_get_ns(), .node = TP_NO_NODE};
   if (bpf_map_update_elem(&tp_faulting, &tid, &frame, BPF_NOEXIST) == 0)
     __sync_fetch_and_add(&tp_timing, 1);
+  else
+    __sync_fetch_and_add(&tp_untimed, 1);
   return 0;
+}
+
+TP_INLINE void tp_time_for_owner(__u64 owner, __u32 slot, __u64 duration_ns) {
+  __u64* lost = bpf_map_lookup_elem(&tp_fault_owners, &owner);
+  if (!lost) return;
+  struct tp_owner_key key = {.owner = owner, .index = slot};
+  struct tp_hist* hist = bpf_map_lookup_elem(&tp_fault_owned, &key);
+  if (!hist) {
+    bpf_map_update_elem(&tp_fault_owned, &key, &tp_no_durations, BPF_NOEXIST);
+    hist = bpf_map_lookup_elem(&tp_fault_owned, &key);
+  }
+  if (hist)
+    tp_hist_add_shared(hist, duration_ns);
+  else
+    __sync_fetch_and_add(lost, 1);
 }
 
 TP_INLINE int tp_fault_end(void) {
@@ -70,6 +113,8 @@ TP_INLINE int tp_fault_end(void) {
   __sync_fetch_and_add(&tp_timing, -1);
   struct tp_hist* hist = bpf_map_lookup_elem(&tp_fault_ns, &slot);
   if (hist) tp_hist_add_shared(hist, duration_ns);
+  tp_time_for_owner(TP_OWNER_GROUP | (__u32)tp_current_pgid(), slot, duration_ns);
+  tp_time_for_owner(bpf_get_current_cgroup_id(), slot, duration_ns);
   return 0;
 }
 

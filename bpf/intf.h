@@ -34,26 +34,22 @@ TP_ASSERT_SIZE(struct tp_hist, 8 * 305);
 
 /* Kernel 6.18 knows ten reasons; the last slot takes what is beyond the table. */
 #define TP_MIGRATE_REASONS 16
-#define TP_MIGRATE_MODES 4
 
-struct tp_migrate_reason {
+/* Of one pair of nodes and one reason: see bpf/pairs.h. */
+struct tp_migrate_counts {
   __u64 calls;
   __u64 pages_moved;
   __u64 pages_failed;
-  __u64 timed_pages; /* moved by timed calls */
-  __u64 busy_ns;     /* inside timed calls */
+  __u64 timed_pages; /* moved by timed calls, and by those that a timed one stands for */
+  __u64 busy_ns;     /* inside these */
 };
+TP_ASSERT_SIZE(struct tp_migrate_counts, 40);
 
 struct tp_migrate_stats {
-  __u64 calls;
-  __u64 pages_moved;
-  __u64 pages_failed;
   __u64 untimed; /* calls without a duration: nested in another one, or begun before the load */
-  __u64 calls_by_mode[TP_MIGRATE_MODES];
-  struct tp_migrate_reason by_reason[TP_MIGRATE_REASONS];
   struct tp_hist duration_ns;
 };
-TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (4 + TP_MIGRATE_MODES + 5 * TP_MIGRATE_REASONS + 305));
+TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (1 + 305));
 
 /* From where to where, as far as the call tells: the node of its pages and the one asked for. */
 struct tp_migrate_nodes {
@@ -61,22 +57,43 @@ struct tp_migrate_nodes {
   __s32 to;   /* TP_NO_NODE: by a policy */
 };
 
-struct tp_migrate_pair {
-  struct tp_migrate_nodes nodes;
-  __u32 reason;
+/*
+ * Whose counters a call adds to, beside the machine's: a cgroup, by its id, or a process group with
+ * TP_OWNER_GROUP set, so that it is no cgroup's id.
+ */
+#define TP_OWNER_GROUP (1ull << 63)
+
+enum tp_owners_by {
+  TP_OWNERS_NONE,
+  TP_OWNERS_MEMORY, /* the cgroup that a call's first page is charged to */
+  TP_OWNERS_CALLER, /* the process group that calls */
+};
+
+/* An element of an owner's counters. */
+struct tp_owner_key {
+  __u64 owner;
+  __u32 index;
   __u32 zero;
 };
-TP_ASSERT_SIZE(struct tp_migrate_pair, 16);
+TP_ASSERT_SIZE(struct tp_owner_key, 16);
 
-/* A call in progress. A nested one has nodes of its own, but no start. */
+struct tp_migrate_call {
+  struct tp_migrate_nodes nodes;
+  __u64 owner; /* 0: nobody asked */
+};
+
+/* Calls of one thread in progress: a nested one has nodes of its own, but no start. */
 #define TP_MIGRATE_DEPTH 2
 
-struct tp_migrate_frame {
-  __u64 start_ns;
-  __u64 depth;
-  struct tp_migrate_nodes nodes[TP_MIGRATE_DEPTH];
+struct tp_migrate_slot {
+  __u32 tid; /* 0: free */
+  __u32 depth;
+  __u64 start_ns; /* of the outermost; 0: not timed */
+  __u64 weight;   /* calls that its duration stands for */
+  __u64 turn;     /* calls until the next small one is timed */
+  struct tp_migrate_call calls[TP_MIGRATE_DEPTH];
 };
-TP_ASSERT_SIZE(struct tp_migrate_frame, 32);
+TP_ASSERT_SIZE(struct tp_migrate_slot, 64);
 
 /* ---- reclaim ---- */
 

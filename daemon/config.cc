@@ -98,6 +98,7 @@ NodeConfig::Probe read_probe(ConfigReader& reader) {
   NodeConfig::Probe probe;
   probe.calibrate = section.boolean("calibrate", true);
   probe.passive = section.boolean("passive", true);
+  probe.fault_times = section.boolean("fault_times", false);
   probe.rounds = static_cast<int>(section.integer("rounds", 3, 1, 99));
   probe.timeout_ms = section.integer("timeout_ms", 20'000, 100, 600'000);
   return probe;

@@ -29,6 +29,7 @@ struct NodeConfig {
   struct Probe {
     bool calibrate = true;
     bool passive = true;
+    bool fault_times = false;
     int rounds = 3;          // of each figure; the median counts
     int64_t timeout_ms = 0;  // for all tiers together
   };

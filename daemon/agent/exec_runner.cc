@@ -78,7 +78,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
 void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
   const AttemptId attempt{event.task_id, event.attempt};
   if (probe_) {
-    probe_->track_group(event.pid);
+    probe_->track_group(event.pid, own_cgroup(attempt));
     groups_[attempt] = event.pid;
   }
   if (const auto launched = launched_.find(attempt); launched != launched_.end()) {
@@ -86,6 +86,13 @@ void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
     placement_.task_started(launched->second.placed);
   }
   tasks.started(attempt, event.pid);
+}
+
+OwnCgroup ExecRunner::own_cgroup(AttemptId attempt) const {
+  const auto cgroup = executor_.cgroup(attempt.task, attempt.attempt);
+  if (!cgroup) return {};
+  const uint64_t id = cgroup->id();
+  return {.id = id, .charges_memory = id != 0 && executor_.limits().memory.on};
 }
 
 ExitReport ExecRunner::report(ProcessExit exit) {

@@ -44,6 +44,7 @@ class ExecRunner final : public TaskRunner {
   };
 
   void started(const TaskStarted& event, TaskTable& tasks);
+  OwnCgroup own_cgroup(AttemptId attempt) const;
   ExitReport report(ProcessExit exit);
 
   const Options options_;

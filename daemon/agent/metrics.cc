@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <iterator>
 
 namespace tierpilot::agent {
@@ -68,13 +70,37 @@ Values pair_metrics(const MigrationStats& stats) {
   return values;
 }
 
+// "MR_NUMA_MISPLACED" as "numa_misplaced".
+std::string reason_name(const std::string& reason) {
+  std::string name = reason.starts_with("MR_") ? reason.substr(3) : reason;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+// "memory_..." is of what is charged to the task, "caller_..." of what its processes asked for:
+// only one of them can be told.
+Values owned_migration_metrics(const OwnedMigrations& seen) {
+  const std::string prefix = seen.by == OwnedMigrations::By::kMemory ? "memory" : "caller";
+  Values values{{prefix + "_migrated_pages", count(seen.total.pages_moved)},
+                {prefix + "_migrate_failed_pages", count(seen.total.pages_failed)},
+                {prefix + "_migrate_busy_ms", static_cast<double>(seen.total.busy_ns) / 1e6}};
+  for (const auto& pair : seen.pairs)
+    for (const auto& [reason, counts] : pair.by_reason)
+      values.push_back({fmt::format("{}_{}_to_{}_{}_pages", prefix, node_name(pair.from_node),
+                                    node_name(pair.to_node), reason_name(reason)),
+                        count(counts.pages_moved)});
+  if (seen.lost_calls > 0)
+    values.push_back({prefix + "_migrate_lost_calls", count(seen.lost_calls)});
+  return values;
+}
+
 }  // namespace
 
 Values migration_metrics(const std::optional<MigrationStats>& stats, const std::string& reason) {
   return figures<MigrationStats>(stats, reason, [](const MigrationStats& s) {
-    Values values{{"migrate_calls", count(s.calls)},
-                  {"migrated_pages", count(s.pages_moved)},
-                  {"migrate_failed_pages", count(s.pages_failed)},
+    Values values{{"migrate_calls", count(s.total.calls)},
+                  {"migrated_pages", count(s.total.pages_moved)},
+                  {"migrate_failed_pages", count(s.total.pages_failed)},
                   {"migrate_p50_ns", quantile(s.duration_ns, 0.5)},
                   {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
                   {"migrate_gb_per_s", rate(s.live_gb_per_s)}};
@@ -128,6 +154,7 @@ Values fault_time_metrics(const std::optional<FaultTimeStats>& stats, const std:
   return figures<FaultTimeStats>(stats, reason, [](const FaultTimeStats& s) {
     Values values{{"fault_no_page_p50_ns", quantile(s.no_page_ns, 0.5)},
                   {"fault_no_page_p99_ns", quantile(s.no_page_ns, 0.99)}};
+    values.push_back({"fault_times_lost", count(s.lost)});
     for (const auto& [node, durations_ns] : s.by_node_ns)
       append(values, {{fmt::format("fault_node{}_p50_ns", node), quantile(durations_ns, 0.5)},
                       {fmt::format("fault_node{}_p99_ns", node), quantile(durations_ns, 0.99)}});
@@ -159,6 +186,12 @@ Values task_memory_metrics(const GroupIo& group, const std::vector<SubjectState>
          figures<NumaHintStats>(group.numa_hint, reason("numa_hint"), [](const NumaHintStats& s) {
            return Values{{"numa_hint_faults", count(s.faults)}};
          }));
+  append(values,
+         figures<OwnedMigrations>(group.migration,
+                                  group.migration_unavailable.empty() ? reason("migration")
+                                                                      : group.migration_unavailable,
+                                  owned_migration_metrics));
+  append(values, fault_time_metrics(group.fault_time, reason("fault_time")));
   return values;
 }
 

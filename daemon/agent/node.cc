@@ -138,7 +138,9 @@ Status Node::Parts::keep_measuring() {
 
 Status Node::Parts::open_pool() {
   if (config.probe.passive) {
-    probe = PassiveProbe::start({});
+    PassiveOptions wanted;
+    if (config.probe.fault_times) wanted.subjects.emplace_back("fault_time");
+    probe = PassiveProbe::start(wanted);
     for (const auto& subject : probe->subjects())
       if (!subject.on) spdlog::info("passive probe: {}: {}", subject.subject, subject.reason);
   }

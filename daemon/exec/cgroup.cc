@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <sstream>
@@ -113,6 +114,11 @@ Status TaskCgroup::kill() const {
 
 Status TaskCgroup::set_frozen(bool frozen) const {
   return write_file(directory_ / "cgroup.freeze", frozen ? "1" : "0");
+}
+
+uint64_t TaskCgroup::id() const {
+  struct stat info {};
+  return ::stat(directory_.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 CgroupFigures TaskCgroup::figures() const {

@@ -48,6 +48,8 @@ class TaskCgroup {
   Status set_frozen(bool frozen) const;
   CgroupFigures figures() const;
   Status remove() const;
+  // By which the kernel knows it: the inode number of its directory, 0 when that is gone.
+  uint64_t id() const;
   const std::filesystem::path& directory() const { return directory_; }
 
  private:

@@ -47,6 +47,10 @@ class Executor {
   // it when it is thawed. kUnavailable without a cgroup, kNotFound as for cancel().
   Status freeze(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, true); }
   Status thaw(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, false); }
+  // Nothing where tasks have none.
+  std::optional<TaskCgroup> cgroup(uint64_t task_id, uint32_t attempt) const {
+    return cgroups_.find(task_id, attempt);
+  }
   // CLOCK_BOOTTIME. A deadline that has passed or is earlier than the present one changes nothing.
   Status extend_lease(int64_t deadline_boot_ns);
   // Frees the memory of an ended task's attempts, after which launch() accepts them again: call it

@@ -40,9 +40,11 @@ void set_nodes(ordered_json& row, const std::optional<int>& from, const std::opt
                const std::string& pairs_unavailable) {
   const bool told = pairs_unavailable.empty();
   set_count(row, "from_node", from,
-            told ? "unavailable: pages of several nodes in one call" : pairs_unavailable);
-  set_count(row, "to_node", to,
-            told ? "unavailable: a memory policy chooses it" : pairs_unavailable);
+            told ? "unavailable: pages of several nodes in one call, or it began unseen"
+                 : pairs_unavailable);
+  set_count(
+      row, "to_node", to,
+      told ? "unavailable: a memory policy chooses it, or it began unseen" : pairs_unavailable);
 }
 
 StopSignals::StopSignals() {

@@ -23,8 +23,7 @@ FaultRecorder::FaultRecorder()
                .btf = btf_ ? &*btf_ : nullptr,
                .capabilities = Capabilities::of_self(),
                .pidns_inum = 0,
-               .reasons = {},
-               .modes = {}},
+               .reasons = {}},
       programs_(context_, btf_ ? TracepointType::kTpBtf : TracepointType::kRawTp) {}
 
 Result<std::shared_ptr<FaultRecorder>> FaultRecorder::open() {

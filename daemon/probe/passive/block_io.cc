@@ -27,11 +27,11 @@ class BlockIo final : public Subject {
     sample.block_io = decode_block_io(read_counters<tp_io_stats>(skeleton_->maps.tp_io));
   }
 
-  void track(int32_t pgid, uint64_t cgroup_id) override {
+  void track(int32_t pgid, const OwnCgroup& cgroup) override {
     const std::vector<tp_io_stats> zeros(1);
-    if (!put_element(skeleton_->maps.tp_io_groups, pgid, zeros) || cgroup_id == 0) return;
-    if (put_element(skeleton_->maps.tp_io_cgroups, cgroup_id, std::vector{pgid}))
-      cgroups_[pgid] = cgroup_id;
+    if (!put_element(skeleton_->maps.tp_io_groups, pgid, zeros) || cgroup.id == 0) return;
+    if (put_element(skeleton_->maps.tp_io_cgroups, cgroup.id, std::vector{pgid}))
+      cgroups_[pgid] = cgroup.id;
   }
 
   void untrack(int32_t pgid) override {

@@ -27,7 +27,7 @@ class Compaction final : public Subject {
         decode_compaction(read_counters<tp_compact_stats>(skeleton_->maps.tp_compactions));
   }
 
-  void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
+  void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     put_element(skeleton_->maps.tp_compact_grps, pgid, std::vector<tp_compact_stats>(1));
   }
 

@@ -23,7 +23,24 @@ CompactionStats::Runs decode_runs(const tp_compact_kind_stats& stats) {
   return {.zones = stats.calls, .duration_ns = decode_histogram(stats.duration_ns)};
 }
 
+MigrationStats::Reason decode_counts(const tp_migrate_counts& counts) {
+  return {.calls = counts.calls,
+          .pages_moved = counts.pages_moved,
+          .pages_failed = counts.pages_failed,
+          .timed_pages = counts.timed_pages,
+          .busy_ns = counts.busy_ns};
+}
+
 }  // namespace
+
+MigrationCounts::Reason& MigrationCounts::Reason::operator+=(const Reason& more) {
+  calls += more.calls;
+  pages_moved += more.pages_moved;
+  pages_failed += more.pages_failed;
+  timed_pages += more.timed_pages;
+  busy_ns += more.busy_ns;
+  return *this;
+}
 
 std::string name_of(const EnumNames& names, uint32_t value) {
   const auto found = names.find(value);
@@ -32,14 +49,6 @@ std::string name_of(const EnumNames& names, uint32_t value) {
 
 std::optional<int> decode_node(int32_t node) {
   return node < 0 ? std::nullopt : std::optional<int>(node);
-}
-
-MigrationStats::Reason decode_migrate_reason(const tp_migrate_reason& stats) {
-  return {.calls = stats.calls,
-          .pages_moved = stats.pages_moved,
-          .pages_failed = stats.pages_failed,
-          .timed_pages = stats.timed_pages,
-          .busy_ns = stats.busy_ns};
 }
 
 Histogram decode_histogram(const tp_hist& hist) {
@@ -52,24 +61,33 @@ Histogram decode_histogram(const tp_hist& hist) {
   return result;
 }
 
-MigrationStats decode_migration(const tp_migrate_stats& stats, const EnumNames& reasons,
-                                const EnumNames& modes) {
-  MigrationStats result;
-  result.calls = stats.calls;
-  result.pages_moved = stats.pages_moved;
-  result.pages_failed = stats.pages_failed;
+MigrationCounts decode_pairs(std::span<const tp_migrate_counts> counts, uint32_t nodes,
+                             const EnumNames& reasons) {
+  MigrationCounts result;
+  const auto node_of = [](uint32_t line) { return decode_node(static_cast<int32_t>(line) - 1); };
+  for (uint32_t from = 0; from <= nodes; ++from) {
+    for (uint32_t to = 0; to <= nodes; ++to) {
+      MigrationStats::Pair pair{.from_node = node_of(from), .to_node = node_of(to)};
+      const auto first = (from * (nodes + 1) + to) * TP_MIGRATE_REASONS;
+      for (uint32_t reason = 0; reason < TP_MIGRATE_REASONS; ++reason) {
+        const auto more = decode_counts(counts[first + reason]);
+        if (more.calls == 0) continue;
+        const auto name = name_of(reasons, reason);
+        pair.by_reason[name] = more;
+        pair.total += more;
+        result.by_reason[name] += more;
+        result.total += more;
+      }
+      if (pair.total.calls > 0) result.pairs.push_back(std::move(pair));
+    }
+  }
+  return result;
+}
+
+MigrationStats decode_migration(const tp_migrate_stats& stats, MigrationCounts counts) {
+  MigrationStats result{std::move(counts)};
   result.untimed_calls = stats.untimed;
   result.duration_ns = decode_histogram(stats.duration_ns);
-  for (uint32_t i = 0; i < TP_MIGRATE_REASONS; ++i) {
-    const tp_migrate_reason& from = stats.by_reason[i];
-    if (from.calls == 0) continue;
-    const auto name = name_of(reasons, i);
-    result.pages_by_reason[name] = from.pages_moved;
-    result.by_reason[name] = decode_migrate_reason(from);
-  }
-  for (uint32_t i = 0; i < TP_MIGRATE_MODES; ++i)
-    if (stats.calls_by_mode[i] > 0)
-      result.calls_by_mode[name_of(modes, i)] = stats.calls_by_mode[i];
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bpf/intf.h"
@@ -16,9 +17,11 @@ using EnumNames = std::map<uint32_t, std::string>;
 
 // Each bucket's count goes to the bucket's middle: quantiles are within 1/8 of the truth.
 Histogram decode_histogram(const tp_hist& hist);
-MigrationStats decode_migration(const tp_migrate_stats& stats, const EnumNames& reasons,
-                                const EnumNames& modes);
-MigrationStats::Reason decode_migrate_reason(const tp_migrate_reason& stats);
+// `counts` in the order of bpf/pairs.h, for node ids below `nodes`. Pairs without calls are left
+// out.
+MigrationCounts decode_pairs(std::span<const tp_migrate_counts> counts, uint32_t nodes,
+                             const EnumNames& reasons);
+MigrationStats decode_migration(const tp_migrate_stats& stats, MigrationCounts counts);
 // Nothing for TP_NO_NODE.
 std::optional<int> decode_node(int32_t node);
 std::string name_of(const EnumNames& names, uint32_t value);

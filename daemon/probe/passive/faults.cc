@@ -59,7 +59,7 @@ class Faults final : public Subject {
     sample.faults = FaultStats{.faults = seen.at("pgfault"), .major = seen.at("pgmajfault")};
   }
 
-  void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
+  void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     if (walk_link_fd_ < 0) return;
     if (put_element(skeleton_->maps.tp_fault_groups, pgid, std::vector<tp_fault_stats>(1)))
       before_[pgid] = living(pgid);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -44,6 +45,22 @@ std::optional<int> KernelBtf::tracepoint_args(const std::string& name) const {
     type = btf__type_by_id(types_.get(), type->type);
   if (!type || !btf_is_func_proto(type) || btf_vlen(type) < 1) return std::nullopt;
   return btf_vlen(type) - 1;
+}
+
+// The kernel's NODES_SHIFT, without a file of its configuration, which may be missing: a zonelist
+// has MAX_NUMNODES * MAX_NR_ZONES entries and one more.
+std::optional<uint32_t> KernelBtf::node_shift() const {
+  const auto struct_bytes = [&](const char* name) -> int64_t {
+    const int id = btf__find_by_name_kind(types_.get(), name, BTF_KIND_STRUCT);
+    return id < 0 ? -1 : btf__resolve_size(types_.get(), static_cast<__u32>(id));
+  };
+  const int64_t list = struct_bytes("zonelist"), entry = struct_bytes("zoneref");
+  for (const auto& [zones, name] : enum_names("zone_type")) {
+    if (name != "__MAX_NR_ZONES" || zones == 0 || entry <= 0 || list <= entry) continue;
+    const auto nodes = static_cast<uint64_t>(list / entry - 1) / zones;
+    return 64 - static_cast<uint32_t>(std::bit_width(nodes) - 1);
+  }
+  return std::nullopt;
 }
 
 std::map<uint32_t, std::string> KernelBtf::enum_names(const std::string& name) const {

@@ -25,6 +25,9 @@ class KernelBtf {
   // Ids to attach to, 0 when the kernel has no such function or tracepoint.
   int function_id(const std::string& name) const;
   int tracepoint_id(const std::string& name) const;
+  // Bits of a page's flags below the number of its NUMA node, 64 on a kernel for one node: see
+  // bpf/nodes.h. Nothing when the types are not there.
+  std::optional<uint32_t> node_shift() const;
   // Empty when there is no such enum.
   std::map<uint32_t, std::string> enum_names(const std::string& name) const;
 

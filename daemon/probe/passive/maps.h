@@ -1,9 +1,12 @@
 // Typed access to the elements of a map.
 #pragma once
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <cerrno>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/log.h"
@@ -51,9 +54,25 @@ void for_each_element(const ::bpf_map* map, const Use& use) {
   }
 }
 
+// All elements of an array map, in few system calls; of a per-CPU array one copy for each possible
+// CPU after the other. Empty when the kernel refuses.
+template <class T>
+std::vector<T> read_array(const ::bpf_map* map) {
+  const bool per_cpu = bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
+  const auto copies = per_cpu ? static_cast<size_t>(libbpf_num_possible_cpus()) : 1;
+  __u32 count = bpf_map__max_entries(map), batch = 0;
+  std::vector<__u32> keys(count);
+  std::vector<T> values(count * copies);
+  const int err = bpf_map_lookup_batch(bpf_map__fd(map), nullptr, &batch, keys.data(),
+                                       values.data(), &count, nullptr);
+  // ENOENT: the end was reached.
+  if (err != 0 && err != -ENOENT) values.clear();
+  return values;
+}
+
 // Sums a per-CPU value. Every counter struct of bpf/intf.h is all __u64.
 template <class T>
-T sum_cpus(const std::vector<T>& slots) {
+T sum_cpus(std::span<const T> slots) {
   static_assert(sizeof(T) % sizeof(uint64_t) == 0);
   constexpr size_t kWords = sizeof(T) / sizeof(uint64_t);
   uint64_t words[kWords] = {};
@@ -65,6 +84,11 @@ T sum_cpus(const std::vector<T>& slots) {
   T total;
   std::memcpy(&total, words, sizeof total);
   return total;
+}
+
+template <class T>
+T sum_cpus(const std::vector<T>& slots) {
+  return sum_cpus(std::span<const T>(slots));
 }
 
 // The only element of a per-CPU array, summed.

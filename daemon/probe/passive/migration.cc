@@ -1,24 +1,32 @@
 #include <unistd.h>
 
+#include "base/sysroot.h"
 #include "bpf/migration.skel.h"
+#include "bpf/pairs.h"
 #include "daemon/probe/passive/live_bandwidth.h"
 #include "daemon/probe/passive/maps.h"
 #include "daemon/probe/passive/migration_nodes.h"
+#include "daemon/probe/passive/owners.h"
 
 namespace tierpilot {
 namespace {
 
-using Nodes = std::pair<int32_t, int32_t>;  // from, to; TP_NO_NODE where not known
+using Counts = tp_migrate_counts;
 
-void add(MigrationStats::Reason& to, const MigrationStats::Reason& more) {
-  to.calls += more.calls;
-  to.pages_moved += more.pages_moved;
-  to.pages_failed += more.pages_failed;
-  to.timed_pages += more.timed_pages;
-  to.busy_ns += more.busy_ns;
+// Of all CPUs together, what the table by pairs of nodes may take.
+constexpr size_t kTableBytes = 16 << 20;
+
+// Node ids below it are told apart: all that the machine can have, if the table is not too large.
+uint32_t told_nodes() {
+  const auto possible = Sysroot().read_id_list("/sys/devices/system/node/possible");
+  uint32_t nodes = possible && !possible->empty() ? static_cast<uint32_t>(possible->back()) + 1 : 1;
+  nodes = std::min<uint32_t>(nodes, TP_NODES);
+  const auto cpus = static_cast<size_t>(libbpf_num_possible_cpus());
+  while (nodes > 1 && tp_pair_count(nodes) * sizeof(Counts) * cpus > kTableBytes) --nodes;
+  return nodes;
 }
 
-std::optional<double> live(LiveBandwidth& bandwidth, const MigrationStats::Reason& counts) {
+std::optional<double> live(LiveBandwidth& bandwidth, const MigrationCounts::Reason& counts) {
   static const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return bandwidth.update(counts.timed_pages * page_bytes, counts.busy_ns);
 }
@@ -34,6 +42,8 @@ class Migration final : public Subject {
     if (!skeleton_)
       return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
     skeleton_->rodata->tp_event_pages = context_.options.event_pages;
+    skeleton_->rodata->tp_pair_nodes = nodes_told_;
+    bpf_map__set_max_entries(skeleton_->maps.tp_migr_pairs, tp_pair_count(nodes_told_));
     auto& progs = skeleton_->progs;
     programs_.skip(args == 7 ? progs.tp_migr_end8 : progs.tp_migr_end7);
     return programs_.prepare_tracepoint(progs.tp_migr_start, 2)
@@ -48,13 +58,52 @@ class Migration final : public Subject {
 
   void sample(PassiveSample& sample) override {
     auto stats = decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
-                                  context_.reasons, context_.modes);
-    MigrationStats::Reason total;
-    for (const auto& [name, reason] : stats.by_reason) add(total, reason);
-    stats.live_gb_per_s = live(bandwidth_, total);
-    stats.pairs = sample_pairs();
+                                  machine_counts());
+    stats.live_gb_per_s = live(bandwidth_, stats.total);
     stats.pairs_unavailable = pairs_unavailable_;
+    if (!pairs_unavailable_.empty()) stats.pairs.clear();
+    for (auto& pair : stats.pairs)
+      pair.live_gb_per_s = live(pair_bandwidths_[{pair.from_node, pair.to_node}], pair.total);
     sample.migration = std::move(stats);
+  }
+
+  void track(int32_t pgid, const OwnCgroup& cgroup) override {
+    if (!nodes_) return;
+    if (!cgroup.charges_memory) {
+      if (owners_by_ != TP_OWNERS_MEMORY) tell_owners(TP_OWNERS_CALLER);
+      if (owners().track(owner_of_group(pgid))) groups_[pgid] = owner_of_group(pgid);
+      return;
+    }
+    if (!owners().track(cgroup.id)) return;
+    groups_[pgid] = cgroup.id;
+    tell_owners(TP_OWNERS_MEMORY);
+  }
+
+  void untrack(int32_t pgid) override {
+    if (const auto group = groups_.extract(pgid)) owners().untrack(group.mapped());
+    if (groups_.empty() && nodes_ && !cgroups_told_) tell_owners(TP_OWNERS_NONE);
+  }
+
+  void read_group(int32_t pgid, GroupIo& group) const override {
+    const auto found = groups_.find(pgid);
+    group.migration_unavailable = pairs_unavailable_;
+    if (found == groups_.end()) return;
+    const bool by_caller = found->second & TP_OWNER_GROUP;
+    if (by_caller && owners_by_ == TP_OWNERS_MEMORY)
+      group.migration_unavailable =
+          "unavailable: migrations are told apart by memory cgroup, and it has none of its own";
+    else
+      group.migration = read_owner(found->second);
+  }
+
+  void track_cgroup(uint64_t id) override {
+    if (!nodes_ || !owners().track(id)) return;
+    cgroups_told_ = true;
+    tell_owners(TP_OWNERS_MEMORY);
+  }
+
+  void read_cgroup(uint64_t id, CgroupMemory& cgroup) const override {
+    if (nodes_) cgroup.migration = read_owner(id);
   }
 
   const Programs& programs() const override { return programs_; }
@@ -70,37 +119,51 @@ class Migration final : public Subject {
       return {};
     }
     pairs_unavailable_ = nodes.error().message;
-    programs_.note_shortfall("by nodes: " + pairs_unavailable_);
+    programs_.note_shortfall("by nodes and tasks: " + pairs_unavailable_);
     return programs_.attach_tracepoint(skeleton_->progs.tp_migr_start);
   }
 
-  std::vector<MigrationStats::Pair> sample_pairs() {
-    std::map<Nodes, MigrationStats::Pair> pairs;
-    for_each_element<tp_migrate_pair, tp_migrate_reason>(
-        skeleton_->maps.tp_migr_pairs,
-        [&](const tp_migrate_pair& key, const tp_migrate_reason& value) {
-          auto& pair = pairs[{key.nodes.from, key.nodes.to}];
-          const auto counts = decode_migrate_reason(value);
-          add(pair.total, counts);
-          pair.by_reason[name_of(context_.reasons, key.reason)] = counts;
-        });
-    std::vector<MigrationStats::Pair> list;
-    for (auto& [nodes, pair] : pairs) {
-      pair.from_node = decode_node(nodes.first);
-      pair.to_node = decode_node(nodes.second);
-      pair.live_gb_per_s = live(pair_bandwidths_[nodes], pair.total);
-      list.push_back(std::move(pair));
-    }
-    return list;
+  MigrationCounts machine_counts() const {
+    const auto copies = read_array<Counts>(skeleton_->maps.tp_migr_pairs);
+    std::vector<Counts> counts(tp_pair_count(nodes_told_));
+    const size_t cpus = copies.size() / counts.size();
+    for (size_t i = 0; i < counts.size() && cpus > 0; ++i)
+      counts[i] = sum_cpus(std::span<const Counts>(copies).subspan(i * cpus, cpus));
+    return decode_pairs(counts, nodes_told_, context_.reasons);
   }
 
+  Owners<Counts> owners() const {
+    return {skeleton_->maps.tp_migr_owners, skeleton_->maps.tp_migr_owned,
+            tp_pair_count(nodes_told_)};
+  }
+
+  void tell_owners(tp_owners_by by) {
+    owners_by_ = by;
+    nodes_->tell_owners(by);
+  }
+
+  std::optional<OwnedMigrations> read_owner(uint64_t owner) const {
+    const auto lost = owners().lost(owner);
+    if (!lost) return std::nullopt;
+    OwnedMigrations owned{decode_pairs(owners().read(owner), nodes_told_, context_.reasons)};
+    owned.by = owner & TP_OWNER_GROUP ? OwnedMigrations::By::kCaller : OwnedMigrations::By::kMemory;
+    owned.lost_calls = *lost;
+    return owned;
+  }
+
+  using NodePair = std::pair<std::optional<int>, std::optional<int>>;
+
   SubjectContext& context_;
+  const uint32_t nodes_told_ = told_nodes();
   SkeletonPtr<tp_migration> skeleton_;
   Programs programs_;
   std::unique_ptr<MigrationNodes> nodes_;
   std::string pairs_unavailable_;
+  tp_owners_by owners_by_ = TP_OWNERS_NONE;
+  std::map<int32_t, uint64_t> groups_;  // their owners
+  bool cgroups_told_ = false;
   LiveBandwidth bandwidth_;
-  std::map<Nodes, LiveBandwidth> pair_bandwidths_;
+  std::map<NodePair, LiveBandwidth> pair_bandwidths_;
 };
 
 }  // namespace

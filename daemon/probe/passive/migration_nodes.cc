@@ -1,30 +1,55 @@
 #include "daemon/probe/passive/migration_nodes.h"
 
-#include "bpf/migration_nodes.skel.h"
+#include "bpf/migration_fentry.skel.h"
+#include "bpf/migration_kprobe.skel.h"
 
 namespace tierpilot {
+namespace {
 
-MigrationNodes::MigrationNodes(SubjectContext& context)
-    : programs_(context, TracepointType::kRawTp) {}
-MigrationNodes::~MigrationNodes() = default;
+template <class Skeleton>
+class Hook final : public MigrationNodes {
+ public:
+  explicit Hook(SubjectContext& context)
+      : context_(context), programs_(context, TracepointType::kRawTp) {}
 
-Result<std::unique_ptr<MigrationNodes>> MigrationNodes::start(SubjectContext& context,
-                                                              const ::bpf_map* calls) {
-  return start_with_some_form([&](HookForm form) -> Result<std::unique_ptr<MigrationNodes>> {
-    std::unique_ptr<MigrationNodes> nodes(new MigrationNodes(context));
-    if (auto status = nodes->attach(form, calls); !status) return tl::unexpected(status.error());
-    return nodes;
-  });
+  Status start(HookForm form, const ::bpf_map* calls) {
+    skeleton_.reset(Skeleton::open(nullptr));
+    if (!skeleton_)
+      return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
+    skeleton_->rodata->tp_node_shift = context_.node_shift;
+    skeleton_->rodata->tp_pidns_inum = context_.pidns_inum;
+    skeleton_->rodata->tp_single_period = context_.options.single_page_period;
+    programs_.choose_form(skeleton_->obj, form);
+    return programs_.share_map(skeleton_->maps.tp_migrating, calls)
+        .and_then([&] { return programs_.load(skeleton_->skeleton); })
+        .and_then([&] { return programs_.attach_hooks(); });
+  }
+
+  void tell_owners(tp_owners_by by) override { skeleton_->bss->tp_owners_by = by; }
+  const std::vector<::bpf_program*>& attached() const override { return programs_.attached(); }
+
+ private:
+  SubjectContext& context_;
+  SkeletonPtr<Skeleton> skeleton_;
+  Programs programs_;
+};
+
+using Started = Result<std::unique_ptr<MigrationNodes>>;
+
+template <class Skeleton>
+Started start_hook(SubjectContext& context, HookForm form, const ::bpf_map* calls) {
+  auto hook = std::make_unique<Hook<Skeleton>>(context);
+  if (auto status = hook->start(form, calls); !status) return tl::unexpected(status.error());
+  return hook;
 }
 
-Status MigrationNodes::attach(HookForm form, const ::bpf_map* calls) {
-  skeleton_.reset(tp_migration_nodes::open(nullptr));
-  if (!skeleton_)
-    return fail(ErrorCode::kUnavailable, programs_.unavailable("opening its BPF object", errno));
-  programs_.choose_form(skeleton_->obj, form);
-  return programs_.share_map(skeleton_->maps.tp_migrating, calls)
-      .and_then([&] { return programs_.load(skeleton_->skeleton); })
-      .and_then([&] { return programs_.attach_hooks(); });
+}  // namespace
+
+Started MigrationNodes::start(SubjectContext& context, const ::bpf_map* calls) {
+  return start_with_some_form([&](HookForm form) {
+    return form == HookForm::kFentry ? start_hook<tp_migration_fentry>(context, form, calls)
+                                     : start_hook<tp_migration_kprobe>(context, form, calls);
+  });
 }
 
 }  // namespace tierpilot

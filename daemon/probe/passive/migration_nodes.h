@@ -1,9 +1,9 @@
-// The programs that know the nodes of a migration, beside those of the subject "migration".
+// The programs that know the nodes and owners of a migration, beside those of the subject
+// "migration".
 #pragma once
 
+#include "bpf/intf.h"
 #include "daemon/probe/passive/programs.h"
-
-struct tp_migration_nodes;
 
 namespace tierpilot {
 
@@ -12,16 +12,11 @@ class MigrationNodes {
   // `calls` is the other object's map of calls in progress. The error says why no form runs here.
   static Result<std::unique_ptr<MigrationNodes>> start(SubjectContext& context,
                                                        const ::bpf_map* calls);
-  ~MigrationNodes();
+  virtual ~MigrationNodes() = default;
 
-  const std::vector<::bpf_program*>& attached() const { return programs_.attached(); }
-
- private:
-  explicit MigrationNodes(SubjectContext& context);
-  Status attach(HookForm form, const ::bpf_map* calls);
-
-  SkeletonPtr<tp_migration_nodes> skeleton_;
-  Programs programs_;
+  // From now on calls tell their owners in this way.
+  virtual void tell_owners(tp_owners_by by) = 0;
+  virtual const std::vector<::bpf_program*>& attached() const = 0;
 };
 
 }  // namespace tierpilot

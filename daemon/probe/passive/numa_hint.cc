@@ -26,7 +26,7 @@ class NumaHint final : public Subject {
     sample.numa_hint = decode(read_counters<tp_numa_hint_stats>(skeleton_->maps.tp_hints));
   }
 
-  void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
+  void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     put_element(skeleton_->maps.tp_hint_groups, pgid, per_cpu_slots<tp_numa_hint_stats>());
   }
 

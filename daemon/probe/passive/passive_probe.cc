@@ -90,7 +90,7 @@ void PassiveProbe::Impl::start() {
   if (btf) {
     context.btf = &*btf;
     context.reasons = btf->enum_names("migrate_reason");
-    context.modes = btf->enum_names("migrate_mode");
+    context.node_shift = btf->node_shift().value_or(64);
   }
   for (const auto& known : kSubjects) {
     if (std::ranges::find(options.subjects, known.name) == options.subjects.end()) {
@@ -156,8 +156,18 @@ PassiveSample PassiveProbe::sample() {
   return sample;
 }
 
-void PassiveProbe::track_group(int32_t pgid, uint64_t cgroup_id) {
-  for (const auto& subject : impl_->subjects) subject->track(pgid, cgroup_id);
+void PassiveProbe::track_group(int32_t pgid, const OwnCgroup& cgroup) {
+  for (const auto& subject : impl_->subjects) subject->track(pgid, cgroup);
+}
+
+void PassiveProbe::track_cgroup(uint64_t id) {
+  for (const auto& subject : impl_->subjects) subject->track_cgroup(id);
+}
+
+CgroupMemory PassiveProbe::cgroup_memory(uint64_t id) const {
+  CgroupMemory cgroup;
+  for (const auto& subject : impl_->subjects) subject->read_cgroup(id, cgroup);
+  return cgroup;
 }
 
 void PassiveProbe::untrack_group(int32_t pgid) {

@@ -23,7 +23,10 @@ struct PassiveOptions {
                                     "faults",    "numa_hint", "block_io"};
   uint64_t event_pages = 512;              // a migration of at least so many pages is an event
   uint64_t event_reclaim_ns = 10'000'000;  // a reclaim that made an allocation wait so long, too
-  uint32_t fault_time_period = 16;         // every so many faults of a CPU one is timed
+  // Of migrations of one small page one in so many is timed, by chance, and stands for the others;
+  // all are counted.
+  uint32_t single_page_period = 8;
+  uint32_t fault_time_period = 16;  // every so many faults of a CPU one is timed
   bool run_time_stats =
       true;  // the kernel then times every BPF program of the machine (~20 ns a run)
 };
@@ -44,34 +47,48 @@ struct ProgCost {
 };
 
 // Counters are cumulative since start().
-struct MigrationStats {
+
+// Calls of the kernel's migrate_pages() by where their pages were, where they were to go, and why.
+// A page may land elsewhere when the target is full and the caller allows it.
+struct MigrationCounts {
   struct Reason {
     uint64_t calls = 0, pages_moved = 0, pages_failed = 0;
-    uint64_t timed_pages = 0;  // moved by timed calls
-    uint64_t busy_ns = 0;      // time inside the timed calls
+    // What busy_ns was spent on. Of calls that move one small page one in a few is timed, by
+    // chance, and counts in both for the others.
+    uint64_t timed_pages = 0;
+    uint64_t busy_ns = 0;
+
+    Reason& operator+=(const Reason& more);
   };
-  // Calls by where their pages were and where they were to go. A page may land elsewhere when the
-  // target is full and the caller allows it.
   struct Pair {
-    std::optional<int> from_node;  // nothing: of several nodes
-    std::optional<int> to_node;    // nothing: mbind's policy chooses
+    std::optional<int> from_node;  // nothing: of several nodes, or not seen
+    std::optional<int> to_node;    // nothing: mbind's policy chooses, or not seen
     Reason total;
-    std::map<std::string, Reason> by_reason;
-    std::optional<double> live_gb_per_s;  // as below
+    std::map<std::string, Reason> by_reason;  // by the kernel's name: "MR_DEMOTION"
+    std::optional<double> live_gb_per_s;      // as below; only of the machine
   };
-  uint64_t calls = 0;
-  uint64_t pages_moved = 0;
-  uint64_t pages_failed = 0;
-  uint64_t untimed_calls = 0;  // nested in another call, or begun before the programs were loaded
-  std::map<std::string, uint64_t> pages_by_reason;  // moved, by the kernel's name: "MR_DEMOTION"
+  Reason total;
   std::map<std::string, Reason> by_reason;
-  std::vector<Pair> pairs;                        // by nodes, those that were seen
-  std::string pairs_unavailable;                  // why no pairs are told apart; "" when they are
-  std::map<std::string, uint64_t> calls_by_mode;  // "MIGRATE_ASYNC"
-  Histogram duration_ns;                          // of one call of the kernel's migrate_pages()
+  std::vector<Pair> pairs;  // by nodes, those that were seen; together they are the total
+};
+
+struct MigrationStats : MigrationCounts {
+  uint64_t untimed_calls = 0;  // nested in another call, or begun before the programs were loaded
+  std::string pairs_unavailable;  // why no pairs are told apart; "" when they are
+  Histogram duration_ns;          // of one call; those that a timed one stands for are in it
   // Bytes moved per second inside migrate_pages(), in the latest stretch between two samples in
   // which pages moved; nothing until then.
   std::optional<double> live_gb_per_s;
+};
+
+// Of one owner.
+struct OwnedMigrations : MigrationCounts {
+  enum class By {
+    kMemory,  // calls whose first page is charged to its memory cgroup, whoever calls
+    kCaller,  // calls that its processes make, whosever pages move
+  };
+  By by = By::kMemory;
+  uint64_t lost_calls = 0;  // that found no room in the kernel's table
 };
 
 struct ReclaimStats {
@@ -115,6 +132,7 @@ struct FaultTimeStats {
   std::map<int, Histogram> by_node_ns;  // faults that allocated a page, by its node
   Histogram no_page_ns;                 // those that found or kept one
   uint32_t period = 1;                  // each stands for so many
+  uint64_t lost = 0;                    // timed, or to be timed, and found no room
 };
 
 struct BlockIoStats {
@@ -144,6 +162,23 @@ struct GroupIo {
   std::optional<ReclaimStats> reclaim;        // its own waits; kswapd is nobody's
   std::optional<CompactionStats> compaction;  // what its tasks waited for
   std::optional<NumaHintStats> numa_hint;
+  std::optional<OwnedMigrations> migration;
+  std::string migration_unavailable;  // why there are none
+  std::optional<FaultTimeStats> fault_time;
+};
+
+// The cgroup v2 that a tracked group has for itself, if any.
+struct OwnCgroup {
+  uint64_t id = 0;  // inode number of its directory, 0: none
+  // It has the memory controller: migrations of what is charged to it are the group's, whoever
+  // makes them. Without, those that the group's processes make.
+  bool charges_memory = false;
+};
+
+// Of one tracked cgroup, without those below it.
+struct CgroupMemory {
+  std::optional<OwnedMigrations> migration;
+  std::optional<FaultTimeStats> fault_time;  // of faults by its processes
 };
 
 struct PassiveEvent {
@@ -170,13 +205,16 @@ class PassiveProbe {
   PassiveSample sample();
 
   // From now on counts what processes of group `pgid` cause; up to 1,024 groups, more are ignored
-  // with a warning. `cgroup_id` (the inode number of its directory, 0: none) adds what kernel
-  // threads write back on the group's behalf, where cgroup v2 has the io controller.
-  void track_group(int32_t pgid, uint64_t cgroup_id = 0);
+  // with a warning.
+  void track_group(int32_t pgid, const OwnCgroup& cgroup = {});
   void untrack_group(int32_t pgid);
   // Walks all tasks of the machine once, for the faults; those of a task that is being taken down
   // are missing until it is gone.
   GroupIo group_io(int32_t pgid) const;
+
+  // As above for whatever is charged to, or runs in, a cgroup with the memory controller.
+  void track_cgroup(uint64_t id);
+  CgroupMemory cgroup_memory(uint64_t id) const;
 
   // Readable when drain_events() has something; -1 when no subject with events is on.
   int event_fd() const;

@@ -33,7 +33,7 @@ class Reclaim final : public Subject {
     sample.reclaim = decode_reclaim(read_counters<tp_reclaim_stats>(skeleton_->maps.tp_reclaims));
   }
 
-  void track(int32_t pgid, uint64_t /*cgroup_id*/) override {
+  void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     put_element(skeleton_->maps.tp_reclaim_grps, pgid, std::vector<tp_reclaim_stats>(1));
   }
 

@@ -23,19 +23,21 @@ struct SubjectContext {
   const PassiveOptions& options;
   const KernelBtf* btf;  // null: the kernel has none
   Capabilities capabilities;
-  uint32_t pidns_inum;  // of the own pid namespace, 0 for the machine's first one
-  EnumNames reasons;    // enum migrate_reason
-  EnumNames modes;      // enum migrate_mode
-  UniqueFd events{};    // the shared ring; the first subject with events provides it
+  uint32_t pidns_inum;       // of the own pid namespace, 0 for the machine's first one
+  uint32_t node_shift = 64;  // KernelBtf::node_shift()
+  EnumNames reasons;         // enum migrate_reason
+  UniqueFd events{};         // the shared ring; the first subject with events provides it
 };
 
 class Subject {
  public:
   virtual ~Subject() = default;
   virtual void sample(PassiveSample& sample) = 0;
-  virtual void track(int32_t /*pgid*/, uint64_t /*cgroup_id*/) {}
+  virtual void track(int32_t /*pgid*/, const OwnCgroup& /*cgroup*/) {}
   virtual void untrack(int32_t /*pgid*/) {}
   virtual void read_group(int32_t /*pgid*/, GroupIo& /*group*/) const {}
+  virtual void track_cgroup(uint64_t /*id*/) {}
+  virtual void read_cgroup(uint64_t /*id*/, CgroupMemory& /*cgroup*/) const {}
   virtual const Programs& programs() const = 0;
 };
 

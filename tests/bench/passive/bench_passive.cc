@@ -8,10 +8,12 @@
 // Wants an otherwise idle machine and root. In an emulated guest the figures are ratios of the
 // emulator: its calls and atomics are dearer than a processor's.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
+#include "base/sysroot.h"
 #include "daemon/probe/passive/passive_probe.h"
 #include "tests/bench/passive/paired.h"
 #include "tests/bench/passive/workloads.h"
@@ -52,7 +54,24 @@ const char* verdict(double low, double high) {
   return low > kGoalPercent ? "missed" : "not decided, see --pairs";
 }
 
-bool measure(const Options& options, const std::string& title,
+// As a task's: its pages are charged to a cgroup, if there is one with the memory controller.
+OwnCgroup own_cgroup() {
+  const auto line = Sysroot().read("/proc/self/cgroup").value_or("");
+  const auto path = "/sys/fs/cgroup" + line.substr(line.rfind(':') + 1);
+  const auto directory = path.substr(0, path.find('\n'));
+  struct stat info {};
+  if (!Sysroot().exists(directory + "/memory.current") || ::stat(directory.c_str(), &info) != 0)
+    return {};
+  return {.id = info.st_ino, .charges_memory = true};
+}
+
+// Of CPU time, to a unit of work.
+double added_ns(const Comparison& result) {
+  return (1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5)) * 1e9;
+}
+
+// `batch` units of work are one call of the kernel's.
+bool measure(const Options& options, const std::string& title, size_t batch,
              const std::function<double(double)>& work) {
   // Each run warms up first: loading programs changes the kernel's text, which empties caches, and
   // under an emulator its translations.
@@ -62,7 +81,7 @@ bool measure(const Options& options, const std::string& title,
   };
   const auto on = [&] {
     const auto probe = PassiveProbe::start(probe_options(options));
-    probe->track_group(::getpgrp());
+    probe->track_group(::getpgrp(), own_cgroup());
     const double throughput = warm_work();
     probe->sample();
     return throughput;
@@ -79,19 +98,20 @@ bool measure(const Options& options, const std::string& title,
   fmt::print(
       "  cost median {:+.2f} %, 95 % of medians within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
       quantile(result.cost_percent, 0.5), low, high, kGoalPercent, verdict(low, high));
+  fmt::print("  added to each call: {:.0f} ns\n", added_ns(result) * static_cast<double>(batch));
   return true;
 }
 
 int run(const Options& options) {
   print_subjects(*PassiveProbe::start(probe_options(options)));
-  bool ok = measure(options, "page faults", fault_pages);
+  bool ok = measure(options, "page faults", 1, fault_pages);
   const auto shuttle = Shuttle::make();
   if (!shuttle) {
     fmt::print("page moves: skipped: {}\n", shuttle.error().message);
     return ok ? 0 : 1;
   }
   for (const size_t batch : {512, 16, 1})
-    ok &= measure(options, fmt::format("page moves, {} in a call", batch),
+    ok &= measure(options, fmt::format("page moves, {} in a call", batch), batch,
                   [&](double seconds) { return (*shuttle)->move_pages(seconds, batch); });
   return ok ? 0 : 1;
 }

@@ -53,6 +53,25 @@ TEST(Metrics, ATasksWaitsAreSums) {
   EXPECT_FALSE(find(values, "compaction_stall_ms").value);
 }
 
+TEST(Metrics, ATasksMigrationsSayWhoseTheyAre) {
+  GroupIo group;
+  auto& seen = group.migration.emplace();
+  seen.total.pages_moved = 12;
+  MigrationCounts::Pair pair{.from_node = 0, .to_node = 1};
+  pair.by_reason["MR_DEMOTION"].pages_moved = 12;
+  seen.pairs = {pair};
+  auto values = task_memory_metrics(group, {});
+  EXPECT_EQ(find(values, "memory_migrated_pages").value, 12);
+  EXPECT_EQ(find(values, "memory_node0_to_node1_demotion_pages").value, 12);
+  seen.by = OwnedMigrations::By::kCaller;
+  values = task_memory_metrics(group, {});
+  EXPECT_EQ(find(values, "caller_migrated_pages").value, 12);
+  group.migration.reset();
+  group.migration_unavailable = "unavailable: no fentry";
+  values = task_memory_metrics(group, {});
+  EXPECT_EQ(find(values, "memory_migrated_pages").value.error().message, "unavailable: no fentry");
+}
+
 TEST(Metrics, EachPairOfNodesHasItsFigures) {
   MigrationStats stats;
   MigrationStats::Pair pair{.from_node = 0, .to_node = 1, .live_gb_per_s = 2.5};

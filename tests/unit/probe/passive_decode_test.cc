@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "bpf/hist.h"
+#include "bpf/pairs.h"
 #include "daemon/probe/passive/live_bandwidth.h"
 #include "daemon/probe/passive/maps.h"
 
@@ -44,20 +46,32 @@ TEST(PassiveDecode, CpusAreSummed) {
 }
 
 TEST(PassiveDecode, MigrationCountsByTheKernelsOwnNames) {
-  tp_migrate_stats stats{};
-  stats.calls = 3;
-  stats.pages_moved = 12;
-  stats.by_reason[8] = {
+  std::vector<tp_migrate_counts> table(tp_pair_count(2));
+  table[tp_pair_index(2, 0, 1, 8)] = {
       .calls = 2, .pages_moved = 10, .pages_failed = 1, .timed_pages = 10, .busy_ns = 500};
-  stats.by_reason[15] = {
+  table[tp_pair_index(2, TP_NO_NODE, 1, 99)] = {
       .calls = 1, .pages_moved = 2, .pages_failed = 0, .timed_pages = 0, .busy_ns = 0};
-  stats.calls_by_mode[0] = 3;
-  const auto result = decode_migration(stats, {{8, "MR_DEMOTION"}}, {{0, "MIGRATE_ASYNC"}});
-  EXPECT_EQ(result.pages_by_reason,
-            (std::map<std::string, uint64_t>{{"MR_DEMOTION", 10}, {"#15", 2}}));
+  const auto result = decode_migration({}, decode_pairs(table, 2, {{8, "MR_DEMOTION"}}));
+  EXPECT_EQ(result.total.calls, 3u);
+  EXPECT_EQ(result.total.pages_moved, 12u);
   EXPECT_EQ(result.by_reason.at("MR_DEMOTION").busy_ns, 500u);
-  EXPECT_EQ(result.calls_by_mode, (std::map<std::string, uint64_t>{{"MIGRATE_ASYNC", 3}}));
+  EXPECT_EQ(result.by_reason.at("#15").pages_moved, 2u);
+  ASSERT_EQ(result.pairs.size(), 2u);
+  EXPECT_FALSE(result.pairs[0].from_node);
+  EXPECT_EQ(result.pairs[0].to_node, 1);
+  EXPECT_EQ(result.pairs[1].from_node, 0);
+  EXPECT_EQ(result.pairs[1].by_reason.at("MR_DEMOTION").pages_failed, 1u);
   EXPECT_FALSE(result.live_gb_per_s) << "no bandwidth before it was measured";
+}
+
+TEST(PassiveDecode, EachPairAndReasonHasACounter) {
+  std::set<uint32_t> seen;
+  for (int from = TP_NO_NODE; from < 3; ++from)
+    for (int to = TP_NO_NODE; to < 3; ++to)
+      for (uint32_t reason = 0; reason < TP_MIGRATE_REASONS; ++reason)
+        seen.insert(tp_pair_index(3, from, to, reason));
+  EXPECT_EQ(seen.size(), tp_pair_count(3));
+  EXPECT_EQ(*seen.rbegin(), tp_pair_count(3) - 1);
 }
 
 TEST(PassiveDecode, BlockIoKeepsOperationsApart) {

@@ -263,7 +263,7 @@ TEST(PassiveProbe, PagesMovedBetweenNodesAreSeen) {
   const size_t arrived = move_pages_between((*nodes)[0], (*nodes)[1]);
   ASSERT_GT(arrived, kPages / 2);
   const auto found = *probe->sample().migration;
-  EXPECT_GE(found.pages_by_reason.at("MR_SYSCALL"), arrived);
+  EXPECT_GE(found.by_reason.at("MR_SYSCALL").pages_moved, arrived);
   EXPECT_GT(found.duration_ns.count(), 0u);
   EXPECT_GT(found.live_gb_per_s.value_or(0), 0);
   EXPECT_LT(found.live_gb_per_s.value_or(0), 1000);

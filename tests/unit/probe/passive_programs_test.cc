@@ -11,9 +11,11 @@
 
 #include "bpf/compaction.skel.h"
 #include "bpf/migration.skel.h"
+#include "bpf/pairs.h"
 #include "bpf/reclaim.skel.h"
 #include "daemon/probe/passive/libbpf_log.h"
 #include "daemon/probe/passive/maps.h"
+#include "daemon/probe/passive/owners.h"
 #include "daemon/probe/passive/programs.h"
 
 namespace tierpilot {
@@ -81,16 +83,42 @@ class MigrationPrograms : public Programs<tp_migration> {
   void end(uint64_t moved, uint64_t failed, uint64_t reason) {
     ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {moved, failed, 0, 0, 0, 0, kAsync, reason}), 0);
   }
-  MigrationStats stats() {
-    return decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
-                            {{kDemotion, "MR_DEMOTION"}, {kSyscall, "MR_SYSCALL"}},
-                            {{kAsync, "MIGRATE_ASYNC"}});
+  MigrationCounts counts(const std::vector<tp_migrate_counts>& table) {
+    return decode_pairs(table, kNodes, {{kDemotion, "MR_DEMOTION"}, {kSyscall, "MR_SYSCALL"}});
   }
+  MigrationStats stats() {
+    const auto copies = read_array<tp_migrate_counts>(skeleton_->maps.tp_migr_pairs);
+    std::vector<tp_migrate_counts> table(tp_pair_count(kNodes));
+    const size_t cpus = copies.size() / table.size();
+    for (size_t i = 0; i < copies.size(); i += cpus)
+      table[i / cpus] = sum_cpus(std::span(copies).subspan(i, cpus));
+    return decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
+                            counts(table));
+  }
+
+  // As the programs at the function begin a call of this thread, with one nested in it.
+  void begin(const tp_migrate_call& outer, const tp_migrate_call& inner) {
+    const auto tid = static_cast<uint32_t>(::gettid());
+    const tp_migrate_slot slot{
+        .tid = tid, .depth = 2, .start_ns = 1, .weight = 1, .turn = 0, .calls = {outer, inner}};
+    const uint32_t index = tid % kSets * kWays;
+    ASSERT_TRUE(put_element(skeleton_->maps.tp_migrating, index, std::vector{slot}));
+  }
+  // Fills the table of owners' counters.
+  int put_owned(uint32_t index) {
+    const tp_owner_key key{.owner = 1, .index = index, .zero = 0};
+    const tp_migrate_counts counts{};
+    return bpf_map__update_elem(skeleton_->maps.tp_migr_owned, &key, sizeof key, &counts,
+                                sizeof counts, BPF_ANY);
+  }
+  static constexpr uint32_t kNodes = 2, kSets = 256, kWays = 4;
 };
 
 template <>
 void Programs<tp_migration>::set_knobs() {
   skeleton_->rodata->tp_event_pages = 100;
+  skeleton_->rodata->tp_pair_nodes = 2;
+  bpf_map__set_max_entries(skeleton_->maps.tp_migr_pairs, tp_pair_count(2));
 }
 
 template <>
@@ -105,11 +133,11 @@ TEST_F(MigrationPrograms, ACallIsCountedAndTimed) {
   start(kDemotion);
   end(40, 2, kDemotion);
   const auto found = stats();
-  EXPECT_EQ(found.calls, 1u);
-  EXPECT_EQ(found.pages_moved, 40u);
-  EXPECT_EQ(found.pages_failed, 2u);
-  EXPECT_EQ(found.pages_by_reason, (std::map<std::string, uint64_t>{{"MR_DEMOTION", 40}}));
-  EXPECT_EQ(found.calls_by_mode.at("MIGRATE_ASYNC"), 1u);
+  EXPECT_EQ(found.total.calls, 1u);
+  EXPECT_EQ(found.total.pages_moved, 40u);
+  EXPECT_EQ(found.total.pages_failed, 2u);
+  EXPECT_EQ(found.by_reason.size(), 1u);
+  EXPECT_EQ(found.by_reason.at("MR_DEMOTION").pages_moved, 40u);
   EXPECT_EQ(found.duration_ns.count(), 1u);
   EXPECT_GT(found.by_reason.at("MR_DEMOTION").busy_ns, 0u);
   EXPECT_EQ(found.untimed_calls, 0u);
@@ -122,7 +150,7 @@ TEST_F(MigrationPrograms, OnlyTheOutermostOfNestedCallsIsTimed) {
   end(1, 0, kDemotion);
   end(2, 0, kSyscall);
   const auto found = stats();
-  EXPECT_EQ(found.calls, 2u);
+  EXPECT_EQ(found.total.calls, 2u);
   EXPECT_EQ(found.duration_ns.count(), 1u);
   EXPECT_EQ(found.untimed_calls, 1u);
   EXPECT_EQ(found.by_reason.at("MR_DEMOTION").busy_ns, 0u);
@@ -148,48 +176,88 @@ TEST_F(MigrationPrograms, LargeCallsAreEvents) {
 }
 
 TEST_F(MigrationPrograms, CallsAreCountedByTheirNodes) {
-  // As migration_nodes begins a call, with one nested in it.
-  const auto tid = static_cast<uint32_t>(::gettid());
-  tp_migrate_frame frame{.start_ns = 1, .depth = 2, .nodes = {{0, 1}, {1, TP_NO_NODE}}};
-  ASSERT_TRUE(put_element(skeleton_->maps.tp_migrating, tid, std::vector{frame}));
+  begin({.nodes = {0, 1}, .owner = 0}, {.nodes = {1, TP_NO_NODE}, .owner = 0});
   end(3, 0, kDemotion);
   end(40, 2, kSyscall);
-  std::map<std::array<int32_t, 3>, tp_migrate_reason> pairs;
-  for_each_element<tp_migrate_pair, tp_migrate_reason>(
-      skeleton_->maps.tp_migr_pairs, [&](const auto& key, const auto& value) {
-        pairs[{key.nodes.from, key.nodes.to, static_cast<int32_t>(key.reason)}] = value;
-      });
-  ASSERT_EQ(pairs.size(), 2u);
-  const auto& outer = pairs.at({0, 1, kSyscall});
-  EXPECT_EQ(outer.calls, 1u);
-  EXPECT_EQ(outer.pages_moved, 40u);
-  EXPECT_EQ(outer.pages_failed, 2u);
-  EXPECT_EQ(outer.timed_pages, 40u);
-  EXPECT_GT(outer.busy_ns, 0u);
-  const auto& inner = pairs.at({1, TP_NO_NODE, kDemotion});
-  EXPECT_EQ(inner.pages_moved, 3u);
-  EXPECT_EQ(inner.timed_pages, 0u) << "its time is in the outer call's";
+  const auto found = stats();
+  ASSERT_EQ(found.pairs.size(), 2u);
+  const auto& outer = found.pairs[0];
+  EXPECT_EQ(outer.from_node, 0);
+  EXPECT_EQ(outer.to_node, 1);
+  const auto& counts = outer.by_reason.at("MR_SYSCALL");
+  EXPECT_EQ(counts.calls, 1u);
+  EXPECT_EQ(counts.pages_moved, 40u);
+  EXPECT_EQ(counts.pages_failed, 2u);
+  EXPECT_EQ(counts.timed_pages, 40u);
+  EXPECT_GT(counts.busy_ns, 0u);
+  const auto& inner = found.pairs[1];
+  EXPECT_EQ(inner.from_node, 1);
+  EXPECT_FALSE(inner.to_node);
+  EXPECT_EQ(inner.total.pages_moved, 3u);
+  EXPECT_EQ(inner.total.timed_pages, 0u) << "its time is in the outer call's";
 }
 
-TEST_F(MigrationPrograms, CallsOfUnknownNodesMakeNoPair) {
-  start(kDemotion);
+TEST_F(MigrationPrograms, NodesThatAreNotToldApartAreTheUnknownOne) {
+  begin({.nodes = {7, TP_NO_NODE}, .owner = 0}, {.nodes = {0, 63}, .owner = 0});
+  end(3, 0, kDemotion);
   end(40, 2, kDemotion);
-  int pairs = 0;
-  for_each_element<tp_migrate_pair, tp_migrate_reason>(skeleton_->maps.tp_migr_pairs,
-                                                       [&](auto&, auto&) { ++pairs; });
-  EXPECT_EQ(pairs, 0);
+  const auto found = stats();
+  ASSERT_EQ(found.pairs.size(), 2u);
+  EXPECT_FALSE(found.pairs[0].from_node || found.pairs[0].to_node);
+  EXPECT_EQ(found.pairs[0].total.pages_moved, 40u);
+  EXPECT_EQ(found.pairs[1].from_node, 0);
+  EXPECT_FALSE(found.pairs[1].to_node);
+  EXPECT_EQ(found.total.pages_moved, 43u) << "the total is that of all pairs";
 }
 
-TEST_F(MigrationPrograms, UnknownReasonsAndModesStayInBounds) {
+TEST_F(MigrationPrograms, TrackedOwnersHaveCountersOfTheirOwn) {
+  Owners<tp_migrate_counts> owners(skeleton_->maps.tp_migr_owners, skeleton_->maps.tp_migr_owned,
+                                   tp_pair_count(kNodes));
+  constexpr uint64_t kMine = 4711, kOther = 4712;
+  ASSERT_TRUE(owners.track(kMine));
+  for (const uint64_t owner : {kMine, kOther}) {
+    begin({.nodes = {0, 1}, .owner = owner}, {.nodes = {1, 0}, .owner = kMine});
+    end(3, 1, kDemotion);
+    end(40, 2, kSyscall);
+  }
+  const auto mine = counts(owners.read(kMine));
+  ASSERT_EQ(mine.pairs.size(), 2u);
+  EXPECT_EQ(mine.pairs[0].by_reason.at("MR_SYSCALL").pages_moved, 40u);
+  EXPECT_EQ(mine.pairs[0].by_reason.at("MR_SYSCALL").pages_failed, 2u);
+  EXPECT_GT(mine.pairs[0].total.busy_ns, 0u);
+  EXPECT_EQ(mine.pairs[1].by_reason.at("MR_DEMOTION").pages_moved, 6u);
+  EXPECT_EQ(owners.lost(kMine), 0u);
+  EXPECT_FALSE(owners.lost(kOther)) << "nobody tracks it";
+  EXPECT_TRUE(counts(owners.read(kOther)).pairs.empty());
+  EXPECT_EQ(stats().total.pages_moved, 86u) << "the machine's";
+  owners.untrack(kMine);
+  EXPECT_TRUE(counts(owners.read(kMine)).pairs.empty());
+}
+
+TEST_F(MigrationPrograms, WhatFindsNoRoomIsCounted) {
+  Owners<tp_migrate_counts> owners(skeleton_->maps.tp_migr_owners, skeleton_->maps.tp_migr_owned,
+                                   tp_pair_count(kNodes));
+  constexpr uint64_t kMine = 4711;
+  ASSERT_TRUE(owners.track(kMine));
+  const auto entries = bpf_map__max_entries(skeleton_->maps.tp_migr_owned);
+  for (uint32_t i = 0; i < entries; ++i) ASSERT_EQ(put_owned(i), 0);
+  begin({.nodes = {0, 1}, .owner = kMine}, {.nodes = {1, 0}, .owner = kMine});
+  end(1, 0, kSyscall);
+  end(1, 0, kSyscall);
+  EXPECT_EQ(owners.lost(kMine), 2u);
+  EXPECT_EQ(stats().total.calls, 2u);
+}
+
+TEST_F(MigrationPrograms, UnknownReasonsStayInBounds) {
   end(1, 0, 12345);
   ASSERT_EQ(run(skeleton_->progs.tp_migr_end8, {1, 0, 0, 0, 0, 0, UINT64_MAX, UINT64_MAX}), 0);
-  EXPECT_EQ(stats().pages_by_reason, (std::map<std::string, uint64_t>{{"#15", 2}}));
-  EXPECT_EQ(stats().calls_by_mode.at("MIGRATE_ASYNC"), 1u);
+  EXPECT_EQ(stats().by_reason.size(), 1u);
+  EXPECT_EQ(stats().by_reason.at("#15").pages_moved, 2u);
 }
 
 TEST_F(MigrationPrograms, KernelsBefore66PassSevenArguments) {
   ASSERT_EQ(run(skeleton_->progs.tp_migr_end7, {5, 1, 0, 0, 0, kAsync, kSyscall}), 0);
-  EXPECT_EQ(stats().pages_by_reason, (std::map<std::string, uint64_t>{{"MR_SYSCALL", 5}}));
+  EXPECT_EQ(stats().by_reason.at("MR_SYSCALL").pages_moved, 5u);
 }
 
 class ReclaimPrograms : public Programs<tp_reclaim> {

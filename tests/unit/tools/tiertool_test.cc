@@ -108,6 +108,12 @@ TEST_F(TiertoolTest, MoveStatTellsEveryFigureOrWhyNot) {
   for (const auto& row : value["waits"]) EXPECT_TRUE(row["count"].is_number()) << row;
 }
 
+TEST_F(TiertoolTest, MoveStatRefusesACgroupThatIsNone) {
+  EXPECT_EQ(run({"move", "stat", "--seconds", "0.1", "--cgroup", "tierpilot-none"}), kExitFailed);
+  EXPECT_NE(err_.str().find("/sys/fs/cgroup/tierpilot-none is no directory"), std::string::npos)
+      << err_.str();
+}
+
 TEST_F(TiertoolTest, MoveStatWithFaultsHasTimesOrIsDegraded) {
   const int code = run({"move", "stat", "--seconds", "0.2", "--faults", "-j"});
   if (code == kExitFailed) GTEST_SKIP() << "no BPF here: " << err_.str();

@@ -1,4 +1,5 @@
 #!/bin/sh
+echo '+memory' >/sys/fs/cgroup/cgroup.subtree_control
 # Mode 2 hides pages of lower tiers only, and this kernel takes both nodes for one tier.
 echo 1 >/proc/sys/kernel/numa_balancing
 failed=0

@@ -11,6 +11,9 @@ def check(out):
                         "PassiveProbe.PagesMovedBetweenNodesAreSeen",
                         "PassiveProbe.FaultsOfAllTasksOfAGroupAreCounted",
                         "PassiveNodes.MovedPagesAreCountedBySourceAndTarget",
+                        "PassiveNodes.MovedPagesAreCountedForTheCgroupThatTheyAreChargedTo",
+                        "PassiveNodes.WithoutAMemoryCgroupAGroupsOwnCallsAreCounted",
+                        "PassiveNodes.DurationsOfSinglePagesAreSampled",
                         "PassiveNodes.EventsNameTheirNodes",
                         "PassiveNodes.ATargetThatAPolicyChoosesIsNotGuessed",
                         "PassiveNodes.FaultTimesAreKeptByNode",
@@ -26,6 +29,9 @@ def check(out):
     pages = demoted[0]["pages_moved"]
     assert expected > 0 and abs(pages - expected) <= expected * 0.03, (pages, expected)
     assert demoted[0]["gb_per_s"] > 0, demoted
+    cold = [row for row in seen["cgroups"] if row["reason"] == "MR_DEMOTION"]
+    assert [(row["cgroup"], row["from_node"], row["to_node"]) for row in cold] == [("cold", 0, 1)]
+    assert abs(cold[0]["pages_moved"] - expected) <= expected * 0.05, (cold, expected)
     waits = {row["kind"]: row for row in seen["waits"]}
     assert waits["memcg reclaim"]["count"] > 0, waits
 

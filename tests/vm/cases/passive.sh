@@ -9,7 +9,7 @@ until_loaded() {
 watch() {
   name=$1
   shift
-  tiertool move stat --seconds 0 -j >/out/"$name.json" &
+  tiertool move stat --seconds 0 --cgroup cold -j >/out/"$name.json" &
   watcher=$!
   until_loaded tp_hint_fentry
   cp /proc/vmstat /out/vmstat_"before_$name"
