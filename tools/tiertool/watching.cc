@@ -169,6 +169,7 @@ ordered_json tracker_to_json(const Watch& watch) {
   const auto& traits = watch.tracker.traits;
   ordered_json value{{"name", tracker_name(traits.kind)}, {"resolution", traits.resolution},
                      {"blind_spots", traits.blind_spots}, {"effect", traits.effect},
+                     {"way", watch.tracker.way},
                      {"sees_reads", traits.sees_reads},   {"sees_repeats", traits.sees_repeats},
                      {"others", ordered_json::array()}};
   for (const auto& offer : watch.offers)

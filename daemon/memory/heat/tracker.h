@@ -65,7 +65,8 @@ class HeatTracker {
 
 struct TrackerOffer {
   TrackerTraits traits;
-  Status available;  // the error says why not
+  Status available;   // the error says why not
+  std::string way{};  // of several to the same tracker, the one that is taken: "through its files"
 };
 
 // Makes trackers, of the kinds that this machine has. Outlives what it makes.
