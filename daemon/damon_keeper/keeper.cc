@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <ctime>
 
-#include "base/log.h"
-
 namespace tierpilot {
 namespace {
 
@@ -93,7 +91,7 @@ void Keeper::accept_one() {
   if (!socket) return;
   const auto peer = peer_credentials(sysroot_, socket.get());
   if (!peer) {
-    spdlog::warn("a client is turned away: {}", peer.error().message);
+    send_reply(socket.get(), tl::unexpected(peer.error()));
     return;
   }
   if (!may_trace_all(*peer) && plain(false) >= options_.max_plain_connections) {
@@ -115,8 +113,6 @@ bool Keeper::serve(Connection& connection) {
   if (got <= 0) return false;
   const auto request = decode_request({packet, static_cast<size_t>(got)});
   if (!request) {
-    spdlog::warn("a client of user {} is disconnected: {}", connection.peer.uids[1],
-                 request.error().message);
     send_reply(connection.socket.get(), tl::unexpected(request.error()));
     return false;
   }

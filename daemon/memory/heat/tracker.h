@@ -75,6 +75,8 @@ class TrackerSource {
   virtual ~TrackerSource() = default;
   // Looks, and changes nothing.
   virtual TrackerOffer offer() const = 0;
+  // Whether this process may watch that one, as far as it can be said without trying.
+  virtual Status may_watch(pid_t /*pid*/) const { return {}; }
   // Takes what it needs of the kernel, and gives it back when destroyed. Again: does nothing.
   virtual Status open() = 0;
   // After open().
