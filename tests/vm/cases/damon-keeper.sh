@@ -116,11 +116,11 @@ as_user own.json tierpilot tiertool heat show -j --seconds 3 "$(main_pid own)"
 as_user others tierpilot tiertool heat show --tracker damon --seconds 3 "$(main_pid tierpilotd)"
 as_user outsider "" tiertool heat show --tracker damon --seconds 3 "$(main_pid own)"
 # Root finds DAMON in use by the keeper, and takes its place in the queue.
-put root.json tiertool heat show -j --tracker damon --seconds 3 "$(main_pid own)"
+put root.json tiertool heat show -j --tracker damon --seconds 10 --interval 0.5 "$(main_pid own)"
 
 systemctl stop tierpilotd || die "no stop"
 until_true is_free
-put idle.json tiertool heat show -j --tracker damon --seconds 3 "$(main_pid own)"
+put idle.json tiertool heat show -j --tracker damon --seconds 10 --interval 0.5 "$(main_pid own)"
 systemctl stop tierpilot-damon.socket tierpilot-damon || die "no stop of the keeper"
 put stopped.show systemctl show tierpilot-damon
 put after damon_files
