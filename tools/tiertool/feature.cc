@@ -19,11 +19,10 @@ int probe(const Context& context) {
     features.push_back(
         {{"feature", feature}, {"on", on}, {"state", on ? "on" : "off"}, {"reason", reason}});
   for (const auto& offer : TrackerChoice(context.sysroot, system_clock()).offers())
-    features.push_back(
-        {{"feature", fmt::format("tracker {}", tracker_name(offer.traits.kind))},
-         {"on", offer.available.has_value()},
-         {"state", offer.available ? "on" : "off"},
-         {"reason", offer.available ? offer.way : offer.available.error().message}});
+    features.push_back({{"feature", fmt::format("tracker {}", tracker_name(offer.traits.kind))},
+                        {"on", offer.available.has_value()},
+                        {"state", offer.available ? "on" : "off"},
+                        {"reason", offer.available ? offer.way : offer.available.error().message}});
   return print(
       context.output, {{"features", std::move(features)}},
       {{.rows = "/features",
