@@ -115,6 +115,7 @@ void Placement::look_around() {
     if (offer.available) {
       damon = offer.traits.kind == TrackerKind::kDamon;
       tracker_ = fmt::format("tracker {}", name);
+      if (!offer.way.empty()) tracker_ += " " + offer.way;
       if (!offer.traits.ranks_pages && !config_.tracker)
         tracker_ += ", by which moves are only advised: it does not see all accesses alike";
       break;

@@ -1,7 +1,10 @@
 // tiertool feature: what this kernel and machine allow, and why not the rest.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "daemon/memory/heat/choose.h"
 #include "daemon/probe/passive/feature_probe.h"
 #include "tools/tiertool/object.h"
 
@@ -15,6 +18,11 @@ int probe(const Context& context) {
   for (const auto& [feature, on, reason] : probe_features(context.sysroot))
     features.push_back(
         {{"feature", feature}, {"on", on}, {"state", on ? "on" : "off"}, {"reason", reason}});
+  for (const auto& offer : TrackerChoice(context.sysroot, system_clock()).offers())
+    features.push_back({{"feature", fmt::format("tracker {}", tracker_name(offer.traits.kind))},
+                        {"on", offer.available.has_value()},
+                        {"state", offer.available ? "on" : "off"},
+                        {"reason", offer.available ? offer.way : offer.available.error().message}});
   return print(
       context.output, {{"features", std::move(features)}},
       {{.rows = "/features",

@@ -33,6 +33,7 @@ ordered_json summary_of(const Watch& watch) {
 
 Table summary_table() {
   return {.columns = {{"tracker", "/tracker/name"},
+                      {"by way", "/tracker/way"},
                       {"resolution", "/tracker/resolution"},
                       {"does not see", "/tracker/blind_spots"},
                       {"watched s", "/watched_s", Format::kNumber},

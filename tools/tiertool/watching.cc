@@ -136,7 +136,7 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
   Watch watch{
       .offers = trackers.offers(), .tiers = tiers->tiers, .latency_source = tiers->latency_source};
   const auto settings = read_kernel_settings(context.sysroot);
-  const auto source = trackers.choose(wanted);
+  const auto source = trackers.choose(wanted, options.pid);
   if (!source) return tl::unexpected(source.error());
   watch.tracker = (*source)->offer();
   watch.conflicts = find_conflicts(settings, options.mode, false);
@@ -167,9 +167,13 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
 
 ordered_json tracker_to_json(const Watch& watch) {
   const auto& traits = watch.tracker.traits;
-  ordered_json value{{"name", tracker_name(traits.kind)}, {"resolution", traits.resolution},
-                     {"blind_spots", traits.blind_spots}, {"effect", traits.effect},
-                     {"sees_reads", traits.sees_reads},   {"sees_repeats", traits.sees_repeats},
+  ordered_json value{{"name", tracker_name(traits.kind)},
+                     {"resolution", traits.resolution},
+                     {"blind_spots", traits.blind_spots},
+                     {"effect", traits.effect},
+                     {"way", watch.tracker.way},
+                     {"sees_reads", traits.sees_reads},
+                     {"sees_repeats", traits.sees_repeats},
                      {"others", ordered_json::array()}};
   for (const auto& offer : watch.offers)
     if (offer.traits.kind != traits.kind)

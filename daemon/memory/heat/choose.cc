@@ -50,12 +50,14 @@ std::vector<TrackerOffer> TrackerChoice::offers() const {
   return offers;
 }
 
-Result<TrackerSource*> TrackerChoice::choose(std::optional<TrackerKind> wanted) const {
+Result<TrackerSource*> TrackerChoice::choose(std::optional<TrackerKind> wanted, pid_t pid) const {
   std::string reasons;
   for (const auto& source : sources_) {
     const auto offer = source->offer();
     if (wanted && offer.traits.kind != *wanted) continue;
-    const Status opened = offer.available ? source->open() : offer.available;
+    Status opened = offer.available;
+    if (opened && pid != 0) opened = source->may_watch(pid);
+    if (opened) opened = source->open();
     if (opened) return source.get();
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", tracker_name(offer.traits.kind),
                            opened.error().message);

@@ -17,8 +17,9 @@ class TrackerChoice {
   explicit TrackerChoice(std::vector<std::unique_ptr<TrackerSource>> sources);
 
   std::vector<TrackerOffer> offers() const;
-  // The first available one, or the one of `wanted`; kUnavailable lists every reason.
-  Result<TrackerSource*> choose(std::optional<TrackerKind> wanted = {}) const;
+  // The first available one that may watch `pid` (0: whatever is to be watched), or the one of
+  // `wanted`; kUnavailable lists every reason.
+  Result<TrackerSource*> choose(std::optional<TrackerKind> wanted = {}, pid_t pid = 0) const;
 
  private:
   std::vector<std::unique_ptr<TrackerSource>> sources_;

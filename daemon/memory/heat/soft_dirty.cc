@@ -137,7 +137,17 @@ TrackerOffer SoftDirtySource::offer() const {
                         "(CONFIG_MEM_SOFT_DIRTY is off)")};
 }
 
+// clear_refs may be written by the process's owner, and by no capability but CAP_DAC_OVERRIDE.
+Status SoftDirtySource::may_watch(pid_t pid) const {
+  const auto path = sysroot_.resolve(fmt::format("/proc/{}/clear_refs", pid));
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0) return {};
+  if (errno == ENOENT) return fail(ErrorCode::kNotFound, fmt::format("process {} has ended", pid));
+  return fail_errno(
+      errno, fmt::format("soft-dirty: process {} of another user: '{}'", pid, path.string()));
+}
+
 Result<std::unique_ptr<HeatTracker>> SoftDirtySource::make(pid_t pid) {
+  if (auto status = may_watch(pid); !status) return tl::unexpected(status.error());
   return std::make_unique<SoftDirtyTracker>(pid, sysroot_, clock_);
 }
 

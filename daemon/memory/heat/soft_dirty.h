@@ -10,6 +10,7 @@ class SoftDirtySource final : public TrackerSource {
  public:
   SoftDirtySource(const Sysroot& sysroot, const Clock& clock) : sysroot_(sysroot), clock_(clock) {}
   TrackerOffer offer() const override;
+  Status may_watch(pid_t pid) const override;
   Status open() override { return offer().available; }
   Result<std::unique_ptr<HeatTracker>> make(pid_t pid) override;
 

@@ -65,7 +65,8 @@ class HeatTracker {
 
 struct TrackerOffer {
   TrackerTraits traits;
-  Status available;  // the error says why not
+  Status available;   // the error says why not
+  std::string way{};  // of several to the same tracker, the one that is taken: "through its files"
 };
 
 // Makes trackers, of the kinds that this machine has. Outlives what it makes.
@@ -74,6 +75,8 @@ class TrackerSource {
   virtual ~TrackerSource() = default;
   // Looks, and changes nothing.
   virtual TrackerOffer offer() const = 0;
+  // Whether this process may watch that one, as far as it can be said without trying.
+  virtual Status may_watch(pid_t /*pid*/) const { return {}; }
   // Takes what it needs of the kernel, and gives it back when destroyed. Again: does nothing.
   virtual Status open() = 0;
   // After open().

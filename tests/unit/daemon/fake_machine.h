@@ -48,7 +48,8 @@ class FakeSource final : public TrackerSource {
   }
   ~FakeSource() override { --heat_.sources; }
   TrackerOffer offer() const override {
-    return {.traits = {.kind = TrackerKind::kDamon}, .available = available_};
+    return {
+        .traits = {.kind = TrackerKind::kDamon}, .available = available_, .way = "by a fake way"};
   }
   Status open() override { return available_; }
   Result<std::unique_ptr<HeatTracker>> make(pid_t) override {

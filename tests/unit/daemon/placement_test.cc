@@ -79,8 +79,8 @@ TEST_F(PlacementTest, NamesTrackerTiersAndWhatTheKernelDoesBesides) {
   const auto placement = make(two_tiers());
   const auto feature = placement->feature();
   EXPECT_TRUE(feature.on);
-  for (const char* part : {"node0 (100 ns)", "node1 (400 ns)", "measured", "tracker damon",
-                           "conflict: kernel.numa_balancing is 2"})
+  for (const char* part : {"node0 (100 ns)", "node1 (400 ns)", "measured",
+                           "tracker damon by a fake way", "conflict: kernel.numa_balancing is 2"})
     EXPECT_NE(feature.reason.find(part), std::string::npos) << part << "\n" << feature.reason;
   EXPECT_EQ(metric(*placement, "placement_conflicts"), 1.0);
 }

@@ -1,187 +1,19 @@
 // Trackers on made-up machines, and on this one as far as it has them.
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-
-#include "base/unique_fd.h"
 #include "daemon/memory/heat/address_space.h"
 #include "daemon/memory/heat/choose.h"
-#include "daemon/memory/heat/damon.h"
 #include "daemon/memory/heat/fault_addresses.h"
 #include "daemon/memory/heat/soft_dirty.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/unit/memory/damon_machine.h"
 
 namespace tierpilot {
 namespace {
 
 using ::testing::HasSubstr;
-const std::string kKdamonds = "/sys/kernel/mm/damon/admin/kdamonds/";
-
-struct FakeMachine : ::testing::Test {
-  void write(const std::string& path, const std::string& text) {
-    const auto file = sysroot.resolve(path);
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-  std::string read(const std::string& path) { return sysroot.read(path).value_or("missing"); }
-
-  // The files that the kernel would make; counts and states are what the tracker writes.
-  void make_damon(const std::string& kdamonds = "0") {
-    write(kKdamonds + "nr_kdamonds", kdamonds);
-    write("/proc/sys/kernel/random/boot_id", "boot-1");
-    write("/run/keep", "");
-    write("/proc/42/comm", "x");
-    const std::string context = kKdamonds + "0/contexts/0/";
-    for (const char* file :
-         {"operations", "monitoring_attrs/intervals/sample_us",
-          "monitoring_attrs/intervals/aggr_us", "monitoring_attrs/intervals/update_us",
-          "monitoring_attrs/nr_regions/min", "monitoring_attrs/nr_regions/max",
-          "targets/nr_targets", "targets/0/pid_target", "schemes/nr_schemes", "schemes/0/action",
-          "schemes/0/access_pattern/sz/max", "schemes/0/access_pattern/nr_accesses/max",
-          "schemes/0/access_pattern/age/max"})
-      write(context + file, "");
-    write(context + "avail_operations", "vaddr\nfvaddr\npaddr\n");
-    write(kKdamonds + "0/contexts/nr_contexts", "0");
-    write(kKdamonds + "0/state", "off");
-  }
-  void add_region(int index, uint64_t start, uint64_t end, int accesses) {
-    const auto region = fmt::format("{}0/contexts/0/schemes/0/tried_regions/{}/", kKdamonds, index);
-    write(region + "start", std::to_string(start));
-    write(region + "end", std::to_string(end));
-    write(region + "nr_accesses", std::to_string(accesses));
-  }
-
-  ScratchDirectory root;
-  Sysroot sysroot{root.path()};
-};
-
-using DamonTest = FakeMachine;
-
-TEST_F(DamonTest, IsUnavailableWithoutTheInterface) {
-  EXPECT_THAT(DamonSource(sysroot).offer().available.error().message,
-              HasSubstr("CONFIG_DAMON_SYSFS"));
-}
-
-TEST_F(DamonTest, LeavesTheKdamondsOfOthersAlone) {
-  make_damon("1");
-  DamonSource source(sysroot);
-  EXPECT_THAT(source.offer().available.error().message, HasSubstr("in use"));
-  EXPECT_FALSE(source.open());
-  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
-  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
-}
-
-TEST_F(DamonTest, WatchesAProcessAndGivesEverythingBack) {
-  make_damon();
-  {
-    DamonSource source(sysroot, {.sample_us = 1000, .aggregation_us = 100'000, .max_processes = 1});
-    ASSERT_TRUE(source.offer().available);
-    auto tracker = source.make(42).value();
-    ASSERT_TRUE(tracker->start());
-    EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
-    EXPECT_EQ(read(kKdamonds + "0/contexts/0/operations"), "vaddr");
-    EXPECT_EQ(read(kKdamonds + "0/contexts/0/targets/0/pid_target"), "42");
-    EXPECT_EQ(read(kKdamonds + "0/contexts/0/schemes/0/action"), "stat");
-    EXPECT_EQ(read(kKdamonds + "0/state"), "on");
-    EXPECT_EQ(source.make(43).error().code, ErrorCode::kExhausted);
-
-    add_region(0, 4096, 8192, 0);
-    add_region(2, 1 << 20, 2 << 20, 100);
-    add_region(10, 8192, 16384, 20);
-    write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/total_bytes", "9");
-    const auto samples = tracker->sample({}).value();
-    ASSERT_EQ(samples.size(), 2U) << "sorted, and without what was not accessed";
-    EXPECT_EQ(samples[0].start, 8192U);
-    EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 1000 * std::log(100 / 80.0));
-    EXPECT_FLOAT_EQ(samples[1].accesses_per_page_s, 1000 * std::log(200.0)) << "at most";
-    write(kKdamonds + "0/state", "on");
-  }
-  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
-  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
-  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
-}
-
-TEST_F(DamonTest, LooksLessOftenWithLessCpuTime) {
-  make_damon();
-  DamonSource source(sysroot, {.sample_us = 5000,
-                               .aggregation_us = 200'000,
-                               .slowest_sample_us = 50'000,
-                               .min_checks = 20,
-                               .max_processes = 1});
-  auto tracker = source.make(42).value();
-  ASSERT_TRUE(tracker->start());
-  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.2);
-  const std::string intervals = kKdamonds + "0/contexts/0/monitoring_attrs/intervals/";
-  tracker->scale_effort(0.25);
-  EXPECT_EQ(read(intervals + "sample_us"), "20000");
-  EXPECT_EQ(read(intervals + "aggr_us"), "400000");
-  EXPECT_EQ(read(kKdamonds + "0/state"), "commit");
-  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.4);
-  tracker->scale_effort(0.01);
-  EXPECT_EQ(read(intervals + "sample_us"), "50000") << "no less often than that";
-  tracker->scale_effort(1000);
-  EXPECT_EQ(read(intervals + "sample_us"), "5000");
-  EXPECT_EQ(read(intervals + "aggr_us"), "200000");
-}
-
-TEST_F(DamonTest, GarbageOfTheKernelIsAnError) {
-  make_damon();
-  DamonSource source(sysroot, {.max_processes = 1});
-  auto tracker = source.make(42).value();
-  ASSERT_TRUE(tracker->start());
-  add_region(0, 0, 4096, 1);
-  write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/0/end", "12x");
-  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kInvalid);
-}
-
-TEST_F(DamonTest, TakesOverWhatAKilledPredecessorLeft) {
-  make_damon("1");
-  write(kKdamonds + "0/state", "on");
-  write("/run/tierpilot-damon.claim", "boot-1");
-  DamonSource source(sysroot, {.max_processes = 1});
-  EXPECT_TRUE(source.open());
-  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
-}
-
-TEST_F(DamonTest, WhatAKilledPredecessorLeftIsTurnedOffByWhoLooksNext) {
-  make_damon("1");
-  write(kKdamonds + "0/state", "on");
-  write("/run/tierpilot-damon.claim", "boot-1");
-  const DamonSource source(sysroot);
-  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
-  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
-  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon.claim"));
-}
-
-TEST_F(DamonTest, TakesOverNothingOfAnEarlierBootOrALivingOne) {
-  make_damon("1");
-  write("/run/tierpilot-damon.claim", "boot-0");
-  EXPECT_FALSE(DamonSource(sysroot).offer().available);
-  write("/run/tierpilot-damon.claim", "boot-1");
-  const UniqueFd living(
-      ::open(sysroot.resolve("/run/tierpilot-damon.claim").c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_EQ(::flock(living.get(), LOCK_EX | LOCK_NB), 0);
-  EXPECT_FALSE(DamonSource(sysroot).offer().available);
-}
-
-TEST_F(DamonTest, AKernelWithoutVirtualAddressesIsPutBackAsItWas) {
-  make_damon();
-  write(kKdamonds + "0/contexts/0/avail_operations", "paddr\n");
-  {
-    DamonSource source(sysroot);
-    EXPECT_THAT(source.open().error().message, HasSubstr("CONFIG_DAMON_VADDR"));
-  }
-  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
-}
-
-using ChoiceTest = FakeMachine;
+using ChoiceTest = DamonMachine;
 
 TEST_F(ChoiceTest, NumaHintsNeedNodesAndTheSetting) {
   FaultSource hints(TrackerKind::kNumaHint, sysroot, system_clock());
@@ -211,6 +43,19 @@ TEST_F(ChoiceTest, PicksTheFirstAvailableOrTheOneThatIsWanted) {
   const auto hints = choice.choose(TrackerKind::kNumaHint);
   ASSERT_FALSE(hints);
   EXPECT_THAT(hints.error().message, HasSubstr("numa-hint: unavailable"));
+}
+
+TEST_F(ChoiceTest, SoftDirtyLooksFirstWhetherItMay) {
+  SoftDirtySource source(sysroot, system_clock());
+  EXPECT_EQ(source.may_watch(42).error().code, ErrorCode::kNotFound);
+  write("/proc/42/clear_refs", "");
+  EXPECT_TRUE(source.may_watch(42));
+  EXPECT_TRUE(source.make(42));
+  std::filesystem::permissions(sysroot.resolve("/proc/42/clear_refs"),
+                               std::filesystem::perms::none);
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write every file";
+  EXPECT_EQ(source.may_watch(42).error().code, ErrorCode::kDenied);
+  EXPECT_FALSE(source.make(42));
 }
 
 TEST(SoftDirty, BlocksOfAlikePagesBecomeOneSample) {

@@ -5,6 +5,7 @@
 //   vm_tier_task hot MIB SECONDS     a quarter, which starts on the last node, takes nine tenths of
 //                                    the accesses; looks every second, and ends early when nine
 //                                    tenths of the quarter are on the first node
+//   vm_tier_task stay MIB SECONDS    the same, to the end
 #include <numa.h>
 #include <numaif.h>
 #include <sys/mman.h>
@@ -70,7 +71,7 @@ void* map(size_t bytes) {
   return memory;
 }
 
-void use_hot_quarter(size_t bytes, double seconds) {
+void use_hot_quarter(size_t bytes, double seconds, bool stays) {
   auto* memory = static_cast<volatile char*>(map(bytes));
   ::madvise(const_cast<char*>(memory), bytes, MADV_NOHUGEPAGE);
   const unsigned long mask = 1UL << numa_max_node();
@@ -96,7 +97,7 @@ void use_hot_quarter(size_t bytes, double seconds) {
     }
     if (now_s() < next_look_s) continue;
     next_look_s = now_s() + 1;
-    if (look(hot, quarter, now_s() - began_s) > 0.9) return;
+    if (look(hot, quarter, now_s() - began_s) > 0.9 && !stays) return;
   }
 }
 
@@ -109,8 +110,8 @@ int main(int argc, char** argv) {
   const std::string what = argv[1];
   if (what == "heap")
     use_heap(bytes, seconds);
-  else if (what == "hot")
-    use_hot_quarter(bytes, seconds);
+  else if (what == "hot" || what == "stay")
+    use_hot_quarter(bytes, seconds, what == "stay");
   else
     return 2;
   return 0;

@@ -8,18 +8,18 @@
 
 #include "base/sysroot.h"
 #include "base/unique_fd.h"
-#include "daemon/memory/heat/damon.h"
+#include "daemon/memory/damon/files.h"
 
 namespace tierpilot {
 
 class DamonClaim {
  public:
-  // kUnavailable where the kernel has none or they are somebody else's. Changes nothing.
-  static Status check(const Sysroot& sysroot, const DamonOptions& options);
+  // As DamonAccess::check.
+  static Status check(const Sysroot& sysroot, const DamonFilesOptions& options);
   static Result<std::shared_ptr<DamonClaim>> take(const Sysroot& sysroot,
-                                                  const DamonOptions& options);
+                                                  const DamonFilesOptions& options);
   // A killed predecessor's kdamonds, which would watch on until the watched process ends.
-  static void clear_leftover(const Sysroot& sysroot, const DamonOptions& options);
+  static void clear_leftover(const Sysroot& sysroot, const DamonFilesOptions& options);
   ~DamonClaim();
 
   // A kdamond that nobody uses.
@@ -33,7 +33,7 @@ class DamonClaim {
 
  private:
   explicit DamonClaim(const Sysroot& sysroot) : sysroot_(sysroot) {}
-  Status lock(const DamonOptions& options);
+  Status lock(const DamonFilesOptions& options);
   Status make_kdamonds(int count);
   void remove_kdamonds();
 

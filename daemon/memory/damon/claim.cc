@@ -1,4 +1,4 @@
-#include "daemon/memory/heat/damon_claim.h"
+#include "daemon/memory/damon/claim.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ bool left_behind(const Sysroot& sysroot, const std::string& claim_path) {
 
 }  // namespace
 
-Status DamonClaim::check(const Sysroot& sysroot, const DamonOptions& options) {
+Status DamonClaim::check(const Sysroot& sysroot, const DamonFilesOptions& options) {
   if (!sysroot.exists(kCount))
     return fail(ErrorCode::kUnavailable,
                 "unavailable: this kernel has no DAMON with a sysfs interface "
@@ -41,21 +41,21 @@ Status DamonClaim::check(const Sysroot& sysroot, const DamonOptions& options) {
   const auto count = sysroot.read_int(kCount);
   if (!count) return fail(count.error().code, "unavailable: " + count.error().message);
   if (*count != 0 && !left_behind(sysroot, options.claim_path))
-    return fail(ErrorCode::kUnavailable,
+    return fail(ErrorCode::kConflict,
                 fmt::format("unavailable: in use: {} kdamonds belong to somebody else", *count));
   if (::access(sysroot.resolve(kCount).c_str(), W_OK) != 0)
     return fail(ErrorCode::kDenied, "unavailable: " + kCount + " may not be written: be root");
   return {};
 }
 
-void DamonClaim::clear_leftover(const Sysroot& sysroot, const DamonOptions& options) {
+void DamonClaim::clear_leftover(const Sysroot& sysroot, const DamonFilesOptions& options) {
   if (!left_behind(sysroot, options.claim_path)) return;
   DamonClaim claim(sysroot);
   if (claim.lock(options)) claim.remove_kdamonds();
 }
 
 Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
-                                                     const DamonOptions& options) {
+                                                     const DamonFilesOptions& options) {
   if (auto status = check(sysroot, options); !status) return tl::unexpected(status.error());
   const bool leftover = left_behind(sysroot, options.claim_path);
   std::shared_ptr<DamonClaim> claim(new DamonClaim(sysroot));
@@ -67,14 +67,16 @@ Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
   return claim;
 }
 
-Status DamonClaim::lock(const DamonOptions& options) {
+Status DamonClaim::lock(const DamonFilesOptions& options) {
   const auto path = sysroot_.resolve(options.claim_path);
+  std::error_code ignored;
+  std::filesystem::create_directory(path.parent_path(), ignored);
   lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock_) return fail_errno(errno, fmt::format("claim file '{}'", path.string()));
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     lock_.reset();
     return fail(
-        ErrorCode::kUnavailable,
+        ErrorCode::kConflict,
         fmt::format("unavailable: in use: '{}' is locked by another process", path.string()));
   }
   claim_path_ = path.string();
@@ -86,7 +88,7 @@ Status DamonClaim::lock(const DamonOptions& options) {
 Status DamonClaim::make_kdamonds(int count) {
   // Once more under the lock: others, who know no claim file, may have been quicker.
   if (sysroot_.read_int(kCount).value_or(1) != 0)
-    return fail(ErrorCode::kUnavailable, "unavailable: in use: somebody else made kdamonds");
+    return fail(ErrorCode::kConflict, "unavailable: in use: somebody else made kdamonds");
   // The kernel takes its own failures back; what is there after one is somebody else's.
   if (auto status = write_file(sysroot_.resolve(kCount), std::to_string(count)); !status)
     return status;

@@ -1,0 +1,31 @@
+#include "daemon/memory/damon/access.h"
+
+#include <fmt/format.h>
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kUsPerMs = 1'000;
+
+Status in_range(std::string_view what, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("DAMON: {} {}: it must be {} to {}", what, value, least, most));
+}
+
+}  // namespace
+
+Status check(const DamonAttrs& attrs) {
+  return in_range("sample_us", attrs.sample_us, 1 * kUsPerMs, 1'000 * kUsPerMs)
+      .and_then([&] {
+        return in_range("aggregation_us", attrs.aggregation_us, attrs.sample_us, 2'500 * kUsPerMs);
+      })
+      .and_then([&] {
+        return in_range("update_us", attrs.update_us, attrs.sample_us, 60'000 * kUsPerMs);
+      })
+      .and_then([&] { return in_range("min_regions", attrs.min_regions, 3, 1'000); })
+      .and_then(
+          [&] { return in_range("max_regions", attrs.max_regions, attrs.min_regions, 1'000); });
+}
+
+}  // namespace tierpilot

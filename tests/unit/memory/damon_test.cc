@@ -1,0 +1,155 @@
+// The DAMON tracker and its way through files, on a made-up machine.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+
+#include <cmath>
+
+#include "base/unique_fd.h"
+#include "daemon/memory/damon/files.h"
+#include "daemon/memory/heat/damon.h"
+#include "tests/unit/memory/damon_machine.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct DamonTest : DamonMachine {
+  // By files alone, and with one kdamond.
+  DamonSource one_by_files(DamonOptions options = {}) {
+    std::vector<std::unique_ptr<DamonAccess>> ways;
+    ways.push_back(std::make_unique<DamonFiles>(sysroot, DamonFilesOptions{.max_processes = 1}));
+    return {std::move(ways), options};
+  }
+};
+
+TEST_F(DamonTest, IsUnavailableWithoutTheInterface) {
+  EXPECT_THAT(DamonSource(sysroot).offer().available.error().message,
+              HasSubstr("CONFIG_DAMON_SYSFS"));
+}
+
+TEST_F(DamonTest, LeavesTheKdamondsOfOthersAlone) {
+  make_damon("1");
+  DamonSource source(sysroot);
+  EXPECT_THAT(source.offer().available.error().message, HasSubstr("in use"));
+  EXPECT_FALSE(source.open());
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon/claim"));
+}
+
+TEST_F(DamonTest, WatchesAProcessAndGivesEverythingBack) {
+  make_damon();
+  {
+    auto source = one_by_files({.attrs = {.sample_us = 1000, .aggregation_us = 100'000}});
+    ASSERT_TRUE(source.offer().available);
+    auto tracker = source.make(42).value();
+    ASSERT_TRUE(tracker->start());
+    EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/operations"), "vaddr");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/targets/0/pid_target"), "42");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/schemes/0/action"), "stat");
+    EXPECT_EQ(read(kKdamonds + "0/state"), "on");
+    EXPECT_EQ(source.make(43).value()->start().error().code, ErrorCode::kExhausted);
+    EXPECT_EQ(source.offer().way, "through its files");
+
+    add_region(0, 4096, 8192, 0);
+    add_region(2, 1 << 20, 2 << 20, 100);
+    add_region(10, 8192, 16384, 20);
+    write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/total_bytes", "9");
+    const auto samples = tracker->sample({}).value();
+    ASSERT_EQ(samples.size(), 2U) << "sorted, and without what was not accessed";
+    EXPECT_EQ(samples[0].start, 8192U);
+    EXPECT_FLOAT_EQ(samples[0].accesses_per_page_s, 1000 * std::log(100 / 80.0));
+    EXPECT_FLOAT_EQ(samples[1].accesses_per_page_s, 1000 * std::log(200.0)) << "at most";
+    write(kKdamonds + "0/state", "on");
+  }
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon/claim"));
+}
+
+TEST_F(DamonTest, LooksLessOftenWithLessCpuTime) {
+  make_damon();
+  auto source = one_by_files({.attrs = {.sample_us = 5000, .aggregation_us = 200'000},
+                              .slowest_sample_us = 50'000,
+                              .min_checks = 20});
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.2);
+  const std::string intervals = kKdamonds + "0/contexts/0/monitoring_attrs/intervals/";
+  tracker->scale_effort(0.25);
+  EXPECT_EQ(read(intervals + "sample_us"), "20000");
+  EXPECT_EQ(read(intervals + "aggr_us"), "400000");
+  EXPECT_EQ(read(kKdamonds + "0/state"), "commit");
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.4);
+  tracker->scale_effort(0.01);
+  EXPECT_EQ(read(intervals + "sample_us"), "50000") << "no less often than that";
+  tracker->scale_effort(1000);
+  EXPECT_EQ(read(intervals + "sample_us"), "5000");
+  EXPECT_EQ(read(intervals + "aggr_us"), "200000");
+}
+
+TEST_F(DamonTest, ASampleNeedsAStart) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kConflict);
+  ASSERT_TRUE(tracker->start());
+  tracker->stop();
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(DamonTest, GarbageOfTheKernelIsAnError) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  add_region(0, 0, 4096, 1);
+  write(kKdamonds + "0/contexts/0/schemes/0/tried_regions/0/end", "12x");
+  EXPECT_EQ(tracker->sample({}).error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(DamonTest, TakesOverWhatAKilledPredecessorLeft) {
+  make_damon("1");
+  write(kKdamonds + "0/state", "on");
+  write("/run/tierpilot-damon/claim", "boot-1");
+  auto source = one_by_files();
+  EXPECT_TRUE(source.open());
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+}
+
+TEST_F(DamonTest, WhatAKilledPredecessorLeftIsTurnedOffByWhoLooksNext) {
+  make_damon("1");
+  write(kKdamonds + "0/state", "on");
+  write("/run/tierpilot-damon/claim", "boot-1");
+  const DamonSource source(sysroot);
+  EXPECT_EQ(read(kKdamonds + "0/state"), "off");
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon/claim"));
+}
+
+TEST_F(DamonTest, TakesOverNothingOfAnEarlierBootOrALivingOne) {
+  make_damon("1");
+  write("/run/tierpilot-damon/claim", "boot-0");
+  EXPECT_FALSE(DamonSource(sysroot).offer().available);
+  write("/run/tierpilot-damon/claim", "boot-1");
+  const UniqueFd living(
+      ::open(sysroot.resolve("/run/tierpilot-damon/claim").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(living.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(DamonSource(sysroot).offer().available);
+}
+
+TEST_F(DamonTest, AKernelWithoutVirtualAddressesIsPutBackAsItWas) {
+  make_damon();
+  write(kKdamonds + "0/contexts/0/avail_operations", "paddr\n");
+  {
+    DamonSource source(sysroot);
+    EXPECT_THAT(source.open().error().message, HasSubstr("CONFIG_DAMON_VADDR"));
+  }
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
+}
+
+}  // namespace
+}  // namespace tierpilot
