@@ -16,6 +16,9 @@ struct PlacementView {
   bool has_candidate() const;
 };
 
+// The float operations that a task says it takes, its int32 operations converted.
+double operations_of(const TaskSpec& spec, const Registry& registry);
+
 // Every node that is up is in the view; a candidate can take the task now: it has room for its
 // units (up to the backlog), its memory and its data.
 PlacementView make_view(const ClusterState& state, const Task& task);

@@ -13,8 +13,9 @@
 
 #include "base/histogram.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/dqn/dqn_policy.h"
-#include "policies/dqn/trainer.h"
+#include "policies/learning/torch_thread.h"
+#include "policies/published/published_policy.h"
+#include "policies/published/trainer.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {
@@ -53,10 +54,10 @@ Timings measure(Policy& policy, const QNetwork& network, int rounds) {
   return timings;
 }
 
-std::vector<Experience> some_experiences(size_t count) {
+std::vector<PublishedExperience> some_experiences(size_t count) {
   ToyCluster cluster({}, 2);
   std::mt19937_64 generator(1);
-  std::vector<Experience> experiences;
+  std::vector<PublishedExperience> experiences;
   auto seen = std::make_shared<const Observation>(observe(cluster.arrive()));
   for (size_t i = 0; i < count; ++i) {
     const auto action = static_cast<uint32_t>(generator() % 3);
@@ -75,12 +76,12 @@ nlohmann::json to_json(const Histogram& histogram) {
 
 int run(int rounds, bool json) {
   use_one_torch_thread();
-  DqnSettings settings;
+  PublishedSettings settings;
   settings.batches_per_experience = 1000;  // the trainer never runs out of work here
-  auto trainer = std::make_unique<Trainer>(settings, 1);
+  auto trainer = std::make_unique<PublishedTrainer>(settings, 1);
   const auto weights = trainer->published();
-  auto mailbox = std::make_shared<WeightsMailbox>();
-  const auto policy = make_dqn_policy(settings, 1, mailbox);
+  auto mailbox = std::make_shared<Mailbox<PublishedWeights>>();
+  const auto policy = make_published_policy(settings, 1, mailbox);
 
   mailbox->put(weights);
   measure(*policy, weights->network, 20);  // warm up

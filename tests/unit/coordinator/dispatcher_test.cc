@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 class DispatcherTest : public CoreTest {
  protected:
   DispatcherTest() {
-    DqnSettings settings;
+    PublishedSettings settings;
     settings.network.width = 16;
     settings.network.layers = 1;
     settings.network.feed_forward = 16;

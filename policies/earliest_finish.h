@@ -1,0 +1,15 @@
+// The strongest of the policies that need no learning where nodes differ.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "policies/policy.h"
+
+namespace tierpilot {
+
+// The candidate whose estimated finish (policies/estimate.h) is the earliest; equals share by a
+// seeded generator.
+std::unique_ptr<Policy> make_earliest_finish_policy(uint64_t seed);
+
+}  // namespace tierpilot

@@ -1,0 +1,79 @@
+#include "policies/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tierpilot {
+namespace {
+
+constexpr NodeRates kNominal{.operations_per_s = 1e9,
+                             .fast_bytes_per_s = 8e9,
+                             .promote_bytes_per_s = 1e9,
+                             .evict_bytes_per_s = 1e9,
+                             .fetch_bytes_per_s = 1e9};
+
+constexpr double NodeRates::*kAllRates[] = {
+    &NodeRates::operations_per_s, &NodeRates::fast_bytes_per_s, &NodeRates::promote_bytes_per_s,
+    &NodeRates::evict_bytes_per_s, &NodeRates::fetch_bytes_per_s};
+
+// Of a task that does not tell: a tenth of a second at the nominal rate.
+constexpr double kNominalOperations = 1e8;
+
+bool known(double rate) {
+  return rate > 0 && std::isfinite(rate);
+}
+
+double or_typical(double rate, double typical) {
+  return known(rate) ? rate : typical;
+}
+
+double wait_operations(const TaskFeatures& task, const NodeState& node, double own_operations) {
+  const double units = std::max<uint32_t>(node.units, 1);
+  const double taken = std::max(node.assigned, node.running);
+  const double excess = taken + task.units - units;
+  if (excess <= 0) return 0;
+  const double mean =
+      known(node.assigned_operations) ? node.assigned_operations / taken : own_operations;
+  return excess / units * mean;
+}
+
+}  // namespace
+
+NodeRates typical_rates(const View& view) {
+  NodeRates typical;
+  for (const auto rate : kAllRates) {
+    double sum = 0;
+    size_t count = 0;
+    for (const NodeState& node : view.nodes)
+      if (known(node.rates.*rate)) {
+        sum += node.rates.*rate;
+        ++count;
+      }
+    typical.*rate = count > 0 ? sum / static_cast<double>(count) : kNominal.*rate;
+  }
+  return typical;
+}
+
+FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
+                               const NodeRates& typical) {
+  const double operations_per_s = or_typical(node.rates.operations_per_s, typical.operations_per_s);
+  FinishEstimate estimate;
+  const double operations = known(task.operations) ? task.operations : kNominalOperations;
+  estimate.run_s = operations / operations_per_s;
+  estimate.wait_s = wait_operations(task, node, operations) / operations_per_s;
+
+  const double data = static_cast<double>(task.data_bytes);
+  const double fast = std::min(static_cast<double>(node.held_fast_bytes), data);
+  const double slow = std::min(static_cast<double>(node.held_slow_bytes), data - fast);
+  const double missing = data - fast - slow;
+  const double evicted = std::max(data - fast - static_cast<double>(node.free_fast_bytes), 0.0);
+  estimate.evict_s = evicted / or_typical(node.rates.evict_bytes_per_s, typical.evict_bytes_per_s);
+  estimate.serve_s = estimate.evict_s +
+                     slow / or_typical(node.rates.promote_bytes_per_s, typical.promote_bytes_per_s);
+  if (missing > 0)
+    estimate.serve_s += (missing + static_cast<double>(node.assigned_fetch_bytes)) /
+                        or_typical(node.rates.fetch_bytes_per_s, typical.fetch_bytes_per_s);
+  return estimate;
+}
+
+}  // namespace tierpilot
