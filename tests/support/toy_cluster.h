@@ -53,6 +53,7 @@ class ToyCluster {
 
   // Goes on to the moment when the next task can be placed and shows it. place() must follow.
   const View& arrive();
+  const View& view() const { return view_; }
   // Sends the task that arrived last to a node; its id counts from 0.
   uint64_t place(size_t node);
   // What was measured since the last call.
