@@ -68,11 +68,15 @@ FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
   const double missing = data - fast - slow;
   const double evicted = std::max(data - fast - static_cast<double>(node.free_fast_bytes), 0.0);
   estimate.evict_s = evicted / or_typical(node.rates.evict_bytes_per_s, typical.evict_bytes_per_s);
-  estimate.serve_s = estimate.evict_s +
-                     slow / or_typical(node.rates.promote_bytes_per_s, typical.promote_bytes_per_s);
-  if (missing > 0)
-    estimate.serve_s += (missing + static_cast<double>(node.assigned_fetch_bytes)) /
-                        or_typical(node.rates.fetch_bytes_per_s, typical.fetch_bytes_per_s);
+  const double promote_bytes_per_s =
+      or_typical(node.rates.promote_bytes_per_s, typical.promote_bytes_per_s);
+  const double fetch_bytes_per_s =
+      or_typical(node.rates.fetch_bytes_per_s, typical.fetch_bytes_per_s);
+  estimate.serve_s = estimate.evict_s + slow / promote_bytes_per_s + missing / fetch_bytes_per_s;
+  // Behind the transfers of others, unless all of it is there.
+  if (slow + missing > 0)
+    estimate.serve_s += static_cast<double>(node.assigned_fetch_bytes) /
+                        (missing > 0 ? fetch_bytes_per_s : promote_bytes_per_s);
   return estimate;
 }
 

@@ -120,8 +120,7 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& chosen = open.placement.view.nodes[decision.node];
   const auto& wanted = open.placement.view.task;
   node->count(*task, wanted.operations,
-              wanted.data_bytes -
-                  std::min(wanted.data_bytes, chosen.held_fast_bytes + chosen.held_slow_bytes));
+              wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
   decided_ns_[open.attempt] = state_.clock.boot_ns();
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));

@@ -60,7 +60,7 @@ struct NodeRecord {
   uint32_t assigned_units = 0;
   uint32_t running_units = 0;
   double assigned_operations = 0;     // of the held attempts, for each unit they take
-  uint64_t assigned_fetch_bytes = 0;  // that held attempts were to fetch and do not have yet
+  uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
   RateMeter operations;               // of one unit, over the tasks that ran here
   RateMeter fetches;                  // from other nodes
 

@@ -127,8 +127,7 @@ uint64_t ToyCluster::place(size_t index) {
   node.transfers_end_s = served_s;
   const double begin_s = std::max(*unit, served_s);
   *unit = begin_s + view_.task.operations / operations_per_s(number);
-  const NodeState& seen = view_.nodes[index];
-  const uint64_t held = seen.held_fast_bytes + seen.held_slow_bytes;
+  const uint64_t held = view_.nodes[index].held_fast_bytes;
   jobs_.push_back({number, begin_s, *unit, view_.task.operations,
                    view_.task.data_bytes - std::min(held, view_.task.data_bytes), served_s});
   last_response_s_ = *unit - arrival_s_;

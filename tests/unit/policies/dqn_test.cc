@@ -287,7 +287,9 @@ TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
 
 TEST(DqnLearner, LearnsWhatOthersPay) {
   use_one_torch_thread();
-  DqnLearner learner(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  DqnSettings settings = quick();
+  settings.batches_per_experience = 16;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
   for (uint64_t i = 0; i < 1000; ++i) {
     const View view = random_view(4, i);
     const NodeRates typical = typical_rates(view);
