@@ -9,35 +9,42 @@
 namespace tierpilot {
 namespace {
 
-class EarliestFinishPolicy final : public Policy {
+enum class Cost { kFinish, kMarginal };
+
+class EstimatePolicy final : public Policy {
  public:
-  explicit EarliestFinishPolicy(uint64_t seed) : generator_(seed) {}
+  EstimatePolicy(Cost cost, uint64_t seed) : cost_(cost), generator_(seed) {}
 
   bool needs_observation() const override { return false; }
 
   Decision decide(const View& view, const Observation&) override {
     Decision decision;
     const NodeRates typical = typical_rates(view);
+    const double load = cluster_load(view);
     double best_s = 0;
     size_t equals = 0;
     for (size_t i = 0; i < view.nodes.size(); ++i) {
       if (!view.nodes[i].candidate) continue;
-      const double finish_s = estimate_finish(view.task, view.nodes[i], typical).finish_s();
-      if (decision.node == kNoNode || finish_s < best_s) {
-        best_s = finish_s;
+      const double cost_s = cost_of(estimate_finish(view.task, view.nodes[i], typical), load);
+      if (decision.node == kNoNode || cost_s < best_s) {
+        best_s = cost_s;
         equals = 0;
-      } else if (finish_s > best_s) {
+      } else if (cost_s > best_s) {
         continue;
       }
       // One of k equals with probability 1/k each, in one pass.
       if (generator_() % ++equals == 0) decision.node = i;
     }
-    if (explains()) describe(view, typical, decision);
+    if (explains()) describe(view, typical, load, decision);
     return decision;
   }
 
  private:
-  static void describe(const View& view, const NodeRates& typical, Decision& decision) {
+  double cost_of(const FinishEstimate& estimate, double load) const {
+    return cost_ == Cost::kFinish ? estimate.finish_s() : marginal_cost_s(estimate, load);
+  }
+
+  void describe(const View& view, const NodeRates& typical, double load, Decision& decision) const {
     decision.q.resize(view.nodes.size());
     if (decision.node == kNoNode) {
       decision.reason = "no candidate node";
@@ -45,20 +52,26 @@ class EarliestFinishPolicy final : public Policy {
     }
     for (size_t i = 0; i < view.nodes.size(); ++i)
       if (view.nodes[i].candidate)
-        decision.q[i] = -estimate_finish(view.task, view.nodes[i], typical).finish_s();
+        decision.q[i] = -cost_of(estimate_finish(view.task, view.nodes[i], typical), load);
     const auto best = estimate_finish(view.task, view.nodes[decision.node], typical);
     decision.reason =
-        fmt::format("earliest finish: in {:.3f} s, after {:.3f} s of waiting and {:.3f} s for data",
-                    best.finish_s(), best.wait_s, best.serve_s);
+        fmt::format("{}: finish in {:.3f} s, after {:.3f} s of waiting and {:.3f} s for data",
+                    cost_ == Cost::kFinish ? "earliest" : "least cost to all", best.finish_s(),
+                    best.wait_s, best.serve_s);
   }
 
+  Cost cost_;
   std::mt19937_64 generator_;
 };
 
 }  // namespace
 
 std::unique_ptr<Policy> make_earliest_finish_policy(uint64_t seed) {
-  return std::make_unique<EarliestFinishPolicy>(seed);
+  return std::make_unique<EstimatePolicy>(Cost::kFinish, seed);
+}
+
+std::unique_ptr<Policy> make_least_cost_policy(uint64_t seed) {
+  return std::make_unique<EstimatePolicy>(Cost::kMarginal, seed);
 }
 
 }  // namespace tierpilot

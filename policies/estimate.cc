@@ -54,6 +54,22 @@ NodeRates typical_rates(const View& view) {
   return typical;
 }
 
+double cluster_load(const View& view) {
+  double assigned = 0;
+  double units = 0;
+  for (const NodeState& node : view.nodes) {
+    assigned += std::max(node.assigned, node.running);
+    units += node.units;
+  }
+  return units > 0 ? std::min(assigned / units, 1.0) : 0;
+}
+
+double marginal_cost_s(const FinishEstimate& estimate, double load) {
+  const double rho = std::min(load, 0.9);
+  const double busy_s = estimate.run_s + estimate.serve_s;
+  return estimate.finish_s() + rho / (1 - rho) * (estimate.wait_s + busy_s / 2);
+}
+
 FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
                                const NodeRates& typical) {
   const double operations_per_s = or_typical(node.rates.operations_per_s, typical.operations_per_s);

@@ -202,7 +202,6 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     host_.outcome(decision_id(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
-    host_.abandon(decision_id(attempt));
   }
   state_.store.write(
       [record = std::move(record)](Db& db) { return records::put_decision(db, record); }, nullptr);

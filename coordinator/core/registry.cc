@@ -53,8 +53,8 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
     while (taken.contains(free)) ++free;
     if (free >= kMaxNodes)
       return fail(ErrorCode::kExhausted,
-                  fmt::format("node '{}': the cluster is full, {} nodes are the network's outputs",
-                              facts.name, kMaxNodes));
+                  fmt::format("node '{}': the cluster is full, it has known {} nodes", facts.name,
+                              kMaxNodes));
     slot = slots_.emplace(facts.name, free).first;
   }
   auto& record = nodes_[facts.name];

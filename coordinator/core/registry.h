@@ -50,7 +50,7 @@ const char* node_life_name(NodeLife life);
 struct NodeRecord {
   NodeFacts facts;
   NodeLife life = NodeLife::kUp;
-  uint32_t slot = 0;               // the policy network's output for this node, for good
+  uint32_t slot = 0;               // a number for good; the published network's output
   std::shared_ptr<NodeLink> link;  // empty while disconnected
   int64_t lease_end_ns = 0;        // boot time; the node's tasks are dead after it
   uint64_t fast_free_bytes = 0;
@@ -74,8 +74,8 @@ struct NodeRecord {
 
 class Registry {
  public:
-  // The published network has 128 outputs, one per node.
-  static constexpr uint32_t kMaxNodes = 128;
+  // Against names without end. The published network has outputs for the first 128 only.
+  static constexpr uint32_t kMaxNodes = 16384;
 
   // Gives a known name its slot back. kExhausted when all slots are taken.
   Result<NodeRecord*> add(const NodeFacts& facts);

@@ -48,10 +48,7 @@ DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
 }
 
 void DqnLearner::decided(uint64_t id, const View& view, size_t node) {
-  if (pending_.contains(id))
-    pending_.abandon(id);
-  else
-    ++progress_.decisions;
+  if (!pending_.contains(id)) ++progress_.decisions;
   if (Sight seen = remember(view, node)) pending_.decided(id, std::move(seen), 0);
   take_complete();
 }

@@ -32,9 +32,10 @@ class PendingTable {
   // Beyond `capacity` the oldest gives way.
   explicit PendingTable(size_t capacity) : capacity_(capacity) {}
 
-  // A request was decided (or decided anew: then only the action changes).
+  // A request was decided, or decided anew: then it keeps its place.
   void decided(uint64_t id, std::shared_ptr<const Sight> seen, uint32_t action) {
     if (const auto known = entries_.find(id); known != entries_.end()) {
+      known->second.seen = std::move(seen);
       known->second.action = action;
       return;
     }

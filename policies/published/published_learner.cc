@@ -29,8 +29,8 @@ class PublishedLearner final : public Learner {
     pending_.outcome(id, reward.reward);
     take_complete();
   }
-  // S1 learns from the service of the data alone.
-  void finished(uint64_t, double) override {}
+  // S1 learns from the service of the data alone, and that is over.
+  void finished(uint64_t id, double) override { abandoned(id); }
   // What was served has its reward and only waits for the next decision.
   void abandoned(uint64_t id) override {
     if (const auto* entry = pending_.find(id); entry && !entry->reward) pending_.abandon(id);

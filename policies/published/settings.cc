@@ -26,7 +26,9 @@ PublishedSettings PublishedSettings::published() {
 }
 
 Status validate(const PublishedSettings& settings) {
-  const auto wrong = [](std::string why) { return fail(ErrorCode::kInvalid, "dqn: " + why); };
+  const auto wrong = [](std::string why) {
+    return fail(ErrorCode::kInvalid, "dqn-published: " + why);
+  };
   const NetworkSettings& network = settings.network;
   if (network.width < 1 || network.layers < 1 || network.heads < 1 || network.feed_forward < 1)
     return wrong("width, layers, heads and feed_forward must be at least 1");

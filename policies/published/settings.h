@@ -75,10 +75,6 @@ struct PublishedSettings {
   // A batch of the published network costs 50 to 80 ms of a core; 0.25 and 1 learn about as well.
   double batches_per_experience = 0.5;
   uint64_t copy_interval = 64;  // decisions between two copies of the weights
-  // Nice value of the training thread. Beside tasks that keep every core busy it gets about a third
-  // of a core at 0, 5 % at 10, and next to nothing at 19.
-  int training_nice = 10;
-
   // The values of the publication. What it leaves open (learning rate, sigma) is as in the defaults
   // where that works with SGD.
   static PublishedSettings published();
@@ -87,7 +83,7 @@ struct PublishedSettings {
 // kInvalid names the first setting that cannot be.
 Status validate(const PublishedSettings& settings);
 
-// Reads the keys of a [dqn] table over the defaults; `preset = "published"` starts from
+// Reads the keys of a [dqn-published] table over the defaults; `preset = "published"` starts from
 // published(). Wrong values are noted in the section's reader.
 PublishedSettings read_published_settings(ConfigSection section);
 

@@ -80,7 +80,6 @@ PublishedSettings read_published_settings(ConfigSection section) {
   read_count(section, "batch", 1, 1 << 16, settings.batch);
   read_count(section, "batches_per_step", 1, 1024, settings.batches_per_step);
   read_count(section, "copy_interval", 1, 1 << 30, settings.copy_interval);
-  read_count(section, "training_nice", 0, 19, settings.training_nice);
   if (const Status valid = validate(settings); !valid)
     section.complain("preset", valid.error().message);
   return settings;

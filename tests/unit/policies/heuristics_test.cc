@@ -24,7 +24,8 @@ std::unique_ptr<Policy> heuristic(const std::string& name, uint64_t seed = 7) {
 }
 
 const char* const kHeuristics[] = {"random",          "round-robin",   "least-loaded",
-                                   "locality-greedy", "locality-load", "earliest-finish"};
+                                   "locality-greedy", "locality-load", "earliest-finish",
+                                   "least-cost"};
 
 TEST(Heuristics, NeverChooseANodeThatIsNoCandidate) {
   View view = view_of({node(0), node(1, 1, 100), node(2)});
