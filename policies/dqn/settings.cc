@@ -17,11 +17,14 @@ FeatureMask read_mask(ConfigSection& section) {
   FeatureMask mask = kAllFeatures;
   for (const std::string& name : section.texts("leave_out", {})) {
     const auto* group = std::find(kGroupNames.begin(), kGroupNames.end(), name);
-    if (group == kGroupNames.end())
-      section.complain("leave_out",
-                       fmt::format("'{}' is none of: {}", name, fmt::join(kGroupNames, ", ")));
-    else
+    if (group != kGroupNames.end()) {
       mask &= without(static_cast<FeatureGroup>(group - kGroupNames.begin()));
+      continue;
+    }
+    std::string known;
+    for (const std::string_view group_name : kGroupNames)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", group_name);
+    section.complain("leave_out", fmt::format("'{}' is none of: {}", name, known));
   }
   return mask;
 }
