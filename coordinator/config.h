@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "coordinator/core/cluster_state.h"
 #include "policies/dqn/settings.h"
+#include "policies/published/settings.h"
 #include "rpc/address.h"
 #include "rpc/tls.h"
 
@@ -25,6 +26,7 @@ struct CoordinatorConfig {
   std::string policy;
   uint64_t seed = 0;
   DqnSettings dqn;
+  PublishedSettings dqn_published;
 };
 
 // Every wrong value and unknown key in one error, a line each.

@@ -56,7 +56,8 @@ int run(const CoordinatorConfig& config) {
   const auto post = [&loop](std::function<void()> work) { loop.post(std::move(work)); };
   auto store = Store::open(config.state_dir, post);
   if (!store) return fail_start(store.error());
-  auto host = PolicyHost::start({.settings = config.dqn,
+  auto host = PolicyHost::start({.dqn = config.dqn,
+                                 .published = config.dqn_published,
                                  .seed = config.seed,
                                  .state_dir = config.state_dir / "policy",
                                  .active = config.policy});
@@ -68,6 +69,7 @@ int run(const CoordinatorConfig& config) {
   Core core(config.core, system_clock(), **store, **host, {post, after});
   core.keep_history_ms = config.keep_history_ms;
   core.dqn = config.dqn;
+  core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
 
   NodeCards cards;

@@ -94,6 +94,9 @@ struct Task {
   std::optional<ServedData> served;
   // What the current attempt was given; not stored: after a restart a change goes unnoticed.
   std::map<std::string, uint64_t> data_versions;
+  // What the current attempt is counted with at its node; not stored either.
+  double counted_operations = 0;
+  uint64_t counted_fetch_bytes = 0;
 };
 
 struct AttemptId {

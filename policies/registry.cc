@@ -4,8 +4,12 @@
 
 #include <functional>
 
+#include "policies/dqn/dqn_learner.h"
 #include "policies/dqn/dqn_policy.h"
+#include "policies/earliest_finish.h"
 #include "policies/heuristics.h"
+#include "policies/published/published_learner.h"
+#include "policies/published/published_policy.h"
 
 namespace tierpilot {
 namespace {
@@ -27,8 +31,16 @@ const std::vector<Entry>& registry() {
        [](const PolicyContext& c) { return make_locality_greedy_policy(c.seed); }},
       {{"locality-load", "share of the data at hand less half the load", false},
        [](const PolicyContext& c) { return make_locality_load_policy(c.seed); }},
-      {{"dqn", "largest Q value of the shared network, which learns from measured rewards", true},
-       [](const PolicyContext& c) { return make_dqn_policy(c.dqn, c.seed, c.weights); }},
+      {{"earliest-finish", "earliest estimated end: wait, service of the data, run", false},
+       [](const PolicyContext& c) { return make_earliest_finish_policy(c.seed); }},
+      {{"least-cost", "earliest estimated end, and the delay of others, as in M/G/1 queues", false},
+       [](const PolicyContext& c) { return make_least_cost_policy(c.seed); }},
+      {{"dqn", "least cost, to the task and those after it, as learned from measured tasks", true},
+       [](const PolicyContext& c) { return make_dqn_policy(c.dqn, c.seed, c.dqn_weights); }},
+      {{"dqn-published", "the published network of 128 outputs, learning from rewards", true},
+       [](const PolicyContext& c) {
+         return make_published_policy(c.published, c.seed, c.published_weights);
+       }},
   };
   return entries;
 }
@@ -52,6 +64,22 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyC
   }
   return fail(ErrorCode::kNotFound,
               fmt::format("policy '{}' does not exist: there are {}", name, known));
+}
+
+Result<std::unique_ptr<Learner>> make_learner(std::string_view name, const PolicyContext& context,
+                                              size_t pending_capacity) {
+  if (name == "dqn") {
+    auto learner = std::make_unique<DqnLearner>(context.dqn, context.seed, pending_capacity,
+                                                context.dqn_weights);
+    if (context.start)
+      if (Status status = learner->start_from(*context.start); !status)
+        return tl::unexpected(status.error());
+    return learner;
+  }
+  if (name == "dqn-published")
+    return make_published_learner(context.published, context.seed, pending_capacity,
+                                  context.published_weights);
+  return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not learn", name));
 }
 
 }  // namespace tierpilot

@@ -9,11 +9,15 @@
 
 #include "base/result.h"
 #include "policies/dqn/settings.h"
+#include "policies/learning/learner.h"
+#include "policies/learning/mailbox.h"
 #include "policies/policy.h"
+#include "policies/published/settings.h"
 
 namespace tierpilot {
 
-class WeightsMailbox;
+struct DqnWeights;
+struct PublishedWeights;
 
 struct PolicyInfo {
   std::string name;
@@ -24,11 +28,19 @@ struct PolicyInfo {
 struct PolicyContext {
   uint64_t seed = 1;
   DqnSettings dqn;
-  std::shared_ptr<WeightsMailbox> weights;  // needed by policies that learn
+  PublishedSettings published;
+  // Where learners leave weights for the policies that learn.
+  std::shared_ptr<Mailbox<DqnWeights>> dqn_weights;
+  std::shared_ptr<Mailbox<PublishedWeights>> published_weights;
+  std::shared_ptr<const DqnWeights> start;  // of the dqn's learner; null: the estimate alone
 };
 
 const std::vector<PolicyInfo>& registered_policies();
 // kNotFound lists the names there are.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context);
+// The learner behind a policy that learns; writes to its mailbox in `context`, from the start.
+// kNotFound: there is no such policy, or it does not learn.
+Result<std::unique_ptr<Learner>> make_learner(std::string_view name, const PolicyContext& context,
+                                              size_t pending_capacity);
 
 }  // namespace tierpilot

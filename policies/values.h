@@ -35,10 +35,10 @@ struct NodeState {
   uint32_t units = 0;      // compute units there are
   uint64_t free_fast_bytes = 0;
   uint64_t fast_budget_bytes = 0;
-  uint64_t held_fast_bytes = 0;       // of this task's data
-  uint64_t held_slow_bytes = 0;       // of this task's data
-  double assigned_operations = 0;     // of all accepted tasks that have not ended
-  uint64_t assigned_fetch_bytes = 0;  // data that accepted tasks still wait for
+  uint64_t held_fast_bytes = 0;    // of this task's data
+  uint64_t held_slow_bytes = 0;    // of this task's data
+  double assigned_operations = 0;  // of accepted tasks that have not ended, for each unit they take
+  uint64_t assigned_fetch_bytes = 0;  // to be brought into its fast tier for accepted tasks
   uint32_t free_gpu_milli = 0;
   uint32_t gpu_milli = 0;
   NodeRates rates;
@@ -58,6 +58,7 @@ struct Decision {
   std::vector<std::optional<double>> q;
   std::string reason;
   uint64_t weights_version = 0;  // 0: no network took part
+  std::vector<float> seen;       // what the network saw of the chosen node, or of the whole view
 };
 
 // The measured reward of a decision with its parts, all dimensionless (see reward.h).

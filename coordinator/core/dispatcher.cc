@@ -92,7 +92,7 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
                      fmt::format("policy '{}' chose no candidate", decided.policy));
   auto record = describe(open.placement, decided.decision);
   record.policy = decided.policy;
-  record.encoded = decided.observation;
+  record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
   place(open, decided.decision, std::move(record));
 }
@@ -142,6 +142,11 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   task->policy = record.policy;
   task->reason.clear();
   state_.registry.assign(*node, open.attempt, task->spec.units);
+  const auto& chosen = open.placement.view.nodes[decision.node];
+  const auto& wanted = open.placement.view.task;
+  node->count(*task, wanted.operations,
+              wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
+  decided_ns_[open.attempt] = state_.clock.boot_ns();
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, record);
@@ -222,14 +227,18 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     host_.outcome(decision_id(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
-    host_.abandon(decision_id(attempt));
   }
   state_.store.write([attempt, reward](Db& db) { return records::put_reward(db, attempt, reward); },
                      nullptr);
 }
 
-void Dispatcher::never_served(AttemptId attempt) {
-  if (unrewarded_.erase(attempt)) host_.abandon(decision_id(attempt));
+void Dispatcher::ended(AttemptId attempt, bool succeeded) {
+  unrewarded_.erase(attempt);
+  const auto decided = decided_ns_.extract(attempt);
+  if (decided.empty()) return;
+  if (!succeeded) return host_.abandon(decision_id(attempt));
+  const auto took_ns = static_cast<double>(state_.clock.boot_ns() - decided.mapped());
+  host_.finished(decision_id(attempt), took_ns / 1e9);
 }
 
 }  // namespace tierpilot

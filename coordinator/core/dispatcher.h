@@ -29,7 +29,8 @@ class Dispatcher {
   void pump();
   // The data of an attempt was served: the reward of its decision is known.
   void served(AttemptId attempt, const ServedData& data);
-  void never_served(AttemptId attempt);
+  // The attempt is over: what it took is known, or never will be.
+  void ended(AttemptId attempt, bool succeeded);
 
  private:
   struct Open {  // a decision asked for and not answered
@@ -55,6 +56,7 @@ class Dispatcher {
   std::optional<Open> open_;
   // Decisions whose reward is still to come.
   std::map<AttemptId, DecisionRecord> unrewarded_;
+  std::map<AttemptId, int64_t> decided_ns_;  // boot time, of attempts that have not ended
 };
 
 }  // namespace tierpilot

@@ -37,6 +37,11 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
   auto* task = current(node, attempt);
   if (!task || task->served) return;
   task->served = data;
+  if (auto* record = state_.registry.find(node)) {
+    record->count_served(*task);
+    record->fetches.add(static_cast<double>(data.fetched_bytes),
+                        static_cast<double>(data.latency_ns) / 1e9);
+  }
   hooks_.served(attempt, data);
 }
 
@@ -50,7 +55,12 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   if (task->started_ms == 0 && exit.wall_ns > 0)
     task->started_ms = state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000);
   task->exit = std::move(exit);
-  if (auto* record = state_.registry.find(node)) ++record->tasks_done;
+  if (auto* record = state_.registry.find(node)) {
+    ++record->tasks_done;
+    if (verdict.fate == Fate::kSucceeded)
+      record->operations.add(task->counted_operations / task->spec.units,
+                             static_cast<double>(task->exit->wall_ns) / 1e9);
+  }
   finish(*task, verdict, std::move(durable));
 }
 
@@ -83,17 +93,19 @@ bool Lifecycle::data_is_stale(const Task& task) const {
   return false;
 }
 
-void Lifecycle::detach(Task& task) {
+void Lifecycle::detach(Task& task, bool succeeded) {
   auto* node = state_.registry.find(task.node);
   if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.units,
-                                      task.state == TaskState::kRunning))
+                                      task.state == TaskState::kRunning)) {
+    node->uncount(task);
     state_.units_changed();
+  }
   state_.catalog.unlock_writes(task);
-  if (!task.served) hooks_.never_served({task.id, task.attempt});
+  hooks_.attempt_ended({task.id, task.attempt}, succeeded);
 }
 
 void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
-  detach(task);
+  detach(task, verdict.fate == Fate::kSucceeded);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)
     verdict = {Fate::kCancelled, "cancelled while its node was lost"};
   std::vector<uint64_t> changed{task.id};
@@ -239,7 +251,7 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
 
 void Lifecycle::unassign(Task& task, const std::string& why) {
   if (task.cancel_asked) return finish(task, {Fate::kCancelled, "cancelled"}, nullptr);
-  detach(task);
+  detach(task, false);
   task.reason = why;
   --task.attempt;  // it never left the coordinator
   state_.tasks.enqueue(task);

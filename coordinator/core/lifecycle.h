@@ -20,7 +20,7 @@ class Lifecycle {
     std::function<void()> work_available;         // something may be dispatched now
     std::function<void(uint64_t task_id)> ended;  // durably
     std::function<void(AttemptId, const ServedData&)> served;
-    std::function<void(AttemptId)> never_served;  // no reward will come
+    std::function<void(AttemptId, bool succeeded)> attempt_ended;
   };
 
   Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}
@@ -59,7 +59,7 @@ class Lifecycle {
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
   bool data_is_stale(const Task& task) const;
-  void detach(Task& task);
+  void detach(Task& task, bool succeeded);
   void finish(Task& task, Verdict verdict, Durable durable);
   std::vector<Dataset> publish_written(const Task& task);
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);

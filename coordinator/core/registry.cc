@@ -18,6 +18,32 @@ const char* node_life_name(NodeLife life) {
   return "lost";
 }
 
+NodeRates NodeRecord::rates() const {
+  NodeRates all = facts.rates;
+  all.operations_per_s = operations.per_s();
+  all.fetch_bytes_per_s = fetches.per_s();
+  return all;
+}
+
+void NodeRecord::count(Task& task, double operations, uint64_t fetch_bytes) {
+  task.counted_operations = operations * task.spec.units;
+  task.counted_fetch_bytes = fetch_bytes;
+  assigned_operations += task.counted_operations;
+  assigned_fetch_bytes += fetch_bytes;
+}
+
+void NodeRecord::count_served(Task& task) {
+  assigned_fetch_bytes -= std::min(assigned_fetch_bytes, task.counted_fetch_bytes);
+  task.counted_fetch_bytes = 0;
+}
+
+void NodeRecord::uncount(Task& task) {
+  count_served(task);
+  assigned_operations -= task.counted_operations;
+  task.counted_operations = 0;
+  if (held.empty()) assigned_operations = 0;  // what rounding left
+}
+
 Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   auto slot = slots_.find(facts.name);
   if (slot == slots_.end()) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "coordinator/core/node_link.h"
 #include "coordinator/model.h"
+#include "policies/values.h"
 
 namespace tierpilot {
 
@@ -23,6 +24,23 @@ struct NodeFacts {
   uint64_t fast_budget_bytes = 0;
   std::string data_address;
   double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
+  NodeRates rates;            // of its tiers; what only tasks can show is in RateMeter
+};
+
+// A rate over what was done lately: the last ten or so pieces of work count.
+class RateMeter {
+ public:
+  void add(double amount, double seconds) {
+    if (!(amount > 0) || !(seconds > 0)) return;
+    amount_ = kKept * amount_ + amount;
+    seconds_ = kKept * seconds_ + seconds;
+  }
+  double per_s() const { return seconds_ > 0 ? amount_ / seconds_ : 0; }  // 0: not known yet
+
+ private:
+  static constexpr double kKept = 0.9;
+  double amount_ = 0;
+  double seconds_ = 0;
 };
 
 // expected: known from the store after a restart; its tasks may still run there.
@@ -32,7 +50,7 @@ const char* node_life_name(NodeLife life);
 struct NodeRecord {
   NodeFacts facts;
   NodeLife life = NodeLife::kUp;
-  uint32_t slot = 0;               // the policy network's output for this node, for good
+  uint32_t slot = 0;               // a number for good; the published network's output
   std::shared_ptr<NodeLink> link;  // empty while disconnected
   int64_t lease_end_ns = 0;        // boot time; the node's tasks are dead after it
   uint64_t fast_free_bytes = 0;
@@ -41,14 +59,23 @@ struct NodeRecord {
   std::set<AttemptId> held;  // attempts assigned to it or running on it
   uint32_t assigned_units = 0;
   uint32_t running_units = 0;
+  double assigned_operations = 0;     // of the held attempts, for each unit they take
+  uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
+  RateMeter operations;               // of one unit, over the tasks that ran here
+  RateMeter fetches;                  // from other nodes
 
+  NodeRates rates() const;
+  // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
+  void count(Task& task, double operations, uint64_t fetch_bytes);
+  void count_served(Task& task);
+  void uncount(Task& task);
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
 };
 
 class Registry {
  public:
-  // A bound on what hostile registrations can fill.
-  static constexpr uint32_t kMaxNodes = 16'384;
+  // Against names without end. The published network has outputs for the first 128 only.
+  static constexpr uint32_t kMaxNodes = 16384;
 
   // Gives a known name its slot back. kExhausted when all slots are taken.
   Result<NodeRecord*> add(const NodeFacts& facts);

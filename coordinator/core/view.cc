@@ -14,6 +14,10 @@ constexpr int kMaxOvertaken = 256;
 
 }  // namespace
 
+double operations_of(const TaskSpec& spec, const Registry& registry) {
+  return spec.float_operations + spec.int_operations * registry.int32_to_float();
+}
+
 bool PlacementView::has_candidate() const {
   return std::any_of(view.nodes.begin(), view.nodes.end(),
                      [](const NodeState& node) { return node.candidate; });
@@ -22,8 +26,7 @@ bool PlacementView::has_candidate() const {
 PlacementView make_view(const ClusterState& state, const Task& task) {
   PlacementView placement;
   auto& features = placement.view.task;
-  features.operations =
-      task.spec.float_operations + task.spec.int_operations * state.registry.int32_to_float();
+  features.operations = operations_of(task.spec, state.registry);
   features.data_bytes = state.catalog.data_bytes(task.spec);
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
@@ -41,6 +44,9 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
     seen.fast_budget_bytes = node.facts.fast_budget_bytes;
     seen.held_fast_bytes = held.fast_bytes;
     seen.held_slow_bytes = held.slow_bytes;
+    seen.assigned_operations = node.assigned_operations;
+    seen.assigned_fetch_bytes = node.assigned_fetch_bytes;
+    seen.rates = node.rates();
     placement.view.nodes.push_back(seen);
     placement.names.push_back(node.facts.name);
   }

@@ -16,6 +16,9 @@ struct PlacementView {
   bool has_candidate() const;
 };
 
+// The float operations that a task says it takes, its int32 operations converted.
+double operations_of(const TaskSpec& spec, const Registry& registry);
+
 // The shortlisted nodes; candidates are those of them that can take the task now.
 PlacementView make_view(const ClusterState& state, const Task& task);
 

@@ -6,22 +6,24 @@
 #include <utility>
 
 #include "base/log.h"
-#include "policies/dqn/q_network.h"
 #include "policies/heuristics.h"
+#include "policies/learning/torch_thread.h"
 
 namespace tierpilot {
 
 using SteadyClock = std::chrono::steady_clock;
 
 DecisionThread::DecisionThread(std::vector<NamedPolicy> policies, size_t active,
-                               FeatureSettings features, ExperienceLedger& ledger,
-                               std::chrono::milliseconds interval, Hooks hooks)
+                               FeatureSettings features, OpenRequests& open,
+                               TrainingThread& training, std::chrono::milliseconds interval,
+                               bool save)
     : policies_(std::move(policies)),
       active_(active),
       features_(features),
-      ledger_(ledger),
+      open_(open),
+      training_(training),
       interval_(interval),
-      hooks_(std::move(hooks)),
+      save_(save),
       thread_([this] { run(); }) {}
 
 DecisionThread::~DecisionThread() {
@@ -39,29 +41,26 @@ void DecisionThread::run() {
     for (Message& message : inbox_.take_all())
       if (auto* request = std::get_if<Request>(&message); request && !stopping_) serve(*request);
     if (SteadyClock::now() < due) continue;
-    hooks_.every_interval();
+    if (save_) training_.save(nullptr);
     due = SteadyClock::now() + interval_;
   }
 }
 
 void DecisionThread::serve(Request& request) {
-  if (!ledger_.still_wanted(request.id)) return;
+  if (!open_.contains(request.id)) return;
   NamedPolicy& chosen = policies_[active_];
-  auto seen = std::make_shared<const Observation>(observe(request.view, features_));
+  const auto view = std::make_shared<const View>(std::move(request.view));
+  Observation seen;
+  if (chosen.policy->needs_observation()) seen = observe(*view, features_);
   Decided decided;
   decided.id = request.id;
   decided.policy = chosen.name;
-  decided.decision = choose(*chosen.policy, request.view, *seen);
-  decided.observation = seen->values;
+  decided.decision = choose(*chosen.policy, *view, seen);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-
-  const size_t node = decided.decision.node;
-  const uint32_t slot = node == kNoNode ? kSlots : request.view.nodes[node].slot;
-  if (slot >= kSlots) seen = nullptr;
-  if (!ledger_.decided(request.id, std::move(seen), slot)) return;
+  if (!open_.close(request.id)) return;
+  training_.decided(request.id, view, decided.decision.node);
   request.done(std::move(decided));
-  hooks_.after_decision();
 }
 
 Decision DecisionThread::choose(Policy& policy, const View& view, const Observation& seen) {

@@ -10,8 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "coordinator/policy_host/experience_ledger.h"
 #include "coordinator/policy_host/inbox.h"
+#include "coordinator/policy_host/open_requests.h"
+#include "coordinator/policy_host/training_thread.h"
 #include "policies/features.h"
 #include "policies/policy.h"
 
@@ -20,7 +21,6 @@ namespace tierpilot {
 struct Decided {
   uint64_t id = 0;
   Decision decision;
-  std::vector<float> observation;  // ObservationLayout
   std::string policy;
   int64_t decide_ns = 0;  // from the request to the decision, the queue before it included
 };
@@ -37,14 +37,11 @@ class DecisionThread {
     std::string name;
     std::unique_ptr<Policy> policy;
   };
-  // All run on this thread and must not block.
-  struct Hooks {
-    std::function<void()> after_decision;
-    std::function<void()> every_interval;
-  };
 
+  // Every `interval` the learners are saved, unless `save` is false.
   DecisionThread(std::vector<NamedPolicy> policies, size_t active, FeatureSettings features,
-                 ExperienceLedger& ledger, std::chrono::milliseconds interval, Hooks hooks);
+                 OpenRequests& open, TrainingThread& training, std::chrono::milliseconds interval,
+                 bool save);
   ~DecisionThread();  // requests that still wait are dropped
 
   // Thread-safe.
@@ -63,9 +60,10 @@ class DecisionThread {
   std::vector<NamedPolicy> policies_;
   std::atomic<size_t> active_;
   FeatureSettings features_;
-  ExperienceLedger& ledger_;
+  OpenRequests& open_;
+  TrainingThread& training_;
   std::chrono::milliseconds interval_;
-  Hooks hooks_;
+  bool save_;
   Inbox<Message> inbox_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

@@ -4,45 +4,21 @@
 
 #include <cmath>
 #include <future>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
 #include "coordinator/policy_host/saved_learner.h"
 #include "coordinator/policy_host/training_thread.h"
+#include "policies/dqn/weights.h"
 
 namespace tierpilot {
 
 struct PolicyHost::Parts {
-  explicit Parts(PolicyHostOptions options_in)
-      : options(std::move(options_in)), ledger(options.pending_capacity) {}
-
-  void feed() {
-    if (auto complete = ledger.take_complete(); !complete.empty())
-      training->add(std::move(complete));
-  }
-  void copy_when_due() {
-    const uint64_t decisions = ledger.decisions();
-    if (decisions - copied_at < options.settings.copy_interval) return;
-    copied_at = decisions;
-    training->copy_weights();
-  }
-  void request_save(std::shared_ptr<std::promise<Status>> done) {
-    training->save({checkpoint_file(options.state_dir), ledger.snapshot(), ledger.decisions(),
-                    std::move(done)});
-  }
-  void save_if_changed() {
-    const std::pair now{ledger.decisions(), training->counters().batches};
-    if (options.state_dir.empty() || now == saved_at) return;
-    saved_at = now;
-    request_save(nullptr);
-  }
-
   PolicyHostOptions options;
-  std::string note;
-  ExperienceLedger ledger;
+  std::map<std::string, std::string> notes;  // by policy
+  OpenRequests open;
   std::unique_ptr<TrainingThread> training;
-  uint64_t copied_at = 0;                     // decision thread
-  std::pair<uint64_t, uint64_t> saved_at;     // decision thread
   std::unique_ptr<DecisionThread> decisions;  // ends before what it uses
 };
 
@@ -69,36 +45,55 @@ Result<std::vector<DecisionThread::NamedPolicy>> make_policies(const PolicyConte
   return policies;
 }
 
+constexpr const char* kAlwaysAwake = "dqn";
+
+// The learners, each as its checkpoint or its shipped weights say.
+Result<std::vector<TrainingThread::NamedLearner>> make_learners(
+    const PolicyContext& context, const PolicyHostOptions& options,
+    std::map<std::string, std::string>& notes) {
+  std::vector<TrainingThread::NamedLearner> learners;
+  for (const PolicyInfo& info : registered_policies()) {
+    if (!info.learns) continue;
+    auto learner = make_learner(info.name, context, options.pending_capacity);
+    if (!learner) return tl::unexpected(learner.error());
+    const auto taken = take_over_learner(options.state_dir, info.name, **learner);
+    if (!taken) return tl::unexpected(taken.error());
+    notes[info.name] = taken->note;
+    const bool awake = info.name == kAlwaysAwake || info.name == options.active;
+    learners.push_back({info.name, std::move(*learner), awake});
+  }
+  return learners;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options) {
-  if (Status valid = validate(options.settings); !valid) return tl::unexpected(valid.error());
+  if (Status valid = validate(options.dqn); !valid) return tl::unexpected(valid.error());
+  if (Status valid = validate(options.published); !valid) return tl::unexpected(valid.error());
   const auto active = index_of(options.active);
   if (!active) return tl::unexpected(active.error());
-  auto parts = std::make_unique<Parts>(std::move(options));
+  auto parts = std::make_unique<Parts>();
+  parts->options = std::move(options);
   const PolicyHostOptions& given = parts->options;
 
-  auto trainer = std::make_unique<Trainer>(given.settings, given.seed);
-  auto saved = take_over_learner(given.state_dir, *trainer);
-  if (!saved) return tl::unexpected(saved.error());
-  parts->note = saved->note;
-  parts->ledger.restore(std::move(saved->pending), saved->decisions);
-  parts->copied_at = saved->decisions;
-
-  auto mailbox = std::make_shared<WeightsMailbox>();
-  auto policies = make_policies({given.seed, given.settings, mailbox});
+  PolicyContext context{given.seed, given.dqn, given.published,
+                        std::make_shared<Mailbox<DqnWeights>>(),
+                        std::make_shared<Mailbox<PublishedWeights>>()};
+  if (!given.dqn.weights.empty()) {
+    auto file = load_weights(given.dqn.weights);
+    if (!file) return tl::unexpected(file.error());
+    context.start = std::make_shared<const DqnWeights>(std::move(file->weights));
+  }
+  auto learners = make_learners(context, given, parts->notes);
+  if (!learners) return tl::unexpected(learners.error());
+  auto policies = make_policies(context);
   if (!policies) return tl::unexpected(policies.error());
-  parts->training = std::make_unique<TrainingThread>(
-      std::move(trainer), saved->experiences, std::move(mailbox), given.settings.training_nice);
-  Parts* host = parts.get();
+  parts->training = std::make_unique<TrainingThread>(std::move(*learners), given.state_dir,
+                                                     given.dqn.training_nice);
   parts->decisions = std::make_unique<DecisionThread>(
-      std::move(*policies), *active, FeatureSettings{given.settings.slow_share}, parts->ledger,
-      std::chrono::milliseconds(given.save_interval_ms),
-      DecisionThread::Hooks{[host] {
-                              host->feed();
-                              host->copy_when_due();
-                            },
-                            [host] { host->save_if_changed(); }});
+      std::move(*policies), *active, FeatureSettings{given.published.slow_share}, parts->open,
+      *parts->training, std::chrono::milliseconds(given.save_interval_ms),
+      !given.state_dir.empty());
   return std::unique_ptr<PolicyHost>(new PolicyHost(std::move(parts)));
 }
 
@@ -111,37 +106,33 @@ PolicyHost::~PolicyHost() {
 }
 
 void PolicyHost::decide(uint64_t id, View view, std::function<void(Decided)> done) {
-  parts_->ledger.requested(id);
+  parts_->open.add(id);
   parts_->decisions->submit(
       {id, std::move(view), std::move(done), std::chrono::steady_clock::now()});
 }
 
 void PolicyHost::override_action(uint64_t id, const View& view, size_t node) {
-  ExperienceLedger::ObservationPtr seen;
-  uint32_t slot = kSlots;
-  if (node < view.nodes.size() && view.nodes[node].slot < kSlots) {
-    slot = view.nodes[node].slot;
-    seen =
-        std::make_shared<const Observation>(observe(view, {parts_->options.settings.slow_share}));
-  }
-  parts_->ledger.overridden(id, std::move(seen), slot);
-  parts_->feed();
+  parts_->open.close(id);
+  parts_->training->decided(id, std::make_shared<const View>(view), node);
 }
 
 void PolicyHost::outcome(uint64_t id, const RewardParts& reward) {
-  if (!std::isfinite(reward.reward)) return abandon(id);
-  parts_->ledger.outcome(id, reward.reward);
-  parts_->feed();
+  if (std::isfinite(reward.reward)) parts_->training->served(id, reward);
+}
+
+void PolicyHost::finished(uint64_t id, double response_s) {
+  parts_->training->finished(id, response_s);
 }
 
 void PolicyHost::abandon(uint64_t id) {
-  parts_->ledger.abandon(id);
+  parts_->open.close(id);
+  parts_->training->abandoned(id);
 }
 
 Status PolicyHost::use(std::string_view name) {
   const auto index = index_of(name);
   if (!index) return tl::unexpected(index.error());
-  if (registered_policies()[*index].learns) parts_->training->copy_weights();
+  parts_->training->wake(registered_policies()[*index].name);
   parts_->decisions->use(*index);
   return {};
 }
@@ -157,29 +148,21 @@ std::vector<PolicyHost::ListedPolicy> PolicyHost::list() const {
   return listed;
 }
 
-LearnerState PolicyHost::learner() const {
-  const TrainingThread::Counters counters = parts_->training->counters();
-  LearnerState state;
-  state.decisions = parts_->ledger.decisions();
-  state.experiences = counters.experiences;
-  state.duplicates = counters.duplicates;
-  state.pending_dropped = parts_->ledger.pending_dropped();
-  state.pending = parts_->ledger.pending();
-  state.replay_size = counters.replay_size;
-  state.training_steps = counters.training_steps;
-  state.weights_version = counters.weights_version;
-  state.epsilon = parts_->options.settings.epsilon;
-  if (counters.batches > 0) state.loss = counters.loss;
-  state.note = counters.failed ? "training stopped after an error, see the log" : parts_->note;
+LearnerState PolicyHost::learner(const std::string& policy) const {
+  const auto status = parts_->training->status(policy);
+  LearnerState state{status.counters, 0, ""};
+  const auto& options = parts_->options;
+  state.epsilon = policy == "dqn" ? options.dqn.epsilon : options.published.epsilon;
+  const auto note = parts_->notes.find(policy);
+  if (note != parts_->notes.end()) state.note = note->second;
+  if (status.failed) state.note = "training stopped after an error, see the log";
   return state;
 }
 
 Status PolicyHost::save() {
-  if (parts_->options.state_dir.empty())
-    return fail(ErrorCode::kUnavailable, "the learner has no state directory to be saved in");
   auto done = std::make_shared<std::promise<Status>>();
   auto saved = done->get_future();
-  parts_->request_save(std::move(done));
+  parts_->training->save(std::move(done));
   return saved.get();
 }
 

@@ -1,7 +1,8 @@
 // Hosts the policies: one thread decides, another one learns, and neither waits for the other.
 //
-// Every measured outcome is learned from, whichever policy had decided: Q-learning is off-policy,
-// so the network has seen the cluster before its turn comes.
+// Every measured outcome is learned from, whichever policy had decided, so that the dqn has seen
+// the cluster before its turn comes. The learner behind dqn-published sleeps until that policy is
+// used: its batches cost thirty times as much.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +17,24 @@
 #include "base/result.h"
 #include "coordinator/policy_host/decision_thread.h"
 #include "policies/dqn/settings.h"
+#include "policies/published/settings.h"
 #include "policies/registry.h"
 #include "policies/values.h"
 
 namespace tierpilot {
 
 struct PolicyHostOptions {
-  DqnSettings settings;
+  DqnSettings dqn;
+  PublishedSettings published;
   uint64_t seed = 1;
   std::filesystem::path state_dir;  // made if missing; empty: nothing is kept over a restart
   std::string active = "dqn";
-  size_t pending_capacity = 16384;  // 1.5 KB each, twice that when the next request's is not kept
+  size_t pending_capacity = 16384;  // of each learner; 2 to 5 KB each
   int64_t save_interval_ms = 300'000;
 };
 
-struct LearnerState {
-  uint64_t decisions = 0;
-  uint64_t experiences = 0;  // complete, without duplicates
-  uint64_t duplicates = 0;   // since the start of the program, as the next two
-  uint64_t pending_dropped = 0;
-  uint64_t pending = 0;
-  uint64_t replay_size = 0;
-  uint64_t training_steps = 0;
-  uint64_t weights_version = 0;
+struct LearnerState : LearnerCounters {
   double epsilon = 0;
-  std::optional<double> loss;  // no batch was trained yet
   std::string note;  // what an operator should know: state not taken over, training failed
 };
 
@@ -52,7 +46,9 @@ class PolicyHost {
   };
 
   // A checkpoint that is damaged, or of another network, is set aside with an error in the log and
-  // in LearnerState::note, and learning starts anew. One that cannot be read at all is an error.
+  // in LearnerState::note, and learning starts anew. One that cannot be read at all is an error, as
+  // are configured weights (DqnSettings::weights) that are missing or do not fit. A checkpoint has
+  // learned further than those weights, and comes before them.
   static Result<std::unique_ptr<PolicyHost>> start(PolicyHostOptions options);
   // Saves. No `done` runs any more when it returns.
   ~PolicyHost();
@@ -64,18 +60,23 @@ class PolicyHost {
   void decide(uint64_t id, View view, std::function<void(Decided)> done);
   // The coordinator took another action than was (or would be) decided.
   void override_action(uint64_t id, const View& view, size_t node);
-  // The measured reward, in any order and however late. An unknown id is ignored.
+  // What was measured, in any order and however late; an unknown id is ignored. Its data was
+  // served, with this reward.
   void outcome(uint64_t id, const RewardParts& reward);
-  // There will be no outcome.
+  // It succeeded so long after the decision.
+  void finished(uint64_t id, double response_s);
+  // There will be no more.
   void abandon(uint64_t id);
 
-  // kNotFound lists the names. The dqn begins with the newest weights.
+  // kNotFound lists the names. A policy that learns begins with the newest weights.
   Status use(std::string_view name);
   std::string active() const;
   std::vector<ListedPolicy> list() const;
-  LearnerState learner() const;
-  // Weights, replay and pending experiences. Waits for the training thread, which finishes its
-  // batch first (0.1 s, more when it gets little of a core): not for an event loop.
+  // Of a policy that learns; the training thread's counters lag a batch behind. Else nothing.
+  LearnerState learner(const std::string& policy) const;
+  // Weights, replay and pending experiences of the learners that are awake. Waits for the training
+  // thread, which finishes its batch first (0.1 s, more when it gets little of a core): not for an
+  // event loop.
   Status save();
 
  private:

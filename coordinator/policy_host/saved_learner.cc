@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "base/log.h"
-#include "policies/dqn/checkpoint.h"
+#include "policies/learning/saved_bytes.h"
 
 namespace tierpilot {
 namespace {
@@ -24,10 +24,10 @@ Result<fs::path> set_aside(const fs::path& file) {
   return aside;
 }
 
-Result<SavedLearner> refuse(const fs::path& file, const std::string& why) {
+Result<TakenOver> refuse(const fs::path& file, const std::string& why) {
   const auto aside = set_aside(file);
   if (!aside) return tl::unexpected(aside.error());
-  SavedLearner anew;
+  TakenOver anew;
   anew.note =
       fmt::format("learning starts anew: {}; the file is kept as '{}'", why, aside->string());
   spdlog::error("{}", anew.note);
@@ -36,28 +36,27 @@ Result<SavedLearner> refuse(const fs::path& file, const std::string& why) {
 
 }  // namespace
 
-fs::path checkpoint_file(const fs::path& state_dir) {
-  return state_dir / "learner.checkpoint";
+fs::path checkpoint_file(const fs::path& state_dir, const std::string& policy) {
+  return state_dir / (policy + ".checkpoint");
 }
 
-Result<SavedLearner> take_over_learner(const fs::path& state_dir, Trainer& trainer) {
-  if (state_dir.empty()) return SavedLearner{};
+Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string& policy,
+                                    Learner& learner) {
+  if (state_dir.empty()) return TakenOver{};
   std::error_code error;
   fs::create_directories(state_dir, error);
   if (error)
     return fail_errno(error.value(),
                       fmt::format("state directory '{}' cannot be made", state_dir.string()));
-  const fs::path file = checkpoint_file(state_dir);
-  auto checkpoint = load_checkpoint(file);
-  if (!checkpoint && checkpoint.error().code == ErrorCode::kNotFound) return SavedLearner{};
-  if (!checkpoint && checkpoint.error().code != ErrorCode::kInvalid)
-    return tl::unexpected(checkpoint.error());
-  if (!checkpoint) return refuse(file, checkpoint.error().message);
-  if (Status status = trainer.restore(*checkpoint); !status)
+  const fs::path file = checkpoint_file(state_dir, policy);
+  const auto saved = load_bytes(file);
+  if (!saved && saved.error().code == ErrorCode::kNotFound) return TakenOver{};
+  if (!saved && saved.error().code != ErrorCode::kInvalid) return tl::unexpected(saved.error());
+  if (!saved) return refuse(file, saved.error().message);
+  if (Status status = learner.restore(*saved); !status)
     return refuse(
         file, fmt::format("learner checkpoint '{}': {}", file.string(), status.error().message));
-  return SavedLearner{std::move(checkpoint->pending), checkpoint->progress.decisions,
-                      checkpoint->progress.experiences, ""};
+  return TakenOver{true, ""};
 }
 
 }  // namespace tierpilot

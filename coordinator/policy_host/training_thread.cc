@@ -4,11 +4,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "base/log.h"
-#include "policies/dqn/checkpoint.h"
+#include "coordinator/policy_host/saved_learner.h"
+#include "policies/learning/saved_bytes.h"
+#include "policies/learning/torch_thread.h"
 
 namespace tierpilot {
 namespace {
@@ -26,12 +29,11 @@ void give_way(int nice) {
 
 }  // namespace
 
-TrainingThread::TrainingThread(std::unique_ptr<Trainer> trainer, uint64_t experiences,
-                               std::shared_ptr<WeightsMailbox> mailbox, int nice)
-    : trainer_(std::move(trainer)), mailbox_(std::move(mailbox)) {
-  own_.experiences = experiences;
-  mailbox_->put(trainer_->published());
-  publish_counters();
+TrainingThread::TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir,
+                               int nice)
+    : state_dir_(std::move(state_dir)), status_(learners.size()) {
+  for (NamedLearner& learner : learners) places_.push_back({std::move(learner)});
+  publish_status();
   thread_ = std::thread([this, nice] { run(nice); });
 }
 
@@ -40,16 +42,23 @@ TrainingThread::~TrainingThread() {
   thread_.join();
 }
 
-void TrainingThread::add(std::vector<Experience> experiences) {
-  for (Experience& experience : experiences) inbox_.push(std::move(experience));
+void TrainingThread::decided(uint64_t id, std::shared_ptr<const View> view, size_t node) {
+  inbox_.push(Decided{id, std::move(view), node});
 }
-
-void TrainingThread::copy_weights() {
-  inbox_.push(CopyWeights{});
+void TrainingThread::served(uint64_t id, const RewardParts& reward) {
+  inbox_.push(Served{id, reward});
 }
-
-void TrainingThread::save(SaveRequest request) {
-  inbox_.push(std::move(request));
+void TrainingThread::finished(uint64_t id, double response_s) {
+  inbox_.push(Finished{id, response_s});
+}
+void TrainingThread::abandoned(uint64_t id) {
+  inbox_.push(Abandoned{id});
+}
+void TrainingThread::wake(const std::string& policy) {
+  inbox_.push(Wake{policy});
+}
+void TrainingThread::save(std::shared_ptr<std::promise<Status>> done) {
+  inbox_.push(Save{std::move(done)});
 }
 
 void TrainingThread::run(int nice) {
@@ -57,70 +66,90 @@ void TrainingThread::run(int nice) {
   use_one_torch_thread();
   give_way(nice);
   while (!stopping_) {
-    const bool can_train = trainer_->ready() && !own_.failed;
-    if (!can_train) inbox_.wait();
+    if (!can_train()) inbox_.wait();
     for (Message& message : inbox_.take_all()) handle(std::move(message));
-    if (can_train && !stopping_) train();
-    copy_if_due();
-    publish_counters();
+    if (!stopping_) train();
+    publish_status();
   }
+}
+
+template <class Fact>
+void TrainingThread::tell(Fact fact) {
+  changed_ = true;
+  for (Place& place : places_)
+    if (place.awake) fact(*place.learner);
 }
 
 void TrainingThread::handle(Message message) {
-  std::visit(Overloaded{[&](Experience& experience) {
-                          const bool added = trainer_->add(std::move(experience));
-                          ++(added ? own_.experiences : own_.duplicates);
-                        },
-                        [&](CopyWeights) { copy_due_ = true; },
-                        [&](SaveRequest& request) {
-                          const Status status = write(request);
-                          if (!status) spdlog::error("{}", status.error().message);
-                          if (request.done) request.done->set_value(status);
-                        },
-                        [&](Stop) { stopping_ = true; }},
-             message);
+  std::visit(
+      Overloaded{
+          [&](const Decided& m) { tell([&](Learner& l) { l.decided(m.id, *m.view, m.node); }); },
+          [&](const Served& m) { tell([&](Learner& l) { l.served(m.id, m.reward); }); },
+          [&](const Finished& m) { tell([&](Learner& l) { l.finished(m.id, m.response_s); }); },
+          [&](const Abandoned& m) { tell([&](Learner& l) { l.abandoned(m.id); }); },
+          [&](const Wake& m) {
+            for (Place& place : places_) {
+              if (place.policy != m.policy) continue;
+              place.awake = true;
+              place.learner->copy_weights();
+            }
+          },
+          [&](const Save& m) {
+            if (!m.done && !changed_) return;
+            changed_ = false;
+            const auto written = write();
+            if (!written) spdlog::error("{}", written.error().message);
+            publish_status();
+            if (m.done) m.done->set_value(written);
+          },
+          [&](Stop) { stopping_ = true; }},
+      message);
 }
 
+bool TrainingThread::can_train() const {
+  return std::any_of(places_.begin(), places_.end(), [](const Place& place) {
+    return place.awake && !place.failed && place.learner->ready();
+  });
+}
+
+// One batch of each, so that a cheap learner does not wait long for a costly one.
 void TrainingThread::train() {
-  try {
-    trainer_->train_batch();
-  } catch (const std::exception& error) {
-    // Deciding goes on with the weights there are.
-    spdlog::error("training stopped: {}", error.what());
-    own_.failed = true;
+  for (Place& place : places_) {
+    if (!place.awake || place.failed) continue;
+    try {
+      if (place.learner->ready()) place.learner->train_batch();
+      place.learner->copy_weights_if_due();
+    } catch (const std::exception& error) {
+      // Deciding goes on with the weights there are.
+      spdlog::error("policy '{}': training stopped: {}", place.policy, error.what());
+      place.failed = true;
+    }
   }
 }
 
-// A copy that fell due while nothing was new is made up for after the next batch.
-void TrainingThread::copy_if_due() {
-  if (!copy_due_ || !trainer_->changed()) return;
-  mailbox_->put(trainer_->publish());
-  copy_due_ = false;
+Status TrainingThread::write() const {
+  if (state_dir_.empty())
+    return fail(ErrorCode::kUnavailable, "the learners have no state directory to be saved in");
+  for (const Place& place : places_)
+    if (place.awake)
+      if (auto saved = save_bytes(checkpoint_file(state_dir_, place.policy), place.learner->save());
+          !saved)
+        return saved;
+  return {};
 }
 
-Status TrainingThread::write(const SaveRequest& request) const {
-  Checkpoint checkpoint;
-  trainer_->save_to(checkpoint);
-  checkpoint.progress.decisions = request.decisions;
-  checkpoint.progress.experiences = own_.experiences;
-  checkpoint.pending = request.pending;
-  return save_checkpoint(request.file, checkpoint);
+void TrainingThread::publish_status() {
+  std::vector<LearnerStatus> now;
+  for (const Place& place : places_) now.push_back({place.learner->counters(), place.failed});
+  const std::lock_guard lock(status_mutex_);
+  status_ = std::move(now);
 }
 
-void TrainingThread::publish_counters() {
-  experiences_ = own_.experiences;
-  duplicates_ = own_.duplicates;
-  replay_size_ = trainer_->replay().size();
-  training_steps_ = trainer_->steps();
-  batches_ = trainer_->batches();
-  weights_version_ = trainer_->published()->version;
-  loss_ = trainer_->loss();
-  failed_ = own_.failed;
-}
-
-TrainingThread::Counters TrainingThread::counters() const {
-  return {experiences_, duplicates_,      replay_size_, training_steps_,
-          batches_,     weights_version_, loss_,        failed_};
+TrainingThread::LearnerStatus TrainingThread::status(const std::string& policy) const {
+  const std::lock_guard lock(status_mutex_);
+  for (size_t i = 0; i < places_.size(); ++i)
+    if (places_[i].policy == policy) return status_[i];
+  return {};
 }
 
 }  // namespace tierpilot

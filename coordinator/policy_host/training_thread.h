@@ -1,10 +1,11 @@
-// The thread that trains, at low priority, and everything that only it may touch.
+// The thread that trains, at low priority, and owns the learners.
 #pragma once
 
 #include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <variant>
@@ -12,68 +13,84 @@
 
 #include "base/result.h"
 #include "coordinator/policy_host/inbox.h"
-#include "policies/dqn/trainer.h"
+#include "policies/learning/learner.h"
 
 namespace tierpilot {
 
 class TrainingThread {
  public:
-  // What save() must know of the world outside.
-  struct SaveRequest {
-    std::filesystem::path file;
-    std::vector<PendingExperience> pending;
-    uint64_t decisions = 0;
-    std::shared_ptr<std::promise<Status>> done;  // null: a failure is only logged
+  // A learner that sleeps is told nothing and costs nothing, until it is woken.
+  struct NamedLearner {
+    std::string policy;
+    std::unique_ptr<Learner> learner;
+    bool awake = true;
   };
-  struct Counters {
-    uint64_t experiences = 0;
-    uint64_t duplicates = 0;
-    uint64_t replay_size = 0;
-    uint64_t training_steps = 0;
-    uint64_t batches = 0;
-    uint64_t weights_version = 0;
-    double loss = 0;
+  struct LearnerStatus {
+    LearnerCounters counters;
     bool failed = false;  // training stopped after an error, which is in the log
   };
 
-  // `nice` is 0 to 19, see DqnSettings::training_nice.
-  TrainingThread(std::unique_ptr<Trainer> trainer, uint64_t experiences,
-                 std::shared_ptr<WeightsMailbox> mailbox, int nice);
+  // `nice` is 0 to 19. With an empty `state_dir`, save() fails.
+  TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir, int nice);
   ~TrainingThread();
 
-  // All of these may be called from any thread and return at once.
-  void add(std::vector<Experience> experiences);
-  void copy_weights();
-  void save(SaveRequest request);
-  Counters counters() const;
+  // All of these may be called from any thread and return at once; facts arrive in order.
+  void decided(uint64_t id, std::shared_ptr<const View> view, size_t node);
+  void served(uint64_t id, const RewardParts& reward);
+  void finished(uint64_t id, double response_s);
+  void abandoned(uint64_t id);
+  // Wakes the learner behind `policy`, and has it hand over its newest weights.
+  void wake(const std::string& policy);
+  // With a null `done` a failure is only logged, and nothing is done when nothing is new.
+  void save(std::shared_ptr<std::promise<Status>> done);
+  LearnerStatus status(const std::string& policy) const;
 
  private:
-  struct CopyWeights {};
+  struct Decided {
+    uint64_t id;
+    std::shared_ptr<const View> view;
+    size_t node;
+  };
+  struct Served {
+    uint64_t id;
+    RewardParts reward;
+  };
+  struct Finished {
+    uint64_t id;
+    double response_s;
+  };
+  struct Abandoned {
+    uint64_t id;
+  };
+  struct Wake {
+    std::string policy;
+  };
+  struct Save {
+    std::shared_ptr<std::promise<Status>> done;
+  };
   struct Stop {};
-  using Message = std::variant<Experience, CopyWeights, SaveRequest, Stop>;
+  using Message = std::variant<Decided, Served, Finished, Abandoned, Wake, Save, Stop>;
+  struct Place : NamedLearner {
+    bool failed = false;
+  };
 
   void run(int nice);
   void handle(Message message);
+  template <class Fact>
+  void tell(Fact fact);  // calls fact(learner) for each that is awake
+  bool can_train() const;
   void train();
-  void copy_if_due();
-  Status write(const SaveRequest& request) const;
-  void publish_counters();
+  Status write() const;
+  void publish_status();
 
-  std::unique_ptr<Trainer> trainer_;
-  std::shared_ptr<WeightsMailbox> mailbox_;
+  std::vector<Place> places_;
+  std::filesystem::path state_dir_;
   Inbox<Message> inbox_;
   bool stopping_ = false;
-  bool copy_due_ = false;
-  Counters own_;
+  bool changed_ = false;  // since the last save
 
-  std::atomic<uint64_t> experiences_ = 0;
-  std::atomic<uint64_t> duplicates_ = 0;
-  std::atomic<uint64_t> replay_size_ = 0;
-  std::atomic<uint64_t> training_steps_ = 0;
-  std::atomic<uint64_t> batches_ = 0;
-  std::atomic<uint64_t> weights_version_ = 0;
-  std::atomic<double> loss_ = 0;
-  std::atomic<bool> failed_ = false;
+  mutable std::mutex status_mutex_;  // held for a copy only, by whoever
+  std::vector<LearnerStatus> status_;
 
   std::thread thread_;
 };

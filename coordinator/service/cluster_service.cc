@@ -8,6 +8,7 @@
 #include "coordinator/service/node_session.h"
 #include "coordinator/service/rpc_node_link.h"
 #include "coordinator/service/wire.h"
+#include "policies/dqn/token_net.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -19,19 +20,33 @@ constexpr uint32_t kPage = 500;
   kj::throwFatalException(to_exception({code, std::move(message)}));
 }
 
-void write_settings(const DqnSettings& dqn, wire::LearnerState::Builder out) {
-  const std::initializer_list<std::pair<const char*, double>> settings{
-      {"width", static_cast<double>(dqn.network.width)},
-      {"layers", static_cast<double>(dqn.network.layers)},
-      {"heads", static_cast<double>(dqn.network.heads)},
-      {"feed_forward", static_cast<double>(dqn.network.feed_forward)},
-      {"dropout", dqn.network.dropout},
-      {"gamma", dqn.gamma},
-      {"learning_rate", dqn.learning_rate},
-      {"train_start", static_cast<double>(dqn.train_start)},
-      {"batch", static_cast<double>(dqn.batch)},
-      {"batches_per_step", static_cast<double>(dqn.batches_per_step)},
-      {"copy_interval", static_cast<double>(dqn.copy_interval)}};
+using ShownSettings = std::vector<std::pair<const char*, double>>;
+
+ShownSettings shown(const DqnSettings& dqn) {
+  return {{"width", static_cast<double>(TokenNet::kWidth)},
+          {"features", static_cast<double>(kTokenSize)},
+          {"gamma", dqn.gamma},
+          {"learning_rate", dqn.learning_rate},
+          {"train_start", static_cast<double>(dqn.train_start)},
+          {"batch", static_cast<double>(dqn.batch)},
+          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
+}
+
+ShownSettings shown(const PublishedSettings& dqn) {
+  return {{"width", static_cast<double>(dqn.network.width)},
+          {"layers", static_cast<double>(dqn.network.layers)},
+          {"heads", static_cast<double>(dqn.network.heads)},
+          {"feed_forward", static_cast<double>(dqn.network.feed_forward)},
+          {"dropout", dqn.network.dropout},
+          {"gamma", dqn.gamma},
+          {"learning_rate", dqn.learning_rate},
+          {"train_start", static_cast<double>(dqn.train_start)},
+          {"batch", static_cast<double>(dqn.batch)},
+          {"batches_per_step", static_cast<double>(dqn.batches_per_step)},
+          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
+}
+
+void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
   auto list = out.initSettings(static_cast<unsigned>(settings.size()));
   unsigned i = 0;
   for (const auto& [name, value] : settings) {
@@ -198,18 +213,19 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   auto results = context.getResults();
   write_policy(policy, results.initPolicy());
   if (!policy.learns) return kj::READY_NOW;
-  const auto learner = core().host.learner();
+  const auto learner = core().host.learner(policy.name);
   auto out = results.initLearner();
   out.setExperiences(learner.experiences);
   out.setReplaySize(learner.replay_size);
-  out.setReplayCapacity(core().dqn.replay_capacity);
+  out.setReplayCapacity(learner.replay_capacity);
   out.setTrainingSteps(learner.training_steps);
-  write_figure(learner.loss ? Figure{*learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
-               out.initLoss());
+  write_figure(
+      learner.batches > 0 ? Figure{learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
+      out.initLoss());
   out.setWeightsVersion(learner.weights_version);
   out.setEpsilon(learner.epsilon);
   out.setPending(learner.pending);
-  write_settings(core().dqn, out);
+  write_settings(policy.name == "dqn" ? shown(core().dqn) : shown(core().dqn_published), out);
   return kj::READY_NOW;
 }
 

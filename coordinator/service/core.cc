@@ -17,11 +17,11 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
     : state{settings, clock, store, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
       dispatcher(state, policy_host, std::move(hooks)),
-      lifecycle(state, {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },
-                        [this](AttemptId attempt, const ServedData& data) {
-                          dispatcher.served(attempt, data);
-                        },
-                        [this](AttemptId attempt) { dispatcher.never_served(attempt); }}),
+      lifecycle(
+          state,
+          {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },
+           [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
+           [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); }}),
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }) {

@@ -13,6 +13,7 @@
 #include "coordinator/core/lifecycle.h"
 #include "coordinator/core/membership.h"
 #include "policies/dqn/settings.h"
+#include "policies/published/settings.h"
 
 namespace tierpilot {
 
@@ -37,6 +38,7 @@ class Core {
   DatasetAdmin datasets;
   int64_t keep_history_ms = 0;
   DqnSettings dqn;  // as configured, to be shown
+  PublishedSettings dqn_published;
 
  private:
   void ended(uint64_t task);

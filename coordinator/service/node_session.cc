@@ -54,13 +54,14 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
 }
 
 kj::Promise<void> NodeSession::describe(DescribeContext context) {
-  value_or_throw(core_.membership.renew(ticket_));
+  auto node = value_or_throw(core_.membership.renew(ticket_));
   const auto info = context.getParams().getInfo();
   if (text(info.getName()) != ticket_.node)
     kj::throwFatalException(
         to_exception({ErrorCode::kInvalid, "node " + ticket_.node + " describes itself as '" +
                                                text(info.getName()) + "': a name is for good"}));
   cards_.described(ticket_.node, info);
+  node->facts.rates = read_rates(info.getTiers());
   return kj::READY_NOW;
 }
 

@@ -164,6 +164,21 @@ ServedData read_served(wire::ServedData::Reader in) {
   return served;
 }
 
+NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers) {
+  const auto known = [](wire::Measure::Reader measure) {
+    return measure.isValue() && measure.getValue() > 0 ? measure.getValue() * 1e9 : 0;
+  };
+  NodeRates rates;
+  for (const auto tier : tiers) {
+    if (tier.getRole() == "fast") rates.fast_bytes_per_s = known(tier.getReadGbPerS());
+    // Moves between the two are measured as the slow one's.
+    if (tier.getRole() != "slow") continue;
+    rates.evict_bytes_per_s = known(tier.getEvictGbPerS());
+    rates.promote_bytes_per_s = known(tier.getPromoteGbPerS());
+  }
+  return rates;
+}
+
 NodeFacts read_facts(wire::NodeInfo::Reader in) {
   NodeFacts facts;
   facts.name = text(in.getName());
@@ -174,6 +189,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   facts.data_address = text(in.getDataAddress());
   const auto ratio = in.getInt32ToFloat();
   if (ratio.isValue() && ratio.getValue() > 0) facts.int32_to_float = ratio.getValue();
+  facts.rates = read_rates(in.getTiers());
   return facts;
 }
 

@@ -16,6 +16,8 @@ TaskSpec read_spec(wire::TaskSpec::Reader in);
 TaskExit read_exit(wire::Exit::Reader in);
 ServedData read_served(wire::ServedData::Reader in);
 NodeFacts read_facts(wire::NodeInfo::Reader in);
+// What its tiers do, as measured there; 0 where it was not.
+NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers);
 AttemptId read_attempt(wire::Attempt::Reader in);
 ReplicaState read_replica(wire::Replica::Reader in);
 Result<DatasetSource> read_source(wire::DatasetSource::Reader in);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
-#include "policies/dqn/exploration.h"
 #include "policies/heuristics.h"
 
 namespace tierpilot {
@@ -19,46 +19,74 @@ Decision without_network(const View& view, std::string_view why) {
 
 class DqnPolicy final : public Policy {
  public:
-  DqnPolicy(const DqnSettings& settings, uint64_t seed, std::shared_ptr<WeightsMailbox> weights)
-      : epsilon_(settings.epsilon),
-        gamma_(settings.gamma),
+  DqnPolicy(const DqnSettings& settings, uint64_t seed,
+            std::shared_ptr<Mailbox<DqnWeights>> weights)
+      : features_(settings.features),
+        epsilon_(settings.epsilon),
         generator_(seed),
         mailbox_(std::move(weights)) {}
 
-  Decision decide(const View& view, const Observation& seen) override {
-    const Weights* weights = mailbox_->newest();
+  bool needs_observation() const override { return false; }
+
+  Decision decide(const View& view, const Observation&) override {
+    const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr) return without_network(view, "there are no weights yet");
-    const std::vector<float> q = weights->network.q_values(seen.values);
-    if (greedy_slot(q, seen.candidates) == kSlots)
-      return without_network(view, "the network has no value for any candidate");
-    const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
+    make_tokens(view, features_, tokens_);
+    if (tokens_.count() == 0) return without_network(view, "nothing to value");
+    const std::vector<float>& values = valuer_.values(*weights, tokens_);
+    if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
+      return without_network(view, "the network's values are not finite");
 
     Decision decision;
-    decision.explored = choice.explored;
+    size_t token =
+        static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+    decision.explored = explore(values.size(), token);
+    decision.node = tokens_.nodes[token];
     decision.weights_version = weights->version;
-    decision.q.resize(view.nodes.size());
-    for (size_t i = 0; i < view.nodes.size(); ++i) {
-      const NodeState& node = view.nodes[i];
-      if (node.slot >= kSlots || !node.candidate || !std::isfinite(q[node.slot])) continue;
-      decision.q[i] = weights->scale.q_in_reward_units(q[node.slot], gamma_);
-      if (node.slot == choice.slot) decision.node = i;
-    }
-    decision.reason = choice.explored ? fmt::format("explored with probability {}", epsilon_)
-                                      : std::string("largest Q value");
+    if (explains()) describe(view, values, token, decision);
     return decision;
   }
 
  private:
+  // With probability epsilon another token than `token`, if there is one.
+  bool explore(size_t count, size_t& token) {
+    if (count < 2 || epsilon_ <= 0 || !std::bernoulli_distribution(epsilon_)(generator_))
+      return false;
+    const size_t other = std::uniform_int_distribution<size_t>(0, count - 2)(generator_);
+    token = other < token ? other : other + 1;
+    return true;
+  }
+
+  void describe(const View& view, const std::vector<float>& values, size_t token,
+                Decision& decision) const {
+    decision.q.resize(view.nodes.size());
+    for (size_t t = 0; t < values.size(); ++t)
+      decision.q[tokens_.nodes[t]] = values[t] * tokens_.scale_s;
+    const float* seen = tokens_.features.data() + token * kTokenSize;
+    decision.seen.assign(seen, seen + kTokenSize);
+    decision.reason = decision.explored ? fmt::format("explored with probability {}", epsilon_)
+                                        : "least expected cost";
+  }
+
+  FeatureMask features_;
   double epsilon_;
-  double gamma_;
   std::mt19937_64 generator_;
-  std::shared_ptr<WeightsMailbox> mailbox_;
+  std::shared_ptr<Mailbox<DqnWeights>> mailbox_;
+  TokenSet tokens_;
+  TokenValuer valuer_;
 };
 
 }  // namespace
 
+const std::vector<float>& TokenValuer::values(const DqnWeights& weights, const TokenSet& tokens) {
+  values_ = tokens.prior;
+  weights.own.add_values(tokens.features, values_, scratch_);
+  weights.others.add_values(tokens.features, values_, scratch_);
+  return values_;
+}
+
 std::unique_ptr<Policy> make_dqn_policy(const DqnSettings& settings, uint64_t seed,
-                                        std::shared_ptr<WeightsMailbox> weights) {
+                                        std::shared_ptr<Mailbox<DqnWeights>> weights) {
   return std::make_unique<DqnPolicy>(settings, seed, std::move(weights));
 }
 

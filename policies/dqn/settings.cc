@@ -2,50 +2,72 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 namespace tierpilot {
+namespace {
 
-DqnSettings DqnSettings::published() {
-  DqnSettings settings;
-  settings.slow_share = 0;
-  settings.epsilon = 0.05;
-  settings.gamma = 0.9;
-  settings.loss = LossForm::kPublished;
-  settings.optimizer = OptimizerKind::kSgd;
-  settings.learning_rate = 1e-3;
-  settings.normalise_rewards = false;
-  settings.permute_slots = false;
-  settings.replay_capacity = 1024;
-  settings.train_start = 1024;
-  settings.batch = 128;
-  settings.batches_per_step = 8;
-  settings.delete_drawn = true;
-  settings.copy_interval = 1024;
-  return settings;
+constexpr std::array<std::string_view, kFeatureGroups> kGroupNames{
+    "time", "load", "memory", "locality", "speed", "gpu", "request", "context"};
+
+// ["gpu", "context"]: a mask without these two.
+FeatureMask read_mask(ConfigSection& section) {
+  FeatureMask mask = kAllFeatures;
+  for (const std::string& name : section.texts("leave_out", {})) {
+    const auto* group = std::find(kGroupNames.begin(), kGroupNames.end(), name);
+    if (group != kGroupNames.end()) {
+      mask &= without(static_cast<FeatureGroup>(group - kGroupNames.begin()));
+      continue;
+    }
+    std::string known;
+    for (const std::string_view group_name : kGroupNames)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", group_name);
+    section.complain("leave_out", fmt::format("'{}' is none of: {}", name, known));
+  }
+  return mask;
 }
+
+template <class Int>
+void read_count(ConfigSection& section, std::string_view key, int64_t min, int64_t max,
+                Int& value) {
+  value = static_cast<Int>(section.integer(key, static_cast<int64_t>(value), min, max));
+}
+
+}  // namespace
 
 Status validate(const DqnSettings& settings) {
   const auto wrong = [](std::string why) { return fail(ErrorCode::kInvalid, "dqn: " + why); };
-  const NetworkSettings& network = settings.network;
-  if (network.width < 1 || network.layers < 1 || network.heads < 1 || network.feed_forward < 1)
-    return wrong("width, layers, heads and feed_forward must be at least 1");
-  if (network.width % network.heads != 0)
-    return wrong(
-        fmt::format("width {} is not a multiple of heads {}", network.width, network.heads));
   if (!(settings.gamma >= 0 && settings.gamma < 1))
     return wrong(fmt::format("gamma {} is not in [0, 1)", settings.gamma));
-  if (settings.batch < 1 || settings.batches_per_step < 1)
-    return wrong("batch and batches_per_step must be at least 1");
-  if (settings.replay_capacity < settings.batch)
-    return wrong(fmt::format("replay_capacity {} is below batch {}", settings.replay_capacity,
-                             settings.batch));
+  if (settings.batch < 1) return wrong("batch must be at least 1");
+  if (settings.remembered_tokens < 2) return wrong("remembered_tokens must be at least 2");
   if (settings.train_start < settings.batch || settings.train_start > settings.replay_capacity)
     return wrong(fmt::format("train_start {} is not between batch {} and replay_capacity {}",
                              settings.train_start, settings.batch, settings.replay_capacity));
-  if (settings.delete_drawn && settings.train_start < settings.batch * settings.batches_per_step)
-    return wrong("with delete_drawn, train_start must hold batch x batches_per_step entries");
   return {};
+}
+
+DqnSettings read_dqn_settings(ConfigSection section) {
+  DqnSettings settings;
+  settings.features = read_mask(section);
+  settings.epsilon = section.number("epsilon", settings.epsilon, 0, 1);
+  settings.gamma = section.number("gamma", settings.gamma, 0, 0.9999);
+  settings.double_dqn = section.boolean("double_dqn", settings.double_dqn);
+  settings.learning_rate = section.number("learning_rate", settings.learning_rate, 1e-8, 1);
+  settings.batches_per_experience =
+      section.number("batches_per_experience", settings.batches_per_experience, 0, 1000);
+  read_count(section, "replay_capacity", 1, 1 << 20, settings.replay_capacity);
+  read_count(section, "train_start", 1, 1 << 20, settings.train_start);
+  read_count(section, "batch", 1, 1 << 16, settings.batch);
+  read_count(section, "copy_interval", 1, 1 << 30, settings.copy_interval);
+  read_count(section, "remembered_tokens", 2, 1024, settings.remembered_tokens);
+  read_count(section, "training_nice", 0, 19, settings.training_nice);
+  settings.weights = section.text("weights", "");
+  if (const Status valid = validate(settings); !valid)
+    section.complain("train_start", valid.error().message);
+  return settings;
 }
 
 }  // namespace tierpilot

@@ -1,24 +1,85 @@
 #include "policies/dqn/weights.h"
 
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "policies/learning/byte_codec.h"
+#include "policies/learning/envelope.h"
+#include "policies/learning/saved_bytes.h"
+
 namespace tierpilot {
+namespace {
 
-WeightsMailbox::~WeightsMailbox() {
-  delete fresh_.load();
-  delete done_with_.load();
-}
+constexpr EnvelopeKind kKind{"TPDQNWT1", 1, "dqn weights file"};
 
-void WeightsMailbox::put(Pointer weights) {
-  delete done_with_.exchange(nullptr);
-  delete fresh_.exchange(new Pointer(std::move(weights)));
-}
-
-const Weights* WeightsMailbox::newest() {
-  if (Pointer* fresh = fresh_.exchange(nullptr)) {
-    // Not null only when put() was overtaken in its middle.
-    delete done_with_.exchange(current_.release());
-    current_.reset(fresh);
+// The first feature that is not the same, or nothing.
+std::string difference(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < std::max(names.size(), kTokenSize); ++i) {
+    const std::string theirs = i < names.size() ? "'" + names[i] + "'" : "nothing";
+    const std::string ours =
+        i < kTokenSize ? fmt::format("'{}'", kTokenFeatures[i].name) : "nothing";
+    if (theirs != ours)
+      return fmt::format("it was trained on other features: number {} is {}, this program has {}",
+                         i + 1, theirs, ours);
   }
-  return current_ ? current_->get() : nullptr;
+  return {};
+}
+
+}  // namespace
+
+std::string encode_weights(const WeightsFile& file) {
+  ByteWriter out;
+  out.put<uint64_t>(kTokenSize);
+  for (const FeatureInfo& feature : kTokenFeatures) out.put_text(feature.name);
+  out.put(file.features);
+  out.put(file.weights.version);
+  for (const TokenNet* net : {&file.weights.own, &file.weights.others})
+    out.put_all<float>(net->weights());
+  out.put_text(file.provenance.command);
+  out.put_text(file.provenance.config_digest);
+  out.put(file.provenance.seed);
+  out.put_text(file.provenance.program_version);
+  out.put_text(file.provenance.evaluation);
+  return seal(kKind, out.take());
+}
+
+Result<WeightsFile> decode_weights(std::string_view bytes) {
+  const auto body = unseal(kKind, bytes);
+  if (!body) return tl::unexpected(body.error());
+  ByteReader in(*body);
+  std::vector<std::string> names(in.get_count(sizeof(uint64_t)));
+  for (std::string& name : names) name = in.get_text();
+  if (const std::string why = difference(names); in.ok() && !why.empty())
+    return fail(ErrorCode::kInvalid, why);
+  WeightsFile file;
+  file.features = in.get<FeatureMask>();
+  file.weights.version = in.get<uint64_t>();
+  for (TokenNet* net : {&file.weights.own, &file.weights.others})
+    if (Status status = net->set_weights(in.get_all<float>()); in.ok() && !status)
+      return tl::unexpected(status.error());
+  file.provenance.command = in.get_text();
+  file.provenance.config_digest = in.get_text();
+  file.provenance.seed = in.get<uint64_t>();
+  file.provenance.program_version = in.get_text();
+  file.provenance.evaluation = in.get_text();
+  if (!in.ok() || !in.at_end())
+    return fail(ErrorCode::kInvalid, "the length of its lists cannot be");
+  return file;
+}
+
+Status save_weights(const std::filesystem::path& path, const WeightsFile& file) {
+  return save_bytes(path, encode_weights(file));
+}
+
+Result<WeightsFile> load_weights(const std::filesystem::path& path) {
+  const auto bytes = load_bytes(path);
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto file = decode_weights(*bytes);
+  if (!file)
+    return fail(file.error().code,
+                fmt::format("weights '{}': {}", path.string(), file.error().message));
+  return file;
 }
 
 }  // namespace tierpilot

@@ -1,50 +1,49 @@
-// Handing trained weights over to the thread that decides.
+// What the dqn decides by, and the file it is shipped in.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
+#include <filesystem>
+#include <string>
 
-#include "policies/dqn/q_network.h"
+#include "base/result.h"
+#include "policies/dqn/token_net.h"
+#include "policies/dqn/tokens.h"
 
 namespace tierpilot {
 
-// The network learns z with reward = mean + deviation * z.
-struct RewardScale {
-  double mean = 0;
-  double deviation = 1;
-
-  double normalise(double reward) const { return (reward - mean) / deviation; }
-  // A discounted sum of rewards from one of normalised rewards.
-  double q_in_reward_units(double q, double gamma) const {
-    return q * deviation + mean / (1 - gamma);
-  }
-};
-
-struct Weights {
-  QNetwork network;
+// The value of a token, in units of TokenSet::scale_s and negated: what the estimate says, plus
+// what `own` has learned that a task really takes there, plus what `others` has learned that it
+// costs the tasks after it.
+struct DqnWeights {
+  TokenNet own;
+  TokenNet others;
   uint64_t version = 1;
-  RewardScale scale;
 };
 
-// From one training thread to one decision thread, neither of which ever waits: the trainer runs at
-// low priority, and a lock that it holds while it is off the core would stop decisions.
-class WeightsMailbox {
- public:
-  using Pointer = std::shared_ptr<const Weights>;
+// Where shipped weights come from.
+struct Provenance {
+  std::string command;        // that made them
+  std::string config_digest;  // of all its settings
+  uint64_t seed = 0;
+  std::string program_version;
+  std::string evaluation;  // JSON
 
-  WeightsMailbox() = default;
-  ~WeightsMailbox();
-
-  // Training thread. Also frees what the decision thread has done with.
-  void put(Pointer weights);
-  // Decision thread: the newest weights, null before the first put(). Valid until the next call.
-  const Weights* newest();
-
- private:
-  std::atomic<Pointer*> fresh_ = nullptr;
-  std::atomic<Pointer*> done_with_ = nullptr;  // freeing 27 MB takes longer than a decision may
-  std::unique_ptr<Pointer> current_;           // decision thread only
+  bool operator==(const Provenance&) const = default;
 };
+
+struct WeightsFile {
+  DqnWeights weights;
+  FeatureMask features = kAllFeatures;
+  Provenance provenance;
+};
+
+std::string encode_weights(const WeightsFile& file);
+// kInvalid says why they cannot be used: damaged, another format, other features (which), another
+// size.
+Result<WeightsFile> decode_weights(std::string_view bytes);
+
+Status save_weights(const std::filesystem::path& path, const WeightsFile& file);
+// As decode_weights, with the file's name; kNotFound: there is none.
+Result<WeightsFile> load_weights(const std::filesystem::path& path);
 
 }  // namespace tierpilot

@@ -4,6 +4,23 @@
 #include <cmath>
 
 namespace tierpilot {
+namespace {
+
+constexpr double kOperationsPerS = 2e9;
+
+// Takes out what happened until `now_s`, in order.
+template <class Event>
+std::vector<Event> take_until(std::vector<std::pair<double, Event>>& events, double now_s) {
+  const auto later = std::partition(events.begin(), events.end(),
+                                    [&](const auto& entry) { return entry.first <= now_s; });
+  std::sort(events.begin(), later, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Event> taken;
+  for (auto entry = events.begin(); entry != later; ++entry) taken.push_back(entry->second);
+  events.erase(events.begin(), later);
+  return taken;
+}
+
+}  // namespace
 
 ToyCluster::ToyCluster(const ToySettings& settings, uint64_t seed)
     : settings_(settings), generator_(seed) {
@@ -21,12 +38,35 @@ ToyCluster::ToyCluster(const ToySettings& settings, uint64_t seed)
   }
 }
 
-View ToyCluster::arrive() {
+const View& ToyCluster::arrive() {
   const double units = settings_.nodes * settings_.units_per_node;
   const double between_s = settings_.mean_compute_s / (settings_.offered_load * units);
-  now_s_ += std::exponential_distribution<double>(1 / between_s)(generator_);
-  std::erase_if(jobs_, [&](const Job& job) { return job.end_s <= now_s_; });
+  arrival_s_ += std::exponential_distribution<double>(1 / between_s)(generator_);
+  now_s_ = std::max(now_s_, arrival_s_);
+  wait_for_room();
+  draw_task();
+  look_around();
+  return view_;
+}
 
+bool ToyCluster::has_room(uint32_t node) const {
+  const auto taken =
+      std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) { return job.node == node; });
+  return taken < settings_.units_per_node + settings_.backlog_units;
+}
+
+void ToyCluster::wait_for_room() {
+  for (;;) {
+    std::erase_if(jobs_, [&](const Job& job) { return job.end_s <= now_s_; });
+    for (uint32_t i = 0; i < settings_.nodes; ++i)
+      if (has_room(i)) return;
+    now_s_ = std::min_element(jobs_.begin(), jobs_.end(), [](const Job& a, const Job& b) {
+               return a.end_s < b.end_s;
+             })->end_s;
+  }
+}
+
+void ToyCluster::draw_task() {
   std::vector<double> popularity;
   for (const Dataset& dataset : datasets_) popularity.push_back(dataset.popularity);
   std::discrete_distribution<uint32_t> pick(popularity.begin(), popularity.end());
@@ -37,20 +77,28 @@ View ToyCluster::arrive() {
   }
   compute_s_ =
       settings_.mean_compute_s * std::uniform_real_distribution<double>(0.3, 1.7)(generator_);
-
-  view_ = {};
+  view_.task = {};
   view_.task.writes = std::bernoulli_distribution(settings_.write_share)(generator_);
-  view_.task.operations = compute_s_ * 2e9;
+  view_.task.operations = compute_s_ * kOperationsPerS;
   for (uint32_t dataset : wanted_) view_.task.data_bytes += datasets_[dataset].bytes;
+}
+
+double ToyCluster::operations_per_s(uint32_t node) const {
+  const double place = settings_.nodes > 1 ? node / (settings_.nodes - 1.0) - 0.5 : 0;
+  return kOperationsPerS * std::exp2(place * settings_.speed_spread);
+}
+
+void ToyCluster::look_around() {
+  view_.nodes.clear();
   for (uint32_t i = 0; i < settings_.nodes; ++i) {
-    NodeState state{.slot = i, .candidate = true, .units = settings_.units_per_node};
-    for (const Job& job : jobs_)
-      if (job.node == i) {
-        ++state.assigned;
-        state.running += job.begin_s <= now_s_;
-      }
+    NodeState state{.slot = i, .candidate = has_room(i), .units = settings_.units_per_node};
     state.fast_budget_bytes = settings_.fast_budget_bytes;
     state.free_fast_bytes = settings_.fast_budget_bytes - nodes_[i].fast_bytes;
+    state.rates = {.operations_per_s = operations_per_s(i),
+                   .fast_bytes_per_s = settings_.hit_bytes_per_s,
+                   .promote_bytes_per_s = settings_.promote_bytes_per_s,
+                   .evict_bytes_per_s = settings_.evict_bytes_per_s,
+                   .fetch_bytes_per_s = settings_.fetch_bytes_per_s};
     for (uint32_t dataset : wanted_)
       if (in_fast(nodes_[i], dataset))
         state.held_fast_bytes += datasets_[dataset].bytes;
@@ -58,21 +106,34 @@ View ToyCluster::arrive() {
         state.held_slow_bytes += datasets_[dataset].bytes;
     view_.nodes.push_back(state);
   }
-  return view_;
+  for (const Job& job : jobs_) {
+    NodeState& state = view_.nodes[job.node];
+    ++state.assigned;
+    state.running += job.begin_s <= now_s_;
+    state.assigned_operations += job.operations;
+    if (job.served_s > now_s_) state.assigned_fetch_bytes += job.fetch_bytes;
+  }
 }
 
 uint64_t ToyCluster::place(size_t index) {
   Node& node = nodes_[index];
+  const auto number = static_cast<uint32_t>(index);
   auto unit = std::min_element(node.free_at_s.begin(), node.free_at_s.end());
-  const double begin_s = std::max(*unit, now_s_);
   uint64_t evicted_bytes = 0;
   double service_s = 0.0005;
   for (uint32_t dataset : wanted_) service_s += serve_s(node, dataset, evicted_bytes);
-  const double served_s = begin_s + service_s * noise();
-  *unit = served_s + compute_s_;
-  jobs_.push_back({static_cast<uint32_t>(index), begin_s, *unit});
+  // Data is brought in while the task waits for a unit, one task's after another's.
+  const double served_s = std::max(node.transfers_end_s, now_s_) + service_s * noise();
+  node.transfers_end_s = served_s;
+  const double begin_s = std::max(*unit, served_s);
+  *unit = begin_s + view_.task.operations / operations_per_s(number);
+  const uint64_t held = view_.nodes[index].held_fast_bytes;
+  jobs_.push_back({number, begin_s, *unit, view_.task.operations,
+                   view_.task.data_bytes - std::min(held, view_.task.data_bytes), served_s});
+  last_response_s_ = *unit - arrival_s_;
+  ends_.emplace_back(*unit, End{next_id_, *unit - now_s_, last_response_s_});
   if (view_.task.writes)
-    for (uint32_t dataset : wanted_) drop_other_replicas(static_cast<uint32_t>(index), dataset);
+    for (uint32_t dataset : wanted_) drop_other_replicas(number, dataset);
 
   ServiceMeasure measure;
   measure.utilisation = busy_share();
@@ -87,13 +148,11 @@ uint64_t ToyCluster::place(size_t index) {
 }
 
 std::vector<ToyCluster::Outcome> ToyCluster::take_outcomes() {
-  const auto later = std::partition(served_.begin(), served_.end(),
-                                    [&](const auto& entry) { return entry.first <= now_s_; });
-  std::sort(served_.begin(), later, [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Outcome> outcomes;
-  for (auto entry = served_.begin(); entry != later; ++entry) outcomes.push_back(entry->second);
-  served_.erase(served_.begin(), later);
-  return outcomes;
+  return take_until(served_, now_s_);
+}
+
+std::vector<ToyCluster::End> ToyCluster::take_ends() {
+  return take_until(ends_, now_s_);
 }
 
 double ToyCluster::serve_s(Node& node, uint32_t dataset, uint64_t& evicted_bytes) {

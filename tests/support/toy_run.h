@@ -5,8 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/dqn/pending.h"
-#include "policies/dqn/trainer.h"
+#include "policies/registry.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {
@@ -16,28 +15,26 @@ class ToyRun {
   struct Score {
     double reward_mean = 0;
     double latency_term_mean = 0;
-    double response_ms_mean = 0;
-    double evicting_share = 0;  // of the tasks
+    double response_ms_mean = 0;  // from arrival to end
+    double evicting_share = 0;    // of the tasks
   };
 
-  ToyRun(const DqnSettings& settings, const ToySettings& cluster, uint64_t seed);
+  // `learns` is the registered name of the policy that learns. Mailboxes in `context` are made.
+  ToyRun(const std::string& learns, PolicyContext context, const ToySettings& cluster);
 
   // `policy` is a registered name. The learner learns from the outcomes whichever it is, as many
   // batches per experience as its settings allow.
   Score run(const std::string& policy, int tasks);
-  const Trainer& trainer() const { return trainer_; }
+  const Learner& learner() const { return *learner_; }
 
  private:
+  void tell(ToyCluster& cluster, Score& sum, int& served);
   void learn();
 
-  DqnSettings settings_;
+  PolicyContext context_;
   ToySettings cluster_;
-  uint64_t seed_;
-  Trainer trainer_;
-  std::shared_ptr<WeightsMailbox> mailbox_ = std::make_shared<WeightsMailbox>();
-  PendingTable pending_{1024};
+  std::unique_ptr<Learner> learner_;
   uint64_t first_id_ = 0;
-  uint64_t decisions_ = 0;
 };
 
 }  // namespace tierpilot

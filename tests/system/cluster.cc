@@ -126,7 +126,7 @@ void Cluster::write_configs() const {
                                             tls_section(folder(), "coordinator")
                                       : "",
                          options_.lease_ms, options_.max_attempts, options_.policy,
-                         options_.small_network ? "[dqn]\nwidth = 16\nlayers = 1\n" : ""));
+                         options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : ""));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }
 

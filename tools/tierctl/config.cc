@@ -22,7 +22,7 @@ namespace {
 const std::vector<std::pair<std::string, std::vector<std::string>>> kSections{
     {"tierpilotd", {"node", "pool", "probe", "placement"}},
     {"tierpilot-coordinator",
-     {"coordinator", "listen", "lease", "queue", "reward", "policy", "dqn"}}};
+     {"coordinator", "listen", "lease", "queue", "reward", "policy", "dqn", "dqn-published"}}};
 
 Result<std::string> program_for(const std::string& file) {
   try {

@@ -1,20 +1,22 @@
-// Decision latency of the published network at batch 1, alone and beside a training thread, and its
-// floor in the same run: reading every weight once from memory. Measurements are interleaved, so
-// that a busy moment of the machine hits all of them.
+// Decision latency at batch 1, one core. The dqn at 32 and at 1,024 candidates; the published
+// network beside its floor, reading every weight once from memory; all of it alone and beside a
+// training thread. Measurements are interleaved, so that a busy moment of the machine hits all of
+// them; the decisions of dqn-published and its floor are compared pair by pair.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
+#include <algorithm>
 #include <chrono>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
+#include <vector>
 
-#include "base/histogram.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/dqn/dqn_policy.h"
-#include "policies/dqn/trainer.h"
+#include "policies/dqn/weights.h"
+#include "policies/learning/torch_thread.h"
+#include "policies/published/trainer.h"
+#include "policies/registry.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {
@@ -22,114 +24,160 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto kPause = std::chrono::milliseconds(2);
+constexpr auto kPause = std::chrono::milliseconds(1);
 
-struct Timings {
-  Histogram decision_ns;
-  Histogram floor_ns;
-};
-
-uint64_t time_ns(const std::function<void()>& work) {
+template <class Work>
+double time_us(Work work) {
   const auto begin = SteadyClock::now();
   work();
-  return static_cast<uint64_t>((SteadyClock::now() - begin) / std::chrono::nanoseconds(1));
+  return std::chrono::duration<double, std::micro>(SteadyClock::now() - begin).count();
 }
 
-// Decisions arrive now and then: both find the caches as the pause and other work have left them.
-Timings measure(Policy& policy, const QNetwork& network, int rounds) {
-  ToyCluster cluster({}, 1);
-  Timings timings;
-  float sink = 0;
-  for (int i = 0; i < rounds; ++i) {
-    const View view = cluster.arrive();
-    size_t node = 0;
-    std::this_thread::sleep_for(kPause);
-    timings.decision_ns.add(time_ns([&] { node = policy.decide(view, observe(view)).node; }));
-    cluster.place(node);
-    std::this_thread::sleep_for(kPause);
-    timings.floor_ns.add(time_ns([&] { sink += network.sum_weights(); }));
-  }
-  if (sink == 1) fmt::print(" ");  // keeps the sum from being optimised away
-  return timings;
+double quantile(std::vector<double> values, double share) {
+  const auto nth =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
 }
 
-std::vector<Experience> some_experiences(size_t count) {
-  ToyCluster cluster({}, 2);
+// Views of a cluster that was kept busy for a while.
+std::vector<View> views_of(uint32_t nodes) {
+  ToyCluster cluster({.nodes = nodes, .offered_load = 0.4, .speed_spread = 1}, 1);
   std::mt19937_64 generator(1);
-  std::vector<Experience> experiences;
-  auto seen = std::make_shared<const Observation>(observe(cluster.arrive()));
-  for (size_t i = 0; i < count; ++i) {
-    const auto action = static_cast<uint32_t>(generator() % 3);
-    cluster.place(action);
-    auto next = std::make_shared<const Observation>(observe(cluster.arrive()));
-    experiences.push_back({seen, next, action, static_cast<double>(generator() % 1000) / 1e3});
-    seen = next;
+  std::vector<View> views;
+  for (int i = 0; i < 96; ++i) {
+    const View& view = cluster.arrive();
+    if (i >= 64) views.push_back(view);
+    cluster.place(generator() % nodes);
   }
-  return experiences;
+  return views;
 }
 
-nlohmann::json to_json(const Histogram& histogram) {
-  return {{"p50_us", static_cast<double>(histogram.quantile(0.5)) / 1e3},
-          {"p99_us", static_cast<double>(histogram.quantile(0.99)) / 1e3}};
-}
+struct Timings {
+  std::vector<double> few, many, published, floor, published_per_floor;
+};
 
-int run(int rounds, bool json) {
-  use_one_torch_thread();
-  DqnSettings settings;
-  settings.batches_per_experience = 1000;  // the trainer never runs out of work here
-  auto trainer = std::make_unique<Trainer>(settings, 1);
-  const auto weights = trainer->published();
-  auto mailbox = std::make_shared<WeightsMailbox>();
-  const auto policy = make_dqn_policy(settings, 1, mailbox);
-
-  mailbox->put(weights);
-  measure(*policy, weights->network, 20);  // warm up
-  const Timings alone = measure(*policy, weights->network, rounds);
-
-  TrainingThread training(std::move(trainer), 0, mailbox, settings.training_nice);
-  training.add(some_experiences(settings.replay_capacity));
-  while (training.counters().batches == 0) std::this_thread::yield();
-  const uint64_t batches_before = training.counters().batches;
-  const auto begin = SteadyClock::now();
-  const Timings beside = measure(*policy, weights->network, rounds);
-  const double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
-  const auto batches = static_cast<double>(training.counters().batches - batches_before);
-
-  const nlohmann::json report = {
-      {"schema", 1},
-      {"weights", weights->network.weight_count()},
-      {"rounds", rounds},
-      {"alone", {{"decision", to_json(alone.decision_ns)}, {"floor", to_json(alone.floor_ns)}}},
-      {"training",
-       {{"decision", to_json(beside.decision_ns)}, {"floor", to_json(beside.floor_ns)}}},
-      {"training_batches_per_s", batches / seconds}};
-  if (json) {
-    fmt::print("{}\n", report.dump(2));
-    return 0;
+class Bench {
+ public:
+  explicit Bench(int rounds) : rounds_(rounds) {
+    context_.dqn.batches_per_experience = 1000;  // the trainer never runs out of work here
+    context_.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
+    context_.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
+    learner_ = *make_learner("dqn", context_, 16384);
+    published_ = PublishedTrainer(context_.published, 1).published();
+    context_.published_weights->put(published_);
+    dqn_ = *make_policy("dqn", context_);
+    dqn_published_ = *make_policy("dqn-published", context_);
   }
-  fmt::print("published network: {} weights, {} rounds\n{:26}{:>10}{:>10}\n",
-             weights->network.weight_count(), rounds, "", "p50 us", "p99 us");
-  for (const char* when : {"alone", "training"})
-    for (const char* what : {"decision", "floor"}) {
-      const auto& line = report[when][what];
-      fmt::print("{:10}{:16}{:10.0f}{:10.0f}\n", when,
-                 std::string(what) == "floor" ? "weights streamed" : what,
-                 line["p50_us"].get<double>(), line["p99_us"].get<double>());
+
+  // Decisions arrive now and then: all find the caches as the pause and other work left them.
+  Timings measure(int rounds) {
+    Timings timings;
+    float sink = 0;
+    for (int i = 0; i < rounds; ++i) {
+      const View& few = few_[static_cast<size_t>(i) % few_.size()];
+      const View& many = many_[static_cast<size_t>(i) % many_.size()];
+      std::this_thread::sleep_for(kPause);
+      timings.few.push_back(time_us([&] { sink += decide(*dqn_, few); }));
+      std::this_thread::sleep_for(kPause);
+      timings.many.push_back(time_us([&] { sink += decide(*dqn_, many); }));
+      std::this_thread::sleep_for(kPause);
+      timings.published.push_back(time_us([&] { sink += decide(*dqn_published_, few); }));
+      std::this_thread::sleep_for(kPause);
+      timings.floor.push_back(time_us([&] { sink += published_->network.sum_weights(); }));
+      timings.published_per_floor.push_back(timings.published.back() / timings.floor.back());
     }
-  fmt::print("{:.1f} training batches of {} a second meanwhile\n", batches / seconds,
-             settings.batch);
-  return 0;
+    if (sink == 1) fmt::print(" ");  // keeps the sums from being optimised away
+    return timings;
+  }
+
+  nlohmann::json run() {
+    measure(20);  // warm up
+    const nlohmann::json alone = to_json(measure(rounds_));
+    std::vector<TrainingThread::NamedLearner> learners;
+    learners.push_back({"dqn", std::move(learner_), true});
+    TrainingThread training(std::move(learners), {}, context_.dqn.training_nice);
+    for (uint64_t id = 0; id < 1024; ++id) {
+      training.decided(id, std::make_shared<const View>(few_[id % few_.size()]), id % 32);
+      training.finished(id, 0.1 + 0.001 * static_cast<double>(id));
+    }
+    while (training.status("dqn").counters.batches == 0) std::this_thread::yield();
+    const uint64_t before = training.status("dqn").counters.batches;
+    const auto begin = SteadyClock::now();
+    const nlohmann::json beside = to_json(measure(rounds_));
+    const double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
+    const auto batches = static_cast<double>(training.status("dqn").counters.batches - before);
+    return {{"schema", 2},
+            {"rounds", rounds_},
+            {"published_weights", published_->network.weight_count()},
+            {"alone", alone},
+            {"training", beside},
+            {"training_batches_per_s", batches / seconds}};
+  }
+
+ private:
+  static float decide(Policy& policy, const View& view) {
+    const Observation seen = policy.needs_observation() ? observe(view) : Observation{};
+    return static_cast<float>(policy.decide(view, seen).node);
+  }
+
+  static nlohmann::json to_json(const Timings& timings) {
+    const auto figures = [](const std::vector<double>& us) {
+      return nlohmann::json{{"p50_us", quantile(us, 0.5)}, {"p99_us", quantile(us, 0.99)}};
+    };
+    return {{"dqn, 32 candidates", figures(timings.few)},
+            {"dqn, 1024 candidates", figures(timings.many)},
+            {"dqn-published", figures(timings.published)},
+            {"its weights streamed", figures(timings.floor)},
+            {"published_per_floor",
+             {{"p25", quantile(timings.published_per_floor, 0.25)},
+              {"p50", quantile(timings.published_per_floor, 0.5)},
+              {"p75", quantile(timings.published_per_floor, 0.75)}}}};
+  }
+
+  int rounds_;
+  PolicyContext context_;
+  std::unique_ptr<Learner> learner_;
+  std::shared_ptr<const PublishedWeights> published_;
+  std::unique_ptr<Policy> dqn_;
+  std::unique_ptr<Policy> dqn_published_;
+  std::vector<View> few_ = views_of(32);
+  std::vector<View> many_ = views_of(1024);
+};
+
+void print(const nlohmann::json& report) {
+  fmt::print("{:10}{:24}{:>10}{:>10}\n", "", "", "p50 us", "p99 us");
+  for (const char* when : {"alone", "training"}) {
+    for (const char* what :
+         {"dqn, 32 candidates", "dqn, 1024 candidates", "dqn-published", "its weights streamed"}) {
+      const auto& line = report[when][what];
+      fmt::print("{:10}{:24}{:10.1f}{:10.1f}\n", when, what, line["p50_us"].get<double>(),
+                 line["p99_us"].get<double>());
+    }
+    const auto& ratio = report[when]["published_per_floor"];
+    fmt::print("{:10}dqn-published takes {:.2f} times its floor, by pairs ({:.2f} to {:.2f})\n",
+               when, ratio["p50"].get<double>(), ratio["p25"].get<double>(),
+               ratio["p75"].get<double>());
+  }
+  fmt::print("{:.0f} training batches of the dqn a second meanwhile\n",
+             report["training_batches_per_s"].get<double>());
 }
 
 }  // namespace
 }  // namespace tierpilot
 
 int main(int argc, char** argv) {
-  CLI::App app("Decision latency of the published S1 network beside its floor");
+  CLI::App app("Decision latency of the dqn, and of the published network beside its floor");
   bool quick = false;
   bool json = false;
   app.add_flag("--quick", quick, "200 rounds instead of 2,000");
   app.add_flag("--json", json, "Print JSON");
   CLI11_PARSE(app, argc, argv);
-  return tierpilot::run(quick ? 200 : 2000, json);
+  tierpilot::use_one_torch_thread();
+  const auto report = tierpilot::Bench(quick ? 200 : 2000).run();
+  if (json)
+    fmt::print("{}\n", report.dump(2));
+  else
+    tierpilot::print(report);
+  return 0;
 }

@@ -1,5 +1,5 @@
-// How fast the dqn learns on the stand-in cluster: heuristics run first while it watches, then its
-// turn comes. Repeats the measurements behind the default settings.
+// How fast the policies that learn do so on the stand-in cluster: heuristics run first while it
+// watches, then its turn comes. Repeats the measurements behind the default settings.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,27 +7,30 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "policies/learning/torch_thread.h"
 #include "tests/support/toy_run.h"
 
 namespace tierpilot {
 namespace {
 
 struct Options {
-  DqnSettings settings;
+  PolicyContext context;
+  std::string learns = "dqn";
   ToySettings cluster;
-  uint64_t seed = 1;
   int tasks = 400;
   bool json = false;
 };
 
 int run(const Options& options) {
   use_one_torch_thread();
-  ToyRun toy(options.settings, options.cluster, options.seed);
+  ToyRun toy(options.learns, options.context, options.cluster);
   nlohmann::json rows = nlohmann::json::array();
   if (!options.json)
     fmt::print("{:16}{:>8}{:>8}{:>13}{:>9}{:>9}{:>8}{:>8}\n", "policy", "reward", "1/L",
                "response ms", "evicting", "batches", "loss", "s");
-  for (const char* name : {"random", "least-loaded", "locality-greedy", "locality-load", "dqn"}) {
+  const std::vector<std::string> policies{"random",        "least-loaded",    "locality-greedy",
+                                          "locality-load", "earliest-finish", options.learns};
+  for (const std::string& name : policies) {
     const auto begin = std::chrono::steady_clock::now();
     const ToyRun::Score score = toy.run(name, options.tasks);
     const double seconds =
@@ -35,14 +38,14 @@ int run(const Options& options) {
     if (!options.json)
       fmt::print("{:16}{:8.4f}{:8.3f}{:13.1f}{:9.2f}{:9}{:8.3f}{:8.1f}\n", name, score.reward_mean,
                  score.latency_term_mean, score.response_ms_mean, score.evicting_share,
-                 toy.trainer().batches(), toy.trainer().loss(), seconds);
+                 toy.learner().counters().batches, toy.learner().counters().loss, seconds);
     rows.push_back({{"policy", name},
                     {"reward_mean", score.reward_mean},
                     {"latency_term_mean", score.latency_term_mean},
                     {"response_ms_mean", score.response_ms_mean},
                     {"evicting_share", score.evicting_share},
-                    {"batches", toy.trainer().batches()},
-                    {"loss", toy.trainer().loss()},
+                    {"batches", toy.learner().counters().batches},
+                    {"loss", toy.learner().counters().loss},
                     {"seconds", seconds}});
   }
   if (options.json) fmt::print("{}\n", nlohmann::json{{"schema", 1}, {"policies", rows}}.dump(2));
@@ -57,27 +60,35 @@ int main(int argc, char** argv) {
   bool quick = false;
   bool published = false;
   bool per_feature = false;
-  CLI::App app("Learning speed of the dqn on a stand-in cluster of three nodes");
+  CLI::App app("Learning speed on a stand-in cluster");
   app.add_flag("--published", published, "Train exactly as published");
   app.add_flag("--per-feature", per_feature, "One token per feature instead of one in all");
   app.add_flag("--quick", quick, "A network of width 64 and 200 tasks");
   app.add_flag("--json", options.json, "Print JSON");
-  double gamma = options.settings.gamma;
-  double batches_per_experience = options.settings.batches_per_experience;
+  tierpilot::PublishedSettings& settings = options.context.published;
+  double gamma = settings.gamma;
+  double batches_per_experience = settings.batches_per_experience;
   auto* gamma_given = app.add_option("--gamma", gamma);
   auto* batches_given = app.add_option("--batches-per-experience", batches_per_experience);
   app.add_option("--load", options.cluster.offered_load, "Offered load of the cluster");
   app.add_option("--tasks", options.tasks, "Tasks per policy")->check(CLI::Range(10, 100000));
-  app.add_option("--seed", options.seed);
+  app.add_option("--nodes", options.cluster.nodes)->check(CLI::Range(1, 128));
+  app.add_option("--spread", options.cluster.speed_spread, "Powers of two between node speeds");
+  app.add_option("--backlog", options.cluster.backlog_units, "Units a node takes beyond its own");
+  app.add_option("--learns", options.learns, "dqn or dqn-published")
+      ->check(CLI::IsMember({"dqn", "dqn-published"}));
+  app.add_option("--seed", options.context.seed);
   CLI11_PARSE(app, argc, argv);
 
-  if (published) options.settings = tierpilot::DqnSettings::published();
-  if (*gamma_given) options.settings.gamma = gamma;
-  if (*batches_given) options.settings.batches_per_experience = batches_per_experience;
-  if (per_feature) options.settings.network.tokens = tierpilot::InputTokens::kPerFeature;
+  if (published) settings = tierpilot::PublishedSettings::published();
+  if (*gamma_given) settings.gamma = options.context.dqn.gamma = gamma;
+  if (*batches_given)
+    settings.batches_per_experience = options.context.dqn.batches_per_experience =
+        batches_per_experience;
+  if (per_feature) settings.network.tokens = tierpilot::InputTokens::kPerFeature;
   if (quick) {
-    options.settings.network.width = 64;
-    options.settings.network.feed_forward = 128;
+    settings.network.width = 64;
+    settings.network.feed_forward = 128;
     options.tasks = 200;
   }
   return tierpilot::run(options);

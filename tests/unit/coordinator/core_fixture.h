@@ -96,7 +96,7 @@ class CoreTest : public ::testing::Test {
         ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, 0, 0});
     lifecycle_ = std::make_unique<Lifecycle>(
         *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
-                                  [](AttemptId, const ServedData&) {}, [](AttemptId) {}});
+                                  [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {}});
     intake_ = std::make_unique<Intake>(*state_, [] {});
     membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
     datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
@@ -148,7 +148,7 @@ class CoreTest : public ::testing::Test {
   }
 
   static NodeFacts facts(const std::string& name, uint64_t instance = 7) {
-    return {name, instance, 2, 1 << 30, 64 << 20, "unix:/" + name, 1.0};
+    return {name, instance, 2, 1 << 30, 64 << 20, "unix:/" + name, 1.0, {}};
   }
 
   void add_dataset(const std::string& name, uint64_t bytes, const std::string& node) {

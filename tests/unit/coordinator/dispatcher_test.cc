@@ -17,12 +17,12 @@ using ::testing::SizeIs;
 class DispatcherTest : public CoreTest {
  protected:
   DispatcherTest() {
-    DqnSettings settings;
+    PublishedSettings settings;
     settings.network.width = 16;
     settings.network.layers = 1;
     settings.network.feed_forward = 16;
     auto host =
-        PolicyHost::start({.settings = settings, .state_dir = {}, .active = "least-loaded"});
+        PolicyHost::start({.published = settings, .state_dir = {}, .active = "least-loaded"});
     if (!host) throw std::runtime_error(host.error().message);
     host_ = std::move(*host);
     dispatcher_ = std::make_unique<Dispatcher>(
@@ -93,6 +93,25 @@ TEST_F(DispatcherTest, ATaskCancelledWhileThePolicyThinksIsNotPlaced) {
   EXPECT_EQ(stored(id)->state, TaskState::kCancelled);
   EXPECT_THAT(node->started, IsEmpty());
   EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
+}
+
+TEST_F(DispatcherTest, ANodeIsSeenWithWhatItWasGivenAndHowFastItWas) {
+  auto node = join("n");
+  auto work = spec("a");
+  work.float_operations = 3e9;
+  const auto id = submit({work, spec("b")})->first_task;
+  const auto seen = [&] { return make_view(*state_, *state_->tasks.find(id + 1)).view.nodes[0]; };
+  EXPECT_EQ(seen().assigned_operations, 0);
+  EXPECT_EQ(seen().rates.operations_per_s, 0) << "nothing ran there yet";
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  EXPECT_EQ(seen().assigned_operations, 3e9);
+  flush();
+  auto end = success();
+  end.wall_ns = 2'000'000'000;
+  ASSERT_TRUE(exit("n", {id, 1}, end));
+  EXPECT_EQ(seen().assigned_operations, 0);
+  EXPECT_DOUBLE_EQ(seen().rates.operations_per_s, 1.5e9);
 }
 
 TEST_F(DispatcherTest, PastItsDeadlineAHeuristicDecidesOnceAndTheRecordSaysSo) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "coordinator/policy_host/inbox.h"
+#include "policies/dqn/weights.h"
 
 namespace tierpilot {
 namespace {
@@ -19,8 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
-DqnSettings small() {
-  DqnSettings settings;
+PublishedSettings small_published() {
+  PublishedSettings settings;
   settings.network.width = 32;
   settings.network.feed_forward = 64;
   settings.network.layers = 1;
@@ -29,6 +30,17 @@ DqnSettings small() {
   settings.batch = 16;
   settings.batches_per_step = 2;
   settings.copy_interval = 8;
+  return settings;
+}
+
+DqnSettings small() {
+  DqnSettings settings;
+  settings.replay_capacity = 64;
+  settings.train_start = 16;
+  settings.batch = 16;
+  settings.batches_per_experience = 0.5;
+  settings.copy_interval = 8;
+  settings.epsilon = 0;
   return settings;
 }
 
@@ -60,8 +72,11 @@ class PolicyHostTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   std::unique_ptr<PolicyHost> start(std::string active = "dqn") {
-    auto host = PolicyHost::start(
-        {.settings = small(), .seed = 3, .state_dir = directory_, .active = std::move(active)});
+    auto host = PolicyHost::start({.dqn = small(),
+                                   .published = small_published(),
+                                   .seed = 3,
+                                   .state_dir = directory_,
+                                   .active = std::move(active)});
     EXPECT_TRUE(host) << host.error().message;
     return std::move(*host);
   }
@@ -82,6 +97,7 @@ class PolicyHostTest : public ::testing::Test {
     for (uint64_t id = from; id < to; ++id) {
       const auto decided = decide(host, id);
       host.outcome(id, reward_of(decided.decision.node == 0 ? 1.0 : 0.0));
+      host.finished(id, decided.decision.node == 0 ? 0.1 : 1.0 + 0.001 * static_cast<double>(id));
     }
   }
 
@@ -106,7 +122,7 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
       EXPECT_LT(decided.decision.node, 3u);
       EXPECT_TRUE(decided.decision.q[0] && decided.decision.q[1] && decided.decision.q[2]);
       EXPECT_EQ(decided.policy, "dqn");
-      EXPECT_EQ(decided.observation.size(), ObservationLayout::kSize);
+      EXPECT_EQ(decided.decision.seen.size(), kTokenSize);
       EXPECT_GT(decided.decide_ns, 0);
       EXPECT_FALSE(decided.decision.reason.empty());
       EXPECT_GE(decided.decision.weights_version, 1u);
@@ -119,13 +135,13 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
 TEST_F(PolicyHostTest, LearnsFromWhatHeuristicsDid) {
   const auto host = start("random");
   live_through(*host, 0, 40);
-  EXPECT_TRUE(eventually([&] { return host->learner().training_steps >= 5; }));
-  const LearnerState state = host->learner();
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").training_steps >= 5; }));
+  const LearnerState state = host->learner("dqn");
   EXPECT_EQ(state.decisions, 40u);
   EXPECT_EQ(state.experiences, 39u) << "the last one still waits for the next request";
   EXPECT_EQ(state.pending, 1u);
-  EXPECT_TRUE(state.loss);
-  EXPECT_TRUE(eventually([&] { return host->learner().weights_version > 1; }));
+  EXPECT_GT(state.batches, 0u);
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").weights_version > 1; }));
 }
 
 TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
@@ -144,7 +160,8 @@ TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
     active += policy.active;
   }
   EXPECT_EQ(active, 1);
-  EXPECT_THAT(names, ::testing::IsSupersetOf({"random", "least-loaded", "locality-greedy", "dqn"}));
+  EXPECT_THAT(names,
+              ::testing::IsSupersetOf({"random", "earliest-finish", "dqn", "dqn-published"}));
 }
 
 TEST_F(PolicyHostTest, OverriddenAndAbandonedRequestsAreNotAnswered) {
@@ -165,9 +182,9 @@ TEST_F(PolicyHostTest, OverriddenAndAbandonedRequestsAreNotAnswered) {
   blocked.set_value();
   decide(*host, 5);
   EXPECT_EQ(answered, 1);
-  EXPECT_EQ(host->learner().pending, 4u) << "1, 2, 4 and 5";
-  host->outcome(2, reward_of(0.5));
-  EXPECT_TRUE(eventually([&] { return host->learner().experiences == 1; }));
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").pending == 4; })) << "1, 2, 4 and 5";
+  host->finished(2, 0.5);
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").experiences == 1; }));
 }
 
 TEST_F(PolicyHostTest, NoCandidateIsAnAnswerToo) {
@@ -175,11 +192,12 @@ TEST_F(PolicyHostTest, NoCandidateIsAnAnswerToo) {
   View view = three_nodes(1);
   for (NodeState& node : view.nodes) node.candidate = false;
   EXPECT_EQ(decide(*host, 1, view).decision.node, kNoNode);
-  EXPECT_EQ(host->learner().pending, 0u);
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").decisions == 1; }));
+  EXPECT_EQ(host->learner("dqn").pending, 0u);
 }
 
 TEST_F(PolicyHostTest, NodesWithoutAnOutputFallBackToAHeuristic) {
-  const auto host = start();
+  const auto host = start("dqn-published");
   View view = three_nodes(1);
   for (NodeState& node : view.nodes) node.slot += 1000;
   const auto decided = decide(*host, 1, view);
@@ -193,12 +211,12 @@ TEST_F(PolicyHostTest, GoesOnWhereItStoppedAfterARestart) {
     const auto host = start("random");
     live_through(*host, 0, 30);
     decide(*host, 30);  // its outcome comes after the restart
-    ASSERT_TRUE(eventually([&] { return host->learner().training_steps > 0; }));
+    ASSERT_TRUE(eventually([&] { return host->learner("dqn").training_steps > 0; }));
     ASSERT_TRUE(host->save());
-    before = host->learner();
+    before = host->learner("dqn");
   }
   const auto host = start("dqn");
-  const LearnerState after = host->learner();
+  const LearnerState after = host->learner("dqn");
   EXPECT_EQ(after.note, "");
   EXPECT_EQ(after.decisions, before.decisions);
   EXPECT_EQ(after.experiences, before.experiences);
@@ -207,8 +225,9 @@ TEST_F(PolicyHostTest, GoesOnWhereItStoppedAfterARestart) {
   EXPECT_GT(after.weights_version, before.weights_version);
   EXPECT_EQ(after.pending, before.pending);
   decide(*host, 31);
-  host->outcome(30, reward_of(0.5));
-  EXPECT_TRUE(eventually([&] { return host->learner().experiences == before.experiences + 1; }));
+  host->finished(30, 0.5);
+  EXPECT_TRUE(
+      eventually([&] { return host->learner("dqn").experiences == before.experiences + 1; }));
 }
 
 TEST_F(PolicyHostTest, ADamagedCheckpointIsKeptAsideAndNoted) {
@@ -216,23 +235,46 @@ TEST_F(PolicyHostTest, ADamagedCheckpointIsKeptAsideAndNoted) {
     const auto host = start();
     decide(*host, 1);
   }
-  const auto file = directory_ / "learner.checkpoint";
+  const auto file = directory_ / "dqn.checkpoint";
   ASSERT_TRUE(std::filesystem::exists(file)) << "saved at the end";
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   const auto host = start();
-  EXPECT_THAT(host->learner().note, HasSubstr("learning starts anew"));
-  EXPECT_TRUE(std::filesystem::exists(directory_ / "learner.checkpoint.refused"));
+  EXPECT_THAT(host->learner("dqn").note, HasSubstr("learning starts anew"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "dqn.checkpoint.refused"));
   EXPECT_LT(decide(*host, 2).decision.node, 3u);
 }
 
 TEST_F(PolicyHostTest, RefusesWhatCannotBe) {
-  EXPECT_EQ(PolicyHost::start({.settings = small(), .active = "oracle"}).error().code,
+  EXPECT_EQ(PolicyHost::start({.dqn = small(), .active = "oracle"}).error().code,
             ErrorCode::kNotFound);
+  PublishedSettings published = small_published();
+  published.network.heads = 5;
+  EXPECT_EQ(PolicyHost::start({.published = published}).error().code, ErrorCode::kInvalid);
   DqnSettings settings = small();
-  settings.network.heads = 5;
-  EXPECT_EQ(PolicyHost::start({.settings = settings}).error().code, ErrorCode::kInvalid);
+  settings.weights = directory_ / "missing.weights";
+  EXPECT_EQ(PolicyHost::start({.dqn = settings}).error().code, ErrorCode::kNotFound);
   std::ofstream(directory_.string()) << "a file where the directory should be";
-  EXPECT_FALSE(PolicyHost::start({.settings = small(), .state_dir = directory_ / "policy"}));
+  EXPECT_FALSE(PolicyHost::start({.dqn = small(), .state_dir = directory_ / "policy"}));
+}
+
+TEST_F(PolicyHostTest, BeginsWithShippedWeights) {
+  std::filesystem::create_directories(directory_);
+  DqnSettings settings = small();
+  settings.weights = directory_ / "shipped.weights";
+  ASSERT_TRUE(save_weights(settings.weights, {.weights = {{}, {}, 41}}));
+  const auto host = PolicyHost::start({.dqn = settings, .active = "dqn"});
+  ASSERT_TRUE(host) << host.error().message;
+  EXPECT_EQ(decide(**host, 1).decision.weights_version, 41u);
+}
+
+TEST_F(PolicyHostTest, ThePublishedLearnerSleepsUntilItsPolicyIsUsed) {
+  const auto host = start("random");
+  live_through(*host, 0, 20);
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").decisions == 20; }));
+  EXPECT_EQ(host->learner("dqn-published").decisions, 0u);
+  ASSERT_TRUE(host->use("dqn-published"));
+  live_through(*host, 20, 60);
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn-published").batches > 0; }));
 }
 
 TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
@@ -245,14 +287,14 @@ TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
       for (uint64_t id = t * kEach; id < (t + 1) * kEach; ++id)
         host->decide(id, three_nodes(static_cast<double>(id)), [&](PolicyHost::Decided decided) {
           ++answered;
-          host->outcome(decided.id, reward_of(0.1));
+          host->finished(decided.id, 0.1 + 0.001 * static_cast<double>(decided.id));
         });
-      host->learner();
+      host->learner("dqn");
       host->use(t % 2 ? "random" : "dqn");
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(eventually([&] { return answered == 4 * kEach; }));
-  EXPECT_TRUE(eventually([&] { return host->learner().experiences >= 4 * kEach - 1; }));
+  EXPECT_TRUE(eventually([&] { return host->learner("dqn").experiences >= 4 * kEach - 1; }));
 }
 
 TEST(Inbox, DeliversEverySendersMessagesInOrder) {

@@ -1,4 +1,4 @@
-#include "policies/dqn/checkpoint.h"
+#include "policies/published/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 
 #include <boost/crc.hpp>
 #include <filesystem>
-#include <fstream>
 #include <random>
 
-#include "policies/dqn/byte_codec.h"
+#include "policies/learning/byte_codec.h"
+#include "policies/learning/saved_bytes.h"
 #include "tests/unit/policies/experiences.h"
 
 namespace tierpilot {
@@ -20,8 +20,8 @@ using ::testing::HasSubstr;
 using testing_experiences::experience;
 using testing_experiences::observation;
 
-Checkpoint sample() {
-  Checkpoint checkpoint;
+PublishedCheckpoint sample() {
+  PublishedCheckpoint checkpoint;
   checkpoint.network.width = 64;
   checkpoint.weights = {0.5F, -1.25F, 3.0F};
   checkpoint.progress = {7, 6, 5, 4, 3.5, 0.25};
@@ -56,10 +56,10 @@ class CheckpointFile : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-TEST(Checkpoint, ComesBackAsItWas) {
+TEST(PublishedCheckpoint, ComesBackAsItWas) {
   const auto back = decode_checkpoint(encode_checkpoint(sample()));
   ASSERT_TRUE(back) << back.error().message;
-  const Checkpoint& expected = sample();
+  const PublishedCheckpoint& expected = sample();
   EXPECT_EQ(back->network.width, 64);
   EXPECT_EQ(back->weights, expected.weights);
   EXPECT_EQ(back->progress.decisions, 7u);
@@ -79,14 +79,14 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_EQ(back->pending[1].reward, -0.5);
 }
 
-TEST(Checkpoint, EveryTruncationIsRefused) {
+TEST(PublishedCheckpoint, EveryTruncationIsRefused) {
   const std::string bytes = encode_checkpoint(sample());
   for (size_t size = 0; size < bytes.size(); size += 1 + size / 50)
     EXPECT_FALSE(decode_checkpoint(std::string_view(bytes).substr(0, size))) << size;
   EXPECT_FALSE(decode_checkpoint(bytes + "x"));
 }
 
-TEST(Checkpoint, EveryFlippedBitIsRefused) {
+TEST(PublishedCheckpoint, EveryFlippedBitIsRefused) {
   std::string bytes = encode_checkpoint(sample());
   std::mt19937_64 generator(1);
   for (int i = 0; i < 500; ++i) {
@@ -99,7 +99,7 @@ TEST(Checkpoint, EveryFlippedBitIsRefused) {
 }
 
 // A damaged body with a correct checksum: what a hostile file would look like.
-TEST(Checkpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
+TEST(PublishedCheckpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
   std::mt19937_64 generator(2);
   for (int i = 0; i < 2000; ++i) {
     std::string bytes = encode_checkpoint(sample());
@@ -108,12 +108,12 @@ TEST(Checkpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
       bytes[kHeader + generator() % (bytes.size() - kHeader)] = static_cast<char>(generator());
     const std::string fixed = with_header(bytes.substr(kHeader));
     if (const auto read = decode_checkpoint(fixed)) {
-      for (const Experience& entry : read->replay) ASSERT_TRUE(entry.seen && entry.next);
+      for (const PublishedExperience& entry : read->replay) ASSERT_TRUE(entry.seen && entry.next);
     }
   }
 }
 
-TEST(Checkpoint, SaysWhatIsWrong) {
+TEST(PublishedCheckpoint, SaysWhatIsWrong) {
   EXPECT_THAT(decode_checkpoint("garbage").error().message, HasSubstr("no learner checkpoint"));
   std::string bytes = encode_checkpoint(sample());
   bytes.back() ^= 1;
@@ -123,26 +123,21 @@ TEST(Checkpoint, SaysWhatIsWrong) {
 }
 
 TEST_F(CheckpointFile, ReplacesTheOldOneWhole) {
-  ASSERT_TRUE(save_checkpoint(file(), sample()));
-  Checkpoint second = sample();
-  second.progress.decisions = 8;
-  ASSERT_TRUE(save_checkpoint(file(), second));
-  const auto back = load_checkpoint(file());
+  ASSERT_TRUE(save_bytes(file(), "first"));
+  ASSERT_TRUE(save_bytes(file(), "second"));
+  const auto back = load_bytes(file());
   ASSERT_TRUE(back);
-  EXPECT_EQ(back->progress.decisions, 8u);
+  EXPECT_EQ(*back, "second");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1)
       << "nothing temporary is left";
 }
 
 TEST_F(CheckpointFile, NamesTheFileThatCannotBeUsed) {
-  EXPECT_EQ(load_checkpoint(file()).error().code, ErrorCode::kNotFound);
-  std::ofstream(file()) << "garbage";
-  const auto garbage = load_checkpoint(file());
-  ASSERT_FALSE(garbage);
-  EXPECT_EQ(garbage.error().code, ErrorCode::kInvalid);
-  EXPECT_THAT(garbage.error().message, HasSubstr(file().string()));
-  EXPECT_EQ(load_checkpoint(directory_).error().code, ErrorCode::kInvalid);
-  EXPECT_FALSE(save_checkpoint(directory_ / "missing" / "x", sample()));
+  EXPECT_EQ(load_bytes(file()).error().code, ErrorCode::kNotFound);
+  const auto folder = load_bytes(directory_);
+  EXPECT_EQ(folder.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(folder.error().message, HasSubstr(directory_.string()));
+  EXPECT_FALSE(save_bytes(directory_ / "missing" / "x", "x"));
 }
 
 }  // namespace

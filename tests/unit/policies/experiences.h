@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "policies/dqn/replay.h"
+#include "policies/published/experience.h"
 
 namespace tierpilot::testing_experiences {
 
@@ -17,7 +17,7 @@ inline std::shared_ptr<const Observation> observation(double number) {
   return std::make_shared<const Observation>(std::move(seen));
 }
 
-inline Experience experience(double number) {
+inline PublishedExperience experience(double number) {
   return {observation(number), observation(number + 1), 0, number};
 }
 

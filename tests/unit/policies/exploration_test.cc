@@ -1,4 +1,4 @@
-#include "policies/dqn/exploration.h"
+#include "policies/published/exploration.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "policies/dqn/weights.h"
+#include "policies/published/weights.h"
 #include "policies/registry.h"
 #include "tests/unit/policies/view_builder.h"
 
@@ -21,8 +23,9 @@ std::unique_ptr<Policy> heuristic(const std::string& name, uint64_t seed = 7) {
   return *make_policy(name, {.seed = seed});
 }
 
-const char* const kHeuristics[] = {"random", "round-robin", "least-loaded", "locality-greedy",
-                                   "locality-load"};
+const char* const kHeuristics[] = {"random",          "round-robin",   "least-loaded",
+                                   "locality-greedy", "locality-load", "earliest-finish",
+                                   "least-cost"};
 
 TEST(Heuristics, NeverChooseANodeThatIsNoCandidate) {
   View view = view_of({node(0), node(1, 1, 100), node(2)});
@@ -100,8 +103,12 @@ TEST(Heuristics, LocalityLoadGivesUpLocalityWhereTheQueueIsLong) {
 }
 
 TEST(Registry, KnowsTheNamesThatMustExist) {
-  for (const char* name : {"random", "least-loaded", "locality-greedy", "dqn"})
-    EXPECT_TRUE(make_policy(name, {})) << name;
+  const PolicyContext context{.dqn_weights = std::make_shared<Mailbox<DqnWeights>>(),
+                              .published_weights = std::make_shared<Mailbox<PublishedWeights>>()};
+  for (const char* name : {"random", "least-loaded", "locality-greedy", "dqn", "dqn-published"})
+    EXPECT_TRUE(make_policy(name, context)) << name;
+  EXPECT_TRUE(make_learner("dqn", context, 16));
+  EXPECT_EQ(make_learner("random", context, 16).error().code, ErrorCode::kNotFound);
   const auto unknown = make_policy("oracle", {});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);

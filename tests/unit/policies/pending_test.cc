@@ -1,4 +1,4 @@
-#include "policies/dqn/pending.h"
+#include "policies/published/experience.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 using testing_experiences::observation;
 
 TEST(Pending, CompletesWithRewardAndNextRequestInEitherOrder) {
-  PendingTable table(8);
+  PendingTable<Observation> table(8);
   table.decided(10, observation(1), 0);
   EXPECT_TRUE(table.outcome(10, 0.5));
   EXPECT_TRUE(table.take_complete().empty()) << "no later request yet";
@@ -18,7 +18,7 @@ TEST(Pending, CompletesWithRewardAndNextRequestInEitherOrder) {
   table.decided(12, observation(3), 2);
   auto complete = table.take_complete();
   ASSERT_EQ(complete.size(), 1u);
-  EXPECT_EQ(*complete[0].seen, *observation(1));
+  EXPECT_EQ(*complete[0].seen, *observation(9)) << "with what was seen then";
   EXPECT_EQ(*complete[0].next, *observation(2));
   EXPECT_DOUBLE_EQ(complete[0].reward, 0.5);
 
@@ -31,7 +31,7 @@ TEST(Pending, CompletesWithRewardAndNextRequestInEitherOrder) {
 }
 
 TEST(Pending, AnotherActionReplacesTheFirst) {
-  PendingTable table(8);
+  PendingTable<Observation> table(8);
   table.decided(1, observation(1), 0);
   table.decided(1, observation(9), 1);
   table.decided(2, observation(2), 0);
@@ -39,11 +39,11 @@ TEST(Pending, AnotherActionReplacesTheFirst) {
   const auto complete = table.take_complete();
   ASSERT_EQ(complete.size(), 1u);
   EXPECT_EQ(complete[0].action, 1u);
-  EXPECT_EQ(*complete[0].seen, *observation(1));
+  EXPECT_EQ(*complete[0].seen, *observation(9)) << "with what was seen then";
 }
 
 TEST(Pending, IgnoresUnknownRepeatedAndAbandonedIds) {
-  PendingTable table(8);
+  PendingTable<Observation> table(8);
   EXPECT_FALSE(table.outcome(5, 1.0));
   table.decided(1, observation(1), 0);
   EXPECT_TRUE(table.outcome(1, 1.0));
@@ -55,7 +55,7 @@ TEST(Pending, IgnoresUnknownRepeatedAndAbandonedIds) {
 }
 
 TEST(Pending, ForgetsTheOldestWhenFull) {
-  PendingTable table(2);
+  PendingTable<Observation> table(2);
   for (uint64_t id = 1; id <= 4; ++id) table.decided(id, observation(1), 0);
   EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(table.dropped(), 2u);
@@ -64,11 +64,11 @@ TEST(Pending, ForgetsTheOldestWhenFull) {
 }
 
 TEST(Pending, GoesOnAfterARestart) {
-  PendingTable before(8);
+  PendingTable<Observation> before(8);
   before.decided(1, observation(1), 0);
   before.decided(2, observation(2), 1);
   before.outcome(2, 0.75);
-  PendingTable after(8);
+  PendingTable<Observation> after(8);
   after.restore(before.snapshot());
   EXPECT_EQ(after.size(), 2u);
   after.decided(3, observation(3), 0);

@@ -1,20 +1,22 @@
-#include "policies/dqn/settings.h"
+#include "policies/published/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "policies/dqn/settings.h"
 
 namespace tierpilot {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST(DqnSettings, DefaultsAndPublishedValuesAreValid) {
-  EXPECT_TRUE(validate(DqnSettings{}));
-  EXPECT_TRUE(validate(DqnSettings::published()));
+TEST(PublishedSettings, DefaultsAndPublishedValuesAreValid) {
+  EXPECT_TRUE(validate(PublishedSettings{}));
+  EXPECT_TRUE(validate(PublishedSettings::published()));
 }
 
-TEST(DqnSettings, PublishedHasThePublishedValues) {
-  const DqnSettings s = DqnSettings::published();
+TEST(PublishedSettings, PublishedHasThePublishedValues) {
+  const PublishedSettings s = PublishedSettings::published();
   EXPECT_EQ(s.network.width, 512);
   EXPECT_EQ(s.network.layers, 2);
   EXPECT_EQ(s.network.heads, 4);
@@ -32,9 +34,9 @@ TEST(DqnSettings, PublishedHasThePublishedValues) {
   EXPECT_EQ(s.loss, LossForm::kPublished);
 }
 
-TEST(DqnSettings, ReadsATable) {
+TEST(PublishedSettings, ReadsATable) {
   auto reader = ConfigReader::parse(R"(
-[dqn]
+[dqn-published]
 preset = "published"
 loss = "weighted"
 gamma = 0.5
@@ -42,7 +44,7 @@ width = 64
 )",
                                     "t.toml");
   ASSERT_TRUE(reader);
-  const DqnSettings s = read_dqn_settings(reader->section("dqn"));
+  const PublishedSettings s = read_published_settings(reader->section("dqn-published"));
   EXPECT_TRUE(reader->finish());
   EXPECT_EQ(s.loss, LossForm::kWeighted);
   EXPECT_EQ(s.gamma, 0.5);
@@ -50,20 +52,43 @@ width = 64
   EXPECT_TRUE(s.delete_drawn) << "from the preset";
 }
 
-TEST(DqnSettings, NamesWhatCannotBe) {
+TEST(PublishedSettings, NamesWhatCannotBe) {
   auto reader = ConfigReader::parse(R"(
-[dqn]
+[dqn-published]
 optimizer = "magic"
 width = 30
 heads = 4
 )",
                                     "t.toml");
   ASSERT_TRUE(reader);
-  read_dqn_settings(reader->section("dqn"));
+  read_published_settings(reader->section("dqn-published"));
   const Status status = reader->finish();
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("'magic' is none of: sgd, adam"));
   EXPECT_THAT(status.error().message, HasSubstr("width 30 is not a multiple of heads 4"));
+}
+
+TEST(DqnSettings, ReadsATableAndNamesWhatCannotBe) {
+  EXPECT_TRUE(validate(DqnSettings{}));
+  auto reader = ConfigReader::parse(R"(
+[dqn]
+leave_out = ["gpu", "speed"]
+gamma = 0.3
+)",
+                                    "t.toml");
+  ASSERT_TRUE(reader);
+  const DqnSettings s = read_dqn_settings(reader->section("dqn"));
+  EXPECT_TRUE(reader->finish());
+  EXPECT_EQ(s.features, without(FeatureGroup::kGpu) & without(FeatureGroup::kSpeed));
+  EXPECT_EQ(s.gamma, 0.3);
+
+  auto wrong = ConfigReader::parse("[dqn]\nleave_out = [\"colour\"]\nbatch = 9999\n", "t.toml");
+  ASSERT_TRUE(wrong);
+  read_dqn_settings(wrong->section("dqn"));
+  const Status status = wrong->finish();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("'colour' is none of: time, load"));
+  EXPECT_THAT(status.error().message, HasSubstr("train_start"));
 }
 
 }  // namespace

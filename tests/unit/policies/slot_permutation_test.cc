@@ -1,4 +1,4 @@
-#include "policies/dqn/slot_permutation.h"
+#include "policies/published/slot_permutation.h"
 
 #include <gtest/gtest.h>
 

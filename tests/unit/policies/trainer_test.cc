@@ -1,4 +1,5 @@
-#include "policies/dqn/trainer.h"
+#include "policies/published/trainer.h"
+#include "policies/learning/torch_thread.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +12,8 @@ namespace {
 
 using Layout = ObservationLayout;
 
-DqnSettings small() {
-  DqnSettings settings;
+PublishedSettings small() {
+  PublishedSettings settings;
   settings.network.width = 32;
   settings.network.feed_forward = 64;
   settings.network.layers = 1;
@@ -24,7 +25,7 @@ DqnSettings small() {
 }
 
 // Two nodes; the reward is the overlap of the chosen one.
-Experience overlap_experience(std::mt19937_64& generator) {
+PublishedExperience overlap_experience(std::mt19937_64& generator) {
   std::uniform_real_distribution<float> share(0, 1);
   Observation seen;
   seen.values.assign(Layout::kSize, 0.0F);
@@ -37,11 +38,11 @@ Experience overlap_experience(std::mt19937_64& generator) {
   return {observation, observation, action, reward};
 }
 
-void train(Trainer& trainer, int batches) {
+void train(PublishedTrainer& trainer, int batches) {
   for (int i = 0; i < batches && trainer.ready(); ++i) trainer.train_batch();
 }
 
-double greedy_share(const Trainer& trainer) {
+double greedy_share(const PublishedTrainer& trainer) {
   std::mt19937_64 generator(99);
   int right = 0;
   for (int i = 0; i < 200; ++i) {
@@ -56,11 +57,11 @@ class TrainerForm : public ::testing::TestWithParam<std::tuple<InputTokens, Loss
 
 TEST_P(TrainerForm, LearnsWhichNodeIsBetter) {
   use_one_torch_thread();
-  DqnSettings settings = small();
+  PublishedSettings settings = small();
   std::tie(settings.network.tokens, settings.loss) = GetParam();
   settings.gamma = 0.2;
   settings.batches_per_experience = 2;
-  Trainer trainer(settings, 5);
+  PublishedTrainer trainer(settings, 5);
   std::mt19937_64 generator(1);
   for (int i = 0; i < 250; ++i) trainer.add(overlap_experience(generator));
   for (int round = 0; round < 5; ++round) {
@@ -75,9 +76,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(InputTokens::kWhole, InputTokens::kPerFeature),
                        ::testing::Values(LossForm::kWeighted, LossForm::kWeightedSquare)));
 
-TEST(Trainer, IsRepeatableForASeed) {
+TEST(PublishedTrainer, IsRepeatableForASeed) {
   const auto weights_of = [] {
-    Trainer trainer(small(), 5);
+    PublishedTrainer trainer(small(), 5);
     std::mt19937_64 generator(1);
     for (int i = 0; i < 100; ++i) trainer.add(overlap_experience(generator));
     train(trainer, 10);
@@ -87,10 +88,10 @@ TEST(Trainer, IsRepeatableForASeed) {
   EXPECT_EQ(weights_of(), weights_of());
 }
 
-TEST(Trainer, WaitsForEnoughExperiencesAndStopsWhenTheyAreUsedUp) {
-  DqnSettings settings = small();
+TEST(PublishedTrainer, WaitsForEnoughExperiencesAndStopsWhenTheyAreUsedUp) {
+  PublishedSettings settings = small();
   settings.batches_per_experience = 0.5;
-  Trainer trainer(settings, 5);
+  PublishedTrainer trainer(settings, 5);
   std::mt19937_64 generator(1);
   for (int i = 0; i < 63; ++i) trainer.add(overlap_experience(generator));
   EXPECT_FALSE(trainer.ready());
@@ -103,12 +104,12 @@ TEST(Trainer, WaitsForEnoughExperiencesAndStopsWhenTheyAreUsedUp) {
   EXPECT_TRUE(trainer.ready());
 }
 
-TEST(Trainer, PublishedFormUsesEveryExperienceOnce) {
-  DqnSettings settings = DqnSettings::published();
+TEST(PublishedTrainer, PublishedFormUsesEveryExperienceOnce) {
+  PublishedSettings settings = PublishedSettings::published();
   settings.network = small().network;
   settings.replay_capacity = settings.train_start = 64;
   settings.batch = 8;
-  Trainer trainer(settings, 5);
+  PublishedTrainer trainer(settings, 5);
   std::mt19937_64 generator(1);
   for (int i = 0; i < 64; ++i) trainer.add(overlap_experience(generator));
   train(trainer, 1000);
@@ -117,8 +118,8 @@ TEST(Trainer, PublishedFormUsesEveryExperienceOnce) {
   EXPECT_FALSE(trainer.ready());
 }
 
-TEST(Trainer, DecidesWithCopiesOnly) {
-  Trainer trainer(small(), 5);
+TEST(PublishedTrainer, DecidesWithCopiesOnly) {
+  PublishedTrainer trainer(small(), 5);
   const auto first = trainer.published();
   const auto before = first->network.weights();
   std::mt19937_64 generator(1);
@@ -132,10 +133,10 @@ TEST(Trainer, DecidesWithCopiesOnly) {
   EXPECT_NE(second->network.weights(), before);
 }
 
-TEST(Trainer, DoubleDqnLearnsToo) {
-  DqnSettings settings = small();
+TEST(PublishedTrainer, DoubleDqnLearnsToo) {
+  PublishedSettings settings = small();
   settings.double_dqn = true;
-  Trainer trainer(settings, 5);
+  PublishedTrainer trainer(settings, 5);
   std::mt19937_64 generator(1);
   for (int i = 0; i < 100; ++i) trainer.add(overlap_experience(generator));
   train(trainer, 20);
@@ -143,33 +144,33 @@ TEST(Trainer, DoubleDqnLearnsToo) {
   EXPECT_TRUE(std::isfinite(trainer.loss()));
 }
 
-TEST(Trainer, TakesOverWhatAnotherSaved) {
-  Trainer first(small(), 5);
+TEST(PublishedTrainer, TakesOverWhatAnotherSaved) {
+  PublishedTrainer first(small(), 5);
   std::mt19937_64 generator(1);
   for (int i = 0; i < 100; ++i) first.add(overlap_experience(generator));
   train(first, 10);
-  Checkpoint checkpoint;
+  PublishedCheckpoint checkpoint;
   first.save_to(checkpoint);
 
-  Trainer second(small(), 6);
+  PublishedTrainer second(small(), 6);
   ASSERT_TRUE(second.restore(checkpoint));
   EXPECT_EQ(second.published()->network.weights(), first.publish()->network.weights());
   EXPECT_EQ(second.replay().size(), 100u);
   EXPECT_EQ(second.batches(), 10u);
   EXPECT_GT(second.published()->version, checkpoint.progress.weights_version);
 
-  DqnSettings wider = small();
+  PublishedSettings wider = small();
   wider.network.width = 64;
-  Trainer other(wider, 6);
+  PublishedTrainer other(wider, 6);
   const auto refused = other.restore(checkpoint);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
 }
 
 // With the gradient through the criticality factor an error beyond 1.1 grows instead of shrinking.
-TEST(Trainer, MendedLossCorrectsLargeErrorsAndThePublishedOneDoesNot) {
+TEST(PublishedTrainer, MendedLossCorrectsLargeErrorsAndThePublishedOneDoesNot) {
   const auto error_after = [](LossForm form) {
-    DqnSettings settings = small();
+    PublishedSettings settings = small();
     settings.network.dropout = 0;
     settings.optimizer = OptimizerKind::kSgd;
     settings.learning_rate = 0.05;

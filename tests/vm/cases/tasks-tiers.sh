@@ -24,7 +24,7 @@ cat >/etc/tierpilot/coordinator.toml <<END
 duration_ms = 30000
 [policy]
 active = "least-loaded"
-[dqn]
+[dqn-published]
 width = 16
 layers = 1
 END

@@ -1,0 +1,191 @@
+#include "policies/dqn/dqn_learner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "policies/dqn/token_codec.h"
+#include "policies/learning/envelope.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr EnvelopeKind kKind{"TPDQNLN1", 1, "dqn learner checkpoint"};
+
+double bounded_cost(double cost_s, double scale_s) {
+  return std::clamp(cost_s / scale_s, -static_cast<double>(kWorst), static_cast<double>(kWorst));
+}
+
+// A difference of two futures is mostly noise: used as often as an own cost, it is learned by
+// heart.
+DqnSettings for_others(DqnSettings settings) {
+  settings.batches_per_experience /= 16;
+  return settings;
+}
+
+}  // namespace
+
+DqnLearner::DqnLearner(const DqnSettings& settings, uint64_t seed, size_t pending_capacity,
+                       std::shared_ptr<Mailbox<DqnWeights>> mailbox)
+    : settings_(settings),
+      mailbox_(std::move(mailbox)),
+      pending_(pending_capacity),
+      own_(settings, seed, [this](const auto& experience) { return own_target(experience); }),
+      others_(for_others(settings), seed + 1,
+              [](const auto& experience) { return static_cast<float>(experience.reward); }) {
+  publish(1);
+}
+
+DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
+  TokenSet tokens;
+  make_tokens(view, settings_.features, tokens);
+  const auto token = std::find(tokens.nodes.begin(), tokens.nodes.end(), node);
+  if (token == tokens.nodes.end()) return nullptr;
+  return std::make_shared<const TokenSet>(thin_out(
+      tokens, static_cast<size_t>(token - tokens.nodes.begin()), settings_.remembered_tokens));
+}
+
+void DqnLearner::decided(uint64_t id, const View& view, size_t node) {
+  if (!pending_.contains(id)) ++progress_.decisions;
+  if (Sight seen = remember(view, node)) pending_.decided(id, std::move(seen), 0);
+  take_complete();
+}
+
+void DqnLearner::finished(uint64_t id, double response_s) {
+  const auto* entry = pending_.find(id);
+  if (!entry || !(response_s >= 0) || !std::isfinite(response_s)) return;
+  pending_.outcome(id, -bounded_cost(response_s, entry->seen->scale_s));
+  take_complete();
+}
+
+void DqnLearner::cost_others(const View& view, size_t node, double added_s) {
+  Sight seen = remember(view, node);
+  if (!seen || !std::isfinite(added_s)) return;
+  const double reward = -bounded_cost(added_s, seen->scale_s);
+  others_.add({std::move(seen), nullptr, 0, reward});
+}
+
+void DqnLearner::take_complete() {
+  for (TokenExperience& experience : pending_.take_complete())
+    ++(own_.add(std::move(experience)) ? progress_.experiences : duplicates_);
+}
+
+void DqnLearner::train_batch() {
+  if (settings_.gamma > 0 && settings_.double_dqn) selecting_ = weights();
+  for (ValueTrainer* trainer : {&own_, &others_}) {
+    if (!trainer->ready()) continue;
+    trainer->train_batch();
+    ++progress_.batches;
+  }
+}
+
+// The network learns what the estimate does not know.
+float DqnLearner::own_target(const TokenExperience& experience) {
+  const TokenSet& seen = *experience.seen;
+  float target = static_cast<float>(experience.reward) - seen.prior[experience.action];
+  if (settings_.gamma > 0 && experience.next)
+    target += static_cast<float>(settings_.gamma * experience.next->scale_s / seen.scale_s) *
+              next_value(*experience.next);
+  return std::clamp(target, -kWorst, kWorst);
+}
+
+// Double DQN (van Hasselt et al., AAAI 2016): one network selects, the other one values.
+float DqnLearner::next_value(const TokenSet& next) {
+  const std::vector<float>& values = valuer_.values(*published_, next);
+  const std::vector<float>& selecting =
+      settings_.double_dqn ? selector_.values(selecting_, next) : values;
+  const auto best = std::max_element(selecting.begin(), selecting.end()) - selecting.begin();
+  return values[static_cast<size_t>(best)];
+}
+
+void DqnLearner::copy_weights() {
+  copied_at_decision_ = progress_.decisions;
+  copy_due_ = true;
+  copy_weights_if_due();
+}
+
+// A copy that fell due while nothing was new is made up for after the next batch.
+void DqnLearner::copy_weights_if_due() {
+  if (progress_.decisions - copied_at_decision_ >= settings_.copy_interval) {
+    copied_at_decision_ = progress_.decisions;
+    copy_due_ = true;
+  }
+  if (!copy_due_ || progress_.batches == copied_at_batch_) return;
+  publish(progress_.weights_version + 1);
+  copy_due_ = false;
+}
+
+void DqnLearner::publish(uint64_t version) {
+  progress_.weights_version = version;
+  published_ = std::make_shared<const DqnWeights>(weights());
+  copied_at_batch_ = progress_.batches;
+  mailbox_->put(published_);
+}
+
+DqnWeights DqnLearner::weights() const {
+  DqnWeights now;
+  now.version = progress_.weights_version;
+  // A diverged network keeps its last finite weights.
+  if (!now.own.set_weights(own_.trainee().weights()) && published_) now.own = published_->own;
+  if (!now.others.set_weights(others_.trainee().weights()) && published_)
+    now.others = published_->others;
+  return now;
+}
+
+Status DqnLearner::start_from(const DqnWeights& weights) {
+  if (Status status = own_.trainee().set_weights(weights.own.weights()); !status) return status;
+  if (Status status = others_.trainee().set_weights(weights.others.weights()); !status)
+    return status;
+  publish(weights.version);
+  return {};
+}
+
+LearnerCounters DqnLearner::counters() const {
+  LearnerCounters now;
+  now.decisions = progress_.decisions;
+  now.experiences = progress_.experiences;
+  now.duplicates = duplicates_;
+  now.pending_dropped = pending_.dropped();
+  now.pending = pending_.size();
+  now.replay_size = own_.replay().size();
+  now.replay_capacity = own_.replay().capacity();
+  now.batches = now.training_steps = progress_.batches;
+  now.weights_version = progress_.weights_version;
+  now.loss = own_.loss();
+  return now;
+}
+
+std::string DqnLearner::save() const {
+  TokenMemory memory;
+  memory.features = settings_.features;
+  memory.progress = progress_;
+  memory.progress.loss = own_.loss();
+  const DqnWeights now = weights();
+  memory.own = now.own.weights();
+  memory.others = now.others.weights();
+  memory.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
+  memory.pending = pending_.snapshot();
+  return seal(kKind, encode_memory(memory));
+}
+
+Status DqnLearner::restore(std::string_view saved) {
+  const auto body = unseal(kKind, saved);
+  if (!body) return tl::unexpected(body.error());
+  auto memory = decode_memory(*body);
+  if (!memory) return tl::unexpected(memory.error());
+  if (memory->features != settings_.features)
+    return fail(ErrorCode::kInvalid, "it learned from other features than the settings ask for");
+  DqnWeights weights;
+  if (Status status = weights.own.set_weights(std::move(memory->own)); !status) return status;
+  if (Status status = weights.others.set_weights(std::move(memory->others)); !status) return status;
+  progress_ = memory->progress;
+  weights.version = progress_.weights_version + 1;
+  copied_at_decision_ = progress_.decisions;
+  for (TokenExperience& experience : memory->replay) own_.add(std::move(experience));
+  pending_.restore(std::move(memory->pending));
+  return start_from(weights);
+}
+
+}  // namespace tierpilot

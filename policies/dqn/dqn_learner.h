@@ -1,0 +1,78 @@
+// The learner behind `dqn`. Two networks, because what a placement costs is measured in two ways:
+//   own     what the task itself takes, from the decision to its end: measured by every finished
+//           task, in a cluster as in a simulation;
+//   others  what it costs the tasks after it (a longer queue, data that had to leave): measured
+//           only where the same future can be run twice, with the task here and with it there.
+// Both correct an estimate (policies/estimate.h), so that an untrained dqn decides as
+// `earliest-finish` does (residual policies: Silver et al., arXiv 1812.06298).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "policies/dqn/dqn_policy.h"
+#include "policies/dqn/settings.h"
+#include "policies/dqn/value_trainer.h"
+#include "policies/dqn/weights.h"
+#include "policies/learning/learner.h"
+#include "policies/learning/mailbox.h"
+#include "policies/learning/pending.h"
+#include "policies/learning/progress.h"
+
+namespace tierpilot {
+
+class DqnLearner final : public Learner {
+ public:
+  // Writes to `mailbox`, from the start.
+  DqnLearner(const DqnSettings& settings, uint64_t seed, size_t pending_capacity,
+             std::shared_ptr<Mailbox<DqnWeights>> mailbox);
+
+  void decided(uint64_t id, const View& view, size_t node) override;
+  void served(uint64_t, const RewardParts&) override {}
+  void finished(uint64_t id, double response_s) override;
+  void abandoned(uint64_t id) override { pending_.abandon(id); }
+  // Counted in a simulation: sending the task to view.nodes[node] and not to the node that the
+  // estimate prefers adds so much to the summed response times of the tasks after it.
+  void cost_others(const View& view, size_t node, double added_s);
+
+  bool ready() const override { return own_.ready() || others_.ready(); }
+  void train_batch() override;
+  void copy_weights() override;
+  void copy_weights_if_due() override;
+
+  LearnerCounters counters() const override;
+  std::string save() const override;
+  Status restore(std::string_view saved) override;
+
+  // The weights being trained, under the version that was copied last.
+  DqnWeights weights() const;
+  // Goes on from other weights, which are copied at once.
+  Status start_from(const DqnWeights& weights);
+
+ private:
+  using Sight = std::shared_ptr<const TokenSet>;
+
+  // The chosen node becomes token 0; null when it is no candidate.
+  Sight remember(const View& view, size_t node) const;
+  float own_target(const TokenExperience& experience);
+  float next_value(const TokenSet& next);
+  void take_complete();
+  void publish(uint64_t version);
+
+  DqnSettings settings_;
+  std::shared_ptr<Mailbox<DqnWeights>> mailbox_;
+  PendingTable<TokenSet> pending_;
+  ValueTrainer own_;
+  ValueTrainer others_;
+  std::shared_ptr<const DqnWeights> published_;
+  LearnerProgress progress_;
+  uint64_t copied_at_decision_ = 0;
+  uint64_t copied_at_batch_ = 0;
+  bool copy_due_ = false;
+  uint64_t duplicates_ = 0;
+  TokenValuer valuer_;
+  TokenValuer selector_;
+  DqnWeights selecting_;  // what is trained now, refreshed for each batch that bootstraps
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,28 @@
+// What a dqn learner keeps over a restart, as bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "policies/dqn/tokens.h"
+#include "policies/learning/pending.h"
+#include "policies/learning/progress.h"
+
+namespace tierpilot {
+
+struct TokenMemory {
+  FeatureMask features = kAllFeatures;
+  LearnerProgress progress;
+  std::vector<float> own;
+  std::vector<float> others;
+  std::vector<Experience<TokenSet>> replay;
+  std::vector<PendingExperience<TokenSet>> pending;
+};
+
+std::string encode_memory(const TokenMemory& memory);
+// kInvalid says what cannot be. Every experience has its sights, and an action that is in them.
+Result<TokenMemory> decode_memory(std::string_view bytes);
+
+}  // namespace tierpilot

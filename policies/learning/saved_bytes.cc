@@ -1,0 +1,72 @@
+#include "policies/learning/saved_bytes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/unique_fd.h"
+
+namespace tierpilot {
+namespace {
+
+// A learner of the published size with full tables stays below 100 MB.
+constexpr off_t kMaxFileBytes = off_t{1} << 30;
+
+Status write_all(int fd, std::string_view bytes, const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno(errno, "learner checkpoint '" + name + "': write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  if (::fsync(fd) != 0) return fail_errno(errno, "learner checkpoint '" + name + "': fsync");
+  return {};
+}
+
+Status sync_directory(const std::filesystem::path& directory) {
+  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0)
+    return fail_errno(errno, "directory '" + directory.string() + "': fsync");
+  return {};
+}
+
+}  // namespace
+
+Status save_bytes(const std::filesystem::path& file, std::string_view bytes) {
+  const std::string temporary = file.string() + ".new";
+  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return fail_errno(errno, "learner checkpoint '" + temporary + "': open");
+  if (Status status = write_all(fd.get(), bytes, temporary); !status) {
+    ::unlink(temporary.c_str());
+    return status;
+  }
+  fd.reset();
+  if (::rename(temporary.c_str(), file.c_str()) != 0)
+    return fail_errno(errno, "learner checkpoint '" + file.string() + "': rename");
+  return sync_directory(file.parent_path());
+}
+
+Result<std::string> load_bytes(const std::filesystem::path& file) {
+  const std::string name = "learner checkpoint '" + file.string() + "': ";
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, name + "open");
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno(errno, name + "stat");
+  if (!S_ISREG(status.st_mode) || status.st_size > kMaxFileBytes)
+    return fail(ErrorCode::kInvalid, name + "this is not a plain file of at most 1 GiB");
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = ::read(fd.get(), bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, name + "read");
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+}  // namespace tierpilot

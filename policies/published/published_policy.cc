@@ -1,0 +1,67 @@
+#include "policies/published/published_policy.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+
+#include "policies/heuristics.h"
+#include "policies/published/exploration.h"
+
+namespace tierpilot {
+namespace {
+
+Decision without_network(const View& view, std::string_view why) {
+  Decision decision = fallback_decide(view);
+  decision.reason = fmt::format("{}: {}", why, decision.reason);
+  return decision;
+}
+
+class PublishedPolicy final : public Policy {
+ public:
+  PublishedPolicy(const PublishedSettings& settings, uint64_t seed,
+                  std::shared_ptr<Mailbox<PublishedWeights>> weights)
+      : epsilon_(settings.epsilon),
+        gamma_(settings.gamma),
+        generator_(seed),
+        mailbox_(std::move(weights)) {}
+
+  Decision decide(const View& view, const Observation& seen) override {
+    const PublishedWeights* weights = mailbox_->newest();
+    if (weights == nullptr) return without_network(view, "there are no weights yet");
+    const std::vector<float> q = weights->network.q_values(seen.values);
+    if (greedy_slot(q, seen.candidates) == kSlots)
+      return without_network(view, "the network has no value for any candidate");
+    const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
+
+    Decision decision;
+    decision.explored = choice.explored;
+    decision.weights_version = weights->version;
+    decision.seen = seen.values;
+    decision.q.resize(view.nodes.size());
+    for (size_t i = 0; i < view.nodes.size(); ++i) {
+      const NodeState& node = view.nodes[i];
+      if (node.slot >= kSlots || !node.candidate || !std::isfinite(q[node.slot])) continue;
+      decision.q[i] = weights->scale.q_in_reward_units(q[node.slot], gamma_);
+      if (node.slot == choice.slot) decision.node = i;
+    }
+    decision.reason = choice.explored ? fmt::format("explored with probability {}", epsilon_)
+                                      : std::string("largest Q value");
+    return decision;
+  }
+
+ private:
+  double epsilon_;
+  double gamma_;
+  std::mt19937_64 generator_;
+  std::shared_ptr<Mailbox<PublishedWeights>> mailbox_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_published_policy(const PublishedSettings& settings, uint64_t seed,
+                                              std::shared_ptr<Mailbox<PublishedWeights>> weights) {
+  return std::make_unique<PublishedPolicy>(settings, seed, std::move(weights));
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,75 @@
+#include "policies/published/q_module.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <string>
+
+#include "policies/features.h"
+
+namespace tierpilot {
+namespace {
+
+using Layout = ObservationLayout;
+
+struct Range {
+  int64_t begin;
+  int64_t size;
+};
+
+std::vector<Range> token_ranges(InputTokens tokens) {
+  if (tokens == InputTokens::kWhole) return {{0, Layout::kSize}};
+  return {{Layout::kUtilisation, kSlots}, {Layout::kFreeFast, kSlots}, {Layout::kOverlap, kSlots},
+          {Layout::kOperations, 1},       {Layout::kDataSize, 1},      {Layout::kWrites, 1}};
+}
+
+void fill_gaussian(torch::nn::Module& module, double sigma, const at::Generator& generator) {
+  // Layer norms keep their 1 and 0: their weights are one-dimensional.
+  for (auto& item : module.named_parameters())
+    if (item.value().dim() > 1)
+      item.value().normal_(0, sigma, generator);
+    else if (item.key().find("bias") != std::string::npos)
+      item.value().zero_();
+}
+
+}  // namespace
+
+QModule::QModule(const NetworkSettings& settings, uint64_t seed) {
+  namespace nn = torch::nn;
+  for (const Range& range : token_ranges(settings.tokens)) {
+    embeddings_.emplace_back(range.size, settings.width);
+    register_module("embedding" + std::to_string(embeddings_.size()), embeddings_.back());
+  }
+  const auto layer = nn::TransformerEncoderLayerOptions(settings.width, settings.heads)
+                         .dim_feedforward(settings.feed_forward)
+                         .dropout(settings.dropout);
+  for (int64_t i = 0; i < settings.layers; ++i) {
+    encoder_.emplace_back(layer);
+    register_module("encoder" + std::to_string(i), encoder_.back());
+  }
+  linear_ = register_module("linear", nn::Linear(settings.width, settings.width));
+  output_ = register_module("output", nn::Linear(settings.width, static_cast<int64_t>(kSlots)));
+
+  const torch::NoGradGuard no_grad;
+  const at::Generator generator = at::detail::createCPUGenerator(seed);
+  fill_gaussian(*this, settings.init_sigma, generator);
+  fill_gaussian(*output_, settings.output_sigma, generator);
+}
+
+torch::Tensor QModule::tokens(const torch::Tensor& observations) {
+  std::vector<torch::Tensor> embedded;
+  int64_t begin = 0;
+  for (auto& embedding : embeddings_) {
+    const int64_t size = embedding->options.in_features();
+    embedded.push_back(embedding(observations.narrow(1, begin, size)));
+    begin += size;
+  }
+  return torch::stack(embedded);
+}
+
+torch::Tensor QModule::forward(const torch::Tensor& observations) {
+  torch::Tensor hidden = tokens(observations);
+  for (auto& layer : encoder_) hidden = layer(hidden);
+  return output_(torch::relu(linear_(hidden.mean(0))));
+}
+
+}  // namespace tierpilot
