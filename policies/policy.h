@@ -12,6 +12,17 @@ class Policy {
   // `seen` is the observation of `view`. A view without candidates gives Decision{kNoNode}.
   // Not thread-safe: a policy belongs to the one thread that decides.
   virtual Decision decide(const View& view, const Observation& seen) = 0;
+  // False: decide() does not look at `seen`, which may then be empty.
+  virtual bool needs_observation() const { return true; }
+  // Decisions have their scores and a reason unless this says that nobody will read them: on a
+  // large cluster they cost more than a heuristic's choice.
+  void explain(bool explain) { explains_ = explain; }
+
+ protected:
+  bool explains() const { return explains_; }
+
+ private:
+  bool explains_ = true;
 };
 
 }  // namespace tierpilot
