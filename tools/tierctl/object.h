@@ -23,6 +23,7 @@ void add_dataset(CLI::App& app, Context& context);
 void add_task(CLI::App& app, Context& context);
 void add_policy(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
+void add_simulate(CLI::App& app, Context& context);
 
 // Verbs of `task` that have a file of their own.
 void add_task_submit(CLI::App& task, Context& context);
