@@ -5,6 +5,7 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <iterator>
 
 namespace tierpilot {
 
@@ -53,20 +54,20 @@ class EvictionOrder {
  public:
   void touch(TierReplica& replica) {
     replica.used_at_ = ++uses_;
-    relink(fast_, replica, replica.in_fast_, replica.fast_);
-    relink(slow_, replica, replica.in_slow_, replica.slow_ && !replica.home_);
+    relink_fast(replica);
+    relink_slow(replica);
   }
   void set_fast(TierReplica& replica, bool fast) {
     replica.fast_ = fast;
-    relink(fast_, replica, replica.in_fast_, fast);
+    relink_fast(replica);
   }
   void set_slow(TierReplica& replica, bool slow) {
     replica.slow_ = slow;
-    relink(slow_, replica, replica.in_slow_, slow && !replica.home_);
+    relink_slow(replica);
   }
   void set_home(TierReplica& replica, bool home) {
     replica.home_ = home;
-    relink(slow_, replica, replica.in_slow_, replica.slow_ && !home);
+    relink_slow(replica);
   }
 
   // The next one that may leave the fast tier and that `skip` does not hold back; null: none.
@@ -99,14 +100,28 @@ class EvictionOrder {
                              boost::intrusive::member_hook<TierReplica, TierReplica::Hook, hook>,
                              boost::intrusive::constant_time_size<false>>;
 
-  // Where its last use puts it, which is mostly the end.
+  void relink_fast(TierReplica& replica) {
+    replica.in_fast_.unlink();
+    if (replica.fast_) insert(fast_, fast_.end(), replica);
+  }
+  void relink_slow(TierReplica& replica) {
+    replica.in_slow_.unlink();
+    if (!replica.slow_ || replica.home_) return;
+    auto from = slow_.end();
+    // The oldest of the fast tier is written back to somewhere in the middle of the slow one's
+    // order: before the next that is in both.
+    if (replica.in_fast_.is_linked()) {
+      auto next = std::next(fast_.iterator_to(replica));
+      while (next != fast_.end() && !next->in_slow_.is_linked()) ++next;
+      if (next != fast_.end()) from = slow_.iterator_to(*next);
+    }
+    insert(slow_, from, replica);
+  }
+  // Where its last use puts it, which is before `from` and mostly right there.
   template <class Order>
-  static void relink(Order& order, TierReplica& replica, TierReplica::Hook& hook, bool member) {
-    hook.unlink();
-    if (!member) return;
-    auto at = order.end();
-    while (at != order.begin() && std::prev(at)->used_at_ > replica.used_at_) --at;
-    order.insert(at, replica);
+  static void insert(Order& order, typename Order::iterator from, TierReplica& replica) {
+    while (from != order.begin() && std::prev(from)->used_at_ > replica.used_at_) --from;
+    order.insert(from, replica);
   }
 
   List<&TierReplica::in_fast_> fast_;

@@ -17,10 +17,10 @@ class TaskQueue {
   size_t size() const { return size_; }
 
   void insert(uint32_t task) {
-    // Nearly always the last one.
-    uint32_t before = last_;
-    while (before != kEnd && before > task) before = links_[before].previous;
-    const uint32_t behind = before == kEnd ? first_ : links_[before].next;
+    // A new one is the last; one that is queued again is older than nearly all.
+    uint32_t behind = last_ == kEnd || last_ < task ? kEnd : first_;
+    while (behind != kEnd && behind < task) behind = links_[behind].next;
+    const uint32_t before = behind == kEnd ? last_ : links_[behind].previous;
     links_[task] = {before, behind};
     (before == kEnd ? first_ : links_[before].next) = task;
     (behind == kEnd ? last_ : links_[behind].previous) = task;
