@@ -157,6 +157,7 @@ void ReplicaStore::publish(uint32_t node, uint32_t dataset) {
   Entry& entry = entries_[dataset];
   const std::vector<Replica*> older = std::move(entry.holders);
   entry.holders.clear();
+  entry.copies_down = 0;
   ++entry.version;
   for (Replica* replica : older) {
     replica->holder = kNone;
@@ -179,6 +180,8 @@ void ReplicaStore::node_failed(uint32_t node) {
     unlist(replica);
     if (replica.fast()) drop_fast(replica);
     if (replica.slow() && cache.exclusive) drop_slow(replica);
+    Entry& entry = entries_[replica.dataset];
+    entry.copies_down += replica.slow() && replica.version == entry.version;
     settle(replica);
   }
 }
@@ -187,7 +190,9 @@ void ReplicaStore::node_repaired(uint32_t node) {
   caches_[node].up = true;
   for (Replica& replica : replicas_) {
     if (replica.node != node) continue;
-    replica.doomed = replica.version != entries_[replica.dataset].version;
+    Entry& entry = entries_[replica.dataset];
+    replica.doomed = replica.version != entry.version;
+    if (!replica.doomed) --entry.copies_down;
     list(replica);
     settle(replica);
   }

@@ -52,6 +52,10 @@ class ReplicaStore {
   uint32_t version(uint32_t dataset) const { return entries_[dataset].version; }
   // Of the newest version, on nodes that are up.
   const std::vector<Replica*>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  // No node has the newest version, not even one that is down.
+  bool lost(uint32_t dataset) const {
+    return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
+  }
   // Where another node would read it: the first that has it in fast memory, else the first.
   // Null when no node that is up holds this version.
   const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader) const;
@@ -86,6 +90,7 @@ class ReplicaStore {
   struct Entry {
     uint64_t bytes = 0;
     uint32_t version = 1;
+    uint32_t copies_down = 0;  // of this version, on nodes that are down
     std::vector<Replica*> holders;
   };
 

@@ -23,7 +23,7 @@ struct Sample {
 struct RunResult {
   uint64_t tasks = 0;       // of the workload
   uint64_t succeeded = 0;   // the figures below are theirs
-  uint64_t failed = 0;      // out of attempts
+  uint64_t failed = 0;      // out of attempts, or their data was lost
   uint64_t rejected = 0;    // larger than any node
   uint64_t unfinished = 0;  // nothing could happen to them any more
   Spread wait_s;            // submit to start

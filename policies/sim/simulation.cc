@@ -135,9 +135,13 @@ void Simulation::pump() {
 
 uint32_t Simulation::next_task() {
   int looked_at = 0;
-  for (uint32_t task = queue_.first(); task != TaskQueue::kEnd; task = queue_.after(task)) {
+  for (uint32_t task = queue_.first(), next = 0; task != TaskQueue::kEnd; task = next) {
+    next = queue_.after(task);
     if (++looked_at > kMaxOvertaken) return kNone;
-    if (blocked(task)) continue;
+    if (blocked(task)) {
+      if (lost(task)) give_up(task);
+      continue;
+    }
     return view_.show(workload_.tasks[task]) > 0 ? task : kNone;
   }
   return kNone;
@@ -148,6 +152,19 @@ bool Simulation::blocked(uint32_t task) const {
   return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
     return store_.holders(use.dataset).empty() || (use.write && writer_[use.dataset] != kNone);
   });
+}
+
+bool Simulation::lost(uint32_t task) const {
+  const auto uses = workload_.uses_of(workload_.tasks[task]);
+  return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
+    return store_.lost(use.dataset) && writer_[use.dataset] == kNone;
+  });
+}
+
+void Simulation::give_up(uint32_t task) {
+  queue_.erase(task);
+  ++recorder_.counts.failed;
+  end(task);
 }
 
 Status Simulation::place(uint32_t task) {

@@ -78,6 +78,9 @@ class Simulation final : private DataPlane::Client {
   double run_s(uint32_t task) const;
   double alone_s(const Task& task) const;
   bool blocked(uint32_t task) const;
+  // A dataset of it is gone for good.
+  bool lost(uint32_t task) const;
+  void give_up(uint32_t task);
   void set_writer(uint32_t task, uint32_t from, uint32_t to);
 
   void served(uint32_t task, const Service& service) override;

@@ -34,6 +34,7 @@ void Simulation::node_failed(uint32_t node) {
   store_.node_failed(node);
   view_.node_down(node);
   data_.source_failed(now_ns_, node);
+  work_available_ = true;  // what needs lost data fails
 }
 
 void Simulation::node_repaired(uint32_t node) {
