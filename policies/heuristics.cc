@@ -16,11 +16,19 @@ double load_of(const NodeState& node) {
          std::max<uint32_t>(node.units, 1);
 }
 
-std::vector<size_t> candidates_of(const View& view) {
-  std::vector<size_t> indices;
-  for (size_t i = 0; i < view.nodes.size(); ++i)
-    if (view.nodes[i].candidate) indices.push_back(i);
-  return indices;
+// Candidates whose rank is not below any other's, into `best`. Ranks compare lexicographically.
+template <class Rank>
+void best_of(const View& view, std::vector<size_t>& best, Rank rank) {
+  best.clear();
+  decltype(rank(view.nodes.front())) top{};
+  for (size_t i = 0; i < view.nodes.size(); ++i) {
+    if (!view.nodes[i].candidate) continue;
+    const auto here = rank(view.nodes[i]);
+    if (!best.empty() && here < top) continue;
+    if (best.empty() || here > top) best.clear();
+    top = here;
+    best.push_back(i);
+  }
 }
 
 Decision undecided(const View& view) {
@@ -30,113 +38,125 @@ Decision undecided(const View& view) {
   return decision;
 }
 
-// Candidates whose rank is not below any other's. Ranks compare lexicographically.
-template <class Rank>
-std::vector<size_t> best_of(const View& view, Rank rank) {
-  std::vector<size_t> best;
-  for (size_t i : candidates_of(view)) {
-    if (!best.empty() && rank(view.nodes[i]) > rank(view.nodes[best.front()])) best.clear();
-    if (best.empty() || rank(view.nodes[i]) == rank(view.nodes[best.front()])) best.push_back(i);
-  }
-  return best;
-}
-
-class SeededPolicy : public Policy {
+class Heuristic : public Policy {
  public:
-  explicit SeededPolicy(uint64_t seed) : generator_(seed) {}
+  bool needs_observation() const final { return false; }
+  Decision decide(const View& view, const Observation&) final {
+    const size_t node = choose(view);
+    Decision decision;
+    if (explains()) decision = undecided(view);
+    decision.node = node;
+    if (explains() && node != kNoNode) describe(view, decision);
+    return decision;
+  }
 
  protected:
-  size_t any_of(const std::vector<size_t>& indices) {
-    return indices[std::uniform_int_distribution<size_t>(0, indices.size() - 1)(generator_)];
+  virtual size_t choose(const View& view) = 0;
+  // Gives a decision its reason, and its scores where there are any.
+  virtual void describe(const View& view, Decision& decision) const = 0;
+};
+
+class SeededHeuristic : public Heuristic {
+ public:
+  explicit SeededHeuristic(uint64_t seed) : generator_(seed) {}
+
+ protected:
+  template <class Rank>
+  size_t any_best(const View& view, Rank rank) {
+    best_of(view, best_, rank);
+    if (best_.empty()) return kNoNode;
+    return best_[std::uniform_int_distribution<size_t>(0, best_.size() - 1)(generator_)];
   }
+  size_t equals() const { return best_.size(); }
 
  private:
   std::mt19937_64 generator_;
+  std::vector<size_t> best_;
 };
 
-class RandomPolicy final : public SeededPolicy {
+class RandomPolicy final : public SeededHeuristic {
  public:
-  using SeededPolicy::SeededPolicy;
-  Decision decide(const View& view, const Observation&) override {
-    Decision decision = undecided(view);
-    const auto candidates = candidates_of(view);
-    if (candidates.empty()) return decision;
-    decision.node = any_of(candidates);
-    decision.reason = fmt::format("any of {} candidates", candidates.size());
-    return decision;
+  using SeededHeuristic::SeededHeuristic;
+
+ protected:
+  size_t choose(const View& view) override {
+    return any_best(view, [](const NodeState&) { return 0; });
+  }
+  void describe(const View&, Decision& decision) const override {
+    decision.reason = fmt::format("any of {} candidates", equals());
   }
 };
 
-class RoundRobinPolicy final : public Policy {
- public:
-  Decision decide(const View& view, const Observation&) override {
-    Decision decision = undecided(view);
+class RoundRobinPolicy final : public Heuristic {
+ protected:
+  size_t choose(const View& view) override {
     // The candidate with the next higher slot, else the lowest: nodes may come and go.
     const auto after = [&](size_t i) { return view.nodes[i].slot - (last_slot_ + 1); };
-    for (size_t i : candidates_of(view))
-      if (decision.node == kNoNode || after(i) < after(decision.node)) decision.node = i;
-    if (decision.node == kNoNode) return decision;
-    last_slot_ = view.nodes[decision.node].slot;
+    size_t next = kNoNode;
+    for (size_t i = 0; i < view.nodes.size(); ++i)
+      if (view.nodes[i].candidate && (next == kNoNode || after(i) < after(next))) next = i;
+    if (next != kNoNode) last_slot_ = view.nodes[next].slot;
+    return next;
+  }
+  void describe(const View&, Decision& decision) const override {
     decision.reason = fmt::format("slot {} is next in turn", last_slot_);
-    return decision;
   }
 
  private:
   uint32_t last_slot_ = UINT32_MAX;
 };
 
-class LeastLoadedPolicy final : public SeededPolicy {
+class LeastLoadedPolicy final : public SeededHeuristic {
  public:
-  using SeededPolicy::SeededPolicy;
-  Decision decide(const View& view, const Observation&) override {
-    Decision decision = undecided(view);
-    const auto best = best_of(view, [](const NodeState& node) { return -load_of(node); });
-    if (best.empty()) return decision;
-    decision.node = any_of(best);
+  using SeededHeuristic::SeededHeuristic;
+
+ protected:
+  size_t choose(const View& view) override {
+    return any_best(view, [](const NodeState& node) { return -load_of(node); });
+  }
+  void describe(const View& view, Decision& decision) const override {
     const NodeState& node = view.nodes[decision.node];
     decision.reason = fmt::format("least load: {} of {} units assigned", node.assigned, node.units);
-    return decision;
   }
 };
 
-class LocalityGreedyPolicy final : public SeededPolicy {
+class LocalityGreedyPolicy final : public SeededHeuristic {
  public:
-  using SeededPolicy::SeededPolicy;
-  Decision decide(const View& view, const Observation&) override {
-    Decision decision = undecided(view);
-    const auto best = best_of(view, [](const NodeState& node) {
+  using SeededHeuristic::SeededHeuristic;
+
+ protected:
+  size_t choose(const View& view) override {
+    return any_best(view, [](const NodeState& node) {
       return std::array{static_cast<double>(node.held_fast_bytes),
                         static_cast<double>(node.held_slow_bytes), -load_of(node)};
     });
-    if (best.empty()) return decision;
-    decision.node = any_of(best);
+  }
+  void describe(const View& view, Decision& decision) const override {
     const NodeState& node = view.nodes[decision.node];
     decision.reason = fmt::format(
         "holds most of the data: {} fast and {} slow of {}", format_bytes(node.held_fast_bytes),
         format_bytes(node.held_slow_bytes), format_bytes(view.task.data_bytes));
-    return decision;
   }
 };
 
-Decision locality_load_decision(const View& view, size_t node) {
-  Decision decision = undecided(view);
-  for (size_t i : candidates_of(view))
-    decision.q[i] = locality_load_score(view.task, view.nodes[i]);
-  decision.node = node;
-  decision.reason = fmt::format("best locality less load: score {:.3f}", *decision.q[node]);
-  return decision;
+void describe_locality_load(const View& view, Decision& decision) {
+  for (size_t i = 0; i < view.nodes.size(); ++i)
+    if (view.nodes[i].candidate) decision.q[i] = locality_load_score(view.task, view.nodes[i]);
+  decision.reason =
+      fmt::format("best locality less load: score {:.3f}", *decision.q[decision.node]);
 }
 
-std::vector<size_t> best_by_locality_load(const View& view) {
-  return best_of(view, [&](const NodeState& node) { return locality_load_score(view.task, node); });
-}
-
-class LocalityLoadPolicy final : public SeededPolicy {
+class LocalityLoadPolicy final : public SeededHeuristic {
  public:
-  using SeededPolicy::SeededPolicy;
-  Decision decide(const View& view, const Observation&) override {
-    const auto best = best_by_locality_load(view);
-    return best.empty() ? undecided(view) : locality_load_decision(view, any_of(best));
+  using SeededHeuristic::SeededHeuristic;
+
+ protected:
+  size_t choose(const View& view) override {
+    return any_best(view,
+                    [&](const NodeState& node) { return locality_load_score(view.task, node); });
+  }
+  void describe(const View& view, Decision& decision) const override {
+    describe_locality_load(view, decision);
   }
 };
 
@@ -154,8 +174,13 @@ double locality_load_score(const TaskFeatures& task, const NodeState& node) {
 }
 
 Decision fallback_decide(const View& view) {
-  const auto best = best_by_locality_load(view);
-  return best.empty() ? undecided(view) : locality_load_decision(view, best.front());
+  std::vector<size_t> best;
+  best_of(view, best, [&](const NodeState& node) { return locality_load_score(view.task, node); });
+  Decision decision = undecided(view);
+  if (best.empty()) return decision;
+  decision.node = best.front();
+  describe_locality_load(view, decision);
+  return decision;
 }
 
 std::unique_ptr<Policy> make_random_policy(uint64_t seed) {

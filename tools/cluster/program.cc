@@ -22,7 +22,9 @@ constexpr const char* kNearby[] = {".",
                                    "../../coordinator",
                                    "../../daemon",
                                    "../tierload",
-                                   "../tierctl"};
+                                   "../tierctl",
+                                   "../lab",
+                                   "../libexec/tierpilot"};
 
 std::vector<fs::path> folders() {
   std::vector<fs::path> result;

@@ -24,6 +24,7 @@ void add_task(CLI::App& app, Context& context);
 void add_policy(CLI::App& app, Context& context);
 void add_history(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
+void add_simulate(CLI::App& app, Context& context);
 
 // Verbs of `task` that have a file of their own.
 void add_task_submit(CLI::App& task, Context& context);

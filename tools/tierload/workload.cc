@@ -6,44 +6,11 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <random>
+
+#include "base/random.h"
 
 namespace tierpilot::tierload {
 namespace {
-
-// The standard fixes mt19937_64 but not its distributions: these give the same everywhere.
-class Random {
- public:
-  explicit Random(uint64_t seed) : engine_(seed) {}
-  uint64_t bits() { return engine_(); }
-  double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // [0, 1)
-  bool chance(double share) { return unit() < share; }
-  double exponential(double mean) { return -mean * std::log1p(-unit()); }
-  double log_uniform(double low, double high) {
-    return low * std::exp(unit() * std::log(high / low));
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-// Draws 0..count-1 with probability proportional to 1 / (i + 1)^exponent.
-class Zipf {
- public:
-  Zipf(size_t count, double exponent) : cumulative_(count) {
-    double total = 0;
-    for (size_t i = 0; i < count; ++i)
-      cumulative_[i] = total += std::pow(static_cast<double>(i + 1), -exponent);
-  }
-  size_t draw(Random& random) const {
-    const double at = random.unit() * cumulative_.back();
-    const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), at);
-    return std::min<size_t>(found - cumulative_.begin(), cumulative_.size() - 1);
-  }
-
- private:
-  std::vector<double> cumulative_;
-};
 
 struct Mix {
   std::string_view kernel;
@@ -58,7 +25,7 @@ constexpr std::array kReaders{Mix{"sum", 16, 0, 0.3}, Mix{"norm", 16, 0, 0.25},
                               Mix{"sort", 1, 1 << 12, 0.05}};
 constexpr Mix kUpdate{"update", 8, 0, 1}, kCopy{"copy", 4, 0, 1};
 
-Mix draw_reader(Random& random) {
+Mix draw_reader(SeededRandom& random) {
   double at = random.unit();
   for (const Mix& mix : kReaders)
     if ((at -= mix.share) < 0) return mix;
@@ -90,7 +57,7 @@ Status check(const WorkloadOptions& o) {
   return {};
 }
 
-uint64_t bytes_for(const WorkloadOptions& options, Random& random) {
+uint64_t bytes_for(const WorkloadOptions& options, SeededRandom& random) {
   const double bytes = random.log_uniform(static_cast<double>(options.min_dataset_bytes),
                                           static_cast<double>(options.max_dataset_bytes));
   return std::clamp(static_cast<uint64_t>(bytes) / 4096 * 4096, options.min_dataset_bytes,
@@ -99,7 +66,7 @@ uint64_t bytes_for(const WorkloadOptions& options, Random& random) {
 
 // What the task does with its datasets, and what that will cost.
 void choose_kernel(const WorkloadOptions& options, const std::vector<uint64_t>& bytes,
-                   Random& random, TaskPlan& task) {
+                   SeededRandom& random, TaskPlan& task) {
   const bool writes = random.chance(options.write_share);
   const Mix mix = !writes ? draw_reader(random) : bytes.size() > 1 ? kCopy : kUpdate;
   task.kernel = mix.kernel;
@@ -119,7 +86,7 @@ void choose_kernel(const WorkloadOptions& options, const std::vector<uint64_t>& 
 
 Result<Workload> make_workload(const WorkloadOptions& options) {
   if (auto status = check(options); !status) return tl::unexpected(status.error());
-  Random random(options.seed);
+  SeededRandom random(options.seed);
   Workload workload;
   for (uint32_t i = 0; i < options.datasets; ++i)
     workload.datasets.push_back({fmt::format("{}-{:03}", options.prefix, i),

@@ -127,17 +127,17 @@ Status ReplicaManager::publish(Lock& lock, Staged& staged) {
         without_lock(lock, [&] { return slow_.publish(std::move(*staged.slow_file), file, true); });
     if (!status) return status;
     staged.charge.hand_over_slow();
-    replica.slow = true;
+    ledger_.order.set_slow(replica, true);
   }
   if (staged.stays_fast) {
     auto status =
         without_lock(lock, [&] { return fast_.publish(std::move(*staged.fast_file), file, true); });
-    if (!status && !replica.slow) return status;
+    if (!status && !replica.slow()) return status;
     if (status) staged.charge.hand_over_fast();
-    replica.fast = status.has_value();
+    ledger_.order.set_fast(replica, status.has_value());
   }
-  replica.home = true;
-  ledger_.touch(replica);
+  ledger_.order.set_home(replica, true);
+  ledger_.order.touch(replica);
   ledger_.doom(staged.id.name, staged.id.version);
   ++totals_.commits;
   changed(staged.id, replica);

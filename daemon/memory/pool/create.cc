@@ -96,9 +96,9 @@ Result<ReplicaChange> ReplicaManager::create(const std::string& name, const Crea
     ledger_.slow.give(content->bytes);
     return in_context(status.error());
   }
-  replica.slow = true;
-  replica.home = true;
-  ledger_.touch(replica);
+  ledger_.order.set_slow(replica, true);
+  ledger_.order.set_home(replica, true);
+  ledger_.order.touch(replica);
   changed(id, replica);
   return change_of(id, replica);
 }

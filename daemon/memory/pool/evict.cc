@@ -36,7 +36,7 @@ Status ReplicaManager::make_fast_room(Lock& lock, uint64_t bytes, const CancelFl
 Status ReplicaManager::make_slow_room(Lock& lock, uint64_t bytes) {
   while (!ledger_.slow.fits(bytes)) {
     const auto victim = ledger_.slow_victim();
-    const uint64_t kept = ledger_.slow.used() - ledger_.slow_droppable_bytes();
+    const uint64_t kept = ledger_.slow.used() - ledger_.order.slow_droppable_bytes();
     // Nothing is dropped for a request that would still not fit.
     if (!victim || kept > ledger_.slow.budget() || bytes > ledger_.slow.budget() - kept)
       return fail(
@@ -59,9 +59,9 @@ Status ReplicaManager::evict(Lock& lock, const DatasetId& id, const CancelFlag& 
   Busy busy(*this, id);
   Replica& replica = *ledger_.find(id);
   const int64_t start_ns = now_ns();
-  if (!replica.slow) {
+  if (!replica.slow()) {
     const auto room = make_slow_room(lock, replica.bytes);
-    if (!room && replica.home) return room;
+    if (!room && replica.home()) return room;
     // Without room a replica is dropped unwritten if another node is its home.
     if (room) {
       if (auto status = write_back(lock, id, replica, cancel); !status) return status;
@@ -77,7 +77,7 @@ Status ReplicaManager::evict(Lock& lock, const DatasetId& id, const CancelFlag& 
       totals_.evicted_bytes += replica.bytes;
       tally.bytes += replica.bytes;
     }
-  } else if (exclusive() && replica.slow) {  // pinned in the meantime: it stays
+  } else if (exclusive() && replica.slow()) {  // pinned in the meantime: it stays
     status = remove_slow(lock, id, replica);
   }
   tally.ns += now_ns() - start_ns;
@@ -89,7 +89,7 @@ Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& repl
                                   const CancelFlag& cancel) {
   const ReplicaFile file{id, replica.bytes};
   const int64_t start_ns = now_ns();
-  const auto status = without_lock(lock, [&, home = replica.home]() -> Status {
+  const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
     const auto from = fast_.open_replica(file);
     if (!from) return tl::unexpected(from.error());
     auto draft = slow_.draft(file.bytes);
@@ -104,26 +104,26 @@ Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& repl
     return status;
   }
   evict_rate_.add(file.bytes, now_ns() - start_ns);
-  replica.slow = true;
+  ledger_.order.set_slow(replica, true);
   return {};
 }
 
 Status ReplicaManager::remove_fast(Lock& lock, const DatasetId& id, Replica& replica) {
-  replica.fast = false;
+  ledger_.order.set_fast(replica, false);
   replica.leaving = true;
   const auto status =
       without_lock(lock, [&, file = ReplicaFile{id, replica.bytes}] { return fast_.remove(file); });
   replica.leaving = false;
-  replica.fast = !status;
+  ledger_.order.set_fast(replica, !status);
   if (status) ledger_.fast.give(replica.bytes);
   return status;
 }
 
 Status ReplicaManager::remove_slow(Lock& lock, const DatasetId& id, Replica& replica) {
-  replica.slow = false;
+  ledger_.order.set_slow(replica, false);
   const auto status =
       without_lock(lock, [&, file = ReplicaFile{id, replica.bytes}] { return slow_.remove(file); });
-  replica.slow = !status;
+  ledger_.order.set_slow(replica, !status);
   if (status) ledger_.slow.give(replica.bytes);
   return status;
 }
@@ -139,8 +139,8 @@ void ReplicaManager::sweep() {
     Busy busy(*this, *id);
     Replica& replica = *ledger_.find(*id);
     Status status;
-    if (replica.fast) status = remove_fast(lock, *id, replica);
-    if (status && replica.slow) status = remove_slow(lock, *id, replica);
+    if (replica.fast()) status = remove_fast(lock, *id, replica);
+    if (status && replica.slow()) status = remove_slow(lock, *id, replica);
     if (!status) {
       spdlog::error("{}", status.error().message);
       replica.doomed = false;  // or this would never end

@@ -5,22 +5,8 @@
 namespace tierpilot {
 namespace {
 
-// A replica that is promised to a request and not yet in the fast tier is about to be promoted.
-bool droppable_from_slow(const Replica& replica) {
-  return replica.slow && !replica.home && !replica.busy && (replica.pins == 0 || replica.fast);
-}
-
-template <class Eligible>
-std::optional<DatasetId> least_recently_used(const std::map<DatasetId, Replica>& entries,
-                                             Eligible eligible) {
-  const DatasetId* oldest = nullptr;
-  uint64_t oldest_use = UINT64_MAX;
-  for (const auto& [id, replica] : entries) {
-    if (replica.used_at >= oldest_use || !eligible(id, replica)) continue;
-    oldest = &id;
-    oldest_use = replica.used_at;
-  }
-  return oldest ? std::optional(*oldest) : std::nullopt;
+std::optional<DatasetId> id_of(const TierReplica* replica) {
+  return replica ? std::optional(static_cast<const Replica*>(replica)->id) : std::nullopt;
 }
 
 }  // namespace
@@ -31,12 +17,17 @@ Replica* PoolLedger::find(const DatasetId& id) {
 }
 
 Replica& PoolLedger::entry(const DatasetId& id, uint64_t bytes) {
-  return entries_.try_emplace(id, Replica{.bytes = bytes}).first->second;
+  const auto [at, made] = entries_.try_emplace(id);
+  if (made) {
+    at->second.id = id;
+    at->second.bytes = bytes;
+  }
+  return at->second;
 }
 
 void PoolLedger::erase_if_empty(const DatasetId& id) {
   const Replica* replica = find(id);
-  if (replica && !replica->fast && !replica->slow && !replica->busy && replica->pins == 0)
+  if (replica && !replica->fast() && !replica->slow() && !replica->busy && replica->pins == 0)
     entries_.erase(id);
 }
 
@@ -47,40 +38,31 @@ bool PoolLedger::can_pin(uint64_t bytes) const {
 void PoolLedger::pin(const DatasetId& id, uint64_t bytes) {
   Replica& replica = entry(id, bytes);
   if (replica.pins++ == 0) pinned_bytes_ += replica.bytes;
-  touch(replica);
+  order.touch(replica);
 }
 
 void PoolLedger::unpin(const DatasetId& id) {
   Replica& replica = *find(id);
   if (--replica.pins == 0) pinned_bytes_ -= replica.bytes;
-  touch(replica);
+  order.touch(replica);
   erase_if_empty(id);
 }
 
-std::optional<DatasetId> PoolLedger::fast_victim(const std::set<DatasetId>& except) const {
-  return least_recently_used(entries_, [&](const DatasetId& id, const Replica& replica) {
-    return replica.fast && replica.pins == 0 && !replica.busy && !except.contains(id);
-  });
+std::optional<DatasetId> PoolLedger::fast_victim(const std::set<DatasetId>& except) {
+  return id_of(order.fast_victim([&](const TierReplica& replica) {
+    return except.contains(static_cast<const Replica&>(replica).id);
+  }));
 }
 
 bool PoolLedger::fast_room_coming() const {
   return std::any_of(entries_.begin(), entries_.end(), [](const auto& item) {
     const Replica& replica = item.second;
-    return replica.leaving || (replica.busy && replica.fast && replica.pins == 0);
+    return replica.leaving || (replica.busy && replica.fast() && replica.pins == 0);
   });
 }
 
-std::optional<DatasetId> PoolLedger::slow_victim() const {
-  return least_recently_used(entries_, [](const DatasetId&, const Replica& replica) {
-    return droppable_from_slow(replica);
-  });
-}
-
-uint64_t PoolLedger::slow_droppable_bytes() const {
-  uint64_t sum = 0;
-  for (const auto& [id, replica] : entries_)
-    if (droppable_from_slow(replica)) sum += replica.bytes;
-  return sum;
+std::optional<DatasetId> PoolLedger::slow_victim() {
+  return id_of(order.slow_victim());
 }
 
 void PoolLedger::doom(const std::string& name, uint64_t below) {
@@ -105,7 +87,7 @@ uint64_t PoolLedger::newest_version(const std::string& name) const {
   uint64_t newest = 0;
   for (auto it = entries_.lower_bound({name, 0}); it != entries_.end() && it->first.name == name;
        ++it)
-    if (it->second.fast || it->second.slow) newest = it->first.version;
+    if (it->second.fast() || it->second.slow()) newest = it->first.version;
   return newest;
 }
 

@@ -1,5 +1,5 @@
 // What the pool holds and how full its tiers are: plain accounting without files, locks or clocks.
-// Victims are chosen by LRU (least recently pinned or unpinned).
+// Victims are chosen by LRU (least recently pinned or unpinned), see EvictionOrder.
 //
 // Two promises rest on it. Used bytes of the fast tier never exceed its budget: they are taken
 // before a transfer starts. And a request that was admitted can always be served: pinned bytes
@@ -12,36 +12,16 @@
 #include <set>
 #include <vector>
 
+#include "base/eviction_order.h"
 #include "daemon/memory/pool/names.h"
 #include "daemon/memory/pool/types.h"
 
 namespace tierpilot {
 
-struct Replica {
-  uint64_t bytes = 0;
-  bool fast = false;
-  bool slow = false;
-  bool home = false;
-  bool doomed = false;   // to be removed when nobody uses it any more
-  bool busy = false;     // a transfer owns its files
-  bool leaving = false;  // ... and removes the fast one, whose bytes are still used
-  int pins = 0;
-  uint64_t used_at = 0;
+struct Replica : TierReplica {
+  DatasetId id;
+  bool leaving = false;               // a transfer removes the fast one, whose bytes are still used
   ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
-};
-
-class TierAccount {
- public:
-  explicit TierAccount(uint64_t budget) : budget_(budget) {}
-  uint64_t budget() const { return budget_; }
-  uint64_t used() const { return used_; }
-  bool fits(uint64_t bytes) const { return used_ <= budget_ && bytes <= budget_ - used_; }
-  void take(uint64_t bytes) { used_ += bytes; }
-  void give(uint64_t bytes) { used_ -= bytes; }
-
- private:
-  uint64_t budget_;
-  uint64_t used_ = 0;
 };
 
 class PoolLedger {
@@ -50,6 +30,7 @@ class PoolLedger {
 
   TierAccount fast;
   TierAccount slow;
+  EvictionOrder order;
 
   // Pointers and references stay good until the entry is erased.
   Replica* find(const DatasetId& id);
@@ -66,15 +47,13 @@ class PoolLedger {
   // Private copies are not replicas: only their bytes are kept.
   void pin_private(uint64_t bytes) { pinned_bytes_ += bytes; }
   void unpin_private(uint64_t bytes) { pinned_bytes_ -= bytes; }
-  void touch(Replica& replica) { replica.used_at = ++uses_; }
 
   // The next replica to leave the fast tier; `except` could not be evicted a moment ago.
-  std::optional<DatasetId> fast_victim(const std::set<DatasetId>& except) const;
+  std::optional<DatasetId> fast_victim(const std::set<DatasetId>& except);
   // A transfer under way will yield room or a victim: waiting for it is worth it.
   bool fast_room_coming() const;
-  // The next replica that may be dropped from the slow tier, and what all such add up to.
-  std::optional<DatasetId> slow_victim() const;
-  uint64_t slow_droppable_bytes() const;
+  // The next replica that may be dropped from the slow tier.
+  std::optional<DatasetId> slow_victim();
 
   // Marks every version below `below`.
   void doom(const std::string& name, uint64_t below);
@@ -87,7 +66,6 @@ class PoolLedger {
  private:
   std::map<DatasetId, Replica> entries_;
   uint64_t pinned_bytes_ = 0;
-  uint64_t uses_ = 0;
 };
 
 }  // namespace tierpilot

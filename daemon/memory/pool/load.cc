@@ -41,11 +41,11 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   Lock lock(mutex_);
   Replica& replica = *ledger_.find(id);  // pinned, so it stays
   bool joined = false;
-  for (; !replica.fast && replica.busy; idle_.wait(lock)) {
+  for (; !replica.fast() && replica.busy; idle_.wait(lock)) {
     if (cancel) return cancelled(describe(id));
     joined = true;
   }
-  if (replica.fast) {
+  if (replica.fast()) {
     served.how = joined ? replica.arrived : ServeHow::kHit;
     return served;
   }
@@ -53,8 +53,8 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   Busy busy(*this, id);
   if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
-  served.how = replica.slow ? ServeHow::kPromotion : ServeHow::kFetch;
-  const auto status = without_lock(lock, [&, home = replica.home]() -> Status {
+  served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
+  const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
     auto draft = fast_.draft(item.bytes);
     if (!draft) return tl::unexpected(draft.error());
     if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
@@ -64,10 +64,10 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
     ledger_.fast.give(item.bytes);
     return tl::unexpected(status.error());
   }
-  replica.fast = true;
+  ledger_.order.set_fast(replica, true);
   replica.arrived = served.how;
   // If the removal fails, the copy in an exclusive slow tier just stays, as in a durable one.
-  if (replica.slow && exclusive()) (void)remove_slow(lock, id, replica);
+  if (replica.slow() && exclusive()) (void)remove_slow(lock, id, replica);
   changed(id, replica);
   return served;
 }
@@ -86,9 +86,9 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
     if (!base) return tl::unexpected(base.error());
     std::optional<Busy> busy;
     served.how = ServeHow::kFetch;
-    if (*base && ((*base)->fast || (*base)->slow)) {
+    if (*base && ((*base)->fast() || (*base)->slow())) {
       busy.emplace(*this, id);
-      served.how = (*base)->fast ? ServeHow::kHit : ServeHow::kPromotion;
+      served.how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
     }
     return without_lock(lock, [&]() -> Status {
       auto draft = fast_.private_copy(owner, item.name, item.bytes);

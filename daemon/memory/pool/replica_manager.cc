@@ -59,17 +59,20 @@ void ReplicaManager::adopt(const std::vector<FoundReplica>& found, Tier tier) {
   for (const auto& [file, home, modified_ns] : found) {
     Replica& replica = ledger_.entry(file.id, file.bytes);
     // A crash in the middle of a move leaves both copies; and one version has one size.
-    const bool surplus = (tier == Tier::kFast && replica.slow && exclusive()) ||
-                         (tier == Tier::kSlow && replica.slow) || replica.bytes != file.bytes;
+    const bool surplus = (tier == Tier::kFast && replica.slow() && exclusive()) ||
+                         (tier == Tier::kSlow && replica.slow()) || replica.bytes != file.bytes;
     if (surplus) {
       spdlog::warn("{}: a second copy of {} is removed", store.name(), describe(file.id));
       if (auto status = store.remove(file); !status) spdlog::error("{}", status.error().message);
       continue;
     }
-    (tier == Tier::kFast ? replica.fast : replica.slow) = true;
+    if (tier == Tier::kFast)
+      ledger_.order.set_fast(replica, true);
+    else
+      ledger_.order.set_slow(replica, true);
     (tier == Tier::kFast ? ledger_.fast : ledger_.slow).take(file.bytes);
-    replica.home = replica.home || home;
-    ledger_.touch(replica);
+    ledger_.order.set_home(replica, replica.home() || home);
+    ledger_.order.touch(replica);
   }
 }
 
@@ -138,20 +141,21 @@ Status ReplicaManager::set_home(const DatasetId& id, bool home, const CancelFlag
   Lock lock(mutex_);
   const auto found = wait_idle(lock, id, cancel);
   if (!found) return tl::unexpected(found.error());
-  if (!*found || (!(*found)->fast && !(*found)->slow))
+  if (!*found || (!(*found)->fast() && !(*found)->slow()))
     return fail(ErrorCode::kNotFound, describe(id) + ": no replica on this node");
   Replica& replica = **found;
   Busy busy(*this, id);
-  if (home && !replica.slow && !exclusive()) {
+  if (home && !replica.slow() && !exclusive()) {
     if (auto status = make_slow_room(lock, replica.bytes); !status) return status;
     if (auto status = write_back(lock, id, replica, cancel); !status) return status;
   }
   const ReplicaFile file{id, replica.bytes};
   const auto status = without_lock(lock, [&]() -> Status {
-    if (auto marked = replica.slow ? slow_.set_home(file, home) : Status(); !marked) return marked;
-    return replica.fast ? fast_.set_home(file, home) : Status();
+    if (auto marked = replica.slow() ? slow_.set_home(file, home) : Status(); !marked)
+      return marked;
+    return replica.fast() ? fast_.set_home(file, home) : Status();
   });
-  if (status) replica.home = home;
+  if (status) ledger_.order.set_home(replica, home);
   changed(id, replica);
   return status;
 }
@@ -164,9 +168,9 @@ Result<size_t> ReplicaManager::read(const DatasetId& id, uint64_t offset,
   {
     Lock lock(mutex_);
     const Replica* replica = ledger_.find(id);
-    if (!replica || (!replica->fast && !replica->slow))
+    if (!replica || (!replica->fast() && !replica->slow()))
       return fail(ErrorCode::kNotFound, describe(id) + ": no replica on this node");
-    from_slow = !replica->fast;
+    from_slow = !replica->fast();
     bytes = replica->bytes;
     auto opened = (from_slow ? slow_ : fast_).open_replica({id, bytes});
     if (!opened) return tl::unexpected(opened.error());
@@ -185,7 +189,7 @@ std::vector<ReplicaChange> ReplicaManager::replicas() const {
   Lock lock(mutex_);
   std::vector<ReplicaChange> out;
   for (const auto& [id, replica] : ledger_.entries())
-    if (replica.fast || replica.slow) out.push_back(change_of(id, replica));
+    if (replica.fast() || replica.slow()) out.push_back(change_of(id, replica));
   return out;
 }
 
@@ -197,7 +201,7 @@ PoolUsage ReplicaManager::usage() const {
                   .slow_budget_bytes = ledger_.slow.budget(),
                   .slow_used_bytes = ledger_.slow.used()};
   for (const auto& [id, replica] : ledger_.entries())
-    usage.replicas += replica.fast || replica.slow;
+    usage.replicas += replica.fast() || replica.slow();
   return usage;
 }
 
@@ -217,7 +221,7 @@ void ReplicaManager::wake() {
 }
 
 ReplicaChange ReplicaManager::change_of(const DatasetId& id, const Replica& replica) {
-  return {id.name, id.version, replica.bytes, replica.fast, replica.slow, replica.home};
+  return {id.name, id.version, replica.bytes, replica.fast(), replica.slow(), replica.home()};
 }
 
 void ReplicaManager::changed(const DatasetId& id, const Replica& replica) {

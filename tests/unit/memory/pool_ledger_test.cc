@@ -11,11 +11,11 @@ DatasetId id(const std::string& name, uint64_t version = 1) {
 
 Replica& add(PoolLedger& ledger, const DatasetId& id, uint64_t bytes, bool fast, bool slow) {
   Replica& replica = ledger.entry(id, bytes);
-  replica.fast = fast;
-  replica.slow = slow;
+  ledger.order.set_fast(replica, fast);
+  ledger.order.set_slow(replica, slow);
   if (fast) ledger.fast.take(bytes);
   if (slow) ledger.slow.take(bytes);
-  ledger.touch(replica);
+  ledger.order.touch(replica);
   return replica;
 }
 
@@ -58,14 +58,14 @@ TEST(PoolLedger, PinnedBytesCountADatasetOnce) {
 
 TEST(PoolLedger, SlowVictimsAreNeitherHomeNorNeededNorBusy) {
   PoolLedger ledger(100, 100);
-  add(ledger, id("home"), 1, false, true).home = true;
+  ledger.order.set_home(add(ledger, id("home"), 1, false, true), true);
   add(ledger, id("busy"), 2, false, true).busy = true;
   add(ledger, id("promised"), 4, false, true);
   ledger.pin(id("promised"), 4);
   add(ledger, id("old"), 8, false, true);
   add(ledger, id("new"), 16, true, true);
   EXPECT_EQ(ledger.slow_victim(), id("old"));
-  EXPECT_EQ(ledger.slow_droppable_bytes(), 24u);
+  EXPECT_EQ(ledger.order.slow_droppable_bytes(), 24u);
 }
 
 TEST(PoolLedger, DoomTakesOlderVersionsOfThatNameOnly) {
@@ -91,7 +91,7 @@ TEST(PoolLedger, RoomIsComingFromTransfersOnly) {
   EXPECT_TRUE(ledger.fast_room_coming());
   ledger.pin(id("a"), 10);
   EXPECT_FALSE(ledger.fast_room_coming()) << "pinned while it was to be evicted";
-  replica.fast = false;
+  ledger.order.set_fast(replica, false);
   replica.leaving = true;
   EXPECT_TRUE(ledger.fast_room_coming());
 }

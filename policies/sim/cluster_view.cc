@@ -1,0 +1,209 @@
+#include "policies/sim/cluster_view.h"
+
+#include <algorithm>
+
+namespace tierpilot::sim {
+namespace {
+
+// A cluster's type that no task asks for.
+constexpr uint16_t kUnaskedType = kAnyGpuType - 1;
+
+uint16_t type_index(const Workload& workload, const std::string& name) {
+  const auto& types = workload.gpu_types;
+  const auto found = std::find(types.begin(), types.end(), name);
+  return found == types.end() ? kUnaskedType : static_cast<uint16_t>(found - types.begin());
+}
+
+NodeState initial_state(const NodeGroup& group, uint32_t slot) {
+  NodeState state;
+  state.slot = slot;
+  state.units = group.units;
+  state.free_fast_bytes = state.fast_budget_bytes = group.fast_budget_bytes;
+  state.gpu_milli = group.gpus * Gpus::kWhole;
+  state.rates = {group.operations_per_s, group.tiers.fast_read_bytes_per_s,
+                 group.tiers.promote_bytes_per_s, group.tiers.evict_bytes_per_s,
+                 group.link_bytes_per_s};
+  return state;
+}
+
+}  // namespace
+
+ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
+                         const ReplicaStore& store)
+    : workload_(workload), store_(store), backlog_units_(cluster.coordinator.backlog_units) {
+  for (const NodeGroup& group : cluster.groups) {
+    smallest_budget_ = std::min(smallest_budget_, group.fast_budget_bytes);
+    for (uint32_t i = 0; i < group.count; ++i) {
+      const auto slot = static_cast<uint32_t>(nodes_.size());
+      nodes_.push_back({&group, type_index(workload, group.gpu_type), Gpus(group.gpus), slot,
+                        initial_state(group, slot)});
+    }
+  }
+  rebuild();
+}
+
+uint64_t ClusterView::data_bytes(const Task& task) const {
+  uint64_t bytes = 0;
+  for (const auto& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
+  return bytes;
+}
+
+ClusterView::Shape ClusterView::shape_of(const Task& task, uint64_t data_bytes) const {
+  return {task.units, task.gpu_milli, task.gpu_type, task.memory_bytes,
+          data_bytes > smallest_budget_ ? data_bytes : 0};
+}
+
+bool ClusterView::has_kind(const Node& node, const Shape& shape) const {
+  const NodeGroup& group = *node.group;
+  return shape.units <= group.units && shape.memory_bytes <= group.memory_bytes &&
+         shape.data_bytes <= group.fast_budget_bytes &&
+         Gpus::whole_gpus(shape.gpu_milli) <= group.gpus &&
+         (shape.gpu_milli == 0 || shape.gpu_type == kAnyGpuType || shape.gpu_type == node.gpu_type);
+}
+
+bool ClusterView::can_take(const Node& node, const Shape& shape) const {
+  const NodeState& state = view_.nodes[node.place];
+  return has_kind(node, shape) && state.assigned + shape.units <= state.units + backlog_units_ &&
+         (shape.gpu_milli == 0 || node.gpus.fits(shape.gpu_milli));
+}
+
+bool ClusterView::can_ever_take(const Task& task) const {
+  const Shape shape = shape_of(task, data_bytes(task));
+  // Nodes of a group are alike.
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if ((i == 0 || nodes_[i].group != nodes_[i - 1].group) && has_kind(nodes_[i], shape))
+      return true;
+  return false;
+}
+
+size_t ClusterView::show(const Task& task) {
+  clear_held();
+  TaskFeatures& features = view_.task;
+  features = {.operations = task.operations, .units = task.units, .gpu_milli = task.gpu_milli};
+  for (const auto& use : workload_.uses_of(task)) {
+    features.data_bytes += store_.bytes(use.dataset);
+    features.writes = features.writes || use.write;
+    for (const Replica* replica : store_.holders(use.dataset)) {
+      const uint32_t place = nodes_[replica->node].place;
+      if (place == kNone) continue;
+      NodeState& state = view_.nodes[place];
+      (replica->fast() ? state.held_fast_bytes : state.held_slow_bytes) += replica->bytes;
+      holders_.push_back(place);
+    }
+  }
+  if (const Shape shape = shape_of(task, features.data_bytes); shape != shape_) {
+    shape_ = shape;
+    candidates_ = 0;
+    for (const uint32_t node : order_) {
+      NodeState& state = view_.nodes[nodes_[node].place];
+      state.candidate = can_take(nodes_[node], shape_);
+      candidates_ += state.candidate;
+    }
+  }
+  return candidates_;
+}
+
+void ClusterView::clear_held() {
+  for (const uint32_t place : holders_)
+    view_.nodes[place].held_fast_bytes = view_.nodes[place].held_slow_bytes = 0;
+  holders_.clear();
+}
+
+void ClusterView::refresh(Node& node) {
+  NodeState& state = view_.nodes[node.place];
+  candidates_ -= state.candidate;
+  state.candidate = can_take(node, shape_);
+  candidates_ += state.candidate;
+}
+
+Gpus::Mask ClusterView::assign(uint32_t index, const Task& task, uint64_t missing_bytes) {
+  Node& node = nodes_[index];
+  NodeState& state = view_.nodes[node.place];
+  state.assigned += task.units;
+  state.assigned_operations += task.operations * task.units;
+  state.assigned_fetch_bytes += missing_bytes;
+  const Gpus::Mask gpus = task.gpu_milli ? node.gpus.take(task.gpu_milli) : 0;
+  if (task.gpu_milli) state.free_gpu_milli = node.gpus.free_milli();
+  refresh(node);
+  return gpus;
+}
+
+void ClusterView::served(uint32_t node, uint64_t missing_bytes) {
+  view_.nodes[nodes_[node].place].assigned_fetch_bytes -= missing_bytes;
+}
+
+void ClusterView::started(uint32_t node, const Task& task) {
+  view_.nodes[nodes_[node].place].running += task.units;
+  busy_units_ += task.units;
+}
+
+void ClusterView::release(uint32_t index, const Task& task, const Held& held) {
+  Node& node = nodes_[index];
+  NodeState& state = view_.nodes[node.place];
+  state.assigned -= task.units;
+  // Sums of doubles do not come back to 0 by themselves.
+  state.assigned_operations =
+      state.assigned == 0 ? 0
+                          : std::max(0.0, state.assigned_operations - task.operations * task.units);
+  state.assigned_fetch_bytes -= held.missing_bytes;
+  if (held.running) {
+    state.running -= task.units;
+    busy_units_ -= task.units;
+  }
+  if (task.gpu_milli) {
+    node.gpus.give(held.gpus, task.gpu_milli);
+    state.free_gpu_milli = node.gpus.free_milli();
+  }
+  refresh(node);
+}
+
+void ClusterView::room_changed(uint32_t node) {
+  const uint32_t place = nodes_[node].place;
+  if (place == kNone) return;
+  const TierAccount& fast = store_.cache(node).fast;
+  view_.nodes[place].free_fast_bytes = fast.budget() - std::min(fast.used(), fast.budget());
+}
+
+void ClusterView::node_down(uint32_t node) {
+  clear_held();
+  nodes_[node].state = view_.nodes[nodes_[node].place];
+  nodes_[node].place = kNone;
+  rebuild();
+}
+
+void ClusterView::node_up(uint32_t node) {
+  clear_held();
+  nodes_[node].place = 0;
+  rebuild();
+  room_changed(node);
+}
+
+void ClusterView::rebuild() {
+  for (const uint32_t node : order_)
+    if (nodes_[node].place != kNone) nodes_[node].state = view_.nodes[nodes_[node].place];
+  view_.nodes.clear();
+  order_.clear();
+  total_units_ = 0;
+  candidates_ = 0;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.place == kNone) continue;
+    node.place = static_cast<uint32_t>(order_.size());
+    order_.push_back(i);
+    node.state.free_gpu_milli = node.gpus.free_milli();
+    view_.nodes.push_back(node.state);
+    view_.nodes.back().candidate = false;
+    total_units_ += node.group->units;
+    refresh(node);
+  }
+}
+
+void ClusterView::gpu_failed(uint32_t index, uint32_t gpu, bool failed) {
+  Node& node = nodes_[index];
+  node.gpus.set_failed(gpu, failed);
+  if (node.place == kNone) return;
+  view_.nodes[node.place].free_gpu_milli = node.gpus.free_milli();
+  refresh(node);
+}
+
+}  // namespace tierpilot::sim

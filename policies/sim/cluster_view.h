@@ -1,0 +1,91 @@
+// What the coordinator knows of the nodes, kept as the one View that policies are shown: only what
+// has changed is written. The rules of who is a candidate are those of coordinator/core/view.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policies/sim/cluster_spec.h"
+#include "policies/sim/gpus.h"
+#include "policies/sim/replica_store.h"
+#include "policies/sim/workload.h"
+#include "policies/values.h"
+
+namespace tierpilot::sim {
+
+class ClusterView {
+ public:
+  ClusterView(const ClusterSpec& cluster, const Workload& workload, const ReplicaStore& store);
+
+  // Some node could take the task if it were empty.
+  bool can_ever_take(const Task& task) const;
+  // Makes `view` the one of this task; the number of candidates.
+  size_t show(const Task& task);
+  const View& view() const { return view_; }
+  // The node at a place in the view.
+  uint32_t node_at(size_t place) const { return order_[place]; }
+
+  // A decision: the task is the node's until released. Gives its GPUs.
+  Gpus::Mask assign(uint32_t node, const Task& task, uint64_t missing_bytes);
+  void served(uint32_t node, uint64_t missing_bytes);
+  void started(uint32_t node, const Task& task);
+  struct Held {
+    Gpus::Mask gpus = 0;
+    uint64_t missing_bytes = 0;  // not served yet
+    bool running = false;
+  };
+  void release(uint32_t node, const Task& task, const Held& held);
+
+  void room_changed(uint32_t node);
+  void node_down(uint32_t node);  // its tasks have been released
+  void node_up(uint32_t node);
+  void gpu_failed(uint32_t node, uint32_t gpu, bool failed);
+
+  uint64_t total_units() const { return total_units_; }
+  uint64_t busy_units() const { return busy_units_; }
+  double utilisation() const {
+    return total_units_ ? static_cast<double>(busy_units_) / static_cast<double>(total_units_) : 0;
+  }
+
+ private:
+  // What of a task decides who is a candidate.
+  struct Shape {
+    uint32_t units = 0;
+    uint32_t gpu_milli = 0;
+    uint16_t gpu_type = kAnyGpuType;
+    uint64_t memory_bytes = 0;
+    uint64_t data_bytes = 0;  // 0 when the smallest budget has room for it
+    bool operator==(const Shape&) const = default;
+  };
+  struct Node {
+    const NodeGroup* group;
+    uint16_t gpu_type;
+    Gpus gpus;
+    uint32_t place = kNone;  // in the view; kNone while it is down
+    NodeState state;
+  };
+
+  Shape shape_of(const Task& task, uint64_t data_bytes) const;
+  bool has_kind(const Node& node, const Shape& shape) const;
+  bool can_take(const Node& node, const Shape& shape) const;
+  void refresh(Node& node);
+  void rebuild();
+  void clear_held();
+  uint64_t data_bytes(const Task& task) const;
+
+  const Workload& workload_;
+  const ReplicaStore& store_;
+  const uint32_t backlog_units_;
+  uint64_t smallest_budget_ = UINT64_MAX;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> order_;
+  View view_;
+  Shape shape_;
+  size_t candidates_ = 0;
+  std::vector<uint32_t> holders_;  // places whose held bytes are not 0
+  uint64_t total_units_ = 0;
+  uint64_t busy_units_ = 0;
+};
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,134 @@
+// How long it takes to bring tasks' data into the fast tiers of their nodes. Follows the daemon's
+// pool (daemon/memory/pool) step by step:
+//
+//   serve() -> its pins fit -> a mover is free -> item by item: room, then hit, promotion or fetch
+//   -> Client::served ... finish() -> the settler commits what was written -> Client::settled
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "policies/sim/flows.h"
+#include "policies/sim/replica_store.h"
+
+namespace tierpilot::sim {
+
+struct Service {
+  int64_t asked_ns = 0;
+  uint64_t hit_bytes = 0;
+  uint64_t promoted_bytes = 0;
+  uint64_t fetched_bytes = 0;
+  uint64_t evicted_bytes = 0;          // left the fast tier for it
+  uint64_t evicted_written_bytes = 0;  // of these, had to be written
+};
+
+class DataPlane {
+ public:
+  // Told from within the calls below; it must not call back.
+  class Client {
+   public:
+    virtual ~Client() = default;
+    virtual void served(uint32_t task, const Service& service) = 0;
+    // `stale`: a newer version has been written since the task was given to its node.
+    virtual void unserved(uint32_t task, bool stale) = 0;
+    // Not `committed`: there was no room for what it wrote.
+    virtual void settled(uint32_t task, bool committed) = 0;
+    // The node's free fast memory has changed.
+    virtual void room_changed(uint32_t node) = 0;
+  };
+
+  DataPlane(const ClusterSpec& cluster, const Workload& workload, ReplicaStore& store,
+            EventQueue& events, Client& client);
+
+  // A task, an index into the workload, has one request at a time. Versions are those of now.
+  void ask(uint32_t task, uint32_t node);
+  // The node has the request of ask() and works on it.
+  void serve(int64_t now_ns, uint32_t task);
+  // The served task has ended: commits what it wrote, and lets go of the rest.
+  void finish(int64_t now_ns, uint32_t task);
+  // Lets go of everything at once; nothing more is told of it. What others at the node can do now
+  // begins with resume().
+  void abandon(int64_t now_ns, uint32_t task);
+  void resume(int64_t now_ns, uint32_t node);
+  // What is read from the node must be read elsewhere; its own requests have been abandoned.
+  void source_failed(int64_t now_ns, uint32_t node);
+  // True: a flow has ended; false: the event was void.
+  bool flow_event(const Event& event);
+
+ private:
+  enum class Step : uint8_t { kWaiting, kWorking, kServed, kSettling };
+  enum class Progress { kDone, kUnderWay, kFailed };
+
+  struct Item {
+    uint32_t dataset;
+    uint32_t version;
+    bool write;
+    bool joined = false;         // waited for another request's load
+    Replica* replica = nullptr;  // a reader's pinned one
+  };
+  struct Request {
+    uint32_t task = 0;
+    uint32_t node = 0;
+    Step step = Step::kWaiting;
+    bool admitted = false;
+    bool room_taken = false;  // for the item under way
+    ServeHow how = ServeHow::kHit;
+    uint32_t next = 0;  // the item under way
+    uint32_t flow = kNone;
+    uint32_t source = kNone;    // node that a fetch reads from
+    Replica* victim = nullptr;  // being written back
+    Replica* owned = nullptr;   // brought in, or copied from
+    Service service;
+    std::vector<Item> items;
+  };
+  struct Node {
+    uint32_t slow_read = 0, slow_write = 0, memory = 0, uplink = 0, downlink = 0;  // links
+    uint32_t movers = 0;
+    uint32_t movers_busy = 0;
+    uint32_t transfers = 0;  // flows of its movers
+    bool settler_busy = false;
+    // Requests, first come first served.
+    std::vector<uint32_t> pin_waiters, mover_waiters, idle_waiters, settle_waiters;
+  };
+
+  uint32_t new_request();
+  void free_request(uint32_t id);
+  bool admit(Request& request);
+  // Admits and begins what has become possible at a node.
+  void begin_possible(uint32_t node);
+  void advance(uint32_t id);
+  Progress read(uint32_t id, Item& item);
+  Progress copy_for_writing(uint32_t id, Item& item);
+  Progress make_room(uint32_t id, uint64_t bytes);
+  Progress evict(uint32_t id, Replica& victim);
+  Progress load(uint32_t id, const Item& item);
+  Progress wait_idle(uint32_t id);
+  void start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links);
+  void evicted(Request& request);
+  void loaded(Request& request);
+  void count(Request& request, ServeHow how, uint64_t bytes);
+  void release_owned(Request& request);
+  void end_serving(Request& request);
+  void unserved(uint32_t id, bool stale);
+  // Gives back pins, room and files.
+  void let_go(Request& request);
+  void settle_next(uint32_t node);
+  void settled(uint32_t id, bool committed);
+  void wake_idle(Node& node);
+  void run_ready();
+
+  const Workload& workload_;
+  ReplicaStore& store_;
+  Flows flows_;
+  Client& client_;
+  std::vector<double> link_latency_bytes_;  // of each node: its link's bytes in its latency
+  std::vector<Node> nodes_;
+  std::deque<Request> requests_;
+  std::vector<uint32_t> free_;
+  std::vector<uint32_t> request_of_;  // by task
+  std::vector<uint32_t> ready_;       // requests that may go on, one after the other
+  int64_t now_ns_ = 0;
+};
+
+}  // namespace tierpilot::sim

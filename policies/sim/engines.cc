@@ -1,0 +1,93 @@
+#include "policies/sim/engines.h"
+
+#include <algorithm>
+
+namespace tierpilot::sim {
+
+Engines::Engines(const ClusterSpec& cluster, EventQueue& events) : events_(events) {
+  for (const NodeGroup& group : cluster.groups) {
+    uint32_t machine = UINT32_MAX;
+    if (group.shared_cores > 0) {
+      machine = static_cast<uint32_t>(machines_.size());
+      machines_.push_back({.cores = group.shared_cores, .running = {}});
+    }
+    for (uint32_t i = 0; i < group.count; ++i)
+      nodes_.push_back({.group = &group, .machine = machine, .ready = {}});
+  }
+}
+
+void Engines::make_ready(uint32_t node, uint32_t task, uint64_t arrival, uint32_t units) {
+  auto& ready = nodes_[node].ready;
+  const auto at = std::upper_bound(ready.begin(), ready.end(), arrival,
+                                   [](uint64_t a, const Ready& r) { return a < r.arrival; });
+  ready.insert(at, {arrival, task, units});
+}
+
+bool Engines::start_next(uint32_t index, uint32_t& task) {
+  Node& node = nodes_[index];
+  if (node.ready.empty() || node.busy + node.ready.front().units > node.group->units) return false;
+  node.busy += node.ready.front().units;
+  task = node.ready.front().task;
+  node.ready.erase(node.ready.begin());
+  return true;
+}
+
+void Engines::run(int64_t now_ns, uint32_t index, uint32_t task, uint32_t generation,
+                  double seconds, uint32_t units) {
+  const Node& node = nodes_[index];
+  if (node.machine == UINT32_MAX)
+    return events_.push(after_s(now_ns, seconds), EventKind::kRunEnd, task, generation);
+  Machine& machine = machines_[node.machine];
+  machine.settle(now_ns);
+  machine.units += units;
+  machine.running.push_back({machine.served_s + seconds, {task, index}, units});
+  schedule(now_ns, node.machine);
+}
+
+void Engines::end(int64_t now_ns, uint32_t index, uint32_t task, uint32_t units) {
+  Node& node = nodes_[index];
+  node.busy -= units;
+  if (node.machine == UINT32_MAX) return;
+  Machine& machine = machines_[node.machine];
+  machine.settle(now_ns);
+  machine.units -= units;
+  std::erase_if(machine.running, [&](const auto& running) { return running.task.task == task; });
+  schedule(now_ns, node.machine);
+}
+
+void Engines::forget_ready(uint32_t node, uint32_t task) {
+  std::erase_if(nodes_[node].ready, [&](const Ready& ready) { return ready.task == task; });
+}
+
+double Engines::Machine::speed() const {
+  return units > cores ? cores / units : 1;
+}
+
+void Engines::Machine::settle(int64_t now_ns) {
+  served_s += static_cast<double>(now_ns - settled_ns) * 1e-9 * speed();
+  settled_ns = now_ns;
+}
+
+void Engines::schedule(int64_t now_ns, uint32_t index) {
+  Machine& machine = machines_[index];
+  ++machine.generation;
+  if (machine.running.empty()) return;
+  double next_s = machine.running.front().ends_at_s;
+  for (const auto& running : machine.running) next_s = std::min(next_s, running.ends_at_s);
+  const double left_s = std::max(next_s - machine.served_s, 0.0) / machine.speed();
+  events_.push(after_s(now_ns, left_s), EventKind::kCores, index, machine.generation);
+}
+
+const std::vector<Engines::Started>& Engines::ended_on_cores(const Event& event) {
+  ended_.clear();
+  Machine& machine = machines_[event.subject];
+  if (machine.generation != event.generation) return ended_;
+  machine.settle(event.at_ns);
+  constexpr double kRoundingS = 1e-9;
+  for (const auto& running : machine.running)
+    if (running.ends_at_s <= machine.served_s + kRoundingS) ended_.push_back(running.task);
+  if (ended_.empty()) schedule(event.at_ns, event.subject);
+  return ended_;
+}
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,77 @@
+// The compute units of the nodes: tasks whose data has been served wait for units in the order in
+// which their node got them, and none overtakes (as daemon/agent/task_table.cc). Where nodes are
+// processes of one machine, running tasks share its cores.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/sim/cluster_spec.h"
+#include "policies/sim/event_queue.h"
+
+namespace tierpilot::sim {
+
+class Engines {
+ public:
+  struct Started {
+    uint32_t task;
+    uint32_t node;
+  };
+
+  Engines(const ClusterSpec& cluster, EventQueue& events);
+
+  const NodeGroup& group(uint32_t node) const { return *nodes_[node].group; }
+  // `arrival` orders those that wait.
+  void make_ready(uint32_t node, uint32_t task, uint64_t arrival, uint32_t units);
+  // The next that waits at the node and has units now; false: none.
+  bool start_next(uint32_t node, uint32_t& task);
+  // A started task works for so long if it has a core for each of its units; ends with an event
+  // kRunEnd, or kCores where cores are shared.
+  void run(int64_t now_ns, uint32_t node, uint32_t task, uint32_t generation, double seconds,
+           uint32_t units);
+  // The task's units are free again; also for one that is to end early.
+  void end(int64_t now_ns, uint32_t node, uint32_t task, uint32_t units);
+  void forget_ready(uint32_t node, uint32_t task);
+  // Tasks that a kCores event ends. The list is good until the next call.
+  const std::vector<Started>& ended_on_cores(const Event& event);
+
+ private:
+  struct Ready {
+    uint64_t arrival;
+    uint32_t task;
+    uint32_t units;
+  };
+  struct Node {
+    const NodeGroup* group;
+    uint32_t busy = 0;
+    uint32_t machine = UINT32_MAX;
+    std::vector<Ready> ready;  // by arrival
+  };
+  // Processor sharing in virtual time: `served_s` grows by what each unit gets, so a task ends when
+  // it has grown by the task's work (as in fair queueing: Demers, Keshav, Shenker 1989).
+  struct Machine {
+    struct Running {
+      double ends_at_s;
+      Started task;
+      uint32_t units;
+    };
+    double cores = 0;
+    double served_s = 0;
+    int64_t settled_ns = 0;
+    uint32_t units = 0;  // running
+    uint32_t generation = 0;
+    std::vector<Running> running;
+
+    double speed() const;
+    void settle(int64_t now_ns);
+  };
+
+  void schedule(int64_t now_ns, uint32_t machine);
+
+  EventQueue& events_;
+  std::vector<Node> nodes_;
+  std::vector<Machine> machines_;
+  std::vector<Started> ended_;
+};
+
+}  // namespace tierpilot::sim

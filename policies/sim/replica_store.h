@@ -1,0 +1,110 @@
+// Which node of a simulated cluster holds which dataset in which tier, with the accounts of the
+// tiers. The rules are those of the daemon's pool, and victims are chosen by the same
+// EvictionOrder. Knows no time.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/eviction_order.h"
+#include "base/result.h"
+#include "policies/sim/cluster_spec.h"
+#include "policies/sim/workload.h"
+
+namespace tierpilot::sim {
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+enum class ServeHow : uint8_t { kHit, kPromotion, kFetch };
+
+// One version of a dataset on one node; `busy` while a transfer owns its files.
+struct Replica : TierReplica {
+  uint32_t dataset = 0;
+  uint32_t node = kNone;
+  uint32_t version = 0;
+  uint32_t holder = kNone;  // place in the list of holders
+  ServeHow arrived = ServeHow::kHit;
+};
+
+class ReplicaStore {
+ public:
+  struct Cache {
+    explicit Cache(const NodeGroup& group)
+        : exclusive(group.exclusive_tiers),
+          fast(group.fast_budget_bytes),
+          slow(group.slow_budget_bytes) {}
+    const bool exclusive;
+    bool up = true;
+    TierAccount fast, slow;
+    EvictionOrder order;
+    uint64_t pinned_bytes = 0;
+  };
+
+  ReplicaStore(const ClusterSpec& cluster, const Workload& workload);
+  // Gives each dataset a home in a slow tier, in turn; kExhausted when there is no room.
+  Status place_homes();
+
+  Cache& cache(uint32_t node) { return caches_[node]; }
+  const Cache& cache(uint32_t node) const { return caches_[node]; }
+  uint64_t bytes(uint32_t dataset) const { return entries_[dataset].bytes; }
+  uint32_t version(uint32_t dataset) const { return entries_[dataset].version; }
+  // Of the newest version, on nodes that are up.
+  const std::vector<Replica*>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  // No node has the newest version, not even one that is down.
+  bool lost(uint32_t dataset) const {
+    return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
+  }
+  // Where another node would read it: the first that has it in fast memory, else the first.
+  // Null when no node that is up holds this version.
+  const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader) const;
+
+  // Null when the node has no entry of this version.
+  Replica* find(uint32_t node, uint32_t dataset, uint32_t version);
+  // Finds the entry or makes one without any tier.
+  Replica& entry(uint32_t node, uint32_t dataset, uint32_t version);
+  void pin(Replica& replica);
+  // The replica may be gone afterwards.
+  void unpin(Replica& replica);
+  // Its bytes have been taken from the account before; dropping gives them back.
+  void gain_fast(Replica& replica);
+  void gain_slow(Replica& replica);
+  void drop_fast(Replica& replica);
+  void drop_slow(Replica& replica);
+  // Removes what is doomed and free, and forgets what is empty: call when a use has ended.
+  void settle(Replica& replica);
+  // Takes `bytes` of the slow tier, dropping the least recently used for it; drops nothing when it
+  // would not be enough.
+  bool slow_room_possible(uint32_t node, uint64_t bytes) const;
+  bool take_slow_room(uint32_t node, uint64_t bytes);
+  // The next version, made at `node` out of room taken in its fast tier, and in its slow one unless
+  // tiers are exclusive. Older versions go when nobody uses them.
+  void publish(uint32_t node, uint32_t dataset);
+
+  // Nothing may be pinned or busy there. Memory is lost; slow directories come back with the node.
+  void node_failed(uint32_t node);
+  void node_repaired(uint32_t node);
+
+ private:
+  struct Entry {
+    uint64_t bytes = 0;
+    uint32_t version = 1;
+    uint32_t copies_down = 0;  // of this version, on nodes that are down
+    std::vector<Replica*> holders;
+  };
+
+  static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
+  void list(Replica& replica);
+  void unlist(Replica& replica);
+  void forget(Replica& replica);
+
+  std::vector<Entry> entries_;
+  std::deque<Cache> caches_;
+  std::deque<Replica> replicas_;
+  std::vector<Replica*> free_;
+  // The newest version that the node has an entry of.
+  boost::unordered_flat_map<uint64_t, Replica*> by_place_;
+};
+
+}  // namespace tierpilot::sim

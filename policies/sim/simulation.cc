@@ -1,0 +1,348 @@
+#include "policies/sim/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tierpilot::sim {
+namespace {
+
+// How far a task that only waits for data may be overtaken in one look, as in the coordinator.
+constexpr int kMaxOvertaken = 256;
+constexpr uint64_t kEventsPerProgress = 1 << 16;
+
+}  // namespace
+
+Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Policy& policy,
+                       const RunOptions& options)
+    : cluster_(cluster),
+      workload_(workload),
+      policy_(policy),
+      options_(options),
+      observes_(policy.needs_observation() ||
+                (options.listener && options.listener->needs_observation())),
+      store_(cluster, workload),
+      data_(cluster, workload, store_, events_, *this),
+      view_(cluster, workload, store_),
+      engines_(cluster, events_),
+      failures_(cluster, options.seed, events_),
+      queue_(workload.tasks.size()),
+      recorder_(workload),
+      states_(workload.tasks.size()),
+      held_(cluster.node_count()),
+      writer_(workload.datasets.size(), kNone) {
+  least_launch_s_ = cluster.groups.empty() ? 0 : cluster.groups.front().launch_s;
+  for (const NodeGroup& group : cluster.groups) {
+    fastest_operations_per_s_ = std::max(fastest_operations_per_s_, group.operations_per_s);
+    fastest_read_bytes_per_s_ =
+        std::max(fastest_read_bytes_per_s_, group.tiers.fast_read_bytes_per_s);
+    least_launch_s_ = std::min(least_launch_s_, group.launch_s);
+  }
+}
+
+Result<RunResult> Simulation::run() {
+  if (auto status = store_.place_homes(); !status) return tl::unexpected(status.error());
+  const int64_t accept_ns = after_s(0, cluster_.coordinator.accept_s);
+  const size_t tasks = workload_.tasks.size();
+  size_t arrived = 0;
+  uint64_t& count = recorder_.counts.events;
+  while (ended_ < tasks && failed_) {
+    const int64_t arrival_ns =
+        arrived < tasks ? workload_.tasks[arrived].arrival_ns + accept_ns : INT64_MAX;
+    if (arrived == tasks && events_.empty()) break;
+    now_ns_ = std::min(arrival_ns, events_.next_ns());
+    if (now_ns_ == INT64_MAX) break;
+    recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
+    if (arrival_ns <= events_.next_ns()) {
+      ++count;
+      arrive(static_cast<uint32_t>(arrived++));
+    } else {
+      handle(events_.pop());
+    }
+    pump();
+    if (options_.progress && count % kEventsPerProgress == 0 &&
+        !options_.progress(static_cast<double>(ended_) / static_cast<double>(tasks)))
+      return fail(ErrorCode::kTimeout, "the simulation was stopped");
+  }
+  if (!failed_) return tl::unexpected(failed_.error());
+  auto result = recorder_.result();
+  result.unfinished = tasks - ended_;
+  return result;
+}
+
+void Simulation::arrive(uint32_t task) {
+  if (!view_.can_ever_take(workload_.tasks[task])) {
+    ++recorder_.counts.rejected;
+    return end(task);
+  }
+  states_[task].phase = Phase::kQueued;
+  queue_.insert(task);
+  work_available_ = true;
+}
+
+void Simulation::handle(const Event& event) {
+  uint64_t& count = recorder_.counts.events;
+  const auto kind = static_cast<EventKind>(event.kind);
+  const auto valid = [&] { return states_[event.subject].generation == event.generation; };
+  switch (kind) {
+    case EventKind::kFlow:
+      count += data_.flow_event(event);
+      return;
+    case EventKind::kCores:
+      for (const auto& ended : engines_.ended_on_cores(event)) ++count, run_ended(ended.task);
+      return;
+    case EventKind::kReceived:
+      if (valid()) ++count, received(event.subject);
+      return;
+    case EventKind::kRunEnd:
+      if (valid()) ++count, run_ended(event.subject);
+      return;
+    case EventKind::kReported:
+      if (valid()) ++count, reported(event.subject);
+      return;
+    case EventKind::kLost:
+      if (valid()) ++count, queue_again(event.subject, true);
+      return;
+    case EventKind::kNodeFailed:
+      if (failures_.take(event)) ++count, node_failed(event.subject);
+      return;
+    case EventKind::kNodeRepaired:
+      if (failures_.take(event)) ++count, node_repaired(event.subject);
+      return;
+    case EventKind::kGpuFailed:
+    case EventKind::kGpuRepaired:
+      if (!failures_.take(event)) return;
+      ++count;
+      if (kind == EventKind::kGpuFailed)
+        return gpu_failed(Failures::node_of(event.subject), Failures::gpu_of(event.subject));
+      view_.gpu_failed(Failures::node_of(event.subject), Failures::gpu_of(event.subject), false);
+      work_available_ = true;
+      return;
+  }
+}
+
+void Simulation::pump() {
+  while (work_available_ && failed_) {
+    const uint32_t task = next_task();
+    if (task == kNone) {
+      work_available_ = false;
+      return;
+    }
+    failed_ = place(task);
+  }
+}
+
+uint32_t Simulation::next_task() {
+  int looked_at = 0;
+  for (uint32_t task = queue_.first(), next = 0; task != TaskQueue::kEnd; task = next) {
+    next = queue_.after(task);
+    if (++looked_at > kMaxOvertaken) return kNone;
+    if (blocked(task)) {
+      if (lost(task)) give_up(task);
+      continue;
+    }
+    return view_.show(workload_.tasks[task]) > 0 ? task : kNone;
+  }
+  return kNone;
+}
+
+bool Simulation::blocked(uint32_t task) const {
+  const auto uses = workload_.uses_of(workload_.tasks[task]);
+  return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
+    return store_.holders(use.dataset).empty() || (use.write && writer_[use.dataset] != kNone);
+  });
+}
+
+bool Simulation::lost(uint32_t task) const {
+  const auto uses = workload_.uses_of(workload_.tasks[task]);
+  return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
+    return store_.lost(use.dataset) && writer_[use.dataset] == kNone;
+  });
+}
+
+void Simulation::give_up(uint32_t task) {
+  queue_.erase(task);
+  ++recorder_.counts.failed;
+  end(task);
+}
+
+Status Simulation::place(uint32_t task) {
+  const View& view = view_.view();
+  if (observes_) seen_ = observe(view, options_.features);
+  const Decision decision = policy_.decide(view, seen_);
+  if (decision.node >= view.nodes.size() || !view.nodes[decision.node].candidate)
+    return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
+  ++recorder_.counts.decisions;
+  State& state = states_[task];
+  ++state.attempt;
+  if (options_.listener) options_.listener->decided({task, state.attempt}, view, seen_, decision);
+
+  queue_.erase(task);
+  state.phase = Phase::kAssigned;
+  state.node = view_.node_at(decision.node);
+  state.missing_bytes = view.task.data_bytes -
+                        std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
+  state.running = state.rewarded = false;
+  state.place = static_cast<uint32_t>(held_[state.node].size());
+  held_[state.node].push_back(task);
+  set_writer(task, kNone, task);
+  if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
+  state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
+  events_.push(after_s(now_ns_, cluster_.coordinator.dispatch_s), EventKind::kReceived, task,
+               ++state.generation);
+  return {};
+}
+
+void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
+  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
+    if (use.write && writer_[use.dataset] == from) writer_[use.dataset] = to;
+}
+
+void Simulation::received(uint32_t task) {
+  if (workload_.tasks[task].use_count > 0) return data_.serve(now_ns_, task);
+  served(task, {.asked_ns = now_ns_});
+}
+
+void Simulation::served(uint32_t task, const Service& service) {
+  State& state = states_[task];
+  const NodeGroup& group = engines_.group(state.node);
+  recorder_.served(service);
+  view_.served(state.node, std::exchange(state.missing_bytes, 0));
+  ServiceMeasure measure;
+  measure.utilisation = view_.utilisation();
+  measure.service_ns = static_cast<double>(std::max<int64_t>(now_ns_ - service.asked_ns, 1));
+  const uint64_t bytes = service.hit_bytes + service.promoted_bytes + service.fetched_bytes;
+  measure.reference_ns = group.tiers.fast_latency_ns +
+                         static_cast<double>(bytes) / group.tiers.fast_read_bytes_per_s * 1e9;
+  // A clean copy that is dropped moves no byte: only what was written is paid for.
+  measure.evicted_bytes = service.evicted_written_bytes;
+  measure.evict_bytes_per_s = group.tiers.evict_bytes_per_s;
+  if (const auto reward = compute_reward(measure, options_.reward)) {
+    state.rewarded = true;
+    recorder_.rewarded(reward->reward);
+    if (options_.listener) options_.listener->served({task, state.attempt}, measure, *reward);
+  }
+  state.phase = Phase::kReady;
+  engines_.make_ready(state.node, task, ++arrivals_, workload_.tasks[task].units);
+  launch_ready(state.node);
+}
+
+void Simulation::unserved(uint32_t task, bool stale) {
+  states_[task].phase = Phase::kReported;
+  report(task, stale ? Verdict::kAgain : Verdict::kTryAgain);
+}
+
+void Simulation::launch_ready(uint32_t node) {
+  uint32_t task = 0;
+  while (engines_.start_next(node, task)) launch(task);
+}
+
+void Simulation::launch(uint32_t task) {
+  State& state = states_[task];
+  state.phase = Phase::kRunning;
+  state.running = true;
+  state.started_ns = now_ns_;
+  view_.started(state.node, workload_.tasks[task]);
+  engines_.run(now_ns_, state.node, task, ++state.generation, run_s(task),
+               workload_.tasks[task].units);
+}
+
+double Simulation::seconds_of(const Task& task, const NodeGroup& group) const {
+  return task.operations / group.operations_per_s;
+}
+
+double Simulation::run_s(uint32_t task) const {
+  const State& state = states_[task];
+  const NodeGroup& group = engines_.group(state.node);
+  const Checkpoints& checkpoints = cluster_.checkpoints;
+  double work_s = std::max(0.0, seconds_of(workload_.tasks[task], group) - state.done_s);
+  if (state.attempt > 1) work_s += checkpoints.restart_s;
+  if (checkpoints.interval_s > 0)
+    work_s += std::floor(work_s / checkpoints.interval_s) * checkpoints.cost_s;
+  return group.launch_s + work_s;
+}
+
+void Simulation::run_ended(uint32_t task) {
+  State& state = states_[task];
+  engines_.end(now_ns_, state.node, task, workload_.tasks[task].units);
+  state.phase = Phase::kSettling;
+  ++state.generation;
+  launch_ready(state.node);
+  if (workload_.tasks[task].use_count > 0) return data_.finish(now_ns_, task);
+  settled(task, true);
+}
+
+void Simulation::settled(uint32_t task, bool committed) {
+  states_[task].phase = Phase::kReported;
+  report(task, committed ? Verdict::kSucceeded : Verdict::kTryAgain);
+}
+
+void Simulation::report(uint32_t task, Verdict verdict) {
+  State& state = states_[task];
+  state.verdict = verdict;
+  events_.push(after_s(now_ns_, cluster_.coordinator.report_s), EventKind::kReported, task,
+               ++state.generation);
+}
+
+void Simulation::reported(uint32_t task) {
+  release(task);
+  work_available_ = true;
+  const Verdict verdict = states_[task].verdict;
+  if (verdict == Verdict::kSucceeded) return succeed(task);
+  queue_again(task, verdict == Verdict::kTryAgain);
+}
+
+void Simulation::release(uint32_t task) {
+  State& state = states_[task];
+  view_.release(state.node, workload_.tasks[task],
+                {state.gpus, std::exchange(state.missing_bytes, 0), state.running});
+  auto& held = held_[state.node];
+  states_[held.back()].place = state.place;
+  held[state.place] = held.back();
+  held.pop_back();
+  set_writer(task, task, kNone);
+  if (!state.rewarded && options_.listener) options_.listener->abandoned({task, state.attempt});
+}
+
+void Simulation::queue_again(uint32_t task, bool counts) {
+  State& state = states_[task];
+  if (counts && state.attempt >= cluster_.coordinator.max_attempts) {
+    ++recorder_.counts.failed;
+    return end(task);
+  }
+  ++recorder_.counts.restarts;
+  state.phase = Phase::kQueued;
+  queue_.insert(task);
+  work_available_ = true;
+}
+
+double Simulation::alone_s(const Task& task) const {
+  uint64_t bytes = 0;
+  for (const DatasetUse& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
+  const CoordinatorSpec& coordinator = cluster_.coordinator;
+  const double overhead_s =
+      coordinator.accept_s + coordinator.dispatch_s + coordinator.report_s + least_launch_s_;
+  // No task takes no time, or a slowdown would be endless.
+  return std::max(1e-6, overhead_s + task.operations / fastest_operations_per_s_ +
+                            static_cast<double>(bytes) / fastest_read_bytes_per_s_);
+}
+
+void Simulation::succeed(uint32_t task) {
+  const State& state = states_[task];
+  const Task& what = workload_.tasks[task];
+  recorder_.finished(what, state.started_ns, now_ns_, alone_s(what));
+  if (options_.listener)
+    options_.listener->finished(task,
+                                {static_cast<double>(state.started_ns - what.arrival_ns) * 1e-9,
+                                 static_cast<double>(now_ns_ - what.arrival_ns) * 1e-9});
+  end(task);
+}
+
+void Simulation::end(uint32_t task) {
+  states_[task].phase = Phase::kEnded;
+  ++states_[task].generation;
+  ++ended_;
+}
+
+}  // namespace tierpilot::sim

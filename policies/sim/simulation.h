@@ -1,0 +1,117 @@
+// One run: the lives of all tasks, from arrival to end. Internal to the simulator.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "policies/sim/cluster_view.h"
+#include "policies/sim/data_plane.h"
+#include "policies/sim/engines.h"
+#include "policies/sim/failures.h"
+#include "policies/sim/recorder.h"
+#include "policies/sim/simulator.h"
+#include "policies/sim/task_queue.h"
+
+namespace tierpilot::sim {
+
+class Simulation final : private DataPlane::Client {
+ public:
+  Simulation(const ClusterSpec& cluster, const Workload& workload, Policy& policy,
+             const RunOptions& options);
+  Result<RunResult> run();
+
+ private:
+  // arriving -> queued -> assigned (the node's: on its way, data) -> ready -> running -> settling
+  // -> reported (on its way to the coordinator) -> ended; lost: its node failed, not queued yet
+  enum class Phase : uint8_t {
+    kArriving,
+    kQueued,
+    kAssigned,
+    kReady,
+    kRunning,
+    kSettling,
+    kReported,
+    kLost,
+    kEnded
+  };
+  // What the coordinator hears of an attempt.
+  enum class Verdict : uint8_t { kSucceeded, kAgain, kTryAgain };
+
+  struct State {
+    int64_t started_ns = 0;
+    Gpus::Mask gpus = 0;
+    uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
+    float done_s = 0;            // of its work, kept by checkpoints
+    uint32_t node = kNone;
+    uint32_t place = 0;       // in the node's list
+    uint32_t generation = 0;  // of its valid events
+    uint16_t attempt = 0;
+    Phase phase = Phase::kArriving;
+    Verdict verdict = Verdict::kSucceeded;
+    bool running = false;  // the coordinator knows of its start
+    bool rewarded = false;
+  };
+
+  void arrive(uint32_t task);
+  void handle(const Event& event);
+  void pump();
+  uint32_t next_task();
+  Status place(uint32_t task);
+  void received(uint32_t task);
+  void launch_ready(uint32_t node);
+  void launch(uint32_t task);
+  void run_ended(uint32_t task);
+  void report(uint32_t task, Verdict verdict);
+  void reported(uint32_t task);
+  void queue_again(uint32_t task, bool counts);
+  void succeed(uint32_t task);
+  void end(uint32_t task);
+
+  void node_failed(uint32_t node);
+  void node_repaired(uint32_t node);
+  void gpu_failed(uint32_t node, uint32_t gpu);
+  // Takes an attempt from its node, wherever it is.
+  void detach(uint32_t task);
+  void lose(uint32_t task, double after_s);
+  void release(uint32_t task);
+  double seconds_of(const Task& task, const NodeGroup& group) const;
+  double run_s(uint32_t task) const;
+  double alone_s(const Task& task) const;
+  bool blocked(uint32_t task) const;
+  // A dataset of it is gone for good.
+  bool lost(uint32_t task) const;
+  void give_up(uint32_t task);
+  void set_writer(uint32_t task, uint32_t from, uint32_t to);
+
+  void served(uint32_t task, const Service& service) override;
+  void unserved(uint32_t task, bool stale) override;
+  void settled(uint32_t task, bool committed) override;
+  void room_changed(uint32_t node) override { view_.room_changed(node); }
+
+  const ClusterSpec& cluster_;
+  const Workload& workload_;
+  Policy& policy_;
+  const RunOptions& options_;
+  const bool observes_;
+
+  EventQueue events_;
+  ReplicaStore store_;
+  DataPlane data_;
+  ClusterView view_;
+  Engines engines_;
+  Failures failures_;
+  TaskQueue queue_;
+  Recorder recorder_;
+  std::vector<State> states_;
+  std::vector<std::vector<uint32_t>> held_;  // by node: attempts that the coordinator counts there
+  std::vector<uint32_t> writer_;             // by dataset: the task that may write it
+  Observation seen_;
+  int64_t now_ns_ = 0;
+  uint64_t arrivals_ = 0;  // at nodes
+  size_t ended_ = 0;
+  bool work_available_ = false;
+  double fastest_operations_per_s_ = 0, fastest_read_bytes_per_s_ = 0, least_launch_s_ = 0;
+  Status failed_;
+};
+
+}  // namespace tierpilot::sim

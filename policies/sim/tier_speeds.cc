@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "policies/sim/cluster_spec.h"
+
+namespace tierpilot::sim {
+namespace {
+
+using nlohmann::json;
+
+// Finds positive numbers, and says which are missing and why.
+class Figures {
+ public:
+  Figures(const json& tier, std::string origin) : tier_(tier), origin_(std::move(origin)) {}
+
+  double positive(const char* pointer) {
+    const json::json_pointer at(pointer);
+    if (tier_.contains(at) && tier_[at].is_number())
+      if (const double value = tier_[at]; std::isfinite(value) && value > 0) return value;
+    const json::json_pointer why(std::string(pointer) + "_unavailable");
+    std::string reason = "missing or no number over 0";
+    if (tier_.contains(why) && tier_[why].is_string())
+      reason = "unavailable: " + tier_[why].get<std::string>();
+    faults_ += fmt::format("{}{}: {}", faults_.empty() ? "" : "; ", pointer + 1, reason);
+    return 1;
+  }
+  Status finish() const {
+    if (faults_.empty()) return {};
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}': its first tier does not say {}. It must be what `tiertool tier "
+                            "show -j` writes, with two tiers or more (--slow-dir adds one)",
+                            origin_, faults_));
+  }
+
+ private:
+  const json& tier_;
+  const std::string origin_;
+  std::string faults_;
+};
+
+}  // namespace
+
+Result<TierSpeeds> read_tier_speeds(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) return fail_errno(errno, fmt::format("'{}' cannot be read", path.string()));
+  const auto value = json::parse(file, nullptr, false);
+  if (!value.is_object() || !value.contains("tiers") || !value["tiers"].is_array() ||
+      value["tiers"].empty())
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}': no JSON object with a list \"tiers\"", path.string()));
+  Figures fast(value["tiers"][0], path.string());
+  TierSpeeds speeds;
+  speeds.fast_latency_ns = fast.positive("/latency_ns/p50");
+  speeds.fast_read_bytes_per_s = fast.positive("/read_gb_per_s") * 1e9;
+  speeds.fast_copy_bytes_per_s = fast.positive("/copy_gb_per_s") * 1e9;
+  speeds.promote_bytes_per_s = fast.positive("/promote_gb_per_s") * 1e9;
+  speeds.evict_bytes_per_s = fast.positive("/evict_gb_per_s") * 1e9;
+  if (auto status = fast.finish(); !status) return tl::unexpected(status.error());
+  return speeds;
+}
+
+}  // namespace tierpilot::sim

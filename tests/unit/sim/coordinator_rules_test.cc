@@ -1,0 +1,171 @@
+// The queue, candidates, waiting on nodes, and what policies are shown.
+#include "tests/unit/sim/small_world.h"
+
+namespace tierpilot::sim {
+namespace {
+
+constexpr double kTolerance = 1e-6;
+
+TEST(Rules, BacklogThenTheQueue) {
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 5; ++i) tasks.add(0, 100);
+  auto cluster = plain_cluster(1);
+  cluster.coordinator.backlog_units = 2;
+  ScriptedPolicy policy({0});
+  const auto [result, log] = run(cluster, tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 5u);
+  EXPECT_EQ(policy.views[2].nodes[0].assigned, 2u);
+  EXPECT_EQ(policy.views[3].nodes[0].assigned, 2u) << "the fourth waited for the first to end";
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(log.times[i].wait_s, 0.1 * static_cast<double>(i), kTolerance);
+}
+
+TEST(Rules, AWideTaskIsNotOvertaken) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 100);
+  tasks.add(1, 10).units = 2;
+  tasks.add(2, 10);
+  auto cluster = plain_cluster(1, 2);
+  cluster.coordinator.backlog_units = 0;
+  EXPECT_EQ(run(cluster, tasks.workload()).log.order, (std::vector<uint32_t>{0, 1, 2}))
+      << "in the queue";
+  cluster.coordinator.backlog_units = 4;
+  EXPECT_EQ(run(cluster, tasks.workload()).log.order, (std::vector<uint32_t>{0, 1, 2}))
+      << "on the node";
+}
+
+TEST(Rules, WhatNoNodeCanTakeIsRejected) {
+  WorkloadBuilder tasks({200 * kMB});
+  tasks.add(0, 1).units = 3;
+  tasks.add(0, 1, {{0}});
+  tasks.add(0, 1).gpu_milli = 500;
+  tasks.add(0, 1);
+  const auto [result, log] = run(plain_cluster(2, 2), tasks.workload());
+  EXPECT_EQ(result.rejected, 3u);
+  EXPECT_EQ(result.succeeded, 1u);
+}
+
+TEST(Rules, OverheadsAddUp) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 10);
+  auto cluster = plain_cluster(1);
+  cluster.coordinator.accept_s = 0.001;
+  cluster.coordinator.dispatch_s = 0.002;
+  cluster.coordinator.report_s = 0.004;
+  cluster.groups[0].launch_s = 0.008;
+  const auto [result, log] = run(cluster, tasks.workload());
+  EXPECT_NEAR(log.times[0].wait_s, 0.003, kTolerance);
+  EXPECT_NEAR(log.times[0].response_s, 0.025, kTolerance);
+}
+
+TEST(Rules, ProcessesOfOneMachineShareItsCores) {
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 3; ++i) tasks.add(0, 100);
+  auto cluster = plain_cluster(3);
+  cluster.groups[0].shared_cores = 2;
+  const auto [result, log] = run(cluster, tasks.workload(), {0, 1, 2});
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(log.times[i].response_s, 0.150, kTolerance);
+}
+
+TEST(Rules, GpusAreShared) {
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 3; ++i) tasks.add(0, 100).gpu_milli = 500;
+  tasks.add(0, 100).gpu_milli = 2000;
+  tasks.add(0, 100).gpu_type = 1;  // without a GPU the type does not matter
+  auto cluster = plain_cluster(1, 8);
+  cluster.groups[0].gpus = 2;
+  cluster.groups[0].gpu_type = "small";
+  const auto [result, log] = run(cluster, tasks.workload());
+  ASSERT_EQ(result.succeeded, 5u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(log.times[i].wait_s, 0, kTolerance);
+  EXPECT_NEAR(log.times[3].wait_s, 0.1, kTolerance) << "two whole ones";
+}
+
+TEST(Rules, GpuTypeMustFit) {
+  WorkloadBuilder tasks;
+  auto& picky = tasks.add(0, 1);
+  picky.gpu_milli = 1000;
+  picky.gpu_type = 1;
+  auto cluster = plain_cluster(1);
+  cluster.groups.push_back(plain_nodes(1));
+  cluster.groups[0].gpus = cluster.groups[1].gpus = 1;
+  cluster.groups[0].gpu_type = "small";
+  cluster.groups[1].gpu_type = "large";
+  ScriptedPolicy policy({0});
+  const auto [result, log] = run(cluster, tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 1u);
+  EXPECT_FALSE(policy.views[0].nodes[0].candidate);
+  EXPECT_TRUE(policy.views[0].nodes[1].candidate);
+}
+
+TEST(Rules, TheViewSaysAllThereIs) {
+  WorkloadBuilder tasks({30 * kMB, 20 * kMB});
+  tasks.add(0, 1000, {{0}});
+  tasks.add(500, 10, {{0}, {1, true}});
+  auto cluster = plain_cluster(2, 2);
+  cluster.groups[0].gpus = 2;
+  ScriptedPolicy policy({0});
+  run(cluster, tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 2u);
+  const View& view = policy.views[1];
+  EXPECT_EQ(view.task.data_bytes, 50 * kMB);
+  EXPECT_TRUE(view.task.writes);
+  EXPECT_DOUBLE_EQ(view.task.operations, 10e6);
+  ASSERT_EQ(view.nodes.size(), 2u);
+  const NodeState& first = view.nodes[0];
+  EXPECT_EQ(first.running, 1u);
+  EXPECT_EQ(first.assigned, 1u);
+  EXPECT_EQ(first.held_fast_bytes, 30 * kMB);
+  EXPECT_EQ(first.held_slow_bytes, 0u) << "counted once, in the faster tier";
+  EXPECT_EQ(first.free_fast_bytes, 70 * kMB);
+  EXPECT_DOUBLE_EQ(first.assigned_operations, 1e9);
+  EXPECT_EQ(first.assigned_fetch_bytes, 0u) << "served already";
+  EXPECT_EQ(first.free_gpu_milli, 2000u);
+  EXPECT_DOUBLE_EQ(first.rates.operations_per_s, 1e9);
+  EXPECT_DOUBLE_EQ(first.rates.fetch_bytes_per_s, 1e9);
+  EXPECT_EQ(view.nodes[1].held_slow_bytes, 20 * kMB);
+  EXPECT_EQ(view.nodes[1].slot, 1u);
+}
+
+TEST(Rules, ObservationsAreMadeForThoseThatReadThem) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 1);
+  EXPECT_EQ(run(plain_cluster(1), tasks.workload()).log.observed, std::vector<size_t>{0});
+  struct Reader final : Policy {
+    Decision decide(const View&, const Observation& seen) override {
+      EXPECT_EQ(seen.values.size(), ObservationLayout::kSize);
+      Decision decision;
+      decision.node = 0;
+      return decision;
+    }
+  } reader;
+  EXPECT_EQ(run(plain_cluster(1), tasks.workload(), reader).result.succeeded, 1u);
+}
+
+TEST(Rules, APolicyThatChoosesNoCandidateEndsTheRun) {
+  struct Wrong final : Policy {
+    Decision decide(const View&, const Observation&) override { return {}; }
+  } wrong;
+  WorkloadBuilder tasks;
+  tasks.add(0, 1);
+  const auto result = simulate(plain_cluster(1), tasks.workload(), wrong, {});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kInvalid);
+}
+
+TEST(Rules, ARunCanBeStopped) {
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 100'000; ++i) tasks.add(i, 1);
+  const auto policy = make_random_policy(1);
+  const auto result = simulate(plain_cluster(1), tasks.workload(), *policy,
+                               {.progress = [](double) { return false; }});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kTimeout);
+}
+
+TEST(Rules, NothingToDoIsNoError) {
+  EXPECT_EQ(run(plain_cluster(1), Workload{}).result.tasks, 0u);
+}
+
+}  // namespace
+}  // namespace tierpilot::sim

@@ -1,0 +1,104 @@
+// Failing nodes and GPUs, and that nothing is lost or counted twice by them.
+#include "policies/sim/generator.h"
+#include "tests/unit/sim/small_world.h"
+
+namespace tierpilot::sim {
+namespace {
+
+Workload mixed(uint32_t tasks, const ClusterSpec& cluster) {
+  GeneratorOptions options;
+  options.tasks = tasks;
+  options.datasets = 30;
+  options.min_dataset_bytes = kMB;
+  options.max_dataset_bytes = 30 * kMB;
+  options.write_share = 0.2;
+  options.units = {1, 2};
+  options.gpu_share = 0.3;
+  options.gpu_milli = {250, 1000, 2000};
+  options.min_operations = 1e8;
+  options.max_operations = 4e9;
+  options.users = 3;
+  return generate(options, cluster, 3);
+}
+
+ClusterSpec failing_cluster() {
+  auto cluster = plain_cluster(4, 2);
+  cluster.groups[0].gpus = 2;
+  cluster.groups[0].node_failures = {.mean_between_s = 60, .mean_repair_s = 10};
+  cluster.groups[0].gpu_failures = {.mean_between_s = 40, .mean_repair_s = 5};
+  cluster.failure_clusters = {.probability = 0.5, .mean_delay_s = 5};
+  cluster.coordinator.max_attempts = 100;
+  cluster.coordinator.lease_s = 2;
+  return cluster;
+}
+
+TEST(Failures, EveryTaskEndsOnceAllTheSame) {
+  for (const bool exclusive : {false, true}) {
+    auto cluster = failing_cluster();
+    cluster.groups[0].exclusive_tiers = exclusive;
+    const auto workload = mixed(2000, cluster);
+    const auto policy = make_locality_load_policy(1);
+    const auto [result, log] = run(cluster, workload, *policy);
+    EXPECT_EQ(result.succeeded + result.failed + result.rejected + result.unfinished, 2000u);
+    if (!exclusive) EXPECT_EQ(result.succeeded, 2000u) << "slow directories survive";
+    EXPECT_EQ(result.succeeded, log.order.size());
+    EXPECT_GT(result.node_failures, 0u);
+    EXPECT_GT(result.gpu_failures, 0u);
+    EXPECT_GT(result.restarts, 0u);
+    EXPECT_EQ(log.decisions.size(), log.services.size() + log.abandons.size())
+        << "each decision is rewarded or abandoned";
+  }
+}
+
+TEST(Failures, ClustersBringMore) {
+  auto cluster = plain_cluster(50);
+  cluster.groups[0].node_failures = {.mean_between_s = 5000, .mean_repair_s = 1};
+  cluster.coordinator.max_attempts = 100;
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 500; ++i) tasks.add(i * 20'000, 1);
+  const auto failures = [&](double probability) {
+    cluster.failure_clusters = {.probability = probability, .mean_delay_s = 5};
+    return static_cast<double>(run(cluster, tasks.workload()).result.node_failures);
+  };
+  const double alone = failures(0);
+  EXPECT_NEAR(alone, 100, 40) << "50 nodes, 10,000 s";
+  // Each brings 0.75 others, and these theirs.
+  EXPECT_GT(failures(0.75), 2.5 * alone);
+}
+
+TEST(Failures, AttemptsAreCounted) {
+  auto cluster = plain_cluster(1);
+  cluster.groups[0].node_failures = {.mean_between_s = 1, .mean_repair_s = 1};
+  cluster.coordinator.max_attempts = 2;
+  WorkloadBuilder tasks;
+  tasks.add(0, 1'000'000);
+  const auto [result, log] = run(cluster, tasks.workload());
+  EXPECT_EQ(result.failed, 1u);
+  EXPECT_EQ(result.decisions, 2u);
+}
+
+TEST(Failures, CheckpointsKeepWork) {
+  auto cluster = plain_cluster(1);
+  cluster.groups[0].node_failures = {.mean_between_s = 50, .mean_repair_s = 1};
+  cluster.coordinator.max_attempts = 100;
+  cluster.coordinator.lease_s = 1;
+  WorkloadBuilder tasks;
+  for (int i = 0; i < 20; ++i) tasks.add(0, 100'000);
+  const auto makespan = [&] { return run(cluster, tasks.workload()).result.makespan_s; };
+  const double without_s = makespan();
+  cluster.checkpoints = {.interval_s = 5, .cost_s = 0.1, .restart_s = 1};
+  EXPECT_LT(makespan(), 0.7 * without_s);
+}
+
+TEST(Failures, DataOnADeadNodeIsWaitedFor) {
+  auto cluster = plain_cluster(2);
+  // The mean is so long that nothing comes back.
+  cluster.groups[0].node_failures = {.mean_between_s = 1, .mean_repair_s = 1e9};
+  WorkloadBuilder tasks({kMB});
+  tasks.add(100'000, 1, {{0}});
+  const auto [result, log] = run(cluster, tasks.workload());
+  EXPECT_EQ(result.succeeded + result.unfinished, 1u);
+}
+
+}  // namespace
+}  // namespace tierpilot::sim

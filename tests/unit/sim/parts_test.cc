@@ -1,0 +1,182 @@
+// The simulator's parts by themselves.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/eviction_order.h"
+#include "policies/sim/comparison.h"
+#include "policies/sim/flows.h"
+#include "policies/sim/gpus.h"
+#include "policies/sim/task_queue.h"
+
+namespace tierpilot::sim {
+namespace {
+
+TEST(EventQueue, EqualTimesInTheOrderOfAsking) {
+  EventQueue events;
+  events.push(20, EventKind::kRunEnd, 1, 0);
+  events.push(10, EventKind::kRunEnd, 2, 0);
+  events.push(10, EventKind::kRunEnd, 3, 0);
+  EXPECT_EQ(events.pop().subject, 2u);
+  EXPECT_EQ(events.pop().subject, 3u);
+  EXPECT_EQ(events.next_ns(), 20);
+}
+
+TEST(EventQueue, TimeDoesNotOverflow) {
+  EXPECT_EQ(after_s(5, 1e300), INT64_MAX);
+  EXPECT_EQ(after_s(5, 0), 5);
+}
+
+TEST(TaskQueue, TasksTakeTheirOldPlace) {
+  TaskQueue queue(10);
+  for (const uint32_t task : {1, 3, 5}) queue.insert(task);
+  queue.insert(4);
+  queue.insert(0);
+  queue.erase(3);
+  std::vector<uint32_t> order;
+  for (uint32_t task = queue.first(); task != TaskQueue::kEnd; task = queue.after(task))
+    order.push_back(task);
+  EXPECT_EQ(order, (std::vector<uint32_t>{0, 1, 4, 5}));
+  EXPECT_EQ(queue.size(), 4u);
+  for (const uint32_t task : order) queue.erase(task);
+  EXPECT_EQ(queue.first(), TaskQueue::kEnd);
+}
+
+TEST(Gpus, SharesFillTheFullestThatHasRoom) {
+  Gpus gpus(3);
+  const auto first = gpus.take(600);
+  EXPECT_EQ(gpus.take(300), first);
+  EXPECT_NE(gpus.take(300), first);
+  EXPECT_TRUE(gpus.fits(1000));
+  EXPECT_FALSE(gpus.fits(2000));
+  gpus.give(first, 600);
+  EXPECT_EQ(gpus.free_milli(), 3000u - 600);
+}
+
+TEST(Gpus, FailedOnesHaveNoRoom) {
+  Gpus gpus(2);
+  gpus.set_failed(0, true);
+  EXPECT_FALSE(gpus.fits(2000));
+  EXPECT_EQ(gpus.take(1000), Gpus::Mask{2});
+  EXPECT_FALSE(gpus.fits(1));
+  gpus.set_failed(0, false);
+  EXPECT_TRUE(gpus.fits(1000));
+}
+
+// Against a simulation in small steps.
+TEST(Flows, RatesFollowWhatSharesTheLinks) {
+  std::mt19937_64 random(7);
+  EventQueue events;
+  Flows flows(events);
+  const double capacity[] = {1e6, 2e6, 3e6};
+  uint32_t links[3];
+  for (int i = 0; i < 3; ++i) links[i] = flows.add_link(capacity[i]);
+  struct Expected {
+    double left;
+    uint32_t a, b;
+  };
+  std::vector<Expected> expected;
+  for (uint32_t i = 0; i < 20; ++i) {
+    const auto a = static_cast<uint32_t>(random() % 3);
+    const uint32_t b = (a + 1 + static_cast<uint32_t>(random() % 2)) % 3;
+    expected.push_back({1e5 + static_cast<double>(random() % 100) * 1e4, a, b});
+    flows.start(0, expected.back().left, {links[a], links[b]}, i);
+  }
+  double now_s = 0;
+  for (size_t ended = 0; ended < expected.size();) {
+    ASSERT_FALSE(events.empty());
+    const Event event = events.pop();
+    const auto owner = flows.take_ended(event);
+    if (!owner) continue;
+    // Since the last end nothing has changed, so rates were constant.
+    int members[3] = {};
+    for (const auto& flow : expected)
+      if (flow.left > 0) ++members[flow.a], ++members[flow.b];
+    const double step_s = static_cast<double>(event.at_ns) * 1e-9 - now_s;
+    for (auto& flow : expected)
+      if (flow.left > 0)
+        flow.left =
+            std::max(1e-300, flow.left - step_s * std::min(capacity[flow.a] / members[flow.a],
+                                                           capacity[flow.b] / members[flow.b]));
+    EXPECT_NEAR(expected[*owner].left, 0, 1) << "a byte of rounding";
+    expected[*owner].left = 0;
+    now_s += step_s;
+    ++ended;
+  }
+  EXPECT_TRUE(events.empty() || !flows.take_ended(events.pop()));
+}
+
+TEST(Flows, ACancelledFlowGivesItsShareBack) {
+  EventQueue events;
+  Flows flows(events);
+  const auto link = flows.add_link(1e9);
+  flows.start(0, 1e9, {link}, 1);
+  const auto other = flows.start(0, 1e9, {link}, 2);
+  flows.cancel(1'000'000'000, other);
+  std::optional<uint32_t> ended;
+  Event event{};
+  while (!ended) ended = flows.take_ended(event = events.pop());
+  EXPECT_EQ(*ended, 1u);
+  EXPECT_NEAR(static_cast<double>(event.at_ns), 1.5e9, 10);
+}
+
+// The order must be that of plain sorting by last use.
+TEST(EvictionOrder, AgreesWithSorting) {
+  struct Model {
+    TierReplica replica;
+    int used = 0;
+  };
+  std::mt19937_64 random(11);
+  EvictionOrder order;
+  std::vector<std::unique_ptr<Model>> all;
+  for (int i = 0; i < 40; ++i) all.push_back(std::make_unique<Model>());
+  for (int step = 1; step < 5000; ++step) {
+    Model& one = *all[random() % all.size()];
+    switch (random() % 6) {
+      case 0:
+        order.touch(one.replica);
+        one.used = step;
+        break;
+      case 1:
+        order.set_fast(one.replica, random() % 2 == 0);
+        break;
+      case 2:
+        order.set_slow(one.replica, random() % 2 == 0);
+        break;
+      case 3:
+        order.set_home(one.replica, random() % 4 == 0);
+        break;
+      case 4:
+        one.replica.pins = static_cast<int>(random() % 2);
+        break;
+      case 5:
+        one.replica.busy = random() % 8 == 0;
+        break;
+    }
+    const auto oldest = [&](auto may_leave) {
+      int used = INT32_MAX;
+      for (const auto& model : all)
+        if ((model->replica.*may_leave)()) used = std::min(used, model->used);
+      return used;
+    };
+    const auto used = [&](const TierReplica* victim) {
+      for (const auto& model : all)
+        if (&model->replica == victim) return model->used;
+      return INT32_MAX;
+    };
+    ASSERT_EQ(used(order.fast_victim()), oldest(&TierReplica::may_leave_fast)) << step;
+    ASSERT_EQ(used(order.slow_victim()), oldest(&TierReplica::may_leave_slow)) << step;
+  }
+}
+
+TEST(Estimate, IsStudents) {
+  const Estimate one = estimate({3});
+  EXPECT_EQ(one.mean, 3);
+  EXPECT_FALSE(one.half_width);
+  const Estimate three = estimate({1, 2, 3});
+  EXPECT_EQ(three.mean, 2);
+  EXPECT_NEAR(*three.half_width, 4.303 / std::sqrt(3), 1e-3) << "t(2) at 97.5 % is 4.303";
+}
+
+}  // namespace
+}  // namespace tierpilot::sim

@@ -1,0 +1,22 @@
+// Commands of tierctl that run policies themselves and so need libtorch, which takes longer to load
+// than all else that tierctl does: they are a program of their own, and tierctl becomes it.
+#pragma once
+
+#include <functional>
+
+#include "tools/output/output.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tierpilot::lab {
+
+struct Context {
+  Output output;
+  std::function<int()> command;  // returns an ExitCode
+};
+
+void add_simulate(CLI::App& app, Context& context);
+
+}  // namespace tierpilot::lab

@@ -1,0 +1,181 @@
+// tierctl simulate: a workload under several policies on a cluster that is only described.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "policies/registry.h"
+#include "policies/sim/comparison.h"
+#include "tools/lab/command.h"
+#include "tools/lab/progress_bar.h"
+
+namespace tierpilot::lab {
+namespace {
+
+using nlohmann::ordered_json;
+using sim::ClusterSpec;
+
+struct Options {
+  std::string cluster;
+  std::string workload;
+  std::vector<std::string> policies{"random", "round-robin", "least-loaded", "locality-greedy",
+                                    "locality-load"};
+  uint32_t seeds = 1;
+  std::string baseline;
+};
+
+Result<std::unique_ptr<Policy>> policy_for(const std::string& name, uint64_t seed) {
+  for (const PolicyInfo& info : registered_policies())
+    if (info.name == name && info.learns)
+      return fail(ErrorCode::kUnavailable,
+                  fmt::format("policy '{}' learns, and there are no weights for it here", name));
+  return make_policy(name, {.seed = seed});
+}
+
+Status check(const Options& options) {
+  const std::set<std::string> unique(options.policies.begin(), options.policies.end());
+  if (unique.size() != options.policies.size())
+    return fail(ErrorCode::kInvalid, "--policy: a policy is named twice; each runs once");
+  for (const auto& name : options.policies)
+    if (auto made = policy_for(name, 1); !made) return tl::unexpected(made.error());
+  if (!options.baseline.empty() && !unique.contains(options.baseline))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("--baseline: '{}' is not among the policies", options.baseline));
+  return {};
+}
+
+Result<ClusterSpec> cluster_for(const Options& options, const sim::WorkloadSource& source) {
+  if (!options.cluster.empty()) return sim::read_cluster_spec(options.cluster);
+  if (source.cluster) return *source.cluster;
+  return fail(ErrorCode::kInvalid, "--cluster is needed: this workload does not bring a cluster");
+}
+
+std::string with_interval(const ordered_json& estimate, double scale, const char* format) {
+  if (estimate["mean"].is_null()) return "-";
+  auto text = fmt::format(fmt::runtime(format), estimate["mean"].get<double>() * scale);
+  if (!estimate["ci95"].is_null())
+    text += " ± " + fmt::format(fmt::runtime(format), estimate["ci95"].get<double>() * scale);
+  return text;
+}
+
+// The same rows for people: an estimate and its interval are one cell.
+ordered_json rows_for_people(const ordered_json& rows, double scale, const char* format) {
+  auto shown = rows;
+  for (auto& row : shown)
+    for (auto& [key, value] : row.items())
+      if (value.is_object()) value = with_interval(value, scale, format);
+  return shown;
+}
+
+const std::vector<Column> kTimes{
+    {"POLICY", "/policy"},         {"MEAN WAIT s", "/wait_mean_s"},
+    {"P99 WAIT s", "/wait_p99_s"}, {"MEAN RESPONSE s", "/response_mean_s"},
+    {"P50 s", "/response_p50_s"},  {"P99 s", "/response_p99_s"},
+    {"REWARD", "/reward_mean"},    {"UTILISATION", "/utilisation"},
+    {"FAIRNESS", "/fairness"}};
+const std::vector<Column> kBytes{{"POLICY", "/policy"},
+                                 {"SEEDS", "/seeds", Format::kNumber},
+                                 {"SUCCEEDED", "/succeeded", Format::kNumber},
+                                 {"FAILED", "/failed", Format::kNumber},
+                                 {"REJECTED", "/rejected", Format::kNumber},
+                                 {"UNFINISHED", "/unfinished", Format::kNumber},
+                                 {"RESTARTS", "/restarts", Format::kNumber},
+                                 {"HIT", "/hit_bytes/mean", Format::kBytes},
+                                 {"PROMOTED", "/promoted_bytes/mean", Format::kBytes},
+                                 {"FETCHED", "/fetched_bytes/mean", Format::kBytes},
+                                 {"EVICTED", "/evicted_bytes/mean", Format::kBytes},
+                                 {"WRITTEN", "/evicted_written_bytes/mean", Format::kBytes}};
+const std::vector<Column> kDifferences{{"POLICY", "/policy"},
+                                       {"MEAN WAIT %", "/wait_mean_s"},
+                                       {"MEAN RESPONSE %", "/response_mean_s"},
+                                       {"P99 RESPONSE %", "/response_p99_s"},
+                                       {"REWARD %", "/reward_mean"}};
+
+int show(const Output& output, ordered_json value, const std::string& baseline) {
+  std::vector<std::string> warnings;
+  for (const auto& row : value["policies"])
+    for (const char* what : {"failed", "rejected", "unfinished"})
+      if (const auto count = row[what].get<uint64_t>(); count > 0)
+        warnings.push_back(fmt::format("{}: {} tasks {}, which the times leave out",
+                                       row["policy"].get<std::string>(), count, what));
+  if (output.json) return print(output, value, {}, warnings);
+  value["times"] = rows_for_people(value["policies"], 1, "{:.4g}");
+  value["differences"] = rows_for_people(value["differences"], 100, "{:+.1f}");
+  std::vector<Table> tables{
+      {.title = "Means over seeds, with 95 % confidence intervals",
+       .rows = "/times",
+       .columns = kTimes},
+      {.title = "Tasks of all seeds, and bytes of one", .rows = "/policies", .columns = kBytes}};
+  if (!value["differences"].empty())
+    tables.push_back({.title = fmt::format("Against {}, paired by seed", baseline),
+                      .rows = "/differences",
+                      .columns = kDifferences});
+  return print(output, value, tables, warnings);
+}
+
+Result<ordered_json> simulated(const Options& options) {
+  const auto source = sim::open_workload(options.workload);
+  if (!source) return tl::unexpected(source.error());
+  const auto cluster = cluster_for(options, *source);
+  if (!cluster) return tl::unexpected(cluster.error());
+  ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
+  const auto runs = sim::compare(*cluster, *source,
+                                 {.policies = options.policies,
+                                  .seeds = options.seeds,
+                                  .make_policy = policy_for,
+                                  .progress = [&](double share) { return bar.show(share); }});
+  bar.clear();
+  if (!runs) return tl::unexpected(runs.error());
+  ordered_json value{{"cluster",
+                      {{"name", cluster->name},
+                       {"nodes", cluster->node_count()},
+                       {"units", cluster->unit_count()}}},
+                     {"workload", options.workload},
+                     {"baseline", options.baseline}};
+  value.update(sim::comparison_json(*runs, options.baseline));
+  return value;
+}
+
+int run(const Context& context, Options options) {
+  if (auto status = check(options); !status) {
+    print_error(context.output, status.error());
+    return kExitUsage;
+  }
+  if (options.baseline.empty()) options.baseline = options.policies.front();
+  auto value = simulated(options);
+  if (!value) return print_error(context.output, value.error());
+  return show(context.output, std::move(*value), options.baseline);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand(
+      "simulate", "run a workload under several policies on a described cluster");
+  auto options = std::make_shared<Options>();
+  command->add_option("--cluster", options->cluster, "the cluster (TOML)")->type_name("FILE");
+  command
+      ->add_option("--workload", options->workload,
+                   "a generator (TOML), or trace:KIND:FILE with KIND philly, openb or swf")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--policy", options->policies, "policies to compare")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  command->add_option("--seeds", options->seeds, "runs of each policy, with seeds 1 to N")
+      ->check(CLI::Range(1U, 10'000U))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--baseline", options->baseline, "compare with this policy (default: the first)")
+      ->type_name("NAME");
+  command->callback([&context, options] {
+    context.command = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace tierpilot::lab
