@@ -4,20 +4,25 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "policies/sim/cluster_spec.h"
+#include "policies/sim/trace/trace.h"
 #include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 
 struct WorkloadSource {
-  // The tasks of one seed; a generator draws others for each, a trace has the same.
+  // The tasks of one seed. A generator draws others for each; of a trace the tasks are the same,
+  // and their data, where the trace tells none, is drawn anew.
   std::function<Result<Workload>(const ClusterSpec& cluster, uint64_t seed)> make;
-  std::optional<ClusterSpec> cluster;  // that the trace was taken on
+  std::optional<ClusterSpec> cluster;   // that the trace was taken on
+  std::optional<TraceSummary> summary;  // of a trace
 };
 
-// A generator's TOML file, or trace:KIND:FILES. kInvalid names the kinds there are.
-Result<WorkloadSource> open_workload(const std::string& text);
+// A generator's TOML file, or trace:KIND:FILE with KIND philly, swf or history, or
+// trace:openb:PODS,NODES. `options` are for traces. kInvalid names the kinds there are.
+Result<WorkloadSource> open_workload(const std::string& text, const TraceOptions& options = {});
 
 }  // namespace tierpilot::sim

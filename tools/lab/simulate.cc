@@ -9,6 +9,7 @@
 
 #include "policies/registry.h"
 #include "policies/sim/comparison.h"
+#include "policies/sim/trace/options_reader.h"
 #include "tools/lab/command.h"
 #include "tools/lab/progress_bar.h"
 
@@ -25,6 +26,7 @@ struct Options {
                                     "locality-load"};
   uint32_t seeds = 1;
   std::string baseline;
+  std::string trace_options;
 };
 
 Result<std::unique_ptr<Policy>> policy_for(const std::string& name, uint64_t seed) {
@@ -116,8 +118,29 @@ int show(const Output& output, ordered_json value, const std::string& baseline) 
   return print(output, value, tables, warnings);
 }
 
+Result<sim::TraceOptions> trace_options_from(const std::string& path) {
+  if (path.empty()) return sim::TraceOptions{};
+  auto reader = ConfigReader::load(path);
+  if (!reader) return tl::unexpected(reader.error());
+  auto options = sim::read_trace_options(*reader);
+  if (auto status = reader->finish(); !status) return tl::unexpected(status.error());
+  return options;
+}
+
+ordered_json summary_json(const sim::TraceSummary& summary) {
+  return {{"format", summary.format},
+          {"rows", summary.rows},
+          {"tasks", summary.tasks},
+          {"span_s", static_cast<double>(summary.span_ns) / 1e9},
+          {"skipped", summary.skipped},
+          {"first_skipped", summary.first_skipped},
+          {"not_in_the_trace", summary.derived}};
+}
+
 Result<ordered_json> simulated(const Options& options) {
-  const auto source = sim::open_workload(options.workload);
+  const auto trace_options = trace_options_from(options.trace_options);
+  if (!trace_options) return tl::unexpected(trace_options.error());
+  const auto source = sim::open_workload(options.workload, *trace_options);
   if (!source) return tl::unexpected(source.error());
   const auto cluster = cluster_for(options, *source);
   if (!cluster) return tl::unexpected(cluster.error());
@@ -135,6 +158,7 @@ Result<ordered_json> simulated(const Options& options) {
                        {"units", cluster->unit_count()}}},
                      {"workload", options.workload},
                      {"baseline", options.baseline}};
+  if (source->summary) value["trace"] = summary_json(*source->summary);
   value.update(sim::comparison_json(*runs, options.baseline));
   return value;
 }
@@ -159,9 +183,14 @@ void add_simulate(CLI::App& app, Context& context) {
   command->add_option("--cluster", options->cluster, "the cluster (TOML)")->type_name("FILE");
   command
       ->add_option("--workload", options->workload,
-                   "a generator (TOML), or trace:KIND:FILE with KIND philly, openb or swf")
+                   "a generator (TOML), or trace:philly:FILE, trace:swf:FILE, trace:history:FILE, "
+                   "trace:openb:PODS,NODES")
       ->type_name("FILE")
       ->required();
+  command
+      ->add_option("--trace-options", options->trace_options,
+                   "the part of a trace to take, its rate, its data (TOML)")
+      ->type_name("FILE");
   command->add_option("--policy", options->policies, "policies to compare")
       ->delimiter(',')
       ->type_name("NAME,...")
