@@ -74,11 +74,11 @@ Status save_weights(const std::filesystem::path& path, const WeightsFile& file) 
 
 Result<WeightsFile> load_weights(const std::filesystem::path& path) {
   const auto bytes = load_bytes(path);
-  if (!bytes) return tl::unexpected(bytes.error());
+  if (!bytes) return fail(bytes.error().code, "dqn weights " + bytes.error().message);
   auto file = decode_weights(*bytes);
   if (!file)
     return fail(file.error().code,
-                fmt::format("weights '{}': {}", path.string(), file.error().message));
+                fmt::format("dqn weights '{}': {}", path.string(), file.error().message));
   return file;
 }
 

@@ -18,10 +18,10 @@ Status write_all(int fd, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "learner checkpoint '" + name + "': write");
+    if (written < 0) return fail_errno(errno, "'" + name + "': write");
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (::fsync(fd) != 0) return fail_errno(errno, "learner checkpoint '" + name + "': fsync");
+  if (::fsync(fd) != 0) return fail_errno(errno, "'" + name + "': fsync");
   return {};
 }
 
@@ -37,19 +37,19 @@ Status sync_directory(const std::filesystem::path& directory) {
 Status save_bytes(const std::filesystem::path& file, std::string_view bytes) {
   const std::string temporary = file.string() + ".new";
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd) return fail_errno(errno, "learner checkpoint '" + temporary + "': open");
+  if (!fd) return fail_errno(errno, "'" + temporary + "': open");
   if (Status status = write_all(fd.get(), bytes, temporary); !status) {
     ::unlink(temporary.c_str());
     return status;
   }
   fd.reset();
   if (::rename(temporary.c_str(), file.c_str()) != 0)
-    return fail_errno(errno, "learner checkpoint '" + file.string() + "': rename");
+    return fail_errno(errno, "'" + file.string() + "': rename");
   return sync_directory(file.parent_path());
 }
 
 Result<std::string> load_bytes(const std::filesystem::path& file) {
-  const std::string name = "learner checkpoint '" + file.string() + "': ";
+  const std::string name = "'" + file.string() + "': ";
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd) return fail_errno(errno, name + "open");
   struct stat status {};
