@@ -16,7 +16,7 @@ constexpr EnvelopeKind kKind{"TPDQNWT1", 1, "dqn weights file"};
 // The first feature that is not the same, or nothing.
 std::string difference(const std::vector<std::string>& names) {
   for (size_t i = 0; i < std::max(names.size(), kTokenSize); ++i) {
-    const std::string theirs = i < names.size() ? "'" + names[i] + "'" : "nothing";
+    const std::string theirs = i < names.size() ? fmt::format("'{}'", names[i]) : "nothing";
     const std::string ours =
         i < kTokenSize ? fmt::format("'{}'", kTokenFeatures[i].name) : "nothing";
     if (theirs != ours)
