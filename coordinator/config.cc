@@ -75,6 +75,7 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));
   config.dqn = read_dqn_settings(reader.section("dqn"));
+  config.dqn_published = read_published_settings(reader.section("dqn-published"));
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string
   const fs::path file = checkpoint_file(state_dir, policy);
   const auto saved = load_bytes(file);
   if (!saved && saved.error().code == ErrorCode::kNotFound) return TakenOver{};
-  if (!saved && saved.error().code != ErrorCode::kInvalid) return tl::unexpected(saved.error());
-  if (!saved) return refuse(file, saved.error().message);
+  if (!saved && saved.error().code != ErrorCode::kInvalid)
+    return fail(saved.error().code, "learner checkpoint " + saved.error().message);
+  if (!saved) return refuse(file, "learner checkpoint " + saved.error().message);
   if (Status status = learner.restore(*saved); !status)
     return refuse(
         file, fmt::format("learner checkpoint '{}': {}", file.string(), status.error().message));

@@ -23,7 +23,7 @@ FeatureMask read_mask(ConfigSection& section) {
     }
     std::string known;
     for (const std::string_view group_name : kGroupNames)
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", group_name);
+      known.append(known.empty() ? "" : ", ").append(group_name);
     section.complain("leave_out", fmt::format("'{}' is none of: {}", name, known));
   }
   return mask;

@@ -16,7 +16,7 @@ constexpr EnvelopeKind kKind{"TPDQNWT1", 1, "dqn weights file"};
 // The first feature that is not the same, or nothing.
 std::string difference(const std::vector<std::string>& names) {
   for (size_t i = 0; i < std::max(names.size(), kTokenSize); ++i) {
-    const std::string theirs = i < names.size() ? "'" + names[i] + "'" : "nothing";
+    const std::string theirs = i < names.size() ? fmt::format("'{}'", names[i]) : "nothing";
     const std::string ours =
         i < kTokenSize ? fmt::format("'{}'", kTokenFeatures[i].name) : "nothing";
     if (theirs != ours)
@@ -74,11 +74,11 @@ Status save_weights(const std::filesystem::path& path, const WeightsFile& file) 
 
 Result<WeightsFile> load_weights(const std::filesystem::path& path) {
   const auto bytes = load_bytes(path);
-  if (!bytes) return tl::unexpected(bytes.error());
+  if (!bytes) return fail(bytes.error().code, "dqn weights " + bytes.error().message);
   auto file = decode_weights(*bytes);
   if (!file)
     return fail(file.error().code,
-                fmt::format("weights '{}': {}", path.string(), file.error().message));
+                fmt::format("dqn weights '{}': {}", path.string(), file.error().message));
   return file;
 }
 

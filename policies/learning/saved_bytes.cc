@@ -1,6 +1,7 @@
 #include "policies/learning/saved_bytes.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,10 +19,10 @@ Status write_all(int fd, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "learner checkpoint '" + name + "': write");
+    if (written < 0) return fail_errno(errno, fmt::format("'{}': write", name));
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (::fsync(fd) != 0) return fail_errno(errno, "learner checkpoint '" + name + "': fsync");
+  if (::fsync(fd) != 0) return fail_errno(errno, fmt::format("'{}': fsync", name));
   return {};
 }
 
@@ -37,19 +38,19 @@ Status sync_directory(const std::filesystem::path& directory) {
 Status save_bytes(const std::filesystem::path& file, std::string_view bytes) {
   const std::string temporary = file.string() + ".new";
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd) return fail_errno(errno, "learner checkpoint '" + temporary + "': open");
+  if (!fd) return fail_errno(errno, fmt::format("'{}': open", temporary));
   if (Status status = write_all(fd.get(), bytes, temporary); !status) {
     ::unlink(temporary.c_str());
     return status;
   }
   fd.reset();
   if (::rename(temporary.c_str(), file.c_str()) != 0)
-    return fail_errno(errno, "learner checkpoint '" + file.string() + "': rename");
+    return fail_errno(errno, fmt::format("'{}': rename", file.string()));
   return sync_directory(file.parent_path());
 }
 
 Result<std::string> load_bytes(const std::filesystem::path& file) {
-  const std::string name = "learner checkpoint '" + file.string() + "': ";
+  const std::string name = fmt::format("'{}': ", file.string());
   const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd) return fail_errno(errno, name + "open");
   struct stat status {};

@@ -9,7 +9,8 @@
 
 namespace tierpilot {
 
-// Replaces the file atomically: a crash leaves the old one or the new one.
+// Replaces the file atomically: a crash leaves the old one or the new one. Messages begin with the
+// file's name.
 Status save_bytes(const std::filesystem::path& file, std::string_view bytes);
 // kNotFound: there is no such file; kInvalid: no plain file of at most 1 GiB.
 Result<std::string> load_bytes(const std::filesystem::path& file);
