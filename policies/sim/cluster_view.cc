@@ -30,7 +30,10 @@ NodeState initial_state(const NodeGroup& group, uint32_t slot) {
 
 ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
                          const ReplicaStore& store)
-    : workload_(workload), store_(store), backlog_units_(cluster.coordinator.backlog_units) {
+    : workload_(workload),
+      store_(store),
+      backlog_units_(cluster.coordinator.backlog_units),
+      considered_nodes_(cluster.coordinator.considered_nodes) {
   for (const NodeGroup& group : cluster.groups) {
     smallest_budget_ = std::min(smallest_budget_, group.fast_budget_bytes);
     for (uint32_t i = 0; i < group.count; ++i) {
@@ -39,6 +42,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
                         initial_state(group, slot)});
     }
   }
+  by_load_.resize(nodes_.size());
   rebuild();
 }
 
@@ -100,6 +104,7 @@ size_t ClusterView::show(const Task& task) {
       candidates_ += state.candidate;
     }
   }
+  if (is_large() && candidates_ > 0) shorten();
   return candidates_;
 }
 
@@ -114,6 +119,7 @@ void ClusterView::refresh(Node& node) {
   candidates_ -= state.candidate;
   state.candidate = can_take(node, shape_);
   candidates_ += state.candidate;
+  if (is_large()) by_load_.set(state.slot, load_of(state));
 }
 
 Gpus::Mask ClusterView::assign(uint32_t index, const Task& task, uint64_t missing_bytes) {
@@ -187,6 +193,7 @@ void ClusterView::rebuild() {
   candidates_ = 0;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
+    by_load_.remove(i);
     if (node.place == kNone) continue;
     node.place = static_cast<uint32_t>(order_.size());
     order_.push_back(i);
@@ -194,8 +201,8 @@ void ClusterView::rebuild() {
     view_.nodes.push_back(node.state);
     view_.nodes.back().candidate = false;
     total_units_ += node.group->units;
-    refresh(node);
   }
+  for (const uint32_t node : order_) refresh(nodes_[node]);
 }
 
 void ClusterView::gpu_failed(uint32_t index, uint32_t gpu, bool failed) {

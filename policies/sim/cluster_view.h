@@ -1,5 +1,6 @@
 // What the coordinator knows of the nodes, kept as the one View that policies are shown: only what
-// has changed is written. The rules of who is a candidate are those of coordinator/core/view.cc.
+// has changed is written. The rules of who is a candidate, and of which nodes a decision looks at
+// in a large cluster, are those of coordinator/core/shortlist.cc.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
+#include "policies/sim/load_order.h"
 #include "policies/sim/replica_store.h"
 #include "policies/sim/workload.h"
 #include "policies/values.h"
@@ -22,9 +24,7 @@ class ClusterView {
   bool can_ever_take(const Task& task) const;
   // Makes `view` the one of this task; the number of candidates.
   size_t show(const Task& task);
-  const View& view() const { return view_; }
-  // The node at a place in the view.
-  uint32_t node_at(size_t place) const { return order_[place]; }
+  const View& view() const { return is_large() ? short_ : view_; }
 
   // A decision: the task is the node's until released. Gives its GPUs.
   Gpus::Mask assign(uint32_t node, const Task& task, uint64_t missing_bytes);
@@ -69,6 +69,12 @@ class ClusterView {
   Shape shape_of(const Task& task, uint64_t data_bytes) const;
   bool has_kind(const Node& node, const Shape& shape) const;
   bool can_take(const Node& node, const Shape& shape) const;
+  bool is_large() const { return order_.size() > considered_nodes_; }
+  static double load_of(const NodeState& node) {
+    return static_cast<double>(node.assigned) / node.units;
+  }
+  void list_holders(size_t most);
+  void shorten();
   void refresh(Node& node);
   void rebuild();
   void clear_held();
@@ -77,10 +83,14 @@ class ClusterView {
   const Workload& workload_;
   const ReplicaStore& store_;
   const uint32_t backlog_units_;
+  const uint32_t considered_nodes_;
   uint64_t smallest_budget_ = UINT64_MAX;
   std::vector<Node> nodes_;
   std::vector<uint32_t> order_;
-  View view_;
+  View view_;   // of all nodes that are up
+  View short_;  // what a decision in a large cluster looks at
+  LoadOrder by_load_;
+  std::vector<uint32_t> listed_;
   Shape shape_;
   size_t candidates_ = 0;
   std::vector<uint32_t> holders_;  // places whose held bytes are not 0

@@ -180,7 +180,7 @@ Status Simulation::place(uint32_t task) {
 
   queue_.erase(task);
   state.phase = Phase::kAssigned;
-  state.node = view_.node_at(decision.node);
+  state.node = view.nodes[decision.node].slot;  // slots are the nodes' numbers
   state.missing_bytes = view.task.data_bytes -
                         std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
   state.running = state.rewarded = false;

@@ -127,6 +127,28 @@ TEST(Rules, TheViewSaysAllThereIs) {
   EXPECT_EQ(view.nodes[1].slot, 1u);
 }
 
+TEST(Rules, ALargeClusterIsSeenInPart) {
+  WorkloadBuilder tasks(std::initializer_list<uint64_t>{kMB, kMB, kMB, kMB, kMB, kMB});
+  tasks.add(0, 100);
+  tasks.add(10, 100);
+  tasks.add(20, 100, {{5}});
+  auto cluster = plain_cluster(10);
+  cluster.coordinator.considered_nodes = 4;
+  ScriptedPolicy policy({0});
+  const auto [result, log] = run(cluster, tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 3u);
+  const auto slots = [&](size_t decision) {
+    std::vector<uint32_t> seen;
+    for (const NodeState& node : policy.views[decision].nodes) seen.push_back(node.slot);
+    return seen;
+  };
+  EXPECT_EQ(slots(0), (std::vector<uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(slots(1), (std::vector<uint32_t>{1, 2, 3, 4})) << "the first is loaded";
+  EXPECT_EQ(slots(2), (std::vector<uint32_t>{2, 3, 4, 5})) << "the sixth has the data";
+  EXPECT_EQ(policy.views[2].nodes[3].held_slow_bytes, kMB);
+  EXPECT_EQ(result.succeeded, 3u);
+}
+
 TEST(Rules, ObservationsAreMadeForThoseThatReadThem) {
   WorkloadBuilder tasks;
   tasks.add(0, 1);
