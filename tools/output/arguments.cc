@@ -13,9 +13,11 @@ std::vector<CLI::App*> subcommands(CLI::App& app) {
   return app.get_subcommands([](CLI::App*) { return true; });
 }
 
-// Lets "tool object verb -j" reach the flags of the tool itself.
+// Lets "tool object verb -j" reach the flags of the tool itself; what takes all that follows as its
+// own keeps them.
 void fall_through(CLI::App& app) {
   for (auto* sub : subcommands(app)) {
+    if (sub->get_prefix_command()) continue;
     sub->fallthrough();
     fall_through(*sub);
   }
