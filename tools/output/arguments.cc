@@ -16,6 +16,7 @@ std::vector<CLI::App*> subcommands(CLI::App& app) {
 // Lets "tool object verb -j" reach the flags of the tool itself.
 void fall_through(CLI::App& app) {
   for (auto* sub : subcommands(app)) {
+    if (sub->get_prefix_command()) continue;  // its words are for another program
     sub->fallthrough();
     fall_through(*sub);
   }
