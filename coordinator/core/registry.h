@@ -24,11 +24,11 @@ struct NodeFacts {
   uint64_t fast_budget_bytes = 0;
   std::string data_address;
   double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
-  NodeRates rates;            // of its tiers; what only tasks can show is in RateMeter
+  NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
 };
 
 // A rate over what was done lately: the last ten or so pieces of work count.
-class RateMeter {
+class WorkRate {
  public:
   void add(double amount, double seconds) {
     if (!(amount > 0) || !(seconds > 0)) return;
@@ -61,8 +61,8 @@ struct NodeRecord {
   uint32_t running_units = 0;
   double assigned_operations = 0;     // of the held attempts, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
-  RateMeter operations;               // of one unit, over the tasks that ran here
-  RateMeter fetches;                  // from other nodes
+  WorkRate operations;               // of one unit, over the tasks that ran here
+  WorkRate fetches;                  // from other nodes
 
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
