@@ -76,31 +76,27 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
                   const Registry& registry) {
   if (!spec.node.empty() && !registry.find(spec.node))
     return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
-  uint32_t units = 0;
-  uint64_t memory = 0;
-  uint64_t fast = 0;
-  bool known = false;
-  for (const auto& [name, node] : registry.all()) {
-    if (node.facts.units == 0 || (!spec.node.empty() && name != spec.node)) continue;
-    known = true;
-    units = std::max(units, node.facts.units);
-    memory = std::max(memory, node.facts.memory_bytes);
-    fast = std::max(fast, node.facts.fast_budget_bytes);
-  }
-  if (!known) return {};
-  const std::string where =
-      spec.node.empty() ? "the largest node has" : "node '" + spec.node + "' has";
+  LargestNode largest;
+  if (spec.node.empty())
+    largest = registry.largest();
+  else
+    largest.include(registry.find(spec.node)->facts);
+  if (largest.units == 0) return {};
+  const auto [units, memory, fast] = largest;
+  const auto refused = [&](const std::string& what, const std::string& most) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("{}: {}, {} has {}", who, what,
+                    spec.node.empty() ? "the largest node" : "node '" + spec.node + "'", most));
+  };
   if (spec.units > units)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: asks for {} units, {} {}", who, spec.units, where, units));
+    return refused(fmt::format("asks for {} units", spec.units), std::to_string(units));
   if (spec.memory_bytes > memory)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: asks for {} of memory, {} {}", who,
-                            format_bytes(spec.memory_bytes), where, format_bytes(memory)));
+    return refused(fmt::format("asks for {} of memory", format_bytes(spec.memory_bytes)),
+                   format_bytes(memory));
   if (const uint64_t data = catalog.data_bytes(spec); data > fast)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: its datasets are {}, {} {} of fast memory for datasets", who,
-                            format_bytes(data), where, format_bytes(fast)));
+    return refused(fmt::format("its datasets are {}", format_bytes(data)),
+                   format_bytes(fast) + " of fast memory for datasets");
   return {};
 }
 

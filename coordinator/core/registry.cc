@@ -18,6 +18,12 @@ const char* node_life_name(NodeLife life) {
   return "lost";
 }
 
+void LargestNode::include(const NodeFacts& facts) {
+  units = std::max(units, facts.units);
+  memory_bytes = std::max(memory_bytes, facts.memory_bytes);
+  fast_budget_bytes = std::max(fast_budget_bytes, facts.fast_budget_bytes);
+}
+
 NodeRates NodeRecord::rates() const {
   NodeRates all = facts.rates;
   all.operations_per_s = operations.per_s();
@@ -119,7 +125,9 @@ void Registry::set_life(NodeRecord& node, NodeLife life) {
 void Registry::look_who_is_up() {
   up_ = {};
   up_nodes_.clear();
+  largest_ = {};
   for (const auto& [name, node] : nodes_) {
+    largest_.include(node.facts);
     if (node.life != NodeLife::kUp) continue;
     up_nodes_.push_back(&node);
     up_.busy_units += node.running_units;

@@ -61,8 +61,8 @@ struct NodeRecord {
   uint32_t running_units = 0;
   double assigned_operations = 0;     // of the held attempts, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
-  WorkRate operations;               // of one unit, over the tasks that ran here
-  WorkRate fetches;                  // from other nodes
+  WorkRate operations;                // of one unit, over the tasks that ran here
+  WorkRate fetches;                   // from other nodes
 
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
@@ -70,6 +70,14 @@ struct NodeRecord {
   void count_served(Task& task);
   void uncount(Task& task);
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
+};
+
+// The most that a single task can ask for.
+struct LargestNode {
+  uint32_t units = 0;  // 0: no node is known
+  uint64_t memory_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  void include(const NodeFacts& facts);
 };
 
 class Registry {
@@ -98,6 +106,8 @@ class Registry {
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 
+  // Of every node that is known, in each respect.
+  const LargestNode& largest() const { return largest_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
   uint32_t busy_units() const { return up_.busy_units; }
@@ -118,6 +128,7 @@ class Registry {
 
   std::vector<const NodeRecord*> up_nodes_;
   Sums up_;
+  LargestNode largest_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
 };
