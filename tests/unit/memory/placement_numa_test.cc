@@ -197,7 +197,7 @@ TEST_F(PlacementNumaTest, FollowsTheHotQuarter) {
 TEST_F(PlacementNumaTest, BalanceStopsWhereTheLatenciesAreLevel) {
   const auto loop = make_loop({}, [this](std::vector<PlacementTier>& now) {
     now.front().loaded_latency_ns = 100 + 800 * fast_access_share();
-    now.back().loaded_latency_ns = 500;
+    now[1].loaded_latency_ns = 500;
   });
   ASSERT_TRUE(loop->add({.pid = child,
                          .group = {.name = "child", .policy = PlacementPolicy::kBalance},
