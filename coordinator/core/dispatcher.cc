@@ -235,8 +235,8 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   unrewarded_.erase(attempt);
   const auto decided = decided_ns_.extract(attempt);
-  if (decided.empty()) return;
-  if (!succeeded) return host_.abandon(decision_id(attempt));
+  // Decided by an earlier coordinator: how long ago is not known any more.
+  if (decided.empty() || !succeeded) return host_.abandon(decision_id(attempt));
   const auto took_ns = static_cast<double>(state_.clock.boot_ns() - decided.mapped());
   host_.finished(decision_id(attempt), took_ns / 1e9);
 }

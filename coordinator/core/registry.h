@@ -72,13 +72,28 @@ struct NodeRecord {
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
 };
 
-// The most that a single task can ask for.
-struct LargestNode {
-  uint32_t units = 0;  // 0: no node is known
+// What an idle node can take, or what a task needs.
+struct NodeShape {
+  uint32_t units = 0;
   uint64_t memory_bytes = 0;
   uint64_t fast_budget_bytes = 0;
-  void include(const NodeFacts& facts);
+  bool holds(const NodeShape& needed) const;
 };
+
+// The shapes of some nodes, without those that another one of them holds: mostly one or two.
+class NodeShapes {
+ public:
+  void add(const NodeShape& shape);
+  bool empty() const { return shapes_.empty(); }
+  // One of the nodes has all of it.
+  bool hold(const NodeShape& needed) const;
+  // The most that any has of each; no node may have all of it.
+  NodeShape largest() const;
+
+ private:
+  std::vector<NodeShape> shapes_;
+};
+NodeShape shape_of(const NodeFacts& facts);
 
 class Registry {
  public:
@@ -106,8 +121,8 @@ class Registry {
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 
-  // Of every node that is known, in each respect.
-  const LargestNode& largest() const { return largest_; }
+  const NodeShapes& known_shapes() const { return known_shapes_; }
+  const NodeShapes& up_shapes() const { return up_shapes_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
   uint32_t busy_units() const { return up_.busy_units; }
@@ -128,7 +143,8 @@ class Registry {
 
   std::vector<const NodeRecord*> up_nodes_;
   Sums up_;
-  LargestNode largest_;
+  NodeShapes known_shapes_;
+  NodeShapes up_shapes_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
 };

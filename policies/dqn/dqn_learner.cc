@@ -43,6 +43,8 @@ DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
   make_tokens(view, settings_.features, tokens);
   const auto token = std::find(tokens.nodes.begin(), tokens.nodes.end(), node);
   if (token == tokens.nodes.end()) return nullptr;
+  const float prior = tokens.prior[static_cast<size_t>(token - tokens.nodes.begin())];
+  if (!std::isfinite(prior) || !std::isfinite(tokens.scale_s)) return nullptr;
   return std::make_shared<const TokenSet>(thin_out(
       tokens, static_cast<size_t>(token - tokens.nodes.begin()), settings_.remembered_tokens));
 }
@@ -162,6 +164,7 @@ std::string DqnLearner::save() const {
   memory.features = settings_.features;
   memory.progress = progress_;
   memory.progress.loss = own_.loss();
+  memory.progress.credit_batches = own_.credit_batches();
   const DqnWeights now = weights();
   memory.own = now.own.weights();
   memory.others = now.others.weights();
@@ -183,7 +186,7 @@ Status DqnLearner::restore(std::string_view saved) {
   progress_ = memory->progress;
   weights.version = progress_.weights_version + 1;
   copied_at_decision_ = progress_.decisions;
-  for (TokenExperience& experience : memory->replay) own_.add(std::move(experience));
+  own_.restore(std::move(memory->replay), progress_.credit_batches);
   pending_.restore(std::move(memory->pending));
   return start_from(weights);
 }

@@ -24,6 +24,11 @@ bool ValueTrainer::add(TokenExperience experience) {
   return true;
 }
 
+void ValueTrainer::restore(std::vector<TokenExperience> replay, double credit_batches) {
+  for (TokenExperience& experience : replay) replay_.add(std::move(experience));
+  credit_batches_ = credit_batches;
+}
+
 bool ValueTrainer::ready() const {
   return replay_.size() >= settings_.train_start && credit_batches_ >= 1;
 }

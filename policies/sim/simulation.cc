@@ -42,6 +42,11 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
 }
 
 Result<RunResult> Simulation::run() {
+  if (!workload_.tasks.empty() &&
+      static_cast<double>(workload_.tasks.back().arrival_ns) >= kLastArrivalNs)
+    return fail(ErrorCode::kInvalid,
+                "the last task arrives after the end of virtual time (126 years): raise the rate "
+                "of arrivals, or take a part of the trace");
   if (auto status = store_.place_homes(); !status) return tl::unexpected(status.error());
   const int64_t accept_ns = after_s(0, cluster_.coordinator.accept_s);
   const size_t tasks = workload_.tasks.size();
@@ -248,15 +253,12 @@ void Simulation::launch(uint32_t task) {
                workload_.tasks[task].units);
 }
 
-double Simulation::seconds_of(const Task& task, const NodeGroup& group) const {
-  return task.operations / group.operations_per_s;
-}
-
 double Simulation::run_s(uint32_t task) const {
   const State& state = states_[task];
   const NodeGroup& group = engines_.group(state.node);
   const Checkpoints& checkpoints = cluster_.checkpoints;
-  double work_s = std::max(0.0, seconds_of(workload_.tasks[task], group) - state.done_s);
+  const double left = workload_.tasks[task].operations - state.done_operations;
+  double work_s = std::max(0.0, left) / group.operations_per_s;
   if (state.attempt > 1) work_s += checkpoints.restart_s;
   if (checkpoints.interval_s > 0)
     work_s += std::floor(work_s / checkpoints.interval_s) * checkpoints.cost_s;

@@ -95,6 +95,19 @@ TEST_F(DispatcherTest, ATaskCancelledWhileThePolicyThinksIsNotPlaced) {
   EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
 }
 
+TEST_F(DispatcherTest, ATaskThatNoNodeUpCanHoldLetsOthersPass) {
+  // Admitted while nobody knew how large nodes are.
+  auto large = spec("large");
+  large.units = 3;
+  const auto waits = submit({large})->first_task;
+  const auto goes = submit({spec("small")})->first_task;
+  auto node = join("n");
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(goes));
+  EXPECT_EQ(state_of(waits), TaskState::kQueued);
+  EXPECT_NE(state_->tasks.find(waits)->reason.find("large enough"), std::string::npos);
+}
+
 TEST_F(DispatcherTest, ANodeIsSeenWithWhatItWasGivenAndHowFastItWas) {
   auto node = join("n");
   auto work = spec("a");
