@@ -16,7 +16,8 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
            Dispatcher::Hooks hooks)
     : state{settings, clock, store, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
-      dispatcher(state, policy_host, std::move(hooks)),
+      oversight(store, clock),
+      dispatcher(state, policy_host, oversight, std::move(hooks)),
       lifecycle(
           state,
           {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },

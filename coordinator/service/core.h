@@ -31,6 +31,7 @@ class Core {
 
   ClusterState state;
   PolicyHost& host;
+  Oversight oversight;
   Dispatcher dispatcher;
   Lifecycle lifecycle;
   Intake intake;
