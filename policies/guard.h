@@ -145,6 +145,7 @@ class Guard {
   void start_anew();
 
   const GuardMemory& memory() const { return memory_; }
+  Measure judged() const { return settings_.judged; }
   // Share of decisions that the policy has now.
   double policy_share() const;
   // Of this round, or of the one before while this one is young.

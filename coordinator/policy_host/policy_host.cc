@@ -167,6 +167,10 @@ LearnerState PolicyHost::learner(const std::string& policy) const {
   return state;
 }
 
+bool PolicyHost::keeps_versions() const {
+  return !parts_->options.state_dir.empty() && parts_->options.versions_kept > 0;
+}
+
 void PolicyHost::keep_version(const std::string& policy, WeightsVersion about,
                               TrainingThread::VersionDone done) {
   parts_->training->keep_version(policy, std::move(about), std::move(done));

@@ -76,6 +76,8 @@ class PolicyHost {
   std::vector<ListedPolicy> list() const;
   // Of a policy that learns; the training thread's counters lag a batch behind. Else nothing.
   LearnerState learner(const std::string& policy) const;
+  // False: there is no state directory, or none are to be kept.
+  bool keeps_versions() const;
   // See TrainingThread. `done` runs on the training thread.
   void keep_version(const std::string& policy, WeightsVersion about,
                     TrainingThread::VersionDone done = nullptr);
