@@ -101,7 +101,7 @@ void TrainingThread::run() {
     else if (SteadyClock::now() < may_train_at_)
       inbox_.wait_until(may_train_at_);
     for (Message& message : inbox_.take_all()) handle(std::move(message));
-    if (!stopping_ && SteadyClock::now() >= may_train_at_) train();
+    if (!stopping_) train();
     publish_status();
   }
 }
@@ -163,11 +163,12 @@ bool TrainingThread::can_train() const {
 
 // One batch of each, so that a cheap learner does not wait long for a costly one.
 void TrainingThread::train() {
+  const bool rested = SteadyClock::now() >= may_train_at_;
   const double used_before_s = thread_cpu_s();
   for (Place& place : places_) {
     if (!place.awake || place.failed) continue;
     try {
-      if (place.learner->ready()) place.learner->train_batch();
+      if (rested && place.learner->ready()) place.learner->train_batch();
       place.learner->copy_weights_if_due();
     } catch (const std::exception& error) {
       // Deciding goes on with the weights there are.
@@ -175,6 +176,7 @@ void TrainingThread::train() {
       place.failed = true;
     }
   }
+  if (!rested) return;
   const double rest_s = (thread_cpu_s() - used_before_s) * (1 / pace_.cpu_share - 1);
   may_train_at_ = SteadyClock::now() + std::chrono::nanoseconds(std::llround(rest_s * 1e9));
 }

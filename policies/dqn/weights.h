@@ -18,8 +18,8 @@ namespace tierpilot {
 struct DqnWeights {
   TokenNet own;
   TokenNet others;
-  FeatureRange trained_on;
   uint64_t version = 1;
+  FeatureRange trained_on;
 };
 
 // Where shipped weights come from.

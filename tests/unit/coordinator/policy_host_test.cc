@@ -333,7 +333,6 @@ TEST_F(PolicyHostTest, GoesBackToAVersionAndLearnsOnFromThere) {
     ASSERT_EQ(state.versions.size(), 2u);
     EXPECT_EQ(state.versions[1].why, "before");
     EXPECT_GT(state.versions[1].experiences, 0u);
-    EXPECT_EQ(decide(*host, 1000).decision.node, 0u);
     live_through(*host, 60, 120);
     EXPECT_TRUE(eventually([&] { return host->learner("dqn").weights_version > before + 1; }));
   }
