@@ -68,7 +68,8 @@ int run(const CoordinatorConfig& config) {
                                  .published = config.dqn_published,
                                  .seed = config.seed,
                                  .state_dir = config.state_dir / "policy",
-                                 .active = config.policy});
+                                 .active = config.policy,
+                                 .versions_kept = config.versions_kept});
   if (!host) return fail_start(host.error());
   const auto after = [&loop](int64_t us, std::function<void()> then) {
     loop.detach(loop.after_ms((us + 999) / 1000).then([then = std::move(then)] { then(); }),
@@ -79,6 +80,8 @@ int run(const CoordinatorConfig& config) {
   core.dqn = config.dqn;
   core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
+  if (auto begun = core.begin(config.oversight, config.version_interval_ms); !begun)
+    return fail_start(begun.error());
 
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;

@@ -33,6 +33,9 @@ struct DqnSettings {
   // Nice value of the thread that trains all learners. Beside tasks that keep every core busy it
   // gets about a third of a core at 0, 5 % at 10, and next to nothing at 19.
   int training_nice = 10;
+  // Trains only where a core has nothing else to do (SCHED_IDLE), in place of the nice value.
+  bool training_when_idle = false;
+  double training_cpu_share = 0.5;  // of one core, at most; a batch is never cut short
 
   std::filesystem::path weights;  // where learning starts from; empty: the estimate alone
 };

@@ -33,6 +33,11 @@ bool ValueTrainer::ready() const {
   return replay_.size() >= settings_.train_start && credit_batches_ >= 1;
 }
 
+void ValueTrainer::forget() {
+  replay_ = ReplayBuffer<TokenSet>(settings_.replay_capacity);
+  credit_batches_ = 0;
+}
+
 void ValueTrainer::train_batch() {
   TokenBatch batch;
   for (TokenExperience& experience : replay_.draw(settings_.batch, generator_, false)) {

@@ -29,6 +29,8 @@ class ValueTrainer {
   // Enough experiences, and some of them not used up yet.
   bool ready() const;
   void train_batch();
+  // The experiences, not the weights.
+  void forget();
 
   const ReplayBuffer<TokenSet>& replay() const { return replay_; }
   TokenTrainee& trainee() { return trainee_; }
