@@ -185,6 +185,7 @@ Status Simulation::place(uint32_t task) {
 
   queue_.erase(task);
   state.phase = Phase::kAssigned;
+  state.decided_ns = now_ns_;
   state.node = view_.node_at(decision.node);
   state.missing_bytes = view.task.data_bytes -
                         std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
@@ -334,10 +335,13 @@ void Simulation::succeed(uint32_t task) {
   const State& state = states_[task];
   const Task& what = workload_.tasks[task];
   recorder_.finished(what, state.started_ns, now_ns_, alone_s(what));
+  const auto seconds = [](int64_t from_ns, int64_t to_ns) {
+    return static_cast<double>(to_ns - from_ns) * 1e-9;
+  };
   if (options_.listener)
-    options_.listener->finished(task,
-                                {static_cast<double>(state.started_ns - what.arrival_ns) * 1e-9,
-                                 static_cast<double>(now_ns_ - what.arrival_ns) * 1e-9});
+    options_.listener->finished(
+        task, {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
+               seconds(state.decided_ns, now_ns_)});
   end(task);
 }
 

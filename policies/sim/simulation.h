@@ -38,6 +38,7 @@ class Simulation final : private DataPlane::Client {
   enum class Verdict : uint8_t { kSucceeded, kAgain, kTryAgain };
 
   struct State {
+    int64_t decided_ns = 0;
     int64_t started_ns = 0;
     Gpus::Mask gpus = 0;
     uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
