@@ -77,6 +77,7 @@ TEST_F(PolicyGuard, AnOperatorSeesComparesAndGoesBack) {
   cluster_->client().disconnect();
   cluster_->coordinator().end();
   cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(2); }));
   const auto after = value({"policy", "show", "dqn"});
   EXPECT_EQ(after["policy"]["mode"], "shadow") << "an operator's word survives a restart";
   EXPECT_GE(after["versions"].size(), shown["versions"].size());
