@@ -80,6 +80,7 @@ void add_policy(CLI::App& app, Context& context) {
             [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*policy, context, "show", "one policy and what it has learned", show);
   add_by_name(*policy, context, "use", "let this policy decide from now on", use);
+  add_policy_laboratory(*policy, context);
 }
 
 }  // namespace tierpilot::tierctl
