@@ -39,7 +39,7 @@ std::optional<PolicyMode> policy_mode_from_name(std::string_view name) {
   return static_cast<PolicyMode>(found - kModes.begin());
 }
 
-std::string_view measure_name(Measure measure) {
+std::string_view measure_name(JudgedBy measure) {
   return name_in(std::array<std::string_view, kMeasures>{"reward", "response"}, measure);
 }
 
@@ -63,27 +63,27 @@ std::optional<double> RelativeResponse::of(double response_s, double estimate_s)
   return relative;
 }
 
-Comparison::Comparison(Measure measure, const GuardSettings& settings)
+ArmComparison::ArmComparison(JudgedBy measure, const GuardSettings& settings)
     : measure_(measure),
-      range_(measure == Measure::kReward ? settings.reward_high - settings.reward_low
-                                         : RelativeResponse::kMost),
-      policy_(measure == Measure::kReward ? settings.reward_low : 0,
-              measure == Measure::kReward ? settings.reward_high : RelativeResponse::kMost,
+      range_(measure == JudgedBy::kReward ? settings.reward_high - settings.reward_low
+                                          : RelativeResponse::kMost),
+      policy_(measure == JudgedBy::kReward ? settings.reward_low : 0,
+              measure == JudgedBy::kReward ? settings.reward_high : RelativeResponse::kMost,
               settings.false_alarm),
       control_(policy_) {}
 
 // Each interval misses on the side that matters with half of the chance.
-bool Comparison::policy_is_worse() const {
-  return measure_ == Measure::kReward ? policy().high < control().low
-                                      : policy().low > control().high;
+bool ArmComparison::policy_is_worse() const {
+  return measure_ == JudgedBy::kReward ? policy().high < control().low
+                                       : policy().low > control().high;
 }
 
-double Comparison::advantage() const {
+double ArmComparison::advantage() const {
   const double difference = (policy().mean - control().mean) / range_;
-  return measure_ == Measure::kReward ? difference : -difference;
+  return measure_ == JudgedBy::kReward ? difference : -difference;
 }
 
-std::string Comparison::text() const {
+std::string ArmComparison::text() const {
   return fmt::format("{} {}, the heuristic's {}", measure_name(measure_), text_of(policy()),
                      text_of(control()));
 }
@@ -95,7 +95,8 @@ Guard::Guard(const GuardSettings& settings, GuardMemory memory)
 }
 
 Guard::Round Guard::fresh_round() const {
-  return {Comparison(Measure::kReward, settings_), Comparison(Measure::kResponse, settings_)};
+  return {ArmComparison(JudgedBy::kReward, settings_),
+          ArmComparison(JudgedBy::kResponse, settings_)};
 }
 
 double Guard::policy_share() const {
@@ -135,14 +136,14 @@ void Guard::answered(DecisionFault fault) {
   }
 }
 
-void Guard::measured(Measure measure, const Ticket& ticket, double value) {
+void Guard::measured(JudgedBy measure, const Ticket& ticket, double value) {
   if (ticket.era != era_ || (ticket.arm != Arm::kPolicy && ticket.arm != Arm::kControl)) return;
   round_.at(static_cast<size_t>(measure)).add(ticket.arm == Arm::kPolicy, value);
   if (settings_.on && measure == settings_.judged) judge();
 }
 
 void Guard::judge() {
-  const Comparison& now = round_.at(static_cast<size_t>(settings_.judged));
+  const ArmComparison& now = round_.at(static_cast<size_t>(settings_.judged));
   if (now.policy_is_worse()) return depose("it is worse: " + now.text());
   if (memory_.standing == Standing::kProbation) {
     const bool enough =
@@ -198,7 +199,7 @@ void Guard::start_anew() {
   last_round_.reset();
 }
 
-const Comparison& Guard::comparison(Measure measure) const {
+const ArmComparison& Guard::comparison(JudgedBy measure) const {
   const auto index = static_cast<size_t>(measure);
   const bool young = round_.at(index).control().count < kYoungRound;
   return young && last_round_ ? last_round_->at(index) : round_.at(index);

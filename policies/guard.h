@@ -32,12 +32,12 @@ std::string_view policy_mode_name(PolicyMode mode);
 std::optional<PolicyMode> policy_mode_from_name(std::string_view name);
 
 // What is measured of a decision.
-enum class Measure : uint8_t {
+enum class JudgedBy : uint8_t {
   kReward,    // of S1, when the data has been served: larger is better
   kResponse,  // from decision to end, relative (see RelativeResponse): smaller is better
 };
 inline constexpr size_t kMeasures = 2;
-std::string_view measure_name(Measure measure);
+std::string_view measure_name(JudgedBy measure);
 
 enum class Standing : uint8_t { kTrusted, kDeposed, kProbation };
 std::string_view standing_name(Standing standing);
@@ -69,7 +69,7 @@ struct GuardSettings {
   // heuristic, as a share of the measure's range, it may look to get on.
   uint64_t step_outcomes = 50;
   double tolerance = 0.01;
-  Measure judged = Measure::kReward;
+  JudgedBy judged = JudgedBy::kReward;
   double reward_low = -0.25;  // range of the reward
   double reward_high = 1;
 };
@@ -89,9 +89,9 @@ class RelativeResponse {
 };
 
 // The policy against the heuristic in one measure.
-class Comparison {
+class ArmComparison {
  public:
-  Comparison(Measure measure, const GuardSettings& settings);
+  ArmComparison(JudgedBy measure, const GuardSettings& settings);
 
   void add(bool by_policy, double value) { (by_policy ? policy_ : control_).add(value); }
   MeanInterval policy() const { return policy_.interval(); }
@@ -103,7 +103,7 @@ class Comparison {
   std::string text() const;
 
  private:
-  Measure measure_;
+  JudgedBy measure_;
   double range_;
   ConfidenceSequence policy_;
   ConfidenceSequence control_;
@@ -137,7 +137,7 @@ class Guard {
   Ticket next(double chance) const;
   // What became of asking the policy.
   void answered(DecisionFault fault);
-  void measured(Measure measure, const Ticket& ticket, double value);
+  void measured(JudgedBy measure, const Ticket& ticket, double value);
 
   // An operator's word: the policy is trusted, and what was measured counts no more.
   void set_mode(PolicyMode mode);
@@ -145,16 +145,16 @@ class Guard {
   void start_anew();
 
   const GuardMemory& memory() const { return memory_; }
-  Measure judged() const { return settings_.judged; }
+  JudgedBy judged() const { return settings_.judged; }
   // Share of decisions that the policy has now.
   double policy_share() const;
   // Of this round, or of the one before while this one is young.
-  const Comparison& comparison(Measure measure) const;
+  const ArmComparison& comparison(JudgedBy measure) const;
   // Since the last call.
   std::vector<GuardEvent> take_events() { return std::exchange(events_, {}); }
 
  private:
-  using Round = std::array<Comparison, kMeasures>;
+  using Round = std::array<ArmComparison, kMeasures>;
 
   Round fresh_round() const;
   void end_round();

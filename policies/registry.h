@@ -24,7 +24,8 @@ struct PolicyInfo {
   std::string name;
   std::string summary;
   bool learns = false;
-  Measure judged = Measure::kReward;  // by the guard of one that learns: what it learns to improve
+  JudgedBy judged =
+      JudgedBy::kReward;  // by the guard of one that learns: what it learns to improve
 };
 
 struct PolicyContext {

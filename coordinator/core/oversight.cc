@@ -18,7 +18,8 @@ MeanInterval interval_of(const std::optional<ConfidenceSequence>& sequence) {
 
 }  // namespace
 
-Status Oversight::begin(OversightSettings settings, const std::map<std::string, Measure>& learned) {
+Status Oversight::begin(OversightSettings settings,
+                        const std::map<std::string, JudgedBy>& learned) {
   settings_ = std::move(settings);
   generator_.seed(settings_.seed);
   const auto known = records::policy_standings(store_.reader());
@@ -75,7 +76,7 @@ void Oversight::rewarded(const Turn& turn, double reward) {
   Subject& asked = subject(turn.policy);
   if (turn.ticket.arm == Arm::kPolicy) asked.reward->add(reward);
   if (!asked.guard) return;
-  asked.guard->measured(Measure::kReward, turn.ticket, reward);
+  asked.guard->measured(JudgedBy::kReward, turn.ticket, reward);
   write_changes(turn.policy, asked);
 }
 
@@ -85,7 +86,7 @@ void Oversight::finished(const Turn& turn, double response_s) {
   Subject& asked = subject(turn.policy);
   if (turn.ticket.arm == Arm::kPolicy) asked.response->add(*relative);
   if (!asked.guard) return;
-  asked.guard->measured(Measure::kResponse, turn.ticket, *relative);
+  asked.guard->measured(JudgedBy::kResponse, turn.ticket, *relative);
   write_changes(turn.policy, asked);
 }
 

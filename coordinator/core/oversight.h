@@ -56,7 +56,7 @@ class Oversight {
 
   // Takes up what the store has. `learned`: the policies that have a guard, and what they are
   // judged by.
-  Status begin(OversightSettings settings, const std::map<std::string, Measure>& learned);
+  Status begin(OversightSettings settings, const std::map<std::string, JudgedBy>& learned);
 
   // Who takes the next decision while `policy` is the active one.
   Turn next(const std::string& policy);

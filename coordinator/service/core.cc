@@ -34,7 +34,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
 }
 
 Status Core::begin(const OversightSettings& settings, int64_t version_interval_ms) {
-  std::map<std::string, Measure> learned;
+  std::map<std::string, JudgedBy> learned;
   for (const auto& policy : registered_policies())
     if (policy.learns) learned[policy.name] = policy.judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;

@@ -159,9 +159,9 @@ kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
     policy_named(second);
     const auto of_first = oversight.measured(first);
     const auto of_second = oversight.measured(second);
-    write_comparison(Measure::kReward, {first, of_first.reward}, {second, of_second.reward},
+    write_comparison(JudgedBy::kReward, {first, of_first.reward}, {second, of_second.reward},
                      out[0]);
-    write_comparison(Measure::kResponse, {first, of_first.response}, {second, of_second.response},
+    write_comparison(JudgedBy::kResponse, {first, of_first.response}, {second, of_second.response},
                      out[1]);
     return kj::READY_NOW;
   }
@@ -172,7 +172,7 @@ kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
                        "it: name a second policy",
                        first));
   for (unsigned i = 0; i < kMeasures; ++i) {
-    const auto measure = static_cast<Measure>(i);
+    const auto measure = static_cast<JudgedBy>(i);
     const auto& comparison = guard->comparison(measure);
     write_comparison(measure, {first, comparison.policy()}, {"heuristic", comparison.control()},
                      out[i]);

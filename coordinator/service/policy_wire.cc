@@ -61,7 +61,7 @@ void write_event(const PolicyEvent& event, wire::PolicyEvent::Builder out) {
   out.setWhy(event.why);
 }
 
-void write_comparison(Measure measure, const NamedInterval& first, const NamedInterval& second,
+void write_comparison(JudgedBy measure, const NamedInterval& first, const NamedInterval& second,
                       wire::PolicyComparison::Builder out) {
   out.setMeasure(capnp_text(measure_name(measure)));
   out.setFirst(first.first);
@@ -81,7 +81,7 @@ void write_comparison(Measure measure, const NamedInterval& first, const NamedIn
   const double high = a.high - b.low;
   write_figure({low, {}}, out.initDifferenceLow());
   write_figure({high, {}}, out.initDifferenceHigh());
-  const bool larger_is_better = measure == Measure::kReward;
+  const bool larger_is_better = measure == JudgedBy::kReward;
   const bool larger = low > 0;
   const bool smaller = high < 0;
   out.setVerdict(!larger && !smaller          ? "not known yet"

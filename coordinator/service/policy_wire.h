@@ -22,7 +22,7 @@ void write_standing(const Guard& guard, wire::PolicyEntry::Builder out);
 void write_guard(bool on, const Oversight::Tally& tally, wire::PolicyGuard::Builder out);
 void write_version(const WeightsVersion& version, wire::WeightsVersion::Builder out);
 void write_event(const PolicyEvent& event, wire::PolicyEvent::Builder out);
-void write_comparison(Measure measure, const NamedInterval& first, const NamedInterval& second,
+void write_comparison(JudgedBy measure, const NamedInterval& first, const NamedInterval& second,
                       wire::PolicyComparison::Builder out);
 
 }  // namespace tierpilot

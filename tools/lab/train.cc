@@ -1,5 +1,6 @@
 // tierctl policy train: makes weights for the dqn by simulation.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <openssl/evp.h>
 #include <unistd.h>
 
@@ -55,29 +56,35 @@ ordered_json curve_json(const std::vector<Episode>& curve) {
       response_s += curve[i].mean_response_s;
       estimate_s += curve[i].estimate_response_s;
     }
+    double trial = 0;
+    for (size_t i = begin; i < end; ++i)
+      if (curve[i].trial > 0) trial = curve[i].trial;
     rows.push_back({{"episodes", end},
                     {"response_to_estimate", response_s / estimate_s},
                     {"loss", curve[end - 1].loss}});
+    set_or_unavailable(rows.back(), "trial", trial > 0 ? std::optional(trial) : std::nullopt,
+                       "no trial was due");
   }
   return rows;
 }
 
 Status plot_curve(const ordered_json& curve, const std::string& folder) {
-  sim::plot::Series series{.name = "dqn", .points = {}};
+  sim::plot::Series series{.name = "while it explores", .points = {}};
+  sim::plot::Series trials{.name = "trials, always the same tasks", .points = {}};
   sim::plot::Series untrained{.name = "untrained (earliest-finish)", .points = {}};
   for (const auto& row : curve) {
     const double x = row["episodes"];
     series.points.push_back({x, row["response_to_estimate"].get<double>()});
+    if (row["trial"].is_number()) trials.points.push_back({x, row["trial"].get<double>()});
     untrained.points.push_back({x, 1});
   }
-  return write_plot(
-      std::filesystem::path(folder) / "learning-curve.svg",
-      sim::plot::to_svg(sim::plot::Chart{
-          .title = "Mean response while training",
-          .note = "over that of the untrained dqn on the same tasks, exploration included",
-          .x = {.title = "episodes"},
-          .y = {.title = "response", .unit = sim::plot::Unit::kShare},
-          .series = {series, untrained}}));
+  return write_plot(std::filesystem::path(folder) / "learning-curve.svg",
+                    sim::plot::to_svg(sim::plot::Chart{
+                        .title = "Mean response while training",
+                        .note = "over that of the untrained dqn on the same tasks",
+                        .x = {.title = "episodes"},
+                        .y = {.title = "response", .unit = sim::plot::Unit::kShare},
+                        .series = {series, trials, untrained}}));
 }
 
 Result<ordered_json> trained(const Options& options) {
@@ -115,6 +122,9 @@ Result<ordered_json> trained(const Options& options) {
 }
 
 int run(const Context& context, const Options& options) {
+  // Else every batch's tensors are mapped and unmapped, which takes as long as the training itself.
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   auto value = trained(options);
   if (!value) return print_error(context.output, value.error());
   if (!context.output.json) {
@@ -124,6 +134,7 @@ int run(const Context& context, const Options& options) {
                                 .rows = "/curve",
                                 .columns = {{"EPISODES", "/episodes", Format::kNumber},
                                             {"RESPONSE", "/response_to_estimate", Format::kNumber},
+                                            {"TRIAL", "/trial", Format::kNumber},
                                             {"LOSS", "/loss", Format::kNumber}}})
                         << '\n';
   }

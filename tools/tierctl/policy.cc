@@ -171,6 +171,7 @@ void add_policy(CLI::App& app, Context& context) {
   add_mode(*policy, context);
   add_rollback(*policy, context);
   add_compare(*policy, context);
+  add_policy_laboratory(*policy, context);
 }
 
 }  // namespace tierpilot::tierctl

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace tierpilot::sim {
 namespace {
 
@@ -44,8 +46,8 @@ GeneratorOptions common_workload(uint32_t nodes, uint32_t tasks) {
   options.datasets = 24 * nodes;  // about 1.3 times what all fast tiers hold
   options.min_dataset_bytes = 16ULL << 20;
   options.max_dataset_bytes = 128ULL << 20;
-  options.zipf_exponent = 0.9;
-  options.write_share = 0.1;
+  options.zipf_exponent = flattened(0.9, nodes);
+  options.write_share = 0.05;
   options.min_operations = 1e8;
   options.max_operations = 2e9;
   options.users = 8;
@@ -62,17 +64,17 @@ void add_cells(Suite& suite, uint32_t nodes, uint32_t tasks) {
     change(cell);
     suite.cells.push_back(std::move(cell));
   };
-  add("read-mostly", [](EvaluationCell& cell) {
-    cell.workload.zipf_exponent = 1.4;
-    cell.workload.write_share = 0.02;
+  add("read-mostly", [&](EvaluationCell& cell) {
+    cell.workload.zipf_exponent = flattened(1.4, nodes);
+    cell.workload.write_share = 0.005;
   });
-  add("write-heavy", [](EvaluationCell& cell) {
-    cell.workload.zipf_exponent = 0.6;
+  add("write-heavy", [&](EvaluationCell& cell) {
+    cell.workload.zipf_exponent = flattened(0.6, nodes);
     cell.workload.write_share = 0.4;
   });
   add("scan", [](EvaluationCell& cell) { cell.workload.scan_share = 0.7; });
   add("phase-change", [&](EvaluationCell& cell) {
-    cell.workload.zipf_exponent = 1.1;
+    cell.workload.zipf_exponent = flattened(1.1, nodes);
     cell.workload.phase_tasks = tasks / 5;
   });
   add("unlike-nodes", [&](EvaluationCell& cell) { cell.cluster.groups = unlike_nodes(nodes); });
@@ -80,6 +82,10 @@ void add_cells(Suite& suite, uint32_t nodes, uint32_t tasks) {
 }
 
 }  // namespace
+
+double flattened(double exponent, uint32_t nodes) {
+  return exponent * std::pow(8.0 / nodes, 1.0 / 6);
+}
 
 Result<Suite> make_suite(std::string_view name) {
   Suite suite{.name = std::string(name)};

@@ -28,6 +28,11 @@ struct Suite {
 // Seeds of evaluations begin here; training draws its own from far above.
 inline constexpr uint64_t kFirstEvaluationSeed = 1001;
 
+// The exponent of popularity in a cluster of so many nodes that has `exponent` at 8 nodes: flatter
+// in larger ones, or the writers of one dataset, which take turns, could not keep up with its
+// share.
+double flattened(double exponent, uint32_t nodes);
+
 // quick: 8 nodes, 2 seeds, few tasks. short: 8 and 32 nodes, 3 seeds. full: 8, 128 and 1,024 nodes,
 // 10 seeds. kNotFound names them.
 Result<Suite> make_suite(std::string_view name);

@@ -1,6 +1,7 @@
 #include "policies/sim/evaluation/training.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/estimate.h"
 #include "policies/learning/torch_thread.h"
@@ -85,6 +86,15 @@ std::unique_ptr<Policy> frozen(const DqnSettings& settings, const DqnWeights& we
   return policy;
 }
 
+Result<double> estimate_response_s(const EvaluationCell& cell, const Workload& workload) {
+  const auto policy = make_policy("earliest-finish", {.seed = 1});
+  if (!policy) return tl::unexpected(policy.error());
+  (*policy)->explain(false);
+  const auto result = simulate(cell.cluster, workload, **policy, {});
+  if (!result) return tl::unexpected(result.error());
+  return result->response_s.mean;
+}
+
 uint32_t total_units(const ClusterSpec& cluster) {
   return static_cast<uint32_t>(cluster.unit_count());
 }
@@ -98,12 +108,44 @@ Training::Training(const TrainingSettings& settings)
 
 Status Training::run(const std::function<bool(const Episode&)>& each) {
   use_one_torch_thread();
+  if (auto status = draw_trials(); !status) return status;
   for (uint32_t number = 1; number <= settings_.episodes; ++number) {
-    const auto done = episode(number);
+    auto done = episode(number);
     if (!done) return tl::unexpected(done.error());
+    if (number % settings_.trial_interval == 0) {
+      const auto trial = run_trials();
+      if (!trial) return tl::unexpected(trial.error());
+      done->trial = *trial;
+    }
     if (!each(*done)) return {};
   }
   return {};
+}
+
+Status Training::draw_trials() {
+  for (uint32_t i = 0; i < settings_.trials; ++i) {
+    Trial trial{.cell = draw_training_cell(random_, 2 * settings_.tasks)};
+    trial.workload = generate(trial.cell.workload, trial.cell.cluster, random_.bits());
+    const auto response_s = estimate_response_s(trial.cell, trial.workload);
+    if (!response_s) return tl::unexpected(response_s.error());
+    trial.estimate_response_s = *response_s;
+    trials_.push_back(std::move(trial));
+  }
+  return {};
+}
+
+Result<double> Training::run_trials() {
+  const DqnWeights weights = learner_.weights();
+  double logs = 0;
+  for (const Trial& trial : trials_) {
+    const auto result =
+        simulate(trial.cell.cluster, trial.workload, *frozen(settings_.dqn, weights), {});
+    if (!result) return tl::unexpected(result.error());
+    logs += std::log(result->response_s.mean / trial.estimate_response_s);
+  }
+  const double trial = trials_.empty() ? 0 : std::exp(logs / static_cast<double>(trials_.size()));
+  if (trial < best_trial_) best_trial_ = trial, best_ = weights;
+  return trial;
 }
 
 Result<Training::Episode> Training::episode(uint32_t number) {
@@ -122,13 +164,9 @@ Result<Training::Episode> Training::episode(uint32_t number) {
   while (learner_.ready()) learner_.train_batch();
   learner_.copy_weights();
 
-  const auto estimate = make_policy("earliest-finish", {.seed = 1});
-  if (!estimate) return tl::unexpected(estimate.error());
-  (*estimate)->explain(false);
-  const auto untrained = simulate(cell.cluster, workload, **estimate, {});
+  const auto untrained = estimate_response_s(cell, workload);
   if (!untrained) return tl::unexpected(untrained.error());
-  return Episode{number, result->response_s.mean, untrained->response_s.mean,
-                 learner_.counters().loss};
+  return Episode{number, result->response_s.mean, *untrained, learner_.counters().loss};
 }
 
 Status Training::count_futures(const EvaluationCell& cell, const Workload& workload,

@@ -24,6 +24,10 @@ struct TrainingSettings {
   uint32_t imitated_episodes = 100;
   uint32_t futures = 24;         // decisions of an episode whose cost to others is counted
   uint32_t future_per_unit = 8;  // tasks that a future lasts, for each compute unit
+  // After every so many episodes the weights are tried on `trials` runs that stay the same; the
+  // best ones are the result, as the last ones need not be.
+  uint32_t trial_interval = 10;
+  uint32_t trials = 24;
   DqnSettings dqn;
 };
 
@@ -41,13 +45,22 @@ class Training {
     double mean_response_s = 0;
     double estimate_response_s = 0;  // of earliest-finish on the same tasks
     double loss = 0;
+    double trial = 0;  // geometric mean of response over that of earliest-finish; 0: none was due
   };
   // False from `each` ends it early. Sets torch of this thread to one core: equal settings give
   // equal weights on machines with the same libtorch and processor.
   Status run(const std::function<bool(const Episode&)>& each);
-  DqnWeights weights() const { return learner_.weights(); }
+  // The best ones so far.
+  const DqnWeights& weights() const { return best_; }
 
  private:
+  struct Trial {
+    EvaluationCell cell;
+    Workload workload;
+    double estimate_response_s = 0;
+  };
+  Status draw_trials();
+  Result<double> run_trials();
   Result<Episode> episode(uint32_t number);
   Status count_futures(const EvaluationCell& cell, const Workload& workload, const Past& past);
 
@@ -56,6 +69,9 @@ class Training {
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_ = std::make_shared<Mailbox<DqnWeights>>();
   DqnLearner learner_;
   uint64_t first_id_ = 0;
+  std::vector<Trial> trials_;
+  DqnWeights best_;
+  double best_trial_ = 1;  // of untrained weights
 };
 
 }  // namespace tierpilot::sim

@@ -56,8 +56,8 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
   for (NodeGroup& group : cell.cluster.groups)
     group.fast_budget_bytes =
         std::max(group.fast_budget_bytes, uint64_t{3} * workload.max_dataset_bytes);
-  workload.zipf_exponent = uniform(random, 0.3, 1.2);
-  workload.write_share = uniform(random, 0, 0.4);
+  workload.zipf_exponent = flattened(uniform(random, 0.3, 1.2), nodes);
+  workload.write_share = uniform(random, 0, 0.3);
   const double mean_operations = random.log_uniform(0.2e9, 1e9);
   workload.min_operations = mean_operations * 0.16;
   workload.max_operations = mean_operations * 3.2;

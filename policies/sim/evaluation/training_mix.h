@@ -12,10 +12,9 @@ namespace tierpilot::sim {
 
 // nodes        4, 8, 16 or 32, alike or in three groups whose speeds and budgets differ by up to 4
 // load         0.3 to 0.85
-// data         4 to 16 datasets a node, the largest 64 to 512 MiB, popularity 1 / i^(0.3 to 1.2)
-// writes       0 to 40 % of the tasks
-// run time     mean 0.2 to 1 s on a node of 1e9 operations/s
-// transfers    0.2 to 2 GB/s, links and slow tiers each
+// data         4 to 16 datasets a node, the largest 64 to 512 MiB, popularity 1 / i^(0.3 to 1.2) at
+// 8 nodes writes       0 to 30 % of the tasks run time     mean 0.2 to 1 s on a node of 1e9
+// operations/s transfers    0.2 to 2 GB/s, links and slow tiers each
 EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks);
 
 }  // namespace tierpilot::sim

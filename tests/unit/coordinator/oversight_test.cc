@@ -24,7 +24,7 @@ class OversightTest : public CoreTest {
     ASSERT_TRUE(host) << host.error().message;
     host_ = std::move(*host);
     oversight_ = std::make_unique<Oversight>(*store_, clock_);
-    ASSERT_TRUE(oversight_->begin(settings, {{"dqn", Measure::kResponse}}));
+    ASSERT_TRUE(oversight_->begin(settings, {{"dqn", JudgedBy::kResponse}}));
     dispatcher_ = std::make_unique<Dispatcher>(
         *state_, *host_, *oversight_,
         Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
@@ -160,7 +160,7 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   EXPECT_EQ(oversight_->tally("dqn").faults.at(static_cast<size_t>(DecisionFault::kSlow)), 20u);
 
   Oversight after(*store_, clock_);
-  ASSERT_TRUE(after.begin(settings, {{"dqn", Measure::kResponse}}));
+  ASSERT_TRUE(after.begin(settings, {{"dqn", JudgedBy::kResponse}}));
   ASSERT_TRUE(after.guard("dqn"));
   EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kDeposed);
   const auto events = after.events("dqn", 10);
@@ -173,7 +173,7 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kTrusted);
   flush();
   Oversight later(*store_, clock_);
-  ASSERT_TRUE(later.begin(settings, {{"dqn", Measure::kResponse}}));
+  ASSERT_TRUE(later.begin(settings, {{"dqn", JudgedBy::kResponse}}));
   EXPECT_EQ(later.guard("dqn")->memory().mode, PolicyMode::kAdvise)
       << "an operator's word goes before the configuration's";
 }
@@ -213,7 +213,7 @@ TEST_F(OversightTest, AStandingThatCannotBeIsRefused) {
       nullptr);
   flush();
   Oversight oversight(*store_, clock_);
-  const auto begun = oversight.begin({}, {{"dqn", Measure::kResponse}});
+  const auto begun = oversight.begin({}, {{"dqn", JudgedBy::kResponse}});
   ASSERT_FALSE(begun);
   EXPECT_THAT(begun.error().message, HasSubstr("mode 9"));
 }

@@ -35,7 +35,7 @@ uint64_t live(Guard& guard, const World& world, uint64_t decisions, std::mt19937
       guard.answered(DecisionFault::kNone);
     const bool by_policy = ticket.arm == Arm::kPolicy;
     taken += by_policy;
-    guard.measured(Measure::kReward, ticket,
+    guard.measured(JudgedBy::kReward, ticket,
                    reward_around(by_policy ? world.policy : world.heuristic, generator));
   }
   return taken;
@@ -220,10 +220,10 @@ TEST(Guard, OutcomesOfAnEarlierStandingDoNotCount) {
   Guard guard({});
   const auto before = guard.next(0);
   guard.start_anew();
-  guard.measured(Measure::kReward, before, 0.5);
-  EXPECT_EQ(guard.comparison(Measure::kReward).policy().count, 0u);
-  guard.measured(Measure::kReward, guard.next(0), 0.5);
-  EXPECT_EQ(guard.comparison(Measure::kReward).policy().count, 1u);
+  guard.measured(JudgedBy::kReward, before, 0.5);
+  EXPECT_EQ(guard.comparison(JudgedBy::kReward).policy().count, 0u);
+  guard.measured(JudgedBy::kReward, guard.next(0), 0.5);
+  EXPECT_EQ(guard.comparison(JudgedBy::kReward).policy().count, 1u);
 }
 
 TEST(Guard, ItsMemoryIsTakenUpAndAnOperatorsWordRestoresTrust) {
@@ -243,17 +243,17 @@ TEST(Guard, ItsMemoryIsTakenUpAndAnOperatorsWordRestoresTrust) {
 
 TEST(Guard, ItJudgesByTheMeasureItIsToldTo) {
   GuardSettings settings;
-  settings.judged = Measure::kResponse;
+  settings.judged = JudgedBy::kResponse;
   Guard guard(settings);
   std::mt19937_64 generator(9);
   for (int i = 0; i < 20'000; ++i) {
     const auto ticket = guard.next(uniform(generator));
-    guard.measured(Measure::kReward, ticket, ticket.arm == Arm::kPolicy ? 0.1 : 0.9);
+    guard.measured(JudgedBy::kReward, ticket, ticket.arm == Arm::kPolicy ? 0.1 : 0.9);
   }
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
   for (int i = 0; i < 20'000 && guard.memory().standing == Standing::kTrusted; ++i) {
     const auto ticket = guard.next(uniform(generator));
-    guard.measured(Measure::kResponse, ticket,
+    guard.measured(JudgedBy::kResponse, ticket,
                    (ticket.arm == Arm::kPolicy ? 1.5 : 0.9) * (0.5 + uniform(generator)));
   }
   EXPECT_EQ(guard.memory().standing, Standing::kDeposed);
