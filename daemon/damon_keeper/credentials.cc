@@ -146,7 +146,9 @@ Status may_watch(const Credentials& peer, const Credentials& target) {
   if (!alike(target.uids, uid) || !alike(target.gids, peer.gids[1]))
     return fail(ErrorCode::kDenied,
                 "to watch a process of another user or group needs CAP_SYS_PTRACE");
-  if (target.owner != uid || (target.permitted & ~peer.permitted) != 0)
+  // In a user namespace of its own everyone has all capabilities.
+  const uint64_t held = peer.initial_user_namespace ? peer.permitted : 0;
+  if (target.owner != uid || (target.permitted & ~held) != 0)
     return fail(ErrorCode::kDenied, "to watch a process with more privileges needs CAP_SYS_PTRACE");
   return {};
 }

@@ -47,6 +47,10 @@ TEST(Credentials, CapabilitiesOfAnotherUserNamespaceCountForNothing) {
   contained.initial_user_namespace = false;
   EXPECT_FALSE(may_trace_all(contained));
   EXPECT_FALSE(may_watch(contained, user(0)));
+  EXPECT_TRUE(may_watch(contained, user(1000)));
+  auto privileged = user(1000);
+  privileged.permitted = 1;
+  EXPECT_FALSE(may_watch(contained, privileged)) << "of the same user";
 }
 
 TEST(Credentials, APermittedCapabilityThatIsNotRaisedCountsForNothing) {
@@ -124,7 +128,9 @@ TEST(Credentials, OfThisProcess) {
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->uids[1], ::geteuid());
   EXPECT_TRUE(own->has_memory);
-  EXPECT_TRUE(may_watch(*own, *own));
+  if (own->initial_user_namespace || own->permitted == 0) {
+    EXPECT_TRUE(may_watch(*own, *own));
+  }
 }
 
 TEST(Credentials, OfAPeer) {
