@@ -17,6 +17,10 @@ int64_t thread_cpu_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+tl::unexpected<Error> watches_nothing() {
+  return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
+}
+
 bool send_reply(int socket, const Result<DamonReading>& reply) {
   const auto bytes = encode(reply);
   return ::send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
@@ -34,7 +38,15 @@ struct Keeper::Connection {
   int64_t served_cpu_ns = 0;
 
   // Its privileges may be others than when the watch began: it may have started another program.
-  Status recheck(const Sysroot& sysroot) const {
+  // Ends the watch then.
+  Status recheck(const Sysroot& sysroot) {
+    auto status = check_target(sysroot);
+    if (!status) monitor.reset();
+    return status;
+  }
+
+ private:
+  Status check_target(const Sysroot& sysroot) const {
     const auto target = read_credentials(sysroot, pid);
     if (!target) return tl::unexpected(target.error());
     if (target->start_ticks != start_ticks || !target->has_memory)
@@ -133,11 +145,16 @@ Result<DamonReading> Keeper::answer(Connection& connection, const KeeperRequest&
     case KeeperRequest::Kind::kRead:
       return read(connection);
     case KeeperRequest::Kind::kIntervals:
-      if (!connection.monitor) break;
-      return done(
-          connection.monitor->set_intervals(request.attrs.sample_us, request.attrs.aggregation_us));
+      return done(set_intervals(connection, request.attrs));
   }
-  return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
+  return watches_nothing();
+}
+
+Status Keeper::set_intervals(Connection& connection, const DamonAttrs& attrs) {
+  if (connection.pid == 0) return watches_nothing();
+  if (auto status = connection.recheck(sysroot_); !status) return status;
+  if (!connection.monitor) return watches_nothing();
+  return connection.monitor->set_intervals(attrs.sample_us, attrs.aggregation_us);
 }
 
 Status Keeper::watch(Connection& connection, const KeeperRequest& request) {
@@ -163,9 +180,9 @@ Status Keeper::watch(Connection& connection, const KeeperRequest& request) {
 }
 
 Result<DamonReading> Keeper::read(Connection& connection) {
-  if (!connection.monitor)
-    return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
-  auto reading = connection.monitor->read();
+  if (connection.pid == 0) return watches_nothing();
+  auto reading =
+      connection.monitor ? connection.monitor->read() : Result<DamonReading>(watches_nothing());
   if (auto status = connection.recheck(sysroot_); !status) return tl::unexpected(status.error());
   return reading;
 }

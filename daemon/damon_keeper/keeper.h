@@ -42,6 +42,7 @@ class Keeper {
   bool serve(Connection& connection);  // false: it is over
   Result<DamonReading> answer(Connection& connection, const KeeperRequest& request);
   Status watch(Connection& connection, const KeeperRequest& request);
+  Status set_intervals(Connection& connection, const DamonAttrs& attrs);
   Result<DamonReading> read(Connection& connection);
   size_t plain(bool watching) const;
 

@@ -202,10 +202,54 @@ TEST_F(KeeperTest, NoReadingOfAProcessThatBecameAnother) {
   ASSERT_TRUE(monitor->read());
   write_proc_entry(sysroot, 42, {.uid = ::getuid() + 1});
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kDenied) << "it started a setuid program";
+  EXPECT_TRUE(becomes(kKdamonds + "nr_kdamonds", "0")) << "nor is it watched on";
+  EXPECT_EQ(monitor->set_intervals(6000, 200'000).error().code, ErrorCode::kDenied);
   write_proc_entry(sysroot, 42, {.start_ticks = 2});
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kNotFound) << "another got its number";
   std::filesystem::remove_all(sysroot.resolve("/proc/42"));
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(KeeperTest, IntervalsAreSetOnlyForWhomMayWatch) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  write_proc_entry(sysroot, 42, {.uid = ::getuid() + 1});
+  EXPECT_EQ(monitor->set_intervals(6000, 200'000).error().code, ErrorCode::kDenied);
+  EXPECT_TRUE(becomes(kKdamonds + "nr_kdamonds", "0"));
+  write_proc_entry(sysroot, 42, {});
+  EXPECT_EQ(monitor->read().error().code, ErrorCode::kConflict) << "the watch is over";
+  EXPECT_TRUE(monitor->read()) << "another begins";
+}
+
+TEST_F(KeeperTest, AClientThatWasRefusedAsksAgain) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  stop();
+  EXPECT_EQ(monitor->read().error().code, ErrorCode::kUnreachable);
+  write(kKdamonds + "nr_kdamonds", "3");
+  start();
+  EXPECT_THAT(monitor->read().error().message, HasSubstr("in use"));
+  EXPECT_THAT(monitor->read().error().message, HasSubstr("in use"));
+  write(kKdamonds + "nr_kdamonds", "0");
+  EXPECT_TRUE(monitor->read());
+}
+
+TEST_F(KeeperTest, CpuTimeIsCountedOnceThroughAnUnreadableThread) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  write(kKdamonds + "0/pid", "77");
+  write("/proc/77/stat", "77 (kdamond.0) S 2 0 0 0 0 0 0 0 0 0 1000 2000 0 0");
+  const int64_t first_ns = monitor->read().value().cpu_ns;
+  EXPECT_GE(first_ns, 3000LL * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));
+  std::filesystem::remove(sysroot.resolve(kKdamonds + "0/pid"));
+  EXPECT_GE(monitor->read().value().cpu_ns, first_ns);
+  write(kKdamonds + "0/pid", "77");
+  EXPECT_LT(monitor->read().value().cpu_ns, 2 * first_ns);
+  stop();
+  EXPECT_FALSE(monitor->read());
+  std::filesystem::remove(sysroot.resolve(kKdamonds + "0/pid"));
+  start();
+  EXPECT_GT(monitor->read().value().cpu_ns, first_ns) << "and goes on with the next keeper";
 }
 
 TEST_F(KeeperTest, WatchesNoProcessThatHasNoMemory) {
