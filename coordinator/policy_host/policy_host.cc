@@ -87,10 +87,11 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
     auto file = load_weights(given.dqn.weights);
     if (!file) return tl::unexpected(file.error());
     if (file->features != given.dqn.features)
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("weights {}: they learned from other feature groups than dqn.leave_out "
-                              "says: train them anew, or change it",
-                              given.dqn.weights.string()));
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("weights {}: they learned from other feature groups than dqn.leave_out "
+                      "says: train them anew, or change it",
+                      given.dqn.weights.string()));
     context.start = std::make_shared<const DqnWeights>(std::move(file->weights));
   }
   auto learners = make_learners(context, given, parts->notes);
