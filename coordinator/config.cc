@@ -69,13 +69,43 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   if (std::find(names.begin(), names.end(), config.policy) == names.end())
     policy.complain("active", fmt::format("'{}' is not a policy: use one of {}", config.policy,
                                           fmt::join(names, ", ")));
+  const auto mode = policy.text("mode", "enforce");
+  if (const auto known = policy_mode_from_name(mode))
+    config.oversight.mode = *known;
+  else
+    policy.complain("mode", "must be one of shadow, advise, enforce");
+  config.oversight.advice_band = policy.number("advice_band", config.oversight.advice_band, 0, 100);
+  config.versions_kept = static_cast<size_t>(policy.integer("versions_kept", 10, 0, 1000));
+  config.version_interval_ms = policy.integer("version_interval_min", 30, 1, 100'000) * 60'000;
   config.core.considered_nodes = static_cast<uint32_t>(
       policy.integer("considered_nodes", config.core.considered_nodes, 1, Registry::kMaxNodes));
   config.core.decision_deadline_us =
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));
+  config.oversight.seed = config.seed;
   config.dqn = read_dqn_settings(reader.section("dqn"));
   config.dqn_published = read_published_settings(reader.section("dqn-published"));
+}
+
+void read_guard(ConfigReader& reader, CoordinatorConfig& config) {
+  auto section = reader.section("guard");
+  auto& guard = config.oversight.guard;
+  const auto count = [&](const char* key, auto& value, int64_t min, int64_t max) {
+    value = static_cast<std::remove_reference_t<decltype(value)>>(
+        section.integer(key, static_cast<int64_t>(value), min, max));
+  };
+  guard.on = section.boolean("on", guard.on);
+  guard.control_share = section.number("control_share", guard.control_share, 0.001, 0.5);
+  guard.false_alarm = section.number("false_alarm", guard.false_alarm, 1e-6, 0.5);
+  count("round_outcomes", guard.round_outcomes, 20, 1'000'000);
+  count("faults_to_depose", guard.faults_to_depose, 1, 100);
+  count("shadow_answers", guard.shadow_answers, 1, 1'000'000);
+  guard.shadow_share = section.number("shadow_share", guard.shadow_share, 0.001, 1);
+  count("step_outcomes", guard.step_outcomes, 1, 100'000);
+  guard.tolerance = section.number("tolerance", guard.tolerance, 0, 1);
+  // R = w U + (1 - w) max(beta / L, 1 / L - Rp), all three of them within [0, 1].
+  const auto& reward = config.core.reward;
+  guard.reward_low = (1 - reward.utilisation_weight) * reward.penalty_floor;
 }
 
 }  // namespace
@@ -100,6 +130,7 @@ Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader) {
   read_listen(reader, config);
   read_core(reader, config);
   read_policy(reader, config);
+  read_guard(reader, config);
   if (auto status = reader.finish(); !status) return tl::unexpected(status.error());
   return config;
 }

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/oversight.h"
 #include "policies/dqn/settings.h"
 #include "policies/published/settings.h"
 #include "rpc/address.h"
@@ -24,6 +25,9 @@ struct CoordinatorConfig {
   CoreSettings core;
   int64_t keep_history_ms = 0;
   std::string policy;
+  OversightSettings oversight;
+  size_t versions_kept = 0;
+  int64_t version_interval_ms = 0;
   uint64_t seed = 0;
   DqnSettings dqn;
   PublishedSettings dqn_published;

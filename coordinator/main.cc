@@ -1,5 +1,6 @@
 // tierpilot-coordinator: a wiring diagram.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <systemd/sd-daemon.h>
 
 #include <CLI/CLI.hpp>
@@ -51,6 +52,13 @@ kj::Promise<void> keep_ticking(EventLoop& loop, Core& core) {
   });
 }
 
+// Training allocates and frees megabytes at each step: by glibc's defaults they go back to the
+// kernel each time, and a third of the step is page faults.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 int run(const CoordinatorConfig& config) {
   EventLoop loop;
   const auto post = [&loop](std::function<void()> work) { loop.post(std::move(work)); };
@@ -60,7 +68,8 @@ int run(const CoordinatorConfig& config) {
                                  .published = config.dqn_published,
                                  .seed = config.seed,
                                  .state_dir = config.state_dir / "policy",
-                                 .active = config.policy});
+                                 .active = config.policy,
+                                 .versions_kept = config.versions_kept});
   if (!host) return fail_start(host.error());
   const auto after = [&loop](int64_t us, std::function<void()> then) {
     loop.detach(loop.after_ms((us + 999) / 1000).then([then = std::move(then)] { then(); }),
@@ -71,6 +80,8 @@ int run(const CoordinatorConfig& config) {
   core.dqn = config.dqn;
   core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
+  if (auto begun = core.begin(config.oversight, config.version_interval_ms); !begun)
+    return fail_start(begun.error());
 
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;
@@ -122,6 +133,7 @@ int main_checked(int argc, char** argv) {
     fmt::print(stderr, "{}\n", log.error().message);
     return 1;
   }
+  keep_freed_memory();
   return run(*config);
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "policies/guard.h"
+
 namespace tierpilot {
 
 // A measured figure, or the reason why there is none.
@@ -134,6 +136,9 @@ struct DecisionRecord {
   std::string node;
   bool explored = false;
   std::string fallback;
+  std::string mode;      // of the policy; empty: it does not learn
+  std::string arm;       // who was to decide, see policies/guard.h
+  std::string proposed;  // the node that the policy wanted, where it was asked and did not get it
   std::string reason;
   int64_t decide_ns = 0;
   uint64_t weights_version = 0;
@@ -147,6 +152,20 @@ struct DecisionRecord {
   std::vector<CandidateRecord> candidates;  // the chosen one, and the best of the others
   std::vector<float> encoded;
   RewardRecord reward;
+};
+
+// What is kept of a learned policy's guard.
+struct PolicyStanding {
+  std::string policy;
+  GuardMemory memory;
+};
+
+// Something about a policy that an operator should know of.
+struct PolicyEvent {
+  int64_t at_ms = 0;  // wall time
+  std::string policy;
+  std::string what;
+  std::string why;
 };
 
 struct Dataset {

@@ -146,6 +146,9 @@ void to_json(json& out, const DecisionRecord& d) {
          {"node", d.node},
          {"explored", d.explored},
          {"fallback", d.fallback},
+         {"mode", d.mode},
+         {"arm", d.arm},
+         {"proposed", d.proposed},
          {"reason", d.reason},
          {"decide_ns", d.decide_ns},
          {"weights_version", d.weights_version},
@@ -177,6 +180,9 @@ void from_json(const json& in, DecisionRecord& d) {
   in.at("candidates").get_to(d.candidates);
   // Older stores have the one, newer ones the other.
   d.considered = in.value("considered", static_cast<uint32_t>(d.candidates.size()));
+  d.mode = in.value("mode", "");
+  d.arm = in.value("arm", "");
+  d.proposed = in.value("proposed", "");
   d.eligible = in.value("eligible", d.considered);
   if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
   if (in.contains("reward")) in.at("reward").get_to(d.reward);

@@ -70,6 +70,15 @@ double marginal_cost_s(const FinishEstimate& estimate, double load) {
   return estimate.finish_s() + rho / (1 - rho) * (estimate.wait_s + busy_s / 2);
 }
 
+double best_finish_s(const View& view) {
+  const NodeRates typical = typical_rates(view);
+  double best_s = HUGE_VAL;
+  for (const NodeState& node : view.nodes)
+    if (node.candidate)
+      best_s = std::min(best_s, estimate_finish(view.task, node, typical).finish_s());
+  return std::isfinite(best_s) ? best_s : 0;
+}
+
 FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
                                const NodeRates& typical) {
   const double operations_per_s = or_typical(node.rates.operations_per_s, typical.operations_per_s);

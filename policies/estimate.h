@@ -36,4 +36,7 @@ NodeRates typical_rates(const View& view);
 FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
                                const NodeRates& typical);
 
+// The least finish_s() of any candidate; 0 without one.
+double best_finish_s(const View& view);
+
 }  // namespace tierpilot

@@ -35,7 +35,8 @@ const std::vector<Entry>& registry() {
        [](const PolicyContext& c) { return make_earliest_finish_policy(c.seed); }},
       {{"least-cost", "earliest estimated end, and the delay of others, as in M/G/1 queues", false},
        [](const PolicyContext& c) { return make_least_cost_policy(c.seed); }},
-      {{"dqn", "least cost, to the task and those after it, as learned from measured tasks", true},
+      {{"dqn", "least cost, to the task and those after it, as learned from measured tasks", true,
+        JudgedBy::kResponse},
        [](const PolicyContext& c) { return make_dqn_policy(c.dqn, c.seed, c.dqn_weights); }},
       {{"dqn-published", "the published network of 128 outputs, learning from rewards", true},
        [](const PolicyContext& c) {

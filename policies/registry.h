@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "policies/dqn/settings.h"
+#include "policies/guard.h"
 #include "policies/learning/learner.h"
 #include "policies/learning/mailbox.h"
 #include "policies/policy.h"
@@ -23,6 +24,8 @@ struct PolicyInfo {
   std::string name;
   std::string summary;
   bool learns = false;
+  JudgedBy judged =
+      JudgedBy::kReward;  // by the guard of one that learns: what it learns to improve
 };
 
 struct PolicyContext {

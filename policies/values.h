@@ -51,6 +51,18 @@ struct View {
 
 inline constexpr size_t kNoNode = SIZE_MAX;
 
+// Why a policy's own choice cannot be had; the decision is then the fallback heuristic's.
+enum class DecisionFault : uint8_t {
+  kNone,
+  kNoWeights,    // nothing was learned or loaded yet
+  kNotFinite,    // the network gave no finite value
+  kUnfamiliar,   // the weights were not trained on anything like it
+  kFailed,       // an exception
+  kSlow,         // not within its deadline
+  kNoCandidate,  // it chose a node that cannot take the task
+};
+inline constexpr size_t kDecisionFaults = 7;
+
 struct Decision {
   size_t node = kNoNode;  // index into View::nodes; kNoNode when the view has no candidate
   bool explored = false;  // chosen at random on purpose
@@ -59,6 +71,7 @@ struct Decision {
   std::string reason;
   uint64_t weights_version = 0;  // 0: no network took part
   std::vector<float> seen;       // what the network saw of the chosen node, or of the whole view
+  DecisionFault fault = DecisionFault::kNone;
 };
 
 // The measured reward of a decision with its parts, all dimensionless (see reward.h).

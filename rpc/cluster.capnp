@@ -41,6 +41,10 @@ struct Decision {
   encoded @11 :List(Float32);    # what the network saw
   considered @12 :UInt32;        # nodes that the policy was shown; `candidates` has the best of them
   eligible @13 :UInt32;          # of them, those that could take the task
+  mode @14 :Text;                # of the policy: shadow, advise, enforce; empty: it does not learn
+  arm @15 :Text;                 # who was to decide: policy, control, shadow (the policy was asked
+                                 # and the heuristic decided), alone (it was not asked)
+  proposed @16 :Text;            # the policy's choice, where it was asked and did not get it
 
   struct Candidate {
     node @0 :Text;
@@ -126,6 +130,59 @@ struct PolicyEntry {
   fallbacks @5 :UInt64;
   rewardMean @6 :Node.Measure;
   decisionUs @7 :Node.Quantiles;
+  mode @8 :Text;                 # shadow, advise, enforce; empty: it does not learn
+  standing @9 :Text;             # trusted, deposed, probation; empty: it does not learn
+  why @10 :Text;                 # of the last change of standing
+  share @11 :Float64;            # of decisions that are its own while it is active
+}
+
+struct Interval {
+  # The mean of what was measured, and where it is with 95 % (99 % where the guard judges) at every
+  # look.
+  count @0 :UInt64;
+  mean @1 :Node.Measure;
+  low @2 :Node.Measure;
+  high @3 :Node.Measure;
+}
+
+struct PolicyComparison {
+  measure @0 :Text;              # reward, response (relative to the usual; smaller is better)
+  first @1 :Text;
+  second @2 :Text;
+  ofFirst @3 :Interval;
+  ofSecond @4 :Interval;
+  differenceLow @5 :Node.Measure;  # of the first less the second
+  differenceHigh @6 :Node.Measure;
+  verdict @7 :Text;              # of the first: better, worse, not known yet
+  judged @8 :Bool;               # the guard acts on it
+}
+
+struct PolicyEvent {
+  atMs @0 :Int64;
+  policy @1 :Text;
+  what @2 :Text;
+  why @3 :Text;
+}
+
+struct WeightsVersion {
+  number @0 :UInt64;
+  atMs @1 :Int64;
+  why @2 :Text;
+  experiences @3 :UInt64;
+  batches @4 :UInt64;
+  weightsVersion @5 :UInt64;     # as decisions name it
+  reward @6 :Interval;           # of its policy's decisions before it was kept
+  response @7 :Interval;
+}
+
+struct PolicyGuard {
+  on @0 :Bool;
+  asked @1 :UInt64;              # since the start, as all that follows
+  control @2 :UInt64;            # decisions of the heuristic, to compare
+  advised @3 :UInt64;            # where the heuristic's own choice is known
+  differed @4 :UInt64;           # of them, where the policy wanted another node
+  followed @5 :UInt64;           # of those, where it got it
+  faults @6 :List(Node.Metric);  # answers that could not be used, by cause
 }
 
 struct LearnerState {
@@ -152,6 +209,10 @@ struct Health {
   fallbacks @8 :UInt64;
   rejectedFrames @9 :UInt64;
   nowMs @10 :Int64;
+  policy @11 :Text;             # the active one
+  policyMode @12 :Text;         # empty: it does not learn
+  policyStanding @13 :Text;
+  policyWhy @14 :Text;
 }
 
 interface Cluster {
@@ -183,7 +244,9 @@ interface Cluster {
   taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision));
 
   policyList @15 () -> (policies :List(PolicyEntry));
-  policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState);
+  policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState,
+      guard :PolicyGuard, versions :List(WeightsVersion), events :List(PolicyEvent));
+  # All but `policy` of one that learns. Versions: oldest first; events: newest first.
   policyUse @17 (name :Text) -> (policy :PolicyEntry);
 
   taskPause @18 (id :UInt64, paused :Bool) -> (task :Task);
@@ -194,4 +257,13 @@ interface Cluster {
   # Tasks submitted within [fromMs, untilMs), by rising id from `after` on, without argv, env and
   # `after` of their spec. `next` is the `after` of the next call, also when this page is empty; 0:
   # there are no more.
+
+  policyMode @20 (name :Text, mode :Text) -> (policy :PolicyEntry);
+  # Also makes a deposed policy trusted again.
+  policyRollback @21 (name :Text, version :UInt64) -> (version :WeightsVersion);
+  # 0: the newest version that is not in use.
+  policyCompare @22 (first :Text, second :Text)
+      -> (comparisons :List(PolicyComparison), concurrent :Bool);
+  # No second: with the heuristic's control decisions, taken at the same time. No first: the active
+  # policy.
 }

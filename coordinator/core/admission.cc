@@ -44,9 +44,11 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
   if (spec.units == 0 || spec.units > kMaxUnits)
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
+  // Beyond these every figure that is derived from them, such as a node's speed, is nonsense.
   for (const double operations : {spec.float_operations, spec.int_operations})
-    if (!std::isfinite(operations) || operations < 0)
-      return fail(ErrorCode::kInvalid, who + ": the estimated operations must be a number >= 0");
+    if (operations != 0 && !(operations >= 1 && operations <= 1e24))
+      return fail(ErrorCode::kInvalid,
+                  who + ": the estimated operations must be 0 (not known) or from 1 to 1e24");
   if (spec.time_limit_ms < 0)
     return fail(ErrorCode::kInvalid, who + ": the time limit must not be negative");
   return {};
@@ -76,32 +78,33 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
                   const Registry& registry) {
   if (!spec.node.empty() && !registry.find(spec.node))
     return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
-  uint32_t units = 0;
-  uint64_t memory = 0;
-  uint64_t fast = 0;
-  bool known = false;
-  for (const auto& [name, node] : registry.all()) {
-    if (node.facts.units == 0 || (!spec.node.empty() && name != spec.node)) continue;
-    known = true;
-    units = std::max(units, node.facts.units);
-    memory = std::max(memory, node.facts.memory_bytes);
-    fast = std::max(fast, node.facts.fast_budget_bytes);
+  NodeShapes shapes = registry.known_shapes();
+  if (!spec.node.empty()) {
+    shapes = {};
+    if (const auto& facts = registry.find(spec.node)->facts; facts.units > 0)
+      shapes.add(shape_of(facts));
   }
-  if (!known) return {};
-  const std::string where =
-      spec.node.empty() ? "the largest node has" : "node '" + spec.node + "' has";
+  const uint64_t data = catalog.data_bytes(spec);
+  if (shapes.empty() || shapes.hold({spec.units, spec.memory_bytes, data})) return {};
+  const auto [units, memory, fast] = shapes.largest();
+  const auto refused = [&](const std::string& what, const std::string& most) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("{}: {}, {} has {}", who, what,
+                    spec.node.empty() ? "the largest node" : "node '" + spec.node + "'", most));
+  };
   if (spec.units > units)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: asks for {} units, {} {}", who, spec.units, where, units));
+    return refused(fmt::format("asks for {} units", spec.units), std::to_string(units));
   if (spec.memory_bytes > memory)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: asks for {} of memory, {} {}", who,
-                            format_bytes(spec.memory_bytes), where, format_bytes(memory)));
-  if (const uint64_t data = catalog.data_bytes(spec); data > fast)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: its datasets are {}, {} {} of fast memory for datasets", who,
-                            format_bytes(data), where, format_bytes(fast)));
-  return {};
+    return refused(fmt::format("asks for {} of memory", format_bytes(spec.memory_bytes)),
+                   format_bytes(memory));
+  if (data > fast)
+    return refused(fmt::format("its datasets are {}", format_bytes(data)),
+                   format_bytes(fast) + " of fast memory for datasets");
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
+                          "there are such nodes for each, but none for all together",
+                          who, spec.units, format_bytes(spec.memory_bytes), format_bytes(data)));
 }
 
 Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "coordinator/store/records.h"
+#include "policies/estimate.h"
 #include "policies/heuristics.h"
 
 namespace tierpilot {
@@ -68,55 +69,103 @@ bool is_candidate(const PlacementView& placement, size_t node) {
 }  // namespace
 
 void Dispatcher::pump() {
-  if (open_ || !state_.store.trouble().empty()) return;
-  auto next = next_task(state_);
-  if (next.task) ask(*next.task, std::move(next.placement));
+  if (pumping_) return;  // what is placed below pumps again
+  pumping_ = true;
+  while (!open_ && state_.store.trouble().empty()) {
+    auto next = next_task(state_);
+    if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
+  }
+  pumping_ = false;
 }
 
-void Dispatcher::ask(Task& task, PlacementView placement) {
+bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
-  open_ = Open{decision_id(attempt), attempt, std::move(placement), state_.clock.boot_ns()};
+  Open open{decision_id(attempt), attempt, std::move(placement), oversight_.next(host_.active()),
+            state_.clock.boot_ns()};
+  open.turn.estimate_s = best_finish_s(open.placement.view);
+  if (!open.turn.asks())
+    return fall_back(open, open.turn.ticket.arm == Arm::kControl
+                               ? "a control decision, to compare with"
+                               : fmt::format("policy '{}' is deposed", open.turn.policy));
+  open_ = std::move(open);
   const uint64_t id = open_->id;
   host_.decide(id, open_->placement.view, [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
   });
   hooks_.after(state_.settings.decision_deadline_us, [this, id] { deadline_passed(id); });
+  return true;
 }
 
 void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->id != decided.id) return;  // too late: the heuristic has decided
-  Open open = std::move(*open_);
+  const Open open = std::move(*open_);
   open_.reset();
-  if (!is_candidate(open.placement, decided.decision.node))
-    return fall_back(std::move(open),
-                     fmt::format("policy '{}' chose no candidate", decided.policy));
+  const Decision& decision = decided.decision;
+  const auto fault =
+      is_candidate(open.placement, decision.node) ? decision.fault : DecisionFault::kNoCandidate;
+  oversight_.answered(open.turn, fault);
+  if (fault == DecisionFault::kNoCandidate)
+    count_fall_back(open, fmt::format("policy '{}' chose no candidate", decided.policy));
+  else if (fault != DecisionFault::kNone)
+    count_fall_back(open, decision.reason);
+  else if (open.turn.ticket.arm == Arm::kPolicy && open.turn.mode == PolicyMode::kEnforce)
+    place_as_decided(open, decided);
+  else
+    take_advice(open, decided);
+  pump();
+}
+
+void Dispatcher::deadline_passed(uint64_t id) {
+  if (!open_ || open_->id != id) return;
+  const Open open = std::move(*open_);
+  open_.reset();
+  oversight_.answered(open.turn, DecisionFault::kSlow);
+  count_fall_back(open, fmt::format("no decision within {:.1f} ms",
+                                    state_.settings.decision_deadline_us / 1e3));
+  pump();
+}
+
+void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
+  const View& view = open.placement.view;
+  const size_t wanted = decided.decision.node;
+  const size_t own = fallback_decide(view).node;
+  const double lost = locality_load_score(view.task, view.nodes[own]) -
+                      locality_load_score(view.task, view.nodes[wanted]);
+  const bool acts = open.turn.ticket.arm == Arm::kPolicy;
+  const bool follows = acts && lost <= oversight_.settings().advice_band;
+  oversight_.compared(open.turn, wanted != own, follows);
+  if (follows) return place_as_decided(open, decided);
+  fall_back(
+      open,
+      acts ? fmt::format("advice: the heuristic finds the policy's choice worse by {:.3f}", lost)
+           : fmt::format("policy '{}' is {}", decided.policy,
+                         open.turn.mode == PolicyMode::kShadow ? "in shadow" : "deposed"),
+      wanted);
+}
+
+void Dispatcher::place_as_decided(const Open& open, const PolicyHost::Decided& decided) {
   auto record = describe(open.placement, decided.decision);
-  record.policy = decided.policy;
   record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
   place(open, decided.decision, std::move(record));
 }
 
-void Dispatcher::deadline_passed(uint64_t id) {
-  if (!open_ || open_->id != id) return;
-  Open open = std::move(*open_);
-  open_.reset();
-  fall_back(std::move(open), fmt::format("no decision within {:.1f} ms",
-                                         state_.settings.decision_deadline_us / 1e3));
+void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
+  state_.scores.fell_back(open.turn.policy);
+  fall_back(open, why);
 }
 
-void Dispatcher::fall_back(Open open, const std::string& why) {
+bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
   const auto decision = fallback_decide(open.placement.view);
-  state_.scores.fell_back(host_.active());
   auto record = describe(open.placement, decision);
-  record.policy = host_.active();
   record.fallback = why;
+  if (proposed != kNoNode) record.proposed = open.placement.names[proposed];
   record.decide_ns = state_.clock.boot_ns() - open.asked_ns;
   host_.override_action(open.id, open.placement.view, decision.node);
-  place(open, decision, std::move(record));
+  return place(open, decision, std::move(record));
 }
 
-void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecord record) {
+bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecord record) {
   auto* task = state_.tasks.find(open.attempt.task);
   auto* node = is_candidate(open.placement, decision.node)
                    ? state_.registry.find(open.placement.names[decision.node])
@@ -127,7 +176,12 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
                      state_.catalog.blocked_by(*task).empty();
   if (!valid) {
     host_.abandon(open.id);
-    return pump();
+    return false;
+  }
+  record.policy = open.turn.policy;
+  if (oversight_.guard(record.policy)) {
+    record.mode = policy_mode_name(open.turn.mode);
+    record.arm = arm_name(open.turn.ticket.arm);
   }
   state_.scores.decided(record.policy, record.decide_ns);
   record.attempt = open.attempt;
@@ -146,7 +200,7 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& wanted = open.placement.view.task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  decided_ns_[open.attempt] = state_.clock.boot_ns();
+  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns()};
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, record);
@@ -164,7 +218,7 @@ void Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
         if (!status) return lifecycle_->unassign(*written, status.error().message);
         send(*assignment, name);
       });
-  pump();
+  return true;
 }
 
 Assignment Dispatcher::make_assignment(Task& task, const std::string& node) const {
@@ -223,7 +277,9 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.reward = parts->reward;
     reward.latency_term = parts->latency_term;
     reward.penalty_term = parts->penalty_term;
-    state_.scores.rewarded(record.policy, parts->reward);
+    if (record.fallback.empty()) state_.scores.rewarded(record.policy, parts->reward);
+    if (const auto placed = in_flight_.find(attempt); placed != in_flight_.end())
+      oversight_.rewarded(placed->second.turn, parts->reward);
     host_.outcome(decision_id(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
@@ -234,11 +290,12 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
 
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   unrewarded_.erase(attempt);
-  const auto decided = decided_ns_.extract(attempt);
-  if (decided.empty()) return;
-  if (!succeeded) return host_.abandon(decision_id(attempt));
-  const auto took_ns = static_cast<double>(state_.clock.boot_ns() - decided.mapped());
+  const auto placed = in_flight_.extract(attempt);
+  // Decided by an earlier coordinator: how long ago is not known any more.
+  if (placed.empty() || !succeeded) return host_.abandon(decision_id(attempt));
+  const auto took_ns = static_cast<double>(state_.clock.boot_ns() - placed.mapped().decided_ns);
   host_.finished(decision_id(attempt), took_ns / 1e9);
+  oversight_.finished(placed.mapped().turn, took_ns / 1e9);
 }
 
 }  // namespace tierpilot

@@ -9,6 +9,7 @@
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/lifecycle.h"
+#include "coordinator/core/oversight.h"
 #include "coordinator/core/view.h"
 #include "coordinator/policy_host/policy_host.h"
 
@@ -21,8 +22,8 @@ class Dispatcher {
     std::function<void(int64_t us, std::function<void()>)> after;  // on the loop
   };
 
-  Dispatcher(ClusterState& state, PolicyHost& host, Hooks hooks)
-      : state_(state), host_(host), hooks_(std::move(hooks)) {}
+  Dispatcher(ClusterState& state, PolicyHost& host, Oversight& oversight, Hooks hooks)
+      : state_(state), host_(host), oversight_(oversight), hooks_(std::move(hooks)) {}
   void set_lifecycle(Lifecycle& lifecycle) { lifecycle_ = &lifecycle; }
 
   // Something has changed: dispatch what can be.
@@ -37,26 +38,40 @@ class Dispatcher {
     uint64_t id = 0;
     AttemptId attempt;
     PlacementView placement;
+    Oversight::Turn turn;
     int64_t asked_ns = 0;
   };
+  struct InFlight {  // placed, and not at its end
+    Oversight::Turn turn;
+    int64_t decided_ns = 0;  // boot time
+  };
 
-  void ask(Task& task, PlacementView placement);
+  // False: the task could not be placed, and would not be if it were tried again now.
+  bool dispatch(Task& task, PlacementView placement);
   void answered(const PolicyHost::Decided& decided);
   void deadline_passed(uint64_t id);
-  // Lets the heuristic decide what `why` kept the policy from deciding.
-  void fall_back(Open open, const std::string& why);
-  void place(const Open& open, const Decision& decision, DecisionRecord record);
+  // The heuristic has the last word about what an adviser wants.
+  void take_advice(const Open& open, const PolicyHost::Decided& decided);
+  void place_as_decided(const Open& open, const PolicyHost::Decided& decided);
+  // As fall_back, and counted as one of the policy's faults.
+  void count_fall_back(const Open& open, const std::string& why);
+  // Lets the heuristic decide what `why` kept the policy from deciding. `proposed`: the policy's
+  // own choice, kNoNode where it is not known.
+  bool fall_back(const Open& open, const std::string& why, size_t proposed = kNoNode);
+  bool place(const Open& open, const Decision& decision, DecisionRecord record);
   void send(const Assignment& assignment, const std::string& node);
   Assignment make_assignment(Task& task, const std::string& node) const;
 
   ClusterState& state_;
   PolicyHost& host_;
+  Oversight& oversight_;
   Hooks hooks_;
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   // Decisions whose reward is still to come.
   std::map<AttemptId, DecisionRecord> unrewarded_;
-  std::map<AttemptId, int64_t> decided_ns_;  // boot time, of attempts that have not ended
+  std::map<AttemptId, InFlight> in_flight_;
+  bool pumping_ = false;
 };
 
 }  // namespace tierpilot

@@ -18,6 +18,34 @@ const char* node_life_name(NodeLife life) {
   return "lost";
 }
 
+NodeShape shape_of(const NodeFacts& facts) {
+  return {facts.units, facts.memory_bytes, facts.fast_budget_bytes};
+}
+
+bool NodeShape::holds(const NodeShape& needed) const {
+  return units >= needed.units && memory_bytes >= needed.memory_bytes &&
+         fast_budget_bytes >= needed.fast_budget_bytes;
+}
+
+void NodeShapes::add(const NodeShape& shape) {
+  if (hold(shape)) return;
+  std::erase_if(shapes_, [&](const NodeShape& other) { return shape.holds(other); });
+  shapes_.push_back(shape);
+}
+
+bool NodeShapes::hold(const NodeShape& needed) const {
+  return std::any_of(shapes_.begin(), shapes_.end(),
+                     [&](const NodeShape& shape) { return shape.holds(needed); });
+}
+
+NodeShape NodeShapes::largest() const {
+  NodeShape most;
+  for (const auto& shape : shapes_)
+    most = {std::max(most.units, shape.units), std::max(most.memory_bytes, shape.memory_bytes),
+            std::max(most.fast_budget_bytes, shape.fast_budget_bytes)};
+  return most;
+}
+
 NodeRates NodeRecord::rates() const {
   NodeRates all = facts.rates;
   all.operations_per_s = operations.per_s();
@@ -119,9 +147,12 @@ void Registry::set_life(NodeRecord& node, NodeLife life) {
 void Registry::look_who_is_up() {
   up_ = {};
   up_nodes_.clear();
+  known_shapes_ = up_shapes_ = {};
   for (const auto& [name, node] : nodes_) {
+    if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));
     if (node.life != NodeLife::kUp) continue;
     up_nodes_.push_back(&node);
+    up_shapes_.add(shape_of(node.facts));
     up_.busy_units += node.running_units;
     up_.total_units += node.facts.units;
     up_.int32_to_float += node.facts.int32_to_float;

@@ -24,11 +24,11 @@ struct NodeFacts {
   uint64_t fast_budget_bytes = 0;
   std::string data_address;
   double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
-  NodeRates rates;            // of its tiers; what only tasks can show is in RateMeter
+  NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
 };
 
 // A rate over what was done lately: the last ten or so pieces of work count.
-class RateMeter {
+class WorkRate {
  public:
   void add(double amount, double seconds) {
     if (!(amount > 0) || !(seconds > 0)) return;
@@ -61,8 +61,8 @@ struct NodeRecord {
   uint32_t running_units = 0;
   double assigned_operations = 0;     // of the held attempts, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
-  RateMeter operations;               // of one unit, over the tasks that ran here
-  RateMeter fetches;                  // from other nodes
+  WorkRate operations;                // of one unit, over the tasks that ran here
+  WorkRate fetches;                   // from other nodes
 
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
@@ -71,6 +71,29 @@ struct NodeRecord {
   void uncount(Task& task);
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
 };
+
+// What an idle node can take, or what a task needs.
+struct NodeShape {
+  uint32_t units = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  bool holds(const NodeShape& needed) const;
+};
+
+// The shapes of some nodes, without those that another one of them holds: mostly one or two.
+class NodeShapes {
+ public:
+  void add(const NodeShape& shape);
+  bool empty() const { return shapes_.empty(); }
+  // One of the nodes has all of it.
+  bool hold(const NodeShape& needed) const;
+  // The most that any has of each; no node may have all of it.
+  NodeShape largest() const;
+
+ private:
+  std::vector<NodeShape> shapes_;
+};
+NodeShape shape_of(const NodeFacts& facts);
 
 class Registry {
  public:
@@ -98,6 +121,8 @@ class Registry {
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 
+  const NodeShapes& known_shapes() const { return known_shapes_; }
+  const NodeShapes& up_shapes() const { return up_shapes_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
   uint32_t busy_units() const { return up_.busy_units; }
@@ -118,6 +143,8 @@ class Registry {
 
   std::vector<const NodeRecord*> up_nodes_;
   Sums up_;
+  NodeShapes known_shapes_;
+  NodeShapes up_shapes_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
 };

@@ -62,6 +62,11 @@ NextTask next_task(ClusterState& state) {
     if (!task.reason.empty()) continue;
     auto placement = make_view(state, task);
     if (placement.has_candidate()) return {&task, std::move(placement)};
+    if (!state.registry.up_shapes().hold(
+            {task.spec.units, task.spec.memory_bytes, state.catalog.data_bytes(task.spec)})) {
+      task.reason = "waiting for a node that is large enough: none of those that are up is";
+      continue;
+    }
     if (task.spec.node.empty()) {
       task.reason = "waiting for a node with room";
       break;

@@ -23,7 +23,8 @@ double operations_of(const TaskSpec& spec, const Registry& registry);
 PlacementView make_view(const ClusterState& state, const Task& task);
 
 // The queued task to place next and why others before it could not be; tasks wait for room in
-// order, but one that waits for a dataset or for a node of its own lets others pass.
+// order, but one that waits for a dataset, for a node of its own or for a larger one lets others
+// pass.
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;

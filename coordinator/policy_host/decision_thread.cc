@@ -69,6 +69,7 @@ Decision DecisionThread::choose(Policy& policy, const View& view, const Observat
   } catch (const std::exception& error) {
     spdlog::error("a policy failed, the fallback decides: {}", error.what());
     Decision decision = fallback_decide(view);
+    decision.fault = DecisionFault::kFailed;
     decision.reason = "the policy failed: " + decision.reason;
     return decision;
   }

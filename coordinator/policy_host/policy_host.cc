@@ -65,6 +65,10 @@ Result<std::vector<TrainingThread::NamedLearner>> make_learners(
   return learners;
 }
 
+TrainingThread::Pace pace_of(const DqnSettings& dqn) {
+  return {dqn.training_nice, dqn.training_when_idle, dqn.training_cpu_share};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options) {
@@ -82,14 +86,24 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
   if (!given.dqn.weights.empty()) {
     auto file = load_weights(given.dqn.weights);
     if (!file) return tl::unexpected(file.error());
+    if (file->features != given.dqn.features)
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("weights {}: they learned from other feature groups than dqn.leave_out "
+                      "says: train them anew, or change it",
+                      given.dqn.weights.string()));
     context.start = std::make_shared<const DqnWeights>(std::move(file->weights));
   }
   auto learners = make_learners(context, given, parts->notes);
   if (!learners) return tl::unexpected(learners.error());
   auto policies = make_policies(context);
   if (!policies) return tl::unexpected(policies.error());
+  VersionArchive archive(given.state_dir, given.versions_kept);
+  for (const auto& learner : *learners)
+    if (Status opened = archive.open(learner.policy); !opened)
+      return tl::unexpected(opened.error());
   parts->training = std::make_unique<TrainingThread>(std::move(*learners), given.state_dir,
-                                                     given.dqn.training_nice);
+                                                     pace_of(given.dqn), std::move(archive));
   parts->decisions = std::make_unique<DecisionThread>(
       std::move(*policies), *active, FeatureSettings{given.published.slow_share}, parts->open,
       *parts->training, std::chrono::milliseconds(given.save_interval_ms),
@@ -150,13 +164,27 @@ std::vector<PolicyHost::ListedPolicy> PolicyHost::list() const {
 
 LearnerState PolicyHost::learner(const std::string& policy) const {
   const auto status = parts_->training->status(policy);
-  LearnerState state{status.counters, 0, ""};
+  LearnerState state{status.counters, 0, status.versions, ""};
   const auto& options = parts_->options;
   state.epsilon = policy == "dqn" ? options.dqn.epsilon : options.published.epsilon;
   const auto note = parts_->notes.find(policy);
   if (note != parts_->notes.end()) state.note = note->second;
   if (status.failed) state.note = "training stopped after an error, see the log";
   return state;
+}
+
+bool PolicyHost::keeps_versions() const {
+  return !parts_->options.state_dir.empty() && parts_->options.versions_kept > 0;
+}
+
+void PolicyHost::keep_version(const std::string& policy, WeightsVersion about,
+                              TrainingThread::VersionDone done) {
+  parts_->training->keep_version(policy, std::move(about), std::move(done));
+}
+
+void PolicyHost::roll_back(const std::string& policy, uint64_t number, WeightsVersion about,
+                           TrainingThread::VersionDone done) {
+  parts_->training->roll_back(policy, number, std::move(about), std::move(done));
 }
 
 Status PolicyHost::save() {

@@ -31,10 +31,12 @@ struct PolicyHostOptions {
   std::string active = "dqn";
   size_t pending_capacity = 16384;  // of each learner; 2 to 5 KB each
   int64_t save_interval_ms = 300'000;
+  size_t versions_kept = 10;  // of each policy's weights
 };
 
 struct LearnerState : LearnerCounters {
   double epsilon = 0;
+  std::vector<WeightsVersion> versions;  // oldest first
   std::string note;  // what an operator should know: state not taken over, training failed
 };
 
@@ -74,6 +76,13 @@ class PolicyHost {
   std::vector<ListedPolicy> list() const;
   // Of a policy that learns; the training thread's counters lag a batch behind. Else nothing.
   LearnerState learner(const std::string& policy) const;
+  // False: there is no state directory, or none are to be kept.
+  bool keeps_versions() const;
+  // See TrainingThread. `done` runs on the training thread.
+  void keep_version(const std::string& policy, WeightsVersion about,
+                    TrainingThread::VersionDone done = nullptr);
+  void roll_back(const std::string& policy, uint64_t number, WeightsVersion about,
+                 TrainingThread::VersionDone done);
   // Weights, replay and pending experiences of the learners that are awake. Waits for the training
   // thread, which finishes its batch first (0.1 s, more when it gets little of a core): not for an
   // event loop.

@@ -1,10 +1,15 @@
 #include "coordinator/policy_host/training_thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 
@@ -21,7 +26,20 @@ struct Overloaded : Handlers... {
   using Handlers::operator()...;
 };
 
-void give_way(int nice) {
+using SteadyClock = std::chrono::steady_clock;
+
+double thread_cpu_s() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
+void give_way(const TrainingThread::Pace& pace) {
+  const sched_param none{};
+  // Of the calling thread; without a privilege, also under RestrictRealtime=.
+  if (pace.when_idle && ::sched_setscheduler(0, SCHED_IDLE, &none) == 0) return;
+  if (pace.when_idle) spdlog::warn("training runs at nice {}: SCHED_IDLE was refused", pace.nice);
+  const int nice = pace.nice;
   // On Linux a nice value belongs to the thread, whatever POSIX says. Raising it is always allowed.
   if (::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice) != 0)
     spdlog::warn("training runs at normal priority: nice {} was refused", nice);
@@ -30,11 +48,14 @@ void give_way(int nice) {
 }  // namespace
 
 TrainingThread::TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir,
-                               int nice)
-    : state_dir_(std::move(state_dir)), status_(learners.size()) {
+                               Pace pace, VersionArchive archive)
+    : state_dir_(std::move(state_dir)),
+      pace_(pace),
+      archive_(std::move(archive)),
+      status_(learners.size()) {
   for (NamedLearner& learner : learners) places_.push_back({std::move(learner)});
   publish_status();
-  thread_ = std::thread([this, nice] { run(nice); });
+  thread_ = std::thread([this] { run(); });
 }
 
 TrainingThread::~TrainingThread() {
@@ -61,12 +82,24 @@ void TrainingThread::save(std::shared_ptr<std::promise<Status>> done) {
   inbox_.push(Save{std::move(done)});
 }
 
-void TrainingThread::run(int nice) {
+void TrainingThread::keep_version(const std::string& policy, WeightsVersion about,
+                                  VersionDone done) {
+  inbox_.push(Keep{policy, std::move(about), std::move(done)});
+}
+void TrainingThread::roll_back(const std::string& policy, uint64_t number, WeightsVersion about,
+                               VersionDone done) {
+  inbox_.push(RollBack{policy, number, std::move(about), std::move(done)});
+}
+
+void TrainingThread::run() {
   pthread_setname_np(pthread_self(), "train");
   use_one_torch_thread();
-  give_way(nice);
+  give_way(pace_);
   while (!stopping_) {
-    if (!can_train()) inbox_.wait();
+    if (!can_train())
+      inbox_.wait();
+    else if (SteadyClock::now() < may_train_at_)
+      inbox_.wait_until(may_train_at_);
     for (Message& message : inbox_.take_all()) handle(std::move(message));
     if (!stopping_) train();
     publish_status();
@@ -88,10 +121,9 @@ void TrainingThread::handle(Message message) {
           [&](const Finished& m) { tell([&](Learner& l) { l.finished(m.id, m.response_s); }); },
           [&](const Abandoned& m) { tell([&](Learner& l) { l.abandoned(m.id); }); },
           [&](const Wake& m) {
-            for (Place& place : places_) {
-              if (place.policy != m.policy) continue;
-              place.awake = true;
-              place.learner->copy_weights();
+            if (Place* place = place_of(m.policy)) {
+              place->awake = true;
+              place->learner->copy_weights();
             }
           },
           [&](const Save& m) {
@@ -102,8 +134,25 @@ void TrainingThread::handle(Message message) {
             publish_status();
             if (m.done) m.done->set_value(written);
           },
+          [&](const Keep& m) {
+            auto kept = keep(m.policy, m.about);
+            if (!kept) spdlog::error("policy '{}': {}", m.policy, kept.error().message);
+            publish_status();
+            if (m.done) m.done(std::move(kept));
+          },
+          [&](const RollBack& m) {
+            auto gone_back = go_back(m);
+            publish_status();
+            m.done(std::move(gone_back));
+          },
           [&](Stop) { stopping_ = true; }},
       message);
+}
+
+TrainingThread::Place* TrainingThread::place_of(const std::string& policy) {
+  const auto place = std::find_if(places_.begin(), places_.end(),
+                                  [&](const Place& each) { return each.policy == policy; });
+  return place == places_.end() ? nullptr : &*place;
 }
 
 bool TrainingThread::can_train() const {
@@ -114,10 +163,12 @@ bool TrainingThread::can_train() const {
 
 // One batch of each, so that a cheap learner does not wait long for a costly one.
 void TrainingThread::train() {
+  const bool rested = SteadyClock::now() >= may_train_at_;
+  const double used_before_s = thread_cpu_s();
   for (Place& place : places_) {
     if (!place.awake || place.failed) continue;
     try {
-      if (place.learner->ready()) place.learner->train_batch();
+      if (rested && place.learner->ready()) place.learner->train_batch();
       place.learner->copy_weights_if_due();
     } catch (const std::exception& error) {
       // Deciding goes on with the weights there are.
@@ -125,6 +176,44 @@ void TrainingThread::train() {
       place.failed = true;
     }
   }
+  if (!rested) return;
+  const double rest_s = (thread_cpu_s() - used_before_s) * (1 / pace_.cpu_share - 1);
+  may_train_at_ = SteadyClock::now() + std::chrono::nanoseconds(std::llround(rest_s * 1e9));
+}
+
+Result<WeightsVersion> TrainingThread::keep(const std::string& policy, WeightsVersion about) {
+  const Place* place = place_of(policy);
+  if (!place) return fail(ErrorCode::kNotFound, "policy '" + policy + "' does not learn");
+  const auto counters = place->learner->counters();
+  const auto kept = archive_.list(policy);
+  if (!kept.empty() && kept.back().weights_version == counters.weights_version) return kept.back();
+  about.experiences = counters.experiences;
+  about.batches = counters.batches;
+  about.weights_version = counters.weights_version;
+  return archive_.add(policy, std::move(about), place->learner->save_weights());
+}
+
+Result<WeightsVersion> TrainingThread::go_back(const RollBack& message) {
+  Place* place = place_of(message.policy);
+  if (!place) return fail(ErrorCode::kNotFound, "policy '" + message.policy + "' does not learn");
+  // Looked up and read first: keeping what there is may drop the oldest.
+  const auto kept = archive_.list(message.policy);
+  const auto wanted = std::find_if(kept.rbegin(), kept.rend(), [&](const WeightsVersion& version) {
+    return message.number == 0
+               ? version.weights_version != place->learner->counters().weights_version
+               : version.number == message.number;
+  });
+  const uint64_t number = wanted == kept.rend() ? message.number : wanted->number;
+  const auto weights = archive_.weights(message.policy, number);
+  if (!weights) return tl::unexpected(weights.error());
+  if (const auto now = keep(message.policy, message.about); !now)
+    return tl::unexpected(now.error());
+  if (Status status = place->learner->restore_weights(*weights); !status)
+    return fail(status.error().code, fmt::format("version {} of policy '{}': {}", number,
+                                                 message.policy, status.error().message));
+  place->failed = false;
+  changed_ = true;
+  return *wanted;
 }
 
 Status TrainingThread::write() const {
@@ -140,7 +229,8 @@ Status TrainingThread::write() const {
 
 void TrainingThread::publish_status() {
   std::vector<LearnerStatus> now;
-  for (const Place& place : places_) now.push_back({place.learner->counters(), place.failed});
+  for (const Place& place : places_)
+    now.push_back({place.learner->counters(), place.failed, archive_.list(place.policy)});
   const std::lock_guard lock(status_mutex_);
   status_ = std::move(now);
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,7 @@
 
 #include "base/result.h"
 #include "coordinator/policy_host/inbox.h"
+#include "coordinator/policy_host/version_archive.h"
 #include "policies/learning/learner.h"
 
 namespace tierpilot {
@@ -27,11 +30,19 @@ class TrainingThread {
   };
   struct LearnerStatus {
     LearnerCounters counters;
-    bool failed = false;  // training stopped after an error, which is in the log
+    bool failed = false;                   // training stopped after an error, which is in the log
+    std::vector<WeightsVersion> versions;  // oldest first
   };
+  struct Pace {
+    int nice = 10;           // 0 to 19
+    bool when_idle = false;  // SCHED_IDLE in place of the nice value, where that is allowed
+    double cpu_share = 1;    // of one core, at most
+  };
+  using VersionDone = std::function<void(Result<WeightsVersion>)>;
 
-  // `nice` is 0 to 19. With an empty `state_dir`, save() fails.
-  TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir, int nice);
+  // With an empty `state_dir`, save() fails.
+  TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir, Pace pace,
+                 VersionArchive archive);
   ~TrainingThread();
 
   // All of these may be called from any thread and return at once; facts arrive in order.
@@ -43,6 +54,13 @@ class TrainingThread {
   void wake(const std::string& policy);
   // With a null `done` a failure is only logged, and nothing is done when nothing is new.
   void save(std::shared_ptr<std::promise<Status>> done);
+  // Keeps the weights there are, with what `about` says of their reason and reward; nothing is
+  // done when they are those of the newest version. `done` may be null, and runs on this thread.
+  void keep_version(const std::string& policy, WeightsVersion about, VersionDone done);
+  // Goes back to a version (0: the newest but one that differs from what is used now), after the
+  // weights there are were kept. Learning goes on from there, with new experiences only.
+  void roll_back(const std::string& policy, uint64_t number, WeightsVersion about,
+                 VersionDone done);
   LearnerStatus status(const std::string& policy) const;
 
  private:
@@ -68,23 +86,41 @@ class TrainingThread {
   struct Save {
     std::shared_ptr<std::promise<Status>> done;
   };
+  struct Keep {
+    std::string policy;
+    WeightsVersion about;
+    VersionDone done;
+  };
+  struct RollBack {
+    std::string policy;
+    uint64_t number;
+    WeightsVersion about;
+    VersionDone done;
+  };
   struct Stop {};
-  using Message = std::variant<Decided, Served, Finished, Abandoned, Wake, Save, Stop>;
+  using Message =
+      std::variant<Decided, Served, Finished, Abandoned, Wake, Save, Keep, RollBack, Stop>;
   struct Place : NamedLearner {
     bool failed = false;
   };
 
-  void run(int nice);
+  void run();
   void handle(Message message);
   template <class Fact>
   void tell(Fact fact);  // calls fact(learner) for each that is awake
+  Place* place_of(const std::string& policy);
   bool can_train() const;
   void train();
+  Result<WeightsVersion> keep(const std::string& policy, WeightsVersion about);
+  Result<WeightsVersion> go_back(const RollBack& message);
   Status write() const;
   void publish_status();
 
   std::vector<Place> places_;
   std::filesystem::path state_dir_;
+  Pace pace_;
+  VersionArchive archive_;
+  std::chrono::steady_clock::time_point may_train_at_{};
   Inbox<Message> inbox_;
   bool stopping_ = false;
   bool changed_ = false;  // since the last save

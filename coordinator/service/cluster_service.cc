@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "coordinator/service/node_session.h"
+#include "coordinator/service/policy_wire.h"
 #include "coordinator/service/rpc_node_link.h"
 #include "coordinator/service/wire.h"
-#include "policies/dqn/token_net.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -18,41 +18,6 @@ constexpr uint32_t kPage = 500;
 
 [[noreturn]] void refuse(ErrorCode code, std::string message) {
   kj::throwFatalException(to_exception({code, std::move(message)}));
-}
-
-using ShownSettings = std::vector<std::pair<const char*, double>>;
-
-ShownSettings shown(const DqnSettings& dqn) {
-  return {{"width", static_cast<double>(TokenNet::kWidth)},
-          {"features", static_cast<double>(kTokenSize)},
-          {"gamma", dqn.gamma},
-          {"learning_rate", dqn.learning_rate},
-          {"train_start", static_cast<double>(dqn.train_start)},
-          {"batch", static_cast<double>(dqn.batch)},
-          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
-}
-
-ShownSettings shown(const PublishedSettings& dqn) {
-  return {{"width", static_cast<double>(dqn.network.width)},
-          {"layers", static_cast<double>(dqn.network.layers)},
-          {"heads", static_cast<double>(dqn.network.heads)},
-          {"feed_forward", static_cast<double>(dqn.network.feed_forward)},
-          {"dropout", dqn.network.dropout},
-          {"gamma", dqn.gamma},
-          {"learning_rate", dqn.learning_rate},
-          {"train_start", static_cast<double>(dqn.train_start)},
-          {"batch", static_cast<double>(dqn.batch)},
-          {"batches_per_step", static_cast<double>(dqn.batches_per_step)},
-          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
-}
-
-void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
-  auto list = out.initSettings(static_cast<unsigned>(settings.size()));
-  unsigned i = 0;
-  for (const auto& [name, value] : settings) {
-    list[i].setName(name);
-    list[i++].initValue().setValue(value);
-  }
 }
 
 }  // namespace
@@ -74,6 +39,13 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   out.setFallbacks(fallbacks);
   out.setRejectedFrames(shared_.rejected_frames());
   out.setNowMs(state.clock.wall_ms());
+  const auto active = core().host.active();
+  out.setPolicy(active);
+  if (const auto* guard = core().oversight.guard(active)) {
+    out.setPolicyMode(capnp_text(policy_mode_name(guard->memory().mode)));
+    out.setPolicyStanding(capnp_text(standing_name(guard->memory().standing)));
+    out.setPolicyWhy(guard->memory().why);
+  }
   return kj::READY_NOW;
 }
 
@@ -185,56 +157,6 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
       (*fulfiller)->reject(to_exception(status.error()));
   });
   return kj::mv(paf.promise);
-}
-
-void ClusterService::write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out) {
-  write_score(core().state.scores.of(policy.name), out);
-  out.setName(policy.name);
-  out.setDescription(policy.summary);
-  out.setActive(policy.name == core().host.active());
-  out.setLearns(policy.learns);
-}
-
-PolicyInfo ClusterService::policy_named(const std::string& name) {
-  for (const auto& policy : core().host.list())
-    if (policy.name == name) return policy;
-  refuse(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist", name));
-}
-
-kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
-  const auto policies = core().host.list();
-  auto out = context.getResults().initPolicies(static_cast<unsigned>(policies.size()));
-  for (unsigned i = 0; i < out.size(); ++i) write_policy(policies[i], out[i]);
-  return kj::READY_NOW;
-}
-
-kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
-  const auto policy = policy_named(text(context.getParams().getName()));
-  auto results = context.getResults();
-  write_policy(policy, results.initPolicy());
-  if (!policy.learns) return kj::READY_NOW;
-  const auto learner = core().host.learner(policy.name);
-  auto out = results.initLearner();
-  out.setExperiences(learner.experiences);
-  out.setReplaySize(learner.replay_size);
-  out.setReplayCapacity(learner.replay_capacity);
-  out.setTrainingSteps(learner.training_steps);
-  write_figure(
-      learner.batches > 0 ? Figure{learner.loss, {}} : Figure{std::nullopt, "not trained yet"},
-      out.initLoss());
-  out.setWeightsVersion(learner.weights_version);
-  out.setEpsilon(learner.epsilon);
-  out.setPending(learner.pending);
-  write_settings(policy.name == "dqn" ? shown(core().dqn) : shown(core().dqn_published), out);
-  return kj::READY_NOW;
-}
-
-kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
-  const auto policy = policy_named(text(context.getParams().getName()));
-  value_or_throw(core().host.use(policy.name));
-  spdlog::info("policy '{}' decides from now on (asked by {})", policy.name, peer_.name);
-  write_policy(policy, context.getResults().initPolicy());
-  return kj::READY_NOW;
 }
 
 }  // namespace tierpilot

@@ -44,6 +44,9 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> policyList(PolicyListContext context) override;
   kj::Promise<void> policyShow(PolicyShowContext context) override;
   kj::Promise<void> policyUse(PolicyUseContext context) override;
+  kj::Promise<void> policyMode(PolicyModeContext context) override;
+  kj::Promise<void> policyRollback(PolicyRollbackContext context) override;
+  kj::Promise<void> policyCompare(PolicyCompareContext context) override;
 
  private:
   Core& core() { return shared_.core; }

@@ -16,7 +16,8 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
            Dispatcher::Hooks hooks)
     : state{settings, clock, store, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
-      dispatcher(state, policy_host, std::move(hooks)),
+      oversight(store, clock),
+      dispatcher(state, policy_host, oversight, hooks),
       lifecycle(
           state,
           {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },
@@ -26,6 +27,57 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }) {
   dispatcher.set_lifecycle(lifecycle);
+  post_ = std::move(hooks.post);
+  oversight.on_deposed = [this](const std::string& policy, const std::string& why) {
+    host.keep_version(policy, about(policy, "the guard deposed it: " + why));
+  };
+}
+
+Status Core::begin(const OversightSettings& settings, int64_t version_interval_ms) {
+  std::map<std::string, JudgedBy> learned;
+  for (const auto& policy : registered_policies())
+    if (policy.learns) learned[policy.name] = policy.judged;
+  if (auto begun = oversight.begin(settings, learned); !begun) return begun;
+  version_interval_ns_ = version_interval_ms * 1'000'000;
+  next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
+  const auto active = host.active();
+  if (learned.contains(active) && host.learner(active).versions.empty() && host.keeps_versions())
+    host.keep_version(active, about(active, "the first one"));
+  return {};
+}
+
+WeightsVersion Core::about(const std::string& policy, const std::string& why) {
+  const auto measured = oversight.measured(policy);
+  return {0, state.clock.wall_ms(), why, 0, 0, 0, measured.reward, measured.response};
+}
+
+void Core::keep_versions(const std::string& why) {
+  next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
+  if (!host.keeps_versions()) return;
+  for (const auto& policy : host.list())
+    if (policy.learns && host.learner(policy.name).batches > 0)
+      host.keep_version(policy.name, about(policy.name, why));
+}
+
+void Core::roll_back(const std::string& policy, uint64_t number, const std::string& who,
+                     VersionDone done) {
+  // What `done` holds belongs to this thread: the training thread gets a number in its place.
+  const uint64_t id = ++last_roll_back_;
+  rolling_back_[id] = std::move(done);
+  host.roll_back(policy, number, about(policy, "before a rollback, asked by " + who),
+                 [this, id, policy, who](Result<WeightsVersion> version) {
+                   post_([this, id, policy, who, version = std::move(version)] {
+                     rolled_back(id, policy, who, version);
+                   });
+                 });
+}
+
+void Core::rolled_back(uint64_t id, const std::string& policy, const std::string& who,
+                       const Result<WeightsVersion>& version) {
+  if (version)
+    oversight.start_anew(policy, fmt::format("to version {}, by {}", version->number, who));
+  auto waiting = rolling_back_.extract(id);
+  waiting.mapped()(version);
 }
 
 void Core::tick() {
@@ -40,6 +92,7 @@ void Core::tick() {
                         [this](Status) { dispatcher.pump(); });
   }
   if (now_ns >= next_prune_ns_) prune();
+  if (version_interval_ns_ > 0 && now_ns >= next_versions_ns_) keep_versions("at its time");
   dispatcher.pump();
 }
 

@@ -24,6 +24,12 @@ class Core {
 
   // Leases, writes that failed, history that is old: several times a second.
   void tick();
+  // After restore(). Takes up the policies' modes and standings.
+  Status begin(const OversightSettings& settings, int64_t version_interval_ms);
+  using VersionDone = std::function<void(Result<WeightsVersion>)>;
+  // See PolicyHost; `done` runs on the loop.
+  void roll_back(const std::string& policy, uint64_t number, const std::string& who,
+                 VersionDone done);
   // Calls `done` once, when the task has ended durably; at once when it has.
   void when_ended(uint64_t task, std::function<void()> done);
   // A task wherever it is, in memory or on disk.
@@ -31,6 +37,7 @@ class Core {
 
   ClusterState state;
   PolicyHost& host;
+  Oversight oversight;
   Dispatcher dispatcher;
   Lifecycle lifecycle;
   Intake intake;
@@ -43,10 +50,19 @@ class Core {
  private:
   void ended(uint64_t task);
   void prune();
+  void rolled_back(uint64_t id, const std::string& policy, const std::string& who,
+                   const Result<WeightsVersion>& version);
+  void keep_versions(const std::string& why);
+  WeightsVersion about(const std::string& policy, const std::string& why);
 
   std::map<uint64_t, std::vector<std::function<void()>>> waiting_;
   int64_t next_retry_ns_ = 0;
   int64_t next_prune_ns_ = 0;
+  std::function<void(std::function<void()>)> post_;
+  std::map<uint64_t, VersionDone> rolling_back_;
+  uint64_t last_roll_back_ = 0;
+  int64_t version_interval_ns_ = 0;
+  int64_t next_versions_ns_ = 0;
 };
 
 }  // namespace tierpilot

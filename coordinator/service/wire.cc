@@ -292,6 +292,9 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   out.setAtMs(decision.at_ms);
   out.setConsidered(decision.considered);
   out.setEligible(decision.eligible);
+  out.setMode(decision.mode);
+  out.setArm(decision.arm);
+  out.setProposed(decision.proposed);
   auto candidates = out.initCandidates(count(decision.candidates));
   for (unsigned i = 0; i < candidates.size(); ++i) {
     const auto& from = decision.candidates[i];

@@ -67,6 +67,12 @@ Result<std::map<std::string, NodeMemory>> nodes(Db& db);
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drops(Db& db, const std::string& node);
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
+Status put_policy_standing(Db& db, const PolicyStanding& standing);
+Result<std::vector<PolicyStanding>> policy_standings(Db& db);
+// The last thousand of all policies are kept.
+Status put_policy_event(Db& db, const PolicyEvent& event);
+// Newest first; an empty name: of all policies.
+Result<std::vector<PolicyEvent>> policy_events(Db& db, const std::string& policy, uint32_t limit);
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
 
 }  // namespace tierpilot::records

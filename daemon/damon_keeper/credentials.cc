@@ -77,6 +77,19 @@ tl::unexpected<Error> gone(pid_t pid) {
   return fail(ErrorCode::kNotFound, fmt::format("process {}: there is none", pid));
 }
 
+Credentials without_capabilities(const ucred& peer) {
+  return {.uids = {peer.uid, peer.uid, peer.uid},
+          .gids = {peer.gid, peer.gid, peer.gid},
+          .owner = peer.uid};
+}
+
+// A peer may hand its connection to a child, and then start a program that has more privileges than
+// itself: setuid, which shows in the ids, or with capabilities of its file, which makes it one that
+// may not be dumped.
+bool had_at_connect(const Credentials& now, const ucred& peer) {
+  return now.uids[1] == peer.uid && now.gids[1] == peer.gid && now.owner == peer.uid;
+}
+
 }  // namespace
 
 Result<Credentials> read_credentials(const Sysroot& sysroot, pid_t pid) {
@@ -106,16 +119,18 @@ Result<Credentials> peer_credentials(const Sysroot& sysroot, int socket) {
   int raw_pidfd = -1;
   size = sizeof raw_pidfd;
   const int got = ::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &raw_pidfd, &size);
-  if (got != 0 && errno == ENOPROTOOPT)
-    return Credentials{.uids = {peer.uid, peer.uid, peer.uid},
-                       .gids = {peer.gid, peer.gid, peer.gid},
-                       .owner = peer.uid};
+  if (got != 0 && errno == ENOPROTOOPT) return without_capabilities(peer);
   if (got != 0) return gone(peer.pid);
   const UniqueFd pidfd(raw_pidfd);
-  auto credentials = read_credentials(sysroot, peer.pid);
+  const auto found = read_credentials(sysroot, peer.pid);
+  const auto again = read_credentials(sysroot, peer.pid);
   // While it lives no other process has its number, so that those were its own.
   if (has_ended(pidfd)) return gone(peer.pid);
-  return credentials;
+  if (!found) return found;
+  // Twice, as the lines of one reading may be from before and after the start of a program.
+  if (!again || *found != *again || !had_at_connect(*found, peer))
+    return without_capabilities(peer);
+  return found;
 }
 
 bool may_trace_all(const Credentials& peer) {
@@ -131,7 +146,9 @@ Status may_watch(const Credentials& peer, const Credentials& target) {
   if (!alike(target.uids, uid) || !alike(target.gids, peer.gids[1]))
     return fail(ErrorCode::kDenied,
                 "to watch a process of another user or group needs CAP_SYS_PTRACE");
-  if (target.owner != uid || (target.permitted & ~peer.permitted) != 0)
+  // In a user namespace of its own everyone has all capabilities.
+  const uint64_t held = peer.initial_user_namespace ? peer.permitted : 0;
+  if (target.owner != uid || (target.permitted & ~held) != 0)
     return fail(ErrorCode::kDenied, "to watch a process with more privileges needs CAP_SYS_PTRACE");
   return {};
 }

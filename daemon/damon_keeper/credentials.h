@@ -22,13 +22,16 @@ struct Credentials {
   uid_t owner = 0;           // of /proc/PID: root's where the process may not be dumped
   uint64_t start_ticks = 0;  // two processes with one number differ in it
   bool has_memory = false;   // neither kernel thread nor zombie
+
+  friend bool operator==(const Credentials&, const Credentials&) = default;
 };
 
 // kNotFound: no such process.
 Result<Credentials> read_credentials(const Sysroot& sysroot, pid_t pid);
 
-// Those of the process that made the connection. It must live still: kNotFound. A kernel before
-// 6.5 does not hold on to it; its capabilities then count as none.
+// Those of the process that made the connection. It must live still: kNotFound. Its capabilities
+// count as none where they may not be those with which it connected: it has another user or group
+// now, may not be dumped, or the kernel is before 6.5 and does not hold on to it.
 Result<Credentials> peer_credentials(const Sysroot& sysroot, int socket);
 
 // With CAP_SYS_PTRACE every process may be watched.

@@ -17,6 +17,10 @@ int64_t thread_cpu_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+tl::unexpected<Error> watches_nothing() {
+  return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
+}
+
 bool send_reply(int socket, const Result<DamonReading>& reply) {
   const auto bytes = encode(reply);
   return ::send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
@@ -34,7 +38,15 @@ struct Keeper::Connection {
   int64_t served_cpu_ns = 0;
 
   // Its privileges may be others than when the watch began: it may have started another program.
-  Status recheck(const Sysroot& sysroot) const {
+  // Ends the watch then.
+  Status recheck(const Sysroot& sysroot) {
+    auto status = check_target(sysroot);
+    if (!status) monitor.reset();
+    return status;
+  }
+
+ private:
+  Status check_target(const Sysroot& sysroot) const {
     const auto target = read_credentials(sysroot, pid);
     if (!target) return tl::unexpected(target.error());
     if (target->start_ticks != start_ticks || !target->has_memory)
@@ -79,11 +91,17 @@ Status Keeper::run() {
   return {};
 }
 
-size_t Keeper::plain(bool watching) const {
-  return static_cast<size_t>(
-      std::count_if(connections_.begin(), connections_.end(), [&](const auto& each) {
-        return each && !may_trace_all(each->peer) && (!watching || each->monitor);
-      }));
+bool Keeper::has_room(const Credentials& peer, bool watching) const {
+  if (may_trace_all(peer)) return true;
+  size_t plain = 0, of_user = 0;
+  for (const auto& each : connections_) {
+    if (!each || may_trace_all(each->peer) || (watching && !each->monitor)) continue;
+    ++plain;
+    if (each->peer.uids[1] == peer.uids[1]) ++of_user;
+  }
+  return watching
+             ? plain < options_.max_plain_watches && of_user < options_.max_user_watches
+             : plain < options_.max_plain_connections && of_user < options_.max_user_connections;
 }
 
 void Keeper::accept_one() {
@@ -94,7 +112,7 @@ void Keeper::accept_one() {
     send_reply(socket.get(), tl::unexpected(peer.error()));
     return;
   }
-  if (!may_trace_all(*peer) && plain(false) >= options_.max_plain_connections) {
+  if (!has_room(*peer, false)) {
     send_reply(socket.get(), fail(ErrorCode::kExhausted,
                                   "DAMON: too many clients without CAP_SYS_PTRACE at a time"));
     return;
@@ -133,22 +151,31 @@ Result<DamonReading> Keeper::answer(Connection& connection, const KeeperRequest&
     case KeeperRequest::Kind::kRead:
       return read(connection);
     case KeeperRequest::Kind::kIntervals:
-      if (!connection.monitor) break;
-      return done(
-          connection.monitor->set_intervals(request.attrs.sample_us, request.attrs.aggregation_us));
+      return done(set_intervals(connection, request.attrs));
   }
-  return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
+  return watches_nothing();
+}
+
+Status Keeper::set_intervals(Connection& connection, const DamonAttrs& attrs) {
+  if (connection.pid == 0) return watches_nothing();
+  if (!may_trace_all(connection.peer))
+    if (auto status = check_plain(attrs); !status) return status;
+  if (auto status = connection.recheck(sysroot_); !status) return status;
+  if (!connection.monitor) return watches_nothing();
+  return connection.monitor->set_intervals(attrs.sample_us, attrs.aggregation_us);
 }
 
 Status Keeper::watch(Connection& connection, const KeeperRequest& request) {
   if (connection.monitor)
     return fail(ErrorCode::kConflict,
                 fmt::format("DAMON: this connection watches process {}", connection.pid));
-  if (!may_trace_all(connection.peer) && plain(true) >= options_.max_plain_watches)
+  if (!may_trace_all(connection.peer))
+    if (auto status = check_plain(request.attrs); !status) return status;
+  if (!has_room(connection.peer, true))
     return fail(ErrorCode::kExhausted,
-                fmt::format("DAMON: {} processes are watched already for clients without "
-                            "CAP_SYS_PTRACE",
-                            options_.max_plain_watches));
+                fmt::format("DAMON: without CAP_SYS_PTRACE {} processes can be watched for a user, "
+                            "and {} for all",
+                            options_.max_user_watches, options_.max_plain_watches));
   const auto target = read_credentials(sysroot_, request.pid);
   if (!target) return tl::unexpected(target.error());
   connection.pid = request.pid;
@@ -163,9 +190,9 @@ Status Keeper::watch(Connection& connection, const KeeperRequest& request) {
 }
 
 Result<DamonReading> Keeper::read(Connection& connection) {
-  if (!connection.monitor)
-    return fail(ErrorCode::kConflict, "DAMON: this connection watches no process");
-  auto reading = connection.monitor->read();
+  if (connection.pid == 0) return watches_nothing();
+  auto reading =
+      connection.monitor ? connection.monitor->read() : Result<DamonReading>(watches_nothing());
   if (auto status = connection.recheck(sysroot_); !status) return tl::unexpected(status.error());
   return reading;
 }

@@ -3,7 +3,8 @@
 //
 // One thread, as the kernel takes one command for all of DAMON at a time. A client that sends
 // nonsense, or takes no reply, is disconnected. What is asked is bounded (check() of DamonAttrs),
-// and clients without CAP_SYS_PTRACE can take only a part of what there is.
+// more tightly of clients without CAP_SYS_PTRACE (check_plain()): they can take only a part
+// of what there is, and each user only a part of that.
 #pragma once
 
 #include <memory>
@@ -20,8 +21,11 @@ namespace tierpilot {
 struct KeeperOptions {
   int idle_ms = 60'000;  // without a connection it ends after this
   size_t max_connections = 32;
-  size_t max_plain_connections = 8;  // of peers without CAP_SYS_PTRACE
-  size_t max_plain_watches = 2;
+  // Of peers without CAP_SYS_PTRACE: all together, and those of one user.
+  size_t max_plain_connections = 16;
+  size_t max_plain_watches = 4;
+  size_t max_user_connections = 8;
+  size_t max_user_watches = 2;
   DamonFilesOptions files{};
 };
 
@@ -42,8 +46,10 @@ class Keeper {
   bool serve(Connection& connection);  // false: it is over
   Result<DamonReading> answer(Connection& connection, const KeeperRequest& request);
   Status watch(Connection& connection, const KeeperRequest& request);
+  Status set_intervals(Connection& connection, const DamonAttrs& attrs);
   Result<DamonReading> read(Connection& connection);
-  size_t plain(bool watching) const;
+  // Whether a peer may have one connection, or one watch, more.
+  bool has_room(const Credentials& peer, bool watching) const;
 
   const Sysroot& sysroot_;
   const UniqueFd listener_;

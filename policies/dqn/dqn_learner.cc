@@ -43,6 +43,8 @@ DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
   make_tokens(view, settings_.features, tokens);
   const auto token = std::find(tokens.nodes.begin(), tokens.nodes.end(), node);
   if (token == tokens.nodes.end()) return nullptr;
+  const float prior = tokens.prior[static_cast<size_t>(token - tokens.nodes.begin())];
+  if (!std::isfinite(prior) || !std::isfinite(tokens.scale_s)) return nullptr;
   return std::make_shared<const TokenSet>(thin_out(
       tokens, static_cast<size_t>(token - tokens.nodes.begin()), settings_.remembered_tokens));
 }
@@ -64,12 +66,15 @@ void DqnLearner::cost_others(const View& view, size_t node, double added_s) {
   Sight seen = remember(view, node);
   if (!seen || !std::isfinite(added_s)) return;
   const double reward = -bounded_cost(added_s, seen->scale_s);
+  trained_on_.widen(seen->features);
   others_.add({std::move(seen), nullptr, 0, reward});
 }
 
 void DqnLearner::take_complete() {
-  for (TokenExperience& experience : pending_.take_complete())
+  for (TokenExperience& experience : pending_.take_complete()) {
+    trained_on_.widen(experience.seen->features);
     ++(own_.add(std::move(experience)) ? progress_.experiences : duplicates_);
+  }
 }
 
 void DqnLearner::train_batch() {
@@ -127,6 +132,7 @@ void DqnLearner::publish(uint64_t version) {
 DqnWeights DqnLearner::weights() const {
   DqnWeights now;
   now.version = progress_.weights_version;
+  now.trained_on = trained_on_;
   // A diverged network keeps its last finite weights.
   if (!now.own.set_weights(own_.trainee().weights()) && published_) now.own = published_->own;
   if (!now.others.set_weights(others_.trainee().weights()) && published_)
@@ -138,6 +144,7 @@ Status DqnLearner::start_from(const DqnWeights& weights) {
   if (Status status = own_.trainee().set_weights(weights.own.weights()); !status) return status;
   if (Status status = others_.trainee().set_weights(weights.others.weights()); !status)
     return status;
+  trained_on_ = weights.trained_on;
   publish(weights.version);
   return {};
 }
@@ -162,9 +169,11 @@ std::string DqnLearner::save() const {
   memory.features = settings_.features;
   memory.progress = progress_;
   memory.progress.loss = own_.loss();
+  memory.progress.credit_batches = own_.credit_batches();
   const DqnWeights now = weights();
   memory.own = now.own.weights();
   memory.others = now.others.weights();
+  memory.trained_on = trained_on_;
   memory.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
   memory.pending = pending_.snapshot();
   return seal(kKind, encode_memory(memory));
@@ -182,10 +191,26 @@ Status DqnLearner::restore(std::string_view saved) {
   if (Status status = weights.others.set_weights(std::move(memory->others)); !status) return status;
   progress_ = memory->progress;
   weights.version = progress_.weights_version + 1;
+  weights.trained_on = memory->trained_on;
   copied_at_decision_ = progress_.decisions;
-  for (TokenExperience& experience : memory->replay) own_.add(std::move(experience));
+  own_.restore(std::move(memory->replay), progress_.credit_batches);
   pending_.restore(std::move(memory->pending));
   return start_from(weights);
+}
+
+std::string DqnLearner::save_weights() const {
+  return encode_weights({weights(), settings_.features, {.command = "learned on line"}});
+}
+
+Status DqnLearner::restore_weights(std::string_view saved) {
+  auto file = decode_weights(saved);
+  if (!file) return tl::unexpected(file.error());
+  if (file->features != settings_.features)
+    return fail(ErrorCode::kInvalid, "it was trained on other features than the settings ask for");
+  own_.forget();
+  others_.forget();
+  file->weights.version = progress_.weights_version + 1;
+  return start_from(file->weights);
 }
 
 }  // namespace tierpilot

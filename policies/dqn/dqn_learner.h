@@ -43,6 +43,9 @@ class DqnLearner final : public Learner {
   LearnerCounters counters() const override;
   std::string save() const override;
   Status restore(std::string_view saved) override;
+  // A weights file.
+  std::string save_weights() const override;
+  Status restore_weights(std::string_view saved) override;
 
   // The weights being trained, under the version that was copied last.
   DqnWeights weights() const;
@@ -65,6 +68,7 @@ class DqnLearner final : public Learner {
   ValueTrainer own_;
   ValueTrainer others_;
   std::shared_ptr<const DqnWeights> published_;
+  FeatureRange trained_on_;
   LearnerProgress progress_;
   uint64_t copied_at_decision_ = 0;
   uint64_t copied_at_batch_ = 0;

@@ -11,8 +11,9 @@
 namespace tierpilot {
 namespace {
 
-Decision without_network(const View& view, std::string_view why) {
+Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
   Decision decision = fallback_decide(view);
+  decision.fault = fault;
   decision.reason = fmt::format("{}: {}", why, decision.reason);
   return decision;
 }
@@ -30,16 +31,26 @@ class DqnPolicy final : public Policy {
 
   Decision decide(const View& view, const Observation&) override {
     const DqnWeights* weights = mailbox_->newest();
-    if (weights == nullptr) return without_network(view, "there are no weights yet");
+    if (weights == nullptr)
+      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
     make_tokens(view, features_, tokens_);
-    if (tokens_.count() == 0) return without_network(view, "nothing to value");
+    if (tokens_.count() == 0)
+      return without_network(view, DecisionFault::kNone, "nothing to value");
     const std::vector<float>& values = valuer_.values(*weights, tokens_);
     if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-      return without_network(view, "the network's values are not finite");
+      return without_network(view, DecisionFault::kNotFinite,
+                             "the network's values are not finite");
 
     Decision decision;
     size_t token =
         static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+    // What concerns the whole cluster is in every token.
+    const size_t unfamiliar =
+        weights->trained_on.first_outside(tokens_.features.data() + token * kTokenSize);
+    if (unfamiliar < kTokenSize)
+      return without_network(view, DecisionFault::kUnfamiliar,
+                             fmt::format("the network was not trained on such a '{}'",
+                                         kTokenFeatures[unfamiliar].name));
     decision.explored = explore(values.size(), token);
     decision.node = tokens_.nodes[token];
     decision.weights_version = weights->version;

@@ -64,6 +64,9 @@ DqnSettings read_dqn_settings(ConfigSection section) {
   read_count(section, "copy_interval", 1, 1 << 30, settings.copy_interval);
   read_count(section, "remembered_tokens", 2, 1024, settings.remembered_tokens);
   read_count(section, "training_nice", 0, 19, settings.training_nice);
+  settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
+  settings.training_cpu_share =
+      section.number("training_cpu_share", settings.training_cpu_share, 0.01, 1);
   settings.weights = section.text("weights", "");
   if (const Status valid = validate(settings); !valid)
     section.complain("train_start", valid.error().message);

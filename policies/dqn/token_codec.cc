@@ -7,6 +7,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "policies/dqn/weights.h"
+
 namespace tierpilot {
 namespace {
 
@@ -103,6 +105,7 @@ std::string encode_memory(const TokenMemory& memory) {
     out.put<uint8_t>(entry.reward.has_value());
     out.put(entry.reward.value_or(0));
   }
+  put_range(out, memory.trained_on);
   return out.take();
 }
 
@@ -146,6 +149,8 @@ Result<TokenMemory> decode_memory(std::string_view bytes) {
     if (rewarded) entry.reward = reward;
     memory.pending.push_back(std::move(entry));
   }
+  // Checkpoints of the first programs end here.
+  if (in.ok() && !in.at_end()) memory.trained_on = get_range(in);
   if (!in.ok() || !in.at_end()) return bad("the length of its lists");
   return memory;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policies/dqn/feature_range.h"
 #include "policies/dqn/tokens.h"
 #include "policies/learning/pending.h"
 #include "policies/learning/progress.h"
@@ -17,6 +18,7 @@ struct TokenMemory {
   LearnerProgress progress;
   std::vector<float> own;
   std::vector<float> others;
+  FeatureRange trained_on;
   std::vector<Experience<TokenSet>> replay;
   std::vector<PendingExperience<TokenSet>> pending;
 };

@@ -24,8 +24,18 @@ bool ValueTrainer::add(TokenExperience experience) {
   return true;
 }
 
+void ValueTrainer::restore(std::vector<TokenExperience> replay, double credit_batches) {
+  for (TokenExperience& experience : replay) replay_.add(std::move(experience));
+  credit_batches_ = credit_batches;
+}
+
 bool ValueTrainer::ready() const {
   return replay_.size() >= settings_.train_start && credit_batches_ >= 1;
+}
+
+void ValueTrainer::forget() {
+  replay_ = ReplayBuffer<TokenSet>(settings_.replay_capacity);
+  credit_batches_ = 0;
 }
 
 void ValueTrainer::train_batch() {

@@ -23,9 +23,14 @@ class ValueTrainer {
 
   // False for a duplicate.
   bool add(TokenExperience experience);
+  // From before a restart: what was used up stays used up.
+  void restore(std::vector<TokenExperience> replay, double credit_batches);
+  double credit_batches() const { return credit_batches_; }
   // Enough experiences, and some of them not used up yet.
   bool ready() const;
   void train_batch();
+  // The experiences, not the weights.
+  void forget();
 
   const ReplayBuffer<TokenSet>& replay() const { return replay_; }
   TokenTrainee& trainee() { return trainee_; }

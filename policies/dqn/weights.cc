@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "policies/learning/byte_codec.h"
@@ -28,6 +29,20 @@ std::string difference(const std::vector<std::string>& names) {
 
 }  // namespace
 
+void put_range(ByteWriter& out, const FeatureRange& range) {
+  out.put_all<float>(range.low);
+  out.put_all<float>(range.high);
+}
+
+FeatureRange get_range(ByteReader& in) {
+  FeatureRange range;
+  for (auto* bounds : {&range.low, &range.high}) {
+    const auto read = in.get_all<float>();
+    if (read.size() == bounds->size()) std::copy(read.begin(), read.end(), bounds->begin());
+  }
+  return range;
+}
+
 std::string encode_weights(const WeightsFile& file) {
   ByteWriter out;
   out.put<uint64_t>(kTokenSize);
@@ -41,6 +56,7 @@ std::string encode_weights(const WeightsFile& file) {
   out.put(file.provenance.seed);
   out.put_text(file.provenance.program_version);
   out.put_text(file.provenance.evaluation);
+  put_range(out, file.weights.trained_on);
   return seal(kKind, out.take());
 }
 
@@ -63,6 +79,8 @@ Result<WeightsFile> decode_weights(std::string_view bytes) {
   file.provenance.seed = in.get<uint64_t>();
   file.provenance.program_version = in.get_text();
   file.provenance.evaluation = in.get_text();
+  // Files of the first programs end here.
+  if (in.ok() && !in.at_end()) file.weights.trained_on = get_range(in);
   if (!in.ok() || !in.at_end())
     return fail(ErrorCode::kInvalid, "the length of its lists cannot be");
   return file;

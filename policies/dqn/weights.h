@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "policies/dqn/feature_range.h"
 #include "policies/dqn/token_net.h"
 #include "policies/dqn/tokens.h"
 
@@ -18,6 +19,7 @@ struct DqnWeights {
   TokenNet own;
   TokenNet others;
   uint64_t version = 1;
+  FeatureRange trained_on;
 };
 
 // Where shipped weights come from.
@@ -36,6 +38,12 @@ struct WeightsFile {
   FeatureMask features = kAllFeatures;
   Provenance provenance;
 };
+
+class ByteWriter;
+class ByteReader;
+void put_range(ByteWriter& out, const FeatureRange& range);
+// Unknown where the bytes hold none of this program's features.
+FeatureRange get_range(ByteReader& in);
 
 std::string encode_weights(const WeightsFile& file);
 // kInvalid says why they cannot be used: damaged, another format, other features (which), another

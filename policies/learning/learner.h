@@ -54,6 +54,11 @@ class Learner {
   // Takes over what save() gave. kInvalid, and nothing changes, when it is damaged or of another
   // network.
   virtual Status restore(std::string_view saved) = 0;
+  // The weights alone, being trained, with what belongs to them.
+  virtual std::string save_weights() const = 0;
+  // Goes on from what save_weights() gave, under a new version, handed over at once. Experiences
+  // are forgotten, so that they do not lead to where it came from. kInvalid as restore().
+  virtual Status restore_weights(std::string_view saved) = 0;
 };
 
 }  // namespace tierpilot

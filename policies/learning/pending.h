@@ -53,6 +53,9 @@ class PendingTable {
       order_.pop_front();
     }
     while (!order_.empty() && !contains(order_.front())) order_.pop_front();
+    // An old entry at the front would keep the gaps behind it for ever.
+    if (order_.size() > 2 * entries_.size() + kSpareGaps)
+      std::erase_if(order_, [this](uint64_t gone) { return !contains(gone); });
   }
 
   // False: the id is not (or no longer) here.
@@ -99,6 +102,8 @@ class PendingTable {
     complete_.push_back({waiting.seen, waiting.next, waiting.action, *waiting.reward});
     entries_.erase(entry);
   }
+
+  static constexpr size_t kSpareGaps = 64;
 
   size_t capacity_;
   std::unordered_map<uint64_t, Entry> entries_;

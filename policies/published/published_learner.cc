@@ -88,6 +88,19 @@ class PublishedLearner final : public Learner {
     mailbox_->put(trainer_.published());
     return {};
   }
+  std::string save_weights() const override {
+    PublishedCheckpoint checkpoint;
+    trainer_.save_to(checkpoint);
+    checkpoint.replay.clear();
+    return encode_checkpoint(checkpoint);
+  }
+  Status restore_weights(std::string_view saved) override {
+    const auto checkpoint = decode_checkpoint(saved);
+    if (!checkpoint) return tl::unexpected(checkpoint.error());
+    if (Status status = trainer_.go_back_to(*checkpoint); !status) return status;
+    mailbox_->put(trainer_.published());
+    return {};
+  }
 
  private:
   void take_complete() {

@@ -11,8 +11,9 @@
 namespace tierpilot {
 namespace {
 
-Decision without_network(const View& view, std::string_view why) {
+Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
   Decision decision = fallback_decide(view);
+  decision.fault = fault;
   decision.reason = fmt::format("{}: {}", why, decision.reason);
   return decision;
 }
@@ -28,10 +29,12 @@ class PublishedPolicy final : public Policy {
 
   Decision decide(const View& view, const Observation& seen) override {
     const PublishedWeights* weights = mailbox_->newest();
-    if (weights == nullptr) return without_network(view, "there are no weights yet");
+    if (weights == nullptr)
+      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
     const std::vector<float> q = weights->network.q_values(seen.values);
     if (greedy_slot(q, seen.candidates) == kSlots)
-      return without_network(view, "the network has no value for any candidate");
+      return without_network(view, DecisionFault::kNotFinite,
+                             "the network has no value for any candidate");
     const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
 
     Decision decision;

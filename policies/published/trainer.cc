@@ -144,6 +144,16 @@ void PublishedTrainer::save_to(PublishedCheckpoint& checkpoint) const {
   checkpoint.progress.loss = loss_;
 }
 
+Status PublishedTrainer::go_back_to(const PublishedCheckpoint& checkpoint) {
+  if (!same_shape(checkpoint.network, settings_.network))
+    return fail(ErrorCode::kInvalid, "its network has another shape than the settings ask for");
+  if (Status status = trainee_.network().set_weights(checkpoint.weights); !status) return status;
+  replay_ = ReplayBuffer<Observation>(settings_.replay_capacity);
+  credit_batches_ = 0;
+  publish_as(published_->version + 1);
+  return {};
+}
+
 Status PublishedTrainer::restore(const PublishedCheckpoint& checkpoint) {
   if (!same_shape(checkpoint.network, settings_.network))
     return fail(ErrorCode::kInvalid, "its network has another shape than the settings ask for");

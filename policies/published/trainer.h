@@ -41,6 +41,8 @@ class PublishedTrainer {
   void save_to(PublishedCheckpoint& checkpoint) const;
   // Takes over what save_to() wrote. kInvalid, and nothing changes, when the network differs.
   Status restore(const PublishedCheckpoint& checkpoint);
+  // Its weights alone; the experiences are forgotten.
+  Status go_back_to(const PublishedCheckpoint& checkpoint);
 
  private:
   TrainingBatch make_batch(const std::vector<PublishedExperience>& drawn);

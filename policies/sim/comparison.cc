@@ -66,30 +66,12 @@ void put(ordered_json& object, const std::string& key, const RunResult& result,
   }
 }
 
-ordered_json run_json(const PolicyRun& run) {
-  ordered_json row{{"policy", run.policy}, {"seed", run.seed}};
-  for (const Count& count : kCounts) row[count.name] = run.result.*count.member;
-  for (const Measure& measure : kMeasures) put(row, measure.name, run.result, measure);
-  return row;
-}
-
 std::vector<const PolicyRun*> runs_of(const std::vector<PolicyRun>& runs,
                                       const std::string& policy) {
   std::vector<const PolicyRun*> chosen;
   for (const PolicyRun& run : runs)
     if (run.policy == policy && run.result.succeeded > 0) chosen.push_back(&run);
   return chosen;
-}
-
-ordered_json estimate_json(const std::vector<double>& values) {
-  if (values.empty()) return {{"mean", nullptr}, {"mean_unavailable", kNoTask}, {"ci95", nullptr}};
-  const Estimate found = estimate(values);
-  ordered_json json{{"mean", found.mean}, {"ci95", nullptr}};
-  if (found.half_width)
-    json["ci95"] = *found.half_width;
-  else
-    json["ci95_unavailable"] = "one seed has no spread";
-  return json;
 }
 
 ordered_json policy_json(const std::vector<PolicyRun>& runs, const std::string& policy) {
@@ -128,6 +110,24 @@ ordered_json difference_json(const std::vector<PolicyRun>& runs, const std::stri
 
 }  // namespace
 
+ordered_json run_json(const PolicyRun& run) {
+  ordered_json row{{"policy", run.policy}, {"seed", run.seed}};
+  for (const Count& count : kCounts) row[count.name] = run.result.*count.member;
+  for (const Measure& measure : kMeasures) put(row, measure.name, run.result, measure);
+  return row;
+}
+
+ordered_json estimate_json(const std::vector<double>& values) {
+  if (values.empty()) return {{"mean", nullptr}, {"mean_unavailable", kNoTask}, {"ci95", nullptr}};
+  const Estimate found = estimate(values);
+  ordered_json json{{"mean", found.mean}, {"ci95", nullptr}};
+  if (found.half_width)
+    json["ci95"] = *found.half_width;
+  else
+    json["ci95_unavailable"] = "one seed has no spread";
+  return json;
+}
+
 Estimate estimate(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   Estimate found;
@@ -158,6 +158,8 @@ Result<std::vector<PolicyRun>> compare(const ClusterSpec& cluster, const Workloa
         };
       auto result = simulate(cluster, *workload, **policy, run);
       if (!result) return fail(result.error().code, name + ": " + result.error().message);
+      // Their summary is in the result, and a million of them for every run are not wanted.
+      result->responses_s = {};
       runs.push_back({name, seed, std::move(*result)});
     }
   }

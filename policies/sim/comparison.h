@@ -42,6 +42,11 @@ struct Estimate {
 };
 Estimate estimate(const std::vector<double>& values);
 
+// A run as a row: every count and measure.
+nlohmann::ordered_json run_json(const PolicyRun& run);
+// {"mean", "ci95"}, null with the reason beside it where there are no values, or only one.
+nlohmann::ordered_json estimate_json(const std::vector<double>& values);
+
 // {"runs": [a row each], "policies": [means with intervals], "differences": [relative to the
 // baseline, paired by seed]}.
 nlohmann::ordered_json comparison_json(const std::vector<PolicyRun>& runs,

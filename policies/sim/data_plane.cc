@@ -367,6 +367,7 @@ void DataPlane::abandon(int64_t now_ns, uint32_t task) {
 
 void DataPlane::resume(int64_t now_ns, uint32_t node) {
   now_ns_ = now_ns;
+  settle_next(node);
   begin_possible(node);
   run_ready();
 }

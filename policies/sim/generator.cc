@@ -98,7 +98,7 @@ class Generator {
  private:
   void add_task() {
     Task task;
-    task.arrival_ns = static_cast<int64_t>(arrivals_.next_s() * 1e9);
+    task.arrival_ns = static_cast<int64_t>(std::min(arrivals_.next_s() * 1e9, kLastArrivalNs));
     task.operations = random_.log_uniform(o_.min_operations, o_.max_operations);
     task.units = static_cast<uint32_t>(any_of(o_.units, random_));
     task.memory_bytes = o_.memory_bytes;

@@ -42,6 +42,11 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
 }
 
 Result<RunResult> Simulation::run() {
+  if (!workload_.tasks.empty() &&
+      static_cast<double>(workload_.tasks.back().arrival_ns) >= kLastArrivalNs)
+    return fail(ErrorCode::kInvalid,
+                "the last task arrives after the end of virtual time (126 years): raise the rate "
+                "of arrivals, or take a part of the trace");
   if (auto status = store_.place_homes(); !status) return tl::unexpected(status.error());
   const int64_t accept_ns = after_s(0, cluster_.coordinator.accept_s);
   const size_t tasks = workload_.tasks.size();
@@ -180,6 +185,7 @@ Status Simulation::place(uint32_t task) {
 
   queue_.erase(task);
   state.phase = Phase::kAssigned;
+  state.decided_ns = now_ns_;
   state.node = view.nodes[decision.node].slot;  // slots are the nodes' numbers
   state.missing_bytes = view.task.data_bytes -
                         std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
@@ -248,15 +254,12 @@ void Simulation::launch(uint32_t task) {
                workload_.tasks[task].units);
 }
 
-double Simulation::seconds_of(const Task& task, const NodeGroup& group) const {
-  return task.operations / group.operations_per_s;
-}
-
 double Simulation::run_s(uint32_t task) const {
   const State& state = states_[task];
   const NodeGroup& group = engines_.group(state.node);
   const Checkpoints& checkpoints = cluster_.checkpoints;
-  double work_s = std::max(0.0, seconds_of(workload_.tasks[task], group) - state.done_s);
+  const double left = workload_.tasks[task].operations - state.done_operations;
+  double work_s = std::max(0.0, left) / group.operations_per_s;
   if (state.attempt > 1) work_s += checkpoints.restart_s;
   if (checkpoints.interval_s > 0)
     work_s += std::floor(work_s / checkpoints.interval_s) * checkpoints.cost_s;
@@ -332,10 +335,13 @@ void Simulation::succeed(uint32_t task) {
   const State& state = states_[task];
   const Task& what = workload_.tasks[task];
   recorder_.finished(what, state.started_ns, now_ns_, alone_s(what));
+  const auto seconds = [](int64_t from_ns, int64_t to_ns) {
+    return static_cast<double>(to_ns - from_ns) * 1e-9;
+  };
   if (options_.listener)
-    options_.listener->finished(task,
-                                {static_cast<double>(state.started_ns - what.arrival_ns) * 1e-9,
-                                 static_cast<double>(now_ns_ - what.arrival_ns) * 1e-9});
+    options_.listener->finished(
+        task, {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
+               seconds(state.decided_ns, now_ns_)});
   end(task);
 }
 

@@ -38,10 +38,11 @@ class Simulation final : private DataPlane::Client {
   enum class Verdict : uint8_t { kSucceeded, kAgain, kTryAgain };
 
   struct State {
+    int64_t decided_ns = 0;
     int64_t started_ns = 0;
     Gpus::Mask gpus = 0;
     uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
-    float done_s = 0;            // of its work, kept by checkpoints
+    double done_operations = 0;  // kept by checkpoints
     uint32_t node = kNone;
     uint32_t place = 0;       // in the node's list
     uint32_t generation = 0;  // of its valid events
@@ -74,7 +75,6 @@ class Simulation final : private DataPlane::Client {
   void detach(uint32_t task);
   void lose(uint32_t task, double after_s);
   void release(uint32_t task);
-  double seconds_of(const Task& task, const NodeGroup& group) const;
   double run_s(uint32_t task) const;
   double alone_s(const Task& task) const;
   bool blocked(uint32_t task) const;

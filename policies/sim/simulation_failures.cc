@@ -12,11 +12,13 @@ void Simulation::detach(uint32_t task) {
   if (state.phase == Phase::kRunning) {
     engines_.end(now_ns_, state.node, task, workload_.tasks[task].units);
     const Checkpoints& checkpoints = cluster_.checkpoints;
-    const double ran_s = static_cast<double>(now_ns_ - state.started_ns) * 1e-9;
-    if (checkpoints.interval_s > 0)
-      state.done_s +=
-          static_cast<float>(std::floor(ran_s / (checkpoints.interval_s + checkpoints.cost_s)) *
-                             checkpoints.interval_s);
+    const NodeGroup& group = engines_.group(state.node);
+    double worked_s = static_cast<double>(now_ns_ - state.started_ns) * 1e-9 - group.launch_s;
+    if (state.attempt > 1) worked_s -= checkpoints.restart_s;
+    if (checkpoints.interval_s > 0 && worked_s > 0)
+      state.done_operations +=
+          std::floor(worked_s / (checkpoints.interval_s + checkpoints.cost_s)) *
+          checkpoints.interval_s * group.operations_per_s;
   }
   data_.abandon(now_ns_, task);
   release(task);

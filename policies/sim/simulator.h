@@ -28,6 +28,7 @@ struct Attempt {
 struct TaskTimes {
   double wait_s = 0;
   double response_s = 0;
+  double since_decision_s = 0;  // from the last decision about it to its end
 };
 
 // Is told of every decision and of what came of it, in order of virtual time: so a learner can be

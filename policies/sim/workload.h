@@ -11,6 +11,9 @@ namespace tierpilot::sim {
 // Traces give run times, policies see operations: a trace's task has duration * this many.
 inline constexpr double kReferenceOperationsPerSecond = 1e9;
 
+// The end of virtual time, 126 years; a simulation refuses tasks that arrive later.
+inline constexpr double kLastArrivalNs = 4e18;
+
 inline constexpr uint16_t kAnyGpuType = UINT16_MAX;
 
 struct Dataset {

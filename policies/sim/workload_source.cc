@@ -54,6 +54,8 @@ ClusterSpec cluster_of(const std::vector<OpenbNode>& nodes) {
     group.name = fmt::format("{}x{}", group.gpus, group.gpu_type.empty() ? "cpu" : group.gpu_type);
     group.name += fmt::format("-{}", cluster.groups.size() + 1);
     group.count = count;
+    // The trace tells a node's memory only: half of it holds data, as in the daemon's example.
+    group.fast_budget_bytes = group.memory_bytes / 2;
     cluster.groups.push_back(std::move(group));
   }
   return cluster;

@@ -77,6 +77,34 @@ TEST(CliAlone, ConfigCheckNamesUnknownKeys) {
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"config", "check", file}).code, 3);
 }
 
+TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
+  const TempFolder folder("/tmp");
+  const auto write = [&](const char* name, const char* text) {
+    const auto path = folder.path() / name;
+    std::ofstream(path) << text;
+    return path.string();
+  };
+  const auto cluster = write("cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
+  const auto workload = write("workload.toml", "[workload]\ntasks = 200\n");
+  const Argv words{"simulate", "--cluster",           cluster,   "--workload", workload,
+                   "--policy", "random,least-loaded", "--seeds", "2"};
+  const auto text = tierctl_at("unix:/nowhere/c.sock", words);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("least-loaded"), std::string::npos) << text.out;
+  for (const bool first : {true, false}) {
+    auto as_json = words;
+    as_json.insert(first ? as_json.begin() : as_json.end(), "-j");
+    const auto json = tierctl_at("unix:/nowhere/c.sock", as_json);
+    EXPECT_EQ(json.code, 0) << json.err;
+    EXPECT_EQ(parse(json.out)["policies"].size(), 2u);
+    EXPECT_EQ(json.out, tierctl_at("unix:/nowhere/c.sock", as_json).out);
+  }
+  expect_json_error(
+      tierctl_at("unix:/nowhere/c.sock", {"-j", "simulate", "--workload", "trace:tea:leaves"}), 1,
+      "trace:philly");
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"simulate", "--seeds", "none"}).code, 2);
+}
+
 TEST(CliAlone, TiertoolWorksWithoutADaemon) {
   const auto tiers = tiertool({"-j", "tier", "show"});
   EXPECT_TRUE(tiers.code == 0 || tiers.code == 4) << tiers.err;

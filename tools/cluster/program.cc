@@ -26,10 +26,17 @@ constexpr const char* kNearby[] = {".",
                                    "../lab",
                                    "../libexec/tierpilot"};
 
+constexpr const char* kDataNearby[] = {"../share/tierpilot", "../../share/tierpilot",
+                                       "../../policies/weights", "../policies/weights"};
+
+fs::path own_folder() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
 std::vector<fs::path> folders() {
   std::vector<fs::path> result;
-  std::error_code ignored;
-  const fs::path self = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path self = own_folder();
   if (!self.empty())
     for (const char* nearby : kNearby) result.push_back((self / nearby).lexically_normal());
   const char* path = std::getenv("PATH");
@@ -52,6 +59,17 @@ Result<fs::path> find_program(const std::string& name) {
   return fail(
       ErrorCode::kNotFound,
       fmt::format("program {} was found neither beside this one nor in PATH ({})", name, looked));
+}
+
+Result<fs::path> find_data_file(const std::string& name) {
+  std::string looked;
+  for (const char* nearby : kDataNearby) {
+    const fs::path file = (own_folder() / nearby / name).lexically_normal();
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) return file;
+    looked += (looked.empty() ? "" : ", ") + file.parent_path().string();
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("file {} was not found in {}", name, looked));
 }
 
 }  // namespace tierpilot

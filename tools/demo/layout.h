@@ -19,6 +19,7 @@ struct LayoutOptions {
   uint64_t slow_budget_bytes = 0;
   size_t nodes = 3;
   uint64_t seed = 1;
+  std::filesystem::path weights;  // that the dqn starts from; empty: none
 };
 
 struct NodePlan {

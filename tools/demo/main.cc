@@ -34,6 +34,8 @@ constexpr uint64_t kSlowBudget = 2048 * kMiB;
 constexpr double kBusyLoad = 0.5;  // per CPU, before anything of ours runs
 constexpr int64_t kGraceMs = 8'000;
 constexpr const char* kFastParent = "/dev/shm";
+constexpr const char* kLearner = "dqn";
+constexpr const char* kColdRow = "dqn (cold)";
 
 struct Options {
   uint64_t seed = 1;
@@ -42,6 +44,7 @@ struct Options {
   double seconds = 24;  // in which the tasks of one policy arrive
   double work = 1;
   std::vector<std::string> policies{"random", "least-loaded", "locality-greedy", "dqn"};
+  bool cold = true;  // also a run of the dqn that starts without weights
   std::string json_file;
 };
 
@@ -111,22 +114,24 @@ Status check_disk(const std::filesystem::path& folder, const tierload::Workload&
 struct Stage {
   const Options& options;
   const Layout& layout;
+  const Layout& cold_layout;  // of a second cluster, after the first one
   const tierload::Workload& workload;
   RunFacts facts;
 };
 
-Status run_policies(const Stage& stage, Progress& progress, std::vector<PolicyRun>& runs,
-                    nlohmann::ordered_json& tiers) {
+Status run_policies(const Stage& stage, const Layout& layout,
+                    const std::vector<std::string>& policies, Progress& progress,
+                    std::vector<PolicyRun>& runs, nlohmann::ordered_json& tiers) {
   const auto program = find_program("tierload");
   if (!program) return tl::unexpected(program.error());
-  auto cluster = DemoCluster::start(stage.layout, progress);
+  auto cluster = DemoCluster::start(layout, progress);
   if (!cluster) return tl::unexpected(cluster.error());
   auto measured = (*cluster)->tiers();
   if (!measured) return tl::unexpected(measured.error());
   tiers = *measured;
-  progress.done(fmt::format("{} nodes are up, {} memory tiers measured", stage.layout.nodes.size(),
-                            tiers.size()));
-  for (const auto& policy : stage.options.policies) {
+  progress.done(
+      fmt::format("{} nodes are up, {} memory tiers measured", layout.nodes.size(), tiers.size()));
+  for (const auto& policy : policies) {
     auto run = run_policy(**cluster, policy, stage.workload, *program, progress);
     if (!run) return tl::unexpected(run.error());
     progress.done(fmt::format("{:<16} {} tasks in {:.1f} s, {} failed", policy, run->summary.tasks,
@@ -134,6 +139,22 @@ Status run_policies(const Stage& stage, Progress& progress, std::vector<PolicyRu
     runs.push_back(std::move(*run));
   }
   return {};
+}
+
+// The learner learns from the tasks of every policy: only a cluster of its own is a cold start.
+Status run_all(const Stage& stage, Progress& progress, std::vector<PolicyRun>& runs,
+               nlohmann::ordered_json& tiers) {
+  const auto& policies = stage.options.policies;
+  if (auto status = run_policies(stage, stage.layout, policies, progress, runs, tiers); !status)
+    return status;
+  if (!stage.options.cold ||
+      std::find(policies.begin(), policies.end(), kLearner) == policies.end())
+    return {};
+  progress.done("a second cluster, where the dqn starts cold: without weights, the first to place");
+  nlohmann::ordered_json same_tiers;
+  auto status = run_policies(stage, stage.cold_layout, {kLearner}, progress, runs, same_tiers);
+  if (status) runs.back().name = kColdRow;
+  return status;
 }
 
 // In the guarded process. Whatever was measured before a failure is shown and written all the same.
@@ -149,7 +170,7 @@ int run_stage(const Stage& stage) {
   Progress progress(std::cout, isatty(STDOUT_FILENO) == 1);
   std::vector<PolicyRun> runs;
   auto tiers = nlohmann::ordered_json::array();
-  const auto status = run_policies(stage, progress, runs, tiers);
+  const auto status = run_all(stage, progress, runs, tiers);
   if (!status) progress.done("stopped");
   auto report = report_json(stage.facts, tiers, runs);
   if (!status) report["error"] = status.error().message;
@@ -189,15 +210,24 @@ Result<int> run(const Options& options) {
   auto fast_folder = RuntimeFolder::create(kFastParent);
   if (!fast_folder) return tl::unexpected(fast_folder.error());
   const auto cpus = usable_cpus();
-  const Layout layout = make_layout({.folder = folder->path(),
-                                     .fast_folder = fast_folder->path(),
-                                     .cpus = cpus,
-                                     .fast_budget_bytes = *budget,
-                                     .slow_budget_bytes = kSlowBudget,
-                                     .nodes = kNodes,
-                                     .seed = options.seed});
+  auto weights = find_data_file("dqn.weights");
+  if (!weights) return tl::unexpected(weights.error());
+  LayoutOptions where{.folder = folder->path(),
+                      .fast_folder = fast_folder->path(),
+                      .cpus = cpus,
+                      .fast_budget_bytes = *budget,
+                      .slow_budget_bytes = kSlowBudget,
+                      .nodes = kNodes,
+                      .seed = options.seed,
+                      .weights = *weights};
+  const Layout layout = make_layout(where);
+  where.folder /= "cold";
+  where.fast_folder /= "cold";
+  where.weights.clear();
+  const Layout cold_layout = make_layout(where);
   const Stage stage{options,
                     layout,
+                    cold_layout,
                     *workload,
                     {.seed = options.seed,
                      .nodes = kNodes,
@@ -253,6 +283,8 @@ int main(int argc, char** argv) {
   app.add_option("--policies", options.policies, "in this order")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_flag("!--no-cold", options.cold,
+               "leave out the second cluster, where the dqn starts without weights");
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
   app.set_version_flag("--version", "tierpilot-demo " TIERPILOT_VERSION);

@@ -114,7 +114,7 @@ std::string comparison(const std::vector<PolicyRun>& runs) {
   for (const auto& run : runs) {
     if (!run.rewards.mean) continue;
     if (!run.learner_end.is_null())
-      learned = &run;
+      learned = learned ? learned : &run;
     else if (run.name == "random")
       random = &run;
     else if (!best || *run.rewards.mean > *best->rewards.mean)

@@ -18,5 +18,8 @@ struct Context {
 };
 
 void add_simulate(CLI::App& app, Context& context);
+// Verbs of `policy`.
+void add_train(CLI::App& policy, Context& context);
+void add_evaluate(CLI::App& policy, Context& context);
 
 }  // namespace tierpilot::lab

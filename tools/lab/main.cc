@@ -9,6 +9,10 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   lab::Context context;
   lab::add_simulate(app, context);
+  auto* policy = app.add_subcommand("policy", "train and compare policies by simulation");
+  policy->require_subcommand(1);
+  lab::add_train(*policy, context);
+  lab::add_evaluate(*policy, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
   return context.command();
 }

@@ -5,12 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "policies/registry.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/trace/options_reader.h"
 #include "tools/lab/command.h"
+#include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
@@ -27,23 +26,13 @@ struct Options {
   uint32_t seeds = 1;
   std::string baseline;
   std::string trace_options;
+  std::string weights;
 };
 
-Result<std::unique_ptr<Policy>> policy_for(const std::string& name, uint64_t seed) {
-  for (const PolicyInfo& info : registered_policies())
-    if (info.name == name && info.learns)
-      return fail(ErrorCode::kUnavailable,
-                  fmt::format("policy '{}' learns, and there are no weights for it here", name));
-  return make_policy(name, {.seed = seed});
-}
-
-Status check(const Options& options) {
-  const std::set<std::string> unique(options.policies.begin(), options.policies.end());
-  if (unique.size() != options.policies.size())
-    return fail(ErrorCode::kInvalid, "--policy: a policy is named twice; each runs once");
-  for (const auto& name : options.policies)
-    if (auto made = policy_for(name, 1); !made) return tl::unexpected(made.error());
-  if (!options.baseline.empty() && !unique.contains(options.baseline))
+Status check(const Options& options, const PolicyMaker& make) {
+  if (auto status = check_policies(options.policies, "--policy", make); !status) return status;
+  if (!options.baseline.empty() && std::find(options.policies.begin(), options.policies.end(),
+                                             options.baseline) == options.policies.end())
     return fail(ErrorCode::kInvalid,
                 fmt::format("--baseline: '{}' is not among the policies", options.baseline));
   return {};
@@ -137,7 +126,7 @@ ordered_json summary_json(const sim::TraceSummary& summary) {
           {"not_in_the_trace", summary.derived}};
 }
 
-Result<ordered_json> simulated(const Options& options) {
+Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) {
   const auto trace_options = trace_options_from(options.trace_options);
   if (!trace_options) return tl::unexpected(trace_options.error());
   const auto source = sim::open_workload(options.workload, *trace_options);
@@ -148,7 +137,7 @@ Result<ordered_json> simulated(const Options& options) {
   const auto runs = sim::compare(*cluster, *source,
                                  {.policies = options.policies,
                                   .seeds = options.seeds,
-                                  .make_policy = policy_for,
+                                  .make_policy = make,
                                   .progress = [&](double share) { return bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
@@ -164,12 +153,15 @@ Result<ordered_json> simulated(const Options& options) {
 }
 
 int run(const Context& context, Options options) {
-  if (auto status = check(options); !status) {
+  const auto weights = weights_for(options.policies, options.weights);
+  if (!weights) return print_error(context.output, weights.error());
+  const PolicyMaker make = policy_maker(*weights);
+  if (auto status = check(options, make); !status) {
     print_error(context.output, status.error());
     return kExitUsage;
   }
   if (options.baseline.empty()) options.baseline = options.policies.front();
-  auto value = simulated(options);
+  auto value = simulated(options, make);
   if (!value) return print_error(context.output, value.error());
   return show(context.output, std::move(*value), options.baseline);
 }
@@ -195,6 +187,8 @@ void add_simulate(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
+  command->add_option("--weights", options->weights, "of the dqn (default: the shipped ones)")
+      ->type_name("FILE");
   command->add_option("--seeds", options->seeds, "runs of each policy, with seeds 1 to N")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N")

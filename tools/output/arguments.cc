@@ -13,11 +13,10 @@ std::vector<CLI::App*> subcommands(CLI::App& app) {
   return app.get_subcommands([](CLI::App*) { return true; });
 }
 
-// Lets "tool object verb -j" reach the flags of the tool itself; what takes all that follows as its
-// own keeps them.
+// Lets "tool object verb -j" reach the flags of the tool itself.
 void fall_through(CLI::App& app) {
   for (auto* sub : subcommands(app)) {
-    if (sub->get_prefix_command()) continue;
+    if (sub->get_prefix_command()) continue;  // its words are for another program
     sub->fallthrough();
     fall_through(*sub);
   }

@@ -4,6 +4,7 @@
 
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/object.h"
+#include "tools/tierctl/policy_tables.h"
 
 namespace tierpilot::tierctl {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 const std::vector<Column> kColumns{{"POLICY", "/name"},
                                    {"ACTIVE", "/active"},
                                    {"LEARNS", "/learns"},
+                                   {"MODE", "/mode"},
+                                   {"STANDING", "/standing"},
                                    {"DECISIONS", "/decisions", Format::kNumber},
                                    {"FALLBACKS", "/fallbacks", Format::kNumber},
                                    {"MEAN REWARD", "/reward_mean", Format::kNumber},
@@ -58,6 +61,10 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
                       .rows = "/learner/settings",
                       .columns = {{"SETTING", "/name"}, {"VALUE", "/value", Format::kNumber}},
                       .empty = "none reported"});
+    value["guard"] = message_json(answer->getGuard());
+    value["versions"] = messages_json(answer->getVersions());
+    value["events"] = messages_json(answer->getEvents());
+    for (auto& table : oversight_tables()) tables.push_back(std::move(table));
   }
   return print(context.output, value, tables);
 }
@@ -71,6 +78,87 @@ Result<int> use(Context& context, ClusterConnection& connection, const std::stri
                {{.rows = "/policy", .columns = kColumns}});
 }
 
+Result<int> set_mode(Context& context, ClusterConnection& connection, const std::string& name,
+                     const std::string& mode) {
+  auto request = connection.cluster().policyModeRequest();
+  request.setName(name);
+  request.setMode(mode);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print(context.output, {{"policy", message_json(answer->getPolicy())}},
+               {{.rows = "/policy", .columns = kColumns}});
+}
+
+Result<int> roll_back(Context& context, ClusterConnection& connection, const std::string& name,
+                      uint64_t version) {
+  auto request = connection.cluster().policyRollbackRequest();
+  request.setName(name);
+  request.setVersion(version);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print(context.output, {{"version", message_json(answer->getVersion())}},
+               {version_table("/version", "Goes on from")});
+}
+
+Result<int> compare(Context& context, ClusterConnection& connection, const std::string& first,
+                    const std::string& second) {
+  auto request = connection.cluster().policyCompareRequest();
+  request.setFirst(first);
+  request.setSecond(second);
+  auto answer = connection.call(kj::mv(request));
+  if (!answer) return tl::unexpected(answer.error());
+  return print(context.output,
+               {{"comparisons", messages_json(answer->getComparisons())},
+                {"concurrent", answer->getConcurrent()}},
+               comparison_tables(answer->getConcurrent()));
+}
+
+void add_mode(CLI::App& policy, Context& context) {
+  struct Arguments {
+    std::string name, mode;
+  };
+  auto given = std::make_shared<Arguments>();
+  auto* sub = policy.add_subcommand("mode", "what a policy that learns may do");
+  sub->add_option("NAME", given->name)->required();
+  sub->add_option("MODE", given->mode,
+                  "shadow: it is asked, the heuristic decides; advise: it decides among what the "
+                  "heuristic finds about as good as its own choice; enforce: it decides")
+      ->required()
+      ->check(CLI::IsMember({"shadow", "advise", "enforce"}));
+  on_chosen(*sub, context, [&context, given](ClusterConnection& connection) {
+    return set_mode(context, connection, given->name, given->mode);
+  });
+}
+
+void add_rollback(CLI::App& policy, Context& context) {
+  struct Arguments {
+    std::string name;
+    uint64_t version = 0;
+  };
+  auto given = std::make_shared<Arguments>();
+  auto* sub = policy.add_subcommand("rollback", "go back to weights that were kept");
+  sub->add_option("NAME", given->name)->required();
+  sub->add_option("VERSION", given->version,
+                  "As 'policy show' lists them (default: the newest that is not in use)")
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX));
+  on_chosen(*sub, context, [&context, given](ClusterConnection& connection) {
+    return roll_back(context, connection, given->name, given->version);
+  });
+}
+
+void add_compare(CLI::App& policy, Context& context) {
+  struct Arguments {
+    std::string first, second;
+  };
+  auto given = std::make_shared<Arguments>();
+  auto* sub = policy.add_subcommand("compare", "what was measured of two policies");
+  sub->add_option("A", given->first, "Default: the active one");
+  sub->add_option("B", given->second, "Default: the heuristic's control decisions beside it");
+  on_chosen(*sub, context, [&context, given](ClusterConnection& connection) {
+    return compare(context, connection, given->first, given->second);
+  });
+}
+
 }  // namespace
 
 void add_policy(CLI::App& app, Context& context) {
@@ -80,6 +168,10 @@ void add_policy(CLI::App& app, Context& context) {
             [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*policy, context, "show", "one policy and what it has learned", show);
   add_by_name(*policy, context, "use", "let this policy decide from now on", use);
+  add_mode(*policy, context);
+  add_rollback(*policy, context);
+  add_compare(*policy, context);
+  add_policy_laboratory(*policy, context);
 }
 
 }  // namespace tierpilot::tierctl

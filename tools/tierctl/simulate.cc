@@ -1,4 +1,4 @@
-// tierctl simulate: becomes the program that has policies in it (tools/lab).
+// Commands that run policies: tierctl becomes the program that has them (tools/lab).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,18 +25,32 @@ int become_lab(const Context& context, std::vector<std::string> words) {
       fail_errno(errno, fmt::format("'{}' cannot be run", program->string())).value());
 }
 
+// `words` are the command in that program.
+void add_lab_command(CLI::App& parent, Context& context, std::vector<std::string> words,
+                     const std::string& help) {
+  auto* command = parent.add_subcommand(words.back(), help);
+  command->prefix_command();
+  command->set_help_flag();  // the other program has the options
+  command->callback([&context, command, words] {
+    auto all = words;
+    const auto rest = command->remaining();
+    all.insert(all.end(), rest.begin(), rest.end());
+    context.command = [&context, all] { return become_lab(context, all); };
+  });
+}
+
 }  // namespace
 
 void add_simulate(CLI::App& app, Context& context) {
-  auto* simulate = app.add_subcommand(
-      "simulate", "run a workload under several policies on a described cluster");
-  simulate->prefix_command();
-  simulate->set_help_flag();  // the other program has the options
-  simulate->callback([&context, simulate] {
-    auto words = simulate->remaining();
-    words.insert(words.begin(), "simulate");
-    context.command = [&context, words] { return become_lab(context, words); };
-  });
+  add_lab_command(app, context, {"simulate"},
+                  "run a workload under several policies on a described cluster");
+}
+
+void add_policy_laboratory(CLI::App& policy, Context& context) {
+  add_lab_command(policy, context, {"policy", "train"},
+                  "train the dqn by simulation and write its weights");
+  add_lab_command(policy, context, {"policy", "evaluate"},
+                  "policies on a suite of simulated workloads, and a bound that none can beat");
 }
 
 }  // namespace tierpilot::tierctl

@@ -18,6 +18,9 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
     warnings.push_back("the coordinator is degraded: " + why);
   if (health["nodes_up"] == 0)
     warnings.emplace_back("no node is up: tasks wait until a tierpilotd registers");
+  if (health["policy_standing"] == "deposed")
+    warnings.push_back("the heuristic decides, policy '" + health["policy"].get<std::string>() +
+                       "' is deposed: " + health["policy_why"].get<std::string>());
   if (!context.output.json) health["up_since"] = format_age(health["started_ms"], health["now_ms"]);
   return print(context.output, {{"health", health}},
                {{.rows = "/health",
@@ -26,6 +29,9 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
                              {"Nodes up", "/nodes_up", Format::kNumber},
                              {"Tasks queued", "/queued", Format::kNumber},
                              {"Tasks running", "/running", Format::kNumber},
+                             {"Policy", "/policy"},
+                             {"Its mode", "/policy_mode"},
+                             {"Its standing", "/policy_standing"},
                              {"Decisions by fallback", "/fallbacks", Format::kNumber},
                              {"Rejected frames", "/rejected_frames", Format::kNumber},
                              {"Busy unit-ms since start", "/busy_unit_ms", Format::kNumber},

@@ -28,4 +28,14 @@ Status check(const DamonAttrs& attrs) {
           [&] { return in_range("max_regions", attrs.max_regions, attrs.min_regions, 1'000); });
 }
 
+Status check_plain(const DamonAttrs& attrs) {
+  if (attrs.sample_us >= 5 * kUsPerMs && attrs.aggregation_us <= 250 * kUsPerMs &&
+      attrs.max_regions <= 300)
+    return {};
+  return fail(ErrorCode::kDenied,
+              fmt::format("DAMON: looks each {} us, aggregations of {} us and {} regions: without "
+                          "CAP_SYS_PTRACE it is at least 5000, at most 250000 and at most 300",
+                          attrs.sample_us, attrs.aggregation_us, attrs.max_regions));
+}
+
 }  // namespace tierpilot

@@ -26,6 +26,10 @@ struct DamonAttrs {
 // kInvalid for what would cost the machine too much, or make a reading wait for long: looks more
 // often than each millisecond, more than 1,000 regions, aggregations of more than 2.5 s.
 Status check(const DamonAttrs& attrs);
+// For who may not trace all: kDenied for what would make others wait for long, as the kernel serves
+// one at a time: looks more often than each 5 ms, more than 300 regions, aggregations of more than
+// 250 ms.
+Status check_plain(const DamonAttrs& attrs);
 
 struct DamonRegion {
   uint64_t start = 0;

@@ -5,6 +5,9 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/log.h"
 
@@ -15,12 +18,20 @@ const std::string kKdamonds = "/sys/kernel/mm/damon/admin/kdamonds";
 const std::string kCount = kKdamonds + "/nr_kdamonds";
 const std::string kBootId = "/proc/sys/kernel/random/boot_id";
 
+// The kernel refuses whoever comes while it serves another: a reader of its files, too.
+constexpr int kBusyTries = 50;
+constexpr auto kBusyPause = std::chrono::milliseconds(2);
+
 Status write_file(const std::filesystem::path& path, std::string_view value) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-  if (!file ||
-      ::write(file.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-    return fail_errno(errno, fmt::format("DAMON: '{}' to '{}'", value, path.string()));
-  return {};
+  for (int tries = 1;; ++tries) {
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (file &&
+        ::write(file.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size()))
+      return {};
+    if (errno != EBUSY || tries == kBusyTries)
+      return fail_errno(errno, fmt::format("DAMON: '{}' to '{}'", value, path.string()));
+    std::this_thread::sleep_for(kBusyPause);
+  }
 }
 
 // The claim file of a predecessor of this boot, which nobody locks any more.
@@ -51,7 +62,7 @@ Status DamonClaim::check(const Sysroot& sysroot, const DamonFilesOptions& option
 void DamonClaim::clear_leftover(const Sysroot& sysroot, const DamonFilesOptions& options) {
   if (!left_behind(sysroot, options.claim_path)) return;
   DamonClaim claim(sysroot);
-  if (claim.lock(options)) claim.remove_kdamonds();
+  if (claim.lock(options)) claim.ours_ = true;
 }
 
 Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
@@ -61,7 +72,10 @@ Result<std::shared_ptr<DamonClaim>> DamonClaim::take(const Sysroot& sysroot,
   std::shared_ptr<DamonClaim> claim(new DamonClaim(sysroot));
   auto status = claim->lock(options);
   // A killed predecessor's may still run, and a running one cannot be removed.
-  if (status && leftover) claim->remove_kdamonds();
+  if (status && leftover) {
+    claim->ours_ = true;
+    status = claim->remove_kdamonds();
+  }
   if (status) status = claim->make_kdamonds(options.max_processes);
   if (!status) return tl::unexpected(status.error());
   return claim;
@@ -92,29 +106,42 @@ Status DamonClaim::make_kdamonds(int count) {
   // The kernel takes its own failures back; what is there after one is somebody else's.
   if (auto status = write_file(sysroot_.resolve(kCount), std::to_string(count)); !status)
     return status;
-  made_ = true;
+  ours_ = true;
   used_.assign(static_cast<size_t>(count), false);
   if (auto status = write(0, "contexts/nr_contexts", "1"); !status) return status;
+  if (auto status = write(0, "contexts/0/schemes/nr_schemes", "1"); !status) return status;
+  if (!sysroot_.exists(path(0, "contexts/0/schemes/0/tried_regions")))
+    return fail(ErrorCode::kUnavailable,
+                "unavailable: this kernel's DAMON does not tell what it sees: it needs kernel 6.2");
   const auto operations = sysroot_.read(path(0, "contexts/0/avail_operations"));
-  // 5.18 and 5.19 do not have the file, and vaddr by default.
-  if (operations && operations->find("vaddr") == std::string::npos)
+  if (!operations || operations->find("vaddr") == std::string::npos)
     return fail(ErrorCode::kUnavailable,
                 "unavailable: this kernel's DAMON cannot watch processes (CONFIG_DAMON_VADDR)");
   return {};
 }
 
-void DamonClaim::remove_kdamonds() {
+Status DamonClaim::remove_kdamonds() {
   const auto count = sysroot_.read_int(kCount).value_or(0);
   for (int i = 0; i < count && i < 1024; ++i)
-    if (sysroot_.read(path(i, "state")).value_or("off") == "on")
-      if (auto status = write(i, "state", "off"); !status) spdlog::warn(status.error().message);
-  if (auto status = write_file(sysroot_.resolve(kCount), "0"); !status)
-    spdlog::warn(status.error().message);
+    if (auto status = turn_off(i); !status) spdlog::warn(status.error().message);
+  auto status = write_file(sysroot_.resolve(kCount), "0");
+  ours_ = !status;
+  return status;
 }
 
 DamonClaim::~DamonClaim() {
-  if (made_) remove_kdamonds();
-  if (lock_) ::unlink(claim_path_.c_str());
+  if (ours_)
+    if (auto status = remove_kdamonds(); !status) spdlog::warn(status.error().message);
+  // The file of one that could not remove its kdamonds tells the next whose they are.
+  if (lock_ && !ours_) ::unlink(claim_path_.c_str());
+}
+
+Status DamonClaim::turn_off(int kdamond) const {
+  const auto is_off = [&] { return sysroot_.read(path(kdamond, "state")).value_or("on") == "off"; };
+  if (is_off()) return {};
+  auto status = write(kdamond, "state", "off");
+  if (!status && is_off()) return {};
+  return status;
 }
 
 std::optional<int> DamonClaim::acquire() {

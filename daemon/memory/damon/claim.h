@@ -25,6 +25,8 @@ class DamonClaim {
   // A kdamond that nobody uses.
   std::optional<int> acquire();
   void release(int kdamond);
+  // It is off then, or was already: its process has ended.
+  Status turn_off(int kdamond) const;
 
   // `file` is relative to the kdamond's folder.
   Status write(int kdamond, const std::string& file, std::string_view value) const;
@@ -35,12 +37,12 @@ class DamonClaim {
   explicit DamonClaim(const Sysroot& sysroot) : sysroot_(sysroot) {}
   Status lock(const DamonFilesOptions& options);
   Status make_kdamonds(int count);
-  void remove_kdamonds();
+  Status remove_kdamonds();
 
   const Sysroot& sysroot_;
   std::string claim_path_;
   UniqueFd lock_;
-  bool made_ = false;
+  bool ours_ = false;  // the kernel's kdamonds are: those made, or those a predecessor left
   std::vector<bool> used_;
 };
 

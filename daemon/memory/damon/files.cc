@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <optional>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -54,12 +55,13 @@ class FilesMonitor final : public DamonMonitor {
 
  private:
   Status write_intervals(int64_t sample_us, int64_t aggregation_us);
-  int64_t kdamond_cpu_ns() const;
+  std::optional<int64_t> kdamond_cpu_ns() const;
 
   const pid_t pid_;
   const int kdamond_;
   const std::shared_ptr<DamonClaim> claim_;
   bool running_ = false;
+  int64_t cpu_ns_ = 0;  // latest known
 };
 
 Status FilesMonitor::start(const DamonAttrs& attrs) {
@@ -117,31 +119,34 @@ Result<DamonReading> FilesMonitor::read() {
     if (region->accesses > 0) reading.regions.push_back(*region);
   }
   (void)claim_->write(kdamond_, "state", "clear_schemes_tried_regions");
-  reading.cpu_ns = kdamond_cpu_ns();
+  // While another program reads DAMON's files the kernel does not tell the thread (EBUSY).
+  cpu_ns_ = kdamond_cpu_ns().value_or(cpu_ns_);
+  reading.cpu_ns = cpu_ns_;
   return reading;
 }
 
 // Fields 14 and 15 of /proc/<pid>/stat, in ticks.
-int64_t FilesMonitor::kdamond_cpu_ns() const {
+std::optional<int64_t> FilesMonitor::kdamond_cpu_ns() const {
   const auto thread = claim_->sysroot().read_int(claim_->path(kdamond_, "pid"));
-  if (!thread || *thread <= 0) return 0;
+  if (!thread || *thread <= 0) return {};
   const auto stat = claim_->sysroot().read(fmt::format("/proc/{}/stat", *thread));
-  if (!stat) return 0;
+  if (!stat) return {};
   const auto comm_end = stat->rfind(')');
   unsigned long user = 0, system = 0;
   if (comm_end == std::string::npos ||
       std::sscanf(stat->c_str() + comm_end + 1,
                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-    return 0;
+    return {};
   return static_cast<int64_t>(user + system) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
 }
 
 FilesMonitor::~FilesMonitor() {
-  const auto state = claim_->sysroot().read(claim_->path(kdamond_, "state"));
-  if (running_ && state.value_or("on") != "off")
-    if (auto status = claim_->write(kdamond_, "state", "off"); !status)
-      spdlog::warn(status.error().message);
-  claim_->release(kdamond_);
+  // One that runs on would watch another's process: it is turned off with the claim, then.
+  const auto stopped = running_ ? claim_->turn_off(kdamond_) : Status();
+  if (stopped)
+    claim_->release(kdamond_);
+  else
+    spdlog::warn(stopped.error().message);
 }
 
 }  // namespace

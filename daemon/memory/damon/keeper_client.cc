@@ -4,8 +4,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -20,12 +22,12 @@ class Connection {
       return fail(ErrorCode::kInvalid, fmt::format("socket '{}': the path is too long", path));
     std::memcpy(address.sun_path, path.data(), path.size());
     UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!socket) return fail_errno(errno, "a Unix socket");
     const timeval limit{.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
     // The limit of sending is that of connecting, too.
     for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
       ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit);
-    if (!socket ||
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       return refused(path, errno);
     return Connection(std::move(socket));
   }
@@ -68,26 +70,33 @@ class KeptMonitor final : public DamonMonitor {
     auto connection = Connection::open(path_, timeout_ms_);
     if (!connection) return tl::unexpected(connection.error());
     connection_ = std::move(*connection);
-    return ask(KeeperRequest::Kind::kWatch).map([](const auto&) {});
+    // It counts from its beginning.
+    earlier_cpu_ns_ += std::exchange(latest_cpu_ns_, 0);
+    const auto reply = ask(KeeperRequest::Kind::kWatch);
+    if (!reply) connection_.reset();
+    return reply.map([](const auto&) {});
   }
 
   Result<DamonReading> read() override {
     if (!connection_)
       if (auto status = connect(); !status) return tl::unexpected(status.error());
     auto reading = ask(KeeperRequest::Kind::kRead);
+    // The keeper watches it no more, but would, as it may be watched again.
+    if (!reading && reading.error().code == ErrorCode::kConflict) connection_.reset();
     if (!reading) return reading;
-    // A new keeper counts from its beginning.
-    if (reading->cpu_ns < latest_cpu_ns_) earlier_cpu_ns_ += latest_cpu_ns_;
-    latest_cpu_ns_ = reading->cpu_ns;
-    reading->cpu_ns += earlier_cpu_ns_;
+    latest_cpu_ns_ = std::max(latest_cpu_ns_, reading->cpu_ns);
+    reading->cpu_ns = earlier_cpu_ns_ + latest_cpu_ns_;
     return reading;
   }
 
   Status set_intervals(int64_t sample_us, int64_t aggregation_us) override {
+    const auto before = attrs_;
     attrs_.sample_us = sample_us;
     attrs_.aggregation_us = aggregation_us;
     if (!connection_) return {};  // they are told to the next keeper
-    return ask(KeeperRequest::Kind::kIntervals).map([](const auto&) {});
+    const auto reply = ask(KeeperRequest::Kind::kIntervals);
+    if (!reply && reply.error().code != ErrorCode::kUnreachable) attrs_ = before;
+    return reply.map([](const auto&) {});
   }
 
  private:
@@ -102,7 +111,7 @@ class KeptMonitor final : public DamonMonitor {
   const pid_t pid_;
   DamonAttrs attrs_;
   std::optional<Connection> connection_;
-  int64_t earlier_cpu_ns_ = 0;  // of keepers before
+  int64_t earlier_cpu_ns_ = 0;  // of connections before
   int64_t latest_cpu_ns_ = 0;
 };
 

@@ -96,10 +96,13 @@ void DamonTracker::scale_effort(double factor) {
   const int64_t sample_us = std::clamp(wanted_us, fastest.sample_us,
                                        std::max(fastest.sample_us, options_.slowest_sample_us));
   if (!monitor_ || sample_us == attrs_.sample_us) return;
+  const int64_t aggregation_us = std::max(fastest.aggregation_us, sample_us * options_.min_checks);
+  const auto set = monitor_->set_intervals(sample_us, aggregation_us);
+  if (!set) spdlog::warn("{}", set.error().message);
+  // A keeper that is away is told when it is back.
+  if (!set && set.error().code != ErrorCode::kUnreachable) return;
   attrs_.sample_us = sample_us;
-  attrs_.aggregation_us = std::max(fastest.aggregation_us, sample_us * options_.min_checks);
-  if (auto set = monitor_->set_intervals(attrs_.sample_us, attrs_.aggregation_us); !set)
-    spdlog::warn("{}", set.error().message);
+  attrs_.aggregation_us = aggregation_us;
 }
 
 std::vector<std::unique_ptr<DamonAccess>> all_ways(const Sysroot& sysroot) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "policies/sim/gpus.h"
 #include "policies/sim/trace/cell.h"
 #include "policies/sim/trace/csv_table.h"
 #include "policies/sim/trace/readers.h"
@@ -49,7 +50,7 @@ Result<OpenbNode> read_node(const CsvTable& row, const NodeColumns& columns) {
   node.memory_bytes =
       mib(number_or_fault("memory_mib", row.cell(columns.memory), 0, kMaxMemoryMib, fault));
   node.gpus =
-      static_cast<uint32_t>(number_or_fault("gpu", row.cell(columns.gpus), 0, kMaxWidth, fault));
+      static_cast<uint32_t>(number_or_fault("gpu", row.cell(columns.gpus), 0, Gpus::kMost, fault));
   if (node.gpus > 0) node.gpu_model = row.cell(columns.model);
   if (fault)
     return fail(ErrorCode::kInvalid, fmt::format("trace {}: {}", row.place(), fault->detail));

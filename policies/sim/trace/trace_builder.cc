@@ -91,7 +91,8 @@ void TraceBuilder::cut() {
   if (tasks.empty()) return;
   const int64_t start_ns = tasks.front().arrival_ns;
   for (auto& task : tasks)
-    task.arrival_ns = std::llround(static_cast<double>(task.arrival_ns - start_ns) / options_.rate);
+    task.arrival_ns = std::llround(
+        std::min(static_cast<double>(task.arrival_ns - start_ns) / options_.rate, kLastArrivalNs));
 }
 
 Status TraceBuilder::split() {

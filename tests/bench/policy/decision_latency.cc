@@ -96,7 +96,8 @@ class Bench {
     const nlohmann::json alone = to_json(measure(rounds_));
     std::vector<TrainingThread::NamedLearner> learners;
     learners.push_back({"dqn", std::move(learner_), true});
-    TrainingThread training(std::move(learners), {}, context_.dqn.training_nice);
+    TrainingThread training(std::move(learners), {}, {context_.dqn.training_nice},
+                            VersionArchive({}, 0));
     for (uint64_t id = 0; id < 1024; ++id) {
       training.decided(id, std::make_shared<const View>(few_[id % few_.size()]), id % 32);
       training.finished(id, 0.1 + 0.001 * static_cast<double>(id));

@@ -71,6 +71,29 @@ TEST_F(Admission, NamesWhatNoNodeOffers) {
   EXPECT_EQ(refused({task}).code, ErrorCode::kNotFound);
 }
 
+TEST_F(Admission, OneNodeMustHaveAllOfIt) {
+  (void)registry_.add({"b", 2, 64, 1 << 20, 1 << 20, "unix:/b", 1});
+  auto task = spec();
+  task.units = 5;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.memory_bytes = 1 << 30;
+  EXPECT_THAT(refused({task}).message, HasSubstr("none for all together"));
+  task.units = 4;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+}
+
+TEST_F(Admission, RefusesOperationsThatWouldMakeNonsenseOfSpeeds) {
+  auto task = spec();
+  for (const double operations : {1e-300, 0.5, 1e300, -1.0}) {
+    task.float_operations = operations;
+    EXPECT_THAT(refused({task}).message, HasSubstr("operations")) << operations;
+  }
+  for (const double operations : {0.0, 1.0, 1e15}) {
+    task.float_operations = operations;
+    EXPECT_TRUE(admit({task}, catalog_, registry_)) << operations;
+  }
+}
+
 TEST_F(Admission, NamesAnUnknownDataset) {
   auto task = spec();
   task.datasets = {{"nope", false}};

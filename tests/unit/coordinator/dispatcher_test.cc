@@ -25,8 +25,9 @@ class DispatcherTest : public CoreTest {
         PolicyHost::start({.published = settings, .state_dir = {}, .active = "least-loaded"});
     if (!host) throw std::runtime_error(host.error().message);
     host_ = std::move(*host);
+    oversight_ = std::make_unique<Oversight>(*store_, clock_);
     dispatcher_ = std::make_unique<Dispatcher>(
-        *state_, *host_,
+        *state_, *host_, *oversight_,
         Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
                           [this](int64_t, auto work) { deadlines_.push_back(std::move(work)); }});
     dispatcher_->set_lifecycle(*lifecycle_);
@@ -49,6 +50,7 @@ class DispatcherTest : public CoreTest {
   }
 
   std::unique_ptr<PolicyHost> host_;
+  std::unique_ptr<Oversight> oversight_;
   std::vector<std::function<void()>> deadlines_;
   std::unique_ptr<Dispatcher> dispatcher_;
 };
@@ -93,6 +95,19 @@ TEST_F(DispatcherTest, ATaskCancelledWhileThePolicyThinksIsNotPlaced) {
   EXPECT_EQ(stored(id)->state, TaskState::kCancelled);
   EXPECT_THAT(node->started, IsEmpty());
   EXPECT_EQ(state_->registry.find("n")->assigned_units, 0u);
+}
+
+TEST_F(DispatcherTest, ATaskThatNoNodeUpCanHoldLetsOthersPass) {
+  // Admitted while nobody knew how large nodes are.
+  auto large = spec("large");
+  large.units = 3;
+  const auto waits = submit({large})->first_task;
+  const auto goes = submit({spec("small")})->first_task;
+  auto node = join("n");
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(goes));
+  EXPECT_EQ(state_of(waits), TaskState::kQueued);
+  EXPECT_NE(state_->tasks.find(waits)->reason.find("large enough"), std::string::npos);
 }
 
 TEST_F(DispatcherTest, ANodeIsSeenWithWhatItWasGivenAndHowFastItWas) {

@@ -297,6 +297,64 @@ TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
   EXPECT_TRUE(eventually([&] { return host->learner("dqn").experiences >= 4 * kEach - 1; }));
 }
 
+TEST_F(PolicyHostTest, GoesBackToAVersionAndLearnsOnFromThere) {
+  const auto version_of = [](PolicyHost& host, auto call) {
+    auto done = std::make_shared<std::promise<Result<WeightsVersion>>>();
+    call(host, [done](Result<WeightsVersion> version) { done->set_value(std::move(version)); });
+    return done->get_future().get();
+  };
+  const auto keep = [](PolicyHost& host, auto done) {
+    host.keep_version("dqn", {.why = "kept"}, done);
+  };
+  const auto roll_back_to = [](uint64_t number) {
+    return [number](PolicyHost& host, auto done) {
+      host.roll_back("dqn", number, {.why = "before"}, done);
+    };
+  };
+  uint64_t before = 0;
+  {
+    const auto host = start("random");
+    const auto first = version_of(*host, keep);
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_EQ(first->number, 1u);
+    EXPECT_EQ(version_of(*host, keep)->number, 1u) << "nothing is new";
+    live_through(*host, 0, 60);
+    ASSERT_TRUE(eventually([&] { return host->learner("dqn").weights_version > 1; }));
+    before = host->learner("dqn").weights_version;
+    const auto unknown = version_of(*host, roll_back_to(9));
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
+    const auto back = version_of(*host, roll_back_to(0));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->number, 1u);
+    const auto state = host->learner("dqn");
+    EXPECT_GT(state.weights_version, before) << "a version of its own: decisions name it";
+    EXPECT_EQ(state.replay_size, 0u) << "it does not learn the same again";
+    ASSERT_EQ(state.versions.size(), 2u);
+    EXPECT_EQ(state.versions[1].why, "before");
+    EXPECT_GT(state.versions[1].experiences, 0u);
+    live_through(*host, 60, 120);
+    EXPECT_TRUE(eventually([&] { return host->learner("dqn").weights_version > before + 1; }));
+  }
+  const auto host = start("dqn");
+  EXPECT_EQ(host->learner("dqn").versions.size(), 2u);
+  EXPECT_TRUE(version_of(*host, roll_back_to(2)));
+}
+
+TEST_F(PolicyHostTest, WhatTheWeightsWereNotTrainedOnIsTheHeuristics) {
+  const auto host = start("random");
+  live_through(*host, 0, 60);
+  ASSERT_TRUE(eventually([&] { return host->learner("dqn").weights_version > 1; }));
+  ASSERT_TRUE(host->use("dqn"));
+  EXPECT_EQ(decide(*host, 60).decision.fault, DecisionFault::kNone);
+  View strange = three_nodes(60'000);
+  strange.task.data_bytes = uint64_t{1} << 45;
+  const auto decided = decide(*host, 61, strange);
+  EXPECT_EQ(decided.decision.fault, DecisionFault::kUnfamiliar);
+  EXPECT_LT(decided.decision.node, 3u);
+  EXPECT_THAT(decided.decision.reason, HasSubstr("not trained on such a"));
+}
+
 TEST(Inbox, DeliversEverySendersMessagesInOrder) {
   Inbox<std::pair<int, int>> inbox;
   std::vector<std::thread> senders;

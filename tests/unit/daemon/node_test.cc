@@ -170,8 +170,9 @@ TEST_F(NodeTest, APauseThatCannotBeIsRefusedWithAReason) {
   ASSERT_TRUE(coordinator->start({7, 1}, {"/bin/sleep", "100"}));
   ASSERT_TRUE(until_heard("started", {7, 1}));
   // With cgroups it can.
-  if (const auto status = pause({7, 1}); !status)
+  if (const auto status = pause({7, 1}); !status) {
     EXPECT_NE(status.error().message.find("cannot be frozen: "), std::string::npos);
+  }
 }
 
 TEST_F(NodeTest, CommitsWhatATaskWrote) {

@@ -47,6 +47,10 @@ TEST(Credentials, CapabilitiesOfAnotherUserNamespaceCountForNothing) {
   contained.initial_user_namespace = false;
   EXPECT_FALSE(may_trace_all(contained));
   EXPECT_FALSE(may_watch(contained, user(0)));
+  EXPECT_TRUE(may_watch(contained, user(1000)));
+  auto privileged = user(1000);
+  privileged.permitted = 1;
+  EXPECT_FALSE(may_watch(contained, privileged)) << "of the same user";
 }
 
 TEST(Credentials, APermittedCapabilityThatIsNotRaisedCountsForNothing) {
@@ -124,7 +128,9 @@ TEST(Credentials, OfThisProcess) {
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->uids[1], ::geteuid());
   EXPECT_TRUE(own->has_memory);
-  EXPECT_TRUE(may_watch(*own, *own));
+  if (own->initial_user_namespace || own->permitted == 0) {
+    EXPECT_TRUE(may_watch(*own, *own));
+  }
 }
 
 TEST(Credentials, OfAPeer) {
@@ -134,6 +140,44 @@ TEST(Credentials, OfAPeer) {
   const auto peer = peer_credentials(Sysroot(), one.get());
   ASSERT_TRUE(peer) << peer.error().message;
   EXPECT_EQ(peer->uids[1], ::geteuid());
+}
+
+// A process at the other end of a connection, of which /proc tells what is made up.
+struct CredentialsOfPeer : CredentialsOfProc {
+  void SetUp() override {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    one.reset(ends[0]);
+    other.reset(ends[1]);
+  }
+  Credentials of(const ProcEntry& entry) {
+    write_proc_entry(sysroot, ::getpid(), entry);
+    return peer_credentials(sysroot, one.get()).value();
+  }
+  UniqueFd one, other;
+};
+
+TEST_F(CredentialsOfPeer, HaveNoCapabilitiesOfASetuidProgramStartedSince) {
+  for (const auto& entry : {ProcEntry{.uid = ::geteuid() + 1, .capabilities = UINT64_MAX},
+                            ProcEntry{.gid = ::getegid() + 1, .capabilities = UINT64_MAX}}) {
+    const auto peer = of(entry);
+    EXPECT_EQ(peer.permitted, 0U);
+    EXPECT_FALSE(may_trace_all(peer));
+    EXPECT_EQ(peer.uids[1], ::geteuid()) << "as whom it connected";
+    EXPECT_EQ(peer.gids[1], ::getegid());
+    EXPECT_EQ(peer.owner, ::geteuid());
+  }
+}
+
+TEST_F(CredentialsOfPeer, HaveNoCapabilitiesOfAProgramsFile) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give /proc/PID another owner";
+  (void)of({});
+  const auto folder = sysroot.resolve(fmt::format("/proc/{}", ::getpid()));
+  ASSERT_EQ(::chown(folder.c_str(), 1, 1), 0);
+  EXPECT_FALSE(may_trace_all(of({.capabilities = kTrace})));
+  ASSERT_EQ(::chown(folder.c_str(), 0, 0), 0);
+  EXPECT_TRUE(may_trace_all(of({.capabilities = kTrace})) || of({}).start_ticks == 0)
+      << "without SO_PEERPIDFD nothing is looked up";
 }
 
 TEST(Credentials, OfAPeerThatEndedAreNotLookedUp) {

@@ -106,18 +106,18 @@ TEST_F(KeeperTest, WatchesForAClientAndGivesDamonBack) {
   ASSERT_TRUE(client.check());
   EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0") << "nobody watches";
   {
-    auto monitor = client.watch(42, {.sample_us = 2000}).value();
+    auto monitor = client.watch(42, {.sample_us = 7000}).value();
     EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "1");
     EXPECT_EQ(read(kKdamonds + "0/state"), "on");
     EXPECT_EQ(read(kKdamonds + "0/contexts/0/targets/0/pid_target"), "42");
     EXPECT_EQ(read(kKdamonds + "0/contexts/0/schemes/0/action"), "stat") << "only to watch";
-    EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/sample_us"), "2000");
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/sample_us"), "7000");
     add_region(0, 4096, 8192, 0);
     add_region(1, 1 << 20, 2 << 20, 7);
     const auto reading = monitor->read().value();
     EXPECT_EQ(reading.regions, (std::vector<DamonRegion>{{1 << 20, 2 << 20, 7}}));
-    EXPECT_TRUE(monitor->set_intervals(4000, 300'000));
-    EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/aggr_us"), "300000");
+    EXPECT_TRUE(monitor->set_intervals(8000, 240'000));
+    EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/aggr_us"), "240000");
     EXPECT_GT(monitor->read().value().cpu_ns, 0) << "the keeper's own";
   }
   EXPECT_TRUE(becomes(kKdamonds + "nr_kdamonds", "0"));
@@ -152,10 +152,10 @@ TEST_F(KeeperTest, AClientGoesOnWithTheNextKeeper) {
   EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0") << "it does not wait for its clients";
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kUnreachable);
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kUnreachable) << "there is none";
-  EXPECT_TRUE(monitor->set_intervals(4000, 300'000));
+  EXPECT_TRUE(monitor->set_intervals(8000, 240'000));
   start();
   ASSERT_TRUE(monitor->read());
-  EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/sample_us"), "4000");
+  EXPECT_EQ(read(kKdamonds + "0/contexts/0/monitoring_attrs/intervals/sample_us"), "8000");
 }
 
 TEST_F(KeeperTest, TurnsOffWhatAKilledOneLeft) {
@@ -202,10 +202,54 @@ TEST_F(KeeperTest, NoReadingOfAProcessThatBecameAnother) {
   ASSERT_TRUE(monitor->read());
   write_proc_entry(sysroot, 42, {.uid = ::getuid() + 1});
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kDenied) << "it started a setuid program";
+  EXPECT_TRUE(becomes(kKdamonds + "nr_kdamonds", "0")) << "nor is it watched on";
+  EXPECT_EQ(monitor->set_intervals(6000, 200'000).error().code, ErrorCode::kDenied);
   write_proc_entry(sysroot, 42, {.start_ticks = 2});
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kNotFound) << "another got its number";
   std::filesystem::remove_all(sysroot.resolve("/proc/42"));
   EXPECT_EQ(monitor->read().error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(KeeperTest, IntervalsAreSetOnlyForWhomMayWatch) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  write_proc_entry(sysroot, 42, {.uid = ::getuid() + 1});
+  EXPECT_EQ(monitor->set_intervals(6000, 200'000).error().code, ErrorCode::kDenied);
+  EXPECT_TRUE(becomes(kKdamonds + "nr_kdamonds", "0"));
+  write_proc_entry(sysroot, 42, {});
+  EXPECT_EQ(monitor->read().error().code, ErrorCode::kConflict) << "the watch is over";
+  EXPECT_TRUE(monitor->read()) << "another begins";
+}
+
+TEST_F(KeeperTest, AClientThatWasRefusedAsksAgain) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  stop();
+  EXPECT_EQ(monitor->read().error().code, ErrorCode::kUnreachable);
+  write(kKdamonds + "nr_kdamonds", "3");
+  start();
+  EXPECT_THAT(monitor->read().error().message, HasSubstr("in use"));
+  EXPECT_THAT(monitor->read().error().message, HasSubstr("in use"));
+  write(kKdamonds + "nr_kdamonds", "0");
+  EXPECT_TRUE(monitor->read());
+}
+
+TEST_F(KeeperTest, CpuTimeIsCountedOnceThroughAnUnreadableThread) {
+  start();
+  auto monitor = KeeperClient(sysroot).watch(42, {}).value();
+  write(kKdamonds + "0/pid", "77");
+  write("/proc/77/stat", "77 (kdamond.0) S 2 0 0 0 0 0 0 0 0 0 1000 2000 0 0");
+  const int64_t first_ns = monitor->read().value().cpu_ns;
+  EXPECT_GE(first_ns, 3000LL * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));
+  std::filesystem::remove(sysroot.resolve(kKdamonds + "0/pid"));
+  EXPECT_GE(monitor->read().value().cpu_ns, first_ns);
+  write(kKdamonds + "0/pid", "77");
+  EXPECT_LT(monitor->read().value().cpu_ns, 2 * first_ns);
+  stop();
+  EXPECT_FALSE(monitor->read());
+  std::filesystem::remove(sysroot.resolve(kKdamonds + "0/pid"));
+  start();
+  EXPECT_GT(monitor->read().value().cpu_ns, first_ns) << "and goes on with the next keeper";
 }
 
 TEST_F(KeeperTest, WatchesNoProcessThatHasNoMemory) {
@@ -241,6 +285,27 @@ TEST_F(KeeperTest, ClientsWithoutTheCapabilityTakeOnlyAPart) {
   EXPECT_TRUE(*reply);
 }
 
+TEST_F(KeeperTest, AUserTakesOnlyAPartOfThat) {
+  start({.max_user_connections = 2, .max_user_watches = 0});
+  const auto first = call(), second = call();
+  EXPECT_TRUE(ask(first, encode(KeeperRequest{})).value());
+  EXPECT_TRUE(ask(second, encode(KeeperRequest{})).value());
+  EXPECT_EQ(ask(first, encode(kWatch42)).value().error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(ask(call(), {}).value().error().code, ErrorCode::kExhausted);
+}
+
+TEST_F(KeeperTest, ClientsWithoutTheCapabilityMakeNobodyWaitForLong) {
+  start();
+  KeeperClient client(sysroot);
+  for (const auto& attrs : {DamonAttrs{.sample_us = 4'999}, DamonAttrs{.aggregation_us = 250'001},
+                            DamonAttrs{.max_regions = 301}})
+    EXPECT_EQ(client.watch(42, attrs).error().code, ErrorCode::kDenied);
+  auto monitor = client.watch(42, {}).value();
+  EXPECT_EQ(monitor->set_intervals(5'000, 250'001).error().code, ErrorCode::kDenied);
+  EXPECT_TRUE(monitor->set_intervals(5'000, 250'000));
+  EXPECT_TRUE(monitor->read()) << "and goes on";
+}
+
 TEST_F(KeeperTest, MoreClientsThanPlacesWaitForTheirs) {
   start({.max_connections = 1});
   auto first = call();
@@ -251,7 +316,7 @@ TEST_F(KeeperTest, MoreClientsThanPlacesWaitForTheirs) {
 }
 
 TEST_F(KeeperTest, WhoSendsNonsenseIsDisconnectedAndNobodyElse) {
-  start({.max_plain_connections = 32});
+  start({.max_plain_connections = 32, .max_user_connections = 32});
   const auto good = call();
   ASSERT_TRUE(ask(good, encode(kWatch42)).value());
   auto longer = encode(kReadIt);

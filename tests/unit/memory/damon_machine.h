@@ -38,6 +38,7 @@ struct DamonMachine : ::testing::Test {
           "schemes/0/access_pattern/sz/max", "schemes/0/access_pattern/nr_accesses/max",
           "schemes/0/access_pattern/age/max"})
       write(context + file, "");
+    std::filesystem::create_directories(sysroot.resolve(context + "schemes/0/tried_regions"));
     write(context + "avail_operations", "vaddr\nfvaddr\npaddr\n");
     write(kKdamonds + "0/contexts/nr_contexts", "0");
     write(kKdamonds + "0/state", "off");

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -9,6 +11,31 @@
 #include "daemon/memory/damon/files.h"
 #include "daemon/memory/heat/damon.h"
 #include "tests/unit/memory/damon_machine.h"
+
+namespace {
+
+// A kernel that serves another: the next `times` writes to paths that end in `file` fail.
+struct {
+  std::string_view file;
+  int times = 0;
+} busy;
+
+}  // namespace
+
+// Stands before the C library's.
+extern "C" ssize_t write(int fd, const void* data, size_t size) {
+  if (busy.times > 0) {
+    char path[512];
+    const auto link = fmt::format("/proc/self/fd/{}", fd);
+    const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
+    if (length > 0 && std::string_view(path, static_cast<size_t>(length)).ends_with(busy.file)) {
+      --busy.times;
+      errno = EBUSY;
+      return -1;
+    }
+  }
+  return ::syscall(SYS_write, fd, data, size);
+}
 
 namespace tierpilot {
 namespace {
@@ -88,6 +115,69 @@ TEST_F(DamonTest, LooksLessOftenWithLessCpuTime) {
   tracker->scale_effort(1000);
   EXPECT_EQ(read(intervals + "sample_us"), "5000");
   EXPECT_EQ(read(intervals + "aggr_us"), "200000");
+}
+
+TEST_F(DamonTest, IntervalsThatWereRefusedAreNotReckonedWith) {
+  make_damon();
+  auto source = one_by_files({.attrs = {.sample_us = 5000, .aggregation_us = 200'000}});
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  const std::string interval = kKdamonds + "0/contexts/0/monitoring_attrs/intervals/sample_us";
+  std::filesystem::remove(sysroot.resolve(interval));
+  tracker->scale_effort(0.25);
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.2);
+  write(interval, "5000");
+  tracker->scale_effort(0.25);
+  EXPECT_DOUBLE_EQ(tracker->observed_s(), 0.4);
+}
+
+TEST_F(DamonTest, ABusyKernelIsAskedAgain) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  busy = {.file = "/0/state", .times = 3};
+  EXPECT_TRUE(tracker->sample({}));
+  EXPECT_EQ(busy.times, 0);
+  busy = {.file = "/0/state", .times = 1'000'000};
+  EXPECT_FALSE(tracker->sample({})) << "but not for ever";
+  busy = {};
+}
+
+TEST_F(DamonTest, AKdamondThatCouldNotBeTurnedOffIsNotUsedAgain) {
+  make_damon();
+  auto source = one_by_files();
+  auto tracker = source.make(42).value();
+  ASSERT_TRUE(tracker->start());
+  busy = {.file = "/0/state", .times = 1'000'000};
+  tracker->stop();
+  busy = {};
+  EXPECT_EQ(source.make(43).value()->start().error().code, ErrorCode::kExhausted);
+}
+
+TEST_F(DamonTest, TheClaimStaysWhileTheKdamondsDo) {
+  make_damon();
+  {
+    auto source = one_by_files();
+    ASSERT_TRUE(source.open());
+    busy = {.file = "/nr_kdamonds", .times = 1'000'000};
+  }
+  busy = {};
+  EXPECT_EQ(read("/run/tierpilot-damon/claim"), "boot-1");
+  const DamonSource next(sysroot);
+  EXPECT_FALSE(sysroot.exists("/run/tierpilot-damon/claim")) << "the next one removes both";
+}
+
+TEST_F(DamonTest, AKernelThatDoesNotTellRegionsIsUnavailable) {
+  make_damon();
+  std::filesystem::remove(sysroot.resolve(kKdamonds + "0/contexts/0/schemes/0/tried_regions"));
+  {
+    DamonSource source(sysroot);
+    const auto opened = source.open();
+    EXPECT_EQ(opened.error().code, ErrorCode::kUnavailable);
+    EXPECT_THAT(opened.error().message, HasSubstr("needs kernel 6.2"));
+  }
+  EXPECT_EQ(read(kKdamonds + "nr_kdamonds"), "0");
 }
 
 TEST_F(DamonTest, ASampleNeedsAStart) {

@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <iostream>
+#include <memory>
 
 #include "daemon/memory/heat/choose.h"
 #include "daemon/memory/loop/placement_loop.h"
@@ -89,13 +92,43 @@ struct PlacementNumaTest : ::testing::Test {
     ::waitpid(child, nullptr, 0);
   }
 
-  uint64_t fast_pages(uint64_t from, uint64_t to) {
+  uint64_t pages_in(size_t tier, uint64_t from, uint64_t to) {
     std::vector<void*> pages;
     for (uint64_t at = from; at < to; at += 4096) pages.push_back(memory + at);
     std::vector<int> status(pages.size(), -1);
     system_page_kernel().locate_pages(child, pages, status);
-    return static_cast<uint64_t>(
-        std::count(status.begin(), status.end(), tiers.front().nodes.front()));
+    return static_cast<uint64_t>(std::count(status.begin(), status.end(), tiers[tier].nodes[0]));
+  }
+  uint64_t fast_pages(uint64_t from, uint64_t to) { return pages_in(0, from, to); }
+
+  // Of all accesses, by what the child does.
+  double fast_access_share() {
+    const auto everywhere = static_cast<double>(fast_pages(0, kBytes)) / (kBytes / 4096.0);
+    return 0.9 * recall() + 0.1 * everywhere;
+  }
+
+  std::unique_ptr<PlacementLoop> make_loop(
+      LoopOptions options, std::function<void(std::vector<PlacementTier>&)> refresh_tiers = {}) {
+    options.interval_ns = 500'000'000;
+    options.cpu_share = 0;
+    options.heat.half_life_s = 2;
+    // Only the buffer: what the child inherited is shared with this process, and so stays in fast
+    // memory, at the cost of the budget.
+    options.ranges.min_bytes = kBytes / 2;
+    return std::make_unique<PlacementLoop>(LoopEnvironment{.sysroot = sysroot,
+                                                           .pacer = pacer,
+                                                           .kernel = system_page_kernel(),
+                                                           .trackers = *source,
+                                                           .tiers = tiers,
+                                                           .refresh_tiers = refresh_tiers},
+                                           options);
+  }
+
+  // Rounds until `done`, for at most a minute.
+  void run_until(PlacementLoop& loop, const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!done() && std::chrono::steady_clock::now() < end)
+      pacer.sleep_until(loop.run_round(), {});
   }
 
   // What the tracker saw, for people who wonder about a failure.
@@ -131,17 +164,8 @@ struct PlacementNumaTest : ::testing::Test {
 };
 
 TEST_F(PlacementNumaTest, FollowsTheHotQuarter) {
-  LoopOptions options{.interval_ns = 500'000'000, .cpu_share = 0};
-  options.heat.half_life_s = 2;
-  // Only the buffer: what the child inherited is shared with this process, and so stays in fast
-  // memory, at the cost of the budget.
-  options.ranges.min_bytes = kBytes / 2;
-  PlacementLoop loop({.sysroot = sysroot,
-                      .pacer = pacer,
-                      .kernel = system_page_kernel(),
-                      .trackers = *source,
-                      .tiers = tiers},
-                     options);
+  const auto placing = make_loop({});
+  auto& loop = *placing;
   ASSERT_TRUE(loop.add({.pid = child,
                         .group = {.name = "child", .fast_budget_bytes = kQuarter + (1 << 20)},
                         .mode = PlacementMode::kEnforce}));
@@ -151,8 +175,7 @@ TEST_F(PlacementNumaTest, FollowsTheHotQuarter) {
     const auto took_s = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     };
-    while ((recall() < 0.92 || precision() < 0.9) && took_s() < 60)
-      pacer.sleep_until(loop.run_round(), {});
+    run_until(loop, [&] { return recall() >= 0.92 && precision() >= 0.9; });
     const auto counters = loop.counters();
     std::cout << "quarter " << quarter << ": recall " << recall() << ", precision " << precision()
               << ", after " << took_s() << " s, " << counters.rounds << " rounds, promoted "
@@ -166,6 +189,41 @@ TEST_F(PlacementNumaTest, FollowsTheHotQuarter) {
     EXPECT_GT(recall(), 0.9) << tracker_name(source->offer().traits.kind);
     EXPECT_GT(precision(), 0.9);
   }
+  EXPECT_LE(fast_pages(0, kBytes) * 4096, kQuarter + (4 << 20));
+}
+
+// Real pages under latencies of a model, as emulated memory knows no load: the faster tier gets
+// slower the more of the accesses it has, and both are level at a half.
+TEST_F(PlacementNumaTest, BalanceStopsWhereTheLatenciesAreLevel) {
+  const auto loop = make_loop({}, [this](std::vector<PlacementTier>& now) {
+    now.front().loaded_latency_ns = 100 + 800 * fast_access_share();
+    now[1].loaded_latency_ns = 500;
+  });
+  ASSERT_TRUE(loop->add({.pid = child,
+                         .group = {.name = "child", .policy = PlacementPolicy::kBalance},
+                         .mode = PlacementMode::kEnforce}));
+  ASSERT_EQ(fast_access_share(), 0);
+  int level_rounds = 0;
+  run_until(*loop, [&] {
+    level_rounds = std::abs(fast_access_share() - 0.5) < 0.15 ? level_rounds + 1 : 0;
+    return level_rounds == 10;
+  });
+  std::cout << "share of accesses in fast memory: " << fast_access_share() << "\n";
+  print_heat(*loop);
+  EXPECT_EQ(level_rounds, 10) << fast_access_share();
+}
+
+TEST_F(PlacementNumaTest, OfThreeTiersTheMiddleOneTakesWhatTheFastestHasNoRoomFor) {
+  if (tiers.size() < 3) GTEST_SKIP() << tiers.size() << " memory tiers";
+  const auto loop = make_loop({});
+  ASSERT_TRUE(loop->add({.pid = child,
+                         .group = {.name = "child", .fast_budget_bytes = kQuarter + (1 << 20)},
+                         .mode = PlacementMode::kEnforce}));
+  orders->hot_quarter = 1;
+  const auto left_behind = [this] { return pages_in(2, 0, kBytes); };
+  run_until(*loop, [&] { return recall() > 0.92 && left_behind() < kBytes / 4096 / 4; });
+  EXPECT_GT(recall(), 0.9);
+  EXPECT_LT(left_behind(), kBytes / 4096 / 4);
   EXPECT_LE(fast_pages(0, kBytes) * 4096, kQuarter + (4 << 20));
 }
 

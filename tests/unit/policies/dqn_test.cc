@@ -324,6 +324,9 @@ TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {
   EXPECT_EQ(second.counters().pending, first.counters().pending);
   EXPECT_EQ(second.counters().replay_size, first.counters().replay_size);
   EXPECT_EQ(second.counters().decisions, first.counters().decisions);
+  while (first.ready()) first.train_batch();
+  ASSERT_TRUE(second.restore(first.save()));
+  EXPECT_FALSE(second.ready()) << "what was used up is used again";
   EXPECT_GT(second.counters().weights_version, first.counters().weights_version);
   for (size_t size = 0; size < saved.size(); size += 1 + saved.size() / 200)
     ASSERT_FALSE(second.restore(std::string_view(saved).substr(0, size))) << size;

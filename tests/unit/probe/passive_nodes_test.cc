@@ -300,8 +300,8 @@ TEST_F(PassiveNodes, FaultTimesAreKeptByNode) {
   probe_->track_group(::getpgrp());
   for (const int node : {near_, far_}) {
     Pages pages(kPages, node);
-    const auto stats = *probe_->sample().fault_time;
     const auto mine = probe_->group_io(::getpgrp()).fault_time;
+    const auto stats = *probe_->sample().fault_time;
     ASSERT_TRUE(mine && mine->by_node_ns.contains(node));
     EXPECT_GE(mine->by_node_ns.at(node).count() * stats.period, kPages * 8 / 10);
     EXPECT_LE(mine->by_node_ns.at(node).count(), stats.by_node_ns.at(node).count());

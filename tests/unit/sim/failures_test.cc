@@ -90,6 +90,15 @@ TEST(Failures, CheckpointsKeepWork) {
   EXPECT_LT(makespan(), 0.7 * without_s);
 }
 
+TEST(Run, RefusesTasksAfterTheEndOfVirtualTime) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 1).arrival_ns = INT64_MAX;
+  auto policy = make_least_loaded_policy(1);
+  const auto result = simulate(plain_cluster(1), tasks.workload(), *policy, {});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("virtual time"), std::string::npos);
+}
+
 TEST(Failures, DataOnADeadNodeIsWaitedFor) {
   auto cluster = plain_cluster(2);
   // The mean is so long that nothing comes back.

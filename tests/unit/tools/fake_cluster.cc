@@ -219,6 +219,36 @@ class Server final : public wire::Cluster::Server {
     fill_policy(context.getResults().initPolicy(), state_.active_policy);
     return kj::READY_NOW;
   }
+  kj::Promise<void> policyMode(PolicyModeContext context) override {
+    std::lock_guard lock(state_.mutex);
+    state_.policy_mode = context.getParams().getMode();
+    fill_policy(context.getResults().initPolicy(), context.getParams().getName());
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> policyRollback(PolicyRollbackContext context) override {
+    std::lock_guard lock(state_.mutex);
+    const auto number = context.getParams().getVersion();
+    if (number > 3) refuse(ErrorCode::kNotFound, "version 9' is not known");
+    auto version = context.getResults().initVersion();
+    version.setNumber(number ? number : 3);
+    version.setWhy("at its time");
+    version.initReward().initMean().setUnavailable("nothing was measured yet");
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> policyCompare(PolicyCompareContext context) override {
+    const auto params = context.getParams();
+    context.getResults().setConcurrent(!params.hasSecond() || params.getSecond().size() == 0);
+    auto row = context.getResults().initComparisons(1)[0];
+    row.setMeasure("reward");
+    row.setFirst(params.getFirst().size() ? params.getFirst() : "dqn");
+    row.setSecond(params.getSecond().size() ? params.getSecond() : "heuristic");
+    auto of_first = row.initOfFirst();
+    of_first.setCount(7);
+    of_first.initMean().setValue(0.5);
+    row.initOfSecond().initMean().setUnavailable("nothing was measured yet");
+    row.setVerdict("not known yet");
+    return kj::READY_NOW;
+  }
 
  private:
   std::string& state_of(uint64_t id) {
@@ -269,6 +299,8 @@ class Server final : public wire::Cluster::Server {
     policy.setName(name);
     policy.setActive(name == state_.active_policy);
     policy.setLearns(name == "dqn");
+    policy.setMode(state_.policy_mode);
+    policy.setStanding("trusted");
     policy.initRewardMean().setUnavailable("no reward yet");
   }
 

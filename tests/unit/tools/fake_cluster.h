@@ -33,9 +33,10 @@ struct FakeState {
   std::string log = "hello\n";
   std::string degraded;
   std::string active_policy = "random";
+  std::string policy_mode = "enforce";
   int64_t history_from_ms = -1, history_until_ms = -1;  // last asked for
-  bool silent = false;  // never answers a health call
-  uint32_t page = 2;    // entries per page of a list
+  bool silent = false;                                  // never answers a health call
+  uint32_t page = 2;                                    // entries per page of a list
 };
 
 class FakeCluster {

@@ -250,6 +250,20 @@ TEST_F(Tierctl, PoliciesAreListedShownAndUsed) {
   EXPECT_FALSE(at({"policy", "show", "random", "-j"}).value().contains("learner"));
 }
 
+TEST_F(Tierctl, PoliciesHaveModesVersionsAndComparisons) {
+  EXPECT_EQ(at({"policy", "mode", "dqn", "advise", "-j"}).value()["policy"]["mode"], "advise");
+  EXPECT_EQ(fake_.state.policy_mode, "advise");
+  EXPECT_EQ(at({"policy", "rollback", "dqn", "2", "-j"}).value()["version"]["number"], 2);
+  EXPECT_EQ(at({"policy", "rollback", "dqn", "-j"}).value()["version"]["number"], 3);
+  EXPECT_EQ(at({"policy", "rollback", "dqn", "9"}).code, kExitNotFound);
+  const auto beside = at({"policy", "compare", "-j"}).value();
+  EXPECT_EQ(beside["concurrent"], true);
+  EXPECT_EQ(beside["comparisons"][0]["second"], "heuristic");
+  const auto text = at({"policy", "compare", "dqn", "random"}).out;
+  for (const char* part : {"not at the same time", "random", "nothing was measured yet"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
+}
+
 TEST(TierctlUnreachable, SaysWhereWhyAndWhatToDo) {
   const auto ran = run({"--connect", "unix:/nonexistent/c.sock", "node", "list"});
   EXPECT_EQ(ran.code, kExitNotFound);
@@ -283,6 +297,10 @@ TEST(TierctlUsage, MistakesAreExitTwo) {
            {"task", "list", "--state", "gone"},
            {"task", "wait"},
            {"task", "show", "x"},
+           {"policy", "mode", "dqn", "loud"},
+           {"policy", "mode", "dqn"},
+           {"policy", "rollback", "dqn", "0"},
+           {"policy", "rollback"},
            {"status", "--timeout", "x"}}) {
     const auto ran = run(words);
     EXPECT_EQ(ran.code, kExitUsage) << (words.empty() ? "" : words.back()) << ": " << ran.err;

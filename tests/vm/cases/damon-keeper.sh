@@ -40,7 +40,7 @@ cat >/etc/tierpilot/coordinator.toml <<END
 duration_ms = 20000
 [policy]
 active = "least-loaded"
-[dqn]
+[dqn-published]
 width = 16
 layers = 1
 END

@@ -22,6 +22,13 @@ class Openb : public TraceTest {
   }
 };
 
+TEST_F(Openb, ANodeWithMoreGpusThanCanBeSimulatedIsAnError) {
+  const auto trace = read(std::string(kPods) + "a,1000,1024,0,0,,LS,Running,10,100,40\n",
+                          "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,65,P100\n");
+  ASSERT_FALSE(trace);
+  EXPECT_THAT(trace.error().message, HasSubstr("gpu"));
+}
+
 TEST_F(Openb, PodsAndNodes) {
   const auto trace = read(std::string(kPods) +
                           "a,12500,1024,1,460,,LS,Running,10,100,40\n"

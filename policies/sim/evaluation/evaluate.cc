@@ -1,0 +1,100 @@
+#include "policies/sim/evaluation/evaluate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "policies/sim/evaluation/bound.h"
+
+namespace tierpilot::sim {
+namespace {
+
+// All policies on one cell's tasks of one seed.
+struct Job {
+  size_t cell = 0;
+  uint64_t seed = 0;
+};
+
+class Evaluation {
+ public:
+  Evaluation(const Suite& suite, const EvaluationOptions& options)
+      : suite_(suite), options_(options) {
+    for (size_t cell = 0; cell < suite.cells.size(); ++cell)
+      for (uint64_t i = 0; i < suite.seeds; ++i) jobs_.push_back({cell, kFirstEvaluationSeed + i});
+    runs_.resize(jobs_.size());
+    // The large ones first, so that the threads end together.
+    order_.resize(jobs_.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return suite.cells[jobs_[a].cell].cluster.node_count() >
+             suite.cells[jobs_[b].cell].cluster.node_count();
+    });
+  }
+
+  Result<std::vector<EvaluatedRun>> run() {
+    {
+      std::vector<std::jthread> others;
+      for (uint32_t i = 1; i < options_.threads; ++i) others.emplace_back([this] { work(); });
+      work();
+    }
+    if (!failed_) return tl::unexpected(failed_.error());
+    std::vector<EvaluatedRun> all;
+    for (auto& runs : runs_) std::move(runs.begin(), runs.end(), std::back_inserter(all));
+    return all;
+  }
+
+ private:
+  void work() {
+    for (size_t i = next_++; i < order_.size(); i = next_++) {
+      const Status status = run_job(order_[i]);
+      const std::lock_guard lock(mutex_);
+      if (!status && failed_) failed_ = status;
+      if (!failed_) return;
+      ++done_;
+      if (options_.progress)
+        options_.progress(static_cast<double>(done_) / static_cast<double>(jobs_.size()));
+    }
+  }
+
+  Status run_job(size_t index) {
+    const Job& job = jobs_[index];
+    const EvaluationCell& cell = suite_.cells[job.cell];
+    const Workload workload = generate(cell.workload, cell.cluster, job.seed);
+    const double bound_s = mean_response_bound_s(cell.cluster, workload);
+    for (const std::string& name : options_.policies) {
+      const auto policy = options_.make_policy(name, job.seed);
+      if (!policy) return tl::unexpected(policy.error());
+      (*policy)->explain(false);
+      auto result = simulate(cell.cluster, workload, **policy, {.seed = job.seed});
+      if (!result)
+        return fail(result.error().code,
+                    name + " on " + cell.workload.name + ": " + result.error().message);
+      if (job.seed != kFirstEvaluationSeed) {
+        result->responses_s = {};
+        result->samples = {};
+      }
+      runs_[index].push_back({job.cell, job.seed, name, std::move(*result), bound_s});
+    }
+    return {};
+  }
+
+  const Suite& suite_;
+  const EvaluationOptions& options_;
+  std::vector<Job> jobs_;
+  std::vector<size_t> order_;
+  std::vector<std::vector<EvaluatedRun>> runs_;  // by job
+  std::atomic<size_t> next_ = 0;
+  std::mutex mutex_;
+  size_t done_ = 0;
+  Status failed_;
+};
+
+}  // namespace
+
+Result<std::vector<EvaluatedRun>> evaluate(const Suite& suite, const EvaluationOptions& options) {
+  return Evaluation(suite, options).run();
+}
+
+}  // namespace tierpilot::sim

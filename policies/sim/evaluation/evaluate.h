@@ -1,0 +1,42 @@
+// Runs a suite: every cell, seed and policy, in several threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "policies/sim/evaluation/suite.h"
+#include "policies/sim/simulator.h"
+
+namespace tierpilot::sim {
+
+struct EvaluatedRun {
+  size_t cell = 0;  // of the suite
+  uint64_t seed = 0;
+  std::string policy;
+  RunResult result;    // responses_s and samples are kept for the first seed only
+  double bound_s = 0;  // of the mean response, for any policy on these tasks
+};
+
+struct EvaluationOptions {
+  std::vector<std::string> policies;
+  uint32_t threads = 1;
+  // Called from all threads.
+  std::function<Result<std::unique_ptr<Policy>>(const std::string& name, uint64_t seed)>
+      make_policy;
+  // Share of all runs that is done; by one thread at a time.
+  std::function<void(double)> progress;
+};
+
+// By cell, seed, policy, whatever the number of threads.
+Result<std::vector<EvaluatedRun>> evaluate(const Suite& suite, const EvaluationOptions& options);
+
+// {"suite", "runs": [workload, nodes, policy, seed, each measure], "cells": [...], "overall":
+// [...]} For each cell and each policy of `judged`: the best of the other policies by mean
+// response, the difference to it paired by seed, and the share of the bound.
+nlohmann::ordered_json evaluation_json(const Suite& suite, const std::vector<EvaluatedRun>& runs,
+                                       const std::vector<std::string>& judged);
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,40 @@
+// What policies are evaluated on: named workloads on clusters of several sizes. Nothing of it is in
+// the mix that the dqn is trained on (training_mix.h): other kinds, other ranges, other seeds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "policies/sim/cluster_spec.h"
+#include "policies/sim/generator.h"
+
+namespace tierpilot::sim {
+
+// One workload on one cluster.
+struct EvaluationCell {
+  ClusterSpec cluster;
+  GeneratorOptions workload;
+};
+
+struct Suite {
+  std::string name;
+  std::vector<EvaluationCell> cells;
+  uint32_t seeds = 1;
+};
+
+// Seeds of evaluations begin here; training draws its own from far above.
+inline constexpr uint64_t kFirstEvaluationSeed = 1001;
+
+// The exponent of popularity in a cluster of so many nodes that has `exponent` at 8 nodes: flatter
+// in larger ones, or the writers of one dataset, which take turns, could not keep up with its
+// share.
+double flattened(double exponent, uint32_t nodes);
+
+// quick: 8 nodes, 2 seeds, few tasks. short: 8 and 32 nodes, 3 seeds. full: 8, 128 and 1,024 nodes,
+// 10 seeds. kNotFound names them.
+Result<Suite> make_suite(std::string_view name);
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,67 @@
+#include "policies/sim/evaluation/training_mix.h"
+
+namespace tierpilot::sim {
+namespace {
+
+double uniform(SeededRandom& random, double low, double high) {
+  return low + random.unit() * (high - low);
+}
+
+NodeGroup draw_common(SeededRandom& random) {
+  NodeGroup group;
+  group.units = 1 + static_cast<uint32_t>(random.below(4));
+  group.fast_budget_bytes = static_cast<uint64_t>(random.log_uniform(768e6, 3e9));
+  group.tiers.promote_bytes_per_s = random.log_uniform(0.2e9, 2e9);
+  group.tiers.evict_bytes_per_s = group.tiers.promote_bytes_per_s * uniform(random, 0.5, 1);
+  group.link_bytes_per_s = random.log_uniform(0.2e9, 2e9);
+  return group;
+}
+
+// As the common node, but for speeds and sizes up to twice as large or as small.
+NodeGroup vary(NodeGroup group, SeededRandom& random) {
+  const auto factor = [&] { return random.log_uniform(0.5, 2); };
+  group.operations_per_s *= factor();
+  const double tiers = factor();
+  group.tiers.promote_bytes_per_s *= tiers;
+  group.tiers.evict_bytes_per_s *= tiers;
+  group.link_bytes_per_s *= factor();
+  group.fast_budget_bytes =
+      static_cast<uint64_t>(static_cast<double>(group.fast_budget_bytes) * factor());
+  group.units = 1 + static_cast<uint32_t>(random.below(4));
+  return group;
+}
+
+}  // namespace
+
+EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
+  EvaluationCell cell;
+  const auto nodes = static_cast<uint32_t>(4U << random.below(4));
+  NodeGroup common = draw_common(random);
+  if (random.chance(0.5)) {
+    common.count = nodes;
+    cell.cluster.groups = {common};
+  } else {
+    for (const uint32_t count : {nodes / 2, nodes / 4, nodes / 4}) {
+      cell.cluster.groups.push_back(vary(common, random));
+      cell.cluster.groups.back().count = count;
+    }
+  }
+  GeneratorOptions& workload = cell.workload;
+  workload.tasks = tasks;
+  workload.offered_load = uniform(random, 0.3, 0.85);
+  workload.datasets = nodes * (4 + static_cast<uint32_t>(random.below(13)));
+  workload.max_dataset_bytes = static_cast<uint64_t>(random.log_uniform(64e6, 512e6));
+  workload.min_dataset_bytes = workload.max_dataset_bytes / 8;
+  // A node that has room for no task's data would be no node.
+  for (NodeGroup& group : cell.cluster.groups)
+    group.fast_budget_bytes =
+        std::max(group.fast_budget_bytes, uint64_t{3} * workload.max_dataset_bytes);
+  workload.zipf_exponent = flattened(uniform(random, 0.3, 1.2), nodes);
+  workload.write_share = uniform(random, 0, 0.3);
+  const double mean_operations = random.log_uniform(0.2e9, 1e9);
+  workload.min_operations = mean_operations * 0.16;
+  workload.max_operations = mean_operations * 3.2;
+  return cell;
+}
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,222 @@
+// Who decides: modes, the control share, the guard, and what of it a restart remembers.
+#include "coordinator/core/oversight.h"
+
+#include <gmock/gmock.h>
+
+#include "coordinator/core/dispatcher.h"
+#include "coordinator/store/records.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+// Two nodes: "a" holds the data and is full, "b" is empty and idle. The heuristic goes by the data,
+// an untrained dqn by the time, so that the two differ.
+class OversightTest : public CoreTest {
+ protected:
+  ~OversightTest() override { host_.reset(); }
+
+  void begin(OversightSettings settings) {
+    auto host = PolicyHost::start({.dqn = quiet(), .state_dir = {}, .active = "dqn"});
+    ASSERT_TRUE(host) << host.error().message;
+    host_ = std::move(*host);
+    oversight_ = std::make_unique<Oversight>(*store_, clock_);
+    ASSERT_TRUE(oversight_->begin(settings, {{"dqn", JudgedBy::kResponse}}));
+    dispatcher_ = std::make_unique<Dispatcher>(
+        *state_, *host_, *oversight_,
+        Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
+                          [this](int64_t, auto work) { deadlines_.push_back(std::move(work)); }});
+    dispatcher_->set_lifecycle(*lifecycle_);
+    join("a");
+    join("b");
+    add_dataset("d", 1 << 20, "a");
+    state_->catalog.find("d")->replicas = {{"a", {1, 1 << 20, true, true}}};
+    state_->registry.find("a")->assigned_units = 2;
+  }
+  static DqnSettings quiet() {
+    DqnSettings settings;
+    settings.epsilon = 0;
+    return settings;
+  }
+  static OversightSettings without_control(PolicyMode mode) {
+    OversightSettings settings;
+    settings.mode = mode;
+    settings.guard.control_share = 0;
+    return settings;
+  }
+
+  uint64_t submit_one() {
+    auto wanted = spec();
+    wanted.datasets = {{"d", false}};
+    wanted.float_operations = 1e12;
+    return submit({wanted})->first_task;
+  }
+  DecisionRecord decide() {
+    const uint64_t id = submit_one();
+    dispatcher_->pump();
+    EXPECT_TRUE(
+        posts_.run_until([&] { return state_->tasks.find(id)->state == TaskState::kAssigned; }));
+    return recorded(id);
+  }
+  DecisionRecord recorded(uint64_t id) {
+    flush();
+    const auto decisions = records::decisions(store_->reader(), id);
+    EXPECT_TRUE(decisions && decisions->size() == 1);
+    return decisions && !decisions->empty() ? decisions->front() : DecisionRecord{};
+  }
+  // A task that is decided by running into the deadline.
+  void miss_a_deadline() {
+    const uint64_t id = submit_one();
+    const size_t before = deadlines_.size();
+    dispatcher_->pump();
+    ASSERT_EQ(deadlines_.size(), before + 1);
+    deadlines_.back()();
+    ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kAssigned);
+    lifecycle_->exited(state_->tasks.find(id)->node, {id, 1}, success(), nullptr);
+    state_->registry.find("a")->assigned_units = 2;
+  }
+
+  std::unique_ptr<PolicyHost> host_;
+  std::unique_ptr<Oversight> oversight_;
+  std::vector<std::function<void()>> deadlines_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+};
+
+TEST_F(OversightTest, EnforcedThePolicyDecides) {
+  begin(without_control(PolicyMode::kEnforce));
+  const auto record = decide();
+  EXPECT_EQ(record.node, "b");
+  EXPECT_EQ(record.mode, "enforce");
+  EXPECT_EQ(record.arm, "policy");
+  EXPECT_EQ(record.fallback, "");
+  EXPECT_EQ(record.proposed, "");
+}
+
+TEST_F(OversightTest, InShadowItIsWrittenDownWhatThePolicyWouldHaveDone) {
+  begin(without_control(PolicyMode::kShadow));
+  const auto record = decide();
+  EXPECT_EQ(record.node, "a");
+  EXPECT_EQ(record.proposed, "b");
+  EXPECT_EQ(record.arm, "shadow");
+  EXPECT_THAT(record.fallback, HasSubstr("in shadow"));
+  EXPECT_EQ(oversight_->tally("dqn").differed, 1u);
+  EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
+  EXPECT_EQ(state_->scores.of("dqn").fallbacks, 0u) << "it has done nothing wrong";
+}
+
+TEST_F(OversightTest, AdviceIsFollowedOnlyWhereTheHeuristicFindsItAboutAsGood) {
+  auto settings = without_control(PolicyMode::kAdvise);
+  begin(settings);
+  const auto refused = decide();
+  EXPECT_EQ(refused.node, "a");
+  EXPECT_EQ(refused.proposed, "b");
+  EXPECT_EQ(refused.arm, "policy") << "measured as the policy's, whoever had the last word";
+  EXPECT_THAT(refused.fallback, HasSubstr("worse by"));
+  EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
+}
+
+TEST_F(OversightTest, AdviceWithinTheBandIsFollowed) {
+  auto settings = without_control(PolicyMode::kAdvise);
+  settings.advice_band = 2;
+  begin(settings);
+  const auto followed = decide();
+  EXPECT_EQ(followed.node, "b");
+  EXPECT_EQ(followed.fallback, "");
+  EXPECT_EQ(oversight_->tally("dqn").followed, 1u);
+}
+
+TEST_F(OversightTest, ControlDecisionsDoNotWaitForThePolicy) {
+  OversightSettings settings;
+  settings.guard.control_share = 1;
+  begin(settings);
+  const auto first = submit_one();
+  const auto second = submit_one();
+  dispatcher_->pump();
+  EXPECT_EQ(state_->tasks.find(first)->state, TaskState::kAssigned);
+  EXPECT_EQ(state_->tasks.find(second)->state, TaskState::kAssigned) << "both in one go";
+  const auto record = recorded(first);
+  EXPECT_EQ(record.node, "a");
+  EXPECT_EQ(record.arm, "control");
+  EXPECT_THAT(record.fallback, HasSubstr("control"));
+  EXPECT_EQ(oversight_->tally("dqn").asked, 0u);
+  EXPECT_EQ(oversight_->tally("dqn").control, 2u);
+}
+
+TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
+  auto settings = without_control(PolicyMode::kEnforce);
+  settings.guard.shadow_share = 0;
+  begin(settings);
+  std::string deposed;
+  oversight_->on_deposed = [&](const std::string& policy, const std::string&) { deposed = policy; };
+  for (uint32_t i = 0; i < settings.guard.faults_to_depose; ++i) miss_a_deadline();
+  EXPECT_EQ(deposed, "dqn");
+  const auto record = decide();
+  EXPECT_EQ(record.node, "a");
+  EXPECT_EQ(record.arm, "alone");
+  EXPECT_THAT(record.fallback, HasSubstr("deposed"));
+  EXPECT_EQ(oversight_->tally("dqn").faults.at(static_cast<size_t>(DecisionFault::kSlow)), 20u);
+
+  Oversight after(*store_, clock_);
+  ASSERT_TRUE(after.begin(settings, {{"dqn", JudgedBy::kResponse}}));
+  ASSERT_TRUE(after.guard("dqn"));
+  EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kDeposed);
+  const auto events = after.events("dqn", 10);
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_THAT(*events, SizeIs(1));
+  EXPECT_EQ(events->front().what, "deposed");
+  EXPECT_THAT(events->front().why, HasSubstr("could not be used"));
+
+  ASSERT_TRUE(after.set_mode("dqn", PolicyMode::kAdvise));
+  EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kTrusted);
+  flush();
+  Oversight later(*store_, clock_);
+  ASSERT_TRUE(later.begin(settings, {{"dqn", JudgedBy::kResponse}}));
+  EXPECT_EQ(later.guard("dqn")->memory().mode, PolicyMode::kAdvise)
+      << "an operator's word goes before the configuration's";
+}
+
+TEST_F(OversightTest, APolicyThatIsSlowerThanTheHeuristicIsDeposed) {
+  begin({});
+  for (int i = 0; i < 20'000 && oversight_->guard("dqn")->policy_share() > 0; ++i) {
+    auto turn = oversight_->next("dqn");
+    turn.estimate_s = 1 + i % 7;
+    const double factor = turn.ticket.arm == Arm::kPolicy ? 2 : 1;
+    oversight_->rewarded(turn, 0.5);
+    oversight_->finished(turn, factor * turn.estimate_s);
+  }
+  EXPECT_EQ(oversight_->guard("dqn")->memory().standing, Standing::kDeposed);
+  EXPECT_THAT(oversight_->guard("dqn")->memory().why, HasSubstr("worse: response"));
+  EXPECT_GT(oversight_->measured("dqn").response.count, 100u);
+  EXPECT_NEAR(oversight_->measured("dqn").reward.mean, 0.5, 1e-9);
+}
+
+TEST_F(OversightTest, AHeuristicHasNoModeAndIsMeasuredAllTheSame) {
+  begin({});
+  const auto refused = oversight_->set_mode("random", PolicyMode::kShadow);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("does not learn"));
+  const auto turn = oversight_->next("random");
+  EXPECT_EQ(turn.ticket.arm, Arm::kPolicy);
+  oversight_->rewarded(turn, 0.25);
+  EXPECT_EQ(oversight_->measured("random").reward.count, 1u);
+}
+
+TEST_F(OversightTest, AStandingThatCannotBeIsRefused) {
+  ASSERT_TRUE(store_);
+  store_->write(
+      [](Db& db) {
+        return db.execute("INSERT INTO policy_standings VALUES('dqn', 9, 0, 0, 0, '')");
+      },
+      nullptr);
+  flush();
+  Oversight oversight(*store_, clock_);
+  const auto begun = oversight.begin({}, {{"dqn", JudgedBy::kResponse}});
+  ASSERT_FALSE(begun);
+  EXPECT_THAT(begun.error().message, HasSubstr("mode 9"));
+}
+
+}  // namespace
+}  // namespace tierpilot::testing

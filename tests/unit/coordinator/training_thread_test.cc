@@ -1,0 +1,89 @@
+#include "coordinator/policy_host/training_thread.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+
+namespace tierpilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+double thread_cpu_s() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
+// Always has something to train on, and 2 ms of work in each batch.
+class BusyLearner final : public Learner {
+ public:
+  struct Seen {
+    std::atomic<double> cpu_s = 0;
+    std::atomic<int> batches = 0;
+    std::atomic<int> scheduler = -1;
+  };
+  explicit BusyLearner(Seen& seen) : seen_(seen) {}
+
+  void decided(uint64_t, const View&, size_t) override {}
+  void served(uint64_t, const RewardParts&) override {}
+  void finished(uint64_t, double) override {}
+  void abandoned(uint64_t) override {}
+  bool ready() const override { return true; }
+  void train_batch() override {
+    const double begin_s = thread_cpu_s();
+    while (thread_cpu_s() - begin_s < 0.002) {
+    }
+    seen_.cpu_s = thread_cpu_s();
+    seen_.scheduler = ::sched_getscheduler(0);
+    ++seen_.batches;
+  }
+  void copy_weights() override {}
+  void copy_weights_if_due() override {}
+  LearnerCounters counters() const override { return {}; }
+  std::string save() const override { return {}; }
+  Status restore(std::string_view) override { return {}; }
+  std::string save_weights() const override { return {}; }
+  Status restore_weights(std::string_view) override { return {}; }
+
+ private:
+  Seen& seen_;
+};
+
+struct Run {
+  double share = 0;  // of a core
+  int scheduler = -1;
+};
+
+Run train_for(std::chrono::milliseconds time, TrainingThread::Pace pace) {
+  BusyLearner::Seen seen;
+  std::vector<TrainingThread::NamedLearner> learners;
+  learners.push_back({"busy", std::make_unique<BusyLearner>(seen)});
+  const auto begin = std::chrono::steady_clock::now();
+  double wall_s = 0;
+  {
+    TrainingThread thread(std::move(learners), {}, pace, VersionArchive({}, 0));
+    do {
+      std::this_thread::sleep_for(time);
+    } while (seen.batches < 3);
+    wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  return {seen.cpu_s / wall_s, seen.scheduler};
+}
+
+TEST(TrainingThread, TakesNoMoreOfACoreThanItMay) {
+  const auto run = train_for(600ms, {.nice = 0, .cpu_share = 0.1});
+  EXPECT_LT(run.share, 0.15);
+  EXPECT_GT(run.share, 0);
+}
+
+TEST(TrainingThread, TrainsWhenNobodyElseWantsTheCoreWhereItIsTold) {
+  const auto run = train_for(50ms, {.nice = 10, .when_idle = true, .cpu_share = 0.5});
+  if (run.scheduler != SCHED_IDLE) GTEST_SKIP() << "SCHED_IDLE is refused here";
+  EXPECT_EQ(run.scheduler, SCHED_IDLE);
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policies/registry.h"
+#include "policies/sim/evaluation/bound.h"
+#include "policies/sim/evaluation/evaluate.h"
+#include "tests/unit/sim/small_world.h"
+
+namespace tierpilot::sim {
+namespace {
+
+EvaluationOptions heuristics(uint32_t threads) {
+  return {.policies = {"random", "least-loaded", "earliest-finish"},
+          .threads = threads,
+          .make_policy = [](const std::string& name, uint64_t seed) {
+            return make_policy(name, {.seed = seed});
+          }};
+}
+
+TEST(Bound, OfATaskAloneIsItsRun) {
+  WorkloadBuilder builder;
+  builder.add(0, 500);
+  EXPECT_NEAR(mean_response_bound_s(plain_cluster(1), builder.workload()), 0.5, 1e-9);
+}
+
+TEST(Bound, DataMustComeOnce) {
+  WorkloadBuilder builder({100 * kMB});
+  builder.add(0, 500, {{0, false}});
+  EXPECT_NEAR(mean_response_bound_s(plain_cluster(1), builder.workload()), 0.6, 1e-9);
+}
+
+TEST(Bound, TasksThatShareAUnitWait) {
+  WorkloadBuilder builder;
+  builder.add(0, 1000);
+  builder.add(0, 1000);
+  // One ends after 1 s, the other after 2 s.
+  EXPECT_NEAR(mean_response_bound_s(plain_cluster(1), builder.workload()), 1.5, 1e-6);
+}
+
+TEST(Evaluation, NoPolicyBeatsTheBound) {
+  const auto suite = make_suite("quick");
+  ASSERT_TRUE(suite);
+  const auto runs = evaluate(*suite, heuristics(2));
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), suite->cells.size() * suite->seeds * 3);
+  for (const auto& run : *runs) {
+    EXPECT_EQ(run.result.succeeded, run.result.tasks);
+    EXPECT_GT(run.bound_s, 0);
+    EXPECT_LE(run.bound_s, run.result.response_s.mean) << run.policy;
+  }
+}
+
+TEST(Evaluation, IsTheSameInAnyNumberOfThreads) {
+  const auto suite = make_suite("quick");
+  ASSERT_TRUE(suite);
+  const auto one = evaluate(*suite, heuristics(1));
+  const auto three = evaluate(*suite, heuristics(3));
+  ASSERT_TRUE(one && three);
+  EXPECT_EQ(evaluation_json(*suite, *one, {"random"}), evaluation_json(*suite, *three, {"random"}));
+}
+
+TEST(Evaluation, UnknownSuitesAreRefusedWithTheNames) {
+  const auto suite = make_suite("none");
+  ASSERT_FALSE(suite);
+  EXPECT_NE(suite.error().message.find("quick"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tierpilot::sim

@@ -1,0 +1,72 @@
+// tierctl policy evaluate: policies on a suite of workloads and clusters.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/lab/command.h"
+#include "tools/lab/evaluation.h"
+
+namespace tierpilot::lab {
+namespace {
+
+struct Options {
+  std::string suite = "quick";
+  std::vector<std::string> policies{
+      "random",        "round-robin",     "least-loaded", "locality-greedy",
+      "locality-load", "earliest-finish", "least-cost",   "dqn"};
+  std::string weights;
+  std::string plots;
+  std::optional<uint32_t> seeds;
+  std::optional<uint32_t> threads;
+};
+
+int run(const Context& context, const Options& options) {
+  const auto weights = weights_for(options.policies, options.weights);
+  if (!weights) return print_error(context.output, weights.error());
+  const PolicyMaker make = policy_maker(*weights);
+  if (auto status = check_policies(options.policies, "--policies", make); !status) {
+    print_error(context.output, status.error());
+    return kExitUsage;
+  }
+  const auto evaluated =
+      run_suite(options.suite, options.policies, make, options.seeds, options.threads);
+  if (!evaluated) return print_error(context.output, evaluated.error());
+  if (!options.plots.empty())
+    if (auto status = write_response_plots(*evaluated, options.plots); !status)
+      return print_error(context.output, status.error());
+  auto value = evaluated_json(*evaluated);
+  if (*weights)
+    value["weights"] = {{"version", (*weights)->weights.version},
+                        {"command", (*weights)->provenance.command},
+                        {"config_digest", (*weights)->provenance.config_digest}};
+  return show_evaluation(context.output, std::move(value));
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& policy, Context& context) {
+  auto* command = policy.add_subcommand(
+      "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
+  auto options = std::make_shared<Options>();
+  command->add_option("--suite", options->suite, "quick, short or full")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--policies", options->policies, "policies to compare")
+      ->delimiter(',')
+      ->type_name("NAME,...")
+      ->capture_default_str();
+  command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has)")
+      ->check(CLI::Range(1U, 10'000U))
+      ->type_name("N");
+  command->add_option("--weights", options->weights, "of the dqn (default: the shipped ones)")
+      ->type_name("FILE");
+  command->add_option("--plots", options->plots, "write distributions of response times as SVG")
+      ->type_name("FOLDER");
+  command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")
+      ->check(CLI::Range(1U, 1024U))
+      ->type_name("N");
+  command->callback([&context, options] {
+    context.command = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace tierpilot::lab

@@ -1,0 +1,41 @@
+// An evaluation as the commands run and show it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/sim/evaluation/evaluate.h"
+#include "tools/lab/policies.h"
+#include "tools/output/output.h"
+
+namespace tierpilot::lab {
+
+struct Evaluated {
+  sim::Suite suite;
+  std::vector<std::string> policies;
+  std::vector<sim::EvaluatedRun> runs;
+};
+
+// With a bar on a terminal. `seeds` and `threads` are those of the suite and of the machine unless
+// given.
+Result<Evaluated> run_suite(const std::string& suite, const std::vector<std::string>& policies,
+                            const PolicyMaker& make, std::optional<uint32_t> seeds,
+                            std::optional<uint32_t> threads);
+
+// evaluation_json with the policies that learn judged.
+nlohmann::ordered_json evaluated_json(const Evaluated& evaluated);
+
+// Means by cell, differences and the whole; warnings name tasks that did not succeed.
+int show_evaluation(const Output& output, nlohmann::ordered_json value);
+
+// Makes the folder where it is missing.
+Status write_plot(const std::filesystem::path& file, const std::string& svg);
+
+// responses-WORKLOAD-NODES.svg for every cell: the distribution of response times of the first
+// seed.
+Status write_response_plots(const Evaluated& evaluated, const std::string& folder);
+
+}  // namespace tierpilot::lab

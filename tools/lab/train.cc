@@ -1,0 +1,166 @@
+// tierctl policy train: makes weights for the dqn by simulation.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "policies/sim/evaluation/training.h"
+#include "policies/sim/plot/chart.h"
+#include "tools/lab/command.h"
+#include "tools/lab/evaluation.h"
+#include "tools/lab/progress_bar.h"
+
+namespace tierpilot::lab {
+namespace {
+
+using nlohmann::ordered_json;
+using Episode = sim::Training::Episode;
+
+struct Options {
+  std::string config;
+  std::string output = "dqn.weights";
+  std::string suite = "quick";
+  std::string plots;
+};
+
+std::string sha256(const std::string& text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr);
+  return fmt::format("{:02x}", fmt::join(digest, digest + size, ""));
+}
+
+Result<std::vector<Episode>> train(sim::Training& training, uint32_t episodes) {
+  std::vector<Episode> curve;
+  ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
+  const auto status = training.run([&](const Episode& episode) {
+    curve.push_back(episode);
+    return bar.show(static_cast<double>(episode.number) / episodes);
+  });
+  bar.clear();
+  if (!status) return tl::unexpected(status.error());
+  return curve;
+}
+
+// Response over that of the untrained dqn, of each twentieth of the training.
+ordered_json curve_json(const std::vector<Episode>& curve) {
+  ordered_json rows = ordered_json::array();
+  const size_t step = std::max<size_t>(curve.size() / 20, 1);
+  for (size_t begin = 0; begin < curve.size(); begin += step) {
+    const size_t end = std::min(begin + step, curve.size());
+    double response_s = 0, estimate_s = 0;
+    for (size_t i = begin; i < end; ++i) {
+      response_s += curve[i].mean_response_s;
+      estimate_s += curve[i].estimate_response_s;
+    }
+    double trial = 0;
+    for (size_t i = begin; i < end; ++i)
+      if (curve[i].trial > 0) trial = curve[i].trial;
+    rows.push_back({{"episodes", end},
+                    {"response_to_estimate", response_s / estimate_s},
+                    {"loss", curve[end - 1].loss}});
+    set_or_unavailable(rows.back(), "trial", trial > 0 ? std::optional(trial) : std::nullopt,
+                       "no trial was due");
+  }
+  return rows;
+}
+
+Status plot_curve(const ordered_json& curve, const std::string& folder) {
+  sim::plot::Series series{.name = "while it explores", .points = {}};
+  sim::plot::Series trials{.name = "trials, always the same tasks", .points = {}};
+  sim::plot::Series untrained{.name = "untrained (earliest-finish)", .points = {}};
+  for (const auto& row : curve) {
+    const double x = row["episodes"];
+    series.points.push_back({x, row["response_to_estimate"].get<double>()});
+    if (row["trial"].is_number()) trials.points.push_back({x, row["trial"].get<double>()});
+    untrained.points.push_back({x, 1});
+  }
+  return write_plot(std::filesystem::path(folder) / "learning-curve.svg",
+                    sim::plot::to_svg(sim::plot::Chart{
+                        .title = "Mean response while training",
+                        .note = "over that of the untrained dqn on the same tasks",
+                        .x = {.title = "episodes"},
+                        .y = {.title = "response", .unit = sim::plot::Unit::kShare},
+                        .series = {series, trials, untrained}}));
+}
+
+Result<ordered_json> trained(const Options& options) {
+  const auto settings = sim::read_training_settings(options.config);
+  if (!settings) return tl::unexpected(settings.error());
+  sim::Training training(*settings);
+  const auto curve = train(training, settings->episodes);
+  if (!curve) return tl::unexpected(curve.error());
+
+  WeightsFile file{.weights = training.weights(), .features = settings->dqn.features};
+  file.provenance = {
+      .command = fmt::format("tierctl policy train --config {}",
+                             std::filesystem::path(options.config).filename().string()),
+      .config_digest = sha256(sim::describe(*settings)),
+      .seed = settings->seed,
+      .program_version = TIERPILOT_VERSION};
+  const std::vector<std::string> policies{"least-loaded", "locality-load", "earliest-finish",
+                                          "least-cost", "dqn"};
+  const auto evaluated =
+      run_suite(options.suite, policies, policy_maker(std::make_shared<const WeightsFile>(file)),
+                std::nullopt, std::nullopt);
+  if (!evaluated) return tl::unexpected(evaluated.error());
+  auto value = evaluated_json(*evaluated);
+  file.provenance.evaluation =
+      ordered_json{{"suite", value["suite"]}, {"overall", value["overall"]}}.dump();
+  if (auto status = save_weights(options.output, file); !status)
+    return tl::unexpected(status.error());
+  value["output"] = options.output;
+  value["config_digest"] = file.provenance.config_digest;
+  value["curve"] = curve_json(*curve);
+  if (!options.plots.empty())
+    if (auto status = plot_curve(value["curve"], options.plots); !status)
+      return tl::unexpected(status.error());
+  return value;
+}
+
+int run(const Context& context, const Options& options) {
+  // Else every batch's tensors are mapped and unmapped, which takes as long as the training itself.
+  mallopt(M_MMAP_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  auto value = trained(options);
+  if (!value) return print_error(context.output, value.error());
+  if (!context.output.json) {
+    *context.output.out << format_table(
+                               *value,
+                               {.title = "Training: mean response over that of the untrained dqn",
+                                .rows = "/curve",
+                                .columns = {{"EPISODES", "/episodes", Format::kNumber},
+                                            {"RESPONSE", "/response_to_estimate", Format::kNumber},
+                                            {"TRIAL", "/trial", Format::kNumber},
+                                            {"LOSS", "/loss", Format::kNumber}}})
+                        << '\n';
+  }
+  return show_evaluation(context.output, std::move(*value));
+}
+
+}  // namespace
+
+void add_train(CLI::App& policy, Context& context) {
+  auto* command =
+      policy.add_subcommand("train", "train the dqn by simulation and write its weights");
+  auto options = std::make_shared<Options>();
+  command->add_option("--config", options->config, "what to train (TOML): [training], [dqn]")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("-o,--output", options->output, "the weights")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command->add_option("--suite", options->suite, "to evaluate them on in the end")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--plots", options->plots, "write the learning curve as SVG")
+      ->type_name("FOLDER");
+  command->callback([&context, options] {
+    context.command = [&context, options] { return run(context, *options); };
+  });
+}
+
+}  // namespace tierpilot::lab

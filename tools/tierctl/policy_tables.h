@@ -1,0 +1,17 @@
+// How `tierctl policy` shows what the guard does and what it measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/output/output.h"
+
+namespace tierpilot::tierctl {
+
+// Of `policy show`: guard, versions and events.
+std::vector<Table> oversight_tables();
+Table version_table(const std::string& rows, const std::string& title);
+// `concurrent`: the second are control decisions, taken at the same time.
+std::vector<Table> comparison_tables(bool concurrent);
+
+}  // namespace tierpilot::tierctl
