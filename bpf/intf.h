@@ -46,7 +46,10 @@ struct tp_migrate_counts {
 TP_ASSERT_SIZE(struct tp_migrate_counts, 40);
 
 struct tp_migrate_stats {
-  __u64 untimed; /* calls without a duration: nested in another one, or begun before the load */
+  /* Calls whose end met no start of their own: nested in another one, whose duration has theirs;
+   * begun before the load; or begun when no slot was free (tp_lost_calls counts these). Not those
+   * of single pages that were not drawn. */
+  __u64 untimed;
   struct tp_hist duration_ns;
 };
 TP_ASSERT_SIZE(struct tp_migrate_stats, 8 * (1 + 305));
@@ -86,14 +89,24 @@ struct tp_migrate_call {
 #define TP_MIGRATE_DEPTH 2
 
 struct tp_migrate_slot {
-  __u32 tid; /* 0: free */
-  __u32 depth;
+  __u64 depth;    /* from 1 on */
   __u64 start_ns; /* of the outermost; 0: not timed */
   __u64 weight;   /* calls that its duration stands for */
-  __u64 turn;     /* calls until the next small one is timed */
+  __u32 left;     /* small calls until the next draw, this one included */
+  __u32 drawn;    /* how many are left when one is timed */
   struct tp_migrate_call calls[TP_MIGRATE_DEPTH];
 };
 TP_ASSERT_SIZE(struct tp_migrate_slot, 64);
+
+/* Slots of the threads whose ids have the same remainder. */
+#define TP_MIGRATING_SETS 256 /* a power of two */
+#define TP_MIGRATING_WAYS 4
+
+struct tp_migrate_set {
+  __u32 tids[TP_MIGRATING_WAYS]; /* whose slot it is; 0: free */
+  struct tp_migrate_slot slots[TP_MIGRATING_WAYS];
+};
+TP_ASSERT_SIZE(struct tp_migrate_set, 272);
 
 /* ---- reclaim ---- */
 

@@ -105,6 +105,7 @@ Values migration_metrics(const std::optional<MigrationStats>& stats, const std::
                   {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
                   {"migrate_gb_per_s", rate(s.live_gb_per_s)}};
     append(values, pair_metrics(s));
+    if (s.lost_calls > 0) values.push_back({"migrate_lost_calls", count(s.lost_calls)});
     return values;
   });
 }

@@ -120,6 +120,9 @@ std::vector<Table> tables(const ordered_json& value, const std::string& nodes_un
 std::vector<std::string> shortcomings(const PassiveProbe& probe, const PassiveSample& sample,
                                       const StatOptions& options) {
   std::vector<std::string> warnings;
+  if (const auto lost = sample.migration->lost_calls; lost > 0)
+    warnings.push_back(fmt::format(
+        "migrations: {} calls have neither nodes nor a duration: too many were in progress", lost));
   if (options.faults && !sample.fault_time)
     for (const auto& state : probe.subjects())
       if (state.subject == "fault_time") warnings.push_back("fault times: " + state.reason);

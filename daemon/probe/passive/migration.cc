@@ -60,6 +60,7 @@ class Migration final : public Subject {
     auto stats = decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
                                   machine_counts());
     stats.live_gb_per_s = live(bandwidth_, stats.total);
+    stats.lost_calls = nodes_ ? nodes_->lost_calls() : skeleton_->bss->tp_lost_calls;
     stats.pairs_unavailable = pairs_unavailable_;
     if (!pairs_unavailable_.empty()) stats.pairs.clear();
     for (auto& pair : stats.pairs)

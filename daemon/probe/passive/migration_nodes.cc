@@ -26,6 +26,7 @@ class Hook final : public MigrationNodes {
   }
 
   void tell_owners(tp_owners_by by) override { skeleton_->bss->tp_owners_by = by; }
+  uint64_t lost_calls() const override { return skeleton_->bss->tp_lost_calls; }
   const std::vector<::bpf_program*>& attached() const override { return programs_.attached(); }
 
  private:

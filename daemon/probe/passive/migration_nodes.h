@@ -16,6 +16,8 @@ class MigrationNodes {
 
   // From now on calls tell their owners in this way.
   virtual void tell_owners(tp_owners_by by) = 0;
+  // Calls that found no slot among those in progress.
+  virtual uint64_t lost_calls() const = 0;
   virtual const std::vector<::bpf_program*>& attached() const = 0;
 };
 

@@ -73,7 +73,9 @@ struct MigrationCounts {
 };
 
 struct MigrationStats : MigrationCounts {
-  uint64_t untimed_calls = 0;  // nested in another call, or begun before the programs were loaded
+  // Nested in another call, begun before the programs were loaded, or lost.
+  uint64_t untimed_calls = 0;
+  uint64_t lost_calls = 0;  // begun when too many were in progress: neither nodes nor a duration
   std::string pairs_unavailable;  // why no pairs are told apart; "" when they are
   Histogram duration_ns;          // of one call; those that a timed one stands for are in it
   // Bytes moved per second inside migrate_pages(), in the latest stretch between two samples in

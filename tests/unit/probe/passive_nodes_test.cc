@@ -14,6 +14,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/sysroot.h"
 #include "daemon/probe/passive/passive_probe.h"
@@ -271,6 +272,20 @@ TEST_F(PassiveNodes, DurationsOfSinglePagesAreSampled) {
   const auto counts = pair(near_, far_).by_reason["MR_SYSCALL"];
   EXPECT_NEAR(counts.pages_moved, there, there * 0.05);
   EXPECT_NEAR(counts.timed_pages, counts.pages_moved, counts.pages_moved * 0.2);
+}
+
+// Threads have slots of their own in the programs' table: their first calls are drawn like others.
+TEST_F(PassiveNodes, SingleCallsOfManyThreadsAreSampledAlike) {
+  start_migration();
+  if (IsSkipped()) return;
+  Pages pages(1, near_);
+  pages.unbind();
+  for (int i = 0; i < 1024; ++i)
+    std::thread([&] { pages.move_each_to(i % 2 == 0 ? far_ : near_); }).join();
+  const auto seen = *probe_->sample().migration;
+  ASSERT_GE(seen.total.calls, 1000u);
+  EXPECT_NEAR(seen.duration_ns.count(), seen.total.calls, seen.total.calls * 0.4);
+  EXPECT_EQ(seen.lost_calls, 0u);
 }
 
 TEST_F(PassiveNodes, EventsNameTheirNodes) {

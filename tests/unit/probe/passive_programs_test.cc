@@ -99,10 +99,22 @@ class MigrationPrograms : public Programs<tp_migration> {
   // As the programs at the function begin a call of this thread, with one nested in it.
   void begin(const tp_migrate_call& outer, const tp_migrate_call& inner) {
     const auto tid = static_cast<uint32_t>(::gettid());
-    const tp_migrate_slot slot{
-        .tid = tid, .depth = 2, .start_ns = 1, .weight = 1, .turn = 0, .calls = {outer, inner}};
-    const uint32_t index = tid % kSets * kWays;
-    ASSERT_TRUE(put_element(skeleton_->maps.tp_migrating, index, std::vector{slot}));
+    tp_migrate_set set{};
+    set.tids[0] = tid;
+    set.slots[0] = {
+        .depth = 2, .start_ns = 1, .weight = 1, .left = 0, .drawn = 0, .calls = {outer, inner}};
+    put_set(set);
+  }
+  // Of this thread.
+  void put_set(const tp_migrate_set& set) {
+    const uint32_t index = static_cast<uint32_t>(::gettid()) % TP_MIGRATING_SETS;
+    ASSERT_TRUE(put_element(skeleton_->maps.tp_migrating, index, std::vector{set}));
+  }
+  tp_migrate_set get_set() {
+    std::vector<tp_migrate_set> set(1);
+    const uint32_t index = static_cast<uint32_t>(::gettid()) % TP_MIGRATING_SETS;
+    EXPECT_TRUE(get_element(skeleton_->maps.tp_migrating, index, set));
+    return set[0];
   }
   // Fills the table of owners' counters.
   int put_owned(uint32_t index) {
@@ -111,7 +123,7 @@ class MigrationPrograms : public Programs<tp_migration> {
     return bpf_map__update_elem(skeleton_->maps.tp_migr_owned, &key, sizeof key, &counts,
                                 sizeof counts, BPF_ANY);
   }
-  static constexpr uint32_t kNodes = 2, kSets = 256, kWays = 4;
+  static constexpr uint32_t kNodes = 2;
 };
 
 template <>
@@ -161,6 +173,47 @@ TEST_F(MigrationPrograms, AnEndWithoutStartIsUntimed) {
   end(7, 0, kSyscall);
   EXPECT_EQ(stats().untimed_calls, 1u);
   EXPECT_EQ(stats().duration_ns.count(), 0u);
+}
+
+TEST_F(MigrationPrograms, ANestedCallFindsItsSlotBehindAFreeOne) {
+  const auto tid = static_cast<uint32_t>(::gettid());
+  tp_migrate_set set{};
+  set.tids[1] = tid + TP_MIGRATING_SETS;
+  set.tids[2] = tid;
+  set.slots[2] = {.depth = 1, .start_ns = 1, .weight = 1, .left = 0, .drawn = 0, .calls = {}};
+  put_set(set);
+  start(kDemotion);
+  EXPECT_EQ(get_set().tids[0], 0u);
+  end(1, 0, kDemotion);
+  end(2, 0, kSyscall);
+  EXPECT_EQ(stats().duration_ns.count(), 1u);
+  EXPECT_EQ(stats().untimed_calls, 1u);
+  EXPECT_EQ(get_set().tids[1], tid + TP_MIGRATING_SETS) << "another thread's";
+  EXPECT_EQ(get_set().tids[2], 0u);
+}
+
+TEST_F(MigrationPrograms, WhatIsLeftInAFreeSlotDoesNotMatter) {
+  tp_migrate_set set{};
+  for (auto& slot : set.slots)
+    slot = {.depth = 7, .start_ns = 1, .weight = 9, .left = 0, .drawn = 0, .calls = {}};
+  put_set(set);
+  start(kDemotion);
+  end(1, 0, kDemotion);
+  EXPECT_EQ(stats().duration_ns.count(), 1u);
+  EXPECT_EQ(stats().untimed_calls, 0u);
+}
+
+TEST_F(MigrationPrograms, ACallThatFindsNoFreeSlotIsLost) {
+  tp_migrate_set set{};
+  for (uint32_t way = 0; way < TP_MIGRATING_WAYS; ++way)
+    set.tids[way] = static_cast<uint32_t>(::gettid()) + (way + 1) * TP_MIGRATING_SETS;
+  put_set(set);
+  start(kDemotion);
+  end(1, 0, kDemotion);
+  EXPECT_EQ(skeleton_->bss->tp_lost_calls, 1u);
+  EXPECT_EQ(stats().untimed_calls, 1u);
+  EXPECT_EQ(stats().total.calls, 1u) << "it is counted all the same";
+  EXPECT_EQ(std::memcmp(get_set().tids, set.tids, sizeof set.tids), 0) << "others' slots";
 }
 
 TEST_F(MigrationPrograms, LargeCallsAreEvents) {

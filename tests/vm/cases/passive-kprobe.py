@@ -8,6 +8,7 @@ def check(out):
                         "PassiveNodes.MovedPagesAreCountedForTheCgroupThatTheyAreChargedTo",
                         "PassiveNodes.WithoutAMemoryCgroupAGroupsOwnCallsAreCounted",
                         "PassiveNodes.DurationsOfSinglePagesAreSampled",
+                        "PassiveNodes.SingleCallsOfManyThreadsAreSampledAlike",
                         "PassiveNodes.EventsNameTheirNodes",
                         "PassiveNodes.ATargetThatAPolicyChoosesIsNotGuessed",
                         "PassiveNodes.FaultTimesAreKeptByNode",
