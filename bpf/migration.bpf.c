@@ -10,6 +10,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* A migration of at least so many pages (moved and failed) is an event. */
 const volatile __u64 tp_event_pages = 512;
 
+/* Cleared by the daemon while its programs are being attached or detached: then calls may end whose
+ * start went by unseen. */
+bool tp_observing = true;
+
+/* Calls that these programs have run in, those of single pages within a draw of each thread. What
+ * the daemon reckons their cost by; in memory that it maps, so looking costs nothing. */
+__u64 tp_calls = 0;
+
 /* Node ids below it have counters of their own. The loader makes the tables fit. */
 const volatile __u32 tp_pair_nodes = 1;
 
@@ -81,6 +89,7 @@ TP_INLINE void tp_count_for_owner(__u64 owner, __u32 index, const struct tp_migr
 
 TP_INLINE void tp_time_call(const struct tp_migrate_end* end) {
   __u32 zero = 0;
+  __sync_fetch_and_add(&tp_calls, end->weight ? end->weight : 1);
   struct tp_migrate_stats* stats = bpf_map_lookup_elem(&tp_migrations, &zero);
   if (!stats) return;
   if (end->duration_ns)
@@ -91,6 +100,7 @@ TP_INLINE void tp_time_call(const struct tp_migrate_end* end) {
 
 TP_INLINE int tp_migrate_result(__u64 moved, __u64 failed, __u32 reason) {
   struct tp_migrate_end end = tp_migrate_leave();
+  if (!tp_observing) return 0;
   struct tp_migrate_counts call = {.calls = 1, .pages_moved = moved, .pages_failed = failed};
   __u32 index = tp_pair_index(tp_pair_nodes, end.call.nodes.from, end.call.nodes.to, reason);
   struct tp_migrate_counts* pair = bpf_map_lookup_elem(&tp_migr_pairs, &index);

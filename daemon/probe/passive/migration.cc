@@ -1,12 +1,17 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "base/sysroot.h"
 #include "bpf/migration.skel.h"
 #include "bpf/pairs.h"
+#include "daemon/probe/passive/governor_thread.h"
 #include "daemon/probe/passive/live_bandwidth.h"
 #include "daemon/probe/passive/maps.h"
 #include "daemon/probe/passive/migration_nodes.h"
 #include "daemon/probe/passive/owners.h"
+#include "daemon/probe/passive/vm_counters.h"
 
 namespace tierpilot {
 namespace {
@@ -15,6 +20,12 @@ using Counts = tp_migrate_counts;
 
 // Of all CPUs together, what the table by pairs of nodes may take.
 constexpr size_t kTableBytes = 16 << 20;
+
+// As in migration_nodes.cc, where calls have no nodes.
+constexpr int64_t kTracepointsCallNs = 1000;
+
+// Of /proc/vmstat.
+const std::string kMoved = "pgmigrate_success", kFailed = "pgmigrate_fail";
 
 // Node ids below it are told apart: all that the machine can have, if the table is not too large.
 uint32_t told_nodes() {
@@ -31,7 +42,18 @@ std::optional<double> live(LiveBandwidth& bandwidth, const MigrationCounts::Reas
   return bandwidth.update(counts.timed_pages * page_bytes, counts.busy_ns);
 }
 
-class Migration final : public Subject {
+// Pages that moved or failed to.
+struct Watched {
+  uint64_t seen = 0, all = 0;
+
+  std::optional<double> share_since(const Watched& before) const {
+    if (all <= before.all) return std::nullopt;
+    const auto part = static_cast<double>(seen - before.seen);
+    return std::min(part / static_cast<double>(all - before.all), 1.0);
+  }
+};
+
+class Migration final : public Subject, private GovernedPrograms {
  public:
   Migration(SubjectContext& context, TracepointType type)
       : context_(context), programs_(context, type) {}
@@ -53,12 +75,14 @@ class Migration final : public Subject {
         })
         .and_then([&] { return programs_.load(skeleton_->skeleton); })
         .and_then([&] { return programs_.attach_tracepoints(); })
-        .and_then([&] { return attach_begin(); });
+        .and_then([&] { return attach_begin(); })
+        .map([&] { govern(); });
   }
 
   void sample(PassiveSample& sample) override {
-    auto stats = decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
-                                  machine_counts());
+    auto stats =
+        decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations), counts());
+    tell_watched(stats);
     stats.live_gb_per_s = live(bandwidth_, stats.total);
     stats.lost_calls = nodes_ ? nodes_->lost_calls() : skeleton_->bss->tp_lost_calls;
     stats.pairs_unavailable = pairs_unavailable_;
@@ -72,16 +96,19 @@ class Migration final : public Subject {
     if (!nodes_) return;
     if (!cgroup.charges_memory) {
       if (owners_by_ != TP_OWNERS_MEMORY) tell_owners(TP_OWNERS_CALLER);
-      if (owners().track(owner_of_group(pgid))) groups_[pgid] = owner_of_group(pgid);
+      if (track_owner(owner_of_group(pgid))) groups_[pgid] = owner_of_group(pgid);
       return;
     }
-    if (!owners().track(cgroup.id)) return;
+    if (!track_owner(cgroup.id)) return;
     groups_[pgid] = cgroup.id;
     tell_owners(TP_OWNERS_MEMORY);
   }
 
   void untrack(int32_t pgid) override {
-    if (const auto group = groups_.extract(pgid)) owners().untrack(group.mapped());
+    if (const auto group = groups_.extract(pgid)) {
+      owners().untrack(group.mapped());
+      tracked_.erase(group.mapped());
+    }
     if (groups_.empty() && nodes_ && !cgroups_told_) tell_owners(TP_OWNERS_NONE);
   }
 
@@ -98,7 +125,7 @@ class Migration final : public Subject {
   }
 
   void track_cgroup(uint64_t id) override {
-    if (!nodes_ || !owners().track(id)) return;
+    if (!nodes_ || !track_owner(id)) return;
     cgroups_told_ = true;
     tell_owners(TP_OWNERS_MEMORY);
   }
@@ -124,7 +151,80 @@ class Migration final : public Subject {
     return programs_.attach_tracepoint(skeleton_->progs.tp_migr_start);
   }
 
-  MigrationCounts machine_counts() const {
+  // From here on the programs are the governor's to attach and detach.
+  void govern() {
+    const auto& options = context_.options;
+    if (options.cpu_share <= 0) return;
+    const int64_t measured_ns = nodes_ ? nodes_->call_ns() : kTracepointsCallNs;
+    GovernedPrograms& programs = *this;  // which is nobody else's business
+    governor_.emplace(programs, CostGovernor::Options{
+                                    .cpu_share = options.cpu_share,
+                                    .call_ns = options.migration_call_ns.value_or(measured_ns)});
+  }
+
+  uint64_t calls() const override {
+    return std::atomic_ref(skeleton_->bss->tp_calls).load(std::memory_order_relaxed);
+  }
+
+  // Ends before beginnings, or the threads of calls in between would keep their slots.
+  Status attach() override {
+    drop_calls_in_progress();
+    const auto status = programs_.attach_tracepoints().and_then([&] {
+      return nodes_ ? nodes_->attach()
+                    : programs_.attach_tracepoint(skeleton_->progs.tp_migr_start);
+    });
+    if (status)
+      observe(true);
+    else
+      detach();
+    return status;
+  }
+
+  void detach() override {
+    observe(false);
+    if (nodes_) nodes_->detach();
+    programs_.detach();
+  }
+
+  void observe(bool on) { std::atomic_ref(skeleton_->data->tp_observing).store(on); }
+
+  // Calls whose end nobody saw. Only while nothing is attached that would begin one.
+  void drop_calls_in_progress() {
+    const auto sets = read_array<tp_migrate_set>(skeleton_->maps.tp_migrating);
+    for (uint32_t i = 0; i < sets.size(); ++i)
+      if (std::ranges::any_of(sets[i].tids, [](uint32_t tid) { return tid != 0; }))
+        put_element(skeleton_->maps.tp_migrating, i, std::vector<tp_migrate_set>(1));
+  }
+
+  // The counters of ours first: what moves meanwhile is not taken for watched.
+  Watched watched() const {
+    const auto seen = counts().total;
+    Watched now{.seen = seen.pages_moved + seen.pages_failed};
+    if (kernel_)
+      for (const auto& [name, pages] : kernel_->read()) now.all += pages;
+    return now;
+  }
+
+  void tell_watched(MigrationStats& stats) const {
+    if (governor_) stats.watched_time_share = governor_->attached_share();
+    if (!kernel_) {
+      stats.machine_unavailable = kernel_.error().message;
+      return;
+    }
+    const auto& all = kernel_->read();
+    stats.machine = {.moved = all.at(kMoved), .failed = all.at(kFailed)};
+    stats.watched_pages_share = Watched{stats.total.pages_moved + stats.total.pages_failed,
+                                        stats.machine->moved + stats.machine->failed}
+                                    .share_since({});
+  }
+
+  bool track_owner(uint64_t owner) {
+    if (!owners().track(owner)) return false;
+    tracked_[owner] = watched();
+    return true;
+  }
+
+  MigrationCounts counts() const {
     const auto copies = read_array<Counts>(skeleton_->maps.tp_migr_pairs);
     std::vector<Counts> counts(tp_pair_count(nodes_told_));
     const size_t cpus = copies.size() / counts.size();
@@ -149,6 +249,7 @@ class Migration final : public Subject {
     OwnedMigrations owned{decode_pairs(owners().read(owner), nodes_told_, context_.reasons)};
     owned.by = owner & TP_OWNER_GROUP ? OwnedMigrations::By::kCaller : OwnedMigrations::By::kMemory;
     owned.lost_calls = *lost;
+    owned.watched_pages_share = watched().share_since(tracked_.at(owner));
     return owned;
   }
 
@@ -163,8 +264,11 @@ class Migration final : public Subject {
   tp_owners_by owners_by_ = TP_OWNERS_NONE;
   std::map<int32_t, uint64_t> groups_;  // their owners
   bool cgroups_told_ = false;
+  std::map<uint64_t, Watched> tracked_;  // owners, and how much had moved then
+  mutable Result<VmEvents> kernel_ = VmEvents::start({kMoved, kFailed});
   LiveBandwidth bandwidth_;
   std::map<NodePair, LiveBandwidth> pair_bandwidths_;
+  std::optional<GovernorThread> governor_;  // last: its thread uses what is above
 };
 
 }  // namespace

@@ -26,6 +26,12 @@ struct PassiveOptions {
   // Of migrations of one small page one in so many is timed, by chance, and stands for the others;
   // all are counted.
   uint32_t single_page_period = 8;
+  // What watching migrations may take from the machine, of one CPU on average. Where their calls
+  // are too many for it they are watched for a part of the time only, see MigrationStats. 0: no
+  // limit.
+  double cpu_share = 0.005;
+  // What the programs add to a call; nothing: as the benchmark found.
+  std::optional<int64_t> migration_call_ns;
   uint32_t fault_time_period = 16;  // every so many faults of a CPU one is timed
   bool run_time_stats =
       true;  // the kernel then times every BPF program of the machine (~20 ns a run)
@@ -72,7 +78,17 @@ struct MigrationCounts {
   std::vector<Pair> pairs;  // by nodes, those that were seen; together they are the total
 };
 
+// All of it is of what was watched.
 struct MigrationStats : MigrationCounts {
+  // Whether watched or not, by the kernel's own counters; nothing where it does not tell.
+  struct Pages {
+    uint64_t moved = 0, failed = 0;
+  };
+  std::optional<Pages> machine;
+  std::string machine_unavailable;
+  double watched_time_share = 1;
+  std::optional<double> watched_pages_share;  // of `machine`; nothing: none moved
+
   // Nested in another call, begun before the programs were loaded, or lost.
   uint64_t untimed_calls = 0;
   uint64_t lost_calls = 0;  // begun when too many were in progress: neither nodes nor a duration
@@ -91,6 +107,8 @@ struct OwnedMigrations : MigrationCounts {
   };
   By by = By::kMemory;
   uint64_t lost_calls = 0;  // that found no room in the kernel's table
+  // Of the machine's pages that moved since it is tracked; nothing: none did, or nobody knows.
+  std::optional<double> watched_pages_share;
 };
 
 struct ReclaimStats {

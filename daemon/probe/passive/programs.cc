@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/sysroot.h"
@@ -141,7 +142,7 @@ Status Programs::attach_tracepoint(::bpf_program* program) {
 
 void Programs::keep(::bpf_link* link, ::bpf_program* program) {
   links_.emplace_back(link);
-  attached_.push_back(program);
+  if (std::ranges::find(attached_, program) == attached_.end()) attached_.push_back(program);
 }
 
 Status Programs::attach_hooks() {

@@ -69,9 +69,13 @@ class Programs {
   // CPU.
   Status attach_software_event(::bpf_program* program, uint64_t event, uint64_t period);
 
+  // Whatever is attached; the above attach it again.
+  void detach() { links_.clear(); }
+
   void note_shortfall(const std::string& what);
   // Those of another object that belong to the same subject.
   void add_attached(const std::vector<::bpf_program*>& programs);
+  // Those that were attached once.
   const std::vector<::bpf_program*>& attached() const { return attached_; }
   const std::string& shortfall() const { return shortfall_; }
   std::string unavailable(std::string_view what, int err) const;
