@@ -99,6 +99,7 @@ NodeConfig::Probe read_probe(ConfigReader& reader) {
   probe.calibrate = section.boolean("calibrate", true);
   probe.passive = section.boolean("passive", true);
   probe.fault_times = section.boolean("fault_times", false);
+  probe.passive_cpu_share = section.number("passive_cpu_share", 0.005, 0, 1);
   probe.rounds = static_cast<int>(section.integer("rounds", 3, 1, 99));
   probe.timeout_ms = section.integer("timeout_ms", 20'000, 100, 600'000);
   return probe;

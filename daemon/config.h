@@ -30,8 +30,9 @@ struct NodeConfig {
     bool calibrate = true;
     bool passive = true;
     bool fault_times = false;
-    int rounds = 3;          // of each figure; the median counts
-    int64_t timeout_ms = 0;  // for all tiers together
+    double passive_cpu_share = 0;  // of one CPU, see PassiveOptions
+    int rounds = 3;                // of each figure; the median counts
+    int64_t timeout_ms = 0;        // for all tiers together
   };
   struct Tls {
     std::filesystem::path ca, certificate, key;  // all empty: no TLS

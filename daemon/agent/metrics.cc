@@ -35,6 +35,17 @@ Result<double> rate(const std::optional<double>& gb_per_s) {
   return fail(ErrorCode::kUnavailable, "none seen yet");
 }
 
+Result<double> count_of_machine(const MigrationStats& stats,
+                                uint64_t MigrationStats::Pages::*which) {
+  if (stats.machine) return count((*stats.machine).*which);
+  return fail(ErrorCode::kUnavailable, stats.machine_unavailable);
+}
+
+Result<double> watched_share(const std::optional<double>& share) {
+  if (share) return *share;
+  return fail(ErrorCode::kUnavailable, "no page moved, or the kernel does not count them");
+}
+
 // The same names whether there are figures or not.
 Values all_unavailable(Values values, const std::string& reason) {
   for (auto& value : values) value.value = fail(ErrorCode::kUnavailable, reason);
@@ -83,6 +94,7 @@ Values owned_migration_metrics(const OwnedMigrations& seen) {
   const std::string prefix = seen.by == OwnedMigrations::By::kMemory ? "memory" : "caller";
   Values values{{prefix + "_migrated_pages", count(seen.total.pages_moved)},
                 {prefix + "_migrate_failed_pages", count(seen.total.pages_failed)},
+                {prefix + "_migrate_watched_pages_share", watched_share(seen.watched_pages_share)},
                 {prefix + "_migrate_busy_ms", static_cast<double>(seen.total.busy_ns) / 1e6}};
   for (const auto& pair : seen.pairs)
     for (const auto& [reason, counts] : pair.by_reason)
@@ -99,8 +111,10 @@ Values owned_migration_metrics(const OwnedMigrations& seen) {
 Values migration_metrics(const std::optional<MigrationStats>& stats, const std::string& reason) {
   return figures<MigrationStats>(stats, reason, [](const MigrationStats& s) {
     Values values{{"migrate_calls", count(s.total.calls)},
-                  {"migrated_pages", count(s.total.pages_moved)},
-                  {"migrate_failed_pages", count(s.total.pages_failed)},
+                  {"migrated_pages", count_of_machine(s, &MigrationStats::Pages::moved)},
+                  {"migrate_failed_pages", count_of_machine(s, &MigrationStats::Pages::failed)},
+                  {"migrate_watched_pages_share", watched_share(s.watched_pages_share)},
+                  {"migrate_watched_time_share", s.watched_time_share},
                   {"migrate_p50_ns", quantile(s.duration_ns, 0.5)},
                   {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
                   {"migrate_gb_per_s", rate(s.live_gb_per_s)}};

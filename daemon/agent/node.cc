@@ -138,7 +138,7 @@ Status Node::Parts::keep_measuring() {
 
 Status Node::Parts::open_pool() {
   if (config.probe.passive) {
-    PassiveOptions wanted;
+    PassiveOptions wanted{.cpu_share = config.probe.passive_cpu_share};
     if (config.probe.fault_times) wanted.subjects.emplace_back("fault_time");
     probe = PassiveProbe::start(wanted);
     for (const auto& subject : probe->subjects())

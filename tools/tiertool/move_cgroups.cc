@@ -55,6 +55,8 @@ void add_cgroups(ordered_json& value, const PassiveProbe& probe,
     if (seen.migration) append(moves, cgroup.path, migration_rows(*seen.migration, ""));
     if (seen.migration && seen.migration->lost_calls > 0)
       value["cgroup_lost_calls"][cgroup.path] = seen.migration->lost_calls;
+    if (seen.migration && seen.migration->watched_pages_share)
+      value["cgroup_watched_pages_share"][cgroup.path] = *seen.migration->watched_pages_share;
     if (!seen.fault_time) continue;
     timed = true;
     append(faults, cgroup.path, fault_rows(*seen.fault_time));

@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 struct StatOptions {
   double seconds = 5;
   bool faults = false;
+  double cpu_percent = PassiveOptions{}.cpu_share * 100;
   std::vector<std::string> cgroups;
 };
 
@@ -49,15 +50,26 @@ ordered_json hint_value(const std::optional<NumaHintStats>& hints) {
   return value;
 }
 
+// Whatever moved, by the kernel's own counters; how much of it was watched is beside it.
+void set_machine(ordered_json& value, const MigrationStats& seen) {
+  const auto& pages = seen.machine;
+  set_count(value, "pages_moved", pages ? std::optional(pages->moved) : std::nullopt,
+            seen.machine_unavailable);
+  set_count(value, "pages_failed", pages ? std::optional(pages->failed) : std::nullopt,
+            seen.machine_unavailable);
+  set_or_unavailable(value, "watched_pages_share", seen.watched_pages_share,
+                     pages ? "unavailable: no page moved" : seen.machine_unavailable);
+  value["watched_time_share"] = seen.watched_time_share;
+  value["watched_calls"] = seen.total.calls;
+}
+
 // Members for what is on, "<member>_unavailable" for what is not.
 ordered_json to_json(const PassiveProbe& probe, const PassiveSample& sample, double seconds) {
   const auto& seen = *sample.migration;
-  ordered_json value{{"seconds", seconds},
-                     {"calls", seen.total.calls},
-                     {"pages_moved", seen.total.pages_moved},
-                     {"pages_failed", seen.total.pages_failed},
-                     {"migrations", migration_rows(seen, seen.pairs_unavailable)},
-                     {"waits", wait_rows(sample)}};
+  ordered_json value{{"seconds", seconds}};
+  set_machine(value, seen);
+  value["migrations"] = migration_rows(seen, seen.pairs_unavailable);
+  value["waits"] = wait_rows(sample);
   if (!seen.pairs_unavailable.empty()) value["nodes_unavailable"] = seen.pairs_unavailable;
   value["numa_hint"] = hint_value(sample.numa_hint);
   if (sample.fault_time) {
@@ -120,7 +132,17 @@ std::vector<Table> tables(const ordered_json& value, const std::string& nodes_un
 std::vector<std::string> shortcomings(const PassiveProbe& probe, const PassiveSample& sample,
                                       const StatOptions& options) {
   std::vector<std::string> warnings;
-  if (const auto lost = sample.migration->lost_calls; lost > 0)
+  const auto& seen = *sample.migration;
+  if (seen.watched_time_share < 1)
+    warnings.push_back(fmt::format(
+        "migrations: watched for {:.1f} % of the time{}: their calls are too many for {} % of a "
+        "CPU; see --cpu",
+        seen.watched_time_share * 100,
+        seen.watched_pages_share
+            ? fmt::format(", {:.1f} % of the pages", *seen.watched_pages_share * 100)
+            : "",
+        options.cpu_percent));
+  if (const auto lost = seen.lost_calls; lost > 0)
     warnings.push_back(fmt::format(
         "migrations: {} calls have neither nodes nor a duration: too many were in progress", lost));
   if (options.faults && !sample.fault_time)
@@ -128,15 +150,16 @@ std::vector<std::string> shortcomings(const PassiveProbe& probe, const PassiveSa
       if (state.subject == "fault_time") warnings.push_back("fault times: " + state.reason);
   if (sample.fault_time && sample.fault_time->lost > 0)
     warnings.push_back(fmt::format("fault times: {} samples were lost", sample.fault_time->lost));
-  if (!options.cgroups.empty() && !sample.migration->pairs_unavailable.empty())
-    warnings.push_back("cgroups: " + sample.migration->pairs_unavailable);
+  if (!options.cgroups.empty() && !seen.pairs_unavailable.empty())
+    warnings.push_back("cgroups: " + seen.pairs_unavailable);
   return warnings;
 }
 
 int stat(const Context& context, const StatOptions& options) {
   const auto cgroups = find_cgroups(options.cgroups);
   if (!cgroups) return print_error(context.output, cgroups.error());
-  PassiveOptions wanted{.subjects = {"migration", "reclaim", "compaction", "numa_hint"}};
+  PassiveOptions wanted{.subjects = {"migration", "reclaim", "compaction", "numa_hint"},
+                        .cpu_share = options.cpu_percent / 100};
   if (options.faults) wanted.subjects.emplace_back("fault_time");
   const auto probe = watch_migrations(std::move(wanted));
   if (!probe) return print_error(context.output, probe.error());
@@ -160,6 +183,11 @@ void add_move_stat(CLI::App& move, Context& context) {
   add_seconds(*verb, options->seconds);
   verb->add_flag("--faults", options->faults,
                  "also time page faults by node; slows every fault of the machine meanwhile");
+  verb->add_option("--cpu", options->cpu_percent,
+                   "percent of one core that watching migrations may take on average; where calls "
+                   "are too many they are watched in turns. 0: no limit")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   verb->add_option("--cgroup", options->cgroups,
                    "also by this cgroup v2, whose pages they are; can be repeated");
   verb->callback([&context, options] {

@@ -1,6 +1,6 @@
-// What the passive probe costs the programs it watches: work per CPU second with it on against off,
-// in pairs of runs. So the dispatch of its programs is included, which the kernel's run times leave
-// out.
+// What the passive probe costs the programs it watches: work per second with it on against off, in
+// pairs of runs. So the dispatch of its programs is included, which the kernel's run times leave
+// out, and so are the governor's threads.
 //
 //   bench_passive                      what the daemon has on
 //   bench_passive --with fault_time    and what it has not
@@ -27,12 +27,32 @@ constexpr double kGoalPercent = 1;
 struct Options {
   size_t pairs = 100;
   double seconds = 0.1;
+  size_t long_pairs = 3;
+  double long_seconds = 20;
+  bool wall = false;
   std::vector<std::string> with;
+
+  // CPU time of this process: what others do on the machine is left out.
+  clockid_t clock() const { return wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID; }
 };
 
-PassiveOptions probe_options(const Options& options) {
-  PassiveOptions result;
-  result.run_time_stats = false;
+// Units done within some seconds; below zero: it failed.
+using Work = std::function<double(double seconds)>;
+
+struct Subject {
+  std::string title;
+  size_t batch;  // units in a call of the kernel's
+  Work work;
+};
+
+struct Watch {
+  size_t pairs;
+  double seconds;
+  double cpu_share;
+};
+
+PassiveOptions probe_options(const Options& options, double cpu_share) {
+  PassiveOptions result{.cpu_share = cpu_share, .run_time_stats = false};
   result.subjects.insert(result.subjects.end(), options.with.begin(), options.with.end());
   return result;
 }
@@ -43,7 +63,7 @@ void print_subjects(const PassiveProbe& probe) {
 }
 
 void print_side(const char* name, const std::vector<double>& throughputs) {
-  fmt::print("  {:4} median {:12.0f} per CPU second   quartiles {:12.0f} to {:.0f}\n", name,
+  fmt::print("  {:4} median {:12.0f} per second   quartiles {:12.0f} to {:.0f}\n", name,
              quantile(throughputs, 0.5), quantile(throughputs, 0.25), quantile(throughputs, 0.75));
 }
 
@@ -65,54 +85,81 @@ OwnCgroup own_cgroup() {
   return {.id = info.st_ino, .charges_memory = true};
 }
 
-// Of CPU time, to a unit of work.
-double added_ns(const Comparison& result) {
-  return (1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5)) * 1e9;
-}
-
-// `batch` units of work are one call of the kernel's.
-bool measure(const Options& options, const std::string& title, size_t batch,
-             const std::function<double(double)>& work) {
-  // Each run warms up first: loading programs changes the kernel's text, which empties caches, and
-  // under an emulator its translations.
-  const auto warm_work = [&] {
-    work(options.seconds / 2);
-    return work(options.seconds);
-  };
-  const auto on = [&] {
-    const auto probe = PassiveProbe::start(probe_options(options));
-    probe->track_group(::getpgrp(), own_cgroup());
-    const double throughput = warm_work();
-    probe->sample();
-    return throughput;
-  };
-  const auto result = compare(options.pairs, warm_work, on);
-  if (result.on.empty()) {
-    fmt::print(stderr, "{}: failed\n", title);
-    return false;
-  }
+void print_result(const Subject& subject, const Watch& watch, const Comparison& result) {
   const auto [low, high] = median_interval(result.cost_percent);
-  fmt::print("{}, {} pairs of {} CPU seconds\n", title, options.pairs, options.seconds);
   print_side("off", result.off);
   print_side("on", result.on);
-  fmt::print(
-      "  cost median {:+.2f} %, 95 % of medians within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
-      quantile(result.cost_percent, 0.5), low, high, kGoalPercent, verdict(low, high));
-  fmt::print("  added to each call: {:.0f} ns\n", added_ns(result) * static_cast<double>(batch));
+  fmt::print("  cost median {:+.2f} %, {} within [{:+.2f}, {:+.2f}] %; goal {} %: {}\n",
+             quantile(result.cost_percent, 0.5), watch.pairs < 6 ? "all" : "95 % of medians", low,
+             high, kGoalPercent, verdict(low, high));
+  const double added_s = 1 / quantile(result.on, 0.5) - 1 / quantile(result.off, 0.5);
+  fmt::print("  added to each call: {:.0f} ns\n",
+             added_s * 1e9 * static_cast<double>(subject.batch));
+}
+
+// As the daemon, which looks at its counters once a second.
+double work_and_sample(const Work& work, PassiveProbe* probe, clockid_t clock, double seconds) {
+  const double start = seconds_by(clock);
+  double done = 0, passed = 0;
+  while (passed < seconds) {
+    const double more = work(std::min(seconds - passed, 1.0));
+    if (more < 0) return -1;
+    done += more;
+    if (probe) probe->sample();
+    passed = seconds_by(clock) - start;
+  }
+  return done / passed;
+}
+
+bool measure(const Options& options, const Subject& subject, const Watch& watch) {
+  std::optional<MigrationStats> seen;
+  const auto run = [&](PassiveProbe* probe) {
+    // Loading programs changes the kernel's text, which empties caches, and under an emulator its
+    // translations.
+    subject.work(options.seconds / 2);
+    return work_and_sample(subject.work, probe, options.clock(), watch.seconds);
+  };
+  const auto on = [&] {
+    const auto probe = PassiveProbe::start(probe_options(options, watch.cpu_share));
+    probe->track_group(::getpgrp(), own_cgroup());
+    const double throughput = run(probe.get());
+    seen = probe->sample().migration;
+    return throughput;
+  };
+  const auto result = compare(
+      watch.pairs, [&] { return run(nullptr); }, on);
+  fmt::print("{}, {}, {} pairs of {} {} s\n", subject.title,
+             watch.cpu_share > 0 ? "as the daemon watches" : "without a limit", watch.pairs,
+             watch.seconds, options.wall ? "wall" : "CPU");
+  if (result.on.empty()) {
+    fmt::print(stderr, "{}: failed\n", subject.title);
+    return false;
+  }
+  print_result(subject, watch, result);
+  if (seen && seen->watched_pages_share)
+    fmt::print("  watched in the last of them: {:.1f} % of the pages, {:.1f} % of the time\n",
+               *seen->watched_pages_share * 100, seen->watched_time_share * 100);
+  std::fflush(stdout);
   return true;
 }
 
 int run(const Options& options) {
-  print_subjects(*PassiveProbe::start(probe_options(options)));
-  bool ok = measure(options, "page faults", 1, fault_pages);
+  const double share = PassiveOptions{}.cpu_share;
+  print_subjects(*PassiveProbe::start(probe_options(options, share)));
+  const clockid_t clock = options.clock();
+  const Subject faults{"page faults", 1, [=](double s) { return fault_pages(clock, s); }};
+  bool ok = measure(options, faults, {options.pairs, options.seconds, share});
   const auto shuttle = Shuttle::make();
   if (!shuttle) {
     fmt::print("page moves: skipped: {}\n", shuttle.error().message);
     return ok ? 0 : 1;
   }
-  for (const size_t batch : {512, 16, 1})
-    ok &= measure(options, fmt::format("page moves, {} in a call", batch), batch,
-                  [&](double seconds) { return (*shuttle)->move_pages(seconds, batch); });
+  for (const size_t batch : {512, 16, 1}) {
+    const auto move = [&, batch](double s) { return (*shuttle)->move_pages(clock, s, batch); };
+    const Subject moves{fmt::format("page moves, {} in a call", batch), batch, move};
+    ok &= measure(options, moves, {options.long_pairs, options.long_seconds, share});
+    ok &= measure(options, moves, {std::min<size_t>(options.pairs, 12), options.seconds, 0});
+  }
   return ok ? 0 : 1;
 }
 
@@ -122,9 +169,18 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"What the passive probe costs programs bound by page faults and by page moves."};
   app.add_option("--pairs", options.pairs)->check(CLI::Range(2, 10'000))->capture_default_str();
-  app.add_option("--seconds", options.seconds, "of CPU time of each run")
+  app.add_option("--seconds", options.seconds, "of each run")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
+  app.add_option("--long-pairs", options.long_pairs, "in which migrations are watched in turns")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--long-seconds", options.long_seconds, "of each of their runs")
+      ->check(CLI::Range(1.0, 600.0))
+      ->capture_default_str();
+  app.add_flag("--wall", options.wall,
+               "by wall time, not by this process's CPU time: includes what the kernel does later, "
+               "and what others do");
   app.add_option("--with", options.with, "subjects beyond the defaults")
       ->check(CLI::IsMember({"fault_time"}));
   CLI11_PARSE(app, argc, argv);

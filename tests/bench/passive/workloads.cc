@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <new>
 
 #include "base/sysroot.h"
@@ -17,14 +16,6 @@ namespace {
 
 constexpr size_t kFaultPages = 4096, kShuttlePages = 4096;
 const auto kPageBytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-
-// Of this thread: what others do on the machine meanwhile is left out, and programs that the kernel
-// runs for this thread are not.
-double cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
-}
 
 char* map_small_pages(size_t count) {
   void* memory = ::mmap(nullptr, count * kPageBytes, PROT_READ | PROT_WRITE,
@@ -40,18 +31,22 @@ void touch(char* memory, size_t count) {
 
 }  // namespace
 
-double fault_pages(double seconds) {
-  const double start = cpu_seconds();
+double seconds_by(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+double fault_pages(clockid_t clock, double seconds) {
+  const double end = seconds_by(clock) + seconds;
   double done = 0;
-  double passed = 0;
-  while (passed < seconds) {
+  while (seconds_by(clock) < end) {
     char* memory = map_small_pages(kFaultPages);
     touch(memory, kFaultPages);
     ::munmap(memory, kFaultPages * kPageBytes);
     done += kFaultPages;
-    passed = cpu_seconds() - start;
   }
-  return done / passed;
+  return done;
 }
 
 Result<std::unique_ptr<Shuttle>> Shuttle::make() {
@@ -66,6 +61,7 @@ Shuttle::Shuttle(std::vector<int> nodes)
     : nodes_(std::move(nodes)), memory_(map_small_pages(kShuttlePages)) {
   touch(memory_, kShuttlePages);
   for (size_t i = 0; i < kShuttlePages; ++i) pages_.push_back(memory_ + i * kPageBytes);
+  move_all(nodes_[at_], kShuttlePages);
 }
 
 Shuttle::~Shuttle() {
@@ -84,18 +80,15 @@ bool Shuttle::move_all(int node, size_t batch) {
   return true;
 }
 
-double Shuttle::move_pages(double seconds, size_t batch) {
-  // From wherever an earlier run left them.
-  if (!move_all(nodes_[0], batch)) return -1;
-  const double start = cpu_seconds();
+double Shuttle::move_pages(clockid_t clock, double seconds, size_t batch) {
+  const double end = seconds_by(clock) + seconds;
   double done = 0;
-  double passed = 0;
-  for (size_t turn = 1; passed < seconds; ++turn) {
-    if (!move_all(nodes_[turn % 2], batch)) return -1;
+  while (seconds_by(clock) < end) {
+    at_ = 1 - at_;
+    if (!move_all(nodes_[at_], batch)) return -1;
     done += static_cast<double>(pages_.size());
-    passed = cpu_seconds() - start;
   }
-  return done / passed;
+  return done;
 }
 
 }  // namespace tierpilot

@@ -1,7 +1,8 @@
-// Programs that do little else than what the probe watches. Seconds are of CPU time.
+// Programs that do little else than what the probe watches, for some seconds by a clock.
 #pragma once
 
 #include <cstddef>
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -9,8 +10,10 @@
 
 namespace tierpilot {
 
-// Faults a second: fresh small pages are written to, over and over, for `seconds`.
-double fault_pages(double seconds);
+double seconds_by(clockid_t clock);
+
+// How many faults: fresh small pages are written to, over and over.
+double fault_pages(clockid_t clock, double seconds);
 
 // Small pages that are sent to and fro between two nodes.
 class Shuttle {
@@ -19,14 +22,15 @@ class Shuttle {
   static Result<std::unique_ptr<Shuttle>> make();
   ~Shuttle();
 
-  // Pages a second for `seconds`, `batch` of them in a call of move_pages.
-  double move_pages(double seconds, size_t batch);
+  // How many pages, `batch` of them in a call of move_pages; below zero when the kernel refused.
+  double move_pages(clockid_t clock, double seconds, size_t batch);
 
  private:
   explicit Shuttle(std::vector<int> nodes);
   bool move_all(int node, size_t batch);
 
   std::vector<int> nodes_;
+  size_t at_ = 0;  // which of them has the pages
   char* memory_;
   std::vector<void*> pages_;
 };

@@ -14,7 +14,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "base/sysroot.h"
 #include "daemon/probe/passive/passive_probe.h"
@@ -165,7 +167,8 @@ class PassiveNodes : public testing::Test {
     far_ = (*nodes)[1];
   }
 
-  void start(const std::string& subject, PassiveOptions options = {}) {
+  // Unless told otherwise, however many calls there are, they are all watched.
+  void start(const std::string& subject, PassiveOptions options = {.cpu_share = 0}) {
     options.subjects = {subject};
     options.event_pages = 1;
     probe_ = PassiveProbe::start(options);
@@ -174,8 +177,8 @@ class PassiveNodes : public testing::Test {
   }
 
   // Skips where pairs are not told apart.
-  void start_migration() {
-    start("migration");
+  void start_migration(const PassiveOptions& options = {.cpu_share = 0}) {
+    start("migration", options);
     if (IsSkipped()) return;
     const auto why = probe_->sample().migration->pairs_unavailable;
     if (!why.empty()) GTEST_SKIP() << why;
@@ -286,6 +289,83 @@ TEST_F(PassiveNodes, SingleCallsOfManyThreadsAreSampledAlike) {
   ASSERT_GE(seen.total.calls, 1000u);
   EXPECT_NEAR(seen.duration_ns.count(), seen.total.calls, seen.total.calls * 0.4);
   EXPECT_EQ(seen.lost_calls, 0u);
+}
+
+// Calls that are said to be dear, so that turns come fast.
+class PassiveTurns : public PassiveNodes {
+ protected:
+  void start_dear() { start_migration({.cpu_share = 0.5, .migration_call_ns = 1'000'000}); }
+
+  // Moves single pages to and fro until `done` says so of the sample.
+  bool move_until(Pages& pages, const std::function<bool(const MigrationStats&)>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < end) {
+      arrived_ += pages.move_each_to(far_) + pages.move_each_to(near_);
+      seen_ = *probe_->sample().migration;
+      if (done(seen_)) return true;
+    }
+    return false;
+  }
+  // Until nothing more is watched, and then until it is again.
+  bool move_through_a_pause(Pages& pages) {
+    uint64_t before = 0;
+    const auto pausing = [&](const MigrationStats& now) {
+      return std::exchange(before, now.total.calls) == now.total.calls;
+    };
+    return move_until(pages, pausing) &&
+           move_until(pages, [&](const MigrationStats& now) { return now.total.calls > before; });
+  }
+
+  uint64_t arrived_ = 0;
+  MigrationStats seen_;
+};
+
+TEST_F(PassiveTurns, CallsThatAreTooManyAreWatchedInTurnsAndCountedByTheKernel) {
+  start_dear();
+  if (IsSkipped()) return;
+  probe_->track_group(::getpgrp());
+  Pages pages(64, near_);
+  pages.unbind();
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
+  EXPECT_LT(seen_.watched_time_share, 0.9);
+  ASSERT_TRUE(seen_.machine && seen_.watched_pages_share);
+  EXPECT_GE(seen_.machine->moved, arrived_);
+  EXPECT_LE(seen_.machine->moved, arrived_ * 105 / 100);
+  EXPECT_NEAR(*seen_.watched_pages_share,
+              static_cast<double>(seen_.total.pages_moved) / seen_.machine->moved, 0.01);
+  EXPECT_LT(*seen_.watched_pages_share, 0.9);
+  const auto mine = probe_->group_io(::getpgrp()).migration;
+  ASSERT_TRUE(mine);
+  EXPECT_LT(mine->watched_pages_share.value_or(1), 0.9);
+}
+
+TEST_F(PassiveTurns, ATurnsEdgesLeaveNoCallWithoutItsNodes) {
+  start_dear();
+  if (IsSkipped()) return;
+  Pages pages(64, near_);
+  pages.unbind();
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
+  EXPECT_LE(seen_.untimed_calls, seen_.total.calls / 100);
+  EXPECT_EQ(seen_.lost_calls, 0u);
+  EXPECT_LE(pair(std::nullopt, std::nullopt).total.calls, seen_.total.calls / 100);
+}
+
+TEST_F(PassiveTurns, WhenCallsGetFewTheyAreAllWatchedAgain) {
+  start_dear();
+  if (IsSkipped()) return;
+  Pages pages(64, near_);
+  pages.unbind();
+  ASSERT_TRUE(move_through_a_pause(pages));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  size_t watched = 0, moved = 1;
+  while (watched < moved && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    const auto before = pair(near_, far_).total.pages_moved;
+    moved = pages.move_to(far_);
+    watched = pair(near_, far_).total.pages_moved - before;
+    pages.move_to(near_);
+  }
+  EXPECT_EQ(watched, moved);
 }
 
 TEST_F(PassiveNodes, EventsNameTheirNodes) {

@@ -216,6 +216,29 @@ TEST_F(MigrationPrograms, ACallThatFindsNoFreeSlotIsLost) {
   EXPECT_EQ(std::memcmp(get_set().tids, set.tids, sizeof set.tids), 0) << "others' slots";
 }
 
+TEST_F(MigrationPrograms, WhileNotObservingCallsEndUncountedAndGiveBackTheirSlots) {
+  start(kDemotion);
+  skeleton_->data->tp_observing = false;
+  end(1, 0, kDemotion);
+  EXPECT_EQ(stats().total.calls, 0u);
+  EXPECT_EQ(get_set().tids[0], 0u);
+}
+
+TEST_F(MigrationPrograms, CallsAreCountedForTheirCost) {
+  start(kSyscall);
+  start(kDemotion);
+  end(1, 0, kDemotion);
+  end(2, 0, kSyscall);
+  EXPECT_EQ(skeleton_->bss->tp_calls, 2u) << "the nested one, too";
+  begin({.nodes = {0, 1}, .owner = 0}, {.nodes = {0, 1}, .owner = 0});
+  auto set = get_set();
+  set.slots[0].depth = 1;
+  set.slots[0].weight = 8;
+  put_set(set);
+  end(1, 0, kSyscall);
+  EXPECT_EQ(skeleton_->bss->tp_calls, 10u) << "a timed one of eight stands for all";
+}
+
 TEST_F(MigrationPrograms, LargeCallsAreEvents) {
   start(kDemotion);
   end(90, 10, kDemotion);
