@@ -34,7 +34,7 @@ class FaultTime final : public Subject {
   void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     owners().track(owner_of_group(pgid));
   }
-  void untrack(int32_t pgid) override { owners().untrack(owner_of_group(pgid)); }
+  void untrack(int32_t pgid) override { owners().untrack(owner_of_group(pgid), used()); }
   void read_group(int32_t pgid, GroupIo& group) const override {
     group.fault_time = read_owner(owner_of_group(pgid));
   }
@@ -49,6 +49,13 @@ class FaultTime final : public Subject {
  private:
   Owners<tp_hist> owners() const {
     return {skeleton_->maps.tp_fault_owners, skeleton_->maps.tp_fault_owned, TP_NODES + 1};
+  }
+
+  // Nodes that faults of anybody's were timed on.
+  std::vector<uint32_t> used() const {
+    const auto machine = read_array<tp_hist>(skeleton_->maps.tp_fault_ns);
+    return used_elements<tp_hist>(
+        machine, [](const tp_hist& hist) { return hist.sum > 0 || hist.buckets[0] > 0; });
   }
 
   FaultTimeStats decode(const std::vector<tp_hist>& durations_ns) const {
@@ -66,7 +73,7 @@ class FaultTime final : public Subject {
   std::optional<FaultTimeStats> read_owner(uint64_t owner) const {
     const auto lost = owners().lost(owner);
     if (!lost) return std::nullopt;
-    auto stats = decode(owners().read(owner));
+    auto stats = decode(owners().read(owner, used()));
     stats.lost = *lost;
     return stats;
   }

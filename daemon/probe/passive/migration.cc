@@ -80,8 +80,8 @@ class Migration final : public Subject, private GovernedPrograms {
   }
 
   void sample(PassiveSample& sample) override {
-    auto stats =
-        decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations), counts());
+    auto stats = decode_migration(read_counters<tp_migrate_stats>(skeleton_->maps.tp_migrations),
+                                  decode(table()));
     tell_watched(stats);
     stats.live_gb_per_s = live(bandwidth_, stats.total);
     stats.lost_calls = nodes_ ? nodes_->lost_calls() : skeleton_->bss->tp_lost_calls;
@@ -106,7 +106,7 @@ class Migration final : public Subject, private GovernedPrograms {
 
   void untrack(int32_t pgid) override {
     if (const auto group = groups_.extract(pgid)) {
-      owners().untrack(group.mapped());
+      owners().untrack(group.mapped(), used(table()));
       tracked_.erase(group.mapped());
     }
     if (groups_.empty() && nodes_ && !cgroups_told_) tell_owners(TP_OWNERS_NONE);
@@ -197,9 +197,9 @@ class Migration final : public Subject, private GovernedPrograms {
   }
 
   // The counters of ours first: what moves meanwhile is not taken for watched.
-  Watched watched() const {
-    const auto seen = counts().total;
-    Watched now{.seen = seen.pages_moved + seen.pages_failed};
+  Watched watched(const std::vector<Counts>& table) const {
+    Watched now;
+    for (const auto& counts : table) now.seen += counts.pages_moved + counts.pages_failed;
     if (kernel_)
       for (const auto& [name, pages] : kernel_->read()) now.all += pages;
     return now;
@@ -220,17 +220,26 @@ class Migration final : public Subject, private GovernedPrograms {
 
   bool track_owner(uint64_t owner) {
     if (!owners().track(owner)) return false;
-    tracked_[owner] = watched();
+    tracked_[owner] = watched(table());
     return true;
   }
 
-  MigrationCounts counts() const {
+  // Of the machine, in the order of bpf/pairs.h.
+  std::vector<Counts> table() const {
     const auto copies = read_array<Counts>(skeleton_->maps.tp_migr_pairs);
     std::vector<Counts> counts(tp_pair_count(nodes_told_));
     const size_t cpus = copies.size() / counts.size();
     for (size_t i = 0; i < counts.size() && cpus > 0; ++i)
       counts[i] = sum_cpus(std::span<const Counts>(copies).subspan(i * cpus, cpus));
-    return decode_pairs(counts, nodes_told_, context_.reasons);
+    return counts;
+  }
+
+  MigrationCounts decode(const std::vector<Counts>& table) const {
+    return decode_pairs(table, nodes_told_, context_.reasons);
+  }
+
+  static std::vector<uint32_t> used(const std::vector<Counts>& table) {
+    return used_elements<Counts>(table, [](const Counts& counts) { return counts.calls > 0; });
   }
 
   Owners<Counts> owners() const {
@@ -246,10 +255,11 @@ class Migration final : public Subject, private GovernedPrograms {
   std::optional<OwnedMigrations> read_owner(uint64_t owner) const {
     const auto lost = owners().lost(owner);
     if (!lost) return std::nullopt;
-    OwnedMigrations owned{decode_pairs(owners().read(owner), nodes_told_, context_.reasons)};
+    const auto machine = table();
+    OwnedMigrations owned{decode(owners().read(owner, used(machine)))};
     owned.by = owner & TP_OWNER_GROUP ? OwnedMigrations::By::kCaller : OwnedMigrations::By::kMemory;
     owned.lost_calls = *lost;
-    owned.watched_pages_share = watched().share_since(tracked_.at(owner));
+    owned.watched_pages_share = watched(machine).share_since(tracked_.at(owner));
     return owned;
   }
 

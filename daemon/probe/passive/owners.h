@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "bpf/intf.h"
@@ -17,7 +18,18 @@ inline uint64_t owner_of_group(int32_t pgid) {
   return TP_OWNER_GROUP | static_cast<uint32_t>(pgid);
 }
 
-// Each owner has up to `elements` counters of type T. The maps outlive it.
+// Indices of the elements that `counted` says yes to.
+template <class T, class Counted>
+std::vector<uint32_t> used_elements(std::span<const T> elements, const Counted& counted) {
+  std::vector<uint32_t> used;
+  for (uint32_t i = 0; i < elements.size(); ++i)
+    if (counted(elements[i])) used.push_back(i);
+  return used;
+}
+
+// Each owner has up to `elements` counters of type T. The maps outlive it. `used` are the indices
+// of elements that anybody's counts can be in, which the machine's own counters tell: reading costs
+// a system call for each of these only.
 template <class T>
 class Owners {
  public:
@@ -26,9 +38,9 @@ class Owners {
 
   bool track(uint64_t owner) { return put_element(owners_, owner, std::vector<uint64_t>(1)); }
 
-  void untrack(uint64_t owner) {
+  void untrack(uint64_t owner, std::span<const uint32_t> used) {
     drop_element(owners_, owner);
-    for (uint32_t i = 0; i < elements_; ++i) drop_element(counters_, key(owner, i));
+    for (const uint32_t i : used) drop_element(counters_, key(owner, i));
   }
 
   // How much found no room; nothing when the owner is not tracked.
@@ -38,9 +50,9 @@ class Owners {
   }
 
   // All elements, zeros for those that nothing was added to.
-  std::vector<T> read(uint64_t owner) const {
+  std::vector<T> read(uint64_t owner, std::span<const uint32_t> used) const {
     std::vector<T> counters(elements_), one(1);
-    for (uint32_t i = 0; i < elements_; ++i)
+    for (const uint32_t i : used)
       if (get_element(counters_, key(owner, i), one)) counters[i] = one[0];
     return counters;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -18,13 +19,13 @@ class VmEvents {
   // kUnavailable when the file or one of the events is not there.
   static Result<VmEvents> start(const std::vector<std::string>& names, Sysroot sysroot = Sysroot());
   // Keeps the previous values where the file cannot be read.
-  const std::map<std::string, uint64_t>& read();
+  const std::map<std::string, uint64_t, std::less<>>& read();
 
  private:
   explicit VmEvents(Sysroot sysroot) : sysroot_(std::move(sysroot)) {}
 
   Sysroot sysroot_;
-  std::map<std::string, uint64_t> before_, since_;
+  std::map<std::string, uint64_t, std::less<>> before_, since_;
 };
 
 }  // namespace tierpilot

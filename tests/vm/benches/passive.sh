@@ -3,4 +3,4 @@
 echo '+memory' >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/bench
 echo $$ >/sys/fs/cgroup/bench/cgroup.procs
-bench_passive --pairs 60 --seconds 0.05 --wall || exit 1
+bench_passive --pairs 24 --seconds 0.1 --long-pairs 2 --unlimited-pairs 2 --wall || exit 1
