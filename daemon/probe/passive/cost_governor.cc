@@ -8,6 +8,9 @@ namespace {
 // Shorter turns would wake the daemon for little.
 constexpr double kShortestTurnNs = 1e9;
 
+// Then it is decided anew: a tiny share would make for waits that no clock can count.
+constexpr double kLongestPauseNs = 3600e9;
+
 // Between looks at attached programs.
 constexpr double kShortestLookNs = 10e6, kLongestLookNs = 250e6;
 // CPUs' worth of cost that calls are expected to reach until they were seen to cost more: one
@@ -39,7 +42,8 @@ CostGovernor::Decision CostGovernor::decide(int64_t now_ns, uint64_t calls) {
   if (!attached_) {
     const double missing_ns = reserve_ns() - credit_ns_;
     if (missing_ns <= 0) return {Step::kAttach, 0};
-    return {Step::kStay, static_cast<int64_t>(missing_ns / options_.cpu_share) + 1};
+    const double wait_ns = std::min(missing_ns / options_.cpu_share, kLongestPauseNs);
+    return {Step::kStay, static_cast<int64_t>(wait_ns) + 1};
   }
   const double left_ns = credit_ns_ - static_cast<double>(detach_ns_);
   if (left_ns <= 0) return {Step::kDetach, 0};

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "base/log.h"
 
@@ -77,10 +78,13 @@ void GovernorThread::wait(const std::stop_token& stop, int64_t ns) {
 void GovernorThread::attach() {
   const int64_t start_ns = thread_cpu_ns();
   if (const auto status = programs_.attach(); !status) {
-    spdlog::warn("passive probe: watching again: {}", status.error().message);
+    if (!std::exchange(refused_, true))
+      spdlog::warn("passive probe: attaching again, and will be tried until it works: {}",
+                   status.error().message);
     governor_.attach_failed();
     return;
   }
+  refused_ = false;
   governor_.toggled(true, clock_.boot_ns(), thread_cpu_ns() - start_ns);
   note(true);
 }

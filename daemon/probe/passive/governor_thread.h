@@ -44,6 +44,7 @@ class GovernorThread {
   GovernedPrograms& programs_;
   CostGovernor governor_;
   const int64_t start_ns_;
+  bool refused_ = false;
 
   mutable std::mutex mutex_;
   std::condition_variable_any stopping_;

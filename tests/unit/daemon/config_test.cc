@@ -100,6 +100,12 @@ TEST(NodeConfig, PlacementHasDefaults) {
   EXPECT_TRUE(placement.rules.empty());
 }
 
+TEST(NodeConfig, WatchingHasAShareOfACpu) {
+  EXPECT_DOUBLE_EQ(read("")->probe.passive_cpu_share, 0.005);
+  EXPECT_DOUBLE_EQ(read("[probe]\npassive_cpu_share = 0\n")->probe.passive_cpu_share, 0);
+  EXPECT_FALSE(read("[probe]\npassive_cpu_share = 2\n"));
+}
+
 TEST(NodeConfig, ReadsPlacementRules) {
   const auto config = read(R"([placement]
 enabled = false

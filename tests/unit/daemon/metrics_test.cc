@@ -63,6 +63,10 @@ TEST(Metrics, ATasksMigrationsSayWhoseTheyAre) {
   auto values = task_memory_metrics(group, {});
   EXPECT_EQ(find(values, "memory_migrated_pages").value, 12);
   EXPECT_EQ(find(values, "memory_node0_to_node1_demotion_pages").value, 12);
+  EXPECT_FALSE(find(values, "memory_migrate_watched_pages_share").value);
+  seen.watched_pages_share = 0.5;
+  values = task_memory_metrics(group, {});
+  EXPECT_EQ(find(values, "memory_migrate_watched_pages_share").value, 0.5);
   seen.by = OwnedMigrations::By::kCaller;
   values = task_memory_metrics(group, {});
   EXPECT_EQ(find(values, "caller_migrated_pages").value, 12);
@@ -70,6 +74,22 @@ TEST(Metrics, ATasksMigrationsSayWhoseTheyAre) {
   group.migration_unavailable = "unavailable: no fentry";
   values = task_memory_metrics(group, {});
   EXPECT_EQ(find(values, "memory_migrated_pages").value.error().message, "unavailable: no fentry");
+}
+
+TEST(Metrics, MigrationsTellWhatTheKernelCountedAndHowMuchOfItWasWatched) {
+  MigrationStats stats{.machine = MigrationStats::Pages{.moved = 400, .failed = 3},
+                       .watched_time_share = 0.25,
+                       .watched_pages_share = 0.3};
+  stats.total.pages_moved = 120;
+  auto values = migration_metrics(stats, "");
+  EXPECT_EQ(find(values, "migrated_pages").value, 400);
+  EXPECT_EQ(find(values, "migrate_failed_pages").value, 3);
+  EXPECT_EQ(find(values, "migrate_watched_pages_share").value, 0.3);
+  EXPECT_EQ(find(values, "migrate_watched_time_share").value, 0.25);
+  stats.machine.reset();
+  stats.machine_unavailable = "unavailable: /proc/vmstat has no pgmigrate_success";
+  values = migration_metrics(stats, "");
+  EXPECT_EQ(find(values, "migrated_pages").value.error().message, stats.machine_unavailable);
 }
 
 TEST(Metrics, EachPairOfNodesHasItsFigures) {

@@ -111,6 +111,16 @@ TEST(CostGovernor, ALongRestSavesUpForOneWindowOnly) {
   EXPECT_LE(machine.spent_ns() - before_ns, 0.005 * 10e9 + 2 * 16e6);
 }
 
+TEST(CostGovernor, ATinyShareMakesForNoEndlessWait) {
+  CostGovernor governor({.cpu_share = 1e-300, .call_ns = 1000}, 0);
+  ASSERT_EQ(governor.decide(kS, UINT64_MAX / 2).step, Step::kDetach);
+  governor.toggled(false, kS, kMs);
+  const auto decision = governor.decide(2 * kS, UINT64_MAX / 2);
+  EXPECT_EQ(decision.step, Step::kStay);
+  EXPECT_GT(decision.wait_ns, 0);
+  EXPECT_LE(decision.wait_ns, 3600 * kS + 1);
+}
+
 TEST(CostGovernor, AnAttachThatFailsIsTriedAgainLater) {
   CostGovernor governor({.cpu_share = 0.005, .call_ns = 1000}, 0);
   ASSERT_EQ(governor.decide(kS, 1'000'000).step, Step::kDetach);

@@ -100,7 +100,10 @@ TEST_F(TiertoolTest, MoveStatTellsEveryFigureOrWhyNot) {
   if (run({"move", "stat", "--seconds", "0.2", "-j"}) == kExitFailed)
     GTEST_SKIP() << "no BPF here: " << err_.str();
   const auto value = ordered_json::parse(out_.str());
-  EXPECT_TRUE(value["pages_moved"].is_number());
+  for (const std::string key : {"pages_moved", "pages_failed", "watched_pages_share"})
+    EXPECT_NE(value[key].is_null(), !value.contains(key + "_unavailable")) << value;
+  EXPECT_TRUE(value["watched_time_share"].is_number());
+  EXPECT_TRUE(value["watched_calls"].is_number());
   for (const auto& row : value["migrations"])
     for (const std::string key : {"from_node", "to_node", "gb_per_s"})
       EXPECT_NE(row[key].is_null(), !row.contains(key + "_unavailable")) << row;
