@@ -33,7 +33,7 @@ class DqnPolicy final : public Policy {
     const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr)
       return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
-    make_tokens(view, features_, tokens_);
+    make_tokens(view, features_, weights->others, tokens_);
     if (tokens_.count() == 0)
       return without_network(view, DecisionFault::kNone, "nothing to value");
     const std::vector<float>& values = valuer_.values(*weights, tokens_);
@@ -91,8 +91,8 @@ class DqnPolicy final : public Policy {
 
 const std::vector<float>& TokenValuer::values(const DqnWeights& weights, const TokenSet& tokens) {
   values_ = tokens.prior;
+  for (size_t t = 0; t < values_.size(); ++t) values_[t] += tokens.others[t];
   weights.own.add_values(tokens.features, values_, scratch_);
-  weights.others.add_values(tokens.features, values_, scratch_);
   return values_;
 }
 

@@ -30,6 +30,7 @@ class SightTable {
     for (const Sight& sight : list_) {
       out.put_all<float>(sight->features);
       out.put_all<float>(sight->prior);
+      out.put_all<float>(sight->others);
       out.put_all<uint32_t>(sight->nodes);
       out.put(sight->scale_s);
     }
@@ -46,6 +47,7 @@ bool all_finite(const std::vector<float>& values) {
 
 bool plausible(const TokenSet& sight) {
   return sight.count() > 0 && sight.prior.size() == sight.count() &&
+         sight.others.size() == sight.count() && all_finite(sight.others) &&
          sight.features.size() == sight.count() * kTokenSize && all_finite(sight.features) &&
          all_finite(sight.prior) && std::isfinite(sight.scale_s) && sight.scale_s > 0;
 }
@@ -53,11 +55,12 @@ bool plausible(const TokenSet& sight) {
 // Empty when a sight cannot be.
 std::vector<Sight> get_sights(ByteReader& in) {
   std::vector<Sight> list;
-  const size_t count = in.get_count(3 * sizeof(uint64_t));
+  const size_t count = in.get_count(4 * sizeof(uint64_t));
   for (size_t i = 0; i < count; ++i) {
     TokenSet sight;
     sight.features = in.get_all<float>();
     sight.prior = in.get_all<float>();
+    sight.others = in.get_all<float>();
     sight.nodes = in.get_all<uint32_t>();
     sight.scale_s = in.get<double>();
     if (!in.ok() || !plausible(sight)) return {};
@@ -87,7 +90,7 @@ std::string encode_memory(const TokenMemory& memory) {
   out.put(memory.features);
   put_progress(out, memory.progress);
   out.put_all<float>(memory.own);
-  out.put_all<float>(memory.others);
+  put_externality(out, memory.others);
   table.put(out);
   out.put<uint64_t>(memory.replay.size());
   for (const auto& entry : memory.replay) {
@@ -121,7 +124,9 @@ Result<TokenMemory> decode_memory(std::string_view bytes) {
   memory.progress = get_progress(in);
   if (!is_plausible(memory.progress)) return bad("the training progress");
   memory.own = in.get_all<float>();
-  memory.others = in.get_all<float>();
+  const auto others = get_externality(in);
+  if (!others) return tl::unexpected(others.error());
+  memory.others = *others;
   const std::vector<Sight> sights = get_sights(in);
   const auto sight = [&](uint32_t index) {
     return index < sights.size() ? sights[index] : nullptr;
@@ -149,8 +154,7 @@ Result<TokenMemory> decode_memory(std::string_view bytes) {
     if (rewarded) entry.reward = reward;
     memory.pending.push_back(std::move(entry));
   }
-  // Checkpoints of the first programs end here.
-  if (in.ok() && !in.at_end()) memory.trained_on = get_range(in);
+  memory.trained_on = get_range(in);
   if (!in.ok() || !in.at_end()) return bad("the length of its lists");
   return memory;
 }

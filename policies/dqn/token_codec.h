@@ -17,7 +17,7 @@ struct TokenMemory {
   FeatureMask features = kAllFeatures;
   LearnerProgress progress;
   std::vector<float> own;
-  std::vector<float> others;
+  ExternalityWeights others = kNoExternality;
   FeatureRange trained_on;
   std::vector<Experience<TokenSet>> replay;
   std::vector<PendingExperience<TokenSet>> pending;
