@@ -49,7 +49,7 @@ Status validate(const DqnSettings& settings) {
   return {};
 }
 
-DqnSettings read_dqn_settings(ConfigSection section) {
+DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path& weights) {
   DqnSettings settings;
   settings.features = read_mask(section);
   settings.epsilon = section.number("epsilon", settings.epsilon, 0, 1);
@@ -67,7 +67,8 @@ DqnSettings read_dqn_settings(ConfigSection section) {
   settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
   settings.training_cpu_share =
       section.number("training_cpu_share", settings.training_cpu_share, 0.01, 1);
-  settings.weights = section.text("weights", "");
+  settings.weights =
+      section.text("weights", settings.features == kAllFeatures ? weights.string() : "");
   if (const Status valid = validate(settings); !valid)
     section.complain("train_start", valid.error().message);
   return settings;

@@ -43,8 +43,8 @@ struct DqnSettings {
 // kInvalid names the first setting that cannot be.
 Status validate(const DqnSettings& settings);
 
-// Reads the keys of a [dqn] table over the defaults. Wrong values are noted in the section's
-// reader.
-DqnSettings read_dqn_settings(ConfigSection section);
+// Reads the keys of a [dqn] table over the defaults; `weights` are those where the key is not given
+// and nothing is left out. Wrong values are noted in the section's reader.
+DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path& weights = {});
 
 }  // namespace tierpilot

@@ -21,8 +21,9 @@ using sim::ClusterSpec;
 struct Options {
   std::string cluster;
   std::string workload;
-  std::vector<std::string> policies{"random", "round-robin", "least-loaded", "locality-greedy",
-                                    "locality-load"};
+  std::vector<std::string> policies{"random",          "round-robin",   "least-loaded",
+                                    "locality-greedy", "locality-load", "earliest-finish",
+                                    "least-cost"};
   uint32_t seeds = 1;
   std::string baseline;
   std::string trace_options;
