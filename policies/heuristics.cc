@@ -199,4 +199,11 @@ std::unique_ptr<Policy> make_locality_load_policy(uint64_t seed) {
   return std::make_unique<LocalityLoadPolicy>(seed);
 }
 
+Decision fallback_decide(const View& view, DecisionFault fault, std::string_view why) {
+  Decision decision = fallback_decide(view);
+  decision.fault = fault;
+  decision.reason = fmt::format("{}: {}", why, decision.reason);
+  return decision;
+}
+
 }  // namespace tierpilot

@@ -152,8 +152,8 @@ std::string DqnLearner::save() const {
   memory.own = now.own.weights();
   memory.others = now.others;
   memory.trained_on = trained_on_;
-  memory.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
-  memory.pending = pending_.snapshot();
+  memory.experiences.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
+  memory.experiences.pending = pending_.snapshot();
   return seal(kKind, encode_memory(memory));
 }
 
@@ -171,8 +171,8 @@ Status DqnLearner::restore(std::string_view saved) {
   weights.version = progress_.weights_version + 1;
   weights.trained_on = memory->trained_on;
   copied_at_decision_ = progress_.decisions;
-  own_.restore(std::move(memory->replay), progress_.credit_batches);
-  pending_.restore(std::move(memory->pending));
+  own_.restore(std::move(memory->experiences.replay), progress_.credit_batches);
+  pending_.restore(std::move(memory->experiences.pending));
   return start_from(weights);
 }
 

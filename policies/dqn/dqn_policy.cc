@@ -11,13 +11,6 @@
 namespace tierpilot {
 namespace {
 
-Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
-  Decision decision = fallback_decide(view);
-  decision.fault = fault;
-  decision.reason = fmt::format("{}: {}", why, decision.reason);
-  return decision;
-}
-
 class DqnPolicy final : public Policy {
  public:
   DqnPolicy(const DqnSettings& settings, uint64_t seed,
@@ -32,13 +25,13 @@ class DqnPolicy final : public Policy {
   Decision decide(const View& view, const Observation&) override {
     const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr)
-      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
+      return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
     make_tokens(view, features_, weights->others, tokens_);
     if (tokens_.count() == 0)
-      return without_network(view, DecisionFault::kNone, "nothing to value");
+      return fallback_decide(view, DecisionFault::kNone, "nothing to value");
     const std::vector<float>& values = valuer_.values(*weights, tokens_);
     if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-      return without_network(view, DecisionFault::kNotFinite,
+      return fallback_decide(view, DecisionFault::kNotFinite,
                              "the network's values are not finite");
 
     Decision decision;
@@ -48,7 +41,7 @@ class DqnPolicy final : public Policy {
     const size_t unfamiliar =
         weights->trained_on.first_outside(tokens_.features.data() + token * kTokenSize);
     if (unfamiliar < kTokenSize)
-      return without_network(view, DecisionFault::kUnfamiliar,
+      return fallback_decide(view, DecisionFault::kUnfamiliar,
                              fmt::format("the network was not trained on such a '{}'",
                                          kTokenFeatures[unfamiliar].name));
     decision.explored = explore(values.size(), token);

@@ -11,13 +11,6 @@
 namespace tierpilot {
 namespace {
 
-Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
-  Decision decision = fallback_decide(view);
-  decision.fault = fault;
-  decision.reason = fmt::format("{}: {}", why, decision.reason);
-  return decision;
-}
-
 class PublishedPolicy final : public Policy {
  public:
   PublishedPolicy(const PublishedSettings& settings, uint64_t seed,
@@ -30,10 +23,10 @@ class PublishedPolicy final : public Policy {
   Decision decide(const View& view, const Observation& seen) override {
     const PublishedWeights* weights = mailbox_->newest();
     if (weights == nullptr)
-      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
+      return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
     const std::vector<float> q = weights->network.q_values(seen.values);
     if (greedy_slot(q, seen.candidates) == kSlots)
-      return without_network(view, DecisionFault::kNotFinite,
+      return fallback_decide(view, DecisionFault::kNotFinite,
                              "the network has no value for any candidate");
     const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
 
