@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/bytes.h"
+#include "base/random.h"
 
 namespace tierpilot {
 namespace {
@@ -58,7 +59,7 @@ class Heuristic : public Policy {
 
 class SeededHeuristic : public Heuristic {
  public:
-  explicit SeededHeuristic(uint64_t seed) : generator_(seed) {}
+  explicit SeededHeuristic(uint64_t seed) : generator_(derived_seed(seed, "policy")) {}
 
  protected:
   template <class Rank>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/random.h"
 #include "policies/heuristics.h"
 
 namespace tierpilot {
@@ -17,7 +18,7 @@ class DqnPolicy final : public Policy {
             std::shared_ptr<Mailbox<DqnWeights>> weights)
       : features_(settings.features),
         epsilon_(settings.epsilon),
-        generator_(seed),
+        generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
   bool needs_observation() const override { return false; }

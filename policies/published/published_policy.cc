@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/random.h"
 #include "policies/heuristics.h"
 #include "policies/published/exploration.h"
 
@@ -17,7 +18,7 @@ class PublishedPolicy final : public Policy {
                   std::shared_ptr<Mailbox<PublishedWeights>> weights)
       : epsilon_(settings.epsilon),
         gamma_(settings.gamma),
-        generator_(seed),
+        generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
   Decision decide(const View& view, const Observation& seen) override {
