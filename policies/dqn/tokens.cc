@@ -35,6 +35,12 @@ double load_of(const NodeState& node) {
          std::max<uint32_t>(node.units, 1);
 }
 
+// More than these make no difference, and no large cluster look like nothing ever seen.
+float log_copies(double copies) {
+  constexpr double kMany = 15;
+  return bounded(std::log2(1 + std::min(copies, kMany)) / 4);
+}
+
 // What all tokens of a view share.
 struct Common {
   NodeRates typical;
@@ -71,8 +77,8 @@ void look_at_cluster(const View& view, Common& common) {
   common.idle_share = bounded(static_cast<double>(idle) / count);
   common.candidate_share = bounded(static_cast<double>(candidates) / count);
   common.mean_free_fast = bounded(free / count);
-  common.fast_copies = bounded(std::log2(1 + fast) / 4);
-  common.slow_copies = bounded(std::log2(1 + slow) / 4);
+  common.fast_copies = log_copies(fast);
+  common.slow_copies = log_copies(slow);
 }
 
 void look_at_request(const TaskFeatures& task, Common& common) {

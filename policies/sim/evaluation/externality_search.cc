@@ -71,12 +71,22 @@ class Search {
                      [](const auto& a, const auto& b) { return a.cost < b.cost; });
     const size_t elite = std::max<size_t>(population_.size() / 4, 1);
     move_to(elite);
+    means_.push_back(mean_);
     double cost = 0;
     for (size_t i = 0; i < elite; ++i) cost += population_[i].cost / static_cast<double>(elite);
     return Generation{number, cost};
   }
 
-  const ExternalityWeights& mean() const { return mean_; }
+  // Of the means of the second half of the generations: each of them follows the luck of its runs.
+  ExternalityWeights result() const {
+    if (means_.empty()) return mean_;
+    ExternalityWeights average{};
+    const size_t from = means_.size() / 2;
+    for (size_t g = from; g < means_.size(); ++g)
+      for (size_t j = 0; j < kExternalityCount; ++j)
+        average[j] += means_[g][j] / static_cast<double>(means_.size() - from);
+    return average;
+  }
 
  private:
   void draw_population() {
@@ -143,6 +153,7 @@ class Search {
   std::vector<Candidate> population_;
   ExternalityWeights mean_ = least_cost_externality();
   ExternalityWeights spread_{};
+  std::vector<ExternalityWeights> means_;  // after each generation
 };
 
 }  // namespace
@@ -156,14 +167,14 @@ Result<ExternalityWeights> search_externality(const SearchSettings& settings, Fe
                                               uint32_t threads, SeededRandom& random,
                                               const std::function<bool(const Generation&)>& each) {
   Search search(settings, features, threads, random);
-  if (settings.generations == 0) return search.mean();
+  if (settings.generations == 0) return search.result();
   if (auto status = search.draw_runs(); !status) return tl::unexpected(status.error());
   for (uint32_t number = 1; number <= settings.generations; ++number) {
     const auto done = search.generation(number);
     if (!done) return tl::unexpected(done.error());
     if (!each(*done)) break;
   }
-  return search.mean();
+  return search.result();
 }
 
 }  // namespace tierpilot::sim
