@@ -13,6 +13,7 @@
 #include "policies/sim/plot/chart.h"
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
+#include "tools/lab/plots.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
