@@ -75,8 +75,7 @@ class ClusterView {
     const NodeGroup* group;
     uint16_t gpu_type;
     Gpus gpus;
-    uint32_t place = kNone;  // in the view; kNone while it is down
-    NodeState state;
+    NodeState state;               // while it is down; its slot always
     WorkRate operations, fetches;  // what the coordinator learns, as in its registry
   };
 
@@ -103,6 +102,7 @@ class ClusterView {
   const uint32_t considered_nodes_;
   uint64_t smallest_budget_ = UINT64_MAX;
   std::vector<Node> nodes_;
+  std::vector<uint32_t> places_;  // of the nodes in the view; kNone while they are down
   std::vector<uint32_t> order_;
   View view_;   // of all nodes that are up
   View short_;  // what a decision in a large cluster looks at

@@ -40,7 +40,7 @@ void ClusterView::shorten() {
   short_.nodes.resize(chosen_.size());
   auto next = short_.nodes.begin();
   chosen_.for_each([&](uint32_t node) {
-    *next = view_.nodes[nodes_[node].place];
+    *next = view_.nodes[places_[node]];
     next++->candidate = true;
   });
 }
