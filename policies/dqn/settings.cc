@@ -55,6 +55,7 @@ DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path
   settings.epsilon = section.number("epsilon", settings.epsilon, 0, 1);
   settings.gamma = section.number("gamma", settings.gamma, 0, 0.9999);
   settings.double_dqn = section.boolean("double_dqn", settings.double_dqn);
+  settings.priority = section.number("priority", settings.priority, 0, 1);
   settings.learning_rate = section.number("learning_rate", settings.learning_rate, 1e-8, 1);
   settings.batches_per_experience =
       section.number("batches_per_experience", settings.batches_per_experience, 0, 1000);

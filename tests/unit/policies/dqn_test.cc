@@ -287,6 +287,15 @@ TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
   EXPECT_GT(mailbox->newest()->version, 1u);
 }
 
+TEST(DqnLearner, LearnsTheSameWithPriorities) {
+  use_one_torch_thread();
+  DqnSettings settings = quick();
+  settings.priority = 0.6;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  live_through(learner, 1500);
+  EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6) << "the weights undo the choice";
+}
+
 TEST(DqnLearner, KeepsWhatOthersPay) {
   use_one_torch_thread();
   auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
