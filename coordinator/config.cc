@@ -4,11 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "policies/registry.h"
 
 namespace tierpilot {
 namespace {
+
+std::filesystem::path installed_weights() {
+  const std::filesystem::path file = TIERPILOT_INSTALLED_WEIGHTS;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) ? file : std::filesystem::path();
+}
 
 std::optional<Address> read_address(ConfigSection& section, const char* key, Address::Kind kind,
                                     const char* fallback) {
@@ -83,7 +90,7 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));
   config.oversight.seed = config.seed;
-  config.dqn = read_dqn_settings(reader.section("dqn"));
+  config.dqn = read_dqn_settings(reader.section("dqn"), installed_weights());
   config.dqn_published = read_published_settings(reader.section("dqn-published"));
 }
 

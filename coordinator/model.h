@@ -76,6 +76,11 @@ struct ServedData {
   Figure evict_gb_per_s;
   uint64_t reference_ns = 0;
   uint32_t running_units = 0;
+  // Of latency_ns: until work on it began, making room, transferring promoted and fetched bytes.
+  uint64_t queued_ns = 0;
+  uint64_t evict_ns = 0;
+  uint64_t promote_ns = 0;
+  uint64_t fetch_ns = 0;
 };
 
 struct Task {

@@ -94,9 +94,12 @@ void from_json(const json& in, TaskExit& e) {
   if (in.contains("memory")) in.at("memory").get_to(e.memory);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ServedData, local_bytes, promoted_bytes, fetched_bytes,
-                                   evicted_bytes, evicted_written_bytes, latency_ns, evict_gb_per_s,
-                                   reference_ns, running_units)
+// Older stores lack the last four.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ServedData, local_bytes, promoted_bytes,
+                                                fetched_bytes, evicted_bytes, evicted_written_bytes,
+                                                latency_ns, evict_gb_per_s, reference_ns,
+                                                running_units, queued_ns, evict_ns, promote_ns,
+                                                fetch_ns)
 
 void to_json(json& out, const CandidateRecord& c) {
   out = {{"node", c.node},

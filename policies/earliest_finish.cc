@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/random.h"
 #include "policies/estimate.h"
 
 namespace tierpilot {
@@ -13,7 +14,8 @@ enum class Cost { kFinish, kMarginal };
 
 class EstimatePolicy final : public Policy {
  public:
-  EstimatePolicy(Cost cost, uint64_t seed) : cost_(cost), generator_(seed) {}
+  EstimatePolicy(Cost cost, uint64_t seed)
+      : cost_(cost), generator_(derived_seed(seed, "policy")) {}
 
   bool needs_observation() const override { return false; }
 

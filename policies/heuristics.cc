@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/bytes.h"
+#include "base/random.h"
 
 namespace tierpilot {
 namespace {
@@ -58,7 +59,7 @@ class Heuristic : public Policy {
 
 class SeededHeuristic : public Heuristic {
  public:
-  explicit SeededHeuristic(uint64_t seed) : generator_(seed) {}
+  explicit SeededHeuristic(uint64_t seed) : generator_(derived_seed(seed, "policy")) {}
 
  protected:
   template <class Rank>
@@ -197,6 +198,13 @@ std::unique_ptr<Policy> make_locality_greedy_policy(uint64_t seed) {
 }
 std::unique_ptr<Policy> make_locality_load_policy(uint64_t seed) {
   return std::make_unique<LocalityLoadPolicy>(seed);
+}
+
+Decision fallback_decide(const View& view, DecisionFault fault, std::string_view why) {
+  Decision decision = fallback_decide(view);
+  decision.fault = fault;
+  decision.reason = fmt::format("{}: {}", why, decision.reason);
+  return decision;
 }
 
 }  // namespace tierpilot

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "policies/policy.h"
 
@@ -25,5 +26,7 @@ double locality_load_score(const TaskFeatures& task, const NodeState& node);
 // The decision when no policy answered in time: locality-load, first node among equals. Stateless,
 // microseconds, callable from any thread.
 Decision fallback_decide(const View& view);
+// In place of a network, whose fault it tells.
+Decision fallback_decide(const View& view, DecisionFault fault, std::string_view why);
 
 }  // namespace tierpilot

@@ -106,6 +106,11 @@ struct ServedData {
   evictGbPerS @6 :Measure;   # the eviction bandwidth that held then
   referenceNs @7 :UInt64;    # the fast tier's own service time for as many bytes, as measured
   runningUnits @8 :UInt32;   # busy units of the node when the data was there
+  # Of the latency:
+  queuedNs @9 :UInt64;       # until work on it began: room for all of it, and a free mover
+  evictNs @10 :UInt64;       # making room
+  promoteNs @11 :UInt64;     # transferring promotedBytes
+  fetchNs @12 :UInt64;       # transferring fetchedBytes
 }
 
 struct Exit {

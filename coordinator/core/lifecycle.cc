@@ -40,7 +40,7 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
   if (auto* record = state_.registry.find(node)) {
     record->count_served(*task);
     record->fetches.add(static_cast<double>(data.fetched_bytes),
-                        static_cast<double>(data.latency_ns) / 1e9);
+                        static_cast<double>(data.fetch_ns) / 1e9);
   }
   hooks_.served(attempt, data);
 }

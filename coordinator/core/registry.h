@@ -12,6 +12,7 @@
 #include "coordinator/core/node_link.h"
 #include "coordinator/model.h"
 #include "policies/values.h"
+#include "policies/work_rate.h"
 
 namespace tierpilot {
 
@@ -25,22 +26,6 @@ struct NodeFacts {
   std::string data_address;
   double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
   NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
-};
-
-// A rate over what was done lately: the last ten or so pieces of work count.
-class WorkRate {
- public:
-  void add(double amount, double seconds) {
-    if (!(amount > 0) || !(seconds > 0)) return;
-    amount_ = kKept * amount_ + amount;
-    seconds_ = kKept * seconds_ + seconds;
-  }
-  double per_s() const { return seconds_ > 0 ? amount_ / seconds_ : 0; }  // 0: not known yet
-
- private:
-  static constexpr double kKept = 0.9;
-  double amount_ = 0;
-  double seconds_ = 0;
 };
 
 // expected: known from the store after a restart; its tasks may still run there.

@@ -86,6 +86,10 @@ void write_served(const ServedData& served, wire::ServedData::Builder out) {
   write_figure(served.evict_gb_per_s, out.initEvictGbPerS());
   out.setReferenceNs(served.reference_ns);
   out.setRunningUnits(served.running_units);
+  out.setQueuedNs(served.queued_ns);
+  out.setEvictNs(served.evict_ns);
+  out.setPromoteNs(served.promote_ns);
+  out.setFetchNs(served.fetch_ns);
 }
 
 Figure optional_figure(const std::optional<double>& value, const char* reason) {
@@ -161,6 +165,10 @@ ServedData read_served(wire::ServedData::Reader in) {
   served.evict_gb_per_s = read_figure(in.getEvictGbPerS());
   served.reference_ns = in.getReferenceNs();
   served.running_units = in.getRunningUnits();
+  served.queued_ns = in.getQueuedNs();
+  served.evict_ns = in.getEvictNs();
+  served.promote_ns = in.getPromoteNs();
+  served.fetch_ns = in.getFetchNs();
   return served;
 }
 

@@ -24,6 +24,7 @@ TierMeasurement unmeasured(const TierSpec& spec) {
   tier.read_gb_per_s = tier.write_gb_per_s = tier.copy_gb_per_s = tier.evict_gb_per_s =
       tier.promote_gb_per_s = off;
   tier.evict_first_page_ns = tier.promote_first_page_ns = off;
+  tier.evict_start_ns = tier.promote_start_ns = off;
   tier.method = "not measured";
   return tier;
 }

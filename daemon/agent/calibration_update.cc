@@ -21,7 +21,9 @@ constexpr Figure kFigures[] = {{"latency_ns", &TierMeasurement::latency_p50_ns},
                                {"evict_gb_per_s", &TierMeasurement::evict_gb_per_s},
                                {"promote_gb_per_s", &TierMeasurement::promote_gb_per_s},
                                {"evict_first_page_ns", &TierMeasurement::evict_first_page_ns},
-                               {"promote_first_page_ns", &TierMeasurement::promote_first_page_ns}};
+                               {"promote_first_page_ns", &TierMeasurement::promote_first_page_ns},
+                               {"evict_start_ns", &TierMeasurement::evict_start_ns},
+                               {"promote_start_ns", &TierMeasurement::promote_start_ns}};
 
 bool is_noisy(const TierMeasurement& tier) {
   return tier.quality("latency_ns").grade == Grade::kNoisy;

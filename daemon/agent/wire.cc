@@ -19,6 +19,10 @@ void write_served(wire::ServedData::Builder to, const ServedData& from) {
   write_measure(to.initEvictGbPerS(), from.evict_gb_per_s);
   to.setReferenceNs(from.reference_ns);
   to.setRunningUnits(from.running_units);
+  to.setQueuedNs(static_cast<uint64_t>(from.pool.queued_ns));
+  to.setEvictNs(static_cast<uint64_t>(from.pool.evict_ns));
+  to.setPromoteNs(static_cast<uint64_t>(from.pool.promote_ns));
+  to.setFetchNs(static_cast<uint64_t>(from.pool.fetch_ns));
 }
 
 Result<double> measure(std::optional<uint64_t> bytes) {

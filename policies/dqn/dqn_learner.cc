@@ -12,17 +12,10 @@
 namespace tierpilot {
 namespace {
 
-constexpr EnvelopeKind kKind{"TPDQNLN1", 1, "dqn learner checkpoint"};
+constexpr EnvelopeKind kKind{"TPDQNLN1", 2, "dqn learner checkpoint"};
 
 double bounded_cost(double cost_s, double scale_s) {
   return std::clamp(cost_s / scale_s, -static_cast<double>(kWorst), static_cast<double>(kWorst));
-}
-
-// A difference of two futures is mostly noise: used as often as an own cost, it is learned by
-// heart.
-DqnSettings for_others(DqnSettings settings) {
-  settings.batches_per_experience /= 16;
-  return settings;
 }
 
 }  // namespace
@@ -32,15 +25,13 @@ DqnLearner::DqnLearner(const DqnSettings& settings, uint64_t seed, size_t pendin
     : settings_(settings),
       mailbox_(std::move(mailbox)),
       pending_(pending_capacity),
-      own_(settings, seed, [this](const auto& experience) { return own_target(experience); }),
-      others_(for_others(settings), seed + 1,
-              [](const auto& experience) { return static_cast<float>(experience.reward); }) {
+      own_(settings, seed, [this](const auto& experience) { return own_target(experience); }) {
   publish(1);
 }
 
 DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
   TokenSet tokens;
-  make_tokens(view, settings_.features, tokens);
+  make_tokens(view, settings_.features, others_, tokens);
   const auto token = std::find(tokens.nodes.begin(), tokens.nodes.end(), node);
   if (token == tokens.nodes.end()) return nullptr;
   const float prior = tokens.prior[static_cast<size_t>(token - tokens.nodes.begin())];
@@ -62,14 +53,6 @@ void DqnLearner::finished(uint64_t id, double response_s) {
   take_complete();
 }
 
-void DqnLearner::cost_others(const View& view, size_t node, double added_s) {
-  Sight seen = remember(view, node);
-  if (!seen || !std::isfinite(added_s)) return;
-  const double reward = -bounded_cost(added_s, seen->scale_s);
-  trained_on_.widen(seen->features);
-  others_.add({std::move(seen), nullptr, 0, reward});
-}
-
 void DqnLearner::take_complete() {
   for (TokenExperience& experience : pending_.take_complete()) {
     trained_on_.widen(experience.seen->features);
@@ -79,11 +62,8 @@ void DqnLearner::take_complete() {
 
 void DqnLearner::train_batch() {
   if (settings_.gamma > 0 && settings_.double_dqn) selecting_ = weights();
-  for (ValueTrainer* trainer : {&own_, &others_}) {
-    if (!trainer->ready()) continue;
-    trainer->train_batch();
-    ++progress_.batches;
-  }
+  own_.train_batch();
+  ++progress_.batches;
 }
 
 // The network learns what the estimate does not know.
@@ -135,15 +115,13 @@ DqnWeights DqnLearner::weights() const {
   now.trained_on = trained_on_;
   // A diverged network keeps its last finite weights.
   if (!now.own.set_weights(own_.trainee().weights()) && published_) now.own = published_->own;
-  if (!now.others.set_weights(others_.trainee().weights()) && published_)
-    now.others = published_->others;
+  now.others = others_;
   return now;
 }
 
 Status DqnLearner::start_from(const DqnWeights& weights) {
   if (Status status = own_.trainee().set_weights(weights.own.weights()); !status) return status;
-  if (Status status = others_.trainee().set_weights(weights.others.weights()); !status)
-    return status;
+  others_ = weights.others;
   trained_on_ = weights.trained_on;
   publish(weights.version);
   return {};
@@ -172,10 +150,10 @@ std::string DqnLearner::save() const {
   memory.progress.credit_batches = own_.credit_batches();
   const DqnWeights now = weights();
   memory.own = now.own.weights();
-  memory.others = now.others.weights();
+  memory.others = now.others;
   memory.trained_on = trained_on_;
-  memory.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
-  memory.pending = pending_.snapshot();
+  memory.experiences.replay.assign(own_.replay().entries().begin(), own_.replay().entries().end());
+  memory.experiences.pending = pending_.snapshot();
   return seal(kKind, encode_memory(memory));
 }
 
@@ -188,13 +166,13 @@ Status DqnLearner::restore(std::string_view saved) {
     return fail(ErrorCode::kInvalid, "it learned from other features than the settings ask for");
   DqnWeights weights;
   if (Status status = weights.own.set_weights(std::move(memory->own)); !status) return status;
-  if (Status status = weights.others.set_weights(std::move(memory->others)); !status) return status;
+  weights.others = memory->others;
   progress_ = memory->progress;
   weights.version = progress_.weights_version + 1;
   weights.trained_on = memory->trained_on;
   copied_at_decision_ = progress_.decisions;
-  own_.restore(std::move(memory->replay), progress_.credit_batches);
-  pending_.restore(std::move(memory->pending));
+  own_.restore(std::move(memory->experiences.replay), progress_.credit_batches);
+  pending_.restore(std::move(memory->experiences.pending));
   return start_from(weights);
 }
 
@@ -208,7 +186,6 @@ Status DqnLearner::restore_weights(std::string_view saved) {
   if (file->features != settings_.features)
     return fail(ErrorCode::kInvalid, "it was trained on other features than the settings ask for");
   own_.forget();
-  others_.forget();
   file->weights.version = progress_.weights_version + 1;
   return start_from(file->weights);
 }

@@ -1,8 +1,7 @@
-// The learner behind `dqn`. Two networks, because what a placement costs is measured in two ways:
+// The learner behind `dqn`. What a placement costs has two parts, known in two ways:
 //   own     what the task itself takes, from the decision to its end: measured by every finished
-//           task, in a cluster as in a simulation;
-//   others  what it costs the tasks after it (a longer queue, data that had to leave): measured
-//           only where the same future can be run twice, with the task here and with it there.
+//           task, in a cluster as in a simulation, and learned here;
+//   others  what it costs the tasks after it: weights that were searched by simulation, and stay.
 // Both correct an estimate (policies/estimate.h), so that an untrained dqn decides as
 // `earliest-finish` does (residual policies: Silver et al., arXiv 1812.06298).
 #pragma once
@@ -31,11 +30,8 @@ class DqnLearner final : public Learner {
   void served(uint64_t, const RewardParts&) override {}
   void finished(uint64_t id, double response_s) override;
   void abandoned(uint64_t id) override { pending_.abandon(id); }
-  // Counted in a simulation: sending the task to view.nodes[node] and not to the node that the
-  // estimate prefers adds so much to the summed response times of the tasks after it.
-  void cost_others(const View& view, size_t node, double added_s);
 
-  bool ready() const override { return own_.ready() || others_.ready(); }
+  bool ready() const override { return own_.ready(); }
   void train_batch() override;
   void copy_weights() override;
   void copy_weights_if_due() override;
@@ -66,7 +62,7 @@ class DqnLearner final : public Learner {
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_;
   PendingTable<TokenSet> pending_;
   ValueTrainer own_;
-  ValueTrainer others_;
+  ExternalityWeights others_ = kNoExternality;
   std::shared_ptr<const DqnWeights> published_;
   FeatureRange trained_on_;
   LearnerProgress progress_;

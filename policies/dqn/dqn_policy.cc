@@ -6,17 +6,11 @@
 #include <cmath>
 #include <random>
 
+#include "base/random.h"
 #include "policies/heuristics.h"
 
 namespace tierpilot {
 namespace {
-
-Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
-  Decision decision = fallback_decide(view);
-  decision.fault = fault;
-  decision.reason = fmt::format("{}: {}", why, decision.reason);
-  return decision;
-}
 
 class DqnPolicy final : public Policy {
  public:
@@ -24,7 +18,7 @@ class DqnPolicy final : public Policy {
             std::shared_ptr<Mailbox<DqnWeights>> weights)
       : features_(settings.features),
         epsilon_(settings.epsilon),
-        generator_(seed),
+        generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
   bool needs_observation() const override { return false; }
@@ -32,13 +26,13 @@ class DqnPolicy final : public Policy {
   Decision decide(const View& view, const Observation&) override {
     const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr)
-      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
-    make_tokens(view, features_, tokens_);
+      return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
+    make_tokens(view, features_, weights->others, tokens_);
     if (tokens_.count() == 0)
-      return without_network(view, DecisionFault::kNone, "nothing to value");
+      return fallback_decide(view, DecisionFault::kNone, "nothing to value");
     const std::vector<float>& values = valuer_.values(*weights, tokens_);
     if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); }))
-      return without_network(view, DecisionFault::kNotFinite,
+      return fallback_decide(view, DecisionFault::kNotFinite,
                              "the network's values are not finite");
 
     Decision decision;
@@ -48,7 +42,7 @@ class DqnPolicy final : public Policy {
     const size_t unfamiliar =
         weights->trained_on.first_outside(tokens_.features.data() + token * kTokenSize);
     if (unfamiliar < kTokenSize)
-      return without_network(view, DecisionFault::kUnfamiliar,
+      return fallback_decide(view, DecisionFault::kUnfamiliar,
                              fmt::format("the network was not trained on such a '{}'",
                                          kTokenFeatures[unfamiliar].name));
     decision.explored = explore(values.size(), token);
@@ -91,8 +85,8 @@ class DqnPolicy final : public Policy {
 
 const std::vector<float>& TokenValuer::values(const DqnWeights& weights, const TokenSet& tokens) {
   values_ = tokens.prior;
+  for (size_t t = 0; t < values_.size(); ++t) values_[t] += tokens.others[t];
   weights.own.add_values(tokens.features, values_, scratch_);
-  weights.others.add_values(tokens.features, values_, scratch_);
   return values_;
 }
 

@@ -49,12 +49,13 @@ Status validate(const DqnSettings& settings) {
   return {};
 }
 
-DqnSettings read_dqn_settings(ConfigSection section) {
+DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path& weights) {
   DqnSettings settings;
   settings.features = read_mask(section);
   settings.epsilon = section.number("epsilon", settings.epsilon, 0, 1);
   settings.gamma = section.number("gamma", settings.gamma, 0, 0.9999);
   settings.double_dqn = section.boolean("double_dqn", settings.double_dqn);
+  settings.priority = section.number("priority", settings.priority, 0, 1);
   settings.learning_rate = section.number("learning_rate", settings.learning_rate, 1e-8, 1);
   settings.batches_per_experience =
       section.number("batches_per_experience", settings.batches_per_experience, 0, 1000);
@@ -67,7 +68,8 @@ DqnSettings read_dqn_settings(ConfigSection section) {
   settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
   settings.training_cpu_share =
       section.number("training_cpu_share", settings.training_cpu_share, 0.01, 1);
-  settings.weights = section.text("weights", "");
+  settings.weights =
+      section.text("weights", settings.features == kAllFeatures ? weights.string() : "");
   if (const Status valid = validate(settings); !valid)
     section.complain("train_start", valid.error().message);
   return settings;

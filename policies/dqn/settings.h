@@ -23,6 +23,10 @@ struct DqnSettings {
   bool double_dqn = true;  // the trained network chooses the next node, the copied one values it
   double learning_rate = 1e-3;
 
+  // Priorities by error: of so many times a batch, those with the larger errors are learned from, by
+  // the error to this power, and weighed so that the mean stays what it was (Katharopoulos, Fleuret:
+  // ICML 2018). 0: plain replay.
+  double priority = 0;
   size_t replay_capacity = 16384;
   size_t train_start = 256;  // experiences before the first step
   size_t batch = 128;
@@ -43,8 +47,8 @@ struct DqnSettings {
 // kInvalid names the first setting that cannot be.
 Status validate(const DqnSettings& settings);
 
-// Reads the keys of a [dqn] table over the defaults. Wrong values are noted in the section's
-// reader.
-DqnSettings read_dqn_settings(ConfigSection section);
+// Reads the keys of a [dqn] table over the defaults; `weights` are those where the key is not given
+// and nothing is left out. Wrong values are noted in the section's reader.
+DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path& weights = {});
 
 }  // namespace tierpilot

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "policies/dqn/feature_range.h"
 #include "policies/dqn/tokens.h"
-#include "policies/learning/pending.h"
+#include "policies/learning/experience_codec.h"
 #include "policies/learning/progress.h"
 
 namespace tierpilot {
@@ -17,10 +17,9 @@ struct TokenMemory {
   FeatureMask features = kAllFeatures;
   LearnerProgress progress;
   std::vector<float> own;
-  std::vector<float> others;
+  ExternalityWeights others = kNoExternality;
   FeatureRange trained_on;
-  std::vector<Experience<TokenSet>> replay;
-  std::vector<PendingExperience<TokenSet>> pending;
+  Experiences<TokenSet> experiences;
 };
 
 std::string encode_memory(const TokenMemory& memory);

@@ -157,12 +157,14 @@ Status TokenNet::set_weights(std::vector<float> weights) {
   if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); }))
     return fail(ErrorCode::kInvalid, "a weight is not a finite number");
   weights_ = std::move(weights);
+  blank_ =
+      std::all_of(weights_.begin() + Layout::kOut, weights_.end(), [](float w) { return w == 0; });
   return {};
 }
 
 void TokenNet::add_values(std::span<const float> features, std::span<float> values,
                           Scratch& scratch) const {
-  if (values.empty()) return;
+  if (values.empty() || blank_) return;
   static const Compute kCompute = best_compute();
   scratch.hidden.resize(values.size() * kWidth);
   kCompute(features.data(), values.size(), weights_.data(), scratch.hidden.data(), values.data());

@@ -33,12 +33,15 @@ class TokenNet {
   struct Scratch {
     std::vector<float> hidden;
   };
+  // Its last layer is zero: it adds nothing, and takes no time for it.
+  bool blank() const { return blank_; }
   // Adds the value of each token to `values`; `features` has kTokenSize floats for each of them.
   // May run in several threads at once, each with its own scratch.
   void add_values(std::span<const float> features, std::span<float> values, Scratch& scratch) const;
 
  private:
   std::vector<float> weights_;
+  bool blank_ = true;
 };
 
 }  // namespace tierpilot

@@ -111,7 +111,9 @@ double TokenTrainee::fit(const TokenBatch& batch) {
   const auto hidden = module_->hidden(views);
   const auto offset = module_->pooled(hidden, views.present);
   const auto values = module_->value(hidden.gather(1, actions).squeeze(1), offset);
-  const auto loss = (values - targets).square().mean();
+  const auto errors = (values - targets).square();
+  const auto loss =
+      batch.weights.empty() ? errors.mean() : (errors * torch::tensor(batch.weights)).mean();
   module_->optimizer.zero_grad();
   loss.backward();
   clip_gradient(module_->parameters);

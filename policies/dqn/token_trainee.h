@@ -14,6 +14,7 @@ struct TokenBatch {
   std::vector<std::shared_ptr<const TokenSet>> seen;
   std::vector<uint32_t> actions;  // index of a token
   std::vector<float> targets;     // for the value of that token
+  std::vector<float> weights;     // of each one's squared error; none: all 1
 };
 
 // Belongs to one thread.

@@ -35,6 +35,12 @@ double load_of(const NodeState& node) {
          std::max<uint32_t>(node.units, 1);
 }
 
+// More than these make no difference, and no large cluster look like nothing ever seen.
+float log_copies(double copies) {
+  constexpr double kMany = 15;
+  return bounded(std::log2(1 + std::min(copies, kMany)) / 4);
+}
+
 // What all tokens of a view share.
 struct Common {
   NodeRates typical;
@@ -71,8 +77,8 @@ void look_at_cluster(const View& view, Common& common) {
   common.idle_share = bounded(static_cast<double>(idle) / count);
   common.candidate_share = bounded(static_cast<double>(candidates) / count);
   common.mean_free_fast = bounded(free / count);
-  common.fast_copies = bounded(std::log2(1 + fast) / 4);
-  common.slow_copies = bounded(std::log2(1 + slow) / 4);
+  common.fast_copies = log_copies(fast);
+  common.slow_copies = log_copies(slow);
 }
 
 void look_at_request(const TaskFeatures& task, Common& common) {
@@ -147,9 +153,11 @@ uint64_t hash_of(const TokenSet& tokens) {
   return std::hash<std::string_view>{}(bytes);
 }
 
-void make_tokens(const View& view, FeatureMask mask, TokenSet& out) {
+void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others,
+                 TokenSet& out) {
   out.nodes.clear();
   out.prior.clear();
+  out.others.clear();
   out.scale_s = kShortest_s;
   Common common;
   common.typical = typical_rates(view);
@@ -165,12 +173,15 @@ void make_tokens(const View& view, FeatureMask mask, TokenSet& out) {
   out.scale_s = common.scale_s = std::max(best_s, kShortest_s);
   look_at_cluster(view, common);
   look_at_request(view.task, common);
+  const Externality externality(view, common.typical, mask);
+  const double worst = kWorst;
   for (size_t t = 0; t < out.count(); ++t) {
     const NodeState& node = view.nodes[out.nodes[t]];
     const FinishEstimate estimate = estimate_finish(view.task, node, common.typical);
     write_token(view.task, node, estimate, common, out.features.data() + t * kTokenSize);
-    out.prior.push_back(-static_cast<float>(
-        std::min(estimate.finish_s() / common.scale_s, static_cast<double>(kWorst))));
+    out.prior.push_back(-static_cast<float>(std::min(estimate.finish_s() / common.scale_s, worst)));
+    out.others.push_back(-static_cast<float>(
+        std::clamp(externality.cost_s(node, estimate, others) / common.scale_s, -worst, worst)));
   }
   apply_mask(mask, out.features);
 }
@@ -181,16 +192,17 @@ TokenSet thin_out(const TokenSet& tokens, size_t keep, size_t most) {
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(keep));
   const size_t wanted = std::min(others.size(), most - 1);
   const size_t best = wanted == others.size() ? wanted : wanted / 2;
+  const auto value = [&](size_t t) { return tokens.prior[t] + tokens.others[t]; };
   if (best < others.size())
     std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(best),
-                      others.end(),
-                      [&](size_t a, size_t b) { return tokens.prior[a] > tokens.prior[b]; });
+                      others.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
   TokenSet thin;
   thin.scale_s = tokens.scale_s;
   const auto take = [&](size_t t) {
     const float* begin = tokens.features.data() + t * kTokenSize;
     thin.features.insert(thin.features.end(), begin, begin + kTokenSize);
     thin.prior.push_back(tokens.prior[t]);
+    thin.others.push_back(tokens.others[t]);
     thin.nodes.push_back(tokens.nodes[t]);
   };
   take(keep);

@@ -8,22 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/dqn/externality.h"
+#include "policies/dqn/features.h"
 #include "policies/values.h"
 
 namespace tierpilot {
-
-// Groups that can be left out, to find out what they are worth.
-enum class FeatureGroup : uint8_t {
-  kTime,    // estimated wait, service, eviction, run, and what they are above the best candidate's
-  kLoad,    // of the node's units
-  kMemory,  // room in its fast tier
-  kLocality,  // what it holds of the data
-  kSpeed,     // its measured rates against those of the others
-  kGpu,
-  kRequest,  // sizes, units, read or write
-  kContext,  // the cluster as a whole, nodes that are no candidates included
-};
-inline constexpr size_t kFeatureGroups = 8;
 
 struct FeatureInfo {
   std::string_view name;
@@ -69,17 +58,12 @@ inline constexpr std::array kTokenFeatures{
 };
 inline constexpr size_t kTokenSize = kTokenFeatures.size();
 
-// One bit per group; a masked group reads as zero.
-using FeatureMask = uint8_t;
-inline constexpr FeatureMask kAllFeatures = 0xFF;
-constexpr FeatureMask without(FeatureGroup group) {
-  return static_cast<FeatureMask>(kAllFeatures & ~(1U << static_cast<unsigned>(group)));
-}
-
 struct TokenSet {
   std::vector<float> features;  // count() times kTokenSize
   // Estimated time to the finish over scale_s, negated, in [-kWorst, -1] or below.
   std::vector<float> prior;
+  // What it costs others over scale_s, negated, within +-kWorst.
+  std::vector<float> others;
   std::vector<uint32_t> nodes;  // index into View::nodes
   double scale_s = 1;           // the best candidate's estimated time to the finish
 
@@ -93,10 +77,11 @@ inline constexpr float kWorst = 16;
 uint64_t hash_of(const TokenSet& tokens);
 
 // Fills `out`, reusing its memory. No candidate, no tokens.
-void make_tokens(const View& view, FeatureMask mask, TokenSet& out);
+void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others,
+                 TokenSet& out);
 
-// The tokens of `keep` and of at most `most` - 1 others: those with the best prior, for the rest
-// evenly spaced ones. For remembering views of many nodes; `keep` becomes the first token.
+// The tokens of `keep` and of at most `most` - 1 others: those with the best prior and others, for
+// the rest evenly spaced ones. For remembering views of many nodes; `keep` becomes the first token.
 TokenSet thin_out(const TokenSet& tokens, size_t keep, size_t most);
 
 }  // namespace tierpilot

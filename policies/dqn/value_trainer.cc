@@ -1,6 +1,7 @@
 #include "policies/dqn/value_trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tierpilot {
@@ -38,9 +39,38 @@ void ValueTrainer::forget() {
   credit_batches_ = 0;
 }
 
+std::vector<TokenExperience> ValueTrainer::draw_by_error(std::vector<float>& weights) {
+  constexpr size_t kDrawn = 4;
+  constexpr double kLeast = 1e-3;  // an error that is no more has its chance too
+  auto drawn = replay_.draw(kDrawn * settings_.batch, generator_, false);
+  // A diverged network keeps its last finite weights.
+  (void)net_.set_weights(trainee_.weights());
+  std::vector<double> priorities;
+  double sum = 0;
+  std::vector<float> values;
+  for (const TokenExperience& experience : drawn) {
+    values.assign(experience.seen->count(), 0);
+    net_.add_values(experience.seen->features, values, scratch_);
+    const double error = std::abs(values[experience.action] - target_(experience));
+    priorities.push_back(std::pow(error + kLeast, settings_.priority));
+    sum += priorities.back();
+  }
+  std::discrete_distribution<size_t> pick(priorities.begin(), priorities.end());
+  std::vector<TokenExperience> chosen;
+  for (size_t i = 0; i < settings_.batch; ++i) {
+    const size_t at = pick(generator_);
+    chosen.push_back(drawn[at]);
+    weights.push_back(
+        static_cast<float>(sum / (static_cast<double>(drawn.size()) * priorities[at])));
+  }
+  return chosen;
+}
+
 void ValueTrainer::train_batch() {
   TokenBatch batch;
-  for (TokenExperience& experience : replay_.draw(settings_.batch, generator_, false)) {
+  auto drawn = settings_.priority > 0 ? draw_by_error(batch.weights)
+                                      : replay_.draw(settings_.batch, generator_, false);
+  for (TokenExperience& experience : drawn) {
     batch.targets.push_back(target_(experience));
     batch.actions.push_back(experience.action);
     batch.seen.push_back(std::move(experience.seen));

@@ -1,4 +1,4 @@
-// One of the dqn's two networks with what it learns from.
+// The dqn's network with what it learns from.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,14 @@ class ValueTrainer {
   double loss() const { return loss_; }
 
  private:
+  std::vector<TokenExperience> draw_by_error(std::vector<float>& weights);
+
   DqnSettings settings_;
   std::mt19937_64 generator_;
   ReplayBuffer<TokenSet> replay_;
   TokenTrainee trainee_;
+  TokenNet net_;  // the trainee's weights, where errors are asked for
+  TokenNet::Scratch scratch_;
   Target target_;
   double credit_batches_ = 0;
   uint64_t batches_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "policies/learning/byte_codec.h"
@@ -12,7 +13,7 @@
 namespace tierpilot {
 namespace {
 
-constexpr EnvelopeKind kKind{"TPDQNWT1", 1, "dqn weights file"};
+constexpr EnvelopeKind kKind{"TPDQNWT1", 2, "dqn weights file"};
 
 // The first feature that is not the same, or nothing.
 std::string difference(const std::vector<std::string>& names) {
@@ -43,14 +44,35 @@ FeatureRange get_range(ByteReader& in) {
   return range;
 }
 
+void put_externality(ByteWriter& out, const ExternalityWeights& weights) {
+  for (const ExternalityTerm& term : kExternalityTerms) out.put_text(term.name);
+  out.put_all<double>(weights);
+}
+
+Result<ExternalityWeights> get_externality(ByteReader& in) {
+  for (const ExternalityTerm& term : kExternalityTerms)
+    if (const std::string name = in.get_text(); name != term.name)
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("it weighs '{}' of what a task costs others where this program has '{}'",
+                      name, term.name));
+  const auto read = in.get_all<double>();
+  ExternalityWeights weights{};
+  if (read.size() != weights.size() ||
+      !std::all_of(read.begin(), read.end(), [](double w) { return std::isfinite(w); }))
+    return fail(ErrorCode::kInvalid, "the weights of what a task costs others cannot be");
+  std::copy(read.begin(), read.end(), weights.begin());
+  return weights;
+}
+
 std::string encode_weights(const WeightsFile& file) {
   ByteWriter out;
   out.put<uint64_t>(kTokenSize);
   for (const FeatureInfo& feature : kTokenFeatures) out.put_text(feature.name);
   out.put(file.features);
   out.put(file.weights.version);
-  for (const TokenNet* net : {&file.weights.own, &file.weights.others})
-    out.put_all<float>(net->weights());
+  out.put_all<float>(file.weights.own.weights());
+  put_externality(out, file.weights.others);
   out.put_text(file.provenance.command);
   out.put_text(file.provenance.config_digest);
   out.put(file.provenance.seed);
@@ -71,16 +93,17 @@ Result<WeightsFile> decode_weights(std::string_view bytes) {
   WeightsFile file;
   file.features = in.get<FeatureMask>();
   file.weights.version = in.get<uint64_t>();
-  for (TokenNet* net : {&file.weights.own, &file.weights.others})
-    if (Status status = net->set_weights(in.get_all<float>()); in.ok() && !status)
-      return tl::unexpected(status.error());
+  if (Status status = file.weights.own.set_weights(in.get_all<float>()); in.ok() && !status)
+    return tl::unexpected(status.error());
+  const auto others = get_externality(in);
+  if (in.ok() && !others) return tl::unexpected(others.error());
+  if (others) file.weights.others = *others;
   file.provenance.command = in.get_text();
   file.provenance.config_digest = in.get_text();
   file.provenance.seed = in.get<uint64_t>();
   file.provenance.program_version = in.get_text();
   file.provenance.evaluation = in.get_text();
-  // Files of the first programs end here.
-  if (in.ok() && !in.at_end()) file.weights.trained_on = get_range(in);
+  file.weights.trained_on = get_range(in);
   if (!in.ok() || !in.at_end())
     return fail(ErrorCode::kInvalid, "the length of its lists cannot be");
   return file;

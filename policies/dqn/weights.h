@@ -13,11 +13,10 @@
 namespace tierpilot {
 
 // The value of a token, in units of TokenSet::scale_s and negated: what the estimate says, plus
-// what `own` has learned that a task really takes there, plus what `others` has learned that it
-// costs the tasks after it.
+// what `own` has learned that a task really takes there, plus what it costs the tasks after it.
 struct DqnWeights {
   TokenNet own;
-  TokenNet others;
+  ExternalityWeights others = kNoExternality;
   uint64_t version = 1;
   FeatureRange trained_on;
 };
@@ -44,6 +43,9 @@ class ByteReader;
 void put_range(ByteWriter& out, const FeatureRange& range);
 // Unknown where the bytes hold none of this program's features.
 FeatureRange get_range(ByteReader& in);
+void put_externality(ByteWriter& out, const ExternalityWeights& weights);
+// kInvalid when the terms are not this program's or a weight is not finite.
+Result<ExternalityWeights> get_externality(ByteReader& in);
 
 std::string encode_weights(const WeightsFile& file);
 // kInvalid says why they cannot be used: damaged, another format, other features (which), another

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policies/learning/experience_codec.h"
 #include "policies/learning/progress.h"
 #include "policies/published/experience.h"
 #include "policies/published/settings.h"
@@ -17,8 +18,7 @@ struct PublishedCheckpoint {
   NetworkSettings network;
   std::vector<float> weights;
   LearnerProgress progress;
-  std::vector<PublishedExperience> replay;
-  std::vector<PublishedPending> pending;
+  Experiences<Observation> experiences;
 };
 
 // The optimizer's moments are left out: they settle again within some tens of batches and would

@@ -75,7 +75,7 @@ class PublishedLearner final : public Learner {
     trainer_.save_to(checkpoint);
     checkpoint.progress.decisions = decisions_;
     checkpoint.progress.experiences = experiences_;
-    checkpoint.pending = pending_.snapshot();
+    checkpoint.experiences.pending = pending_.snapshot();
     return encode_checkpoint(checkpoint);
   }
   Status restore(std::string_view saved) override {
@@ -84,14 +84,14 @@ class PublishedLearner final : public Learner {
     if (Status status = trainer_.restore(*checkpoint); !status) return status;
     decisions_ = copied_at_ = checkpoint->progress.decisions;
     experiences_ = checkpoint->progress.experiences;
-    pending_.restore(std::move(checkpoint->pending));
+    pending_.restore(std::move(checkpoint->experiences.pending));
     mailbox_->put(trainer_.published());
     return {};
   }
   std::string save_weights() const override {
     PublishedCheckpoint checkpoint;
     trainer_.save_to(checkpoint);
-    checkpoint.replay.clear();
+    checkpoint.experiences.replay.clear();
     return encode_checkpoint(checkpoint);
   }
   Status restore_weights(std::string_view saved) override {

@@ -5,18 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "base/random.h"
 #include "policies/heuristics.h"
 #include "policies/published/exploration.h"
 
 namespace tierpilot {
 namespace {
-
-Decision without_network(const View& view, DecisionFault fault, std::string_view why) {
-  Decision decision = fallback_decide(view);
-  decision.fault = fault;
-  decision.reason = fmt::format("{}: {}", why, decision.reason);
-  return decision;
-}
 
 class PublishedPolicy final : public Policy {
  public:
@@ -24,16 +18,16 @@ class PublishedPolicy final : public Policy {
                   std::shared_ptr<Mailbox<PublishedWeights>> weights)
       : epsilon_(settings.epsilon),
         gamma_(settings.gamma),
-        generator_(seed),
+        generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
   Decision decide(const View& view, const Observation& seen) override {
     const PublishedWeights* weights = mailbox_->newest();
     if (weights == nullptr)
-      return without_network(view, DecisionFault::kNoWeights, "there are no weights yet");
+      return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
     const std::vector<float> q = weights->network.q_values(seen.values);
     if (greedy_slot(q, seen.candidates) == kSlots)
-      return without_network(view, DecisionFault::kNotFinite,
+      return fallback_decide(view, DecisionFault::kNotFinite,
                              "the network has no value for any candidate");
     const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
 

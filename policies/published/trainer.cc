@@ -137,7 +137,7 @@ void PublishedTrainer::publish_as(uint64_t version) {
 void PublishedTrainer::save_to(PublishedCheckpoint& checkpoint) const {
   checkpoint.network = settings_.network;
   checkpoint.weights = trainee_.network().weights();
-  checkpoint.replay.assign(replay_.entries().begin(), replay_.entries().end());
+  checkpoint.experiences.replay.assign(replay_.entries().begin(), replay_.entries().end());
   checkpoint.progress.batches = batches_;
   checkpoint.progress.weights_version = published_->version;
   checkpoint.progress.credit_batches = credit_batches_;
@@ -158,7 +158,8 @@ Status PublishedTrainer::restore(const PublishedCheckpoint& checkpoint) {
   if (!same_shape(checkpoint.network, settings_.network))
     return fail(ErrorCode::kInvalid, "its network has another shape than the settings ask for");
   if (Status status = trainee_.network().set_weights(checkpoint.weights); !status) return status;
-  for (const PublishedExperience& experience : checkpoint.replay) replay_.add(experience);
+  for (const PublishedExperience& experience : checkpoint.experiences.replay)
+    replay_.add(experience);
   batches_ = checkpoint.progress.batches;
   credit_batches_ = checkpoint.progress.credit_batches;
   loss_ = checkpoint.progress.loss;

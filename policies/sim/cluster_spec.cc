@@ -49,6 +49,9 @@ TierSpeeds tier_speeds(ConfigSection& section, const std::filesystem::path& fold
       gb_per_s(section, "fast_copy_gb_per_s", tiers.fast_copy_bytes_per_s);
   tiers.promote_bytes_per_s = gb_per_s(section, "promote_gb_per_s", tiers.promote_bytes_per_s);
   tiers.evict_bytes_per_s = gb_per_s(section, "evict_gb_per_s", tiers.evict_bytes_per_s);
+  tiers.promote_start_s =
+      section.number("promote_start_us", tiers.promote_start_s * 1e6, 0, 1e9) / 1e6;
+  tiers.evict_start_s = section.number("evict_start_us", tiers.evict_start_s * 1e6, 0, 1e9) / 1e6;
   return tiers;
 }
 

@@ -18,6 +18,9 @@ struct TierSpeeds {
   double fast_copy_bytes_per_s = 4e9;  // a writer's private copy of what is in fast memory
   double promote_bytes_per_s = 1.5e9;  // slow tier to fast tier
   double evict_bytes_per_s = 1e9;      // fast tier to slow tier
+  // What each promotion or write-back takes beside its bytes: files are made, synced, named.
+  double promote_start_s = 0;
+  double evict_start_s = 0;
 };
 
 // Exponential times between failures and of repairs; 0 between failures: it never fails.

@@ -20,9 +20,10 @@ NodeState initial_state(const NodeGroup& group, uint32_t slot) {
   state.units = group.units;
   state.free_fast_bytes = state.fast_budget_bytes = group.fast_budget_bytes;
   state.gpu_milli = group.gpus * Gpus::kWhole;
-  state.rates = {group.operations_per_s, group.tiers.fast_read_bytes_per_s,
-                 group.tiers.promote_bytes_per_s, group.tiers.evict_bytes_per_s,
-                 group.link_bytes_per_s};
+  // What a node measures of its tiers. The others are learnt from its tasks.
+  state.rates.fast_bytes_per_s = group.tiers.fast_read_bytes_per_s;
+  state.rates.promote_bytes_per_s = group.tiers.promote_bytes_per_s;
+  state.rates.evict_bytes_per_s = group.tiers.evict_bytes_per_s;
   return state;
 }
 
@@ -33,16 +34,19 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
     : workload_(workload),
       store_(store),
       backlog_units_(cluster.coordinator.backlog_units),
-      considered_nodes_(cluster.coordinator.considered_nodes) {
+      considered_nodes_(cluster.coordinator.considered_nodes),
+      places_(cluster.node_count()),
+      by_load_(cluster.node_count()),
+      chosen_(cluster.node_count()) {
+  shapes_.reserve(kShapesKept);
   for (const NodeGroup& group : cluster.groups) {
     smallest_budget_ = std::min(smallest_budget_, group.fast_budget_bytes);
     for (uint32_t i = 0; i < group.count; ++i) {
       const auto slot = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back({&group, type_index(workload, group.gpu_type), Gpus(group.gpus), slot,
+      nodes_.push_back({&group, type_index(workload, group.gpu_type), Gpus(group.gpus),
                         initial_state(group, slot)});
     }
   }
-  by_load_.resize(nodes_.size());
   rebuild();
 }
 
@@ -66,7 +70,7 @@ bool ClusterView::has_kind(const Node& node, const Shape& shape) const {
 }
 
 bool ClusterView::can_take(const Node& node, const Shape& shape) const {
-  const NodeState& state = view_.nodes[node.place];
+  const NodeState& state = view_.nodes[places_[node.state.slot]];
   return has_kind(node, shape) && state.assigned + shape.units <= state.units + backlog_units_ &&
          (shape.gpu_milli == 0 || node.gpus.fits(shape.gpu_milli));
 }
@@ -88,24 +92,46 @@ size_t ClusterView::show(const Task& task) {
     features.data_bytes += store_.bytes(use.dataset);
     features.writes = features.writes || use.write;
     for (const Replica* replica : store_.holders(use.dataset)) {
-      const uint32_t place = nodes_[replica->node].place;
+      const uint32_t place = places_[replica->node];
       if (place == kNone) continue;
       NodeState& state = view_.nodes[place];
       (replica->fast() ? state.held_fast_bytes : state.held_slow_bytes) += replica->bytes;
       holders_.push_back(place);
     }
   }
-  if (const Shape shape = shape_of(task, features.data_bytes); shape != shape_) {
-    shape_ = shape;
-    candidates_ = 0;
-    for (const uint32_t node : order_) {
-      NodeState& state = view_.nodes[nodes_[node].place];
-      state.candidate = can_take(nodes_[node], shape_);
-      candidates_ += state.candidate;
-    }
+  select(shape_of(task, features.data_bytes));
+  const size_t candidates = shown_->nodes.size();
+  if (is_large() && candidates > 0) shorten();
+  return candidates;
+}
+
+void ClusterView::select(const Shape& shape) {
+  ++shows_;
+  if (!shown_ || shown_->shape != shape) {
+    const auto known =
+        std::find_if(shapes_.begin(), shapes_.end(),
+                     [&](const Candidates& candidates) { return candidates.shape == shape; });
+    shown_ = known != shapes_.end() ? &*known : &add_shape(shape);
+    // A large cluster's nodes are shown by way of the set.
+    for (size_t place = 0; place < order_.size() && !is_large(); ++place)
+      view_.nodes[place].candidate = shown_->nodes.contains(order_[place]);
   }
-  if (is_large() && candidates_ > 0) shorten();
-  return candidates_;
+  shown_->shown = shows_;
+}
+
+ClusterView::Candidates& ClusterView::add_shape(const Shape& shape) {
+  if (shapes_.size() < kShapesKept) {
+    shapes_.push_back({shape, NodeSet(nodes_.size())});
+  } else {
+    const auto oldest = std::min_element(
+        shapes_.begin(), shapes_.end(),
+        [](const Candidates& a, const Candidates& b) { return a.shown < b.shown; });
+    std::rotate(oldest, oldest + 1, shapes_.end());
+    shapes_.back().shape = shape;
+    shapes_.back().nodes.clear();
+  }
+  for (const uint32_t node : order_) shapes_.back().nodes.set(node, can_take(nodes_[node], shape));
+  return shapes_.back();
 }
 
 void ClusterView::clear_held() {
@@ -115,16 +141,18 @@ void ClusterView::clear_held() {
 }
 
 void ClusterView::refresh(Node& node) {
-  NodeState& state = view_.nodes[node.place];
-  candidates_ -= state.candidate;
-  state.candidate = can_take(node, shape_);
-  candidates_ += state.candidate;
-  if (is_large()) by_load_.set(state.slot, load_of(state));
+  NodeState& state = view_.nodes[places_[node.state.slot]];
+  for (Candidates& candidates : shapes_)
+    candidates.nodes.set(state.slot, can_take(node, candidates.shape));
+  if (is_large())
+    by_load_.set(state.slot, load_of(state));
+  else if (shown_)
+    state.candidate = shown_->nodes.contains(state.slot);
 }
 
 Gpus::Mask ClusterView::assign(uint32_t index, const Task& task, uint64_t missing_bytes) {
   Node& node = nodes_[index];
-  NodeState& state = view_.nodes[node.place];
+  NodeState& state = view_.nodes[places_[index]];
   state.assigned += task.units;
   state.assigned_operations += task.operations * task.units;
   state.assigned_fetch_bytes += missing_bytes;
@@ -134,18 +162,29 @@ Gpus::Mask ClusterView::assign(uint32_t index, const Task& task, uint64_t missin
   return gpus;
 }
 
-void ClusterView::served(uint32_t node, uint64_t missing_bytes) {
-  view_.nodes[nodes_[node].place].assigned_fetch_bytes -= missing_bytes;
+void ClusterView::served(uint32_t index, uint64_t missing_bytes, const Service& service) {
+  Node& node = nodes_[index];
+  NodeState& state = view_.nodes[places_[index]];
+  state.assigned_fetch_bytes -= missing_bytes;
+  node.fetches.add(static_cast<double>(service.fetched_bytes),
+                   static_cast<double>(service.fetch_ns) / 1e9);
+  state.rates.fetch_bytes_per_s = node.fetches.per_s();
+}
+
+void ClusterView::succeeded(uint32_t index, const Task& task, double run_s) {
+  Node& node = nodes_[index];
+  node.operations.add(task.operations, run_s);
+  view_.nodes[places_[index]].rates.operations_per_s = node.operations.per_s();
 }
 
 void ClusterView::started(uint32_t node, const Task& task) {
-  view_.nodes[nodes_[node].place].running += task.units;
+  view_.nodes[places_[node]].running += task.units;
   busy_units_ += task.units;
 }
 
 void ClusterView::release(uint32_t index, const Task& task, const Held& held) {
   Node& node = nodes_[index];
-  NodeState& state = view_.nodes[node.place];
+  NodeState& state = view_.nodes[places_[index]];
   state.assigned -= task.units;
   // Sums of doubles do not come back to 0 by themselves.
   state.assigned_operations =
@@ -164,7 +203,7 @@ void ClusterView::release(uint32_t index, const Task& task, const Held& held) {
 }
 
 void ClusterView::room_changed(uint32_t node) {
-  const uint32_t place = nodes_[node].place;
+  const uint32_t place = places_[node];
   if (place == kNone) return;
   const TierAccount& fast = store_.cache(node).fast;
   view_.nodes[place].free_fast_bytes = fast.budget() - std::min(fast.used(), fast.budget());
@@ -172,30 +211,31 @@ void ClusterView::room_changed(uint32_t node) {
 
 void ClusterView::node_down(uint32_t node) {
   clear_held();
-  nodes_[node].state = view_.nodes[nodes_[node].place];
-  nodes_[node].place = kNone;
+  nodes_[node].state = view_.nodes[places_[node]];
+  places_[node] = kNone;
   rebuild();
 }
 
 void ClusterView::node_up(uint32_t node) {
   clear_held();
-  nodes_[node].place = 0;
+  places_[node] = 0;
   rebuild();
   room_changed(node);
 }
 
 void ClusterView::rebuild() {
   for (const uint32_t node : order_)
-    if (nodes_[node].place != kNone) nodes_[node].state = view_.nodes[nodes_[node].place];
+    if (places_[node] != kNone) nodes_[node].state = view_.nodes[places_[node]];
   view_.nodes.clear();
   order_.clear();
   total_units_ = 0;
-  candidates_ = 0;
+  shapes_.clear();
+  shown_ = nullptr;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     by_load_.remove(i);
-    if (node.place == kNone) continue;
-    node.place = static_cast<uint32_t>(order_.size());
+    if (places_[i] == kNone) continue;
+    places_[i] = static_cast<uint32_t>(order_.size());
     order_.push_back(i);
     node.state.free_gpu_milli = node.gpus.free_milli();
     view_.nodes.push_back(node.state);
@@ -208,8 +248,8 @@ void ClusterView::rebuild() {
 void ClusterView::gpu_failed(uint32_t index, uint32_t gpu, bool failed) {
   Node& node = nodes_[index];
   node.gpus.set_failed(gpu, failed);
-  if (node.place == kNone) return;
-  view_.nodes[node.place].free_gpu_milli = node.gpus.free_milli();
+  if (places_[index] == kNone) return;
+  view_.nodes[places_[index]].free_gpu_milli = node.gpus.free_milli();
   refresh(node);
 }
 

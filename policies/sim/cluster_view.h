@@ -10,9 +10,12 @@
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
+#include "policies/sim/node_set.h"
 #include "policies/sim/replica_store.h"
+#include "policies/sim/service.h"
 #include "policies/sim/workload.h"
 #include "policies/values.h"
+#include "policies/work_rate.h"
 
 namespace tierpilot::sim {
 
@@ -28,8 +31,10 @@ class ClusterView {
 
   // A decision: the task is the node's until released. Gives its GPUs.
   Gpus::Mask assign(uint32_t node, const Task& task, uint64_t missing_bytes);
-  void served(uint32_t node, uint64_t missing_bytes);
+  void served(uint32_t node, uint64_t missing_bytes, const Service& service);
   void started(uint32_t node, const Task& task);
+  // It ran for so long, from its launch to its end.
+  void succeeded(uint32_t node, const Task& task, double run_s);
   struct Held {
     Gpus::Mask gpus = 0;
     uint64_t missing_bytes = 0;  // not served yet
@@ -58,22 +63,33 @@ class ClusterView {
     uint64_t data_bytes = 0;  // 0 when the smallest budget has room for it
     bool operator==(const Shape&) const = default;
   };
+  // The nodes that can take tasks of a shape now. Kept for the last few shapes: a workload mostly
+  // has few, and looking at all nodes again for each task would be dear.
+  struct Candidates {
+    Shape shape;
+    NodeSet nodes;
+    uint64_t shown = 0;  // when it was last asked for
+  };
+  static constexpr size_t kShapesKept = 8;
   struct Node {
     const NodeGroup* group;
     uint16_t gpu_type;
     Gpus gpus;
-    uint32_t place = kNone;  // in the view; kNone while it is down
-    NodeState state;
+    NodeState state;               // while it is down; its slot always
+    WorkRate operations, fetches;  // what the coordinator learns, as in its registry
   };
 
   Shape shape_of(const Task& task, uint64_t data_bytes) const;
   bool has_kind(const Node& node, const Shape& shape) const;
   bool can_take(const Node& node, const Shape& shape) const;
+  // Points `shown_` to the candidates of the shape.
+  void select(const Shape& shape);
+  Candidates& add_shape(const Shape& shape);
   bool is_large() const { return order_.size() > considered_nodes_; }
   static double load_of(const NodeState& node) {
     return static_cast<double>(node.assigned) / node.units;
   }
-  void list_holders(size_t most);
+  void choose_holders(size_t most);
   void shorten();
   void refresh(Node& node);
   void rebuild();
@@ -86,14 +102,16 @@ class ClusterView {
   const uint32_t considered_nodes_;
   uint64_t smallest_budget_ = UINT64_MAX;
   std::vector<Node> nodes_;
+  std::vector<uint32_t> places_;  // of the nodes in the view; kNone while they are down
   std::vector<uint32_t> order_;
   View view_;   // of all nodes that are up
   View short_;  // what a decision in a large cluster looks at
   LoadOrder by_load_;
-  std::vector<uint32_t> listed_;
-  Shape shape_;
-  size_t candidates_ = 0;
-  std::vector<uint32_t> holders_;  // places whose held bytes are not 0
+  NodeSet chosen_;  // the short view's
+  std::vector<Candidates> shapes_;
+  Candidates* shown_ = nullptr;  // among them
+  uint64_t shows_ = 0;
+  std::vector<uint32_t> holders_, holders_able_;  // places whose held bytes are not 0
   uint64_t total_units_ = 0;
   uint64_t busy_units_ = 0;
 };

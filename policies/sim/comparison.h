@@ -31,6 +31,7 @@ struct PolicyRun {
   RunResult result;
 };
 
+// Single response times are kept for the first seed only.
 Result<std::vector<PolicyRun>> compare(const ClusterSpec& cluster, const WorkloadSource& source,
                                        const ComparisonOptions& options);
 

@@ -14,6 +14,9 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
   for (const NodeGroup& group : cluster.groups) {
     Node node;
     node.movers = group.movers;
+    node.promote_start_bytes = group.tiers.promote_start_s * group.tiers.promote_bytes_per_s;
+    node.evict_start_bytes = group.tiers.evict_start_s * group.tiers.evict_bytes_per_s;
+    node.link_start_bytes = group.link_latency_s * group.link_bytes_per_s;
     for (uint32_t i = 0; i < group.count; ++i) {
       // Processes of one machine share its memory and disk.
       if (i == 0 || group.shared_cores == 0) {
@@ -24,7 +27,6 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
         node.downlink = flows_.add_link(group.link_bytes_per_s);
       }
       nodes_.push_back(node);
-      link_latency_bytes_.push_back(group.link_latency_s * group.link_bytes_per_s);
     }
   }
 }
@@ -137,139 +139,6 @@ void DataPlane::end_serving(Request& request) {
   --nodes_[request.node].movers_busy;
 }
 
-DataPlane::Progress DataPlane::read(uint32_t id, Item& item) {
-  Request& request = requests_[id];
-  Replica& replica = *item.replica;
-  if (replica.fast()) {
-    count(request, item.joined ? replica.arrived : ServeHow::kHit, replica.bytes);
-    return Progress::kDone;
-  }
-  if (replica.busy && request.owned != &replica) {
-    item.joined = true;
-    return wait_idle(id);
-  }
-  request.owned = &replica;
-  replica.busy = true;
-  if (const auto room = make_room(id, replica.bytes); room != Progress::kDone) return room;
-  request.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
-  return load(id, item);
-}
-
-DataPlane::Progress DataPlane::copy_for_writing(uint32_t id, Item& item) {
-  Request& request = requests_[id];
-  if (const auto room = make_room(id, store_.bytes(item.dataset)); room != Progress::kDone)
-    return room;
-  // Looked for only now: making room may have evicted the version that is to be copied.
-  Replica* base = store_.find(request.node, item.dataset, item.version);
-  if (base && base->busy) return wait_idle(id);
-  request.how = ServeHow::kFetch;
-  if (base && (base->fast() || base->slow())) {
-    base->busy = true;
-    request.owned = base;
-    request.how = base->fast() ? ServeHow::kHit : ServeHow::kPromotion;
-  }
-  return load(id, item);
-}
-
-DataPlane::Progress DataPlane::make_room(uint32_t id, uint64_t bytes) {
-  Request& request = requests_[id];
-  if (request.room_taken) return Progress::kDone;
-  auto& cache = store_.cache(request.node);
-  while (!cache.fast.fits(bytes)) {
-    TierReplica* victim = cache.order.fast_victim([&](const TierReplica& replica) {
-      // Only a move into an exclusive slow tier can lack room: its home cannot be dropped.
-      return replica.home() && !replica.slow() &&
-             !store_.slow_room_possible(request.node, replica.bytes);
-    });
-    if (!victim) return nodes_[request.node].transfers > 0 ? wait_idle(id) : Progress::kFailed;
-    if (const auto done = evict(id, static_cast<Replica&>(*victim)); done != Progress::kDone)
-      return done;
-  }
-  cache.fast.take(bytes);
-  client_.room_changed(request.node);
-  request.room_taken = true;
-  return Progress::kDone;
-}
-
-DataPlane::Progress DataPlane::evict(uint32_t id, Replica& victim) {
-  Request& request = requests_[id];
-  const bool written = !victim.slow() && store_.take_slow_room(request.node, victim.bytes);
-  request.victim = &victim;
-  victim.busy = true;
-  if (written) {
-    request.service.evicted_written_bytes += victim.bytes;
-    start_flow(id, static_cast<double>(victim.bytes), {nodes_[request.node].slow_write});
-    return Progress::kUnderWay;
-  }
-  evicted(request);
-  return Progress::kDone;
-}
-
-void DataPlane::evicted(Request& request) {
-  Replica& victim = *std::exchange(request.victim, nullptr);
-  victim.busy = false;
-  if (victim.pins == 0) {
-    request.service.evicted_bytes += victim.bytes;
-    store_.drop_fast(victim);
-  } else if (victim.slow() && store_.cache(victim.node).exclusive) {
-    store_.drop_slow(victim);  // pinned in the meantime: it stays
-  }
-  store_.settle(victim);
-  client_.room_changed(request.node);
-  wake_idle(nodes_[request.node]);
-}
-
-DataPlane::Progress DataPlane::load(uint32_t id, const Item& item) {
-  Request& request = requests_[id];
-  const Node& here = nodes_[request.node];
-  const auto bytes = static_cast<double>(store_.bytes(item.dataset));
-  if (request.how == ServeHow::kHit) {
-    start_flow(id, bytes, {here.memory});
-  } else if (request.how == ServeHow::kPromotion) {
-    start_flow(id, bytes, {here.slow_read});
-  } else {
-    const Replica* source = store_.source(item.dataset, item.version, request.node);
-    if (!source) return Progress::kFailed;
-    const Node& there = nodes_[source->node];
-    const double sent = bytes + link_latency_bytes_[request.node];
-    request.source = source->node;
-    if (source->fast())
-      start_flow(id, sent, {there.uplink, here.downlink});
-    else
-      start_flow(id, sent, {there.slow_read, there.uplink, here.downlink});
-  }
-  return Progress::kUnderWay;
-}
-
-void DataPlane::loaded(Request& request) {
-  const Item& item = request.items[request.next];
-  count(request, request.how, store_.bytes(item.dataset));
-  request.source = kNone;
-  if (!item.write) {
-    Replica& replica = *item.replica;
-    store_.gain_fast(replica);
-    replica.arrived = request.how;
-    if (replica.slow() && store_.cache(replica.node).exclusive) store_.drop_slow(replica);
-  }
-  release_owned(request);
-  ++request.next;
-  request.room_taken = false;
-}
-
-void DataPlane::release_owned(Request& request) {
-  if (!request.owned) return;
-  Replica& owned = *std::exchange(request.owned, nullptr);
-  owned.busy = false;
-  store_.settle(owned);
-  wake_idle(nodes_[request.node]);
-}
-
-void DataPlane::count(Request& request, ServeHow how, uint64_t bytes) {
-  (how == ServeHow::kHit         ? request.service.hit_bytes
-   : how == ServeHow::kPromotion ? request.service.promoted_bytes
-                                 : request.service.fetched_bytes) += bytes;
-}
-
 DataPlane::Progress DataPlane::wait_idle(uint32_t id) {
   nodes_[requests_[id].node].idle_waiters.push_back(id);
   return Progress::kUnderWay;
@@ -306,131 +175,6 @@ bool DataPlane::flow_event(const Event& event) {
   }
   run_ready();
   return true;
-}
-
-void DataPlane::unserved(uint32_t id, bool stale) {
-  Request& request = requests_[id];
-  const uint32_t node = request.node;
-  let_go(request);
-  client_.unserved(request.task, stale);
-  free_request(id);
-  begin_possible(node);
-}
-
-void DataPlane::let_go(Request& request) {
-  Node& node = nodes_[request.node];
-  auto& cache = store_.cache(request.node);
-  if (request.flow != kNone) {
-    flows_.cancel(now_ns_, std::exchange(request.flow, kNone));
-    if (request.step == Step::kWorking) --node.transfers;
-  }
-  if (request.step == Step::kWorking) end_serving(request);
-  if (request.victim) {
-    Replica& victim = *std::exchange(request.victim, nullptr);
-    cache.slow.give(victim.bytes);
-    victim.busy = false;
-    store_.settle(victim);
-  }
-  release_owned(request);
-  if (request.room_taken) cache.fast.give(store_.bytes(request.items[request.next].dataset));
-  for (size_t i = 0; request.admitted && i < request.items.size(); ++i) {
-    const Item& item = request.items[i];
-    if (!item.write) {
-      store_.unpin(*item.replica);
-      continue;
-    }
-    cache.pinned_bytes -= store_.bytes(item.dataset);
-    if (i < request.next) cache.fast.give(store_.bytes(item.dataset));
-  }
-  client_.room_changed(request.node);
-  wake_idle(node);
-}
-
-void DataPlane::abandon(int64_t now_ns, uint32_t task) {
-  now_ns_ = now_ns;
-  const uint32_t id = std::exchange(request_of_[task], kNone);
-  if (id == kNone) return;
-  Request& request = requests_[id];
-  Node& node = nodes_[request.node];
-  for (auto* list :
-       {&node.pin_waiters, &node.mover_waiters, &node.idle_waiters, &node.settle_waiters})
-    std::erase(*list, id);
-  if (request.step == Step::kSettling && request.flow != kNone) {
-    for (const Item& item : request.items)
-      if (item.write) store_.cache(request.node).slow.give(store_.bytes(item.dataset));
-    node.settler_busy = false;
-  }
-  let_go(request);
-  free_request(id);
-  std::erase(ready_, id);
-}
-
-void DataPlane::resume(int64_t now_ns, uint32_t node) {
-  now_ns_ = now_ns;
-  settle_next(node);
-  begin_possible(node);
-  run_ready();
-}
-
-void DataPlane::source_failed(int64_t now_ns, uint32_t node) {
-  now_ns_ = now_ns;
-  for (uint32_t id = 0; id < requests_.size(); ++id) {
-    Request& request = requests_[id];
-    if (request.source != node || request.flow == kNone) continue;
-    flows_.cancel(now_ns, std::exchange(request.flow, kNone));
-    --nodes_[request.node].transfers;
-    request.source = kNone;
-    ready_.push_back(id);
-  }
-  run_ready();
-}
-
-void DataPlane::finish(int64_t now_ns, uint32_t task) {
-  now_ns_ = now_ns;
-  const uint32_t id = request_of_[task];
-  requests_[id].step = Step::kSettling;
-  nodes_[requests_[id].node].settle_waiters.push_back(id);
-  settle_next(requests_[id].node);
-  run_ready();
-}
-
-void DataPlane::settle_next(uint32_t index) {
-  Node& node = nodes_[index];
-  while (!node.settler_busy && !node.settle_waiters.empty()) {
-    const uint32_t id = node.settle_waiters.front();
-    node.settle_waiters.erase(node.settle_waiters.begin());
-    uint64_t bytes = 0;
-    for (const Item& item : requests_[id].items)
-      if (item.write) bytes += store_.bytes(item.dataset);
-    if (bytes == 0 || store_.cache(index).exclusive) {
-      settled(id, true);
-    } else if (!store_.take_slow_room(index, bytes)) {
-      settled(id, false);
-    } else {
-      node.settler_busy = true;
-      start_flow(id, static_cast<double>(bytes), {node.slow_write});
-    }
-  }
-}
-
-void DataPlane::settled(uint32_t id, bool committed) {
-  Request& request = requests_[id];
-  const uint32_t node = request.node, task = request.task;
-  if (committed) {
-    for (Item& item : request.items) {
-      if (!item.write) continue;
-      store_.cache(node).pinned_bytes -= store_.bytes(item.dataset);
-      store_.publish(node, item.dataset);
-    }
-    std::erase_if(request.items, [](const Item& item) { return item.write; });
-    request.next = static_cast<uint32_t>(request.items.size());
-  }
-  let_go(request);
-  free_request(id);
-  nodes_[node].settler_busy = false;
-  client_.settled(task, committed);
-  begin_possible(node);
-  settle_next(node);
 }
 
 }  // namespace tierpilot::sim

@@ -11,17 +11,9 @@
 
 #include "policies/sim/flows.h"
 #include "policies/sim/replica_store.h"
+#include "policies/sim/service.h"
 
 namespace tierpilot::sim {
-
-struct Service {
-  int64_t asked_ns = 0;
-  uint64_t hit_bytes = 0;
-  uint64_t promoted_bytes = 0;
-  uint64_t fetched_bytes = 0;
-  uint64_t evicted_bytes = 0;          // left the fast tier for it
-  uint64_t evicted_written_bytes = 0;  // of these, had to be written
-};
 
 class DataPlane {
  public:
@@ -74,7 +66,8 @@ class DataPlane {
     bool admitted = false;
     bool room_taken = false;  // for the item under way
     ServeHow how = ServeHow::kHit;
-    uint32_t next = 0;  // the item under way
+    uint32_t next = 0;       // the item under way
+    int64_t loading_ns = 0;  // since when
     uint32_t flow = kNone;
     uint32_t source = kNone;    // node that a fetch reads from
     Replica* victim = nullptr;  // being written back
@@ -84,6 +77,8 @@ class DataPlane {
   };
   struct Node {
     uint32_t slow_read = 0, slow_write = 0, memory = 0, uplink = 0, downlink = 0;  // links
+    // What could pass in the time that a transfer takes beside its bytes.
+    double promote_start_bytes = 0, evict_start_bytes = 0, link_start_bytes = 0;
     uint32_t movers = 0;
     uint32_t movers_busy = 0;
     uint32_t transfers = 0;  // flows of its movers
@@ -107,7 +102,7 @@ class DataPlane {
   void start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links);
   void evicted(Request& request);
   void loaded(Request& request);
-  void count(Request& request, ServeHow how, uint64_t bytes);
+  void count(Request& request, ServeHow how, uint64_t bytes, int64_t took_ns);
   void release_owned(Request& request);
   void end_serving(Request& request);
   void unserved(uint32_t id, bool stale);
@@ -122,7 +117,6 @@ class DataPlane {
   ReplicaStore& store_;
   Flows flows_;
   Client& client_;
-  std::vector<double> link_latency_bytes_;  // of each node: its link's bytes in its latency
   std::vector<Node> nodes_;
   std::deque<Request> requests_;
   std::vector<uint32_t> free_;

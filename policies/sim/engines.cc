@@ -40,8 +40,18 @@ void Engines::run(int64_t now_ns, uint32_t index, uint32_t task, uint32_t genera
   Machine& machine = machines_[node.machine];
   machine.settle(now_ns);
   machine.units += units;
-  machine.running.push_back({machine.served_s + seconds, {task, index}, units});
+  machine.running.push_back({machine.served_s, machine.served_s + seconds, {task, index}, units});
   schedule(now_ns, node.machine);
+}
+
+double Engines::ran_s(int64_t now_ns, uint32_t index, uint32_t task, int64_t started_ns) {
+  const Node& node = nodes_[index];
+  if (node.machine == UINT32_MAX) return static_cast<double>(now_ns - started_ns) * 1e-9;
+  Machine& machine = machines_[node.machine];
+  machine.settle(now_ns);
+  for (const auto& running : machine.running)
+    if (running.task.task == task) return machine.served_s - running.began_at_s;
+  return 0;
 }
 
 void Engines::end(int64_t now_ns, uint32_t index, uint32_t task, uint32_t units) {

@@ -29,6 +29,9 @@ class Engines {
   // kRunEnd, or kCores where cores are shared.
   void run(int64_t now_ns, uint32_t node, uint32_t task, uint32_t generation, double seconds,
            uint32_t units);
+  // How much of its time a task that began then has had: less than has passed where cores are
+  // shared.
+  double ran_s(int64_t now_ns, uint32_t node, uint32_t task, int64_t started_ns);
   // The task's units are free again; also for one that is to end early.
   void end(int64_t now_ns, uint32_t node, uint32_t task, uint32_t units);
   void forget_ready(uint32_t node, uint32_t task);
@@ -51,6 +54,7 @@ class Engines {
   // it has grown by the task's work (as in fair queueing: Demers, Keshav, Shenker 1989).
   struct Machine {
     struct Running {
+      double began_at_s;
       double ends_at_s;
       Started task;
       uint32_t units;

@@ -12,7 +12,7 @@ bool concerns_gpu(EventKind kind) {
 }  // namespace
 
 Failures::Failures(const ClusterSpec& cluster, uint64_t seed, EventQueue& events)
-    : cluster_(cluster), events_(events), random_(seed) {
+    : cluster_(cluster), events_(events), random_(derived_seed(seed, "failures")) {
   uint32_t node = 0;
   for (const NodeGroup& group : cluster.groups) {
     groups_.push_back({&group, node});

@@ -73,7 +73,7 @@ class Generator {
  public:
   Generator(const GeneratorOptions& options, double arrivals_per_s, uint64_t seed)
       : o_(options),
-        random_(seed),
+        random_(derived_seed(seed, "workload")),
         arrivals_(options, arrivals_per_s, random_),
         popularity_(std::max(options.datasets, 1U), options.zipf_exponent),
         users_(options.users, options.user_zipf_exponent),

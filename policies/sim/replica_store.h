@@ -24,8 +24,9 @@ struct Replica : TierReplica {
   uint32_t dataset = 0;
   uint32_t node = kNone;
   uint32_t version = 0;
-  uint32_t holder = kNone;  // place in the list of holders
-  ServeHow arrived = ServeHow::kHit;
+  uint32_t holder = kNone;            // place in the list of holders
+  ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
+  int64_t arrived_ns = 0;             // how long that took
 };
 
 class ReplicaStore {

@@ -206,6 +206,7 @@ void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
 }
 
 void Simulation::received(uint32_t task) {
+  states_[task].arrival = ++arrivals_;
   if (workload_.tasks[task].use_count > 0) return data_.serve(now_ns_, task);
   served(task, {.asked_ns = now_ns_});
 }
@@ -214,7 +215,7 @@ void Simulation::served(uint32_t task, const Service& service) {
   State& state = states_[task];
   const NodeGroup& group = engines_.group(state.node);
   recorder_.served(service);
-  view_.served(state.node, std::exchange(state.missing_bytes, 0));
+  view_.served(state.node, std::exchange(state.missing_bytes, 0), service);
   ServiceMeasure measure;
   measure.utilisation = view_.utilisation();
   measure.service_ns = static_cast<double>(std::max<int64_t>(now_ns_ - service.asked_ns, 1));
@@ -230,7 +231,7 @@ void Simulation::served(uint32_t task, const Service& service) {
     if (options_.listener) options_.listener->served({task, state.attempt}, measure, *reward);
   }
   state.phase = Phase::kReady;
-  engines_.make_ready(state.node, task, ++arrivals_, workload_.tasks[task].units);
+  engines_.make_ready(state.node, task, state.arrival, workload_.tasks[task].units);
   launch_ready(state.node);
 }
 
@@ -259,15 +260,17 @@ double Simulation::run_s(uint32_t task) const {
   const NodeGroup& group = engines_.group(state.node);
   const Checkpoints& checkpoints = cluster_.checkpoints;
   const double left = workload_.tasks[task].operations - state.done_operations;
-  double work_s = std::max(0.0, left) / group.operations_per_s;
-  if (state.attempt > 1) work_s += checkpoints.restart_s;
+  const double work_s = std::max(0.0, left) / group.operations_per_s;
+  double run_s = group.launch_s + work_s;
+  if (state.attempt > 1) run_s += checkpoints.restart_s;
   if (checkpoints.interval_s > 0)
-    work_s += std::floor(work_s / checkpoints.interval_s) * checkpoints.cost_s;
-  return group.launch_s + work_s;
+    run_s += std::floor(work_s / checkpoints.interval_s) * checkpoints.cost_s;
+  return run_s;
 }
 
 void Simulation::run_ended(uint32_t task) {
   State& state = states_[task];
+  state.ended_ns = now_ns_;
   engines_.end(now_ns_, state.node, task, workload_.tasks[task].units);
   state.phase = Phase::kSettling;
   ++state.generation;
@@ -289,9 +292,13 @@ void Simulation::report(uint32_t task, Verdict verdict) {
 }
 
 void Simulation::reported(uint32_t task) {
+  const State& state = states_[task];
+  const Verdict verdict = state.verdict;
+  if (verdict == Verdict::kSucceeded)
+    view_.succeeded(state.node, workload_.tasks[task],
+                    static_cast<double>(state.ended_ns - state.started_ns) * 1e-9);
   release(task);
   work_available_ = true;
-  const Verdict verdict = states_[task].verdict;
   if (verdict == Verdict::kSucceeded) return succeed(task);
   queue_again(task, verdict == Verdict::kTryAgain);
 }

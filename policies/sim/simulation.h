@@ -40,7 +40,9 @@ class Simulation final : private DataPlane::Client {
   struct State {
     int64_t decided_ns = 0;
     int64_t started_ns = 0;
+    int64_t ended_ns = 0;  // its run
     Gpus::Mask gpus = 0;
+    uint64_t arrival = 0;        // at its node: the order in which tasks begin there
     uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
     double done_operations = 0;  // kept by checkpoints
     uint32_t node = kNone;

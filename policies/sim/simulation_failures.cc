@@ -10,10 +10,11 @@ void Simulation::detach(uint32_t task) {
   State& state = states_[task];
   if (state.phase == Phase::kReady) engines_.forget_ready(state.node, task);
   if (state.phase == Phase::kRunning) {
+    const double ran_s = engines_.ran_s(now_ns_, state.node, task, state.started_ns);
     engines_.end(now_ns_, state.node, task, workload_.tasks[task].units);
     const Checkpoints& checkpoints = cluster_.checkpoints;
     const NodeGroup& group = engines_.group(state.node);
-    double worked_s = static_cast<double>(now_ns_ - state.started_ns) * 1e-9 - group.launch_s;
+    double worked_s = ran_s - group.launch_s;
     if (state.attempt > 1) worked_s -= checkpoints.restart_s;
     if (checkpoints.interval_s > 0 && worked_s > 0)
       state.done_operations +=

@@ -28,6 +28,13 @@ class Figures {
     faults_ += fmt::format("{}{}: {}", faults_.empty() ? "" : "; ", pointer + 1, reason);
     return 1;
   }
+  // Seconds of a figure in ns; 0 where it is no figure, as between memory nodes.
+  double start_s(const char* pointer) const {
+    const json::json_pointer at(pointer);
+    if (!tier_.contains(at) || !tier_[at].is_number()) return 0;
+    const double ns = tier_[at];
+    return std::isfinite(ns) && ns > 0 ? ns * 1e-9 : 0;
+  }
   Status finish() const {
     if (faults_.empty()) return {};
     return fail(ErrorCode::kInvalid,
@@ -59,6 +66,8 @@ Result<TierSpeeds> read_tier_speeds(const std::filesystem::path& path) {
   speeds.fast_copy_bytes_per_s = fast.positive("/copy_gb_per_s") * 1e9;
   speeds.promote_bytes_per_s = fast.positive("/promote_gb_per_s") * 1e9;
   speeds.evict_bytes_per_s = fast.positive("/evict_gb_per_s") * 1e9;
+  speeds.promote_start_s = fast.start_s("/promote_start_ns");
+  speeds.evict_start_s = fast.start_s("/evict_start_ns");
   if (auto status = fast.finish(); !status) return tl::unexpected(status.error());
   return speeds;
 }

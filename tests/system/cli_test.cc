@@ -99,6 +99,19 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
     EXPECT_EQ(parse(json.out)["policies"].size(), 2u);
     EXPECT_EQ(json.out, tierctl_at("unix:/nowhere/c.sock", as_json).out);
   }
+  auto drawn = words;
+  const auto plots = std::filesystem::path(cluster).parent_path() / "plots";
+  drawn.insert(drawn.end(), {"--plots", plots});
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", drawn).code, 0);
+  for (const char* name : {"queue-length.svg", "utilisation.svg", "responses.svg"})
+    EXPECT_GT(file_size(plots / name), 1000u) << name;
+  drawn.back() = "/proc/no/such";
+  expect_json_error(tierctl_at("unix:/nowhere/c.sock",
+                               [&] {
+                                 drawn.push_back("-j");
+                                 return drawn;
+                               }()),
+                    1, "/proc/no/such");
   expect_json_error(
       tierctl_at("unix:/nowhere/c.sock", {"-j", "simulate", "--workload", "trace:tea:leaves"}), 1,
       "trace:philly");

@@ -17,9 +17,7 @@ namespace tierpilot::test {
 namespace {
 
 constexpr int kNodes = 3;
-// Simulated responses are some 20 % short so far (docs/simulator.md); 15 % is the aim. Here only
-// what would be another model altogether fails.
-constexpr double kTolerance = 0.5;
+constexpr double kTolerance = 0.15;
 constexpr double kShareTolerance = 0.1;  // decisions depend a little on how fast tasks end
 // Of the CPUs, by others and by the daemons: real times mean nothing then.
 constexpr double kBusyShare = 0.15;
@@ -116,26 +114,98 @@ double median(std::vector<double> values, double fallback) {
   return *middle;
 }
 
-// What a real run says of this machine's coordinator and daemons: most of its tasks met no others.
+// No other task was in the cluster between its submit and its end.
+bool was_alone(const Json& task, const Json& tasks) {
+  return std::none_of(tasks.begin(), tasks.end(), [&](const Json& other) {
+    return other["id"] != task["id"] && other["submitted_ms"] <= task["finished_ms"] &&
+           other["finished_ms"] >= task["submitted_ms"];
+  });
+}
+
+// What a real run says of this machine's coordinator and daemons, by the tasks that met no others;
+// by all of them where hardly any did, which only happens on a busy machine. A process is there
+// from its launch to its end and takes its CPU time of that; what is neither that nor the serving
+// of data is the coordinator's and the network's. Starts are reported late, when the process runs
+// already, so waits do not tell.
 void take_overheads(const Json& tasks, sim::ClusterSpec& spec) {
-  std::vector<double> before_s, launch_s, fetch_bytes_per_s;
+  constexpr ptrdiff_t kEnough = 10;
+  std::vector<double> outside_s, launch_s, fetch_bytes_per_s;
+  const auto& all = tasks["tasks"];
+  const bool enough = std::count_if(all.begin(), all.end(), [&](const Json& task) {
+                        return was_alone(task, all);
+                      }) >= kEnough;
   for (const auto& task : tasks["tasks"]) {
+    if (enough && !was_alone(task, all)) continue;
     const auto &served = task["served"], &exit = task["exit"];
     const double serving_s = served["latency_ns"].get<double>() * 1e-9;
+    const double wall_s = exit["wall_ns"].get<double>() * 1e-9;
     const double cpu_s =
         (exit["cpu_user_ns"].get<double>() + exit["cpu_system_ns"].get<double>()) * 1e-9;
-    before_s.push_back(task["wait_ms"].get<double>() * 1e-3 - serving_s);
-    launch_s.push_back(exit["wall_ns"].get<double>() * 1e-9 - cpu_s);
-    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0 && served["fetched_bytes"] > 0)
-      fetch_bytes_per_s.push_back(served["fetched_bytes"].get<double>() / serving_s);
+    if (exit["written"].empty())  // no commit
+      outside_s.push_back(task["response_ms"].get<double>() * 1e-3 - serving_s - wall_s);
+    launch_s.push_back(wall_s - cpu_s);
+    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0 && served["fetch_ns"] > 0)
+      fetch_bytes_per_s.push_back(served["fetched_bytes"].get<double>() /
+                                  (served["fetch_ns"].get<double>() * 1e-9));
   }
   auto& coordinator = spec.coordinator;
   auto& group = spec.groups.front();
-  coordinator.dispatch_s =
-      std::max(0.0, median(before_s, coordinator.dispatch_s) - coordinator.accept_s);
+  coordinator.dispatch_s = std::max(
+      0.0, median(outside_s, coordinator.dispatch_s) - coordinator.accept_s - coordinator.report_s);
   group.launch_s = std::max(0.0, median(launch_s, group.launch_s));
   group.link_bytes_per_s = median(fetch_bytes_per_s, group.link_bytes_per_s);
+  group.link_latency_s = 0;  // it is in that
 }
+
+// Where the time of a mean task goes, in seconds: shows what the simulator misses.
+struct Parts {
+  double waiting = 0;  // in the queue, on the way to its node, for compute units
+  double serving = 0;  // its data
+  double running = 0;  // from its start until the coordinator knows its end
+
+  std::string text() const {
+    return fmt::format("{:.1f} ms (waiting {:.1f}, serving {:.1f}, running {:.1f})",
+                       (waiting + serving + running) * 1e3, waiting * 1e3, serving * 1e3,
+                       running * 1e3);
+  }
+};
+
+// Of the tasks that came after `last_id`, which becomes the newest one's.
+Parts real_parts(const Json& tasks, uint64_t& last_id) {
+  Parts sum;
+  double count = 0;
+  uint64_t newest = last_id;
+  for (const auto& task : tasks["tasks"]) {
+    const auto id = task["id"].get<uint64_t>();
+    if (id <= last_id) continue;
+    newest = std::max(newest, id);
+    const double wait_s = task["wait_ms"].get<double>() * 1e-3;
+    const double serving_s = task["served"]["latency_ns"].get<double>() * 1e-9;
+    sum.waiting += wait_s - serving_s;
+    sum.serving += serving_s;
+    sum.running += task["response_ms"].get<double>() * 1e-3 - wait_s;
+    ++count;
+  }
+  last_id = newest;
+  return {sum.waiting / count, sum.serving / count, sum.running / count};
+}
+
+struct PartsOfRun final : sim::Listener {
+  void decided(sim::Attempt, const View&, const Observation&, const Decision&) override {}
+  void served(sim::Attempt, const ServiceMeasure& measure, const RewardParts&) override {
+    sum.serving += measure.service_ns * 1e-9;
+    sum.waiting -= measure.service_ns * 1e-9;
+  }
+  void abandoned(sim::Attempt) override {}
+  void finished(uint32_t, const sim::TaskTimes& times) override {
+    sum.waiting += times.wait_s;
+    sum.running += times.response_s - times.wait_s;
+    ++count;
+  }
+  Parts mean() const { return {sum.waiting / count, sum.serving / count, sum.running / count}; }
+  Parts sum;
+  double count = 0;
+};
 
 using MakePolicy = std::unique_ptr<Policy> (*)();
 const std::map<std::string, MakePolicy> kPolicies{
@@ -166,14 +236,15 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
   sim::Workload workload;
   double tasks_s = 0;
   std::string busy;
+  uint64_t last_id = 0;
   for (const auto& [name, make] : kPolicies) {
     output_of("TIERPILOT_TEST_TIERCTL", {"-j", "policy", "use", name}, env);
     const auto before = CpuTime::now();
     const auto real = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "run"}, kWorkload), env);
     const auto after = CpuTime::now();
+    const auto tasks = output_of("TIERPILOT_TEST_TIERCTL", {"-j", "task", "list"}, env);
     // The first run tells what tasks and daemons cost; the others are foreseen.
     if (workload.tasks.empty()) {
-      const auto tasks = output_of("TIERPILOT_TEST_TIERCTL", {"-j", "task", "list"}, env);
       const auto seconds = cpu_seconds(tasks);
       take_overheads(tasks, spec);
       workload = simulated_workload(plan, seconds);
@@ -181,7 +252,8 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
     }
     const double real_s = real["summary"]["response_ms"]["mean"].get<double>() * 1e-3;
     const auto policy = make();
-    const auto simulated = sim::simulate(spec, workload, *policy, {});
+    PartsOfRun parts;
+    const auto simulated = sim::simulate(spec, workload, *policy, {.listener = &parts});
     ASSERT_TRUE(simulated) << simulated.error().message;
     const double share = real["summary"]["local_byte_share"].get<double>();
     EXPECT_NEAR(local_byte_share(*simulated), share, kShareTolerance) << name;
@@ -190,9 +262,9 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
       EXPECT_NEAR(simulated->response_s.mean, real_s, kTolerance * real_s) << name;
     else
       busy += fmt::format(" {} ({:.0f} %)", name, others * 100);
-    RecordProperty(
-        name, fmt::format("real {:.4f} s, {:.4f} local; simulated {:.4f} s, {:.4f}", real_s, share,
-                          simulated->response_s.mean, local_byte_share(*simulated)));
+    fmt::print("{:16} real      {}, {:.3f} local\n{:16} simulated {}, {:.3f} local\n", name,
+               real_parts(tasks, last_id).text(), share, "", parts.mean().text(),
+               local_byte_share(*simulated));
   }
   if (!busy.empty())
     GTEST_SKIP() << "bytes agree; times were not compared where others used the CPUs:" << busy;

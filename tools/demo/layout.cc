@@ -38,13 +38,11 @@ std::string quoted(const std::string& text) {
 }
 
 std::string coordinator_text(const LayoutOptions& options, const std::string& address) {
-  const std::string dqn = options.weights.empty()
-                              ? ""
-                              : fmt::format("\n[dqn]\nweights = {}\n", quoted(options.weights));
   return fmt::format(
       "[coordinator]\nstate_dir = {}\n\n[listen]\nunix = {}\n\n[lease]\nduration_ms = {}\n\n"
-      "[policy]\nactive = \"random\"\nseed = {}\n{}",
-      quoted(options.folder / "coordinator"), quoted(address), kLeaseMs, options.seed, dqn);
+      "[policy]\nactive = \"random\"\nseed = {}\n\n[dqn]\nweights = {}\n",
+      quoted(options.folder / "coordinator"), quoted(address), kLeaseMs, options.seed,
+      quoted(options.weights));
 }
 
 std::string node_text(const LayoutOptions& options, const std::string& address,

@@ -4,6 +4,7 @@
 
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
+#include "tools/lab/plots.h"
 
 namespace tierpilot::lab {
 namespace {

@@ -1,7 +1,6 @@
 // An evaluation as the commands run and show it.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,12 +29,5 @@ nlohmann::ordered_json evaluated_json(const Evaluated& evaluated);
 
 // Means by cell, differences and the whole; warnings name tasks that did not succeed.
 int show_evaluation(const Output& output, nlohmann::ordered_json value);
-
-// Makes the folder where it is missing.
-Status write_plot(const std::filesystem::path& file, const std::string& svg);
-
-// responses-WORKLOAD-NODES.svg for every cell: the distribution of response times of the first
-// seed.
-Status write_response_plots(const Evaluated& evaluated, const std::string& folder);
 
 }  // namespace tierpilot::lab

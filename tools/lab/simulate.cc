@@ -9,6 +9,7 @@
 #include "policies/sim/comparison.h"
 #include "policies/sim/trace/options_reader.h"
 #include "tools/lab/command.h"
+#include "tools/lab/plots.h"
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 
@@ -21,12 +22,14 @@ using sim::ClusterSpec;
 struct Options {
   std::string cluster;
   std::string workload;
-  std::vector<std::string> policies{"random", "round-robin", "least-loaded", "locality-greedy",
-                                    "locality-load"};
+  std::vector<std::string> policies{"random",          "round-robin",   "least-loaded",
+                                    "locality-greedy", "locality-load", "earliest-finish",
+                                    "least-cost"};
   uint32_t seeds = 1;
   std::string baseline;
   std::string trace_options;
   std::string weights;
+  std::string plots;
 };
 
 Status check(const Options& options, const PolicyMaker& make) {
@@ -141,6 +144,9 @@ Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) 
                                   .progress = [&](double share) { return bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
+  if (!options.plots.empty())
+    if (auto status = write_run_plots(*cluster, *runs, options.plots); !status)
+      return tl::unexpected(status.error());
   ordered_json value{{"cluster",
                       {{"name", cluster->name},
                        {"nodes", cluster->node_count()},
@@ -196,6 +202,10 @@ void add_simulate(CLI::App& app, Context& context) {
   command
       ->add_option("--baseline", options->baseline, "compare with this policy (default: the first)")
       ->type_name("NAME");
+  command
+      ->add_option("--plots", options->plots,
+                   "write queue length, utilisation and responses as SVG")
+      ->type_name("FOLDER");
   command->callback([&context, options] {
     context.command = [&context, options] { return run(context, *options); };
   });

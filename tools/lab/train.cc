@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "policies/sim/evaluation/training.h"
 #include "policies/sim/plot/chart.h"
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
+#include "tools/lab/plots.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
@@ -33,65 +36,85 @@ std::string sha256(const std::string& text) {
   return fmt::format("{:02x}", fmt::join(digest, digest + size, ""));
 }
 
-Result<std::vector<Episode>> train(sim::Training& training, uint32_t episodes) {
-  std::vector<Episode> curve;
+struct Curve {
+  std::vector<sim::Generation> search;
+  std::vector<Episode> episodes;
+};
+
+Result<Curve> train(sim::Training& training, const sim::TrainingSettings& settings) {
+  Curve curve;
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
-  const auto status = training.run([&](const Episode& episode) {
-    curve.push_back(episode);
-    return bar.show(static_cast<double>(episode.number) / episodes);
-  });
+  // The search takes most of the time.
+  constexpr double kSearch = 0.8;
+  const auto status = training.run(
+      std::max(1U, std::thread::hardware_concurrency()),
+      [&](const sim::Generation& generation) {
+        curve.search.push_back(generation);
+        return bar.show(kSearch * generation.number / settings.search.generations);
+      },
+      [&](const Episode& episode) {
+        curve.episodes.push_back(episode);
+        return bar.show(kSearch + (1 - kSearch) * episode.number / settings.episodes);
+      });
   bar.clear();
   if (!status) return tl::unexpected(status.error());
   return curve;
 }
 
-// Response over that of the untrained dqn, of each twentieth of the training.
+// Each twentieth of the search.
+ordered_json search_json(const std::vector<sim::Generation>& search) {
+  ordered_json rows = ordered_json::array();
+  const size_t step = std::max<size_t>(search.size() / 20, 1);
+  for (size_t i = step - 1; i < search.size(); i += step)
+    rows.push_back({{"generations", search[i].number}, {"cost", search[i].cost}});
+  return rows;
+}
+
+// Response over the best heuristic's, of each twentieth of the episodes.
 ordered_json curve_json(const std::vector<Episode>& curve) {
   ordered_json rows = ordered_json::array();
   const size_t step = std::max<size_t>(curve.size() / 20, 1);
   for (size_t begin = 0; begin < curve.size(); begin += step) {
     const size_t end = std::min(begin + step, curve.size());
-    double response_s = 0, estimate_s = 0;
-    for (size_t i = begin; i < end; ++i) {
-      response_s += curve[i].mean_response_s;
-      estimate_s += curve[i].estimate_response_s;
-    }
+    double logs = 0;
     double trial = 0;
-    for (size_t i = begin; i < end; ++i)
+    for (size_t i = begin; i < end; ++i) {
+      logs += std::log(curve[i].response) / static_cast<double>(end - begin);
       if (curve[i].trial > 0) trial = curve[i].trial;
-    rows.push_back({{"episodes", end},
-                    {"response_to_estimate", response_s / estimate_s},
-                    {"loss", curve[end - 1].loss}});
+    }
+    rows.push_back(
+        {{"episodes", end}, {"response_to_best", std::exp(logs)}, {"loss", curve[end - 1].loss}});
     set_or_unavailable(rows.back(), "trial", trial > 0 ? std::optional(trial) : std::nullopt,
                        "no trial was due");
   }
   return rows;
 }
 
-Status plot_curve(const ordered_json& curve, const std::string& folder) {
+Status plot_curve(const ordered_json& curve, double searched_trial, const std::string& folder) {
   sim::plot::Series series{.name = "while it explores", .points = {}};
   sim::plot::Series trials{.name = "trials, always the same tasks", .points = {}};
-  sim::plot::Series untrained{.name = "untrained (earliest-finish)", .points = {}};
+  sim::plot::Series best{.name = "best heuristic of each run", .points = {}};
+  trials.points.push_back({0, searched_trial});
   for (const auto& row : curve) {
     const double x = row["episodes"];
-    series.points.push_back({x, row["response_to_estimate"].get<double>()});
+    series.points.push_back({x, row["response_to_best"].get<double>()});
     if (row["trial"].is_number()) trials.points.push_back({x, row["trial"].get<double>()});
-    untrained.points.push_back({x, 1});
+    best.points.push_back({x, 1});
   }
   return write_plot(std::filesystem::path(folder) / "learning-curve.svg",
                     sim::plot::to_svg(sim::plot::Chart{
                         .title = "Mean response while training",
-                        .note = "over that of the untrained dqn on the same tasks",
+                        .note = "over that of the best heuristic on the same tasks",
                         .x = {.title = "episodes"},
                         .y = {.title = "response", .unit = sim::plot::Unit::kShare},
-                        .series = {series, trials, untrained}}));
+                        .series = {series, trials, best}}));
 }
 
 Result<ordered_json> trained(const Options& options) {
   const auto settings = sim::read_training_settings(options.config);
   if (!settings) return tl::unexpected(settings.error());
   sim::Training training(*settings);
-  const auto curve = train(training, settings->episodes);
+  const auto curve = train(training, *settings);
   if (!curve) return tl::unexpected(curve.error());
 
   WeightsFile file{.weights = training.weights(), .features = settings->dqn.features};
@@ -114,9 +137,11 @@ Result<ordered_json> trained(const Options& options) {
     return tl::unexpected(status.error());
   value["output"] = options.output;
   value["config_digest"] = file.provenance.config_digest;
-  value["curve"] = curve_json(*curve);
+  value["search"] = search_json(curve->search);
+  value["searched_trial"] = training.searched_trial();
+  value["curve"] = curve_json(curve->episodes);
   if (!options.plots.empty())
-    if (auto status = plot_curve(value["curve"], options.plots); !status)
+    if (auto status = plot_curve(value["curve"], training.searched_trial(), options.plots); !status)
       return tl::unexpected(status.error());
   return value;
 }
@@ -128,15 +153,21 @@ int run(const Context& context, const Options& options) {
   auto value = trained(options);
   if (!value) return print_error(context.output, value.error());
   if (!context.output.json) {
-    *context.output.out << format_table(
-                               *value,
-                               {.title = "Training: mean response over that of the untrained dqn",
-                                .rows = "/curve",
-                                .columns = {{"EPISODES", "/episodes", Format::kNumber},
-                                            {"RESPONSE", "/response_to_estimate", Format::kNumber},
-                                            {"TRIAL", "/trial", Format::kNumber},
-                                            {"LOSS", "/loss", Format::kNumber}}})
-                        << '\n';
+    *context.output.out
+        << format_table(*value, {.title = "Search: ln of response over the best heuristic's, where "
+                                          "worse counts more",
+                                 .rows = "/search",
+                                 .columns = {{"GENERATIONS", "/generations", Format::kNumber},
+                                             {"COST", "/cost", Format::kNumber}}})
+        << fmt::format("On the trials after the search: {:.4f}\n\n",
+                       value->at("searched_trial").get<double>())
+        << format_table(*value, {.title = "Training: response over the best heuristic's",
+                                 .rows = "/curve",
+                                 .columns = {{"EPISODES", "/episodes", Format::kNumber},
+                                             {"RESPONSE", "/response_to_best", Format::kNumber},
+                                             {"TRIAL", "/trial", Format::kNumber},
+                                             {"LOSS", "/loss", Format::kNumber}}})
+        << '\n';
   }
   return show_evaluation(context.output, std::move(*value));
 }
@@ -147,7 +178,8 @@ void add_train(CLI::App& policy, Context& context) {
   auto* command =
       policy.add_subcommand("train", "train the dqn by simulation and write its weights");
   auto options = std::make_shared<Options>();
-  command->add_option("--config", options->config, "what to train (TOML): [training], [dqn]")
+  command
+      ->add_option("--config", options->config, "what to train (TOML): [training], [search], [dqn]")
       ->type_name("FILE")
       ->required();
   command->add_option("-o,--output", options->output, "the weights")

@@ -56,6 +56,10 @@ std::vector<Table> task_tables(const ordered_json& task) {
                      {"Fetched from other nodes", "/fetched_bytes", Format::kBytes},
                      {"Evicted to make room", "/evicted_bytes", Format::kBytes},
                      {"Service latency ms", "/latency_ms", Format::kNumber},
+                     {"of it, waiting ms", "/queued_ms", Format::kNumber},
+                     {"making room ms", "/evict_ms", Format::kNumber},
+                     {"promoting ms", "/promote_ms", Format::kNumber},
+                     {"fetching ms", "/fetch_ms", Format::kNumber},
                      {"The fast tier's own ms", "/reference_ms", Format::kNumber},
                      {"Eviction GB/s then", "/evict_gb_per_s", Format::kNumber}}});
   if (!task["exit"].is_null())
@@ -93,7 +97,8 @@ std::string command_line(const ordered_json& argv) {
 void add_readable(ordered_json& task) {
   for (const char* part : {"served", "exit"})
     if (auto& object = task[part]; object.is_object())
-      for (const char* key : {"latency", "reference", "cpu_user", "cpu_system", "wall"})
+      for (const char* key : {"latency", "queued", "evict", "promote", "fetch", "reference",
+                              "cpu_user", "cpu_system", "wall"})
         if (const auto ns = object.find(std::string(key) + "_ns"); ns != object.end())
           object[std::string(key) + "_ms"] = ns->get<double>() / 1e6;
   const auto memory_bytes = task["spec"]["memory_bytes"].get<uint64_t>();

@@ -22,6 +22,7 @@ struct Replica : TierReplica {
   DatasetId id;
   bool leaving = false;               // a transfer removes the fast one, whose bytes are still used
   ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
+  int64_t arrived_ns = 0;             // how long that took
 };
 
 class PoolLedger {

@@ -9,12 +9,8 @@ namespace tierpilot {
 Status ReplicaManager::fill(const Draft& draft, ServeHow from, const ServeItem& item,
                             const CancelFlag& cancel) {
   const DatasetId id{item.name, item.version};
-  const int64_t start_ns = now_ns();
-  if (from == ServeHow::kFetch) {
-    auto status = fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
-    if (status) note_rate(fetch_rate_, item.bytes, now_ns() - start_ns);
-    return status;
-  }
+  if (from == ServeHow::kFetch)
+    return fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
   const TierStore& store = from == ServeHow::kHit ? fast_ : slow_;
   const auto source = store.open_replica({id, item.bytes});
   if (!source) return tl::unexpected(source.error());
@@ -22,14 +18,12 @@ Status ReplicaManager::fill(const Draft& draft, ServeHow from, const ServeItem& 
       fmt::format("{}: bringing {} in from {}", fast_.name(), describe(id), store.name());
   auto status = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
   store.drop_page_cache(source->get());
-  if (status && from == ServeHow::kPromotion)
-    note_rate(promote_rate_, item.bytes, now_ns() - start_ns);
   return status;
 }
 
-void ReplicaManager::note_rate(RateMeter& meter, uint64_t bytes, int64_t ns) {
-  Lock lock(mutex_);
-  meter.add(bytes, ns);
+void ReplicaManager::note_rate(const ServedItem& served) {
+  if (served.how == ServeHow::kPromotion) promote_rate_.add(served.bytes, served.transfer_ns);
+  if (served.how == ServeHow::kFetch) fetch_rate_.add(served.bytes, served.transfer_ns);
 }
 
 Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag& cancel,
@@ -46,7 +40,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
     joined = true;
   }
   if (replica.fast()) {
-    served.how = joined ? replica.arrived : ServeHow::kHit;
+    if (joined) served.how = replica.arrived, served.transfer_ns = replica.arrived_ns;
     return served;
   }
 
@@ -54,6 +48,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
+  const int64_t start_ns = now_ns();
   const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
     auto draft = fast_.draft(item.bytes);
     if (!draft) return tl::unexpected(draft.error());
@@ -66,6 +61,8 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   }
   ledger_.order.set_fast(replica, true);
   replica.arrived = served.how;
+  replica.arrived_ns = served.transfer_ns = now_ns() - start_ns;
+  note_rate(served);
   // If the removal fails, the copy in an exclusive slow tier just stays, as in a durable one.
   if (replica.slow() && exclusive()) (void)remove_slow(lock, id, replica);
   changed(id, replica);
@@ -90,7 +87,8 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
       busy.emplace(*this, id);
       served.how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
     }
-    return without_lock(lock, [&]() -> Status {
+    const int64_t start_ns = now_ns();
+    const auto copied = without_lock(lock, [&]() -> Status {
       auto draft = fast_.private_copy(owner, item.name, item.bytes);
       if (!draft) return tl::unexpected(draft.error());
       if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
@@ -98,6 +96,9 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
       draft->keep();
       return {};
     });
+    served.transfer_ns = now_ns() - start_ns;
+    if (copied) note_rate(served);
+    return copied;
   }();
   if (status) return served;
   ledger_.fast.give(item.bytes);

@@ -120,6 +120,8 @@ Status Pool::State::serve_item(const Request& request, const ServeItem& item, Se
   (result->how == ServeHow::kHit         ? served.local_bytes
    : result->how == ServeHow::kPromotion ? served.promoted_bytes
                                          : served.fetched_bytes) += result->bytes;
+  if (result->how == ServeHow::kPromotion) served.promote_ns += result->transfer_ns;
+  if (result->how == ServeHow::kFetch) served.fetch_ns += result->transfer_ns;
   served.items.push_back(std::move(*result));
   return {};
 }

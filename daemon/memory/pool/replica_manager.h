@@ -98,7 +98,7 @@ class ReplicaManager {
   Result<Replica*> wait_idle(Lock& lock, const DatasetId& id, const CancelFlag& cancel);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
   Status fill(const Draft& draft, ServeHow from, const ServeItem& item, const CancelFlag& cancel);
-  void note_rate(RateMeter& meter, uint64_t bytes, int64_t ns);
+  void note_rate(const ServedItem& served);
 
   // Readies a private copy: all that can run out of room happens here.
   Status stage(Lock& lock, const std::string& owner, Staged& staged);

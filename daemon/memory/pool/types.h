@@ -47,6 +47,9 @@ struct ServedItem {
   ServeHow how = ServeHow::kHit;
   uint64_t bytes = 0;
   int64_t service_ns = 0;
+  // Of that, until the file was there: without waiting and making room. Of another one's load that
+  // it waited for, all of it: bytes over this is the rate of the way.
+  int64_t transfer_ns = 0;
 };
 
 struct Served {
@@ -59,6 +62,8 @@ struct Served {
   uint64_t evicted_bytes = 0;          // left the fast tier to make room for this
   uint64_t evicted_written_bytes = 0;  // ... of these, really written to the slow tier
   int64_t evict_ns = 0;
+  int64_t promote_ns = 0;  // transfer_ns of those that were promoted
+  int64_t fetch_ns = 0;    // ... and fetched
 };
 
 struct ReplicaChange {

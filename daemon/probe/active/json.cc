@@ -44,6 +44,8 @@ ordered_json measurement_to_json(const TierMeasurement& measurement) {
   put_measure(json, "promote_gb_per_s", measurement.promote_gb_per_s);
   put_measure(json, "evict_first_page_ns", measurement.evict_first_page_ns);
   put_measure(json, "promote_first_page_ns", measurement.promote_first_page_ns);
+  put_measure(json, "evict_start_ns", measurement.evict_start_ns);
+  put_measure(json, "promote_start_ns", measurement.promote_start_ns);
   json["method"] = measurement.method;
   json["spread"] = measurement.spread;
   json["rounds"] = measurement.rounds;

@@ -10,7 +10,7 @@ namespace tierpilot {
 // {"tier", "kind", "numa_node", "directory", "capacity_bytes",
 //  "latency_ns": {"p50", "p99", "histogram": [[floor_ns, count], ...]}, "cached_latency_p50_ns",
 //  "read_gb_per_s", "write_gb_per_s", "copy_gb_per_s", "evict_gb_per_s", "promote_gb_per_s",
-//  "evict_first_page_ns", "promote_first_page_ns",
+//  "evict_first_page_ns", "promote_first_page_ns", "evict_start_ns", "promote_start_ns",
 //  "method", "spread", "rounds", "load_1min", "cost_s", "initiator_node", "class", "quality",
 //  "quality_reason", "figure_quality": {figure: {"spread", "rounds", "quality",
 //  "quality_reason"}}, "cpus", "others_cpu_share"}; a figure that is missing is null and has

@@ -44,6 +44,8 @@ TierMeasurement measurement_from_json(const json& json) {
   tier.promote_gb_per_s = measure_of(json, "promote_gb_per_s");
   tier.evict_first_page_ns = measure_of(json, "evict_first_page_ns");
   tier.promote_first_page_ns = measure_of(json, "promote_first_page_ns");
+  tier.evict_start_ns = measure_of(json, "evict_start_ns");
+  tier.promote_start_ns = measure_of(json, "promote_start_ns");
   tier.method = json.at("method");
   for (const auto& [figure, seen] : json.at("figure_quality").items())
     tier.evidence[figure] = {seen.at("spread"), seen.at("rounds")};

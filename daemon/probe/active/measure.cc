@@ -14,7 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::initializer_list<std::string_view> kMoves = {
-    figure::kEvict, figure::kPromote, figure::kFirstEvict, figure::kFirstPromote};
+    figure::kEvict,        figure::kPromote,    figure::kFirstEvict,
+    figure::kFirstPromote, figure::kStartEvict, figure::kStartPromote};
 
 void explain_what_was_not_asked(ProbeSession& session, const ProbeOptions& options) {
   const std::string reason = "not asked for";

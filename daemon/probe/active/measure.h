@@ -53,6 +53,10 @@ struct TierMeasurement {
   // How long somebody waits for the first page that leaves, or comes back.
   Measure evict_first_page_ns;
   Measure promote_first_page_ns;
+  // What moving a file takes whatever its size; its bytes then go at the rates above. Not a figure
+  // of two memory nodes, between which single pages move.
+  Measure evict_start_ns;
+  Measure promote_start_ns;
   std::string method;                        // how, in words
   std::map<std::string, Evidence> evidence;  // by figure as in JSON: "read_gb_per_s"
   double spread = 0;                         // the worst but for the stalls of single pages

@@ -59,6 +59,8 @@ TierMeasurement Ledger::measurement() const {
   result.promote_gb_per_s = median_of(figure::kPromote);
   result.evict_first_page_ns = median_of(figure::kFirstEvict);
   result.promote_first_page_ns = median_of(figure::kFirstPromote);
+  result.evict_start_ns = median_of(figure::kStartEvict);
+  result.promote_start_ns = median_of(figure::kStartPromote);
   result.method = method_;
   result.cost_s = cost_s_;
   for (const auto& [figure, values] : values_) result.evidence[figure] = evidence_of(values);

@@ -26,13 +26,16 @@ constexpr std::string_view kEvict = "evict_gb_per_s";
 constexpr std::string_view kPromote = "promote_gb_per_s";
 constexpr std::string_view kFirstEvict = "evict_first_page_ns";
 constexpr std::string_view kFirstPromote = "promote_first_page_ns";
+constexpr std::string_view kStartEvict = "evict_start_ns";
+constexpr std::string_view kStartPromote = "promote_start_ns";
 constexpr std::string_view kMethod = "method";
 constexpr std::string_view kCost = "cost_s";
 constexpr std::string_view kInitiator = "initiator_node";
 
 // Of few events a round: it scatters as they do, and says nothing of the other figures.
 constexpr bool is_of_few(std::string_view figure) {
-  return figure == kFirstEvict || figure == kFirstPromote || figure == kLatencyTail;
+  return figure == kFirstEvict || figure == kFirstPromote || figure == kStartEvict ||
+         figure == kStartPromote || figure == kLatencyTail;
 }
 }  // namespace figure
 

@@ -28,22 +28,27 @@ void Report::unavailable(std::string_view figure, std::string reason) const {
 }
 
 void report_no_transfer(const Error& error, const Report& report) {
-  for (const auto name :
-       {figure::kEvict, figure::kFirstEvict, figure::kPromote, figure::kFirstPromote})
+  for (const auto name : {figure::kEvict, figure::kFirstEvict, figure::kStartEvict,
+                          figure::kPromote, figure::kFirstPromote, figure::kStartPromote})
     report.unavailable(name, error.message);
 }
 
 void report_transfer(Transfer& transfer, const Report& report) {
-  const auto put = [&report](const Result<Moved>& moved, auto rate, auto first_page) {
+  const auto put = [&report](const Result<Moved>& moved, auto rate, auto first_page, auto start) {
     if (!moved) {
-      report.unavailable(rate, moved.error().message);
-      return report.unavailable(first_page, moved.error().message);
+      for (const auto name : {rate, first_page, start})
+        report.unavailable(name, moved.error().message);
+      return;
     }
     report.value(rate, moved->bytes_per_s / 1e9);
     report.value(first_page, moved->first_page_ns);
+    if (moved->start_ns)
+      report.value(start, *moved->start_ns);
+    else
+      report.unavailable(start, "between memory nodes single pages move, not files");
   };
-  put(transfer.evict(), figure::kEvict, figure::kFirstEvict);
-  put(transfer.promote(), figure::kPromote, figure::kFirstPromote);
+  put(transfer.evict(), figure::kEvict, figure::kFirstEvict, figure::kStartEvict);
+  put(transfer.promote(), figure::kPromote, figure::kFirstPromote, figure::kStartPromote);
 }
 
 // Not sysconf(_SC_LEVEL3_CACHE_SIZE): in virtual machines it multiplies by sockets that are not

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -19,6 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kFileChunk = 1 << 20;
+constexpr size_t kSmallPart = 8;  // of the bytes: a small transfer
 constexpr size_t kHugePage = 2 << 20;
 constexpr double kAllHuge = 0.99;
 const size_t kBasePage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -100,61 +101,84 @@ class NodeTransfer final : public Transfer {
   std::vector<void*> pages_;
 };
 
+// As the dataset pool moves a dataset (daemon/memory/pool): into a file of its own, read and
+// written through a buffer that stays in the cache.
 class FileTransfer final : public Transfer {
  public:
-  FileTransfer(std::unique_ptr<TierMemory> memory, std::optional<ScratchFile> fast,
-               std::optional<ScratchFile> slow, size_t batch_bytes)
-      : memory_(std::move(memory)),
-        fast_(std::move(fast)),
+  FileTransfer(ScratchFile fast, ScratchFile slow, const TransferOptions& options)
+      : fast_(std::move(fast)),
         slow_(std::move(slow)),
-        chunk_(batch_bytes ? batch_bytes : kFileChunk) {}
+        bytes_(options.bytes),
+        chunk_(options.batch_bytes ? options.batch_bytes : kFileChunk),
+        buffer_(std::make_unique<std::byte[]>(chunk_)) {}
   std::string method() const override {
-    return fmt::format("{} written to a file by {} a call, synced and dropped, then read cold",
-                       format_bytes(memory_->size()), format_bytes(chunk_));
+    return fmt::format("{} from file to file by {} a call, synced and dropped, then read cold",
+                       format_bytes(bytes_), format_bytes(chunk_));
+  }
+  // So that there is something to read, and cold is known to be cold.
+  Status prepare() {
+    for (ScratchFile* file : {&fast_, &slow_}) {
+      auto status = Status{};
+      for (size_t at = 0; status && at < bytes_; at += chunk_)
+        status = file->write({buffer_.get(), std::min(chunk_, bytes_ - at)}, at);
+      status = status.and_then([&] { return file->sync(); })
+                   .and_then([&] { return file->drop(); })
+                   .and_then([&] { return file->check_cold(bytes_); });
+      if (!status) return status;
+    }
+    return {};
   }
   Result<Moved> evict() override { return carry(fast_, slow_); }
   Result<Moved> promote() override { return carry(slow_, fast_); }
 
  private:
-  using File = std::optional<ScratchFile>;
-
-  Status carry_range(File& from, File& to, size_t begin, size_t end) {
-    return (from ? from->read(*memory_, begin, end, chunk_) : Status{})
-        .and_then([&] { return to ? to->write(*memory_, begin, end, chunk_) : Status{}; })
-        .and_then([&] { return to ? to->sync() : Status{}; });
+  Status copy(ScratchFile& from, ScratchFile& to, size_t bytes) {
+    Status status;
+    for (size_t at = 0; status && at < bytes; at += chunk_) {
+      const std::span part(buffer_.get(), std::min(chunk_, bytes - at));
+      status = from.read(part, at).and_then([&] { return to.write(part, at); });
+    }
+    return status;
   }
 
-  Result<Moved> carry(File& from, File& to) {
-    Moved moved;
-    const auto whole = Clock::now();
-    auto status =
-        (to ? to->empty() : Status{}).and_then([&] { return carry_range(from, to, 0, kBasePage); });
-    moved.first_page_ns = seconds_since(whole) * 1e9;
-    const auto rest = Clock::now();
-    status = status.and_then([&] { return carry_range(from, to, kBasePage, memory_->size()); })
-                 .and_then([&] { return to ? to->drop() : Status{}; });
-    moved.bytes_per_s = static_cast<double>(memory_->size() - kBasePage) / seconds_since(rest);
-    if (status && from) status = from->drop();
+  // All that the pool does for one dataset, in seconds.
+  Result<double> carry(ScratchFile& from, ScratchFile& to, size_t bytes) {
+    if (auto status = to.empty(); !status) return tl::unexpected(status.error());
+    const auto start = Clock::now();
+    const auto status = to.allocate(bytes)
+                            .and_then([&] { return copy(from, to, bytes); })
+                            .and_then([&] { return to.sync(); })
+                            .and_then([&] { return to.sync_name(); })
+                            .and_then([&] { return to.drop(); })
+                            .and_then([&] { return from.drop(); });
     if (!status) return tl::unexpected(status.error());
-    return moved;
+    return seconds_since(start);
   }
 
-  std::unique_ptr<TierMemory> memory_;  // on the node among the two, or on any
-  File fast_, slow_;
-  size_t chunk_;
+  Result<Moved> carry(ScratchFile& from, ScratchFile& to) {
+    const size_t small = std::max(bytes_ / kSmallPart, kBasePage);
+    const auto first_s = carry(from, to, kBasePage);
+    if (!first_s) return tl::unexpected(first_s.error());
+    const auto small_s = carry(from, to, small);
+    if (!small_s) return tl::unexpected(small_s.error());
+    const auto whole_s = carry(from, to, bytes_);
+    if (!whole_s) return tl::unexpected(whole_s.error());
+    // A disturbed small one would leave the bytes no time: no more than half may be the start.
+    const double byte_s = std::max(*whole_s - *small_s, *whole_s / 2) /
+                          static_cast<double>(bytes_ - std::min(small, bytes_ / 2));
+    const double start_s = std::max(*whole_s - byte_s * static_cast<double>(bytes_), 0.0);
+    return Moved{
+        .first_page_ns = *first_s * 1e9, .bytes_per_s = 1 / byte_s, .start_ns = start_s * 1e9};
+  }
+
+  ScratchFile fast_, slow_;
+  const size_t bytes_, chunk_;
+  const std::unique_ptr<std::byte[]> buffer_;
 };
 
-// Writes it once, so that there is something to read and cold is known to be cold.
-Result<std::optional<ScratchFile>> file_for(const TierSpec& tier, const TierMemory& memory) {
-  if (!tier.is_directory()) return std::nullopt;
-  auto file = ScratchFile::create(tier.directory);
-  if (!file) return tl::unexpected(file.error());
-  const auto status = file->write(memory, 0, memory.size(), kFileChunk)
-                          .and_then([&] { return file->sync(); })
-                          .and_then([&] { return file->drop(); })
-                          .and_then([&] { return file->check_cold(memory.size()); });
-  if (!status) return tl::unexpected(status.error());
-  return std::move(*file);
+Result<ScratchFile> file_on(const TierSpec& tier, size_t bytes) {
+  return tier.is_directory() ? ScratchFile::create(tier.directory)
+                             : ScratchFile::create_on_node(tier.numa_node, bytes);
 }
 
 Result<std::unique_ptr<Transfer>> make_node_transfer(int fast, int slow,
@@ -177,16 +201,14 @@ Result<std::unique_ptr<Transfer>> make_transfer(const TierSpec& fast, const Tier
                                                 const TransferOptions& options) {
   if (!fast.is_directory() && !slow.is_directory())
     return make_node_transfer(fast.numa_node, slow.numa_node, options);
-  // Two directories: the bytes pass through node 0, where a machine with any memory has some.
-  const int node = std::max({fast.numa_node, fast.is_directory() ? slow.numa_node : -1, 0});
-  auto memory = allocate_on_node(node, options.bytes, PageSize::kBase);
-  if (!memory) return tl::unexpected(memory.error());
-  auto fast_file = file_for(fast, **memory);
+  auto fast_file = file_on(fast, options.bytes);
   if (!fast_file) return tl::unexpected(fast_file.error());
-  auto slow_file = file_for(slow, **memory);
+  auto slow_file = file_on(slow, options.bytes);
   if (!slow_file) return tl::unexpected(slow_file.error());
-  return std::make_unique<FileTransfer>(std::move(*memory), std::move(*fast_file),
-                                        std::move(*slow_file), options.batch_bytes);
+  auto transfer =
+      std::make_unique<FileTransfer>(std::move(*fast_file), std::move(*slow_file), options);
+  if (auto status = transfer->prepare(); !status) return tl::unexpected(status.error());
+  return transfer;
 }
 
 }  // namespace tierpilot

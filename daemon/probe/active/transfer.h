@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "daemon/probe/active/memory.h"
@@ -20,6 +21,10 @@ struct Moved {
   // stable storage, or read from there.
   double first_page_ns = 0;
   double bytes_per_s = 0;  // of the others
+  // What a file takes beside its bytes, if files are moved: a transfer of n bytes takes
+  // start_ns + n / bytes_per_s (the model of Hockney: Parallel Computing 20(3), 1994), from the
+  // times of a small one and a large one.
+  std::optional<double> start_ns;
 };
 
 class Transfer {
@@ -31,8 +36,9 @@ class Transfer {
   virtual Result<Moved> promote() = 0;
 };
 
-// Two nodes: the kernel moves pages (move_pages). A directory on either side: evicting writes a
-// file there, syncs it and drops it from the page cache; promoting reads it back cold.
+// Two nodes: the kernel moves pages (move_pages). A directory on either side: files are copied as
+// the dataset pool does it, a node's being on tmpfs; a copy in a directory is synced and dropped
+// from the page cache, so that it is read cold.
 Result<std::unique_ptr<Transfer>> make_transfer(const TierSpec& fast, const TierSpec& slow,
                                                 const TransferOptions& options);
 

@@ -1,5 +1,11 @@
 #include "policies/sim/evaluation/training_mix.h"
 
+#include <cmath>
+
+#include "policies/registry.h"
+#include "policies/sim/evaluation/bound.h"
+#include "policies/sim/simulator.h"
+
 namespace tierpilot::sim {
 namespace {
 
@@ -17,9 +23,9 @@ NodeGroup draw_common(SeededRandom& random) {
   return group;
 }
 
-// As the common node, but for speeds and sizes up to twice as large or as small.
+// As the common node, but for speeds and sizes up to three times as large or as small.
 NodeGroup vary(NodeGroup group, SeededRandom& random) {
-  const auto factor = [&] { return random.log_uniform(0.5, 2); };
+  const auto factor = [&] { return random.log_uniform(1.0 / 3, 3); };
   group.operations_per_s *= factor();
   const double tiers = factor();
   group.tiers.promote_bytes_per_s *= tiers;
@@ -48,7 +54,8 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
   }
   GeneratorOptions& workload = cell.workload;
   workload.tasks = tasks;
-  workload.offered_load = uniform(random, 0.3, 0.85);
+  workload.offered_load =
+      random.chance(0.4) ? uniform(random, 0.8, 0.95) : uniform(random, 0.3, 0.85);
   workload.datasets = nodes * (4 + static_cast<uint32_t>(random.below(13)));
   workload.max_dataset_bytes = static_cast<uint64_t>(random.log_uniform(64e6, 512e6));
   workload.min_dataset_bytes = workload.max_dataset_bytes / 8;
@@ -62,6 +69,33 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
   workload.min_operations = mean_operations * 0.16;
   workload.max_operations = mean_operations * 3.2;
   return cell;
+}
+
+Result<double> TrainingRun::compare(Policy& policy) const {
+  policy.explain(false);
+  const auto result = simulate(cell.cluster, workload, policy, {.seed = seed});
+  if (!result) return tl::unexpected(result.error());
+  return std::log(result->response_s.mean / best_response_s);
+}
+
+Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks) {
+  constexpr double kOverloaded = 4;
+  for (;;) {
+    TrainingRun run{.cell = draw_training_cell(random, tasks)};
+    run.seed = random.bits();
+    run.workload = generate(run.cell.workload, run.cell.cluster, run.seed);
+    run.best_response_s = 1;
+    double best = HUGE_VAL;
+    for (const char* name : {"least-loaded", "locality-load", "earliest-finish", "least-cost"}) {
+      const auto policy = make_policy(name, {.seed = run.seed});
+      if (!policy) return tl::unexpected(policy.error());
+      const auto response = run.compare(**policy);
+      if (!response) return tl::unexpected(response.error());
+      best = std::min(best, std::exp(*response));
+    }
+    run.best_response_s = best;
+    if (best <= kOverloaded * mean_response_bound_s(run.cell.cluster, run.workload)) return run;
+  }
 }
 
 }  // namespace tierpilot::sim

@@ -6,15 +6,34 @@
 #include <cstdint>
 
 #include "base/random.h"
+#include "policies/policy.h"
 #include "policies/sim/evaluation/suite.h"
+#include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 
-// nodes        4, 8, 16 or 32, alike or in three groups whose speeds and budgets differ by up to 4
-// load         0.3 to 0.85
+// nodes        4, 8, 16 or 32, alike or in three groups whose speeds and budgets differ by up to 9
+// load         0.3 to 0.85, of two in five cells 0.8 to 0.95
 // data         4 to 16 datasets a node, the largest 64 to 512 MiB, popularity 1 / i^(0.3 to 1.2) at
-// 8 nodes writes       0 to 30 % of the tasks run time     mean 0.2 to 1 s on a node of 1e9
-// operations/s transfers    0.2 to 2 GB/s, links and slow tiers each
+//              8 nodes
+// writes       0 to 30 % of the tasks
+// run time     mean 0.2 to 1 s on a node of 1e9 operations/s
+// transfers    0.2 to 2 GB/s, links and slow tiers each
 EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks);
+
+// Tasks to place, and how well heuristics do that.
+struct TrainingRun {
+  EvaluationCell cell;
+  Workload workload;
+  uint64_t seed = 0;
+  double best_response_s = 0;  // mean, of the best heuristic
+
+  // ln of the policy's mean response over best_response_s.
+  Result<double> compare(Policy& policy) const;
+};
+
+// Of cells whose best response is at most four times the bound: of an overloaded cluster there is
+// nothing to learn but how long the overload lasts.
+Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks);
 
 }  // namespace tierpilot::sim

@@ -78,9 +78,15 @@ int main(int argc, char** argv) {
   app.add_option("--learns", options.learns, "dqn or dqn-published")
       ->check(CLI::IsMember({"dqn", "dqn-published"}));
   app.add_option("--seed", options.context.seed);
+  std::string loss;
+  app.add_option("--loss", loss, "published or mended, all other settings being equal")
+      ->check(CLI::IsMember({"published", "mended"}));
   CLI11_PARSE(app, argc, argv);
 
   if (published) settings = tierpilot::PublishedSettings::published();
+  if (!loss.empty())
+    settings.loss =
+        loss == "published" ? tierpilot::LossForm::kPublished : tierpilot::LossForm::kWeighted;
   if (*gamma_given) settings.gamma = options.context.dqn.gamma = gamma;
   if (*batches_given)
     settings.batches_per_experience = options.context.dqn.batches_per_experience =

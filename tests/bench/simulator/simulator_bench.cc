@@ -85,14 +85,18 @@ int main(int argc, char** argv) {
   CLI::App app("Speed of the simulator");
   app.add_flag("--quick", quick, "A tenth of the tasks");
   app.add_flag("--json", json, "Print JSON");
+  uint32_t nodes = 0;
+  app.add_option("--nodes", nodes, "Only clusters of so many nodes");
   CLI11_PARSE(app, argc, argv);
   auto rows = nlohmann::ordered_json::array();
   if (!json)
     fmt::print("{:14} {:>7} {:>9} {:>10} {:>8} {:>10} {:>12} {:>12}\n", "policy", "nodes", "tasks",
                "events", "CPU s", "events/s", "utilisation", "bytes/task");
-  for (const Case& what : {Case{"random", 64, 500'000}, Case{"least-loaded", 64, 500'000},
-                           Case{"locality-load", 64, 500'000}, Case{"random", 1'000, 500'000},
-                           Case{"locality-load", 10'000, 1'000'000}}) {
+  for (const Case& what :
+       {Case{"random", 64, 500'000}, Case{"least-loaded", 64, 500'000},
+        Case{"locality-load", 64, 500'000}, Case{"random", 1'000, 500'000},
+        Case{"locality-load", 1'000, 500'000}, Case{"locality-load", 10'000, 1'000'000}}) {
+    if (nodes != 0 && what.nodes != nodes) continue;
     const auto row =
         tierpilot::sim::measure({what.policy, what.nodes, quick ? what.tasks / 10 : what.tasks});
     rows.push_back(row);

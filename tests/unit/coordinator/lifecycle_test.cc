@@ -320,5 +320,15 @@ TEST_F(CoreTest, DatasetErrorsNameTheDataset) {
   EXPECT_EQ(removed->error().code, ErrorCode::kConflict);
 }
 
+TEST_F(CoreTest, WaitingIsNoPartOfTheRateOfFetches) {
+  join("n");
+  const auto task = submit({spec("a")})->first_task;
+  ServedData data{.fetched_bytes = 8'000'000, .latency_ns = 900'000'000};
+  data.queued_ns = 892'000'000;
+  data.fetch_ns = 8'000'000;
+  lifecycle_->served("n", assign(task, "n"), data);
+  EXPECT_NEAR(state_->registry.find("n")->rates().fetch_bytes_per_s, 1e9, 1);
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

@@ -52,7 +52,7 @@ TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   task.spec.memory_tier = "heap:1,1";
   task.exit->memory_tier = "no effect";
   task.exit->memory = {{"page_faults", {7.0, ""}}, {"numa_hint_faults", {std::nullopt, "no"}}};
-  task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8};
+  task.served = ServedData{1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8, 9, 10, 11, 12};
   DecisionRecord decision;
   decision.attempt = {3, 1};
   decision.policy = "dqn";

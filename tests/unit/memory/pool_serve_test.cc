@@ -43,6 +43,9 @@ TEST_F(PoolServe, PromotionThenHit) {
   ASSERT_TRUE(second);
   EXPECT_EQ(second->items[0].how, ServeHow::kHit);
   EXPECT_EQ(second->local_bytes, kMiB);
+  EXPECT_GT(first->promote_ns, 0);
+  EXPECT_LE(first->promote_ns, first->service_ns - first->queued_ns);
+  EXPECT_EQ(second->promote_ns, 0);
   EXPECT_EQ(second->items[0].path, first->items[0].path);
 
   const auto totals = pool->totals();
@@ -251,10 +254,13 @@ TEST_F(PoolServe, TwoRequestsForOneDatasetLoadItOnce) {
   auto second = start_serve("t2", {remote_item("f", 3 * kMiB)});
   EXPECT_FALSE(second.ready(30));
   go_on.set_value();
-  ASSERT_TRUE(first.get());
+  const auto fetched = first.get();
+  ASSERT_TRUE(fetched);
   const auto served = second.get();
   ASSERT_TRUE(served);
   EXPECT_EQ(served->items[0].how, ServeHow::kFetch) << "it waited for the fetch";
+  EXPECT_GE(fetched->fetch_ns, 30'000'000) << "the source kept it waiting";
+  EXPECT_EQ(served->fetch_ns, fetched->fetch_ns);
   EXPECT_EQ(remote->bytes_read["far"], 3 * kMiB);
 }
 

@@ -25,10 +25,10 @@ PublishedCheckpoint sample() {
   checkpoint.network.width = 64;
   checkpoint.weights = {0.5F, -1.25F, 3.0F};
   checkpoint.progress = {7, 6, 5, 4, 3.5, 0.25};
-  for (int i = 0; i < 4; ++i) checkpoint.replay.push_back(experience(i));
-  checkpoint.replay[1].seen = checkpoint.replay[0].next;
-  checkpoint.pending.push_back({99, observation(5), nullptr, 1, std::nullopt});
-  checkpoint.pending.push_back({100, observation(6), observation(7), 127, -0.5});
+  for (int i = 0; i < 4; ++i) checkpoint.experiences.replay.push_back(experience(i));
+  checkpoint.experiences.replay[1].seen = checkpoint.experiences.replay[0].next;
+  checkpoint.experiences.pending.push_back({99, observation(5), nullptr, 1, std::nullopt});
+  checkpoint.experiences.pending.push_back({100, observation(6), observation(7), 127, -0.5});
   return checkpoint;
 }
 
@@ -64,19 +64,19 @@ TEST(PublishedCheckpoint, ComesBackAsItWas) {
   EXPECT_EQ(back->weights, expected.weights);
   EXPECT_EQ(back->progress.decisions, 7u);
   EXPECT_DOUBLE_EQ(back->progress.loss, 0.25);
-  ASSERT_EQ(back->replay.size(), 4u);
+  ASSERT_EQ(back->experiences.replay.size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(*back->replay[i].seen, *expected.replay[i].seen);
-    EXPECT_EQ(*back->replay[i].next, *expected.replay[i].next);
-    EXPECT_EQ(back->replay[i].reward, expected.replay[i].reward);
+    EXPECT_EQ(*back->experiences.replay[i].seen, *expected.experiences.replay[i].seen);
+    EXPECT_EQ(*back->experiences.replay[i].next, *expected.experiences.replay[i].next);
+    EXPECT_EQ(back->experiences.replay[i].reward, expected.experiences.replay[i].reward);
   }
-  EXPECT_EQ(back->replay[1].seen, back->replay[0].next) << "shared before, shared after";
-  ASSERT_EQ(back->pending.size(), 2u);
-  EXPECT_EQ(back->pending[0].id, 99u);
-  EXPECT_EQ(back->pending[0].next, nullptr);
-  EXPECT_FALSE(back->pending[0].reward);
-  EXPECT_EQ(back->pending[1].action, 127u);
-  EXPECT_EQ(back->pending[1].reward, -0.5);
+  EXPECT_EQ(back->experiences.replay[1].seen, back->experiences.replay[0].next) << "shared before, shared after";
+  ASSERT_EQ(back->experiences.pending.size(), 2u);
+  EXPECT_EQ(back->experiences.pending[0].id, 99u);
+  EXPECT_EQ(back->experiences.pending[0].next, nullptr);
+  EXPECT_FALSE(back->experiences.pending[0].reward);
+  EXPECT_EQ(back->experiences.pending[1].action, 127u);
+  EXPECT_EQ(back->experiences.pending[1].reward, -0.5);
 }
 
 TEST(PublishedCheckpoint, EveryTruncationIsRefused) {
@@ -108,7 +108,7 @@ TEST(PublishedCheckpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
       bytes[kHeader + generator() % (bytes.size() - kHeader)] = static_cast<char>(generator());
     const std::string fixed = with_header(bytes.substr(kHeader));
     if (const auto read = decode_checkpoint(fixed)) {
-      for (const PublishedExperience& entry : read->replay) ASSERT_TRUE(entry.seen && entry.next);
+      for (const PublishedExperience& entry : read->experiences.replay) ASSERT_TRUE(entry.seen && entry.next);
     }
   }
 }

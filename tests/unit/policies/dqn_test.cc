@@ -54,7 +54,8 @@ std::vector<float> random_weights(uint64_t seed) {
 std::shared_ptr<DqnWeights> some_weights(uint64_t seed) {
   auto weights = std::make_shared<DqnWeights>();
   EXPECT_TRUE(weights->own.set_weights(random_weights(seed)));
-  EXPECT_TRUE(weights->others.set_weights(random_weights(seed + 1)));
+  const auto others = random_weights(seed + 1);
+  std::copy_n(others.begin(), weights->others.size(), weights->others.begin());
   return weights;
 }
 
@@ -77,7 +78,7 @@ TEST(Tokens, AreFiniteAndBoundedWhateverANodeSays) {
   view.nodes[2].candidate = true;
   view.nodes[2].assigned = UINT32_MAX;
   TokenSet tokens;
-  make_tokens(view, kAllFeatures, tokens);
+  make_tokens(view, kAllFeatures, kNoExternality, tokens);
   ASSERT_GE(tokens.count(), 3u);
   for (float value : tokens.features) {
     ASSERT_TRUE(std::isfinite(value));
@@ -92,10 +93,10 @@ TEST(Tokens, OnlyCandidatesHaveOneAndAMaskBlanksItsGroup) {
   View view = random_view(10, 2);
   view.nodes[3].candidate = false;
   TokenSet all;
-  make_tokens(view, kAllFeatures, all);
+  make_tokens(view, kAllFeatures, kNoExternality, all);
   EXPECT_EQ(std::count(all.nodes.begin(), all.nodes.end(), 3u), 0);
   TokenSet masked;
-  make_tokens(view, without(FeatureGroup::kRequest), masked);
+  make_tokens(view, without(FeatureGroup::kRequest), kNoExternality, masked);
   for (size_t i = 0; i < masked.features.size(); ++i) {
     const bool request = kTokenFeatures[i % kTokenSize].group == FeatureGroup::kRequest;
     ASSERT_EQ(masked.features[i], request ? 0 : all.features[i]);
@@ -104,7 +105,7 @@ TEST(Tokens, OnlyCandidatesHaveOneAndAMaskBlanksItsGroup) {
 
 TEST(Tokens, ThinnedOutTheyKeepTheChosenAndTheBest) {
   TokenSet tokens;
-  make_tokens(random_view(200, 3), kAllFeatures, tokens);
+  make_tokens(random_view(200, 3), kAllFeatures, kNoExternality, tokens);
   const TokenSet thin = thin_out(tokens, 7, 32);
   ASSERT_EQ(thin.count(), 32u);
   EXPECT_EQ(thin.nodes[0], tokens.nodes[7]);
@@ -127,7 +128,7 @@ TEST(TokenNet, AgreesWithLibtorch) {
   TokenNet::Scratch scratch;
   for (size_t nodes : {1, 2, 3, 4, 5, 7, 31, 32, 129, 1024}) {
     TokenSet tokens;
-    make_tokens(random_view(nodes, nodes), kAllFeatures, tokens);
+    make_tokens(random_view(nodes, nodes), kAllFeatures, kNoExternality, tokens);
     std::vector<float> values(tokens.count(), 0);
     net.add_values(tokens.features, values, scratch);
     const auto expected = trainee.values(tokens);
@@ -210,10 +211,11 @@ TEST(DqnWeightsFile, ComesBackWithItsProvenance) {
                    without(FeatureGroup::kGpu),
                    {"train --config x", "abc", 7, "1.2", "{\"gain\": 0.1}"}};
   file.weights.version = 12;
+  file.weights.others[3] = 0.25;
   const auto back = decode_weights(encode_weights(file));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->weights.own.weights(), file.weights.own.weights());
-  EXPECT_EQ(back->weights.others.weights(), file.weights.others.weights());
+  EXPECT_EQ(back->weights.others, file.weights.others);
   EXPECT_EQ(back->weights.version, 12u);
   EXPECT_EQ(back->features, file.features);
   EXPECT_EQ(back->provenance, file.provenance);
@@ -265,7 +267,7 @@ double learned_ratio(const DqnWeights& weights) {
     for (NodeState& node : view.nodes) node.gpu_milli = node.slot % 2 == 0 ? 0 : 1000;
     for (NodeState& node : view.nodes) node.free_gpu_milli = node.gpu_milli;
     TokenSet tokens;
-    make_tokens(view, kAllFeatures, tokens);
+    make_tokens(view, kAllFeatures, kNoExternality, tokens);
     const auto& values = valuer.values(weights, tokens);
     for (size_t i = 1; i < 4; i += 2) {
       if (tokens.prior[i] < -kWorst / 4) continue;
@@ -285,31 +287,27 @@ TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
   EXPECT_GT(mailbox->newest()->version, 1u);
 }
 
-TEST(DqnLearner, LearnsWhatOthersPay) {
+TEST(DqnLearner, LearnsTheSameWithPriorities) {
   use_one_torch_thread();
   DqnSettings settings = quick();
-  settings.batches_per_experience = 16;
+  settings.priority = 0.6;
   DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
-  for (uint64_t i = 0; i < 1000; ++i) {
-    const View view = random_view(4, i);
-    const NodeRates typical = typical_rates(view);
-    double best_s = 1e300;
-    for (const NodeState& node : view.nodes)
-      if (node.candidate)
-        best_s = std::min(best_s, estimate_finish(view.task, node, typical).finish_s());
-    learner.cost_others(view, 0, view.task.writes ? 2 * best_s : 0);
-    while (learner.ready()) learner.train_batch();
-  }
-  const DqnWeights weights = learner.weights();
-  for (uint64_t seed = 2000; seed < 2020; ++seed) {
-    const View view = random_view(4, seed);
-    TokenSet tokens;
-    make_tokens(view, kAllFeatures, tokens);
-    std::vector<float> cost(tokens.count(), 0);
-    TokenNet::Scratch scratch;
-    weights.others.add_values(tokens.features, cost, scratch);
-    EXPECT_NEAR(cost[0], view.task.writes ? -2 : 0, 0.5);
-  }
+  live_through(learner, 1500);
+  EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6) << "the weights undo the choice";
+}
+
+TEST(DqnLearner, KeepsWhatOthersPay) {
+  use_one_torch_thread();
+  auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
+  DqnLearner learner(quick(), 1, 64, mailbox);
+  DqnWeights start = learner.weights();
+  start.others = least_cost_externality();
+  ASSERT_TRUE(learner.start_from(start));
+  live_through(learner, 300);
+  EXPECT_EQ(mailbox->newest()->others, start.others);
+  DqnLearner second(quick(), 2, 64, std::make_shared<Mailbox<DqnWeights>>());
+  ASSERT_TRUE(second.restore(learner.save()));
+  EXPECT_EQ(second.weights().others, start.others);
 }
 
 TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {

@@ -91,5 +91,16 @@ gamma = 0.3
   EXPECT_THAT(status.error().message, HasSubstr("train_start"));
 }
 
+TEST(DqnSettings, GivenWeightsAreTheDefaultWhereTheyFit) {
+  const auto weights = [](const char* text) {
+    auto reader = ConfigReader::parse(text, "t.toml");
+    return read_dqn_settings(reader->section("dqn"), "/usr/share/x").weights;
+  };
+  EXPECT_EQ(weights(""), "/usr/share/x");
+  EXPECT_EQ(weights("[dqn]\nweights = \"\"\n"), "");
+  EXPECT_EQ(weights("[dqn]\nweights = \"/y\"\n"), "/y");
+  EXPECT_EQ(weights("[dqn]\nleave_out = [\"gpu\"]\n"), "") << "they were trained on all features";
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -29,6 +29,10 @@ void expect_both_ways(const TierSpec& fast, const TierSpec& slow, size_t batch_b
     ASSERT_TRUE(promoted) << promoted.error().message;
     EXPECT_GT(promoted->bytes_per_s, 0);
     EXPECT_GT(promoted->first_page_ns, 0);
+    const bool files = fast.is_directory() || slow.is_directory();
+    EXPECT_EQ(evicted->start_ns.has_value(), files);
+    EXPECT_EQ(promoted->start_ns.has_value(), files);
+    EXPECT_GE(promoted->start_ns.value_or(0), 0);
   }
   EXPECT_FALSE((*transfer)->method().empty());
 }

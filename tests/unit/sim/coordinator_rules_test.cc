@@ -121,10 +121,42 @@ TEST(Rules, TheViewSaysAllThereIs) {
   EXPECT_DOUBLE_EQ(first.assigned_operations, 1e9);
   EXPECT_EQ(first.assigned_fetch_bytes, 0u) << "served already";
   EXPECT_EQ(first.free_gpu_milli, 2000u);
-  EXPECT_DOUBLE_EQ(first.rates.operations_per_s, 1e9);
-  EXPECT_DOUBLE_EQ(first.rates.fetch_bytes_per_s, 1e9);
+  EXPECT_DOUBLE_EQ(first.rates.promote_bytes_per_s, 1e9);
   EXPECT_EQ(view.nodes[1].held_slow_bytes, 20 * kMB);
   EXPECT_EQ(view.nodes[1].slot, 1u);
+}
+
+TEST(Rules, SpeedsOfRunsAndLinksAreLearntFromTasks) {
+  WorkloadBuilder tasks({10 * kMB, 30 * kMB});  // homes: node 0, node 1
+  tasks.add(0, 100);
+  tasks.add(10, 1, {{1}});
+  tasks.add(11, 1, {{0}, {1}});
+  tasks.add(500, 1);
+  auto cluster = plain_cluster(2);
+  cluster.groups[0].link_bytes_per_s = 0.5e9;
+  cluster.groups[0].launch_s = 0.1;
+  ScriptedPolicy policy({0});
+  run(cluster, tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 4u);
+  const NodeRates unknown = policy.views[0].nodes[0].rates;
+  EXPECT_EQ(unknown.operations_per_s, 0);
+  EXPECT_EQ(unknown.fetch_bytes_per_s, 0);
+  EXPECT_GT(unknown.promote_bytes_per_s, 0) << "measured by the node itself";
+  const NodeRates learnt = policy.views[3].nodes[0].rates;
+  // 100 ms of work took 200, then twice 1 ms took 101: the later, the heavier.
+  EXPECT_NEAR(learnt.operations_per_s, (81e6 + 0.9e6 + 1e6) / (0.81 * 0.2 + 0.9 * 0.101 + 0.101),
+              1);
+  EXPECT_NEAR(learnt.fetch_bytes_per_s, 0.5e9, 100) << "waiting and promotion are no transfer";
+  EXPECT_EQ(policy.views[3].nodes[1].rates.operations_per_s, 0) << "nothing ran there";
+}
+
+TEST(Rules, TasksOfANodeBeginInTheOrderInWhichItGotThem) {
+  WorkloadBuilder tasks({50 * kMB, 10 * kMB});
+  tasks.add(0, 200);
+  tasks.add(1, 10, {{0}});
+  tasks.add(2, 10, {{1}});
+  EXPECT_EQ(run(plain_cluster(1), tasks.workload()).log.order, (std::vector<uint32_t>{0, 1, 2}))
+      << "the last one's data was there before";
 }
 
 TEST(Rules, ALargeClusterIsSeenInPart) {

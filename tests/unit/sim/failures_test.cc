@@ -1,4 +1,5 @@
 // Failing nodes and GPUs, and that nothing is lost or counted twice by them.
+#include "policies/sim/engines.h"
 #include "policies/sim/generator.h"
 #include "tests/unit/sim/small_world.h"
 
@@ -88,6 +89,19 @@ TEST(Failures, CheckpointsKeepWork) {
   const double without_s = makespan();
   cluster.checkpoints = {.interval_s = 5, .cost_s = 0.1, .restart_s = 1};
   EXPECT_LT(makespan(), 0.7 * without_s);
+}
+
+TEST(Failures, CheckpointsKeepNoWorkThatSharedCoresDidNotDo) {
+  // Two tasks on one core: neither has done its first 5 s of work when 9 s have passed.
+  auto cluster = plain_cluster(2);
+  cluster.groups[0].shared_cores = 1;
+  EventQueue events;
+  Engines engines(cluster, events);
+  engines.run(0, 0, 7, 1, 100, 1);
+  engines.run(0, 1, 8, 1, 100, 1);
+  EXPECT_NEAR(engines.ran_s(9'000 * kMs, 0, 7, 0), 4.5, 1e-9);
+  engines.end(9'000 * kMs, 1, 8, 1);
+  EXPECT_NEAR(engines.ran_s(10'000 * kMs, 0, 7, 0), 5.5, 1e-9) << "alone from then on";
 }
 
 TEST(Run, RefusesTasksAfterTheEndOfVirtualTime) {

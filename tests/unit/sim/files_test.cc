@@ -29,7 +29,8 @@ class Files : public testing::Test {
 
 constexpr const char* kTiers = R"({"schema": 1, "tiers": [
   {"tier": "dram0", "latency_ns": {"p50": 90.5}, "read_gb_per_s": 12, "copy_gb_per_s": 6,
-   "evict_gb_per_s": 1.5, "promote_gb_per_s": 2.5},
+   "evict_gb_per_s": 1.5, "promote_gb_per_s": 2.5, "evict_start_ns": 4e6, "promote_start_ns": null,
+   "promote_start_ns_unavailable": "between memory nodes single pages move, not files"},
   {"tier": "dir0", "latency_ns": {"p50": 30000}}]})";
 
 TEST_F(Files, AClusterOfTwoGroups) {
@@ -67,6 +68,8 @@ gpu_mean_between_failures_s = 1e6
   const auto& tiers = cluster->groups[0].tiers;
   EXPECT_DOUBLE_EQ(tiers.fast_latency_ns, 90.5);
   EXPECT_DOUBLE_EQ(tiers.promote_bytes_per_s, 2.5e9);
+  EXPECT_DOUBLE_EQ(tiers.evict_start_s, 4e-3);
+  EXPECT_DOUBLE_EQ(tiers.promote_start_s, 0) << "there is none";
   EXPECT_DOUBLE_EQ(tiers.evict_bytes_per_s, 3e9) << "the file's own value wins";
   EXPECT_TRUE(cluster->groups[1].exclusive_tiers);
   EXPECT_DOUBLE_EQ(cluster->groups[1].gpu_failures.mean_between_s, 1e6);

@@ -20,6 +20,19 @@ TEST(Serving, PromotionThenHit) {
   EXPECT_EQ(result.fetched_bytes, 0u);
 }
 
+TEST(Serving, FilesTakeTimeBesideTheirBytes) {
+  WorkloadBuilder tasks({50 * kMB, 60 * kMB});
+  tasks.add(0, 10, {{0}});
+  tasks.add(1000, 1, {{1, true}});
+  auto cluster = plain_cluster(1);
+  cluster.groups[0].tiers.promote_start_s = 0.005;
+  cluster.groups[0].tiers.evict_start_s = 0.007;
+  const auto [result, log] = run(cluster, tasks.workload());
+  EXPECT_NEAR(log.times[0].wait_s, 0.055, kTolerance);
+  EXPECT_NEAR(log.times[1].wait_s, 0.065, kTolerance);
+  EXPECT_NEAR(log.times[1].response_s, 0.065 + 0.001 + 0.067, kTolerance) << "and the commit";
+}
+
 TEST(Serving, FetchTakesTheSlowerOfDiskAndLink) {
   WorkloadBuilder tasks({50 * kMB});
   tasks.add(0, 10, {{0}});

@@ -1,0 +1,26 @@
+// Pictures of simulated runs, as SVG files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "policies/sim/cluster_spec.h"
+#include "policies/sim/comparison.h"
+#include "tools/lab/evaluation.h"
+
+namespace tierpilot::lab {
+
+// Makes the folder where it is missing.
+Status write_plot(const std::filesystem::path& file, const std::string& svg);
+
+// responses-WORKLOAD-NODES.svg for every cell: the distribution of response times of the first
+// seed.
+Status write_response_plots(const Evaluated& evaluated, const std::string& folder);
+
+// queue-length.svg and utilisation.svg: over time, the mean over seeds and the range around it;
+// responses.svg: the distribution of the first seed.
+Status write_run_plots(const sim::ClusterSpec& cluster, const std::vector<sim::PolicyRun>& runs,
+                       const std::string& folder);
+
+}  // namespace tierpilot::lab
