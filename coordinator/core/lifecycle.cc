@@ -30,7 +30,11 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   task->started_ms = state_.clock.wall_ms();
   state_.registry.run(*state_.registry.find(node), task->spec.units);
   state_.units_changed();
-  write({task->id}, {}, nullptr);
+  starts_.insert(task->id);
+}
+
+void Lifecycle::write_starts() {
+  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, nullptr);
 }
 
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
@@ -171,6 +175,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
   for (const uint64_t id : changed) {
     const auto& task = *state_.tasks.find(id);
     copies->push_back(task);
+    starts_.erase(id);
     if (is_ended(task.state)) unwritten_.insert(id);
   }
   state_.store.write(

@@ -48,6 +48,9 @@ class Lifecycle {
   void unassign(Task& task, const std::string& why);
   void fail_assigned(AttemptId attempt, const std::string& why);
 
+  // Writes which tasks have started. Not at once: a short task's end comes first and makes it
+  // needless, and a restarted coordinator hears from the node what runs.
+  void write_starts();
   // Tries again to write ends that could not be written.
   void retry_writes();
 
@@ -66,6 +69,7 @@ class Lifecycle {
 
   ClusterState& state_;
   Hooks hooks_;
+  std::set<uint64_t> starts_;     // started, and not written since
   std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
 };
 

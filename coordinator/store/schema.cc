@@ -6,7 +6,7 @@
 namespace tierpilot::records {
 namespace {
 
-constexpr int64_t kFormat = 2;
+constexpr int64_t kFormat = 3;
 
 constexpr const char* kTables = R"sql(
 CREATE TABLE IF NOT EXISTS settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -17,9 +17,8 @@ CREATE TABLE IF NOT EXISTS tasks(
   policy TEXT NOT NULL, cancel_asked INTEGER NOT NULL, spec TEXT NOT NULL, exit TEXT, served TEXT);
 CREATE INDEX IF NOT EXISTS tasks_by_state ON tasks(state, id);
 CREATE INDEX IF NOT EXISTS tasks_by_job ON tasks(job, id);
-CREATE TABLE IF NOT EXISTS decisions(
-  task INTEGER NOT NULL, attempt INTEGER NOT NULL, body TEXT NOT NULL, encoded BLOB, reward TEXT,
-  PRIMARY KEY(task, attempt)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS decisions_by_id(
+  id INTEGER PRIMARY KEY, body TEXT NOT NULL, encoded BLOB, reward TEXT);
 CREATE TABLE IF NOT EXISTS datasets(
   name TEXT PRIMARY KEY, bytes INTEGER NOT NULL, version INTEGER NOT NULL, home TEXT NOT NULL,
   origin TEXT NOT NULL, request_id TEXT NOT NULL, reads INTEGER NOT NULL,
@@ -40,9 +39,21 @@ CREATE TABLE IF NOT EXISTS policy_events(
 CREATE INDEX IF NOT EXISTS receipts_by_job ON receipts(job);
 )sql";
 
-}  // namespace
+Status convert(Db& db, int64_t from) {
+  if (from == 1)
+    if (auto added = db.execute("ALTER TABLE decisions ADD COLUMN encoded BLOB;"
+                                "ALTER TABLE decisions ADD COLUMN reward TEXT");
+        !added)
+      return added;
+  // Without a rowid, what is longer than a quarter of a page took a page of its own.
+  if (from < 3)
+    return db.execute(
+        "INSERT INTO decisions_by_id SELECT task << 16 | (attempt & 65535), body, encoded, reward "
+        "FROM decisions; DROP TABLE decisions");
+  return {};
+}
 
-Status create_tables(Db& db) {
+Status make_or_convert(Db& db) {
   if (auto made = db.execute(kTables); !made) return made;
   auto format = setting(db, "format", kFormat);
   if (!format) return tl::unexpected(format.error());
@@ -51,11 +62,18 @@ Status create_tables(Db& db) {
                 fmt::format("store: written in format {} by a newer version; this one reads up to "
                             "{}: install the newer version again",
                             *format, kFormat));
-  if (*format == 1)
-    for (const char* sql : {"ALTER TABLE decisions ADD COLUMN encoded BLOB",
-                            "ALTER TABLE decisions ADD COLUMN reward TEXT"})
-      if (auto added = db.execute(sql); !added) return added;
+  if (auto converted = convert(db, *format); !converted) return converted;
   return put_setting(db, "format", kFormat);
+}
+
+}  // namespace
+
+Status create_tables(Db& db) {
+  if (auto begun = db.execute("BEGIN IMMEDIATE"); !begun) return begun;
+  auto made = make_or_convert(db);
+  if (made) made = db.execute("COMMIT");
+  if (!made) (void)db.execute("ROLLBACK");
+  return made;
 }
 
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback) {

@@ -193,7 +193,9 @@ Status prune(Db& db, int64_t finished_before_ms) {
   if (!pick) return tl::unexpected(pick.error());
   if (auto done = pick->bind(finished_before_ms).run(); !done) return done;
   for (const char* sql :
-       {"DELETE FROM decisions WHERE task IN (SELECT id FROM tasks WHERE job IN temp.old_jobs)",
+       {"DELETE FROM decisions_by_id WHERE id IN (SELECT d.id FROM temp.old_jobs o "
+        "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN decisions_by_id d "
+        "ON d.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
         "DELETE FROM receipts WHERE job IN temp.old_jobs",
         "DELETE FROM tasks WHERE job IN temp.old_jobs"}) {
     if (auto done = db.execute(sql); !done) return done;

@@ -92,6 +92,9 @@ TEST_F(CoreTest, APausedTaskSaysSoOnDisk) {
   };
   ASSERT_TRUE(set_paused(attempt, true));
   EXPECT_EQ(stored(id)->reason, "paused");
+  EXPECT_EQ(stored(id)->state, TaskState::kAssigned) << "a start is written a little later";
+  lifecycle_->write_starts();
+  flush();
   EXPECT_EQ(stored(id)->state, TaskState::kRunning);
   ASSERT_TRUE(set_paused({id, attempt.attempt + 1}, false));
   EXPECT_EQ(stored(id)->reason, "paused") << "another attempt's";

@@ -102,6 +102,35 @@ TEST(ModelJson, RefusesCandidatesThatDoNotFit) {
   }
 }
 
+TEST_F(CoreTest, ReadsDecisionsOfOlderStores) {
+  DecisionRecord decision;
+  decision.attempt = {7, 2};
+  decision.node = "n";
+  const std::string body = decision_text(decision);
+  store_->write(
+      [&](Db& db) -> Status {
+        if (auto made = db.execute(
+                "DROP TABLE decisions_by_id; UPDATE settings SET value = 1 WHERE key = 'format';"
+                "CREATE TABLE decisions(task INTEGER NOT NULL, attempt INTEGER NOT NULL, "
+                "body TEXT NOT NULL, PRIMARY KEY(task, attempt)) WITHOUT ROWID");
+            !made)
+          return made;
+        auto put = db.query("INSERT INTO decisions VALUES(7, 2, ?)");
+        return put ? put->bind(body).run() : Status(tl::unexpected(put.error()));
+      },
+      nullptr);
+  flush();
+  restart();
+  restart();
+  const auto read = records::decisions(store_->reader(), 7);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().attempt, (AttemptId{7, 2}));
+  EXPECT_EQ(read->front().node, "n");
+  EXPECT_TRUE(records::decisions(store_->reader(), 6)->empty());
+  EXPECT_TRUE(records::decisions(store_->reader(), 8)->empty());
+}
+
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
