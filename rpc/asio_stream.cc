@@ -157,7 +157,6 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
     write_disconnected_fulfiller_->fulfill();
     write_disconnected_fulfiller_ = nullptr;
     write_disconnected_ = nullptr;
-    if (flush_promised_) schedule_flush();
     if (!flushing_ || write_failure_ != nullptr) return close();
     linger_timer_.expires_after(std::chrono::milliseconds(ByteStream::kLingerMs));
     linger_timer_.async_wait([weak = this->weak_from_this()](error_code error) {

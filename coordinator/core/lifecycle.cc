@@ -31,10 +31,13 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   state_.registry.run(*state_.registry.find(node), task->spec.units);
   state_.units_changed();
   starts_.insert(task->id);
+  if (!writing_starts_) write_starts();
 }
 
 void Lifecycle::write_starts() {
-  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, nullptr);
+  writing_starts_ = !starts_.empty();
+  if (writing_starts_)
+    write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_starts(); });
 }
 
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {

@@ -82,7 +82,6 @@ void Core::rolled_back(uint64_t id, const std::string& policy, const std::string
 
 void Core::tick() {
   membership.expire();
-  lifecycle.write_starts();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;

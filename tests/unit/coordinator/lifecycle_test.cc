@@ -92,14 +92,25 @@ TEST_F(CoreTest, APausedTaskSaysSoOnDisk) {
   };
   ASSERT_TRUE(set_paused(attempt, true));
   EXPECT_EQ(stored(id)->reason, "paused");
-  EXPECT_EQ(stored(id)->state, TaskState::kAssigned) << "a start is written a little later";
-  lifecycle_->write_starts();
-  flush();
   EXPECT_EQ(stored(id)->state, TaskState::kRunning);
   ASSERT_TRUE(set_paused({id, attempt.attempt + 1}, false));
   EXPECT_EQ(stored(id)->reason, "paused") << "another attempt's";
   ASSERT_TRUE(set_paused(attempt, false));
   EXPECT_EQ(stored(id)->reason, "");
+}
+
+TEST_F(CoreTest, StartsAreWrittenTogetherAndNotAfterAnEnd) {
+  join("n");
+  const auto first = submit({spec("a"), spec("b"), spec("c")})->first_task;
+  std::vector<AttemptId> attempts;
+  for (uint64_t id = first; id < first + 3; ++id) attempts.push_back(assign(id, "n"));
+  for (const auto attempt : attempts) lifecycle_->started("n", attempt);
+  ASSERT_TRUE(exit("n", attempts[1], success()));
+  flush();
+  EXPECT_EQ(stored(first)->state, TaskState::kRunning);
+  EXPECT_EQ(stored(first + 1)->state, TaskState::kSucceeded);
+  EXPECT_GT(stored(first + 1)->started_ms, 0);
+  EXPECT_EQ(stored(first + 2)->state, TaskState::kRunning);
 }
 
 TEST_F(CoreTest, CancelEndsWaitingTasksAtOnceAndAsksTheNodeForOthers) {
