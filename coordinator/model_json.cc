@@ -6,14 +6,15 @@ namespace tierpilot {
 
 using nlohmann::json;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DatasetUse, dataset, write)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DatasetVersion, dataset, version, bytes)
+void from_json(const json& in, DatasetUse& use) {
+  use.dataset = in.value("dataset", "");
+  use.write = in.value("write", false);
+}
 
-void to_json(json& out, const Figure& figure) {
-  if (figure.value)
-    out = *figure.value;
-  else
-    out = figure.unavailable;
+void from_json(const json& in, DatasetVersion& version) {
+  version.dataset = in.value("dataset", "");
+  version.version = in.value("version", uint64_t{0});
+  version.bytes = in.value("bytes", uint64_t{0});
 }
 
 void from_json(const json& in, Figure& figure) {
@@ -23,29 +24,10 @@ void from_json(const json& in, Figure& figure) {
     figure.unavailable = in.get<std::string>();
 }
 
-static void put(json& out, const char* key, const std::optional<double>& value) {
-  out[key] = value ? json(*value) : json(nullptr);
-}
-
 static std::optional<double> optional_number(const json& in, const char* key) {
   const auto found = in.find(key);
   if (found == in.end() || found->is_null()) return std::nullopt;
   return found->get<double>();
-}
-
-void to_json(json& out, const TaskSpec& s) {
-  out = {{"name", s.name},
-         {"argv", s.argv},
-         {"env", s.env},
-         {"datasets", s.datasets},
-         {"units", s.units},
-         {"memory_bytes", s.memory_bytes},
-         {"float_operations", s.float_operations},
-         {"int_operations", s.int_operations},
-         {"time_limit_ms", s.time_limit_ms},
-         {"after", s.after},
-         {"node", s.node},
-         {"memory_tier", s.memory_tier}};
 }
 
 void from_json(const json& in, TaskSpec& s) {
@@ -61,21 +43,6 @@ void from_json(const json& in, TaskSpec& s) {
   in.at("after").get_to(s.after);
   in.at("node").get_to(s.node);
   s.memory_tier = in.value("memory_tier", "");  // not in older stores
-}
-
-void to_json(json& out, const TaskExit& e) {
-  out = {{"how", e.how},
-         {"code", e.code},
-         {"reason", e.reason},
-         {"cpu_user_ns", e.cpu_user_ns},
-         {"cpu_system_ns", e.cpu_system_ns},
-         {"max_resident_bytes", e.max_resident_bytes},
-         {"wall_ns", e.wall_ns},
-         {"io_read_bytes", e.io_read_bytes},
-         {"io_write_bytes", e.io_write_bytes},
-         {"written", e.written},
-         {"memory_tier", e.memory_tier},
-         {"memory", e.memory}};
 }
 
 void from_json(const json& in, TaskExit& e) {
@@ -94,22 +61,21 @@ void from_json(const json& in, TaskExit& e) {
   if (in.contains("memory")) in.at("memory").get_to(e.memory);
 }
 
-// Older stores lack the last four.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(ServedData, local_bytes, promoted_bytes,
-                                                fetched_bytes, evicted_bytes, evicted_written_bytes,
-                                                latency_ns, evict_gb_per_s, reference_ns,
-                                                running_units, queued_ns, evict_ns, promote_ns,
-                                                fetch_ns)
-
-void to_json(json& out, const CandidateRecord& c) {
-  out = {{"node", c.node},
-         {"eligible", c.eligible},
-         {"free_fast_bytes", c.free_fast_bytes},
-         {"held_fast_bytes", c.held_fast_bytes},
-         {"held_slow_bytes", c.held_slow_bytes},
-         {"assigned_units", c.assigned_units},
-         {"units", c.units}};
-  put(out, "q", c.q);
+void from_json(const json& in, ServedData& s) {
+  in.at("local_bytes").get_to(s.local_bytes);
+  in.at("promoted_bytes").get_to(s.promoted_bytes);
+  in.at("fetched_bytes").get_to(s.fetched_bytes);
+  in.at("evicted_bytes").get_to(s.evicted_bytes);
+  in.at("evicted_written_bytes").get_to(s.evicted_written_bytes);
+  in.at("latency_ns").get_to(s.latency_ns);
+  in.at("evict_gb_per_s").get_to(s.evict_gb_per_s);
+  in.at("reference_ns").get_to(s.reference_ns);
+  in.at("running_units").get_to(s.running_units);
+  // Older stores lack these.
+  s.queued_ns = in.value("queued_ns", s.queued_ns);
+  s.evict_ns = in.value("evict_ns", s.evict_ns);
+  s.promote_ns = in.value("promote_ns", s.promote_ns);
+  s.fetch_ns = in.value("fetch_ns", s.fetch_ns);
 }
 
 void from_json(const json& in, CandidateRecord& c) {
@@ -123,12 +89,17 @@ void from_json(const json& in, CandidateRecord& c) {
   c.q = optional_number(in, "q");
 }
 
-void to_json(json& out, const RewardRecord& r) {
-  out = {{"utilisation", r.utilisation},      {"latency_term", r.latency_term},
-         {"penalty_term", r.penalty_term},    {"latency_ns", r.latency_ns},
-         {"reference_ns", r.reference_ns},    {"evicted_bytes", r.evicted_bytes},
-         {"evict_gb_per_s", r.evict_gb_per_s}};
-  put(out, "reward", r.reward);
+// Older stores have an object for each candidate, newer ones an array for each member.
+static void read_candidates(const json& in, std::vector<CandidateRecord>& candidates) {
+  if (in.is_array()) {
+    in.get_to(candidates);
+    return;
+  }
+  for (size_t i = 0; i < in.at("node").size(); ++i) {
+    json row = json::object();
+    for (const auto& [name, column] : in.items()) row[name] = column.at(i);
+    candidates.push_back(row.get<CandidateRecord>());
+  }
 }
 
 void from_json(const json& in, RewardRecord& r) {
@@ -140,29 +111,6 @@ void from_json(const json& in, RewardRecord& r) {
   in.at("evicted_bytes").get_to(r.evicted_bytes);
   in.at("evict_gb_per_s").get_to(r.evict_gb_per_s);
   r.reward = optional_number(in, "reward");
-}
-
-void to_json(json& out, const DecisionRecord& d) {
-  out = {{"task", d.attempt.task},
-         {"attempt", d.attempt.attempt},
-         {"policy", d.policy},
-         {"node", d.node},
-         {"explored", d.explored},
-         {"fallback", d.fallback},
-         {"mode", d.mode},
-         {"arm", d.arm},
-         {"proposed", d.proposed},
-         {"reason", d.reason},
-         {"decide_ns", d.decide_ns},
-         {"weights_version", d.weights_version},
-         {"at_ms", d.at_ms},
-         {"utilisation", d.utilisation},
-         {"operations", d.operations},
-         {"data_bytes", d.data_bytes},
-         {"writes", d.writes},
-         {"eligible", d.eligible},
-         {"considered", d.considered},
-         {"candidates", d.candidates}};
 }
 
 void from_json(const json& in, DecisionRecord& d) {
@@ -180,7 +128,7 @@ void from_json(const json& in, DecisionRecord& d) {
   in.at("operations").get_to(d.operations);
   in.at("data_bytes").get_to(d.data_bytes);
   in.at("writes").get_to(d.writes);
-  in.at("candidates").get_to(d.candidates);
+  read_candidates(in.at("candidates"), d.candidates);
   // Older stores have the one, newer ones the other.
   d.considered = in.value("considered", static_cast<uint32_t>(d.candidates.size()));
   d.mode = in.value("mode", "");
@@ -193,11 +141,6 @@ void from_json(const json& in, DecisionRecord& d) {
 
 namespace {
 
-// Replaces what is not UTF-8 (an argument may be any bytes but must not stop the store).
-std::string dump(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 template <class T>
 Result<T> parse(const std::string& text, const char* what) {
   try {
@@ -209,21 +152,6 @@ Result<T> parse(const std::string& text, const char* what) {
 
 }  // namespace
 
-std::string spec_text(const TaskSpec& spec) {
-  return dump(spec);
-}
-std::string exit_text(const TaskExit& exit) {
-  return dump(exit);
-}
-std::string served_text(const ServedData& served) {
-  return dump(served);
-}
-std::string decision_text(const DecisionRecord& decision) {
-  return dump(decision);
-}
-std::string reward_text(const RewardRecord& reward) {
-  return dump(reward);
-}
 Result<TaskSpec> parse_spec(const std::string& text) {
   return parse<TaskSpec>(text, "task spec");
 }

@@ -1,21 +1,10 @@
 // The model's variable parts as JSON, as they stand in the store.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/result.h"
 #include "coordinator/model.h"
 
 namespace tierpilot {
-
-void to_json(nlohmann::json& json, const TaskSpec& spec);
-void from_json(const nlohmann::json& json, TaskSpec& spec);
-void to_json(nlohmann::json& json, const TaskExit& exit);
-void from_json(const nlohmann::json& json, TaskExit& exit);
-void to_json(nlohmann::json& json, const ServedData& served);
-void from_json(const nlohmann::json& json, ServedData& served);
-void to_json(nlohmann::json& json, const DecisionRecord& decision);
-void from_json(const nlohmann::json& json, DecisionRecord& decision);
 
 std::string spec_text(const TaskSpec& spec);
 std::string exit_text(const TaskExit& exit);

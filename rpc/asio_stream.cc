@@ -12,6 +12,7 @@
 
 #include "rpc/asio_types.h"
 #include "rpc/error.h"
+#include "rpc/late_writes.h"
 
 namespace tierpilot {
 namespace {
@@ -49,6 +50,8 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   Connection(std::unique_ptr<Socket> socket, const RpcLimits& limits)
       : socket_(std::move(socket)),
         limits_(limits),
+        late_writes_(asio::use_service<LateWrites>(
+            asio::query(socket_->get_executor(), asio::execution::context))),
         stall_timer_(socket_->get_executor()),
         linger_timer_(socket_->get_executor()) {
     auto paf = kj::newPromiseAndFulfiller<void>();
@@ -85,7 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
 
   size_t queued_bytes() const { return queued_.size() + sending_.size() - sent_; }
 
-  kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) {
+  kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces, bool late) {
     KJ_REQUIRE(!write_shutdown_, "write after shutdownWrite");
     KJ_IF_MAYBE (failure, write_failure_) {
       return kj::cp(*failure);
@@ -98,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
       return kj::cp(KJ_ASSERT_NONNULL(write_failure_));
     }
     for (const auto& piece : pieces) queued_.insert(queued_.end(), piece.begin(), piece.end());
-    schedule_flush();
+    late ? promise_flush() : schedule_flush();
     if (queued_bytes() > limits_.pause_reading_bytes) watch_for_stall();
     return kj::READY_NOW;
   }
@@ -213,6 +216,16 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
     asio::post(socket_->get_executor(), [self = this->shared_from_this()] { self->send_some(); });
   }
 
+  void promise_flush() {
+    if (flushing_ || std::exchange(flush_promised_, true)) return;
+    late_writes_.add([weak = this->weak_from_this()] {
+      auto self = weak.lock();
+      if (!self) return;
+      self->flush_promised_ = false;
+      if (!self->queued_.empty()) self->schedule_flush();
+    });
+  }
+
   void send_some() {
     if (write_failure_ != nullptr) return finish_flush();
     if (sent_ == sending_.size()) {
@@ -297,6 +310,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   size_t sent_ = 0;  // of sending_
   uint64_t total_sent_ = 0;
   bool flushing_ = false;
+  bool flush_promised_ = false;
   bool write_shutdown_ = false;
   bool released_ = false;
   bool watches_errors_ = false;
@@ -305,6 +319,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   std::vector<DrainWaiter> drain_waiters_;
   kj::ForkedPromise<void> write_disconnected_ = nullptr;
   kj::Own<kj::PromiseFulfiller<void>> write_disconnected_fulfiller_;
+  LateWrites& late_writes_;
   asio::steady_timer stall_timer_, linger_timer_;
 };
 
@@ -321,10 +336,13 @@ class AsioStream final : public ByteStream {
   }
   kj::Promise<void> write(const void* buffer, size_t size) override {
     const auto piece = kj::arrayPtr(static_cast<const kj::byte*>(buffer), size);
-    return connection_->write(kj::arrayPtr(&piece, 1));
+    return connection_->write(kj::arrayPtr(&piece, 1), false);
   }
   kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
-    return connection_->write(pieces);
+    return connection_->write(pieces, false);
+  }
+  kj::Promise<void> write_late(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
+    return connection_->write(pieces, true);
   }
   kj::Promise<void> whenWriteDisconnected() override {
     return connection_->when_write_disconnected();

@@ -17,6 +17,9 @@ class ByteStream : public kj::AsyncIoStream {
  public:
   static constexpr int64_t kLingerMs = 2'000;
 
+  // As write(), but may wait for a few milliseconds for other bytes to leave with, and does not
+  // leave when the stream is dropped before.
+  virtual kj::Promise<void> write_late(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) = 0;
   // Bytes accepted by write() that the kernel has not taken yet.
   virtual size_t queued_bytes() const = 0;
   // Rejects when the stream can write no more.

@@ -1,5 +1,6 @@
 #include "rpc/frame_stream.h"
 
+#include <capnp/rpc.capnp.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,12 @@ constexpr int64_t kNsPerMs = 1'000'000;
 
 int64_t now_ns() {
   return system_clock().boot_ns();
+}
+
+// A Finish only lets the peer forget an answer (or a call that nobody waits for any more).
+bool may_be_late(Segments segments) {
+  capnp::SegmentArrayMessageReader message(segments);
+  return message.getRoot<capnp::rpc::Message>().isFinish();
 }
 
 }  // namespace
@@ -137,7 +144,7 @@ kj::Promise<void> FrameStream::writeMessage(kj::ArrayPtr<const int>, Segments se
   pieces.add(kj::arrayPtr(reinterpret_cast<const kj::byte*>(prefix.data()),
                           prefix.size() * sizeof prefix[0]));
   for (const auto& segment : segments) pieces.add(segment.asBytes());
-  return stream_.write(pieces);
+  return may_be_late(segments) ? stream_.write_late(pieces) : stream_.write(pieces);
 }
 
 kj::Promise<void> FrameStream::writeMessages(kj::ArrayPtr<Segments> messages) {

@@ -183,8 +183,7 @@ interface Node {
   readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
   # The home copy of a dataset is never dropped for room.
   setHome @5 (name :Text, version :UInt64, home :Bool) -> ();
-  # The task is over for the coordinator too: its directory may go once it is old.
-  release @6 (attempt :Attempt) -> ();
+  unused6 @6 () -> ();  # was a call for each attempt that NodeSession.update's answer now names
   # Every process of a running attempt stands still, or goes on. Lease and time limit count on.
   pause @7 (attempt :Attempt, paused :Bool) -> ();
 }
@@ -193,7 +192,8 @@ interface NodeSession {
   # Offered by the coordinator to a registered daemon. An update without events is a heartbeat.
   # The lease counts from the moment the daemon *sent* the update whose answer carries it.
   update @0 (events :List(NodeEvent), status :NodeStatus)
-      -> (leaseMs :UInt32, acknowledged :UInt64);
+      -> (leaseMs :UInt32, acknowledged :UInt64, released :List(Attempt));
+  # Released attempts are over for the coordinator too: their directories may go once they are old.
   # What the node is made of has changed since it registered: memory came or went, or measures anew.
   describe @1 (info :NodeInfo) -> ();
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/log.h"
 #include "coordinator/store/records.h"
@@ -54,7 +55,7 @@ DecisionRecord describe(const PlacementView& placement, const Decision& decision
                                           [](const NodeState& node) { return node.candidate; }));
   for (const size_t i : worth_recording(placement.view, decision)) {
     const auto& node = placement.view.nodes[i];
-    record.candidates.push_back({placement.names[i], node.candidate,
+    record.candidates.push_back({placement.records[i]->facts.name, node.candidate,
                                  i < decision.q.size() ? decision.q[i] : std::nullopt,
                                  node.free_fast_bytes, node.held_fast_bytes, node.held_slow_bytes,
                                  node.assigned, node.units});
@@ -62,8 +63,8 @@ DecisionRecord describe(const PlacementView& placement, const Decision& decision
   return record;
 }
 
-bool is_candidate(const PlacementView& placement, size_t node) {
-  return node < placement.view.nodes.size() && placement.view.nodes[node].candidate;
+bool is_candidate(const View& view, size_t node) {
+  return node < view.nodes.size() && view.nodes[node].candidate;
 }
 
 }  // namespace
@@ -80,19 +81,19 @@ void Dispatcher::pump() {
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
-  Open open{decision_id(attempt), attempt, std::move(placement), oversight_.next(host_.active()),
-            state_.clock.boot_ns()};
-  open.turn.estimate_s = best_finish_s(open.placement.view);
+  Open open{decision_id(attempt), attempt,
+            std::make_shared<const PlacementView>(std::move(placement)),
+            oversight_.next(host_.active()), state_.clock.boot_ns()};
+  open.turn.estimate_s = best_finish_s(open.view());
   if (!open.turn.asks())
     return fall_back(open, open.turn.ticket.arm == Arm::kControl
                                ? "a control decision, to compare with"
                                : fmt::format("policy '{}' is deposed", open.turn.policy));
   open_ = std::move(open);
-  const uint64_t id = open_->id;
-  host_.decide(id, open_->placement.view, [this](PolicyHost::Decided decided) {
+  host_.decide(open_->id, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
   });
-  hooks_.after(state_.settings.decision_deadline_us, [this, id] { deadline_passed(id); });
+  watch_deadline(state_.settings.decision_deadline_us);
   return true;
 }
 
@@ -102,7 +103,7 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   open_.reset();
   const Decision& decision = decided.decision;
   const auto fault =
-      is_candidate(open.placement, decision.node) ? decision.fault : DecisionFault::kNoCandidate;
+      is_candidate(open.view(), decision.node) ? decision.fault : DecisionFault::kNoCandidate;
   oversight_.answered(open.turn, fault);
   if (fault == DecisionFault::kNoCandidate)
     count_fall_back(open, fmt::format("policy '{}' chose no candidate", decided.policy));
@@ -115,8 +116,19 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   pump();
 }
 
-void Dispatcher::deadline_passed(uint64_t id) {
-  if (!open_ || open_->id != id) return;
+void Dispatcher::watch_deadline(int64_t in_us) {
+  if (std::exchange(watching_deadline_, true)) return;
+  hooks_.after(in_us, [this] {
+    watching_deadline_ = false;
+    deadline_passed();
+  });
+}
+
+void Dispatcher::deadline_passed() {
+  if (!open_) return;
+  const int64_t left_us =
+      state_.settings.decision_deadline_us - (state_.clock.boot_ns() - open_->asked_ns) / 1000;
+  if (left_us > 0) return watch_deadline(left_us);
   const Open open = std::move(*open_);
   open_.reset();
   oversight_.answered(open.turn, DecisionFault::kSlow);
@@ -126,7 +138,7 @@ void Dispatcher::deadline_passed(uint64_t id) {
 }
 
 void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
-  const View& view = open.placement.view;
+  const View& view = open.view();
   const size_t wanted = decided.decision.node;
   const size_t own = fallback_decide(view).node;
   const double lost = locality_load_score(view.task, view.nodes[own]) -
@@ -144,7 +156,7 @@ void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decide
 }
 
 void Dispatcher::place_as_decided(const Open& open, const PolicyHost::Decided& decided) {
-  auto record = describe(open.placement, decided.decision);
+  auto record = describe(*open.placement, decided.decision);
   record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
   place(open, decided.decision, std::move(record));
@@ -156,19 +168,18 @@ void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
 }
 
 bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
-  const auto decision = fallback_decide(open.placement.view);
-  auto record = describe(open.placement, decision);
+  const auto decision = fallback_decide(open.view());
+  auto record = describe(*open.placement, decision);
   record.fallback = why;
-  if (proposed != kNoNode) record.proposed = open.placement.names[proposed];
+  if (proposed != kNoNode) record.proposed = open.placement->records[proposed]->facts.name;
   record.decide_ns = state_.clock.boot_ns() - open.asked_ns;
-  host_.override_action(open.id, open.placement.view, decision.node);
   return place(open, decision, std::move(record));
 }
 
 bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecord record) {
   auto* task = state_.tasks.find(open.attempt.task);
-  auto* node = is_candidate(open.placement, decision.node)
-                   ? state_.registry.find(open.placement.names[decision.node])
+  auto* node = is_candidate(open.view(), decision.node)
+                   ? state_.registry.find(open.placement->records[decision.node]->facts.name)
                    : nullptr;
   // While the policy thought, the task may have been cancelled or the node may have gone.
   const bool valid = task && task->state == TaskState::kQueued &&
@@ -178,6 +189,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
     host_.abandon(open.id);
     return false;
   }
+  host_.took(open.id, open.shared_view(), decision.node);
   record.policy = open.turn.policy;
   if (oversight_.guard(record.policy)) {
     record.mode = policy_mode_name(open.turn.mode);
@@ -196,15 +208,14 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   task->policy = record.policy;
   task->reason.clear();
   state_.registry.assign(*node, open.attempt, task->spec.units);
-  const auto& chosen = open.placement.view.nodes[decision.node];
-  const auto& wanted = open.placement.view.task;
+  const auto& chosen = open.view().nodes[decision.node];
+  const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns()};
+  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
-  auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, record);
-  unrewarded_[open.attempt] = std::move(record);
+  auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
   state_.store.write(
       [shared](Db& db) -> Status {
         if (auto put = records::update_task(db, shared->first); !put) return put;
@@ -255,10 +266,9 @@ void Dispatcher::send(const Assignment& assignment, const std::string& name) {
 }
 
 void Dispatcher::served(AttemptId attempt, const ServedData& data) {
-  const auto found = unrewarded_.find(attempt);
-  if (found == unrewarded_.end()) return;
-  auto record = std::move(found->second);
-  unrewarded_.erase(found);
+  const auto found = in_flight_.find(attempt);
+  if (found == in_flight_.end() || std::exchange(found->second.rewarded, true)) return;
+  const InFlight& placed = found->second;
   const uint32_t total = state_.registry.total_units();
   ServiceMeasure measure;
   measure.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
@@ -267,7 +277,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
   // A clean copy that is dropped moves no byte: only what was written is paid for.
   measure.evicted_bytes = data.evicted_written_bytes;
   measure.evict_bytes_per_s = data.evict_gb_per_s.value.value_or(0) * 1e9;
-  auto& reward = record.reward;
+  RewardRecord reward;
   reward.utilisation = measure.utilisation;
   reward.latency_ns = data.latency_ns;
   reward.reference_ns = data.reference_ns;
@@ -277,9 +287,8 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.reward = parts->reward;
     reward.latency_term = parts->latency_term;
     reward.penalty_term = parts->penalty_term;
-    if (record.fallback.empty()) state_.scores.rewarded(record.policy, parts->reward);
-    if (const auto placed = in_flight_.find(attempt); placed != in_flight_.end())
-      oversight_.rewarded(placed->second.turn, parts->reward);
+    if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, parts->reward);
+    oversight_.rewarded(placed.turn, parts->reward);
     host_.outcome(decision_id(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
@@ -289,7 +298,6 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
 }
 
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
-  unrewarded_.erase(attempt);
   const auto placed = in_flight_.extract(attempt);
   // Decided by an earlier coordinator: how long ago is not known any more.
   if (placed.empty() || !succeeded) return host_.abandon(decision_id(attempt));

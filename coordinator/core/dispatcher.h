@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "coordinator/core/cluster_state.h"
@@ -37,19 +39,28 @@ class Dispatcher {
   struct Open {  // a decision asked for and not answered
     uint64_t id = 0;
     AttemptId attempt;
-    PlacementView placement;
+    std::shared_ptr<const PlacementView> placement;
     Oversight::Turn turn;
     int64_t asked_ns = 0;
+
+    const View& view() const { return placement->view; }
+    // Shares `placement`.
+    std::shared_ptr<const View> shared_view() const { return {placement, &placement->view}; }
   };
   struct InFlight {  // placed, and not at its end
     Oversight::Turn turn;
     int64_t decided_ns = 0;  // boot time
+    bool fell_back = false;
+    bool rewarded = false;
   };
 
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
   void answered(const PolicyHost::Decided& decided);
-  void deadline_passed(uint64_t id);
+  // One timer at a time, which outlives the decision that it was set for: most are answered long
+  // before, and setting one costs a system call.
+  void watch_deadline(int64_t in_us);
+  void deadline_passed();
   // The heuristic has the last word about what an adviser wants.
   void take_advice(const Open& open, const PolicyHost::Decided& decided);
   void place_as_decided(const Open& open, const PolicyHost::Decided& decided);
@@ -68,10 +79,9 @@ class Dispatcher {
   Hooks hooks_;
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
-  // Decisions whose reward is still to come.
-  std::map<AttemptId, DecisionRecord> unrewarded_;
   std::map<AttemptId, InFlight> in_flight_;
   bool pumping_ = false;
+  bool watching_deadline_ = false;
 };
 
 }  // namespace tierpilot

@@ -30,7 +30,14 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   task->started_ms = state_.clock.wall_ms();
   state_.registry.run(*state_.registry.find(node), task->spec.units);
   state_.units_changed();
-  write({task->id}, {}, nullptr);
+  starts_.insert(task->id);
+  if (!writing_starts_) write_starts();
+}
+
+void Lifecycle::write_starts() {
+  writing_starts_ = !starts_.empty();
+  if (writing_starts_)
+    write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_starts(); });
 }
 
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
@@ -171,6 +178,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
   for (const uint64_t id : changed) {
     const auto& task = *state_.tasks.find(id);
     copies->push_back(task);
+    starts_.erase(id);
     if (is_ended(task.state)) unwritten_.insert(id);
   }
   state_.store.write(

@@ -61,11 +61,16 @@ class Lifecycle {
   bool data_is_stale(const Task& task) const;
   void detach(Task& task, bool succeeded);
   void finish(Task& task, Verdict verdict, Durable durable);
+  // One such write is under way at a time: until the next, a short task's end may come and make
+  // that of its start needless.
+  void write_starts();
   std::vector<Dataset> publish_written(const Task& task);
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
 
   ClusterState& state_;
   Hooks hooks_;
+  std::set<uint64_t> starts_;  // started, and not written since
+  bool writing_starts_ = false;
   std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
 };
 

@@ -47,6 +47,8 @@ class NodeLink {
                               std::function<void(Result<DatasetVersion>)> done) = 0;
   virtual void drop_dataset(const std::string& name, uint64_t below_version) = 0;
   virtual void set_home(const std::string& name, uint64_t version, bool home) = 0;
+  // It is over for the coordinator too. Told with the answer to an update, and not if the node is
+  // lost before.
   virtual void release(AttemptId attempt) = 0;
 };
 

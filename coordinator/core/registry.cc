@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tierpilot {
 
@@ -121,7 +122,7 @@ const NodeRecord* Registry::find(const std::string& name) const {
 
 void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units) {
   node.held.insert(attempt);
-  node.assigned_units += units;
+  set_assigned(node, node.assigned_units + units);
 }
 
 void Registry::run(NodeRecord& node, uint32_t units) {
@@ -131,7 +132,7 @@ void Registry::run(NodeRecord& node, uint32_t units) {
 
 bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running) {
   if (!node.held.erase(attempt)) return false;
-  node.assigned_units -= units;
+  set_assigned(node, node.assigned_units - units);
   if (!running) return true;
   node.running_units -= units;
   if (node.life == NodeLife::kUp) up_.busy_units -= units;
@@ -143,10 +144,32 @@ void Registry::set_life(NodeRecord& node, NodeLife life) {
   look_who_is_up();
 }
 
+bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
+  const auto load = [](const NodeRecord* node) {
+    return static_cast<double>(node->assigned_units) / node->facts.units;
+  };
+  return std::pair(load(a), a->slot) < std::pair(load(b), b->slot);
+}
+
+const NodesByLoad& Registry::up_by_load() const {
+  if (!std::exchange(ordered_by_load_, true))
+    up_by_load_.insert(up_nodes_.begin(), up_nodes_.end());
+  return up_by_load_;
+}
+
+void Registry::set_assigned(NodeRecord& node, uint32_t units) {
+  NodesByLoad::node_type place;
+  if (ordered_by_load_ && node.life == NodeLife::kUp) place = up_by_load_.extract(&node);
+  node.assigned_units = units;
+  if (place) up_by_load_.insert(std::move(place));
+}
+
 // Only when a node comes or goes.
 void Registry::look_who_is_up() {
   up_ = {};
   up_nodes_.clear();
+  up_by_load_.clear();
+  ordered_by_load_ = false;
   known_shapes_ = up_shapes_ = {};
   for (const auto& [name, node] : nodes_) {
     if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));

@@ -57,6 +57,12 @@ struct NodeRecord {
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
 };
 
+// Least load first: assigned units per unit, then the slot.
+struct ByLoad {
+  bool operator()(const NodeRecord* a, const NodeRecord* b) const;
+};
+using NodesByLoad = std::set<const NodeRecord*, ByLoad>;
+
 // What an idle node can take, or what a task needs.
 struct NodeShape {
   uint32_t units = 0;
@@ -110,6 +116,7 @@ class Registry {
   const NodeShapes& up_shapes() const { return up_shapes_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
+  const NodesByLoad& up_by_load() const;
   uint32_t busy_units() const { return up_.busy_units; }
   uint32_t total_units() const { return up_.total_units; }
   uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
@@ -125,8 +132,12 @@ class Registry {
     double int32_to_float = 0;
   };
   void look_who_is_up();
+  // Changes what the order by load is made of.
+  void set_assigned(NodeRecord& node, uint32_t units);
 
   std::vector<const NodeRecord*> up_nodes_;
+  mutable NodesByLoad up_by_load_;  // kept in order once somebody has asked for it
+  mutable bool ordered_by_load_ = false;
   Sums up_;
   NodeShapes known_shapes_;
   NodeShapes up_shapes_;

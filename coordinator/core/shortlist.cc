@@ -35,11 +35,14 @@ void keep_first(Nodes& nodes, size_t count, Before before) {
   nodes.resize(count);
 }
 
-Nodes with_most_data(const ClusterState& state, const Task& task, const Nodes& able, size_t count) {
+Nodes with_most_data(const ClusterState& state, const Task& task, uint64_t data_bytes,
+                     size_t count) {
   const auto held = holders(state, task);
   Nodes nodes;
-  for (const auto* node : able)
-    if (held.contains(node->facts.name)) nodes.push_back(node);
+  for (const auto& [name, bytes] : held)
+    if (const auto* node = state.registry.find(name);
+        node && can_take(state.settings, *node, task, data_bytes))
+      nodes.push_back(node);
   keep_first(nodes, count, [&](const NodeRecord* a, const NodeRecord* b) {
     return std::pair(-held.at(a->facts.name), load_of(*a)) <
            std::pair(-held.at(b->facts.name), load_of(*b));
@@ -62,23 +65,26 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
   const size_t count = state.settings.considered_nodes;
   const Nodes& up = state.registry.up();
   if (up.size() <= count) return up;
-  Nodes able;
-  able.reserve(up.size());
-  for (const auto* node : up)
-    if (can_take(state.settings, *node, task, data_bytes)) able.push_back(node);
-  if (able.size() <= count) return able;
+  const auto able = [&](const NodeRecord* node) {
+    return node && can_take(state.settings, *node, task, data_bytes);
+  };
+  if (!task.spec.node.empty()) {
+    const auto* node = state.registry.find(task.spec.node);
+    return able(node) ? Nodes{node} : Nodes{};
+  }
   Nodes chosen;
-  if (!task.spec.datasets.empty()) chosen = with_most_data(state, task, able, count / 2);
+  chosen.reserve(count);
+  if (!task.spec.datasets.empty()) chosen = with_most_data(state, task, data_bytes, count / 2);
   std::sort(chosen.begin(), chosen.end());
-  std::erase_if(able, [&](const NodeRecord* node) {
-    return std::binary_search(chosen.begin(), chosen.end(), node);
-  });
-  keep_first(able, count - chosen.size(), [](const NodeRecord* a, const NodeRecord* b) {
-    return std::pair(load_of(*a), a->slot) < std::pair(load_of(*b), b->slot);
-  });
-  chosen.insert(chosen.end(), able.begin(), able.end());
-  std::sort(chosen.begin(), chosen.end(),
-            [](const NodeRecord* a, const NodeRecord* b) { return a->slot < b->slot; });
+  const size_t for_data = chosen.size();
+  const auto has = [&](const NodeRecord* node) {
+    const auto end = chosen.begin() + static_cast<ptrdiff_t>(for_data);
+    return std::binary_search(chosen.begin(), end, node);
+  };
+  for (const auto* node : state.registry.up_by_load()) {
+    if (chosen.size() == count) break;
+    if (able(node) && !has(node)) chosen.push_back(node);
+  }
   return chosen;
 }
 

@@ -14,8 +14,8 @@ bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& 
               uint64_t data_bytes);
 
 // All nodes that are up, if there are at most CoreSettings::considered_nodes. Else as many that can
-// take the task: up to half of them for the data they hold, most bytes first, the others for having
-// the least load.
+// take the task: up to half of them for the data they hold, most bytes first, the others, in
+// this order, for having the least load.
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
                                          uint64_t data_bytes);
 

@@ -31,7 +31,10 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
   features.units = task.spec.units;
-  for (const NodeRecord* listed : shortlist(state, task, features.data_bytes)) {
+  const auto listed_nodes = shortlist(state, task, features.data_bytes);
+  placement.view.nodes.reserve(listed_nodes.size());
+  placement.records.reserve(listed_nodes.size());
+  for (const NodeRecord* listed : listed_nodes) {
     const NodeRecord& node = *listed;
     const auto held = state.catalog.held(task.spec, node.facts.name);
     NodeState seen;
@@ -48,7 +51,7 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
     seen.assigned_fetch_bytes = node.assigned_fetch_bytes;
     seen.rates = node.rates();
     placement.view.nodes.push_back(seen);
-    placement.names.push_back(node.facts.name);
+    placement.records.push_back(listed);
   }
   return placement;
 }

@@ -9,10 +9,10 @@
 
 namespace tierpilot {
 
-// A view and the names of its nodes, in the same order.
+// A view and its nodes in the registry (which forgets none), in the same order.
 struct PlacementView {
   View view;
-  std::vector<std::string> names;
+  std::vector<const NodeRecord*> records;
   bool has_candidate() const;
 };
 

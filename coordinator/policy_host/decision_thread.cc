@@ -49,18 +49,15 @@ void DecisionThread::run() {
 void DecisionThread::serve(Request& request) {
   if (!open_.contains(request.id)) return;
   NamedPolicy& chosen = policies_[active_];
-  const auto view = std::make_shared<const View>(std::move(request.view));
   Observation seen;
-  if (chosen.policy->needs_observation()) seen = observe(*view, features_);
+  if (chosen.policy->needs_observation()) seen = observe(*request.view, features_);
   Decided decided;
   decided.id = request.id;
   decided.policy = chosen.name;
-  decided.decision = choose(*chosen.policy, *view, seen);
+  decided.decision = choose(*chosen.policy, *request.view, seen);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-  if (!open_.close(request.id)) return;
-  training_.decided(request.id, view, decided.decision.node);
-  request.done(std::move(decided));
+  if (open_.close(request.id)) request.done(std::move(decided));
 }
 
 Decision DecisionThread::choose(Policy& policy, const View& view, const Observation& seen) {

@@ -29,7 +29,7 @@ class DecisionThread {
  public:
   struct Request {
     uint64_t id = 0;
-    View view;
+    std::shared_ptr<const View> view;
     std::function<void(Decided)> done;
     std::chrono::steady_clock::time_point asked;
   };

@@ -27,6 +27,7 @@ class Inbox {
   }
 
   void push(Message message) {
+    ++size_;
     auto* const node = new Node{std::move(message), nullptr};
     Node* older = newest_.load();
     do {
@@ -42,8 +43,12 @@ class Inbox {
     for (std::unique_ptr<Node> node(newest_.exchange(nullptr)); node; node.reset(node->older))
       messages.push_back(std::move(node->message));
     std::reverse(messages.begin(), messages.end());
+    size_ -= messages.size();
     return messages;
   }
+
+  // Messages that were not taken yet.
+  size_t size() const { return size_; }
 
   // Receiver only. May return early, with nothing there.
   void wait() { (void)::sem_wait(&filled_); }
@@ -59,6 +64,7 @@ class Inbox {
     Node* older;
   };
   std::atomic<Node*> newest_ = nullptr;
+  std::atomic<size_t> size_ = 0;
   // std::counting_semaphore's timed wait polls in libstdc++ 12, with sleeps of many milliseconds.
   sem_t filled_;
 };

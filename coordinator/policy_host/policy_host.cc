@@ -119,15 +119,16 @@ PolicyHost::~PolicyHost() {
   if (!parts_->options.state_dir.empty()) (void)save();
 }
 
-void PolicyHost::decide(uint64_t id, View view, std::function<void(Decided)> done) {
+void PolicyHost::decide(uint64_t id, std::shared_ptr<const View> view,
+                        std::function<void(Decided)> done) {
   parts_->open.add(id);
   parts_->decisions->submit(
       {id, std::move(view), std::move(done), std::chrono::steady_clock::now()});
 }
 
-void PolicyHost::override_action(uint64_t id, const View& view, size_t node) {
+void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node) {
   parts_->open.close(id);
-  parts_->training->decided(id, std::make_shared<const View>(view), node);
+  parts_->training->decided(id, std::move(view), node);
 }
 
 void PolicyHost::outcome(uint64_t id, const RewardParts& reward) {

@@ -58,10 +58,12 @@ class PolicyHost {
   // All of the following may be called from any thread.
 
   // Decisions are taken in order. `done` runs on the decision thread, at most once, and not at all
-  // when the request was overridden or abandoned first. Ids must be unique, over restarts too.
-  void decide(uint64_t id, View view, std::function<void(Decided)> done);
-  // The coordinator took another action than was (or would be) decided.
-  void override_action(uint64_t id, const View& view, size_t node);
+  // when another action was taken or the request abandoned first. Ids must be unique, over restarts
+  // too.
+  void decide(uint64_t id, std::shared_ptr<const View> view, std::function<void(Decided)> done);
+  // The action that the coordinator took, as decided or not. An answer alone is not learned from:
+  // it may have come too late.
+  void took(uint64_t id, std::shared_ptr<const View> view, size_t node);
   // What was measured, in any order and however late; an unknown id is ignored. Its data was
   // served, with this reward.
   void outcome(uint64_t id, const RewardParts& reward);

@@ -26,6 +26,9 @@ struct Overloaded : Handlers... {
   using Handlers::operator()...;
 };
 
+// A decision among 128 nodes keeps 20 KB until its turn comes.
+constexpr size_t kMostWaiting = 4096;
+
 using SteadyClock = std::chrono::steady_clock;
 
 double thread_cpu_s() {
@@ -64,7 +67,7 @@ TrainingThread::~TrainingThread() {
 }
 
 void TrainingThread::decided(uint64_t id, std::shared_ptr<const View> view, size_t node) {
-  inbox_.push(Decided{id, std::move(view), node});
+  if (inbox_.size() < kMostWaiting) inbox_.push(Decided{id, std::move(view), node});
 }
 void TrainingThread::served(uint64_t id, const RewardParts& reward) {
   inbox_.push(Served{id, reward});

@@ -45,7 +45,9 @@ class TrainingThread {
                  VersionArchive archive);
   ~TrainingThread();
 
-  // All of these may be called from any thread and return at once; facts arrive in order.
+  // All of these may be called from any thread and return at once; facts arrive in order. When too
+  // much waits, for training has little of a core, decisions are left out: facts about them are
+  // ignored then.
   void decided(uint64_t id, std::shared_ptr<const View> view, size_t node);
   void served(uint64_t id, const RewardParts& reward);
   void finished(uint64_t id, double response_s);

@@ -62,10 +62,10 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   std::set<AttemptId> live;
   for (const auto attempt : params.getLive()) live.insert(read_attempt(attempt));
   auto link = std::make_shared<RpcNodeLink>(shared_.loop, facts.name, params.getNode());
-  auto ticket = value_or_throw(core().membership.join(facts, std::move(link), replicas, live));
+  auto ticket = value_or_throw(core().membership.join(facts, link, replicas, live));
   shared_.cards.joined(facts.name, params.getInfo(), params.getNode());
   auto results = context.getResults();
-  results.setSession(kj::heap<NodeSession>(shared_.loop, core(), shared_.cards, ticket));
+  results.setSession(kj::heap<NodeSession>(shared_.loop, core(), shared_.cards, link, ticket));
   results.setLeaseMs(static_cast<uint32_t>(core().state.settings.lease_ms));
   core().dispatcher.pump();
   return kj::READY_NOW;

@@ -7,21 +7,15 @@
 
 namespace tierpilot {
 
-namespace {
-
-constexpr capnp::MessageSize kAnswerSize{4, 0};
-
-}  // namespace
-
 struct NodeSession::Progress {
-  uint64_t last = 0;    // highest sequence of the update
-  uint64_t failed = 0;  // lowest that did not reach the disk; 0: none
-  size_t open = 1;      // writes under way, and the update itself
-  kj::Own<kj::PromiseFulfiller<void>> done;
+  uint64_t last = 0;                         // highest sequence of the update
+  uint64_t failed = 0;                       // lowest that did not reach the disk; 0: none
+  size_t open = 0;                           // writes under way
+  kj::Own<kj::PromiseFulfiller<void>> done;  // once somebody waits
 
   void finished(uint64_t sequence, const Status& status) {
     if (!status) failed = failed ? std::min(failed, sequence) : sequence;
-    if (--open == 0) done->fulfill();
+    if (--open == 0 && done) done->fulfill();
   }
 };
 
@@ -32,25 +26,31 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   node->slow_free_bytes = status.getSlowFreeBytes();
   cards_.reported(ticket_.node, status);
 
-  auto written = kj::newPromiseAndFulfiller<void>();
   auto progress = std::make_shared<Progress>();
-  progress->done = kj::mv(written.fulfiller);
   for (const auto event : context.getParams().getEvents()) apply(event, progress);
-  progress->finished(0, {});
   core_.dispatcher.pump();
-
+  if (progress->open == 0) {
+    answer(context, *progress);
+    return kj::READY_NOW;
+  }
+  auto written = kj::newPromiseAndFulfiller<void>();
+  progress->done = kj::mv(written.fulfiller);
   // A slow disk must not cost the node its lease: it is told what is on disk by then.
   const int64_t patience_ms = std::max<int64_t>(core_.state.settings.lease_ms / 8, 50);
   auto patience = loop_.after_ms(patience_ms);
   return written.promise.exclusiveJoin(kj::mv(patience))
-      .then([this, self = thisCap(), context, progress]() mutable {
-        if (progress->open == 0 && progress->last > acknowledged_)
-          acknowledged_ =
-              progress->failed ? std::max(acknowledged_, progress->failed - 1) : progress->last;
-        auto results = context.getResults(kAnswerSize);
-        results.setLeaseMs(static_cast<uint32_t>(core_.state.settings.lease_ms));
-        results.setAcknowledged(acknowledged_);
-      });
+      .then([this, self = thisCap(), context, progress]() mutable { answer(context, *progress); });
+}
+
+void NodeSession::answer(UpdateContext& context, const Progress& progress) {
+  if (progress.open == 0 && progress.last > acknowledged_)
+    acknowledged_ = progress.failed ? std::max(acknowledged_, progress.failed - 1) : progress.last;
+  const auto released = link_->take_released();
+  auto results = context.getResults(capnp::MessageSize{6 + 2 * released.size(), 0});
+  results.setLeaseMs(static_cast<uint32_t>(core_.state.settings.lease_ms));
+  results.setAcknowledged(acknowledged_);
+  auto list = results.initReleased(static_cast<uint32_t>(released.size()));
+  for (uint32_t i = 0; i < list.size(); ++i) write_attempt(released[i], list[i]);
 }
 
 kj::Promise<void> NodeSession::describe(DescribeContext context) {

@@ -3,6 +3,7 @@
 
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
+#include "coordinator/service/rpc_node_link.h"
 #include "rpc/event_loop.h"
 #include "rpc/node.capnp.h"
 
@@ -10,8 +11,13 @@ namespace tierpilot {
 
 class NodeSession final : public wire::NodeSession::Server {
  public:
-  NodeSession(EventLoop& loop, Core& core, NodeCards& cards, Membership::Ticket ticket)
-      : loop_(loop), core_(core), cards_(cards), ticket_(std::move(ticket)) {}
+  NodeSession(EventLoop& loop, Core& core, NodeCards& cards, std::shared_ptr<RpcNodeLink> link,
+              Membership::Ticket ticket)
+      : loop_(loop),
+        core_(core),
+        cards_(cards),
+        link_(std::move(link)),
+        ticket_(std::move(ticket)) {}
   // The capability goes when the connection does.
   ~NodeSession() noexcept(false) { core_.membership.disconnected(ticket_); }
 
@@ -22,10 +28,12 @@ class NodeSession final : public wire::NodeSession::Server {
   // What has reached the disk of the events of one update.
   struct Progress;
   void apply(wire::NodeEvent::Reader event, const std::shared_ptr<Progress>& progress);
+  void answer(UpdateContext& context, const Progress& progress);
 
   EventLoop& loop_;
   Core& core_;
   NodeCards& cards_;
+  std::shared_ptr<RpcNodeLink> link_;
   Membership::Ticket ticket_;
   uint64_t acknowledged_ = 0;  // highest sequence below which everything is on disk
 };

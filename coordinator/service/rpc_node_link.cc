@@ -9,9 +9,6 @@ namespace tierpilot {
 
 namespace {
 
-// Words of a message with an attempt or little more: without a hint each message clears 8 KiB.
-constexpr capnp::MessageSize kSmall{16, 0};
-
 // Generous: what does not fit takes a second segment.
 capnp::MessageSize size_of(const Assignment& assignment) {
   size_t bytes = 512 + assignment.spec.name.size();
@@ -75,12 +72,6 @@ void RpcNodeLink::set_home(const std::string& name, uint64_t version, bool home)
   request.setVersion(version);
   request.setHome(home);
   send(request.send().ignoreResult(), "set home");
-}
-
-void RpcNodeLink::release(AttemptId attempt) {
-  auto request = client_.releaseRequest(kSmall);
-  write_attempt(attempt, request.initAttempt());
-  send(request.send().ignoreResult(), "release");
 }
 
 }  // namespace tierpilot

@@ -1,6 +1,10 @@
 // A NodeLink over the capability that a daemon gave when it registered.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "coordinator/core/node_link.h"
 #include "rpc/event_loop.h"
 #include "rpc/node.capnp.h"
@@ -21,7 +25,8 @@ class RpcNodeLink final : public NodeLink {
                       std::function<void(Result<DatasetVersion>)> done) override;
   void drop_dataset(const std::string& name, uint64_t below_version) override;
   void set_home(const std::string& name, uint64_t version, bool home) override;
-  void release(AttemptId attempt) override;
+  void release(AttemptId attempt) override { released_.push_back(attempt); }
+  std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }
 
   wire::Node::Client& client() { return client_; }
 
@@ -31,6 +36,7 @@ class RpcNodeLink final : public NodeLink {
   EventLoop& loop_;
   std::string node_;
   wire::Node::Client client_;
+  std::vector<AttemptId> released_;  // and not told yet
 };
 
 }  // namespace tierpilot

@@ -107,6 +107,7 @@ kj::Promise<void> CoordinatorLink::update() {
   const int64_t sent_ns = parts_.clock.boot_ns();
   return or_give_up(request.send().then([this, sent_ns](auto&& answer) {
     acknowledged(answer.getAcknowledged());
+    for (const auto attempt : answer.getReleased()) parts_.tasks.release(read_attempt(attempt));
     end_lapsed_lease();
     lease_granted(sent_ns, answer.getLeaseMs());
   }),

@@ -59,9 +59,4 @@ kj::Promise<void> NodeService::readLog(ReadLogContext context) {
   return kj::READY_NOW;
 }
 
-kj::Promise<void> NodeService::release(ReleaseContext context) {
-  tasks_.release(read_attempt(context.getParams().getAttempt()));
-  return kj::READY_NOW;
-}
-
 }  // namespace tierpilot::agent

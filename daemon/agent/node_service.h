@@ -22,7 +22,6 @@ class NodeService final : public wire::Node::Server {
   kj::Promise<void> dropDataset(DropDatasetContext context) override;
   kj::Promise<void> readLog(ReadLogContext context) override;
   kj::Promise<void> setHome(SetHomeContext context) override;
-  kj::Promise<void> release(ReleaseContext context) override;
 
  private:
   TaskTable& tasks_;

@@ -46,7 +46,8 @@ Status save_bytes(const std::filesystem::path& file, std::string_view bytes) {
   fd.reset();
   if (::rename(temporary.c_str(), file.c_str()) != 0)
     return fail_errno(errno, fmt::format("'{}': rename", file.string()));
-  return sync_directory(file.parent_path());
+  // Of a bare name that is empty.
+  return sync_directory(file.has_parent_path() ? file.parent_path() : ".");
 }
 
 Result<std::string> load_bytes(const std::filesystem::path& file) {

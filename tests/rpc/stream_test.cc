@@ -72,6 +72,31 @@ TEST_F(Stream, ReadWaitsForItsMinimum) {
   EXPECT_EQ(stream_->tryRead(buffer, 4, sizeof buffer).wait(wait_), 0u);
 }
 
+TEST_F(Stream, LateBytesLeaveWithOthersOrALittleLaterAlone) {
+  open();
+  const auto write_late = [&](const std::string& text) {
+    const auto piece = kj::StringPtr(text.c_str(), text.size()).asBytes();
+    stream_->write_late(kj::arrayPtr(&piece, 1)).wait(wait_);
+  };
+  const auto arrived = [&] {
+    char chunk[64];
+    const ssize_t bytes = ::recv(peer_.get(), chunk, sizeof chunk, MSG_DONTWAIT);
+    return std::string(chunk, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+  };
+  write_late("a");
+  write_late("b");
+  EXPECT_EQ(stream_->queued_bytes(), 2u);
+  write("c");
+  stream_->when_queued_below(1).wait(wait_);
+  EXPECT_EQ(arrived(), "abc");
+  write_late("d");
+  stream_->when_queued_below(1).wait(wait_);
+  EXPECT_EQ(arrived(), "d");
+  write_late("lost with the stream");
+  stream_ = nullptr;
+  EXPECT_EQ(peer_reads_all(), "");
+}
+
 TEST_F(Stream, DroppedReadLosesNothing) {
   open();
   char buffer[16] = {};

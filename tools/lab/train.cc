@@ -36,6 +36,14 @@ std::string sha256(const std::string& text) {
   return fmt::format("{:02x}", fmt::join(digest, digest + size, ""));
 }
 
+// Before minutes of training, not after them.
+Status check_writable(const std::filesystem::path& file) {
+  const auto folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (access(folder.c_str(), W_OK) == 0) return {};
+  return fail_errno(errno,
+                    fmt::format("--output: folder '{}' cannot be written to", folder.string()));
+}
+
 struct Curve {
   std::vector<sim::Generation> search;
   std::vector<Episode> episodes;
@@ -113,6 +121,7 @@ Status plot_curve(const ordered_json& curve, double searched_trial, const std::s
 Result<ordered_json> trained(const Options& options) {
   const auto settings = sim::read_training_settings(options.config);
   if (!settings) return tl::unexpected(settings.error());
+  if (auto status = check_writable(options.output); !status) return tl::unexpected(status.error());
   sim::Training training(*settings);
   const auto curve = train(training, *settings);
   if (!curve) return tl::unexpected(curve.error());

@@ -32,7 +32,8 @@ struct Times {
 }  // namespace
 
 struct Pipeline::State {
-  explicit State(const PipelineOptions& options_in) : options(options_in) {}
+  explicit State(const PipelineOptions& options_in)
+      : options(options_in), runs(loop, options_in.run_ms) {}
 
   void join_all(const Address& coordinator);
   void submit_more();
@@ -43,6 +44,7 @@ struct Pipeline::State {
 
   PipelineOptions options;
   EventLoop loop;
+  Runs runs;
   kj::Own<RpcConnection> client;
   std::vector<std::unique_ptr<SimulatedNode>> nodes;
   PipelineRound round;
@@ -55,10 +57,10 @@ struct Pipeline::State {
 void Pipeline::State::join_all(const Address& coordinator) {
   client = RpcConnection::connect(loop, coordinator, std::nullopt).wait(loop.wait_scope());
   for (uint32_t i = 0; i < options.nodes; ++i)
-    nodes.push_back(std::make_unique<SimulatedNode>(
-        loop, fmt::format("node-{}", i), options.units, options.run_ms,
-        NodeHooks{[this](uint64_t task) { started(task); },
-                  [this](uint64_t task) { recorded(task); }}));
+    nodes.push_back(
+        std::make_unique<SimulatedNode>(loop, runs, fmt::format("node-{}", i), options.units,
+                                        NodeHooks{[this](uint64_t task) { started(task); },
+                                                  [this](uint64_t task) { recorded(task); }}));
   for (size_t first = 0; first < nodes.size(); first += kJoinsAtOnce) {
     auto joins = kj::Vector<kj::Promise<void>>();
     for (size_t i = first; i < std::min(first + kJoinsAtOnce, nodes.size()); ++i)

@@ -4,10 +4,38 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rpc/error.h"
 
 namespace tierpilot::bench {
+namespace {
+
+// Words of an update; without a hint its builder clears 8 KiB.
+capnp::MessageSize update_size(size_t events) {
+  return {48 + 48 * events, 0};
+}
+
+}  // namespace
+
+void Runs::add(std::function<void()> end) {
+  running_.push_back({system_clock().boot_ns() + run_ms_ * 1'000'000, std::move(end)});
+  if (running_.size() == 1) wait_for_first();
+}
+
+void Runs::wait_for_first() {
+  const int64_t left_ns = running_.front().end_ns - system_clock().boot_ns();
+  loop_.detach(loop_.after_ms(std::max<int64_t>(left_ns, 0) / 1'000'000 + 1).then([this] {
+    const int64_t now_ns = system_clock().boot_ns();
+    while (!running_.empty() && running_.front().end_ns <= now_ns) {
+      const auto end = std::move(running_.front().end);
+      running_.pop_front();
+      end();
+    }
+    if (!running_.empty()) wait_for_first();
+  }),
+               "tasks that run");
+}
 
 class SimulatedNode::Service final : public wire::Node::Server {
  public:
@@ -18,19 +46,14 @@ class SimulatedNode::Service final : public wire::Node::Server {
     node_.assigned(attempt.getTask(), attempt.getAttempt());
     return kj::READY_NOW;
   }
-  kj::Promise<void> release(ReleaseContext) override { return kj::READY_NOW; }
 
  private:
   SimulatedNode& node_;
 };
 
-SimulatedNode::SimulatedNode(EventLoop& loop, std::string name, uint32_t units, int64_t run_ms,
+SimulatedNode::SimulatedNode(EventLoop& loop, Runs& runs, std::string name, uint32_t units,
                              NodeHooks hooks)
-    : loop_(loop),
-      name_(std::move(name)),
-      units_(units),
-      run_ms_(run_ms),
-      hooks_(std::move(hooks)) {}
+    : loop_(loop), runs_(runs), name_(std::move(name)), units_(units), hooks_(std::move(hooks)) {}
 
 kj::Promise<void> SimulatedNode::join(const Address& coordinator) {
   return RpcConnection::connect(loop_, coordinator, std::nullopt)
@@ -51,9 +74,11 @@ kj::Promise<void> SimulatedNode::join(const Address& coordinator) {
       .then([this](auto&& answer) {
         lease_ms_ = answer.getLeaseMs();
         session_ = answer.getSession();
-        reporting_ = keep_reporting().eagerlyEvaluate([this](kj::Exception&& exception) {
+        const auto complain = [this](kj::Exception&& exception) {
           spdlog::error("{}: {}", name_, to_error(exception).message);
-        });
+        };
+        reporting_ = keep_reporting().eagerlyEvaluate(complain);
+        beating_ = keep_beating().eagerlyEvaluate(complain);
       });
 }
 
@@ -61,9 +86,7 @@ void SimulatedNode::assigned(uint64_t task, uint32_t attempt) {
   hooks_.started(task);
   report(Event::Kind::kServed, task, attempt);
   report(Event::Kind::kStarted, task, attempt);
-  loop_.detach(loop_.after_ms(run_ms_).then(
-                   [this, task, attempt] { report(Event::Kind::kExited, task, attempt); }),
-               "the run of a task");
+  runs_.add([this, task, attempt] { report(Event::Kind::kExited, task, attempt); });
 }
 
 void SimulatedNode::report(Event::Kind kind, uint64_t task, uint32_t attempt) {
@@ -76,7 +99,7 @@ kj::Promise<void> SimulatedNode::keep_reporting() {
 }
 
 kj::Promise<void> SimulatedNode::update() {
-  auto request = KJ_ASSERT_NONNULL(session_).updateRequest();
+  auto request = KJ_ASSERT_NONNULL(session_).updateRequest(update_size(events_.size()));
   auto list = request.initEvents(static_cast<uint32_t>(events_.size()));
   for (uint32_t i = 0; i < list.size(); ++i) {
     const Event& event = events_[i];
@@ -99,7 +122,7 @@ kj::Promise<void> SimulatedNode::update() {
       case Event::Kind::kExited:
         fill(list[i].initExited().initAttempt());
         list[i].getExited().initExit().setHow("exited");
-        list[i].getExited().getExit().setWallNs(static_cast<uint64_t>(run_ms_) * 1'000'000);
+        list[i].getExited().getExit().setWallNs(static_cast<uint64_t>(runs_.run_ms()) * 1'000'000);
         break;
     }
   }
@@ -119,7 +142,15 @@ kj::Promise<void> SimulatedNode::until_work() {
   if (sequence_ > sent_) return kj::READY_NOW;
   auto paf = kj::newPromiseAndFulfiller<void>();
   wake_ = kj::mv(paf.fulfiller);
-  return paf.promise.exclusiveJoin(loop_.after_ms(lease_ms_ / 3));
+  return kj::mv(paf.promise);
+}
+
+// An update that comes of it, without events, renews the lease.
+kj::Promise<void> SimulatedNode::keep_beating() {
+  return loop_.after_ms(lease_ms_ / 3).then([this] {
+    if (wake_) wake_->fulfill();
+    return keep_beating();
+  });
 }
 
 }  // namespace tierpilot::bench

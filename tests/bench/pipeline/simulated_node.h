@@ -21,9 +21,29 @@ struct NodeHooks {
   std::function<void(uint64_t task)> recorded;  // the coordinator has its end on disk
 };
 
+// The tasks that run on all nodes. All take equally long, so they end in order and share a timer.
+class Runs {
+ public:
+  Runs(EventLoop& loop, int64_t run_ms) : loop_(loop), run_ms_(run_ms) {}
+
+  int64_t run_ms() const { return run_ms_; }
+  void add(std::function<void()> end);
+
+ private:
+  struct Run {
+    int64_t end_ns;  // boot time
+    std::function<void()> end;
+  };
+  void wait_for_first();
+
+  EventLoop& loop_;
+  const int64_t run_ms_;
+  std::deque<Run> running_;
+};
+
 class SimulatedNode {
  public:
-  SimulatedNode(EventLoop& loop, std::string name, uint32_t units, int64_t run_ms, NodeHooks hooks);
+  SimulatedNode(EventLoop& loop, Runs& runs, std::string name, uint32_t units, NodeHooks hooks);
 
   // Resolves when registered; afterwards it reports until the object goes.
   kj::Promise<void> join(const Address& coordinator);
@@ -43,12 +63,13 @@ class SimulatedNode {
   kj::Promise<void> keep_reporting();
   kj::Promise<void> update();
   kj::Promise<void> until_work();
+  kj::Promise<void> keep_beating();
   void acknowledged(uint64_t sequence);
 
   EventLoop& loop_;
+  Runs& runs_;
   std::string name_;
   uint32_t units_;
-  int64_t run_ms_;
   NodeHooks hooks_;
   uint32_t lease_ms_ = 0;
   uint64_t sequence_ = 0;
@@ -57,7 +78,7 @@ class SimulatedNode {
   kj::Own<kj::PromiseFulfiller<void>> wake_;
   kj::Own<RpcConnection> connection_;
   kj::Maybe<wire::NodeSession::Client> session_;
-  kj::Maybe<kj::Promise<void>> reporting_;
+  kj::Maybe<kj::Promise<void>> reporting_, beating_;
 };
 
 }  // namespace tierpilot::bench

@@ -29,7 +29,10 @@ class DispatcherTest : public CoreTest {
     dispatcher_ = std::make_unique<Dispatcher>(
         *state_, *host_, *oversight_,
         Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
-                          [this](int64_t, auto work) { deadlines_.push_back(std::move(work)); }});
+                          [this](int64_t us, auto work) {
+                            wait_us_ = static_cast<double>(us);
+                            deadlines_.push_back(std::move(work));
+                          }});
     dispatcher_->set_lifecycle(*lifecycle_);
   }
   // The decision thread posts into this object.
@@ -39,19 +42,29 @@ class DispatcherTest : public CoreTest {
   bool run_until_assigned(uint64_t id) {
     return posts_.run_until([&] { return state_of(id) == TaskState::kAssigned; });
   }
+  // The timers that are set go off; what they set is left.
+  void ring() {
+    for (const auto& timer : std::exchange(deadlines_, {})) timer();
+  }
+  void pass_deadlines() {
+    clock_.advance_ns(settings_.decision_deadline_us * 1000);
+    ring();
+  }
   // The policy's answer to what was asked before has been handled.
   void let_the_policy_answer() {
     bool answered = false;
     View view;
     view.nodes.resize(1);
     view.nodes[0].candidate = true;
-    host_->decide(1, view, [&](auto) { posts_.post([&] { answered = true; }); });
+    host_->decide(1, std::make_shared<const View>(view),
+                  [&](auto) { posts_.post([&] { answered = true; }); });
     ASSERT_TRUE(posts_.run_until([&] { return answered; }));
   }
 
   std::unique_ptr<PolicyHost> host_;
   std::unique_ptr<Oversight> oversight_;
   std::vector<std::function<void()>> deadlines_;
+  double wait_us_ = 0;
   std::unique_ptr<Dispatcher> dispatcher_;
 };
 
@@ -134,7 +147,7 @@ TEST_F(DispatcherTest, PastItsDeadlineAHeuristicDecidesOnceAndTheRecordSaysSo) {
   const auto id = submit({spec("a")})->first_task;
   dispatcher_->pump();
   ASSERT_THAT(deadlines_, SizeIs(1));
-  deadlines_.front()();
+  pass_deadlines();
   EXPECT_EQ(state_of(id), TaskState::kAssigned);
   let_the_policy_answer();
   flush();
@@ -150,9 +163,42 @@ TEST_F(DispatcherTest, ADeadlineAfterTheAnswerChangesNothing) {
   const auto id = submit({spec("a")})->first_task;
   dispatcher_->pump();
   ASSERT_TRUE(run_until_assigned(id));
-  for (size_t i = 0; i < deadlines_.size(); ++i) deadlines_[i]();
+  pass_deadlines();
   flush();
   EXPECT_THAT(node->started, ElementsAre(AttemptId{id, 1}));
+}
+
+TEST_F(DispatcherTest, ATimerThatWasSetForAnEarlierDecisionLetsTheNextOneItsTime) {
+  auto node = join("n");
+  const auto first = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(first));
+  clock_.advance_ns(settings_.decision_deadline_us * 900);
+  const auto second = submit({spec("b")})->first_task;
+  dispatcher_->pump();
+  ASSERT_THAT(deadlines_, SizeIs(1));
+  clock_.advance_ns(settings_.decision_deadline_us * 100);
+  ring();
+  EXPECT_EQ(state_of(second), TaskState::kQueued);
+  ASSERT_THAT(deadlines_, SizeIs(1)) << "set again for what is left";
+  EXPECT_NEAR(wait_us_, 0.9 * static_cast<double>(settings_.decision_deadline_us), 1);
+  pass_deadlines();
+  EXPECT_EQ(state_of(second), TaskState::kAssigned);
+}
+
+// The action that was taken is the one that is learned from, and only that.
+TEST_F(DispatcherTest, AnAnswerThatWaitsInTheQueueWhenItsDeadlinePassesIsNotLearnedFrom) {
+  auto a = join("a");
+  auto b = join("b");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  pass_deadlines();
+  let_the_policy_answer();
+  flush();
+  EXPECT_EQ(a->started.size() + b->started.size(), 1u);
+  dispatcher_->ended({id, 1}, true);
+  EXPECT_TRUE(host_->save().error().code == ErrorCode::kUnavailable) << "all facts were handled";
+  EXPECT_EQ(host_->learner("dqn").decisions, 1u);
 }
 
 TEST_F(DispatcherTest, ANodeThatWentWhileThePolicyThoughtGetsNothing) {

@@ -99,6 +99,20 @@ TEST_F(CoreTest, APausedTaskSaysSoOnDisk) {
   EXPECT_EQ(stored(id)->reason, "");
 }
 
+TEST_F(CoreTest, StartsAreWrittenTogetherAndNotAfterAnEnd) {
+  join("n");
+  const auto first = submit({spec("a"), spec("b"), spec("c")})->first_task;
+  std::vector<AttemptId> attempts;
+  for (uint64_t id = first; id < first + 3; ++id) attempts.push_back(assign(id, "n"));
+  for (const auto attempt : attempts) lifecycle_->started("n", attempt);
+  ASSERT_TRUE(exit("n", attempts[1], success()));
+  flush();
+  EXPECT_EQ(stored(first)->state, TaskState::kRunning);
+  EXPECT_EQ(stored(first + 1)->state, TaskState::kSucceeded);
+  EXPECT_GT(stored(first + 1)->started_ms, 0);
+  EXPECT_EQ(stored(first + 2)->state, TaskState::kRunning);
+}
+
 TEST_F(CoreTest, CancelEndsWaitingTasksAtOnceAndAsksTheNodeForOthers) {
   auto node = join("n");
   auto receipt = submit({spec("a"), spec("b")});

@@ -56,6 +56,10 @@ View three_nodes(double operations) {
   return view;
 }
 
+std::shared_ptr<const View> shared(View view) {
+  return std::make_shared<const View>(std::move(view));
+}
+
 RewardParts reward_of(double reward) {
   RewardParts parts;
   parts.reward = reward;
@@ -81,12 +85,19 @@ class PolicyHostTest : public ::testing::Test {
     return std::move(*host);
   }
 
-  PolicyHost::Decided decide(PolicyHost& host, uint64_t id, View view) {
+  PolicyHost::Decided answer(PolicyHost& host, uint64_t id, std::shared_ptr<const View> view) {
     // Shared: get() may return before set_value() has done with the promise.
     auto promise = std::make_shared<std::promise<PolicyHost::Decided>>();
     host.decide(id, std::move(view),
                 [promise](PolicyHost::Decided decided) { promise->set_value(std::move(decided)); });
     return promise->get_future().get();
+  }
+  // Acts on the answer.
+  PolicyHost::Decided decide(PolicyHost& host, uint64_t id, const View& view) {
+    const auto shared = std::make_shared<const View>(view);
+    auto decided = answer(host, id, shared);
+    host.took(id, shared, decided.decision.node);
+    return decided;
   }
   PolicyHost::Decided decide(PolicyHost& host, uint64_t id) {
     return decide(host, id, three_nodes(static_cast<double>(id * 1000)));
@@ -117,7 +128,7 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
   std::vector<uint64_t> order;
   std::promise<void> all;
   for (uint64_t id = 0; id < 50; ++id)
-    host->decide(id, three_nodes(1e9), [&](PolicyHost::Decided decided) {
+    host->decide(id, shared(three_nodes(1e9)), [&](PolicyHost::Decided decided) {
       order.push_back(decided.id);
       EXPECT_LT(decided.decision.node, 3u);
       EXPECT_TRUE(decided.decision.q[0] && decided.decision.q[1] && decided.decision.q[2]);
@@ -164,20 +175,25 @@ TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
               ::testing::IsSupersetOf({"random", "earliest-finish", "dqn", "dqn-published"}));
 }
 
-TEST_F(PolicyHostTest, OverriddenAndAbandonedRequestsAreNotAnswered) {
+TEST_F(PolicyHostTest, RequestsThatWereActedOnOrAbandonedAreNotAnswered) {
   const auto host = start("random");
   std::promise<void> blocked;
   auto release = blocked.get_future();
   std::promise<void> began;
-  host->decide(1, three_nodes(1), [&](PolicyHost::Decided) {
+  const auto view = shared(three_nodes(2));
+  host->decide(1, view, [&](PolicyHost::Decided decided) {
+    host->took(1, view, decided.decision.node);
     began.set_value();
     release.wait();
   });
   began.get_future().wait();
   std::atomic<int> answered = 0;
   for (uint64_t id : {2, 3, 4})
-    host->decide(id, three_nodes(2), [&](PolicyHost::Decided) { ++answered; });
-  host->override_action(2, three_nodes(2), 1);
+    host->decide(id, view, [&](PolicyHost::Decided decided) {
+      ++answered;
+      host->took(decided.id, view, decided.decision.node);
+    });
+  host->took(2, view, 1);
   host->abandon(3);
   blocked.set_value();
   decide(*host, 5);
@@ -185,6 +201,24 @@ TEST_F(PolicyHostTest, OverriddenAndAbandonedRequestsAreNotAnswered) {
   EXPECT_TRUE(eventually([&] { return host->learner("dqn").pending == 4; })) << "1, 2, 4 and 5";
   host->finished(2, 0.5);
   EXPECT_TRUE(eventually([&] { return host->learner("dqn").experiences == 1; }));
+}
+
+// The answer may be on its way to the event loop when that finds the deadline passed.
+TEST_F(PolicyHostTest, OnlyTheActionThatWasTakenIsLearnedFrom) {
+  const auto host = start("round-robin");
+  const auto view = shared(three_nodes(1000));
+  EXPECT_EQ(answer(*host, 1, view).decision.node, 0u);
+  host->finished(1, 0.5);
+  (void)host->save();
+  EXPECT_EQ(host->learner("dqn").decisions, 0u) << "an answer is not an action";
+  EXPECT_EQ(host->learner("dqn").pending, 0u);
+  decide(*host, 2);
+  host->took(2, view, 2);
+  host->took(3, view, 1);
+  host->finished(2, 0.5);
+  (void)host->save();
+  EXPECT_EQ(host->learner("dqn").decisions, 2u);
+  EXPECT_EQ(host->learner("dqn").experiences, 1u);
 }
 
 TEST_F(PolicyHostTest, NoCandidateIsAnAnswerToo) {
@@ -280,13 +314,15 @@ TEST_F(PolicyHostTest, ThePublishedLearnerSleepsUntilItsPolicyIsUsed) {
 TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
   const auto host = start("random");
   constexpr uint64_t kEach = 200;
+  const auto view = shared(three_nodes(1e9));
   std::vector<std::thread> threads;
   std::atomic<uint64_t> answered = 0;
   for (uint64_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (uint64_t id = t * kEach; id < (t + 1) * kEach; ++id)
-        host->decide(id, three_nodes(static_cast<double>(id)), [&](PolicyHost::Decided decided) {
+        host->decide(id, view, [&](PolicyHost::Decided decided) {
           ++answered;
+          host->took(decided.id, view, decided.decision.node);
           host->finished(decided.id, 0.1 + 0.001 * static_cast<double>(decided.id));
         });
       host->learner("dqn");

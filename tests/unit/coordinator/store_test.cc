@@ -4,6 +4,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "coordinator/model_json.h"
 #include "coordinator/store/records.h"
 #include "core_fixture.h"
@@ -42,6 +44,91 @@ TEST(ModelJson, ReadsTasksOfOlderStores) {
   EXPECT_EQ(exit->code, 3);
   EXPECT_EQ(exit->memory_tier, "");
   EXPECT_TRUE(exit->memory.empty());
+}
+
+// What nlohmann reads and writes again is the same text: digests of submits hold over an upgrade.
+void expect_as_nlohmann_writes_it(const std::string& text) {
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded()) << text;
+  EXPECT_EQ(parsed.dump(), text);
+}
+
+TEST(ModelJson, WritesWhatNlohmannWould) {
+  auto spec = sample(1, 1).spec;
+  spec.argv = {"\xff", "a\"b\\", "\x01\n\x7f", "gr\u00fc\u00df", ""};
+  spec.after = {"one", "two"};
+  for (const double operations : {0.0, 1.0, 1e9, 0.1, 1e24, 123456789012345680.0, 5e-324, -2.5}) {
+    spec.float_operations = operations;
+    expect_as_nlohmann_writes_it(spec_text(spec));
+  }
+  TaskExit exit;
+  exit.code = -9;
+  exit.wall_ns = UINT64_MAX;
+  exit.written = {{"d", 1, 2}, {"e", 3, 4}};
+  exit.memory = {{"faults", {7.0, ""}}, {"waits", {std::nullopt, "not told"}}};
+  expect_as_nlohmann_writes_it(exit_text(exit));
+  expect_as_nlohmann_writes_it(served_text({1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8}));
+  DecisionRecord decision;
+  expect_as_nlohmann_writes_it(decision_text(decision));
+  decision.candidates = {{"n", true, -0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  expect_as_nlohmann_writes_it(decision_text(decision));
+  expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
+  EXPECT_EQ(nlohmann::json::parse(reward_text({HUGE_VAL}))["reward"], nullptr) << "JSON has none";
+}
+
+TEST(ModelJson, ReadsCandidatesOfOlderStores) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  auto json = nlohmann::json::parse(decision_text(decision));
+  json["candidates"] = nlohmann::json::parse(
+      R"([{"node": "n", "eligible": true, "free_fast_bytes": 1, "held_fast_bytes": 2,
+           "held_slow_bytes": 3, "assigned_units": 4, "units": 5, "q": 0.5},
+          {"node": "m", "eligible": false, "free_fast_bytes": 0, "held_fast_bytes": 0,
+           "held_slow_bytes": 0, "assigned_units": 0, "units": 0, "q": null}])");
+  const auto read = parse_decision(json.dump());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(decision_text(*read), decision_text(decision));
+}
+
+TEST(ModelJson, RefusesCandidatesThatDoNotFit) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  auto json = nlohmann::json::parse(decision_text(decision));
+  json["candidates"]["units"].erase(0);
+  EXPECT_FALSE(parse_decision(json.dump()));
+  for (const char* wrong : {"7", "{}", R"({"node": 7})", R"({"node": ["a"]})"}) {
+    json["candidates"] = nlohmann::json::parse(wrong);
+    EXPECT_FALSE(parse_decision(json.dump())) << wrong;
+  }
+}
+
+TEST_F(CoreTest, ReadsDecisionsOfOlderStores) {
+  DecisionRecord decision;
+  decision.attempt = {7, 2};
+  decision.node = "n";
+  const std::string body = decision_text(decision);
+  store_->write(
+      [&](Db& db) -> Status {
+        if (auto made = db.execute(
+                "DROP TABLE decisions_by_id; UPDATE settings SET value = 1 WHERE key = 'format';"
+                "CREATE TABLE decisions(task INTEGER NOT NULL, attempt INTEGER NOT NULL, "
+                "body TEXT NOT NULL, PRIMARY KEY(task, attempt)) WITHOUT ROWID");
+            !made)
+          return made;
+        auto put = db.query("INSERT INTO decisions VALUES(7, 2, ?)");
+        return put ? put->bind(body).run() : Status(tl::unexpected(put.error()));
+      },
+      nullptr);
+  flush();
+  restart();
+  restart();
+  const auto read = records::decisions(store_->reader(), 7);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().attempt, (AttemptId{7, 2}));
+  EXPECT_EQ(read->front().node, "n");
+  EXPECT_TRUE(records::decisions(store_->reader(), 6)->empty());
+  EXPECT_TRUE(records::decisions(store_->reader(), 8)->empty());
 }
 
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {

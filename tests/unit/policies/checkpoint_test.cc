@@ -56,6 +56,19 @@ class CheckpointFile : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
+// As `--output dqn.weights` does, in the present folder.
+TEST(SavedBytes, GoToABareName) {
+  const auto before = std::filesystem::current_path();
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / ("bare-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::filesystem::current_path(folder);
+  EXPECT_TRUE(save_bytes("bare.bin", "abc"));
+  EXPECT_EQ(load_bytes("bare.bin").value_or(""), "abc");
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(PublishedCheckpoint, ComesBackAsItWas) {
   const auto back = decode_checkpoint(encode_checkpoint(sample()));
   ASSERT_TRUE(back) << back.error().message;
@@ -70,7 +83,8 @@ TEST(PublishedCheckpoint, ComesBackAsItWas) {
     EXPECT_EQ(*back->experiences.replay[i].next, *expected.experiences.replay[i].next);
     EXPECT_EQ(back->experiences.replay[i].reward, expected.experiences.replay[i].reward);
   }
-  EXPECT_EQ(back->experiences.replay[1].seen, back->experiences.replay[0].next) << "shared before, shared after";
+  EXPECT_EQ(back->experiences.replay[1].seen, back->experiences.replay[0].next)
+      << "shared before, shared after";
   ASSERT_EQ(back->experiences.pending.size(), 2u);
   EXPECT_EQ(back->experiences.pending[0].id, 99u);
   EXPECT_EQ(back->experiences.pending[0].next, nullptr);
@@ -108,7 +122,8 @@ TEST(PublishedCheckpoint, NonsenseUnderAGoodChecksumIsRefusedOrReadWhole) {
       bytes[kHeader + generator() % (bytes.size() - kHeader)] = static_cast<char>(generator());
     const std::string fixed = with_header(bytes.substr(kHeader));
     if (const auto read = decode_checkpoint(fixed)) {
-      for (const PublishedExperience& entry : read->experiences.replay) ASSERT_TRUE(entry.seen && entry.next);
+      for (const PublishedExperience& entry : read->experiences.replay)
+        ASSERT_TRUE(entry.seen && entry.next);
     }
   }
 }

@@ -1,0 +1,31 @@
+#include "coordinator/json_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tierpilot {
+
+using nlohmann::json;
+
+void JsonText::number(double value) {
+  // What its serializer uses, so that texts stay as they were.
+  char digits[64];
+  if (std::isfinite(value))
+    text_.append(digits, nlohmann::detail::to_chars(digits, digits + sizeof digits, value));
+  else
+    text_ += "null";
+}
+
+void JsonText::string(std::string_view value) {
+  const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+  // What is not UTF-8 is replaced: an argument may be any bytes but must not stop the store.
+  if (!plain)
+    text_ += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+  else
+    (text_ += '"').append(value) += '"';
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,129 @@
+// The writing side of model_json.h. Members stand in alphabetical order, as nlohmann has them: the
+// digests by which a repeated submit is known are taken of these texts.
+#include "coordinator/json_text.h"
+#include "coordinator/model_json.h"
+
+namespace tierpilot {
+
+// Not in an unnamed namespace, where JsonText would not find them.
+
+static void write_json(JsonText& out, const Figure& figure) {
+  if (figure.value)
+    out.write(*figure.value);
+  else
+    out.write(figure.unavailable);
+}
+
+static void write_json(JsonText& out, const DatasetUse& use) {
+  out.object([&] { out.put("dataset", use.dataset).put("write", use.write); });
+}
+
+static void write_json(JsonText& out, const DatasetVersion& version) {
+  out.object([&] {
+    out.put("bytes", version.bytes).put("dataset", version.dataset);
+    out.put("version", version.version);
+  });
+}
+
+// One member of all candidates: an object for each would say every name sixteen times.
+template <class Member>
+struct Column {
+  const std::vector<CandidateRecord>& candidates;
+  Member CandidateRecord::*member;
+};
+
+template <class Member>
+static void write_json(JsonText& out, const Column<Member>& column) {
+  out.array(column.candidates,
+            [&](const CandidateRecord& each) -> const Member& { return each.*column.member; });
+}
+
+struct CandidateColumns {
+  const std::vector<CandidateRecord>& of;
+};
+
+static void write_json(JsonText& out, const CandidateColumns& candidates) {
+  out.object([&] {
+    const auto put = [&](const char* name, auto member) {
+      out.put(name, Column{candidates.of, member});
+    };
+    put("assigned_units", &CandidateRecord::assigned_units);
+    put("eligible", &CandidateRecord::eligible);
+    put("free_fast_bytes", &CandidateRecord::free_fast_bytes);
+    put("held_fast_bytes", &CandidateRecord::held_fast_bytes);
+    put("held_slow_bytes", &CandidateRecord::held_slow_bytes);
+    put("node", &CandidateRecord::node);
+    put("q", &CandidateRecord::q);
+    put("units", &CandidateRecord::units);
+  });
+}
+
+std::string spec_text(const TaskSpec& spec) {
+  JsonText out;
+  out.object([&] {
+    out.put("after", spec.after).put("argv", spec.argv).put("datasets", spec.datasets);
+    out.put("env", spec.env).put("float_operations", spec.float_operations);
+    out.put("int_operations", spec.int_operations).put("memory_bytes", spec.memory_bytes);
+    out.put("memory_tier", spec.memory_tier).put("name", spec.name).put("node", spec.node);
+    out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
+  });
+  return out.take();
+}
+
+std::string exit_text(const TaskExit& exit) {
+  JsonText out;
+  out.object([&] {
+    out.put("code", exit.code).put("cpu_system_ns", exit.cpu_system_ns);
+    out.put("cpu_user_ns", exit.cpu_user_ns).put("how", exit.how);
+    out.put("io_read_bytes", exit.io_read_bytes).put("io_write_bytes", exit.io_write_bytes);
+    out.put("max_resident_bytes", exit.max_resident_bytes).put("memory", exit.memory);
+    out.put("memory_tier", exit.memory_tier).put("reason", exit.reason);
+    out.put("wall_ns", exit.wall_ns).put("written", exit.written);
+  });
+  return out.take();
+}
+
+std::string served_text(const ServedData& served) {
+  JsonText out;
+  out.object([&] {
+    out.put("evict_gb_per_s", served.evict_gb_per_s).put("evict_ns", served.evict_ns);
+    out.put("evicted_bytes", served.evicted_bytes);
+    out.put("evicted_written_bytes", served.evicted_written_bytes).put("fetch_ns", served.fetch_ns);
+    out.put("fetched_bytes", served.fetched_bytes).put("latency_ns", served.latency_ns);
+    out.put("local_bytes", served.local_bytes).put("promote_ns", served.promote_ns);
+    out.put("promoted_bytes", served.promoted_bytes).put("queued_ns", served.queued_ns);
+    out.put("reference_ns", served.reference_ns).put("running_units", served.running_units);
+  });
+  return out.take();
+}
+
+std::string decision_text(const DecisionRecord& decision) {
+  JsonText out;
+  out.object([&] {
+    out.put("arm", decision.arm).put("at_ms", decision.at_ms);
+    out.put("attempt", decision.attempt.attempt);
+    out.put("candidates", CandidateColumns{decision.candidates});
+    out.put("considered", decision.considered).put("data_bytes", decision.data_bytes);
+    out.put("decide_ns", decision.decide_ns).put("eligible", decision.eligible);
+    out.put("explored", decision.explored).put("fallback", decision.fallback);
+    out.put("mode", decision.mode).put("node", decision.node);
+    out.put("operations", decision.operations).put("policy", decision.policy);
+    out.put("proposed", decision.proposed).put("reason", decision.reason);
+    out.put("task", decision.attempt.task).put("utilisation", decision.utilisation);
+    out.put("weights_version", decision.weights_version).put("writes", decision.writes);
+  });
+  return out.take();
+}
+
+std::string reward_text(const RewardRecord& reward) {
+  JsonText out;
+  out.object([&] {
+    out.put("evict_gb_per_s", reward.evict_gb_per_s).put("evicted_bytes", reward.evicted_bytes);
+    out.put("latency_ns", reward.latency_ns).put("latency_term", reward.latency_term);
+    out.put("penalty_term", reward.penalty_term).put("reference_ns", reward.reference_ns);
+    out.put("reward", reward.reward).put("utilisation", reward.utilisation);
+  });
+  return out.take();
+}
+
+}  // namespace tierpilot

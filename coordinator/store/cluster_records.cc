@@ -1,0 +1,74 @@
+#include "coordinator/store/records.h"
+#include "coordinator/store/rows.h"
+
+namespace tierpilot::records {
+Status put_dataset(Db& db, const Dataset& dataset) {
+  auto query = db.query(
+      "INSERT OR REPLACE INTO datasets(name, bytes, version, home, origin, request_id, reads, "
+      "writes) VALUES(?,?,?,?,?,?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(dataset.name);
+  bind_unsigned(*query, dataset.bytes);
+  bind_unsigned(*query, dataset.version);
+  query->bind(dataset.home).bind(dataset.origin).bind(dataset.request_id);
+  bind_unsigned(*query, dataset.reads);
+  bind_unsigned(*query, dataset.writes);
+  return query->run();
+}
+
+Status remove_dataset(Db& db, const std::string& name) {
+  auto query = db.query("DELETE FROM datasets WHERE name = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(name).run();
+}
+
+Result<std::vector<Dataset>> datasets(Db& db) {
+  auto query = db.query(
+      "SELECT name, bytes, version, home, origin, request_id, reads, writes FROM datasets");
+  if (!query) return tl::unexpected(query.error());
+  return read_all<Dataset>(*query, [](const Query& row) -> Result<Dataset> {
+    return Dataset{row.text(0), as_unsigned(row, 1), as_unsigned(row, 2), row.text(3),
+                   row.text(4), row.text(5),         as_unsigned(row, 6), as_unsigned(row, 7)};
+  });
+}
+
+Status put_node(Db& db, const std::string& node, const NodeMemory& memory) {
+  auto query = db.query("INSERT OR REPLACE INTO nodes(node, slot, instance) VALUES(?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(node).bind(int64_t{memory.slot});
+  return bind_unsigned(*query, memory.instance).run();
+}
+
+Result<std::map<std::string, NodeMemory>> nodes(Db& db) {
+  auto query = db.query("SELECT node, slot, instance FROM nodes");
+  if (!query) return tl::unexpected(query.error());
+  using Row = std::pair<std::string, NodeMemory>;
+  auto rows = read_all<Row>(*query, [](const Query& row) -> Result<Row> {
+    return Row{row.text(0), {static_cast<uint32_t>(row.integer(1)), as_unsigned(row, 2)}};
+  });
+  if (!rows) return tl::unexpected(rows.error());
+  return std::map<std::string, NodeMemory>(rows->begin(), rows->end());
+}
+
+Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset) {
+  auto query = db.query("INSERT OR REPLACE INTO owed_drops(node, dataset) VALUES(?,?)");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(node).bind(dataset).run();
+}
+
+Status clear_owed_drops(Db& db, const std::string& node) {
+  auto query = db.query("DELETE FROM owed_drops WHERE node = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(node).run();
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db) {
+  auto query = db.query("SELECT node, dataset FROM owed_drops");
+  if (!query) return tl::unexpected(query.error());
+  using Row = std::pair<std::string, std::string>;
+  return read_all<Row>(*query, [](const Query& row) -> Result<Row> {
+    return Row{row.text(0), row.text(1)};
+  });
+}
+
+}  // namespace tierpilot::records

@@ -1,0 +1,57 @@
+#include "coordinator/store/records.h"
+
+#include <cstring>
+#include <span>
+
+#include "coordinator/model_json.h"
+#include "coordinator/store/rows.h"
+
+namespace tierpilot::records {
+namespace {
+
+// In the order of attempts; of a task's last 65,536.
+int64_t decision_key(uint64_t task, uint32_t attempt) {
+  return static_cast<int64_t>(task << 16 | (attempt & 0xffff));
+}
+
+Result<DecisionRecord> read_decision(const Query& row) {
+  auto decision = parse_decision(row.text(0));
+  if (!decision) return decision;
+  const auto encoded = row.bytes(1);
+  if (encoded.size() % sizeof(float) != 0)
+    return fail(ErrorCode::kInvalid, "store: decision: what the network saw is cut short");
+  decision->encoded.resize(encoded.size() / sizeof(float));
+  std::memcpy(decision->encoded.data(), encoded.data(), encoded.size());
+  if (row.is_null(2)) return decision;
+  auto reward = parse_reward(row.text(2));
+  if (!reward) return tl::unexpected(reward.error());
+  decision->reward = std::move(*reward);
+  return decision;
+}
+
+}  // namespace
+
+Status put_decision(Db& db, const DecisionRecord& decision) {
+  auto query = db.query("INSERT OR REPLACE INTO decisions_by_id(id, body, encoded) VALUES(?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(decision_key(decision.attempt.task, decision.attempt.attempt));
+  query->bind(decision_text(decision));
+  return query->bind(std::as_bytes(std::span(decision.encoded))).run();
+}
+
+Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward) {
+  auto query = db.query("UPDATE decisions_by_id SET reward = ? WHERE id = ?");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(reward_text(reward));
+  return query->bind(decision_key(attempt.task, attempt.attempt)).run();
+}
+
+Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id) {
+  auto query = db.query(
+      "SELECT body, encoded, reward FROM decisions_by_id WHERE id BETWEEN ? AND ? ORDER BY id");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(decision_key(task_id, 0)).bind(decision_key(task_id, UINT32_MAX));
+  return read_all<DecisionRecord>(*query, read_decision);
+}
+
+}  // namespace tierpilot::records

@@ -1,0 +1,206 @@
+#include "coordinator/store/records.h"
+
+#include "coordinator/model_json.h"
+#include "coordinator/store/rows.h"
+
+namespace tierpilot::records {
+namespace {
+
+constexpr const char* kTaskColumns =
+    "id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, policy, "
+    "cancel_asked, spec, exit, served";
+
+Result<Task> read_task(const Query& row) {
+  Task task;
+  task.id = as_unsigned(row, 0);
+  task.job = as_unsigned(row, 1);
+  task.state = static_cast<TaskState>(row.integer(2));
+  task.reason = row.text(3);
+  task.node = row.text(4);
+  task.attempt = static_cast<uint32_t>(row.integer(5));
+  task.submitted_ms = row.integer(6);
+  task.started_ms = row.integer(7);
+  task.finished_ms = row.integer(8);
+  task.user = row.text(9);
+  task.policy = row.text(10);
+  task.cancel_asked = row.integer(11) != 0;
+  auto spec = parse_spec(row.text(12));
+  if (!spec) return tl::unexpected(spec.error());
+  task.spec = std::move(*spec);
+  if (!row.is_null(13)) {
+    auto exit = parse_exit(row.text(13));
+    if (!exit) return tl::unexpected(exit.error());
+    task.exit = std::move(*exit);
+  }
+  if (!row.is_null(14)) {
+    auto served = parse_served(row.text(14));
+    if (!served) return tl::unexpected(served.error());
+    task.served = std::move(*served);
+  }
+  return task;
+}
+
+Result<uint64_t> read_max(Db& db, const char* sql) {
+  auto query = db.query(sql);
+  if (!query) return tl::unexpected(query.error());
+  auto row = query->step();
+  if (!row) return tl::unexpected(row.error());
+  return as_unsigned(*query, 0);
+}
+
+}  // namespace
+
+Status put_task(Db& db, const Task& task) {
+  auto query = db.query(
+      "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
+      "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''))");
+  if (!query) return tl::unexpected(query.error());
+  bind_unsigned(*query, task.id);
+  bind_unsigned(*query, task.job);
+  query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
+  query->bind(int64_t{task.attempt}).bind(task.submitted_ms).bind(task.started_ms);
+  query->bind(task.finished_ms).bind(task.user).bind(task.policy);
+  query->bind(int64_t{task.cancel_asked}).bind(spec_text(task.spec));
+  query->bind(task.exit ? exit_text(*task.exit) : std::string());
+  query->bind(task.served ? served_text(*task.served) : std::string());
+  return query->run();
+}
+
+Status update_task(Db& db, const Task& task) {
+  auto query = db.query(
+      "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
+      "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,'') "
+      "WHERE id = ?");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
+  query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
+  query->bind(task.policy).bind(int64_t{task.cancel_asked});
+  query->bind(task.exit ? exit_text(*task.exit) : std::string());
+  query->bind(task.served ? served_text(*task.served) : std::string());
+  return bind_unsigned(*query, task.id).run();
+}
+
+Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt) {
+  auto query = db.query(
+      "INSERT INTO receipts(request_id, job, first_task, task_count, digest) VALUES(?,?,?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(request_id);
+  bind_unsigned(*query, receipt.job);
+  bind_unsigned(*query, receipt.first_task);
+  bind_unsigned(*query, receipt.task_count);
+  return query->bind(receipt.digest).run();
+}
+
+Result<std::optional<Task>> task(Db& db, uint64_t id) {
+  auto query = db.query(
+      "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
+      "policy, cancel_asked, spec, exit, served FROM tasks WHERE id = ?");
+  if (!query) return tl::unexpected(query.error());
+  bind_unsigned(*query, id);
+  auto rows = read_all<Task>(*query, read_task);
+  if (!rows) return tl::unexpected(rows.error());
+  return rows->empty() ? std::optional<Task>() : std::optional<Task>(std::move(rows->front()));
+}
+
+Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
+  // Chosen by what is asked, so that each form can use its index.
+  static const std::string head = std::string("SELECT ") + kTaskColumns + " FROM tasks WHERE ";
+  static const std::string by_id = head + "id > ?2 AND ?1 IS NOT NULL ORDER BY id LIMIT ?3";
+  static const std::string by_job = head + "job = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+  static const std::string by_state = head + "state = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+  static const std::string by_both =
+      head + "job = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
+  const auto& sql = filter.job && filter.state ? by_both
+                    : filter.job               ? by_job
+                    : filter.state             ? by_state
+                                               : by_id;
+  auto query = db.query(sql.c_str());
+  if (!query) return tl::unexpected(query.error());
+  const int64_t state = filter.state ? static_cast<int64_t>(*filter.state) : 0;
+  query->bind(filter.job ? static_cast<int64_t>(filter.job) : state);
+  bind_unsigned(*query, filter.after);
+  query->bind(int64_t{filter.limit});
+  if (filter.job && filter.state) query->bind(state);
+  return read_all<Task>(*query, read_task);
+}
+
+Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
+  constexpr int64_t kMaxRows = 5000;
+  static const std::string sql =
+      std::string("SELECT ") + kTaskColumns + " FROM tasks WHERE id > ? ORDER BY id LIMIT ?";
+  auto query = db.query(sql.c_str());
+  if (!query) return tl::unexpected(query.error());
+  bind_unsigned(*query, filter.after);
+  query->bind(kMaxRows);
+  HistoryPage page;
+  for (int64_t rows = 0;; ++rows) {
+    if (page.tasks.size() >= filter.limit) return page;
+    auto more = query->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) {
+      if (rows < kMaxRows) page.next = 0;
+      return page;
+    }
+    page.next = as_unsigned(*query, 0);
+    const int64_t submitted_ms = query->integer(6);
+    if (submitted_ms < filter.from_ms || submitted_ms >= filter.until_ms) continue;
+    auto task = read_task(*query);
+    if (!task) return tl::unexpected(task.error());
+    page.tasks.push_back(std::move(*task));
+  }
+}
+
+Result<std::vector<Task>> active_tasks(Db& db) {
+  auto query = db.query(
+      "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
+      "policy, cancel_asked, spec, exit, served FROM tasks WHERE state < 4 ORDER BY id");
+  if (!query) return tl::unexpected(query.error());
+  return read_all<Task>(*query, read_task);
+}
+
+Result<uint64_t> last_task_id(Db& db) {
+  return read_max(db, "SELECT COALESCE(MAX(id), 0) FROM tasks");
+}
+
+Result<uint64_t> last_job_id(Db& db) {
+  return read_max(db, "SELECT COALESCE(MAX(job), 0) FROM tasks");
+}
+
+Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id) {
+  auto query =
+      db.query("SELECT job, first_task, task_count, digest FROM receipts WHERE request_id = ?");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(request_id);
+  auto row = query->step();
+  if (!row) return tl::unexpected(row.error());
+  if (!*row) return std::optional<SubmitReceipt>();
+  return std::optional(SubmitReceipt{as_unsigned(*query, 0), as_unsigned(*query, 1),
+                                     as_unsigned(*query, 2), query->text(3)});
+}
+
+Status prune(Db& db, int64_t finished_before_ms) {
+  // A job goes as a whole, so that a receipt never points at tasks that are gone; the last one
+  // stays, so that its ids are not used again.
+  for (const char* sql : {"CREATE TEMP TABLE IF NOT EXISTS old_jobs(job INTEGER PRIMARY KEY)",
+                          "DELETE FROM temp.old_jobs"}) {
+    if (auto done = db.execute(sql); !done) return done;
+  }
+  auto pick = db.query(
+      "INSERT INTO temp.old_jobs SELECT job FROM tasks GROUP BY job "
+      "HAVING MIN(state) >= 4 AND MAX(finished_ms) < ? AND job < (SELECT MAX(job) FROM tasks) "
+      "LIMIT 10000");
+  if (!pick) return tl::unexpected(pick.error());
+  if (auto done = pick->bind(finished_before_ms).run(); !done) return done;
+  for (const char* sql :
+       {"DELETE FROM decisions_by_id WHERE id IN (SELECT d.id FROM temp.old_jobs o "
+        "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN decisions_by_id d "
+        "ON d.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
+        "DELETE FROM receipts WHERE job IN temp.old_jobs",
+        "DELETE FROM tasks WHERE job IN temp.old_jobs"}) {
+    if (auto done = db.execute(sql); !done) return done;
+  }
+  return {};
+}
+
+}  // namespace tierpilot::records
