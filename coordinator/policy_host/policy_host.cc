@@ -66,7 +66,8 @@ Result<std::vector<TrainingThread::NamedLearner>> make_learners(
 }
 
 TrainingThread::Pace pace_of(const DqnSettings& dqn) {
-  return {dqn.training_nice, dqn.training_when_idle, dqn.training_cpu_share};
+  return {dqn.training_nice, dqn.training_when_idle, dqn.training_cpu_share,
+          dqn.training_decisions_per_s};
 }
 
 }  // namespace

@@ -66,8 +66,19 @@ TrainingThread::~TrainingThread() {
   thread_.join();
 }
 
+bool TrainingThread::Allowance::take(double per_s) {
+  const std::lock_guard lock(mutex_);
+  const auto now = SteadyClock::now();
+  left_ = std::min(kMost, left_ + std::chrono::duration<double>(now - at_).count() * per_s);
+  at_ = now;
+  if (left_ < 1) return false;
+  left_ -= 1;
+  return true;
+}
+
 void TrainingThread::decided(uint64_t id, std::shared_ptr<const View> view, size_t node) {
-  if (inbox_.size() < kMostWaiting) inbox_.push(Decided{id, std::move(view), node});
+  if (inbox_.size() < kMostWaiting && allowance_.take(pace_.decisions_per_s))
+    inbox_.push(Decided{id, std::move(view), node});
 }
 void TrainingThread::served(uint64_t id, const RewardParts& reward) {
   inbox_.push(Served{id, reward});

@@ -34,9 +34,10 @@ class TrainingThread {
     std::vector<WeightsVersion> versions;  // oldest first
   };
   struct Pace {
-    int nice = 10;           // 0 to 19
-    bool when_idle = false;  // SCHED_IDLE in place of the nice value, where that is allowed
-    double cpu_share = 1;    // of one core, at most
+    int nice = 10;                 // 0 to 19
+    bool when_idle = false;        // SCHED_IDLE in place of the nice value, where that is allowed
+    double cpu_share = 1;          // of one core, at most
+    double decisions_per_s = 500;  // that are learned from, in the long run
   };
   using VersionDone = std::function<void(Result<WeightsVersion>)>;
 
@@ -45,9 +46,9 @@ class TrainingThread {
                  VersionArchive archive);
   ~TrainingThread();
 
-  // All of these may be called from any thread and return at once; facts arrive in order. When too
-  // much waits, for training has little of a core, decisions are left out: facts about them are
-  // ignored then.
+  // All of these may be called from any thread and return at once; facts arrive in order. When
+  // there are too many, or too much waits as training has little of a core, decisions are left out:
+  // facts about them are ignored then.
   void decided(uint64_t id, std::shared_ptr<const View> view, size_t node);
   void served(uint64_t id, const RewardParts& reward);
   void finished(uint64_t id, double response_s);
@@ -106,6 +107,18 @@ class TrainingThread {
     bool failed = false;
   };
 
+  // Saved up for bursts, and spent by each decision that is learned from.
+  class Allowance {
+   public:
+    bool take(double per_s);
+
+   private:
+    static constexpr double kMost = 1024;
+    std::mutex mutex_;
+    double left_ = kMost;
+    std::chrono::steady_clock::time_point at_ = std::chrono::steady_clock::now();
+  };
+
   void run();
   void handle(Message message);
   template <class Fact>
@@ -119,6 +132,7 @@ class TrainingThread {
   void publish_status();
 
   std::vector<Place> places_;
+  Allowance allowance_;
   std::filesystem::path state_dir_;
   Pace pace_;
   VersionArchive archive_;

@@ -68,6 +68,8 @@ DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path
   settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
   settings.training_cpu_share =
       section.number("training_cpu_share", settings.training_cpu_share, 0.01, 1);
+  settings.training_decisions_per_s =
+      section.number("training_decisions_per_s", settings.training_decisions_per_s, 1, 1e6);
   settings.weights =
       section.text("weights", settings.features == kAllFeatures ? weights.string() : "");
   if (const Status valid = validate(settings); !valid)

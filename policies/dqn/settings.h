@@ -40,6 +40,9 @@ struct DqnSettings {
   // Trains only where a core has nothing else to do (SCHED_IDLE), in place of the nice value.
   bool training_when_idle = false;
   double training_cpu_share = 0.5;  // of one core, at most; a batch is never cut short
+  // That are learned from in the long run, by all learners; of more, a sample is. Remembering one
+  // among 128 nodes takes some 50 us.
+  double training_decisions_per_s = 500;
 
   std::filesystem::path weights;  // where learning starts from; empty: the estimate alone
 };

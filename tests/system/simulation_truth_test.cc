@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <thread>
 
 #include "policies/heuristics.h"
@@ -107,11 +108,10 @@ sim::ClusterSpec simulated_cluster(const sim::TierSpeeds& tiers) {
   return {.name = "this machine", .groups = {group}};
 }
 
-double median(std::vector<double> values, double fallback) {
+// Means, as a mean is what they are to add up to.
+double mean(const std::vector<double>& values, double fallback) {
   if (values.empty()) return fallback;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // No other task was in the cluster between its submit and its end.
@@ -151,9 +151,9 @@ void take_overheads(const Json& tasks, sim::ClusterSpec& spec) {
   auto& coordinator = spec.coordinator;
   auto& group = spec.groups.front();
   coordinator.dispatch_s = std::max(
-      0.0, median(outside_s, coordinator.dispatch_s) - coordinator.accept_s - coordinator.report_s);
-  group.launch_s = std::max(0.0, median(launch_s, group.launch_s));
-  group.link_bytes_per_s = median(fetch_bytes_per_s, group.link_bytes_per_s);
+      0.0, mean(outside_s, coordinator.dispatch_s) - coordinator.accept_s - coordinator.report_s);
+  group.launch_s = std::max(0.0, mean(launch_s, group.launch_s));
+  group.link_bytes_per_s = mean(fetch_bytes_per_s, group.link_bytes_per_s);
   group.link_latency_s = 0;  // it is in that
 }
 

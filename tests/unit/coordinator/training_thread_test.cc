@@ -23,11 +23,12 @@ class BusyLearner final : public Learner {
   struct Seen {
     std::atomic<double> cpu_s = 0;
     std::atomic<int> batches = 0;
+    std::atomic<uint64_t> decisions = 0;
     std::atomic<int> scheduler = -1;
   };
   explicit BusyLearner(Seen& seen) : seen_(seen) {}
 
-  void decided(uint64_t, const View&, size_t) override {}
+  void decided(uint64_t, const View&, size_t) override { ++seen_.decisions; }
   void served(uint64_t, const RewardParts&) override {}
   void finished(uint64_t, double) override {}
   void abandoned(uint64_t) override {}
@@ -77,6 +78,30 @@ TEST(TrainingThread, TakesNoMoreOfACoreThanItMay) {
   const auto run = train_for(600ms, {.nice = 0, .cpu_share = 0.1});
   EXPECT_LT(run.share, 0.15);
   EXPECT_GT(run.share, 0);
+}
+
+TEST(TrainingThread, LearnsFromABurstAndFromASampleOfWhatIsMore) {
+  BusyLearner::Seen seen;
+  std::vector<TrainingThread::NamedLearner> learners;
+  learners.push_back({"busy", std::make_unique<BusyLearner>(seen)});
+  const auto view = std::make_shared<const View>();
+  const auto begin = std::chrono::steady_clock::now();
+  uint64_t sent = 0;
+  {
+    TrainingThread thread(std::move(learners), {},
+                          {.nice = 0, .cpu_share = 0.01, .decisions_per_s = 100},
+                          VersionArchive({}, 0));
+    for (; sent < 500; ++sent) thread.decided(sent, view, 0);
+    while (seen.decisions < 500) std::this_thread::sleep_for(1ms);  // none is left out of a burst
+    while (std::chrono::steady_clock::now() - begin < 300ms || sent < 5000) {
+      thread.decided(sent++, view, 0);
+      std::this_thread::sleep_for(50us);
+    }
+  }
+  const auto passed_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_LE(static_cast<double>(seen.decisions), 1025 + 100 * passed_s);
+  EXPECT_GE(seen.decisions, 1000u);
 }
 
 TEST(TrainingThread, TrainsWhenNobodyElseWantsTheCoreWhereItIsTold) {
