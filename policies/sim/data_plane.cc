@@ -151,8 +151,16 @@ void DataPlane::wake_idle(Node& node) {
 
 void DataPlane::start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links) {
   Request& request = requests_[id];
-  if (request.step == Step::kWorking) ++nodes_[request.node].transfers;
+  if (request.step == Step::kWorking) {
+    ++nodes_[request.node].transfers;
+    bytes *= client_.transfer(now_ns_, request.node, true);
+  }
   request.flow = flows_.start(now_ns_, bytes, links, id);
+}
+
+void DataPlane::end_transfer(uint32_t node) {
+  --nodes_[node].transfers;
+  client_.transfer(now_ns_, node, false);
 }
 
 bool DataPlane::flow_event(const Event& event) {
@@ -164,7 +172,7 @@ bool DataPlane::flow_event(const Event& event) {
   if (request.step == Step::kSettling) {
     settled(*id, true);
   } else {
-    --nodes_[request.node].transfers;
+    end_transfer(request.node);
     if (request.victim) {
       store_.gain_slow(*request.victim);
       evicted(request);

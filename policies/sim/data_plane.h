@@ -26,6 +26,9 @@ class DataPlane {
     virtual void unserved(uint32_t task, bool stale) = 0;
     // Not `committed`: there was no room for what it wrote.
     virtual void settled(uint32_t task, bool committed) = 0;
+    // The node has one more (`begins`) or one less of its movers' transfers under way. Gives how
+    // many times as long as alone one takes that begins now.
+    virtual double transfer(int64_t now_ns, uint32_t node, bool begins) = 0;
     // The node's free fast memory has changed.
     virtual void room_changed(uint32_t node) = 0;
   };
@@ -99,6 +102,7 @@ class DataPlane {
   Progress evict(uint32_t id, Replica& victim);
   Progress load(uint32_t id, const Item& item);
   Progress wait_idle(uint32_t id);
+  void end_transfer(uint32_t node);
   void start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links);
   void evicted(Request& request);
   void loaded(Request& request);

@@ -20,7 +20,7 @@ void DataPlane::let_go(Request& request) {
   auto& cache = store_.cache(request.node);
   if (request.flow != kNone) {
     flows_.cancel(now_ns_, std::exchange(request.flow, kNone));
-    if (request.step == Step::kWorking) --node.transfers;
+    if (request.step == Step::kWorking) end_transfer(request.node);
   }
   if (request.step == Step::kWorking) end_serving(request);
   if (request.victim) {
@@ -76,7 +76,7 @@ void DataPlane::source_failed(int64_t now_ns, uint32_t node) {
     Request& request = requests_[id];
     if (request.source != node || request.flow == kNone) continue;
     flows_.cancel(now_ns, std::exchange(request.flow, kNone));
-    --nodes_[request.node].transfers;
+    end_transfer(request.node);
     request.source = kNone;
     ready_.push_back(id);
   }

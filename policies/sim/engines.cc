@@ -69,8 +69,21 @@ void Engines::forget_ready(uint32_t node, uint32_t task) {
   std::erase_if(nodes_[node].ready, [&](const Ready& ready) { return ready.task == task; });
 }
 
+double Engines::transfer(int64_t now_ns, uint32_t index, bool begins) {
+  const Node& node = nodes_[index];
+  if (node.machine == UINT32_MAX) return 1;
+  Machine& machine = machines_[node.machine];
+  machine.settle(now_ns);
+  begins ? ++machine.transfers : --machine.transfers;
+  schedule(now_ns, node.machine);
+  return 1 / machine.speed();
+}
+
 double Engines::Machine::speed() const {
-  return units > cores ? cores / units : 1;
+  // Copying 4 MiB from a file whose pages were dropped took 3.6 ms of a core in 6.5 to 8.7 ms.
+  constexpr double kCoresOfTransfer = 0.5;
+  const double wanted = units + kCoresOfTransfer * transfers;
+  return wanted > cores ? cores / wanted : 1;
 }
 
 void Engines::Machine::settle(int64_t now_ns) {

@@ -35,6 +35,9 @@ class Engines {
   // The task's units are free again; also for one that is to end early.
   void end(int64_t now_ns, uint32_t node, uint32_t task, uint32_t units);
   void forget_ready(uint32_t node, uint32_t task);
+  // A transfer of the node's data begins or ends: where cores are shared it needs a part of one.
+  // How many times as long as alone one takes that begins now; it keeps to that.
+  double transfer(int64_t now_ns, uint32_t node, bool begins);
   // Tasks that a kCores event ends. The list is good until the next call.
   const std::vector<Started>& ended_on_cores(const Event& event);
 
@@ -63,6 +66,7 @@ class Engines {
     double served_s = 0;
     int64_t settled_ns = 0;
     uint32_t units = 0;  // running
+    uint32_t transfers = 0;
     uint32_t generation = 0;
     std::vector<Running> running;
 

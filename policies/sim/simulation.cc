@@ -235,6 +235,10 @@ void Simulation::served(uint32_t task, const Service& service) {
   launch_ready(state.node);
 }
 
+double Simulation::transfer(int64_t now_ns, uint32_t node, bool begins) {
+  return engines_.transfer(now_ns, node, begins);
+}
+
 void Simulation::unserved(uint32_t task, bool stale) {
   states_[task].phase = Phase::kReported;
   report(task, stale ? Verdict::kAgain : Verdict::kTryAgain);

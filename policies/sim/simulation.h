@@ -87,6 +87,7 @@ class Simulation final : private DataPlane::Client {
 
   void served(uint32_t task, const Service& service) override;
   void unserved(uint32_t task, bool stale) override;
+  double transfer(int64_t now_ns, uint32_t node, bool begins) override;
   void settled(uint32_t task, bool committed) override;
   void room_changed(uint32_t node) override { view_.room_changed(node); }
 

@@ -67,6 +67,18 @@ TEST(Rules, ProcessesOfOneMachineShareItsCores) {
   for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(log.times[i].response_s, 0.150, kTolerance);
 }
 
+// A transfer takes half a core: 1.5 of one are wanted meanwhile.
+TEST(Rules, TransfersTakeTheirPartOfSharedCores) {
+  WorkloadBuilder tasks({100 * kMB});
+  tasks.add(0, 100);
+  tasks.add(10, 100, {{0, false}});  // promoted in 100 ms, alone
+  auto cluster = plain_cluster(2);
+  cluster.groups[0].shared_cores = 1;
+  const auto [result, log] = run(cluster, tasks.workload(), {1, 0});
+  EXPECT_NEAR(log.times[0].response_s, 0.010 + 0.090 * 1.5, kTolerance);
+  EXPECT_NEAR(log.times[1].response_s, 0.150 + 0.100, kTolerance);
+}
+
 TEST(Rules, GpusAreShared) {
   WorkloadBuilder tasks;
   for (int i = 0; i < 3; ++i) tasks.add(0, 100).gpu_milli = 500;
