@@ -105,13 +105,9 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", drawn).code, 0);
   for (const char* name : {"queue-length.svg", "utilisation.svg", "responses.svg"})
     EXPECT_GT(file_size(plots / name), 1000u) << name;
-  drawn.back() = "/proc/no/such";
-  expect_json_error(tierctl_at("unix:/nowhere/c.sock",
-                               [&] {
-                                 drawn.push_back("-j");
-                                 return drawn;
-                               }()),
-                    1, "/proc/no/such");
+  drawn.back() = "/proc/no/such";  // where nothing can be made
+  drawn.push_back("-j");
+  expect_json_error(tierctl_at("unix:/nowhere/c.sock", drawn), 3, "/proc/no/such");
   expect_json_error(
       tierctl_at("unix:/nowhere/c.sock", {"-j", "simulate", "--workload", "trace:tea:leaves"}), 1,
       "trace:philly");
