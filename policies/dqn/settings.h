@@ -17,15 +17,14 @@ struct DqnSettings {
   // times the best one's.
   double epsilon = 0.005;
   // Weight of the next decision's value; 0: a value is the measured cost of its decision alone
-  // (Monte-Carlo), and nothing is bootstrapped. 0 and 0.3 were equal within noise, 0 the better one
-  // in more rows (bench_dqn_training).
+  // (Monte-Carlo), and nothing is bootstrapped. Measured against 0.3 in docs/evaluation.md.
   double gamma = 0;
   bool double_dqn = true;  // the trained network chooses the next node, the copied one values it
   double learning_rate = 1e-3;
 
-  // Priorities by error: of so many times a batch, those with the larger errors are learned from, by
-  // the error to this power, and weighed so that the mean stays what it was (Katharopoulos, Fleuret:
-  // ICML 2018). 0: plain replay.
+  // Priorities by error: of so many times a batch, those with the larger errors are learned from,
+  // by the error to this power, and weighed so that the mean stays what it was (Katharopoulos,
+  // Fleuret: ICML 2018). 0: plain replay.
   double priority = 0;
   size_t replay_capacity = 16384;
   size_t train_start = 256;  // experiences before the first step
