@@ -178,7 +178,10 @@ int run(const Context& context, const Options& options) {
                                              {"LOSS", "/loss", Format::kNumber}}})
         << '\n';
   }
-  return show_evaluation(context.output, std::move(*value));
+  const int code = show_evaluation(context.output, *value);
+  if (!context.output.json)
+    *context.output.out << fmt::format("\nThe weights are in {}\n", options.output);
+  return code;
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ TEST_F(VmCounters, AFileThatVanishesOrTurnsBackKeepsTheLastCount) {
   ASSERT_TRUE(events);
   write("pgfault 130\n");
   EXPECT_EQ(events->read().at("pgfault"), 30u);
-  for (const char* text : {"pgfault 120\n", "pgfault 90\n", "pgfault\n", "pgfault -x\n\n  \n", "", "\x01\xff"}) {
+  for (const char* text :
+       {"pgfault 120\n", "pgfault 90\n", "pgfault\n", "pgfault -x\n\n  \n", "", "\x01\xff"}) {
     write(text);
     EXPECT_EQ(events->read().at("pgfault"), 30u) << text;
   }
