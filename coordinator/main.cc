@@ -103,6 +103,7 @@ int run(const CoordinatorConfig& config) {
   loop.run();
   sd_notify(0, "STOPPING=1");
   servers.clear();
+  core.lifecycle.flush_starts();
   // Its threads call back into the core, which goes before it.
   host->reset();
   return 0;

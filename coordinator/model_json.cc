@@ -20,6 +20,8 @@ void from_json(const json& in, DatasetVersion& version) {
 void from_json(const json& in, Figure& figure) {
   if (in.is_number())
     figure.value = in.get<double>();
+  else if (in.is_null())  // what JSON makes of a number that is not finite
+    figure.unavailable = "no finite number was given";
   else
     figure.unavailable = in.get<std::string>();
 }
@@ -28,6 +30,12 @@ static std::optional<double> optional_number(const json& in, const char* key) {
   const auto found = in.find(key);
   if (found == in.end() || found->is_null()) return std::nullopt;
   return found->get<double>();
+}
+
+// What was not finite is null; one such number must not hide the rest.
+static double number_or_zero(const json& in, const char* key) {
+  in.at(key);
+  return optional_number(in, key).value_or(0);
 }
 
 void from_json(const json& in, TaskSpec& s) {
@@ -104,8 +112,8 @@ static void read_candidates(const json& in, std::vector<CandidateRecord>& candid
 
 void from_json(const json& in, RewardRecord& r) {
   in.at("utilisation").get_to(r.utilisation);
-  in.at("latency_term").get_to(r.latency_term);
-  in.at("penalty_term").get_to(r.penalty_term);
+  r.latency_term = number_or_zero(in, "latency_term");
+  r.penalty_term = number_or_zero(in, "penalty_term");
   in.at("latency_ns").get_to(r.latency_ns);
   in.at("reference_ns").get_to(r.reference_ns);
   in.at("evicted_bytes").get_to(r.evicted_bytes);
@@ -125,7 +133,7 @@ void from_json(const json& in, DecisionRecord& d) {
   in.at("weights_version").get_to(d.weights_version);
   in.at("at_ms").get_to(d.at_ms);
   in.at("utilisation").get_to(d.utilisation);
-  in.at("operations").get_to(d.operations);
+  d.operations = number_or_zero(in, "operations");
   in.at("data_bytes").get_to(d.data_bytes);
   in.at("writes").get_to(d.writes);
   read_candidates(in.at("candidates"), d.candidates);

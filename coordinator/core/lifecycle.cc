@@ -40,6 +40,10 @@ void Lifecycle::write_starts() {
     write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_starts(); });
 }
 
+void Lifecycle::flush_starts() {
+  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, [](Status) {});
+}
+
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
   auto* task = current(node, attempt);
   if (!task || task->served) return;

@@ -48,6 +48,8 @@ class Lifecycle {
   void unassign(Task& task, const std::string& why);
   void fail_assigned(AttemptId attempt, const std::string& why);
 
+  // Before a clean end: starts that wait behind a write go to the store as well.
+  void flush_starts();
   // Tries again to write ends that could not be written.
   void retry_writes();
 

@@ -1,16 +1,22 @@
 #include "coordinator/service/wire.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tierpilot {
 namespace {
 
+// Of a ratio or of GB/s: beyond, one node would spoil what is averaged over all.
+constexpr double kMostPlausible = 1e6;
+
 Figure read_figure(wire::Measure::Reader in) {
   Figure figure;
-  if (in.isValue())
+  if (!in.isValue())
+    figure.unavailable = text(in.getUnavailable());
+  else if (std::isfinite(in.getValue()))
     figure.value = in.getValue();
   else
-    figure.unavailable = text(in.getUnavailable());
+    figure.unavailable = "the node gave no finite number";
   return figure;
 }
 
@@ -174,7 +180,8 @@ ServedData read_served(wire::ServedData::Reader in) {
 
 NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers) {
   const auto known = [](wire::Measure::Reader measure) {
-    return measure.isValue() && measure.getValue() > 0 ? measure.getValue() * 1e9 : 0;
+    const double gb_per_s = measure.isValue() ? measure.getValue() : 0;
+    return gb_per_s > 0 && gb_per_s < kMostPlausible ? gb_per_s * 1e9 : 0;
   };
   NodeRates rates;
   for (const auto tier : tiers) {
@@ -196,7 +203,8 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   facts.fast_budget_bytes = in.getFastBudgetBytes();
   facts.data_address = text(in.getDataAddress());
   const auto ratio = in.getInt32ToFloat();
-  if (ratio.isValue() && ratio.getValue() > 0) facts.int32_to_float = ratio.getValue();
+  if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
+    facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
   return facts;
 }

@@ -35,14 +35,16 @@ inline constexpr std::array kExternalityTerms{
     ExternalityTerm{"q run", groups(FeatureGroup::kLoad)},
     ExternalityTerm{"overlap", groups(FeatureGroup::kTime)},  // of wait and serve
     // Times by how many fast tiers hold the data already.
-    ExternalityTerm{"promotion of nobody's", groups(FeatureGroup::kContext)},
-    ExternalityTerm{"fetch of others'", groups(FeatureGroup::kContext)},
+    ExternalityTerm{"promotion of nobody's",
+                    groups(FeatureGroup::kContext, FeatureGroup::kLocality)},
+    ExternalityTerm{"fetch of others'", groups(FeatureGroup::kContext, FeatureGroup::kLocality)},
     ExternalityTerm{"q fetch", groups(FeatureGroup::kLoad, FeatureGroup::kLocality)},
     // Copies elsewhere that a write makes void, by the time to bring one back.
     ExternalityTerm{"void copies", groups(FeatureGroup::kContext, FeatureGroup::kRequest)},
     ExternalityTerm{"serve by budget", groups(FeatureGroup::kMemory)},
     ExternalityTerm{"link backlog", groups(FeatureGroup::kLocality)},
-    ExternalityTerm{"evicted for a first copy", groups(FeatureGroup::kMemory)},
+    ExternalityTerm{"evicted for a first copy",
+                    groups(FeatureGroup::kContext, FeatureGroup::kMemory)},
     ExternalityTerm{"root q wait", groups(FeatureGroup::kLoad)},
     ExternalityTerm{"v fetch", groups(FeatureGroup::kContext, FeatureGroup::kLocality)},
     ExternalityTerm{"v transfer", groups(FeatureGroup::kContext, FeatureGroup::kLocality)},

@@ -16,10 +16,12 @@ bool all_finite(const std::vector<float>& values) {
 }
 
 bool plausible(const TokenSet& sight) {
-  return sight.count() > 0 && sight.prior.size() == sight.count() &&
+  constexpr size_t kMost = 1024;  // as dqn.remembered_tokens
+  constexpr double kShortest_s = 1e-6;
+  return sight.count() > 0 && sight.count() <= kMost && sight.prior.size() == sight.count() &&
          sight.others.size() == sight.count() && all_finite(sight.others) &&
          sight.features.size() == sight.count() * kTokenSize && all_finite(sight.features) &&
-         all_finite(sight.prior) && std::isfinite(sight.scale_s) && sight.scale_s > 0;
+         all_finite(sight.prior) && std::isfinite(sight.scale_s) && sight.scale_s >= kShortest_s;
 }
 
 void put_sight(ByteWriter& out, const TokenSet& sight) {

@@ -12,6 +12,8 @@ namespace {
 constexpr double kPageBytes = 4096;
 constexpr double kShortest_s = 1e-4;  // no scale below this: a dispatch takes as long
 constexpr float kBound = 4;
+// Finite, and so far away that candidates of a full cluster still differ.
+constexpr double kMostOthers = 1e6;
 
 float bounded(double value) {
   if (!(value == value)) return 0;
@@ -180,8 +182,8 @@ void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& o
     const FinishEstimate estimate = estimate_finish(view.task, node, common.typical);
     write_token(view.task, node, estimate, common, out.features.data() + t * kTokenSize);
     out.prior.push_back(-static_cast<float>(std::min(estimate.finish_s() / common.scale_s, worst)));
-    out.others.push_back(-static_cast<float>(
-        std::clamp(externality.cost_s(node, estimate, others) / common.scale_s, -worst, worst)));
+    out.others.push_back(-static_cast<float>(std::clamp(
+        externality.cost_s(node, estimate, others) / common.scale_s, -kMostOthers, kMostOthers)));
   }
   apply_mask(mask, out.features);
 }

@@ -62,7 +62,7 @@ struct TokenSet {
   std::vector<float> features;  // count() times kTokenSize
   // Estimated time to the finish over scale_s, negated, in [-kWorst, -1] or below.
   std::vector<float> prior;
-  // What it costs others over scale_s, negated, within +-kWorst.
+  // What it costs others over scale_s, negated.
   std::vector<float> others;
   std::vector<uint32_t> nodes;  // index into View::nodes
   double scale_s = 1;           // the best candidate's estimated time to the finish

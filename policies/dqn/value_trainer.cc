@@ -27,7 +27,8 @@ bool ValueTrainer::add(TokenExperience experience) {
 
 void ValueTrainer::restore(std::vector<TokenExperience> replay, double credit_batches) {
   for (TokenExperience& experience : replay) replay_.add(std::move(experience));
-  credit_batches_ = credit_batches;
+  const auto most = static_cast<double>(replay_.capacity()) * settings_.batches_per_experience;
+  credit_batches_ = std::clamp(credit_batches, 0.0, most);
 }
 
 bool ValueTrainer::ready() const {

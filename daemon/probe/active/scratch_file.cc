@@ -95,8 +95,8 @@ Status ScratchFile::sync_name() {
   if (!directory_) return {};
   // An empty file that is gone at once changes the directory as a rename does.
   const std::string name = fmt::format("tierpilot-probe-{}", getpid());
-  const UniqueFd named(
-      openat(directory_.get(), name.c_str(), O_CREAT | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0600));
+  const UniqueFd named(openat(directory_.get(), name.c_str(),
+                              O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_WRONLY | O_CLOEXEC, 0600));
   if (!named) return failed("a file", errno);
   unlinkat(directory_.get(), name.c_str(), 0);
   if (fsync(directory_.get()) != 0) return failed("sync of the directory", errno);

@@ -156,6 +156,16 @@ class FileTransfer final : public Transfer {
   }
 
   Result<Moved> carry(ScratchFile& from, ScratchFile& to) {
+    // A transfer that failed has left one of them short.
+    if (broken_)
+      if (auto status = prepare(); !status) return tl::unexpected(status.error());
+    broken_ = true;
+    auto moved = carry_sizes(from, to);
+    broken_ = !moved;
+    return moved;
+  }
+
+  Result<Moved> carry_sizes(ScratchFile& from, ScratchFile& to) {
     const size_t small = std::max(bytes_ / kSmallPart, kBasePage);
     const auto first_s = carry(from, to, kBasePage);
     if (!first_s) return tl::unexpected(first_s.error());
@@ -174,6 +184,7 @@ class FileTransfer final : public Transfer {
   ScratchFile fast_, slow_;
   const size_t bytes_, chunk_;
   const std::unique_ptr<std::byte[]> buffer_;
+  bool broken_ = false;
 };
 
 Result<ScratchFile> file_on(const TierSpec& tier, size_t bytes) {

@@ -4,6 +4,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "coordinator/model_json.h"
@@ -74,6 +76,22 @@ TEST(ModelJson, WritesWhatNlohmannWould) {
   expect_as_nlohmann_writes_it(decision_text(decision));
   expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
   EXPECT_EQ(nlohmann::json::parse(reward_text({HUGE_VAL}))["reward"], nullptr) << "JSON has none";
+}
+
+// One such number of one node must not stop the coordinator from starting again.
+TEST(ModelJson, ReadsBackWhatIsNotFinite) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto served = parse_served(served_text({1, 2, 3, 4, 5, 6, {nan, ""}, 7, 8}));
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_FALSE(served->evict_gb_per_s.value);
+  EXPECT_NE(served->evict_gb_per_s.unavailable, "");
+  EXPECT_EQ(served->local_bytes, 1u);
+  RewardRecord reward;
+  reward.penalty_term = std::numeric_limits<double>::infinity();
+  reward.reward = 0.5;
+  const auto back = parse_reward(reward_text(reward));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->reward, 0.5);
 }
 
 TEST(ModelJson, ReadsCandidatesOfOlderStores) {
