@@ -1,5 +1,6 @@
-// What policies are evaluated on: named workloads on clusters of several sizes. Nothing of it is in
-// the mix that the dqn is trained on (training_mix.h): other kinds, other ranges, other seeds.
+// What policies are evaluated on: named workloads on clusters of several sizes. Scans, changes of
+// popularity, larger clusters and all seeds are held out from what the dqn is trained on
+// (training_mix.h); skew, writes, unlike nodes and high load are in both.
 #pragma once
 
 #include <cstdint>

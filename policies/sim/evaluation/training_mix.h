@@ -1,6 +1,6 @@
 // What the dqn is trained on: clusters of 4 to 32 nodes and generated workloads, drawn anew for
-// each episode. Evaluations go beyond every range: scans and changes of popularity are never drawn
-// here.
+// each run. Scans, changes of popularity and clusters of more than 32 nodes are never drawn here:
+// these are what evaluations hold out, beside the seeds.
 #pragma once
 
 #include <cstdint>
