@@ -1,86 +1,20 @@
 // What the probe tells of NUMA nodes: needs two of them, and a kernel that lets programs run at its
 // functions.
-#include <gtest/gtest.h>
-#include <linux/mempolicy.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <thread>
-#include <utility>
 
-#include "base/sysroot.h"
-#include "daemon/probe/passive/passive_probe.h"
 #include "daemon/probe/passive/vm_counters.h"
+#include "tests/unit/probe/passive_nodes.h"
 
 namespace tierpilot {
 namespace {
-
-const auto kPageBytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-
-// Small pages, faulted in on `node`.
-class Pages {
- public:
-  Pages(size_t count, int node) : count_(count) {
-    void* memory = ::mmap(nullptr, count * kPageBytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    memory_ = static_cast<char*>(memory);
-    ::madvise(memory_, count * kPageBytes, MADV_NOHUGEPAGE);
-    bind(node, 0);
-    touch();
-  }
-  ~Pages() { ::munmap(memory_, count_ * kPageBytes); }
-  Pages(const Pages&) = delete;
-
-  void touch() {
-    for (size_t i = 0; i < count_; ++i) static_cast<volatile char*>(memory_)[i * kPageBytes] += 1;
-  }
-
-  // `flags`: MPOL_MF_...
-  void bind(int node, unsigned flags) {
-    const unsigned long mask = 1ul << node;
-    EXPECT_EQ(::syscall(SYS_mbind, memory_, count_ * kPageBytes, MPOL_BIND, &mask, 64ul, flags), 0);
-  }
-  void unbind() {
-    EXPECT_EQ(::syscall(SYS_mbind, memory_, count_ * kPageBytes, MPOL_DEFAULT, nullptr, 0ul, 0u),
-              0);
-  }
-
-  // How many are on `node` afterwards.
-  size_t move_to(int node) {
-    std::vector<void*> pages;
-    for (size_t i = 0; i < count_; ++i) pages.push_back(memory_ + i * kPageBytes);
-    std::vector<int> nodes(count_, node), where(count_, -1);
-    ::syscall(SYS_move_pages, 0, count_, pages.data(), nodes.data(), where.data(), MPOL_MF_MOVE);
-    return static_cast<size_t>(std::ranges::count(where, node));
-  }
-
-  // Likewise, a page in a call.
-  size_t move_each_to(int node) {
-    size_t arrived = 0;
-    for (size_t i = 0; i < count_; ++i) {
-      void* page = memory_ + i * kPageBytes;
-      int where = -1;
-      ::syscall(SYS_move_pages, 0, 1ul, &page, &node, &where, MPOL_MF_MOVE);
-      arrived += where == node;
-    }
-    return arrived;
-  }
-
- private:
-  size_t count_;
-  char* memory_;
-};
 
 // A process in a cgroup of its own below the root, with pages that are charged to it.
 class ChargedProcess {
@@ -155,51 +89,6 @@ bool tasks_can_have_memory_cgroups() {
   const auto controllers = Sysroot().read("/sys/fs/cgroup/cgroup.subtree_control");
   return controllers && controllers->find("memory") != std::string::npos && ::getuid() == 0;
 }
-
-class PassiveNodes : public testing::Test {
- protected:
-  static constexpr size_t kPages = 4096;
-
-  void SetUp() override {
-    const auto nodes = Sysroot().read_id_list("/sys/devices/system/node/has_memory");
-    if (!nodes || nodes->size() < 2) GTEST_SKIP() << "needs two NUMA nodes with memory";
-    near_ = (*nodes)[0];
-    far_ = (*nodes)[1];
-  }
-
-  // Unless told otherwise, however many calls there are, they are all watched.
-  void start(const std::string& subject, PassiveOptions options = {.cpu_share = 0}) {
-    options.subjects = {subject};
-    options.event_pages = 1;
-    probe_ = PassiveProbe::start(options);
-    for (const auto& state : probe_->subjects())
-      if (state.subject == subject && !state.on) GTEST_SKIP() << state.reason;
-  }
-
-  // Skips where pairs are not told apart.
-  void start_migration(const PassiveOptions& options = {.cpu_share = 0}) {
-    start("migration", options);
-    if (IsSkipped()) return;
-    const auto why = probe_->sample().migration->pairs_unavailable;
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-
-  MigrationStats::Pair pair(std::optional<int> from, std::optional<int> to) {
-    const auto sample = probe_->sample();
-    for (const auto& found : sample.migration->pairs)
-      if (found.from_node == from && found.to_node == to) return found;
-    return {};
-  }
-
-  OwnedMigrations cgroup_migrations(uint64_t id) {
-    const auto found = probe_->cgroup_memory(id).migration;
-    EXPECT_TRUE(found);
-    return found.value_or(OwnedMigrations{});
-  }
-
-  int near_ = 0, far_ = 0;
-  std::unique_ptr<PassiveProbe> probe_;
-};
 
 TEST_F(PassiveNodes, MovedPagesAreCountedBySourceAndTarget) {
   start_migration();
@@ -289,85 +178,6 @@ TEST_F(PassiveNodes, SingleCallsOfManyThreadsAreSampledAlike) {
   ASSERT_GE(seen.total.calls, 1000u);
   EXPECT_NEAR(seen.duration_ns.count(), seen.total.calls, seen.total.calls * 0.4);
   EXPECT_EQ(seen.lost_calls, 0u);
-}
-
-// Calls that are said to be dear, so that turns come fast. There are some 200 to 2,000 a second: a
-// governor that the machine holds up for long would pause for long.
-class PassiveTurns : public PassiveNodes {
- protected:
-  void start_dear() { start_migration({.cpu_share = 0.2, .migration_call_ns = 1'000'000}); }
-
-  // Moves single pages to and fro until `done` says so of the sample.
-  bool move_until(Pages& pages, const std::function<bool(const MigrationStats&)>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < end) {
-      arrived_ += pages.move_each_to(far_) + pages.move_each_to(near_);
-      seen_ = *probe_->sample().migration;
-      if (done(seen_)) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
-  // Until nothing more is watched, and then until it is again.
-  bool move_through_a_pause(Pages& pages) {
-    uint64_t before = 0;
-    const auto pausing = [&](const MigrationStats& now) {
-      return std::exchange(before, now.total.calls) == now.total.calls;
-    };
-    return move_until(pages, pausing) &&
-           move_until(pages, [&](const MigrationStats& now) { return now.total.calls > before; });
-  }
-
-  uint64_t arrived_ = 0;
-  MigrationStats seen_;
-};
-
-TEST_F(PassiveTurns, CallsThatAreTooManyAreWatchedInTurnsAndCountedByTheKernel) {
-  start_dear();
-  if (IsSkipped()) return;
-  probe_->track_group(::getpgrp());
-  Pages pages(10, near_);
-  pages.unbind();
-  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
-  EXPECT_LT(seen_.watched_time_share, 0.9);
-  ASSERT_TRUE(seen_.machine && seen_.watched_pages_share);
-  EXPECT_GE(seen_.machine->moved, arrived_);
-  EXPECT_LE(seen_.machine->moved, arrived_ * 105 / 100);
-  EXPECT_NEAR(*seen_.watched_pages_share,
-              static_cast<double>(seen_.total.pages_moved) / seen_.machine->moved, 0.01);
-  EXPECT_LT(*seen_.watched_pages_share, 0.9);
-  const auto mine = probe_->group_io(::getpgrp()).migration;
-  ASSERT_TRUE(mine);
-  EXPECT_LT(mine->watched_pages_share.value_or(1), 0.9);
-}
-
-TEST_F(PassiveTurns, ATurnsEdgesLeaveNoCallWithoutItsNodes) {
-  start_dear();
-  if (IsSkipped()) return;
-  Pages pages(10, near_);
-  pages.unbind();
-  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
-  EXPECT_LE(seen_.untimed_calls, seen_.total.calls / 100);
-  EXPECT_EQ(seen_.lost_calls, 0u);
-  EXPECT_LE(pair(std::nullopt, std::nullopt).total.calls, seen_.total.calls / 100);
-}
-
-TEST_F(PassiveTurns, WhenCallsGetFewTheyAreAllWatchedAgain) {
-  start_dear();
-  if (IsSkipped()) return;
-  Pages pages(10, near_);
-  pages.unbind();
-  ASSERT_TRUE(move_through_a_pause(pages));
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  size_t watched = 0, moved = 1;
-  while (watched < moved && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::seconds(4));
-    const auto before = pair(near_, far_).total.pages_moved;
-    moved = pages.move_to(far_);
-    watched = pair(near_, far_).total.pages_moved - before;
-    pages.move_to(near_);
-  }
-  EXPECT_EQ(watched, moved);
 }
 
 TEST_F(PassiveNodes, EventsNameTheirNodes) {

@@ -3,14 +3,8 @@ from harness import tiers
 TOLERANCE = 0.10
 
 
-def spread(probed):
-    return max(tier["spread"] for tier in probed.values())
-
-
 def check(out):
-    # By what the probe says of its own rounds, not by what comes out.
-    runs = [tiers.by_node(out.json(f"latency-{run}.json")) for run in (1, 2, 3)]
-    probed = min(runs, key=spread)
+    probed = tiers.by_node(out.json("latency.json"))
     near, far = probed[0], probed[1]
     extra_ns = far["latency_ns"]["p50"] - near["latency_ns"]["p50"]
     injected_ns = out.machine.far_ns

@@ -124,7 +124,8 @@ class Guest:
             return []
         plugin = self._built("tests/vm/plugin/fartier.so")
         start = self.machine.delayed_from()
-        return ["-plugin", f"{plugin},start={start:#x},ns={self.machine.far_ns}"]
+        machine = self.machine
+        return ["-plugin", f"{plugin},start={start:#x},ns={machine.far_ns},every={machine.access_ns}"]
 
     def _built(self, path):
         program = self.build / path

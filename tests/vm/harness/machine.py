@@ -12,6 +12,7 @@ Keys of a case file (TOML); only nodes are required:
     init = "script"             or "systemd": the script is then a service's
     count_instructions = true   the guest's clock counts them: its times do not depend on the host
     far_ns = 400                delay of loads and stores on the second of two nodes
+    access_ns = 0               far_ns: an access begins so long after the CPU's last one or later
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
     cxl_pmem_mib = 0            a CXL device with persistent memory behind a host bridge
 
@@ -57,6 +58,7 @@ class Machine:
     init: str = "script"
     count_instructions: bool = False
     far_ns: int | None = None
+    access_ns: int = 0
     files: dict[str, str] = dataclasses.field(default_factory=dict)
     cxl_pmem_mib: int = 0
     disk_mib: int = 0

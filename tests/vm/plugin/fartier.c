@@ -1,7 +1,11 @@
 // A far memory tier of known latency: QEMU's TCG waits before loads and stores at and above a
 // physical address.
 //
-//   -plugin fartier.so,start=0x80000000,ns=400
+//   -plugin fartier.so,start=0x80000000,ns=400,every=1000
+//
+// What the emulator takes for an access changes with the host's caches and clock, from one moment
+// to the next. With `every`, a CPU's accesses begin no sooner than so many ns after its last one,
+// so that a chain of them takes that long on any host that keeps up.
 //
 // A processor does not go to memory for every access, and neither does this: lines that a CPU has
 // touched lately are not delayed. The filter is direct-mapped and by virtual address, as the L1
@@ -19,13 +23,20 @@ enum { kMaxCpus = 64, kLineBits = 6, kLines = 512 };
 
 struct cpu {
   uint64_t lines[kLines];
+  uint64_t last;  // TSC at the end of the last access
   uint64_t delayed;
 } __attribute__((aligned(64)));
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-static uint64_t far_start = UINT64_MAX, delay_ns, delay_cycles;
+static uint64_t far_start = UINT64_MAX, delay_ns, delay_cycles, every_ns, every_cycles;
 static struct cpu cpus[kMaxCpus];
+
+// Without pause: on some processors it takes as long as the delays here.
+static void wait_until(uint64_t end) {
+  while ((int64_t)(end - __rdtsc()) > 0) {
+  }
+}
 
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t virtual_address,
                       void* data) {
@@ -39,13 +50,19 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vi
   _mm_lfence();
   const struct qemu_plugin_hwaddr* address = qemu_plugin_get_hwaddr(info, virtual_address);
   if (!address || qemu_plugin_hwaddr_is_io(address)) return;
-  if (qemu_plugin_hwaddr_phys_addr(address) < far_start) return;
+  const bool far = qemu_plugin_hwaddr_phys_addr(address) >= far_start;
   // From here on: what finding the address costs, accesses to the near node cost too.
-  const uint64_t begin = __rdtsc();
-  ++cpu->delayed;
-  // Without pause: on some processors it takes as long as the delays here.
-  while (__rdtsc() - begin < delay_cycles) {
+  uint64_t end = __rdtsc();
+  if (every_ns) {
+    const uint64_t earliest = cpu->last + every_cycles;
+    if ((int64_t)(earliest - end) > 0) end = earliest;
   }
+  if (far) {
+    ++cpu->delayed;
+    end += delay_cycles;
+  }
+  wait_until(end);
+  if (every_ns) cpu->last = __rdtsc();
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
@@ -83,7 +100,7 @@ static bool set_option(const char* argument) {
   static const struct {
     const char* name;
     uint64_t* value;
-  } options[] = {{"start=", &far_start}, {"ns=", &delay_ns}};
+  } options[] = {{"start=", &far_start}, {"ns=", &delay_ns}, {"every=", &every_ns}};
   for (size_t i = 0; i < sizeof options / sizeof *options; ++i) {
     const size_t length = strlen(options[i].name);
     if (strncmp(argument, options[i].name, length) != 0) continue;
@@ -101,7 +118,9 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
     fprintf(stderr, "fartier: unknown option %s\n", argv[i]);
     return -1;
   }
-  delay_cycles = (uint64_t)(cycles_per_ns() * (double)delay_ns);
+  const double frequency = cycles_per_ns();
+  delay_cycles = (uint64_t)(frequency * (double)delay_ns);
+  every_cycles = (uint64_t)(frequency * (double)every_ns);
   qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
   qemu_plugin_register_atexit_cb(id, on_exit, NULL);
   return 0;

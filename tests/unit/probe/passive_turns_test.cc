@@ -1,0 +1,113 @@
+// Programs that a governor attaches and detaches: what they see, and what the kernel says besides.
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "tests/unit/probe/passive_nodes.h"
+
+namespace tierpilot {
+namespace {
+
+// Calls that are said to be so dear that watching them all would take four times what is allowed,
+// on this machine as fast as it is now: turns come in seconds.
+class PassiveTurns : public PassiveNodes {
+ protected:
+  static constexpr double kShare = 0.2, kTimesTooDear = 4;
+
+  void start_dear(Pages& pages) {
+    const double call_ns = kTimesTooDear * kShare * 1e9 / calls_per_s(pages);
+    start_migration({.cpu_share = kShare, .migration_call_ns = static_cast<int64_t>(call_ns)});
+  }
+
+  double calls_per_s(Pages& pages) {
+    constexpr int kRounds = 20;
+    const auto start = std::chrono::steady_clock::now();
+    size_t calls = 0;
+    for (int i = 0; i < kRounds; ++i) calls += move_round(pages);
+    return static_cast<double>(calls) /
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  size_t move_round(Pages& pages) {
+    const size_t arrived = pages.move_each_to(far_) + pages.move_each_to(near_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return arrived;
+  }
+
+  // Moves single pages to and fro until `done` says so of the sample.
+  bool move_until(Pages& pages, const std::function<bool(const MigrationStats&)>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < end) {
+      arrived_ += move_round(pages);
+      seen_ = *probe_->sample().migration;
+      if (done(seen_)) return true;
+    }
+    ADD_FAILURE() << arrived_ << " calls made, " << seen_.total.calls << " of them and in "
+                  << seen_.watched_time_share << " of the time watched";
+    return false;
+  }
+  // Until nothing more is watched, and then until it is again.
+  bool move_through_a_pause(Pages& pages) {
+    uint64_t before = 0;
+    const auto pausing = [&](const MigrationStats& now) {
+      return std::exchange(before, now.total.calls) == now.total.calls;
+    };
+    return move_until(pages, pausing) &&
+           move_until(pages, [&](const MigrationStats& now) { return now.total.calls > before; });
+  }
+
+  uint64_t arrived_ = 0;
+  MigrationStats seen_;
+};
+
+TEST_F(PassiveTurns, CallsThatAreTooManyAreWatchedInTurnsAndCountedByTheKernel) {
+  Pages pages(10, near_);
+  pages.unbind();
+  start_dear(pages);
+  if (IsSkipped()) return;
+  probe_->track_group(::getpgrp());
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
+  EXPECT_LT(seen_.watched_time_share, 0.9);
+  ASSERT_TRUE(seen_.machine && seen_.watched_pages_share);
+  EXPECT_GE(seen_.machine->moved, arrived_);
+  EXPECT_LE(seen_.machine->moved, arrived_ * 105 / 100);
+  EXPECT_NEAR(*seen_.watched_pages_share,
+              static_cast<double>(seen_.total.pages_moved) / seen_.machine->moved, 0.01);
+  EXPECT_LT(*seen_.watched_pages_share, 0.9);
+  const auto mine = probe_->group_io(::getpgrp()).migration;
+  ASSERT_TRUE(mine);
+  EXPECT_LT(mine->watched_pages_share.value_or(1), 0.9);
+}
+
+TEST_F(PassiveTurns, ATurnsEdgesLeaveNoCallWithoutItsNodes) {
+  Pages pages(10, near_);
+  pages.unbind();
+  start_dear(pages);
+  if (IsSkipped()) return;
+  for (int turn = 0; turn < 3; ++turn) ASSERT_TRUE(move_through_a_pause(pages)) << turn;
+  EXPECT_LE(seen_.untimed_calls, seen_.total.calls / 100);
+  EXPECT_EQ(seen_.lost_calls, 0u);
+  EXPECT_LE(pair(std::nullopt, std::nullopt).total.calls, seen_.total.calls / 100);
+}
+
+TEST_F(PassiveTurns, WhenCallsGetFewTheyAreAllWatchedAgain) {
+  Pages pages(10, near_);
+  pages.unbind();
+  start_dear(pages);
+  if (IsSkipped()) return;
+  ASSERT_TRUE(move_through_a_pause(pages));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  size_t watched = 0, moved = 1;
+  while (watched < moved && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    const auto before = pair(near_, far_).total.pages_moved;
+    moved = pages.move_to(far_);
+    watched = pair(near_, far_).total.pages_moved - before;
+    pages.move_to(near_);
+  }
+  EXPECT_EQ(watched, moved);
+}
+
+}  // namespace
+}  // namespace tierpilot
