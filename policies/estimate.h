@@ -15,6 +15,9 @@ struct FinishEstimate {
   double finish_s() const { return (wait_s > serve_s ? wait_s : serve_s) + run_s; }
 };
 
+// Busy or assigned units per unit.
+double load_of(const NodeState& node);
+
 // Assigned units per unit over all nodes of the view, at most 1.
 double cluster_load(const View& view);
 

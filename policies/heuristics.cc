@@ -8,14 +8,10 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "policies/estimate.h"
 
 namespace tierpilot {
 namespace {
-
-double load_of(const NodeState& node) {
-  return static_cast<double>(std::max(node.assigned, node.running)) /
-         std::max<uint32_t>(node.units, 1);
-}
 
 // Candidates whose rank is not below any other's, into `best`. Ranks compare lexicographically.
 template <class Rank>
@@ -140,11 +136,17 @@ class LocalityGreedyPolicy final : public SeededHeuristic {
   }
 };
 
-void describe_locality_load(const View& view, Decision& decision) {
-  for (size_t i = 0; i < view.nodes.size(); ++i)
-    if (view.nodes[i].candidate) decision.q[i] = locality_load_score(view.task, view.nodes[i]);
-  decision.reason =
-      fmt::format("best locality less load: score {:.3f}", *decision.q[decision.node]);
+// Share of the data at hand (slow memory counts half) minus half the load after taking the task, in
+// tasks per unit.
+double locality_load_score(const TaskFeatures& task, const NodeState& node) {
+  double at_hand = 0;
+  if (task.data_bytes > 0) {
+    const auto data = static_cast<double>(task.data_bytes);
+    const double fast = std::min(static_cast<double>(node.held_fast_bytes) / data, 1.0);
+    at_hand = fast + 0.5 * std::min(static_cast<double>(node.held_slow_bytes) / data, 1.0 - fast);
+  }
+  const double units = std::max<uint32_t>(node.units, 1);
+  return at_hand - 0.5 * (load_of(node) + task.units / units);
 }
 
 class LocalityLoadPolicy final : public SeededHeuristic {
@@ -157,32 +159,14 @@ class LocalityLoadPolicy final : public SeededHeuristic {
                     [&](const NodeState& node) { return locality_load_score(view.task, node); });
   }
   void describe(const View& view, Decision& decision) const override {
-    describe_locality_load(view, decision);
+    for (size_t i = 0; i < view.nodes.size(); ++i)
+      if (view.nodes[i].candidate) decision.q[i] = locality_load_score(view.task, view.nodes[i]);
+    decision.reason =
+        fmt::format("best locality less load: score {:.3f}", *decision.q[decision.node]);
   }
 };
 
 }  // namespace
-
-double locality_load_score(const TaskFeatures& task, const NodeState& node) {
-  double at_hand = 0;
-  if (task.data_bytes > 0) {
-    const auto data = static_cast<double>(task.data_bytes);
-    const double fast = std::min(static_cast<double>(node.held_fast_bytes) / data, 1.0);
-    at_hand = fast + 0.5 * std::min(static_cast<double>(node.held_slow_bytes) / data, 1.0 - fast);
-  }
-  const double units = std::max<uint32_t>(node.units, 1);
-  return at_hand - 0.5 * (load_of(node) + task.units / units);
-}
-
-Decision fallback_decide(const View& view) {
-  std::vector<size_t> best;
-  best_of(view, best, [&](const NodeState& node) { return locality_load_score(view.task, node); });
-  Decision decision = undecided(view);
-  if (best.empty()) return decision;
-  decision.node = best.front();
-  describe_locality_load(view, decision);
-  return decision;
-}
 
 std::unique_ptr<Policy> make_random_policy(uint64_t seed) {
   return std::make_unique<RandomPolicy>(seed);
@@ -198,13 +182,6 @@ std::unique_ptr<Policy> make_locality_greedy_policy(uint64_t seed) {
 }
 std::unique_ptr<Policy> make_locality_load_policy(uint64_t seed) {
   return std::make_unique<LocalityLoadPolicy>(seed);
-}
-
-Decision fallback_decide(const View& view, DecisionFault fault, std::string_view why) {
-  Decision decision = fallback_decide(view);
-  decision.fault = fault;
-  decision.reason = fmt::format("{}: {}", why, decision.reason);
-  return decision;
 }
 
 }  // namespace tierpilot

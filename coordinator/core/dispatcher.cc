@@ -12,18 +12,13 @@
 #include "base/log.h"
 #include "coordinator/store/records.h"
 #include "policies/estimate.h"
-#include "policies/heuristics.h"
+#include "policies/fallback.h"
 
 namespace tierpilot {
 namespace {
 
 // A decision among a hundred nodes is explained by its best few, and is written at every task.
 constexpr size_t kMaxRecorded = 16;
-
-// Attempts are few; the low bits hold them so that an id is never used twice.
-uint64_t decision_id(AttemptId attempt) {
-  return attempt.task << 12 | (attempt.attempt & 0xfff);
-}
 
 // The chosen node first, then the best by the policy's score, then those that were no candidates.
 std::vector<size_t> worth_recording(const View& view, const Decision& decision) {
@@ -81,8 +76,7 @@ void Dispatcher::pump() {
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
-  Open open{decision_id(attempt), attempt,
-            std::make_shared<const PlacementView>(std::move(placement)),
+  Open open{++decisions_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
             oversight_.next(host_.active()), state_.clock.boot_ns()};
   open.turn.estimate_s = best_finish_s(open.view());
   if (!open.turn.asks())
@@ -140,19 +134,20 @@ void Dispatcher::deadline_passed() {
 void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
   const View& view = open.view();
   const size_t wanted = decided.decision.node;
-  const size_t own = fallback_decide(view).node;
-  const double lost = locality_load_score(view.task, view.nodes[own]) -
-                      locality_load_score(view.task, view.nodes[wanted]);
+  const auto heuristic = fallback_decide(view);
+  const size_t own = heuristic.node;
+  const double later = *heuristic.q[wanted] / *heuristic.q[own] - 1;
   const bool acts = open.turn.ticket.arm == Arm::kPolicy;
-  const bool follows = acts && lost <= oversight_.settings().advice_band;
+  const bool follows = acts && later <= oversight_.settings().advice_band;
   oversight_.compared(open.turn, wanted != own, follows);
   if (follows) return place_as_decided(open, decided);
-  fall_back(
-      open,
-      acts ? fmt::format("advice: the heuristic finds the policy's choice worse by {:.3f}", lost)
-           : fmt::format("policy '{}' is {}", decided.policy,
-                         open.turn.mode == PolicyMode::kShadow ? "in shadow" : "deposed"),
-      wanted);
+  fall_back(open,
+            acts ? fmt::format(
+                       "advice: the heuristic expects the policy's choice to finish {:.0f} % later",
+                       later * 100)
+                 : fmt::format("policy '{}' is {}", decided.policy,
+                               open.turn.mode == PolicyMode::kShadow ? "in shadow" : "deposed"),
+            wanted);
 }
 
 void Dispatcher::place_as_decided(const Open& open, const PolicyHost::Decided& decided) {
@@ -212,7 +207,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
+  in_flight_[open.attempt] = {open.id, open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
@@ -289,7 +284,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.penalty_term = parts->penalty_term;
     if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, parts->reward);
     oversight_.rewarded(placed.turn, parts->reward);
-    host_.outcome(decision_id(attempt), *parts);
+    host_.outcome(placed.id, *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
   }
@@ -299,10 +294,10 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
 
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   const auto placed = in_flight_.extract(attempt);
-  // Decided by an earlier coordinator: how long ago is not known any more.
-  if (placed.empty() || !succeeded) return host_.abandon(decision_id(attempt));
+  if (placed.empty()) return;  // decided by an earlier coordinator, whose host has gone with it
+  if (!succeeded) return host_.abandon(placed.mapped().id);
   const auto took_ns = static_cast<double>(state_.clock.boot_ns() - placed.mapped().decided_ns);
-  host_.finished(decision_id(attempt), took_ns / 1e9);
+  host_.finished(placed.mapped().id, took_ns / 1e9);
   oversight_.finished(placed.mapped().turn, took_ns / 1e9);
 }
 

@@ -37,6 +37,8 @@ class Dispatcher {
 
  private:
   struct Open {  // a decision asked for and not answered
+    // Never used twice: the same attempt may be decided again, when the node of the first decision
+    // went before it was written down, and a late answer is not the new one's.
     uint64_t id = 0;
     AttemptId attempt;
     std::shared_ptr<const PlacementView> placement;
@@ -48,6 +50,7 @@ class Dispatcher {
     std::shared_ptr<const View> shared_view() const { return {placement, &placement->view}; }
   };
   struct InFlight {  // placed, and not at its end
+    uint64_t id = 0;
     Oversight::Turn turn;
     int64_t decided_ns = 0;  // boot time
     bool fell_back = false;
@@ -80,6 +83,7 @@ class Dispatcher {
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
+  uint64_t decisions_ = 0;
   bool pumping_ = false;
   bool watching_deadline_ = false;
 };

@@ -23,8 +23,8 @@ namespace tierpilot {
 struct OversightSettings {
   GuardSettings guard;
   PolicyMode mode = PolicyMode::kEnforce;  // of a policy that was never given another one
-  // How much worse the heuristic may find the choice that it is advised, in its own score
-  // (see locality_load_score): the share of the data to be brought in.
+  // How much later the heuristic may expect a task's end where it is advised to place it, as a
+  // share of the time until the end that it expects of its own choice.
   double advice_band = 0.1;
   uint64_t seed = 1;
 };

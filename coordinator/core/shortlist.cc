@@ -12,8 +12,7 @@ double load_of(const NodeRecord& node) {
   return static_cast<double>(node.assigned_units) / node.facts.units;
 }
 
-// Bytes of the task's data by node; a node that has it in slow memory only counts half, as in
-// locality_load_score.
+// Bytes of the task's data by node; a node that has it in slow memory only counts half.
 std::map<std::string, double> holders(const ClusterState& state, const Task& task) {
   std::map<std::string, double> held;
   for (const auto& use : task.spec.datasets) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "policies/heuristics.h"
+#include "policies/fallback.h"
 #include "policies/learning/torch_thread.h"
 
 namespace tierpilot {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/random.h"
-#include "policies/heuristics.h"
+#include "policies/fallback.h"
 
 namespace tierpilot {
 namespace {

@@ -32,11 +32,6 @@ float log_rate(double rate, double typical) {
   return rate > 0 ? bounded(std::log2(rate / typical) / 4) : 0;
 }
 
-double load_of(const NodeState& node) {
-  return static_cast<double>(std::max(node.assigned, node.running)) /
-         std::max<uint32_t>(node.units, 1);
-}
-
 // More than these make no difference, and no large cluster look like nothing ever seen.
 float log_copies(double copies) {
   constexpr double kMany = 15;

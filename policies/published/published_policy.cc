@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/random.h"
-#include "policies/heuristics.h"
+#include "policies/fallback.h"
 #include "policies/published/exploration.h"
 
 namespace tierpilot {

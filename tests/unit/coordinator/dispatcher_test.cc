@@ -212,5 +212,21 @@ TEST_F(DispatcherTest, ANodeThatWentWhileThePolicyThoughtGetsNothing) {
   EXPECT_THAT(node->started, IsEmpty());
 }
 
+TEST_F(DispatcherTest, AnAnswerThatNobodyWaitsForAnyMoreIsNotTakenForTheNextOne) {
+  join("n");
+  const auto id = submit({spec("a")})->first_task;
+  dispatcher_->pump();
+  membership_->disconnected(tickets_["n"]);
+  pass_deadlines();
+  ASSERT_EQ(state_of(id), TaskState::kQueued);
+  // The first of the nodes now is not the one that was meant.
+  join("a");
+  state_->registry.find("a")->assigned_units = 1;
+  join("n");
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id));
+  EXPECT_EQ(state_->tasks.find(id)->node, "n");
+}
+
 }  // namespace
 }  // namespace tierpilot::testing
