@@ -56,7 +56,8 @@ class DispatcherTest : public CoreTest {
     View view;
     view.nodes.resize(1);
     view.nodes[0].candidate = true;
-    host_->decide(1, std::make_shared<const View>(view),
+    // The dispatcher counts its own up from 1.
+    host_->decide(UINT64_MAX, std::make_shared<const View>(view),
                   [&](auto) { posts_.post([&] { answered = true; }); });
     ASSERT_TRUE(posts_.run_until([&] { return answered; }));
   }
