@@ -16,6 +16,7 @@ struct Options {
       "locality-load", "earliest-finish", "least-cost",   "dqn"};
   std::string weights;
   std::string plots;
+  bool unguarded = false;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
 };
@@ -28,8 +29,8 @@ int run(const Context& context, const Options& options) {
     print_error(context.output, status.error());
     return kExitUsage;
   }
-  const auto evaluated =
-      run_suite(options.suite, options.policies, make, options.seeds, options.threads);
+  const auto evaluated = run_suite(options.suite, options.policies, make, !options.unguarded,
+                                   options.seeds, options.threads);
   if (!evaluated) return print_error(context.output, evaluated.error());
   if (!options.plots.empty())
     if (auto status = write_response_plots(*evaluated, options.plots); !status)
@@ -55,6 +56,8 @@ void add_evaluate(CLI::App& policy, Context& context) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
+  command->add_flag("--no-guard", options->unguarded,
+                    "policies that learn decide without a control share, and are never deposed");
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");

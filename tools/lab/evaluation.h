@@ -19,9 +19,9 @@ struct Evaluated {
 };
 
 // With a bar on a terminal. `seeds` and `threads` are those of the suite and of the machine unless
-// given.
+// given; `guarded`: policies that learn run under a guard with its defaults.
 Result<Evaluated> run_suite(const std::string& suite, const std::vector<std::string>& policies,
-                            const PolicyMaker& make, std::optional<uint32_t> seeds,
+                            const PolicyMaker& make, bool guarded, std::optional<uint32_t> seeds,
                             std::optional<uint32_t> threads);
 
 // evaluation_json with the policies that learn judged.

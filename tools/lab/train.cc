@@ -137,7 +137,7 @@ Result<ordered_json> trained(const Options& options) {
                                           "least-cost", "dqn"};
   const auto evaluated =
       run_suite(options.suite, policies, policy_maker(std::make_shared<const WeightsFile>(file)),
-                std::nullopt, std::nullopt);
+                true, std::nullopt, std::nullopt);
   if (!evaluated) return tl::unexpected(evaluated.error());
   auto value = evaluated_json(*evaluated);
   file.provenance.evaluation =
