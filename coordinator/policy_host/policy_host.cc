@@ -120,15 +120,18 @@ PolicyHost::~PolicyHost() {
   if (!parts_->options.state_dir.empty()) (void)save();
 }
 
-void PolicyHost::decide(uint64_t id, std::shared_ptr<const View> view,
+void PolicyHost::decide(uint64_t request, std::shared_ptr<const View> view,
                         std::function<void(Decided)> done) {
-  parts_->open.add(id);
+  parts_->open.add(request);
   parts_->decisions->submit(
-      {id, std::move(view), std::move(done), std::chrono::steady_clock::now()});
+      {request, std::move(view), std::move(done), std::chrono::steady_clock::now()});
+}
+
+void PolicyHost::dismiss(uint64_t request) {
+  parts_->open.close(request);
 }
 
 void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node) {
-  parts_->open.close(id);
   parts_->training->decided(id, std::move(view), node);
 }
 
@@ -141,7 +144,6 @@ void PolicyHost::finished(uint64_t id, double response_s) {
 }
 
 void PolicyHost::abandon(uint64_t id) {
-  parts_->open.close(id);
   parts_->training->abandoned(id);
 }
 

@@ -61,8 +61,9 @@ class Evaluation {
   Status run_job(size_t index) {
     const Job& job = jobs_[index];
     const EvaluationCell& cell = suite_.cells[job.cell];
-    const Workload workload = generate(cell.workload, cell.cluster, job.seed);
-    const double bound_s = mean_response_bound_s(cell.cluster, workload);
+    const auto workload = cell.tasks(job.seed);
+    if (!workload) return tl::unexpected(workload.error());
+    const double bound_s = mean_response_bound_s(cell.cluster, *workload);
     for (const std::string& name : options_.policies) {
       auto policy = options_.make_policy(name, job.seed);
       if (!policy) return tl::unexpected(policy.error());
@@ -70,7 +71,7 @@ class Evaluation {
       std::optional<GuardedPolicy> guarded;
       if (const auto guard = options_.guards.find(name); guard != options_.guards.end())
         guarded.emplace(std::move(*policy), guard->second, job.seed);
-      auto result = simulate(cell.cluster, workload, guarded ? *guarded : **policy,
+      auto result = simulate(cell.cluster, *workload, guarded ? *guarded : **policy,
                              {.seed = job.seed, .listener = guarded ? &*guarded : nullptr});
       if (!result)
         return fail(result.error().code,
