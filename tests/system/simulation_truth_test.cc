@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "policies/earliest_finish.h"
 #include "policies/heuristics.h"
 #include "policies/sim/simulator.h"
 #include "tests/system/cluster.h"
@@ -215,7 +216,9 @@ const std::map<std::string, MakePolicy> kPolicies{
     {"round-robin", [] { return make_round_robin_policy(); }},
     {"least-loaded", [] { return make_least_loaded_policy(1); }},
     {"locality-greedy", [] { return make_locality_greedy_policy(1); }},
-    {"locality-load", [] { return make_locality_load_policy(1); }}};
+    {"locality-load", [] { return make_locality_load_policy(1); }},
+    {"earliest-finish", [] { return make_earliest_finish_policy(1); }},
+    {"least-cost", [] { return make_least_cost_policy(1); }}};
 
 double local_byte_share(const sim::RunResult& result) {
   const auto all = result.hit_bytes + result.promoted_bytes + result.fetched_bytes;
