@@ -55,11 +55,11 @@ Result<RunResult> Simulation::run() {
   while (ended_ < tasks && failed_) {
     const int64_t arrival_ns =
         arrived < tasks ? workload_.tasks[arrived].arrival_ns + accept_ns : INT64_MAX;
-    if (arrived == tasks && events_.empty()) break;
-    now_ns_ = std::min(arrival_ns, events_.next_ns());
+    const int64_t event_ns = events_.next_ns();
+    now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
     recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
-    if (arrival_ns <= events_.next_ns()) {
+    if (arrival_ns <= event_ns) {
       ++count;
       arrive(static_cast<uint32_t>(arrived++));
     } else {
@@ -195,8 +195,8 @@ Status Simulation::place(uint32_t task) {
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
-  events_.push(after_s(now_ns_, cluster_.coordinator.dispatch_s), EventKind::kReceived, task,
-               ++state.generation);
+  events_.push(EventQueue::Lane::kDispatch, after_s(now_ns_, cluster_.coordinator.dispatch_s),
+               EventKind::kReceived, task, ++state.generation);
   return {};
 }
 
@@ -291,8 +291,8 @@ void Simulation::settled(uint32_t task, bool committed) {
 void Simulation::report(uint32_t task, Verdict verdict) {
   State& state = states_[task];
   state.verdict = verdict;
-  events_.push(after_s(now_ns_, cluster_.coordinator.report_s), EventKind::kReported, task,
-               ++state.generation);
+  events_.push(EventQueue::Lane::kReport, after_s(now_ns_, cluster_.coordinator.report_s),
+               EventKind::kReported, task, ++state.generation);
 }
 
 void Simulation::reported(uint32_t task) {
