@@ -107,6 +107,7 @@ void ReplicaStore::list(Replica& replica) {
   Entry& entry = entries_[replica.dataset];
   const bool held = replica.fast() || replica.slow();
   if (!held || replica.holder != kNone || replica.version != entry.version) return;
+  availability_ += entry.holders.empty();
   replica.holder = static_cast<uint32_t>(entry.holders.size());
   entry.holders.push_back(&replica);
 }
@@ -117,6 +118,7 @@ void ReplicaStore::unlist(Replica& replica) {
   holders.back()->holder = replica.holder;
   holders[replica.holder] = holders.back();
   holders.pop_back();
+  availability_ += holders.empty();
   replica.holder = kNone;
 }
 
@@ -167,6 +169,7 @@ void ReplicaStore::publish(uint32_t node, uint32_t dataset) {
   Replica& made = this->entry(node, dataset, entry.version);
   Cache& cache = caches_[node];
   gain_fast(made);
+  availability_ -= !older.empty();  // it was held all the time
   if (!cache.exclusive) gain_slow(made);
   cache.order.set_home(made, true);
   cache.order.touch(made);

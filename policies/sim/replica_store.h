@@ -57,6 +57,8 @@ class ReplicaStore {
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
   }
+  // Changes when a dataset has lost its last holder or has one again.
+  uint64_t availability() const { return availability_; }
   // Where another node would read it: the first that has it in fast memory, else the first.
   // Null when no node that is up holds this version.
   const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader) const;
@@ -101,6 +103,7 @@ class ReplicaStore {
   void forget(Replica& replica);
 
   std::vector<Entry> entries_;
+  uint64_t availability_ = 0;
   std::deque<Cache> caches_;
   std::deque<Replica> replicas_;
   std::vector<Replica*> free_;
