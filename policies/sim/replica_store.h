@@ -51,8 +51,14 @@ class ReplicaStore {
   const Cache& cache(uint32_t node) const { return caches_[node]; }
   uint64_t bytes(uint32_t dataset) const { return entries_[dataset].bytes; }
   uint32_t version(uint32_t dataset) const { return entries_[dataset].version; }
-  // Of the newest version, on nodes that are up.
-  const std::vector<Replica*>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  // Of the newest version, on nodes that are up. What is asked of all of them is here: popular
+  // datasets have thousands.
+  struct Holder {
+    Replica* replica;
+    uint32_t node;
+    bool fast;
+  };
+  const std::vector<Holder>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
   // No node has the newest version, not even one that is down.
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
@@ -94,7 +100,7 @@ class ReplicaStore {
     uint64_t bytes = 0;
     uint32_t version = 1;
     uint32_t copies_down = 0;  // of this version, on nodes that are down
-    std::vector<Replica*> holders;
+    std::vector<Holder> holders;
   };
 
   static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
