@@ -103,7 +103,8 @@ TEST(Tokens, OnlyCandidatesHaveOneAndAMaskBlanksItsGroup) {
   }
 }
 
-// Most tasks of a command line are such: no training would have told the network of zero operations.
+// Most tasks of a command line are such: no training would have told the network of zero
+// operations.
 TEST(Tokens, ATaskThatDoesNotTellItsOperationsLooksLikeAnOrdinaryOne) {
   View view = random_view(5, 1);
   TokenSet silent, ordinary;
