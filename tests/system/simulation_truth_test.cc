@@ -11,7 +11,6 @@
 #include <numeric>
 #include <thread>
 
-#include "policies/earliest_finish.h"
 #include "policies/heuristics.h"
 #include "policies/sim/simulator.h"
 #include "tests/system/cluster.h"
@@ -214,18 +213,13 @@ struct PartsOfRun final : sim::Listener {
   double count = 0;
 };
 
-struct Heuristic {
-  std::unique_ptr<Policy> (*make)();
-  bool by_times = false;  // it decides by what was measured, so its bytes depend on times as well
-};
-const std::map<std::string, Heuristic> kPolicies{
-    {"random", {[] { return make_random_policy(1); }}},
-    {"round-robin", {[] { return make_round_robin_policy(); }}},
-    {"least-loaded", {[] { return make_least_loaded_policy(1); }}},
-    {"locality-greedy", {[] { return make_locality_greedy_policy(1); }}},
-    {"locality-load", {[] { return make_locality_load_policy(1); }}},
-    {"earliest-finish", {[] { return make_earliest_finish_policy(1); }, true}},
-    {"least-cost", {[] { return make_least_cost_policy(1); }, true}}};
+using MakePolicy = std::unique_ptr<Policy> (*)();
+const std::map<std::string, MakePolicy> kPolicies{
+    {"random", [] { return make_random_policy(1); }},
+    {"round-robin", [] { return make_round_robin_policy(); }},
+    {"least-loaded", [] { return make_least_loaded_policy(1); }},
+    {"locality-greedy", [] { return make_locality_greedy_policy(1); }},
+    {"locality-load", [] { return make_locality_load_policy(1); }}};
 
 double local_byte_share(const sim::RunResult& result) {
   const auto all = result.hit_bytes + result.promoted_bytes + result.fetched_bytes;
@@ -247,7 +241,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
   const std::map<std::string, std::string> env{{"TIERPILOT_COORDINATOR", cluster.address()}};
   std::string busy;
   uint64_t last_id = 0;
-  for (const auto& [name, heuristic] : kPolicies) {
+  for (const auto& [name, make] : kPolicies) {
     output_of("TIERPILOT_TEST_TIERCTL", {"-j", "policy", "use", name}, env);
     const auto before = CpuTime::now();
     const auto real = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "run"}, kWorkload), env);
@@ -261,14 +255,13 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
     double tasks_s = 0;
     for (const auto& [task, cpu_s] : seconds) tasks_s += cpu_s;
     const double real_s = real["summary"]["response_ms"]["mean"].get<double>() * 1e-3;
-    const auto policy = heuristic.make();
+    const auto policy = make();
     PartsOfRun parts;
     const auto simulated = sim::simulate(spec, workload, *policy, {.listener = &parts});
     ASSERT_TRUE(simulated) << simulated.error().message;
     const double share = real["summary"]["local_byte_share"].get<double>();
+    EXPECT_NEAR(local_byte_share(*simulated), share, kShareTolerance) << name;
     const double others = after.others_share(before, tasks_s);
-    if (others <= kBusyShare || !heuristic.by_times)
-      EXPECT_NEAR(local_byte_share(*simulated), share, kShareTolerance) << name;
     if (others <= kBusyShare)
       EXPECT_NEAR(simulated->response_s.mean, real_s, kTolerance * real_s) << name;
     else
@@ -280,10 +273,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
         local_byte_share(*simulated));
   }
   if (!busy.empty())
-    GTEST_SKIP()
-        << "bytes agree; times, and bytes of policies that go by times, were not compared where "
-           "others used the CPUs:"
-        << busy;
+    GTEST_SKIP() << "bytes agree; times were not compared where others used the CPUs:" << busy;
 }
 
 }  // namespace
