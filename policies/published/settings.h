@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/result.h"
+#include "policies/features.h"
 
 namespace tierpilot {
 
@@ -34,6 +35,7 @@ struct NetworkSettings {
   int64_t layers = 2;
   int64_t heads = 4;
   int64_t feed_forward = 2048;
+  int64_t outputs = kSlots;  // at most that; nodes whose slot has no output get no tasks
   double dropout = 0.25;
   double init_sigma = 0.02;    // of the Gaussian that all weights start from
   double output_sigma = 0.02;  // the same for the output layer
@@ -43,7 +45,7 @@ struct NetworkSettings {
 
 struct PublishedSettings {
   NetworkSettings network;
-  double slow_share = 0.25;  // see FeatureSettings
+  double slow_share = FeatureSettings{}.slow_share;
 
   // Published: 0.05. Lowered by reasoning, not by a measurement of its own: a random choice mostly
   // misses, and every outcome is learned from anyway, whoever decided.
@@ -75,6 +77,10 @@ struct PublishedSettings {
   // A batch of the published network costs 50 to 80 ms of a core; 0.25 and 1 learn about as well.
   double batches_per_experience = 0.5;
   uint64_t copy_interval = 64;  // decisions between two copies of the weights
+
+  FeatureSettings features() const {
+    return {.slow_share = slow_share, .slots = static_cast<size_t>(network.outputs)};
+  }
   // The values of the publication. What it leaves open (learning rate, sigma) is as in the defaults
   // where that works with SGD.
   static PublishedSettings published();

@@ -49,14 +49,16 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
     show_whole_numbers(value["learner"]["settings"]);
     tables.push_back({.title = "Learner",
                       .rows = "/learner",
-                      .columns = {{"Experiences", "/experiences", Format::kNumber},
+                      .columns = {{"Began from", "/origin"},
+                                  {"Experiences", "/experiences", Format::kNumber},
                                   {"Replay size", "/replay_size", Format::kNumber},
                                   {"Replay capacity", "/replay_capacity", Format::kNumber},
                                   {"Waiting for their reward", "/pending", Format::kNumber},
                                   {"Training steps", "/training_steps", Format::kNumber},
                                   {"Loss", "/loss", Format::kNumber},
                                   {"Weights version", "/weights_version", Format::kNumber},
-                                  {"Epsilon", "/epsilon", Format::kNumber}}});
+                                  {"Epsilon", "/epsilon", Format::kNumber},
+                                  {"Note", "/note"}}});
     tables.push_back({.title = "Settings",
                       .rows = "/learner/settings",
                       .columns = {{"SETTING", "/name"}, {"VALUE", "/value", Format::kNumber}},
