@@ -17,6 +17,9 @@
 namespace tierpilot {
 namespace {
 
+// Tasks placed in one go; before more, the loop serves what has come meanwhile.
+constexpr int kMostAtOnce = 16;
+
 // A decision among a hundred nodes is explained by its best few, and is written at every task.
 constexpr size_t kMaxRecorded = 16;
 
@@ -67,11 +70,23 @@ bool is_candidate(const View& view, size_t node) {
 void Dispatcher::pump() {
   if (pumping_) return;  // what is placed below pumps again
   pumping_ = true;
-  while (!open_ && state_.store.trouble().empty()) {
+  for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
+    if (placed == kMostAtOnce) {
+      go_on_later();
+      break;
+    }
     auto next = next_task(state_);
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
+}
+
+void Dispatcher::go_on_later() {
+  if (std::exchange(goes_on_, true)) return;
+  hooks_.post([this] {
+    goes_on_ = false;
+    pump();
+  });
 }
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
@@ -84,6 +99,10 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
                                ? "a control decision, to compare with"
                                : fmt::format("policy '{}' is deposed", open.turn.policy));
   open_ = std::move(open);
+  if (const auto decided = host_.decide_at_once(open_->id, open_->view())) {
+    answered(*decided);
+    return true;
+  }
   host_.decide(open_->id, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
   });

@@ -61,6 +61,10 @@ class PolicyHost {
   // when another action was taken or the request abandoned first. Ids must be unique, over restarts
   // too.
   void decide(uint64_t id, std::shared_ptr<const View> view, std::function<void(Decided)> done);
+  // A decision of the active policy's on the calling thread, which must be the same for all calls.
+  // Empty: it is one that learns, and has to be asked by decide(). The others take microseconds,
+  // less than another thread takes to wake up.
+  std::optional<Decided> decide_at_once(uint64_t id, const View& view);
   // The action that the coordinator took, as decided or not. An answer alone is not learned from:
   // it may have come too late.
   void took(uint64_t id, std::shared_ptr<const View> view, size_t node);

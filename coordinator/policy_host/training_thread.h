@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -37,7 +38,7 @@ class TrainingThread {
     int nice = 10;                 // 0 to 19
     bool when_idle = false;        // SCHED_IDLE in place of the nice value, where that is allowed
     double cpu_share = 1;          // of one core, at most
-    double decisions_per_s = 500;  // that are learned from, in the long run
+    double decisions_per_s = 125;  // that are learned from, in the long run
   };
   using VersionDone = std::function<void(Result<WeightsVersion>)>;
 
@@ -107,16 +108,22 @@ class TrainingThread {
     bool failed = false;
   };
 
-  // Saved up for bursts, and spent by each decision that is learned from.
-  class Allowance {
+  // Which decisions are learned from: as many as the allowance, saved up for bursts, is enough for.
+  // It knows those left out until they end, as facts about them shall not wake this thread. Those
+  // of an earlier run are not known and may be learned from.
+  class Sample {
    public:
-    bool take(double per_s);
+    bool take(uint64_t id, bool room, double per_s);
+    bool left_out(uint64_t id) const;
+    // As left_out(), and nothing more will be asked about it.
+    bool end_left_out(uint64_t id);
 
    private:
     static constexpr double kMost = 1024;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     double left_ = kMost;
     std::chrono::steady_clock::time_point at_ = std::chrono::steady_clock::now();
+    std::unordered_set<uint64_t> left_out_;
   };
 
   void run();
@@ -132,7 +139,7 @@ class TrainingThread {
   void publish_status();
 
   std::vector<Place> places_;
-  Allowance allowance_;
+  Sample sample_;
   std::filesystem::path state_dir_;
   Pace pace_;
   VersionArchive archive_;
