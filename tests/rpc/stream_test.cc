@@ -76,7 +76,7 @@ TEST_F(Stream, LateBytesLeaveWithOthersOrALittleLaterAlone) {
   open();
   const auto write_late = [&](const std::string& text) {
     const auto piece = kj::StringPtr(text.c_str(), text.size()).asBytes();
-    stream_->write_late(kj::arrayPtr(&piece, 1)).wait(wait_);
+    EXPECT_TRUE(stream_->put(kj::arrayPtr(&piece, 1), true) == nullptr);
   };
   const auto arrived = [&] {
     char chunk[64];
@@ -248,9 +248,7 @@ class Frames : public Stream {
     frames_ = std::make_unique<FrameStream>(loop_, *stream_, limits, pause_reading,
                                             [this](const Error& error) { failure_ = error; });
   }
-  kj::Promise<kj::Maybe<kj::Own<capnp::MessageReader>>> next() {
-    return static_cast<capnp::MessageStream&>(*frames_).tryReadMessage();
-  }
+  kj::Promise<FrameStream::Message> next() { return frames_->read(); }
 
   std::unique_ptr<FrameStream> frames_;
   std::optional<Error> failure_;
@@ -262,7 +260,7 @@ TEST_F(Frames, ManyFramesInOneReadAndOneFrameInManyReads) {
   peer_sends(frame + frame + frame + frame.substr(0, 11));
   for (int i = 0; i < 3; ++i) {
     auto message = next().wait(wait_);
-    EXPECT_TRUE(KJ_ASSERT_NONNULL(message)->getRoot<Node>().hasNext());
+    EXPECT_TRUE(KJ_ASSERT_NONNULL(message)->getBody().getAs<Node>().hasNext());
   }
   auto last = next();
   for (size_t i = 11; i < frame.size(); ++i) {
@@ -279,7 +277,7 @@ TEST_F(Frames, EndWaitsUntilAllHasLeft) {
   open_frames();
   capnp::MallocMessageBuilder message;
   message.initRoot<Echo::BlobParams>().initData(3 << 20);
-  static_cast<capnp::MessageStream&>(*frames_).writeMessage(message).wait(wait_);
+  frames_->write(message.getSegmentsForOutput());
   auto end = frames_->end();
   EXPECT_FALSE(end.poll(wait_));
   EXPECT_GT(peer_reads_all().size(), size_t{3} << 20);
