@@ -24,6 +24,7 @@ const Catalog::Entry* Catalog::find(const std::string& name) const {
 }
 
 Catalog::Entry& Catalog::put(Dataset dataset) {
+  strays_.erase(dataset.name);  // its home has told of it already
   auto& entry = entries_[dataset.name];
   entry.dataset = std::move(dataset);
   return entry;
@@ -31,7 +32,14 @@ Catalog::Entry& Catalog::put(Dataset dataset) {
 
 bool Catalog::apply(const std::string& node, const std::string& name, const ReplicaState& state) {
   auto* entry = find(name);
-  if (!entry) return state.in_fast || state.in_slow;
+  if (!entry) {
+    const bool held = state.in_fast || state.in_slow;
+    if (held)
+      strays_[name].insert(node);
+    else if (const auto known = strays_.find(name); known != strays_.end())
+      known->second.erase(node);
+    return held;
+  }
   if (state.version != entry->dataset.version) return state.in_fast || state.in_slow;
   if (state.in_fast || state.in_slow)
     entry->replicas[node] = state;
@@ -40,7 +48,14 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
   return false;
 }
 
+std::set<std::string> Catalog::strays(const std::string& name) const {
+  const auto known = strays_.find(name);
+  return known != strays_.end() ? known->second : std::set<std::string>();
+}
+
 void Catalog::forget_node(const std::string& node) {
+  for (auto& [name, nodes] : strays_) nodes.erase(node);
+  std::erase_if(strays_, [](const auto& stray) { return stray.second.empty(); });
   for (auto& [name, entry] : entries_) entry.replicas.erase(node);
 }
 

@@ -29,6 +29,9 @@ class Catalog {
   // A node's report. True when what it holds is of no use: an unknown dataset, or a version that
   // is not the current one.
   bool apply(const std::string& node, const std::string& name, const ReplicaState& state);
+  // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
+  // while the coordinator, its disk or the connection failed.
+  std::set<std::string> strays(const std::string& name) const;
   // The node is away: nothing can be had from it.
   void forget_node(const std::string& node);
 
@@ -50,6 +53,7 @@ class Catalog {
 
  private:
   std::map<std::string, Entry> entries_;
+  std::map<std::string, std::set<std::string>> strays_;  // nodes by name
 };
 
 }  // namespace tierpilot

@@ -56,6 +56,12 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   }
   if (making_.contains(name))
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name)));
+  // Its version may be the new one's, with other bytes.
+  if (const auto strays = state_.catalog.strays(name); !strays.empty())
+    return added(fail(ErrorCode::kConflict,
+                      fmt::format("dataset '{}': node '{}' still holds one of that name that is in "
+                                  "no catalog: 'tierctl dataset remove {}' clears it",
+                                  name, *strays.begin(), name)));
   auto node = choose_node(wanted);
   if (!node)
     return added(
@@ -85,17 +91,30 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
       [dataset](Db& db) { return records::put_dataset(db, dataset); },
       [this, node, dataset, added = std::move(added)](Status status) {
         making_.erase(dataset.name);
-        if (!status) return added(tl::unexpected(status.error()));
+        if (!status) {
+          drop(node, dataset.name);
+          return added(tl::unexpected(status.error()));
+        }
         state_.catalog.put(dataset).replicas[node] = {dataset.version, dataset.bytes, false, true};
         added(dataset);
         available_();
       });
 }
 
+void DatasetAdmin::drop(const std::string& node, const std::string& name) {
+  auto* record = state_.registry.find(node);
+  if (record && record->can_be_asked()) record->link->drop_dataset(name, UINT64_MAX);
+}
+
 void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> removed) {
   const auto* entry = state_.catalog.find(name);
-  if (!entry)
+  if (!entry) {
+    const auto strays =
+        making_.contains(name) ? std::set<std::string>() : state_.catalog.strays(name);
+    for (const auto& node : strays) drop(node, name);
+    if (!strays.empty()) return removed({});
     return removed(fail(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name)));
+  }
   if (!entry->users.empty())
     return removed(
         fail(ErrorCode::kConflict,

@@ -21,10 +21,13 @@ class DatasetAdmin {
   // there and known here. The same request id again answers the dataset that it made.
   void add(const std::string& request_id, const std::string& name, const DatasetSource& source,
            const std::string& node, Added added);
-  // kConflict while tasks that have not ended name it.
+  // kConflict while tasks that have not ended name it. What nodes hold under that name outside of
+  // the catalog goes too.
   void remove(const std::string& name, std::function<void(Status)> removed);
 
  private:
+  // Sends `node` away what it holds of a dataset; nothing if it is not connected.
+  void drop(const std::string& node, const std::string& name);
   Result<NodeRecord*> choose_node(const std::string& wanted);
   void created(const std::string& node, Dataset dataset, Result<DatasetVersion> made, Added added);
 

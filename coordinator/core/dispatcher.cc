@@ -23,6 +23,12 @@ constexpr int kMostAtOnce = 16;
 // A decision among a hundred nodes is explained by its best few, and is written at every task.
 constexpr size_t kMaxRecorded = 16;
 
+// By which learning knows a decision, also after a restart. Attempts are few; the low bits hold
+// them so that an id is never used twice.
+uint64_t decision_id(AttemptId attempt) {
+  return attempt.task << 12 | (attempt.attempt & 0xfff);
+}
+
 // The chosen node first, then the best by the policy's score, then those that were no candidates.
 std::vector<size_t> worth_recording(const View& view, const Decision& decision) {
   std::vector<size_t> order(view.nodes.size());
@@ -91,7 +97,7 @@ void Dispatcher::go_on_later() {
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
-  Open open{++decisions_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
+  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
             oversight_.next(host_.active()), state_.clock.boot_ns()};
   open.turn.estimate_s = best_finish_s(open.view());
   if (!open.turn.asks())
@@ -99,11 +105,11 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
                                ? "a control decision, to compare with"
                                : fmt::format("policy '{}' is deposed", open.turn.policy));
   open_ = std::move(open);
-  if (const auto decided = host_.decide_at_once(open_->id, open_->view())) {
+  if (const auto decided = host_.decide_at_once(open_->request, open_->view())) {
     answered(*decided);
     return true;
   }
-  host_.decide(open_->id, open_->shared_view(), [this](PolicyHost::Decided decided) {
+  host_.decide(open_->request, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
   });
   watch_deadline(state_.settings.decision_deadline_us);
@@ -111,7 +117,7 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
 }
 
 void Dispatcher::answered(const PolicyHost::Decided& decided) {
-  if (!open_ || open_->id != decided.id) return;  // too late: the heuristic has decided
+  if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
   const Open open = std::move(*open_);
   open_.reset();
   const Decision& decision = decided.decision;
@@ -144,6 +150,7 @@ void Dispatcher::deadline_passed() {
   if (left_us > 0) return watch_deadline(left_us);
   const Open open = std::move(*open_);
   open_.reset();
+  host_.dismiss(open.request);
   oversight_.answered(open.turn, DecisionFault::kSlow);
   count_fall_back(open, fmt::format("no decision within {:.1f} ms",
                                     state_.settings.decision_deadline_us / 1e3));
@@ -199,11 +206,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const bool valid = task && task->state == TaskState::kQueued &&
                      task->attempt + 1 == open.attempt.attempt && node && node->can_be_asked() &&
                      state_.catalog.blocked_by(*task).empty();
-  if (!valid) {
-    host_.abandon(open.id);
-    return false;
-  }
-  host_.took(open.id, open.shared_view(), decision.node);
+  if (!valid) return false;
+  host_.took(decision_id(open.attempt), open.shared_view(), decision.node);
   record.policy = open.turn.policy;
   if (oversight_.guard(record.policy)) {
     record.mode = policy_mode_name(open.turn.mode);
@@ -226,7 +230,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  in_flight_[open.attempt] = {open.id, open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
+  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
@@ -280,9 +284,8 @@ void Dispatcher::send(const Assignment& assignment, const std::string& name) {
 }
 
 void Dispatcher::served(AttemptId attempt, const ServedData& data) {
-  const auto found = in_flight_.find(attempt);
-  if (found == in_flight_.end() || std::exchange(found->second.rewarded, true)) return;
-  const InFlight& placed = found->second;
+  // None: an earlier coordinator decided. Its learners go on here, its oversight began anew.
+  const auto placed = in_flight_.find(attempt);
   const uint32_t total = state_.registry.total_units();
   ServiceMeasure measure;
   measure.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
@@ -301,9 +304,8 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.reward = parts->reward;
     reward.latency_term = parts->latency_term;
     reward.penalty_term = parts->penalty_term;
-    if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, parts->reward);
-    oversight_.rewarded(placed.turn, parts->reward);
-    host_.outcome(placed.id, *parts);
+    if (placed != in_flight_.end()) credit(placed->second, parts->reward);
+    host_.outcome(decision_id(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
   }
@@ -311,13 +313,28 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
                      nullptr);
 }
 
+void Dispatcher::credit(const InFlight& placed, double reward) {
+  if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, reward);
+  oversight_.rewarded(placed.turn, reward);
+}
+
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   const auto placed = in_flight_.extract(attempt);
-  if (placed.empty()) return;  // decided by an earlier coordinator, whose host has gone with it
-  if (!succeeded) return host_.abandon(placed.mapped().id);
+  if (!succeeded) return host_.abandon(decision_id(attempt));
+  if (placed.empty()) return ended_from_before(attempt);
   const auto took_ns = static_cast<double>(state_.clock.boot_ns() - placed.mapped().decided_ns);
-  host_.finished(placed.mapped().id, took_ns / 1e9);
+  host_.finished(decision_id(attempt), took_ns / 1e9);
   oversight_.finished(placed.mapped().turn, took_ns / 1e9);
+}
+
+void Dispatcher::ended_from_before(AttemptId attempt) {
+  const auto decisions = records::decisions(state_.store.reader(), attempt.task);
+  if (!decisions) return host_.abandon(decision_id(attempt));
+  for (const auto& decision : *decisions)
+    if (const int64_t took_ms = state_.clock.wall_ms() - decision.at_ms;
+        decision.attempt == attempt && took_ms > 0)
+      return host_.finished(decision_id(attempt), static_cast<double>(took_ms) / 1e3);
+  host_.abandon(decision_id(attempt));
 }
 
 }  // namespace tierpilot

@@ -37,9 +37,9 @@ class Dispatcher {
 
  private:
   struct Open {  // a decision asked for and not answered
-    // Never used twice: the same attempt may be decided again, when the node of the first decision
-    // went before it was written down, and a late answer is not the new one's.
-    uint64_t id = 0;
+    // The same attempt may be decided again, when the node of the first decision went before it was
+    // written down, and a late answer is not the new one's.
+    uint64_t request = 0;
     AttemptId attempt;
     std::shared_ptr<const PlacementView> placement;
     Oversight::Turn turn;
@@ -50,11 +50,9 @@ class Dispatcher {
     std::shared_ptr<const View> shared_view() const { return {placement, &placement->view}; }
   };
   struct InFlight {  // placed, and not at its end
-    uint64_t id = 0;
     Oversight::Turn turn;
     int64_t decided_ns = 0;  // boot time
     bool fell_back = false;
-    bool rewarded = false;
   };
 
   void go_on_later();
@@ -74,6 +72,9 @@ class Dispatcher {
   // own choice, kNoNode where it is not known.
   bool fall_back(const Open& open, const std::string& why, size_t proposed = kNoNode);
   bool place(const Open& open, const Decision& decision, DecisionRecord record);
+  void credit(const InFlight& placed, double reward);
+  // By an earlier coordinator's decision; how long ago that was is on disk.
+  void ended_from_before(AttemptId attempt);
   void send(const Assignment& assignment, const std::string& node);
   Assignment make_assignment(Task& task, const std::string& node) const;
 
@@ -84,7 +85,7 @@ class Dispatcher {
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
-  uint64_t decisions_ = 0;
+  uint64_t requests_ = 0;
   bool pumping_ = false;
   bool goes_on_ = false;  // a pump() that was cut short is posted
   bool watching_deadline_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/log.h"
@@ -62,9 +63,14 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   const bool stale = exit.how == "data_failed" && data_is_stale(*task);
   const auto verdict = judge(*task, exit, state_.settings.max_attempts, stale);
-  // The report of its start may have been lost with an earlier coordinator.
-  if (task->started_ms == 0 && exit.wall_ns > 0)
-    task->started_ms = state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000);
+  // The report of its start may have been lost with an earlier coordinator, or repeated to this
+  // one.
+  if (exit.wall_ns > 0) {
+    const int64_t by_exit_ms =
+        std::max(state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
+                 task->submitted_ms);
+    task->started_ms = task->started_ms == 0 ? by_exit_ms : std::min(task->started_ms, by_exit_ms);
+  }
   task->exit = std::move(exit);
   if (auto* record = state_.registry.find(node)) {
     ++record->tasks_done;

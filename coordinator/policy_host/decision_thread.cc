@@ -47,17 +47,17 @@ void DecisionThread::run() {
 }
 
 void DecisionThread::serve(Request& request) {
-  if (!open_.contains(request.id)) return;
+  if (!open_.contains(request.number)) return;
   NamedPolicy& chosen = policies_[active_];
   Observation seen;
   if (chosen.policy->needs_observation()) seen = observe(*request.view, features_);
   Decided decided;
-  decided.id = request.id;
+  decided.request = request.number;
   decided.policy = chosen.name;
   decided.decision = decide_or_fall_back(*chosen.policy, *request.view, seen);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-  if (open_.close(request.id)) request.done(std::move(decided));
+  if (open_.close(request.number)) request.done(std::move(decided));
 }
 
 Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen) {

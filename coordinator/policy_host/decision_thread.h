@@ -19,7 +19,7 @@
 namespace tierpilot {
 
 struct Decided {
-  uint64_t id = 0;
+  uint64_t request = 0;
   Decision decision;
   std::string policy;
   int64_t decide_ns = 0;  // from the request to the decision, the queue before it included
@@ -31,7 +31,7 @@ Decision decide_or_fall_back(Policy& policy, const View& view, const Observation
 class DecisionThread {
  public:
   struct Request {
-    uint64_t id = 0;
+    uint64_t number = 0;
     std::shared_ptr<const View> view;
     std::function<void(Decided)> done;
     std::chrono::steady_clock::time_point asked;

@@ -132,26 +132,29 @@ PolicyHost::~PolicyHost() {
   if (!parts_->options.state_dir.empty()) (void)save();
 }
 
-void PolicyHost::decide(uint64_t id, std::shared_ptr<const View> view,
+void PolicyHost::decide(uint64_t request, std::shared_ptr<const View> view,
                         std::function<void(Decided)> done) {
-  parts_->open.add(id);
+  parts_->open.add(request);
   parts_->decisions->submit(
-      {id, std::move(view), std::move(done), std::chrono::steady_clock::now()});
+      {request, std::move(view), std::move(done), std::chrono::steady_clock::now()});
 }
 
-std::optional<Decided> PolicyHost::decide_at_once(uint64_t id, const View& view) {
+void PolicyHost::dismiss(uint64_t request) {
+  parts_->open.close(request);
+}
+
+std::optional<Decided> PolicyHost::decide_at_once(uint64_t request, const View& view) {
   const auto begin = std::chrono::steady_clock::now();
   auto name = active();
   const auto policy = parts_->at_once.find(name);
   if (policy == parts_->at_once.end()) return std::nullopt;
   auto decision = decide_or_fall_back(*policy->second, view, {});
   const auto took = std::chrono::steady_clock::now() - begin;
-  return Decided{id, std::move(decision), std::move(name),
+  return Decided{request, std::move(decision), std::move(name),
                  std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()};
 }
 
 void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node) {
-  parts_->open.close(id);
   parts_->training->decided(id, std::move(view), node);
 }
 
@@ -164,7 +167,6 @@ void PolicyHost::finished(uint64_t id, double response_s) {
 }
 
 void PolicyHost::abandon(uint64_t id) {
-  parts_->open.close(id);
   parts_->training->abandoned(id);
 }
 

@@ -58,15 +58,17 @@ class PolicyHost {
   // All of the following may be called from any thread.
 
   // Decisions are taken in order. `done` runs on the decision thread, at most once, and not at all
-  // when another action was taken or the request abandoned first. Ids must be unique, over restarts
-  // too.
-  void decide(uint64_t id, std::shared_ptr<const View> view, std::function<void(Decided)> done);
+  // when the request was dismissed first. No two requests have the same number.
+  void decide(uint64_t request, std::shared_ptr<const View> view,
+              std::function<void(Decided)> done);
   // A decision of the active policy's on the calling thread, which must be the same for all calls.
-  // Empty: it is one that learns, and has to be asked by decide(). The others take microseconds,
-  // less than another thread takes to wake up.
-  std::optional<Decided> decide_at_once(uint64_t id, const View& view);
-  // The action that the coordinator took, as decided or not. An answer alone is not learned from:
-  // it may have come too late.
+  // Empty: it is one that learns, and has to be asked by decide(). The others take microseconds.
+  std::optional<Decided> decide_at_once(uint64_t request, const View& view);
+  // Nobody waits for the answer any more.
+  void dismiss(uint64_t request);
+  // The action that the coordinator took, as decided or not; learning knows it by `id` from now on,
+  // which must be unique, over restarts too. An answer alone is not learned from: it may have come
+  // too late.
   void took(uint64_t id, std::shared_ptr<const View> view, size_t node);
   // What was measured, in any order and however late; an unknown id is ignored. Its data was
   // served, with this reward.

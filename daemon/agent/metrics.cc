@@ -66,6 +66,13 @@ std::string node_name(const std::optional<int>& node) {
   return node ? fmt::format("node{}", *node) : "other";
 }
 
+// "MR_NUMA_MISPLACED" as "numa_misplaced".
+std::string reason_name(const std::string& reason) {
+  std::string name = reason.starts_with("MR_") ? reason.substr(3) : reason;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
 // "migrate_node0_to_node1_gb_per_s"; without pairs, how many there are has the reason.
 Values pair_metrics(const MigrationStats& stats) {
   if (!stats.pairs_unavailable.empty())
@@ -79,13 +86,6 @@ Values pair_metrics(const MigrationStats& stats) {
                     {name + "_gb_per_s", rate(pair.live_gb_per_s)}});
   }
   return values;
-}
-
-// "MR_NUMA_MISPLACED" as "numa_misplaced".
-std::string reason_name(const std::string& reason) {
-  std::string name = reason.starts_with("MR_") ? reason.substr(3) : reason;
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
 }
 
 // "memory_..." is of what is charged to the task, "caller_..." of what its processes asked for:
@@ -118,6 +118,8 @@ Values migration_metrics(const std::optional<MigrationStats>& stats, const std::
                   {"migrate_p50_ns", quantile(s.duration_ns, 0.5)},
                   {"migrate_p99_ns", quantile(s.duration_ns, 0.99)},
                   {"migrate_gb_per_s", rate(s.live_gb_per_s)}};
+    for (const auto& [why, counts] : s.by_reason)
+      values.push_back({"migrate_" + reason_name(why) + "_pages", count(counts.pages_moved)});
     append(values, pair_metrics(s));
     if (s.lost_calls > 0) values.push_back({"migrate_lost_calls", count(s.lost_calls)});
     return values;

@@ -29,6 +29,7 @@ struct TaskTable::Entry {
   Stage stage = Stage::kBlocked;
   std::vector<ServedItem> datasets;
   CpuAllocator::Grant grant;
+  int32_t pid = 0;                 // 0: not started yet
   std::optional<ExitReport> doom;  // decided while the pool is still busy with it
   uint64_t ending = 0;             // order of ending
   bool acknowledged = false;
@@ -155,7 +156,14 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
 
 void TaskTable::started(AttemptId attempt, int32_t pid) {
   Entry* entry = find(attempt);
-  if (entry && entry->stage == Stage::kRunning) report_(StartedEvent{attempt, pid});
+  if (!entry || entry->stage != Stage::kRunning) return;
+  entry->pid = pid;
+  report_(StartedEvent{attempt, pid});
+}
+
+void TaskTable::repeat_starts() {
+  for (const auto& [id, entry] : entries_)
+    if (entry->stage == Stage::kRunning && entry->pid != 0) report_(StartedEvent{id, entry->pid});
 }
 
 void TaskTable::exited(AttemptId attempt, ExitReport exit) {

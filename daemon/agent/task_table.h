@@ -90,6 +90,8 @@ class TaskTable {
   void exit_acknowledged(AttemptId attempt);
 
   void started(AttemptId attempt, int32_t pid);
+  // Reports again what runs: a coordinator that died may have acknowledged a start and not kept it.
+  void repeat_starts();
   void exited(AttemptId attempt, ExitReport exit);
 
   // Nothing is launched while the lease does not hold.

@@ -73,8 +73,75 @@ TEST(CliAlone, ConfigCheckNamesUnknownKeys) {
   expect_json_error(check("[coordinator]\nstate_dri = 1\n", true), 1, "state_dri");
   expect_json_error(check("[coordinator\n", true), 1, file);
   expect_json_error(check("[node]\nunits = -1\n", true), 1, "units");
+  EXPECT_EQ(check("[guard]\ncontrol_share = 0.1\n", false).code, 0);
+  const auto misspelt = check("[log]\nlevel = \"info\"\n[coordinater]\n", false);
+  EXPECT_EQ(misspelt.code, 1);
+  EXPECT_NE(misspelt.err.find(file + ":3:"), std::string::npos) << misspelt.err;
+  EXPECT_NE(misspelt.err.find("'coordinater'"), std::string::npos) << misspelt.err;
+  const auto either = check("[log]\nlevel = \"info\"\n", false);
+  EXPECT_EQ(either.code, 1);
+  EXPECT_NE(either.err.find("--program"), std::string::npos) << either.err;
   std::filesystem::remove(file);
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"config", "check", file}).code, 3);
+}
+
+TEST(CliAlone, EvaluateNeedsNoCoordinatorAndTellsAllOfItsRows) {
+  const auto outcome = tierctl_at("unix:/nowhere/c.sock",
+                                  {"policy", "evaluate", "--suite", "quick", "--seeds", "2", "-j"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto value = parse(outcome.out);
+  EXPECT_EQ(value["schema"], 1);
+  const size_t cells = value["cells"].size();
+  ASSERT_GT(cells, 0u);
+  EXPECT_EQ(value["runs"].size(), cells * 2 * value["policies"].size());
+  for (const auto& run : value["runs"]) {
+    for (const char* key :
+         {"workload", "nodes", "policy", "seed", "wait_mean_s", "wait_p99_s", "response_mean_s",
+          "response_p99_s", "utilisation", "evicted_bytes", "fairness", "response_bound_s"})
+      EXPECT_FALSE(run[key].is_null()) << key;
+    EXPECT_EQ(run.contains("guard"), run["policy"] == "dqn");
+  }
+  for (const auto& cell : value["cells"]) {
+    EXPECT_EQ(cell["policy"], "dqn");
+    EXPECT_NE(cell["best_heuristic"], "dqn");
+    EXPECT_TRUE(cell["difference"]["mean"].is_number());
+    EXPECT_LE(cell["bound_share"]["mean"], 1.0);
+  }
+  EXPECT_EQ(value["overall"].size(), 1u);
+  const auto unguarded =
+      tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--suite", "quick", "--seeds", "1",
+                                          "--policies", "random,dqn", "--no-guard", "-j"});
+  ASSERT_EQ(unguarded.code, 0) << unguarded.err;
+  for (const auto& run : parse(unguarded.out)["runs"]) EXPECT_FALSE(run.contains("guard"));
+  expect_json_error(
+      tierctl_at("unix:/nowhere/c.sock", {"-j", "policy", "evaluate", "--suite", "none"}), 3,
+      "quick");
+}
+
+TEST(CliAlone, TrainedWeightsAreTheSameAgainAndCanBeEvaluated) {
+  const TempFolder folder("/tmp");
+  const auto config = (folder.path() / "small.toml").string();
+  std::ofstream(config) << "[training]\nepisodes = 2\ntasks = 50\ntrial_interval = 1\ntrials = 2\n"
+                           "[search]\ngenerations = 2\npopulation = 4\nruns = 8\nruns_each = 4\n"
+                           "tasks = 50\n";
+  std::vector<std::string> made;
+  for (const char* name : {"a.weights", "b.weights"}) {
+    const auto output = (folder.path() / name).string();
+    const auto outcome = tierctl_at(
+        "unix:/nowhere/c.sock",
+        {"policy", "train", "--config", config, "--output", output, "--suite", "quick", "-j"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_FALSE(parse(outcome.out)["overall"].empty());
+    std::ifstream file(output, std::ios::binary);
+    made.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  EXPECT_FALSE(made[0].empty());
+  EXPECT_EQ(made[0], made[1]);
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock",
+                       {"policy", "evaluate", "--suite", "quick", "--seeds", "1", "--policies",
+                        "random,dqn", "--weights", (folder.path() / "a.weights").string()})
+                .code,
+            0);
 }
 
 TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {

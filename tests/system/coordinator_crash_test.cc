@@ -146,6 +146,8 @@ TEST_F(CoordinatorCrash, ARestartAdoptsRunningTasks) {
       ASSERT_TRUE(task) << task.error().message;
       EXPECT_FALSE(has_ended(*task)) << task->dump(2);
       EXPECT_EQ((*task)["attempt"], 1);
+      // Even if the start was told to a coordinator that did not live to write it down.
+      EXPECT_TRUE(eventually([&] { return (*cluster.client().show(id))["state"] == "running"; }));
     }
   }
   cluster.coordinator().kill_now();

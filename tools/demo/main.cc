@@ -237,9 +237,9 @@ Result<int> run(const Options& options) {
                      .dataset_bytes = total_bytes(*workload),
                      .fast_budget_bytes = *budget,
                      .load_at_start = load_average()}};
-  fmt::print("{} nodes on {} CPUs; {} tasks over {} datasets ({}), {} of fast memory a node\n",
-             kNodes, cpus.size(), stage.facts.tasks, stage.facts.datasets,
-             format_bytes(stage.facts.dataset_bytes), format_bytes(*budget));
+  fmt::print("{} nodes {} {} CPUs; {} tasks over {} datasets ({}), {} of fast memory a node\n",
+             kNodes, cpus.size() < kNodes ? "share" : "on", cpus.size(), stage.facts.tasks,
+             stage.facts.datasets, format_bytes(stage.facts.dataset_bytes), format_bytes(*budget));
   if (stage.facts.load_at_start > kBusyLoad * static_cast<double>(cpus.size()))
     fmt::print(
         "note: this machine is busy with other work (load {:.1f} on {} CPUs), which disturbs "

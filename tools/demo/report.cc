@@ -37,6 +37,7 @@ ordered_json policy_json(const PolicyRun& run) {
   json["rewards_measured"] = run.rewards.measured;
   json["decision_us"] = quantiles_or_reason(run.decision_us);
   json["fallbacks"] = run.fallbacks;
+  json["failures"] = run.failures;
   json["wall_s"] = run.wall_s;
   json["latest_submit_ms"] = run.latest_submit_ms;
   if (!run.learner_end.is_null())

@@ -5,20 +5,35 @@
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
 #include "tools/lab/plots.h"
+#include "tools/lab/scene.h"
 
 namespace tierpilot::lab {
 namespace {
 
+constexpr uint32_t kSceneSeeds = 10;  // of a workload that is no suite's
+
 struct Options {
   std::string suite = "quick";
+  SceneNames scene;
   std::vector<std::string> policies{
       "random",        "round-robin",     "least-loaded", "locality-greedy",
       "locality-load", "earliest-finish", "least-cost",   "dqn"};
   std::string weights;
   std::string plots;
+  bool unguarded = false;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
 };
+
+// Of one cell, with what an operator brings.
+Result<sim::Suite> suite_of(const SceneNames& names) {
+  auto scene = open_scene(names);
+  if (!scene) return tl::unexpected(scene.error());
+  sim::EvaluationCell cell{.cluster = std::move(scene->cluster), .workload = {}, .source = {}};
+  cell.workload.name = names.workload;
+  cell.source = std::move(scene->source.make);
+  return sim::Suite{.name = names.workload, .cells = {std::move(cell)}, .seeds = kSceneSeeds};
+}
 
 int run(const Context& context, const Options& options) {
   const auto weights = weights_for(options.policies, options.weights);
@@ -28,8 +43,12 @@ int run(const Context& context, const Options& options) {
     print_error(context.output, status.error());
     return kExitUsage;
   }
+  auto suite =
+      options.scene.workload.empty() ? sim::make_suite(options.suite) : suite_of(options.scene);
+  if (!suite) return print_error(context.output, suite.error());
+  if (options.seeds) suite->seeds = *options.seeds;
   const auto evaluated =
-      run_suite(options.suite, options.policies, make, options.seeds, options.threads);
+      run_suite(std::move(*suite), options.policies, make, !options.unguarded, options.threads);
   if (!evaluated) return print_error(context.output, evaluated.error());
   if (!options.plots.empty())
     if (auto status = write_response_plots(*evaluated, options.plots); !status)
@@ -48,14 +67,17 @@ void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  command->add_option("--suite", options->suite, "quick, short or full")
-      ->type_name("NAME")
-      ->capture_default_str();
+  auto* suite = command->add_option("--suite", options->suite, "quick, short or full")
+                    ->type_name("NAME")
+                    ->capture_default_str();
+  add_scene_options(*command, options->scene)->excludes(suite);
   command->add_option("--policies", options->policies, "policies to compare")
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
-  command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has)")
+  command->add_flag("--no-guard", options->unguarded,
+                    "policies that learn decide without a control share, and are never deposed");
+  command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");
   command->add_option("--weights", options->weights, "of the dqn (default: the shipped ones)")

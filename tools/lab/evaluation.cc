@@ -93,23 +93,28 @@ std::vector<std::string> warnings_of(const ordered_json& value) {
   return warnings;
 }
 
+std::map<std::string, GuardSettings> default_guards() {
+  std::map<std::string, GuardSettings> guards;
+  for (const PolicyInfo& info : registered_policies())
+    if (info.learns) guards[info.name].judged = info.judged;
+  return guards;
+}
+
 }  // namespace
 
-Result<Evaluated> run_suite(const std::string& name, const std::vector<std::string>& policies,
-                            const PolicyMaker& make, std::optional<uint32_t> seeds,
+Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
+                            const PolicyMaker& make, bool guarded,
                             std::optional<uint32_t> threads) {
-  auto suite = sim::make_suite(name);
-  if (!suite) return tl::unexpected(suite.error());
-  if (seeds) suite->seeds = *seeds;
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   auto runs = sim::evaluate(
-      *suite, {.policies = policies,
-               .threads = threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
-               .make_policy = make,
-               .progress = [&](double share) { bar.show(share); }});
+      suite, {.policies = policies,
+              .guards = guarded ? default_guards() : std::map<std::string, GuardSettings>(),
+              .threads = threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
+              .make_policy = make,
+              .progress = [&](double share) { bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
-  return Evaluated{std::move(*suite), policies, std::move(*runs)};
+  return Evaluated{std::move(suite), policies, std::move(*runs)};
 }
 
 ordered_json evaluated_json(const Evaluated& evaluated) {

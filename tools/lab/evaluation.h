@@ -18,11 +18,10 @@ struct Evaluated {
   std::vector<sim::EvaluatedRun> runs;
 };
 
-// With a bar on a terminal. `seeds` and `threads` are those of the suite and of the machine unless
-// given.
-Result<Evaluated> run_suite(const std::string& suite, const std::vector<std::string>& policies,
-                            const PolicyMaker& make, std::optional<uint32_t> seeds,
-                            std::optional<uint32_t> threads);
+// With a bar on a terminal. `threads`: as many as the machine has CPUs unless given; `guarded`:
+// policies that learn run under a guard with its defaults.
+Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
+                            const PolicyMaker& make, bool guarded, std::optional<uint32_t> threads);
 
 // evaluation_json with the policies that learn judged.
 nlohmann::ordered_json evaluated_json(const Evaluated& evaluated);

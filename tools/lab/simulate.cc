@@ -7,27 +7,24 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sim/comparison.h"
-#include "policies/sim/trace/options_reader.h"
 #include "tools/lab/command.h"
 #include "tools/lab/plots.h"
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
+#include "tools/lab/scene.h"
 
 namespace tierpilot::lab {
 namespace {
 
 using nlohmann::ordered_json;
-using sim::ClusterSpec;
 
 struct Options {
-  std::string cluster;
-  std::string workload;
+  SceneNames scene;
   std::vector<std::string> policies{"random",          "round-robin",   "least-loaded",
                                     "locality-greedy", "locality-load", "earliest-finish",
                                     "least-cost"};
   uint32_t seeds = 1;
   std::string baseline;
-  std::string trace_options;
   std::string weights;
   std::string plots;
 };
@@ -39,12 +36,6 @@ Status check(const Options& options, const PolicyMaker& make) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("--baseline: '{}' is not among the policies", options.baseline));
   return {};
-}
-
-Result<ClusterSpec> cluster_for(const Options& options, const sim::WorkloadSource& source) {
-  if (!options.cluster.empty()) return sim::read_cluster_spec(options.cluster);
-  if (source.cluster) return *source.cluster;
-  return fail(ErrorCode::kInvalid, "--cluster is needed: this workload does not bring a cluster");
 }
 
 std::string with_interval(const ordered_json& estimate, double scale, const char* format) {
@@ -110,15 +101,6 @@ int show(const Output& output, ordered_json value, const std::string& baseline) 
   return print(output, value, tables, warnings);
 }
 
-Result<sim::TraceOptions> trace_options_from(const std::string& path) {
-  if (path.empty()) return sim::TraceOptions{};
-  auto reader = ConfigReader::load(path);
-  if (!reader) return tl::unexpected(reader.error());
-  auto options = sim::read_trace_options(*reader);
-  if (auto status = reader->finish(); !status) return tl::unexpected(status.error());
-  return options;
-}
-
 ordered_json summary_json(const sim::TraceSummary& summary) {
   return {{"format", summary.format},
           {"rows", summary.rows},
@@ -130,14 +112,11 @@ ordered_json summary_json(const sim::TraceSummary& summary) {
 }
 
 Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) {
-  const auto trace_options = trace_options_from(options.trace_options);
-  if (!trace_options) return tl::unexpected(trace_options.error());
-  const auto source = sim::open_workload(options.workload, *trace_options);
-  if (!source) return tl::unexpected(source.error());
-  const auto cluster = cluster_for(options, *source);
-  if (!cluster) return tl::unexpected(cluster.error());
+  const auto scene = open_scene(options.scene);
+  if (!scene) return tl::unexpected(scene.error());
+  const auto& [cluster, source] = *scene;
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
-  const auto runs = sim::compare(*cluster, *source,
+  const auto runs = sim::compare(cluster, source,
                                  {.policies = options.policies,
                                   .seeds = options.seeds,
                                   .make_policy = make,
@@ -145,15 +124,14 @@ Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) 
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
   if (!options.plots.empty())
-    if (auto status = write_run_plots(*cluster, *runs, options.plots); !status)
+    if (auto status = write_run_plots(cluster, *runs, options.plots); !status)
       return tl::unexpected(status.error());
-  ordered_json value{{"cluster",
-                      {{"name", cluster->name},
-                       {"nodes", cluster->node_count()},
-                       {"units", cluster->unit_count()}}},
-                     {"workload", options.workload},
-                     {"baseline", options.baseline}};
-  if (source->summary) value["trace"] = summary_json(*source->summary);
+  ordered_json value{
+      {"cluster",
+       {{"name", cluster.name}, {"nodes", cluster.node_count()}, {"units", cluster.unit_count()}}},
+      {"workload", options.scene.workload},
+      {"baseline", options.baseline}};
+  if (source.summary) value["trace"] = summary_json(*source.summary);
   value.update(sim::comparison_json(*runs, options.baseline));
   return value;
 }
@@ -178,17 +156,7 @@ void add_simulate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand(
       "simulate", "run a workload under several policies on a described cluster");
   auto options = std::make_shared<Options>();
-  command->add_option("--cluster", options->cluster, "the cluster (TOML)")->type_name("FILE");
-  command
-      ->add_option("--workload", options->workload,
-                   "a generator (TOML), or trace:philly:FILE, trace:swf:FILE, trace:history:FILE, "
-                   "trace:openb:PODS,NODES")
-      ->type_name("FILE")
-      ->required();
-  command
-      ->add_option("--trace-options", options->trace_options,
-                   "the part of a trace to take, its rate, its data (TOML)")
-      ->type_name("FILE");
+  add_scene_options(*command, options->scene)->required();
   command->add_option("--policy", options->policies, "policies to compare")
       ->delimiter(',')
       ->type_name("NAME,...")

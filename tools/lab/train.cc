@@ -25,7 +25,7 @@ using Episode = sim::Training::Episode;
 struct Options {
   std::string config;
   std::string output = "dqn.weights";
-  std::string suite = "quick";
+  std::string suite = "short";
   std::string plots;
 };
 
@@ -135,9 +135,11 @@ Result<ordered_json> trained(const Options& options) {
       .program_version = TIERPILOT_VERSION};
   const std::vector<std::string> policies{"least-loaded", "locality-load", "earliest-finish",
                                           "least-cost", "dqn"};
+  auto suite = sim::make_suite(options.suite);
+  if (!suite) return tl::unexpected(suite.error());
   const auto evaluated =
-      run_suite(options.suite, policies, policy_maker(std::make_shared<const WeightsFile>(file)),
-                std::nullopt, std::nullopt);
+      run_suite(std::move(*suite), policies,
+                policy_maker(std::make_shared<const WeightsFile>(file)), true, std::nullopt);
   if (!evaluated) return tl::unexpected(evaluated.error());
   auto value = evaluated_json(*evaluated);
   file.provenance.evaluation =

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,26 @@ namespace {
 const std::vector<std::pair<std::string, std::vector<std::string>>> kSections{
     {"tierpilotd", {"node", "pool", "probe", "placement"}},
     {"tierpilot-coordinator",
-     {"coordinator", "listen", "lease", "queue", "reward", "policy", "dqn", "dqn-published"}}};
+     {"coordinator", "listen", "lease", "queue", "reward", "policy", "guard", "dqn",
+      "dqn-published"}}};
+// Sections that both know.
+const std::vector<std::string> kShared{"tls", "log"};
+
+// The first one that neither daemon knows; nothing: all that there is, both do.
+Error no_program(const std::string& file, const toml::table& document) {
+  for (const auto& [key, value] : document) {
+    if (std::ranges::find(kShared, key.str()) != kShared.end()) continue;
+    const auto& at = key.source().begin;
+    return {ErrorCode::kInvalid,
+            fmt::format("{}:{}:{}: '{}' is no section of a node ([node], ...) or of a coordinator "
+                        "([coordinator], ...)",
+                        file, at.line, at.column, key.str())};
+  }
+  return {ErrorCode::kInvalid,
+          fmt::format("{}: has no section of a node ([node], ...) or of a coordinator "
+                      "([coordinator], ...); name the program with --program",
+                      file)};
+}
 
 Result<std::string> program_for(const std::string& file) {
   try {
@@ -30,10 +50,7 @@ Result<std::string> program_for(const std::string& file) {
     for (const auto& [program, sections] : kSections)
       for (const auto& section : sections)
         if (document.contains(section)) return program;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("{}: has no section of a node ([node], ...) or of a coordinator "
-                            "([coordinator], ...); name the program with --program",
-                            file));
+    return tl::unexpected(no_program(file, document));
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
     return fail(ErrorCode::kInvalid,

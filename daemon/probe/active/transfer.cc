@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/random.h"
 #include "daemon/probe/active/scratch_file.h"
 
 namespace tierpilot {
@@ -110,7 +111,11 @@ class FileTransfer final : public Transfer {
         slow_(std::move(slow)),
         bytes_(options.bytes),
         chunk_(options.batch_bytes ? options.batch_bytes : kFileChunk),
-        buffer_(std::make_unique<std::byte[]>(chunk_)) {}
+        buffer_(std::make_unique<std::byte[]>(chunk_)) {
+    // Zeros would tell the speed of a compressing file system, not of what lies below it.
+    SeededRandom random(1);
+    for (size_t i = 0; i < chunk_; ++i) buffer_[i] = static_cast<std::byte>(random.bits());
+  }
   std::string method() const override {
     return fmt::format("{} from file to file by {} a call, synced and dropped, then read cold",
                        format_bytes(bytes_), format_bytes(chunk_));

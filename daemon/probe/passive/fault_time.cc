@@ -34,7 +34,9 @@ class FaultTime final : public Subject {
   void track(int32_t pgid, const OwnCgroup& /*cgroup*/) override {
     owners().track(owner_of_group(pgid));
   }
-  void untrack(int32_t pgid) override { owners().untrack(owner_of_group(pgid), used()); }
+  void untrack(int32_t pgid) override {
+    owners().untrack(owner_of_group(pgid), [this] { return used(); });
+  }
   void read_group(int32_t pgid, GroupIo& group) const override {
     group.fault_time = read_owner(owner_of_group(pgid));
   }

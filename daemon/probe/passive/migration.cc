@@ -106,7 +106,7 @@ class Migration final : public Subject, private GovernedPrograms {
 
   void untrack(int32_t pgid) override {
     if (const auto group = groups_.extract(pgid)) {
-      owners().untrack(group.mapped(), used(table()));
+      owners().untrack(group.mapped(), [this] { return used(table()); });
       tracked_.erase(group.mapped());
     }
     if (groups_.empty() && nodes_ && !cgroups_told_) tell_owners(TP_OWNERS_NONE);

@@ -38,9 +38,11 @@ class Owners {
 
   bool track(uint64_t owner) { return put_element(owners_, owner, std::vector<uint64_t>(1)); }
 
-  void untrack(uint64_t owner, std::span<const uint32_t> used) {
+  // `used` is called when nothing more is counted for the owner.
+  template <class Used>
+  void untrack(uint64_t owner, const Used& used) {
     drop_element(owners_, owner);
-    for (const uint32_t i : used) drop_element(counters_, key(owner, i));
+    for (const uint32_t i : used()) drop_element(counters_, key(owner, i));
   }
 
   // How much found no room; nothing when the owner is not tracked.

@@ -61,13 +61,18 @@ class Evaluation {
   Status run_job(size_t index) {
     const Job& job = jobs_[index];
     const EvaluationCell& cell = suite_.cells[job.cell];
-    const Workload workload = generate(cell.workload, cell.cluster, job.seed);
-    const double bound_s = mean_response_bound_s(cell.cluster, workload);
+    const auto workload = cell.tasks(job.seed);
+    if (!workload) return tl::unexpected(workload.error());
+    const double bound_s = mean_response_bound_s(cell.cluster, *workload);
     for (const std::string& name : options_.policies) {
-      const auto policy = options_.make_policy(name, job.seed);
+      auto policy = options_.make_policy(name, job.seed);
       if (!policy) return tl::unexpected(policy.error());
       (*policy)->explain(false);
-      auto result = simulate(cell.cluster, workload, **policy, {.seed = job.seed});
+      std::optional<GuardedPolicy> guarded;
+      if (const auto guard = options_.guards.find(name); guard != options_.guards.end())
+        guarded.emplace(std::move(*policy), guard->second, job.seed);
+      auto result = simulate(cell.cluster, *workload, guarded ? *guarded : **policy,
+                             {.seed = job.seed, .listener = guarded ? &*guarded : nullptr});
       if (!result)
         return fail(result.error().code,
                     name + " on " + cell.workload.name + ": " + result.error().message);
@@ -75,7 +80,8 @@ class Evaluation {
         result->responses_s = {};
         result->samples = {};
       }
-      runs_[index].push_back({job.cell, job.seed, name, std::move(*result), bound_s});
+      runs_[index].push_back({job.cell, job.seed, name, std::move(*result), bound_s,
+                              guarded ? std::optional(guarded->tally()) : std::nullopt});
     }
     return {};
   }

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "policies/guard.h"
+#include "policies/sim/evaluation/guarded_policy.h"
 #include "policies/sim/evaluation/suite.h"
 #include "policies/sim/simulator.h"
 
@@ -16,12 +20,14 @@ struct EvaluatedRun {
   size_t cell = 0;  // of the suite
   uint64_t seed = 0;
   std::string policy;
-  RunResult result;    // responses_s and samples are kept for the first seed only
-  double bound_s = 0;  // of the mean response, for any policy on these tasks
+  RunResult result;                 // responses_s and samples are kept for the first seed only
+  double bound_s = 0;               // of the mean response, for any policy on these tasks
+  std::optional<GuardTally> guard;  // where it ran under one
 };
 
 struct EvaluationOptions {
   std::vector<std::string> policies;
+  std::map<std::string, GuardSettings> guards;  // of policies that run under one
   uint32_t threads = 1;
   // Called from all threads.
   std::function<Result<std::unique_ptr<Policy>>(const std::string& name, uint64_t seed)>
@@ -34,8 +40,9 @@ struct EvaluationOptions {
 Result<std::vector<EvaluatedRun>> evaluate(const Suite& suite, const EvaluationOptions& options);
 
 // {"suite", "runs": [workload, nodes, policy, seed, each measure], "cells": [...], "overall":
-// [...]} For each cell and each policy of `judged`: the best of the other policies by mean
-// response, the difference to it paired by seed, and the share of the bound.
+// [...]} A run under a guard says what the guard did. For each cell and each policy of `judged`:
+// the best of the other policies by mean response, the difference to it paired by seed, and the
+// share of the bound.
 nlohmann::ordered_json evaluation_json(const Suite& suite, const std::vector<EvaluatedRun>& runs,
                                        const std::vector<std::string>& judged);
 

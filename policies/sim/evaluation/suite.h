@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,13 @@ namespace tierpilot::sim {
 struct EvaluationCell {
   ClusterSpec cluster;
   GeneratorOptions workload;
+  // In place of that generator, of which only the name counts then.
+  std::function<Result<Workload>(const ClusterSpec& cluster, uint64_t seed)> source;
+
+  Result<Workload> tasks(uint64_t seed) const {
+    if (source) return source(cluster, seed);
+    return generate(workload, cluster, seed);
+  }
 };
 
 struct Suite {

@@ -122,6 +122,11 @@ ordered_json evaluation_json(const Suite& suite, const std::vector<EvaluatedRun>
     ordered_json row{{"workload", cell.workload.name}, {"nodes", cell.cluster.node_count()}};
     row.update(run_json({run.policy, run.seed, run.result}));
     row["response_bound_s"] = run.bound_s;
+    if (run.guard)
+      row["guard"] = {{"control", run.guard->control},
+                      {"alone", run.guard->alone},
+                      {"faults", run.guard->faults},
+                      {"deposed", run.guard->deposed}};
     value["runs"].push_back(std::move(row));
   }
   for (size_t i = 0; i < suite.cells.size(); ++i) {

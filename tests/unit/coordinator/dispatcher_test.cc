@@ -25,6 +25,13 @@ class DispatcherTest : public CoreTest {
     if (!host) throw std::runtime_error(host.error().message);
     host_ = std::move(*host);
     oversight_ = std::make_unique<Oversight>(*store_, clock_);
+    start_dispatcher();
+  }
+  // The decision thread posts into this object.
+  ~DispatcherTest() override { host_.reset(); }
+
+  // As after a restart: it knows of no decision before.
+  void start_dispatcher() {
     dispatcher_ = std::make_unique<Dispatcher>(
         *state_, *host_, *oversight_,
         Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
@@ -34,8 +41,6 @@ class DispatcherTest : public CoreTest {
                           }});
     dispatcher_->set_lifecycle(*lifecycle_);
   }
-  // The decision thread posts into this object.
-  ~DispatcherTest() override { host_.reset(); }
 
   TaskState state_of(uint64_t id) { return state_->tasks.find(id)->state; }
   bool run_until_assigned(uint64_t id) {
@@ -55,7 +60,8 @@ class DispatcherTest : public CoreTest {
     View view;
     view.nodes.resize(1);
     view.nodes[0].candidate = true;
-    host_->decide(1, std::make_shared<const View>(view),
+    // The dispatcher counts its own up from 1.
+    host_->decide(UINT64_MAX, std::make_shared<const View>(view),
                   [&](auto) { posts_.post([&] { answered = true; }); });
     ASSERT_TRUE(posts_.run_until([&] { return answered; }));
   }
@@ -246,6 +252,20 @@ TEST_F(DispatcherTest, AnAnswerThatNobodyWaitsForAnyMoreIsNotTakenForTheNextOne)
   dispatcher_->pump();
   ASSERT_TRUE(run_until_assigned(id));
   EXPECT_EQ(state_->tasks.find(id)->node, "n");
+}
+
+TEST_F(DispatcherTest, WhatAnEarlierCoordinatorDecidedIsLearnedFrom) {
+  join("n");
+  const auto id = submit({spec("a"), spec("b")})->first_task;
+  dispatcher_->pump();
+  ASSERT_TRUE(run_until_assigned(id + 1));
+  flush();
+  start_dispatcher();
+  clock_.advance_ns(2'000'000'000);
+  dispatcher_->ended({id, 1}, true);
+  (void)host_->save();
+  EXPECT_EQ(host_->learner("dqn").experiences, 1u);
+  EXPECT_EQ(host_->learner("dqn").pending, 1u) << "the second one";
 }
 
 }  // namespace

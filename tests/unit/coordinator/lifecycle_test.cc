@@ -334,6 +334,41 @@ TEST_F(CoreTest, DatasetErrorsNameTheDataset) {
   EXPECT_EQ(removed->error().code, ErrorCode::kConflict);
 }
 
+TEST_F(CoreTest, ADatasetThatCouldNotBeWrittenDownIsDroppedAgain) {
+  auto node = join("n");
+  store_->write([](Db& db) { return db.execute("DROP TABLE datasets"); }, nullptr);
+  flush();
+  std::optional<Result<Dataset>> answer;
+  datasets_->add("", "d", ZeroSource{1}, "n", [&](auto made) { answer = std::move(made); });
+  ASSERT_TRUE(posts_.run_until([&] { return answer.has_value(); }));
+  EXPECT_FALSE(*answer);
+  EXPECT_THAT(node->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", UINT64_MAX}));
+}
+
+// As after a crash between the node's work and the coordinator's.
+TEST_F(CoreTest, WhatNoCatalogKnowsBlocksItsNameUntilItIsRemoved) {
+  join("n");
+  auto node = std::make_shared<FakeNode>();
+  ASSERT_TRUE(membership_->join(facts("m"), node, {{"d", {1, 4096, false, true}}}, {}));
+  std::optional<Result<Dataset>> answer;
+  datasets_->add("", "d", ZeroSource{1}, "n", [&](auto made) { answer = std::move(made); });
+  ASSERT_TRUE(answer && !*answer);
+  EXPECT_EQ(answer->error().code, ErrorCode::kConflict);
+  EXPECT_THAT(answer->error().message, HasSubstr("node 'm'"));
+  EXPECT_THAT(answer->error().message, HasSubstr("dataset remove d"));
+  EXPECT_THAT(node->dropped, ::testing::IsEmpty()) << "nobody asked for that";
+
+  std::optional<Status> removed;
+  datasets_->remove("d", [&](Status s) { removed = s; });
+  ASSERT_TRUE(removed && *removed);
+  EXPECT_THAT(node->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", UINT64_MAX}));
+  membership_->replica_changed("m", "d", {1, 4096, false, false});
+  datasets_->remove("d", [&](Status s) { removed = s; });
+  EXPECT_EQ(removed->error().code, ErrorCode::kNotFound);
+  add_dataset("d", 1, "n");
+  EXPECT_EQ(state_->catalog.find("d")->replicas.size(), 1u);
+}
+
 TEST_F(CoreTest, WaitingIsNoPartOfTheRateOfFetches) {
   join("n");
   const auto task = submit({spec("a")})->first_task;

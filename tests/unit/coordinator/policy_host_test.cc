@@ -129,7 +129,7 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
   std::promise<void> all;
   for (uint64_t id = 0; id < 50; ++id)
     host->decide(id, shared(three_nodes(1e9)), [&](PolicyHost::Decided decided) {
-      order.push_back(decided.id);
+      order.push_back(decided.request);
       EXPECT_LT(decided.decision.node, 3u);
       EXPECT_TRUE(decided.decision.q[0] && decided.decision.q[1] && decided.decision.q[2]);
       EXPECT_EQ(decided.policy, "dqn");
@@ -175,7 +175,7 @@ TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
               ::testing::IsSupersetOf({"random", "earliest-finish", "dqn", "dqn-published"}));
 }
 
-TEST_F(PolicyHostTest, RequestsThatWereActedOnOrAbandonedAreNotAnswered) {
+TEST_F(PolicyHostTest, RequestsThatWereDismissedAreNotAnswered) {
   const auto host = start("random");
   std::promise<void> blocked;
   auto release = blocked.get_future();
@@ -191,10 +191,11 @@ TEST_F(PolicyHostTest, RequestsThatWereActedOnOrAbandonedAreNotAnswered) {
   for (uint64_t id : {2, 3, 4})
     host->decide(id, view, [&](PolicyHost::Decided decided) {
       ++answered;
-      host->took(decided.id, view, decided.decision.node);
+      host->took(decided.request, view, decided.decision.node);
     });
+  host->dismiss(2);
   host->took(2, view, 1);
-  host->abandon(3);
+  host->dismiss(3);
   blocked.set_value();
   decide(*host, 5);
   EXPECT_EQ(answered, 1);
@@ -322,8 +323,8 @@ TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
       for (uint64_t id = t * kEach; id < (t + 1) * kEach; ++id)
         host->decide(id, view, [&](PolicyHost::Decided decided) {
           ++answered;
-          host->took(decided.id, view, decided.decision.node);
-          host->finished(decided.id, 0.1 + 0.001 * static_cast<double>(decided.id));
+          host->took(decided.request, view, decided.decision.node);
+          host->finished(decided.request, 0.1 + 0.001 * static_cast<double>(decided.request));
         });
       host->learner("dqn");
       host->use(t % 2 ? "random" : "dqn");

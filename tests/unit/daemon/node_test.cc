@@ -338,7 +338,7 @@ TEST_F(NodeTest, CostsLittleAtRest) {
   coordinator->run_until([] { return false; }, 1000);
   const auto before = cpu_ticks();
   const char* rest_s = std::getenv("TIERPILOT_REST_S");
-  const int64_t rest_ms = rest_s ? std::atoll(rest_s) * 1000 : 3000;
+  const int64_t rest_ms = rest_s ? std::atoll(rest_s) * 1000 : 5000;
   coordinator->run_until([] { return false; }, rest_ms);
   const double share = static_cast<double>(cpu_ticks() - before) /
                        static_cast<double>(::sysconf(_SC_CLK_TCK)) / (rest_ms / 1000.0);
@@ -349,7 +349,7 @@ TEST_F(NodeTest, CostsLittleAtRest) {
   std::printf("at rest: %.1f MB resident, %.2f %% of a core\n",
               static_cast<double>(resident_bytes) / 1e6, share * 100);
   EXPECT_LT(resident_bytes, 30'000'000u);
-  EXPECT_LT(share, 0.1);
+  EXPECT_LE(share, 0.01);
 }
 
 TEST_F(NodeTest, SigtermCancelsFlushesAndExitsClean) {

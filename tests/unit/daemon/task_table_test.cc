@@ -141,6 +141,24 @@ TEST_F(TaskTableTest, FullLife) {
   EXPECT_TRUE(table.live().empty());
 }
 
+TEST_F(TaskTableTest, WhatRunsIsReportedAgainAndNothingElse) {
+  const AttemptId waiting{kFirst.task + 10, 1}, ended{kFirst.task + 11, 1};
+  ASSERT_TRUE(table.start(work(kFirst)));
+  ASSERT_TRUE(table.start(work(ended)));
+  ASSERT_TRUE(table.start(work(waiting, 1, {"d"})));
+  table.repeat_starts();
+  EXPECT_TRUE(events<StartedEvent>().empty()) << "launched, but not started yet";
+  table.started(kFirst, 77);
+  table.started(ended, 78);
+  table.exited(ended, exit_code(0));
+  reported.clear();
+  table.repeat_starts();
+  const auto repeated = events<StartedEvent>();
+  ASSERT_EQ(repeated.size(), 1u);
+  EXPECT_EQ(repeated[0].attempt, kFirst);
+  EXPECT_EQ(repeated[0].pid, 77);
+}
+
 TEST_F(TaskTableTest, RepeatedStartDoesNothing) {
   ASSERT_TRUE(table.start(work(kFirst)));
   ASSERT_TRUE(table.start(work(kFirst)));

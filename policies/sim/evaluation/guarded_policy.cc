@@ -1,0 +1,74 @@
+#include "policies/sim/evaluation/guarded_policy.h"
+
+#include <utility>
+
+#include "base/random.h"
+#include "policies/estimate.h"
+#include "policies/fallback.h"
+
+namespace tierpilot::sim {
+
+GuardedPolicy::GuardedPolicy(std::unique_ptr<Policy> policy, const GuardSettings& settings,
+                             uint64_t seed)
+    : policy_(std::move(policy)), guard_(settings), generator_(derived_seed(seed, "guard")) {
+  policy_->explain(false);
+}
+
+Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
+  const Guard::Ticket ticket = guard_.next(std::uniform_real_distribution<>()(generator_));
+  turn_ = {ticket, best_finish_s(view)};
+  switch (ticket.arm) {
+    case Arm::kPolicy:
+      return ask(view, seen);
+    case Arm::kShadow:
+      ask(view, seen);
+      ++tally_.alone;
+      break;
+    case Arm::kAlone:
+      ++tally_.alone;
+      break;
+    case Arm::kControl:
+      ++tally_.control;
+      break;
+  }
+  return fallback_decide(view);
+}
+
+// A policy's answer with a fault is the fallback's choice already.
+Decision GuardedPolicy::ask(const View& view, const Observation& seen) {
+  Decision decision = policy_->decide(view, seen);
+  guard_.answered(decision.fault);
+  count_events();
+  tally_.faults += turn_.ticket.arm == Arm::kPolicy && decision.fault != DecisionFault::kNone;
+  return decision;
+}
+
+void GuardedPolicy::decided(Attempt attempt, const View&, const Observation&, const Decision&) {
+  placed_[attempt.task] = turn_;
+}
+
+void GuardedPolicy::served(Attempt attempt, const ServiceMeasure&, const RewardParts& reward) {
+  const auto placed = placed_.find(attempt.task);
+  if (placed == placed_.end()) return;
+  guard_.measured(JudgedBy::kReward, placed->second.ticket, reward.reward);
+  count_events();
+}
+
+// Its reward is; its response is still to come, perhaps by another decision.
+void GuardedPolicy::abandoned(Attempt) {}
+
+void GuardedPolicy::finished(uint32_t task, const TaskTimes& times) {
+  const auto placed = placed_.extract(task);
+  if (placed.empty()) return;
+  const Turn& turn = placed.mapped();
+  if (const auto relative = relative_.of(times.since_decision_s, turn.estimate_s)) {
+    guard_.measured(JudgedBy::kResponse, turn.ticket, *relative);
+    count_events();
+  }
+}
+
+void GuardedPolicy::count_events() {
+  for (const auto& event : guard_.take_events()) tally_.deposed += event.what == "deposed";
+}
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,59 @@
+// A policy that learns under its guard, as the coordinator has it (coordinator/core/dispatcher.cc):
+// a control share of the decisions and those that it cannot take are the fallback's, and it is
+// deposed where what is measured of it is worse. Tell it of a simulation's outcomes as its
+// listener.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+
+#include "policies/guard.h"
+#include "policies/policy.h"
+#include "policies/sim/simulator.h"
+
+namespace tierpilot::sim {
+
+// Of one run.
+struct GuardTally {
+  uint64_t control = 0;  // decisions of the fallback, to compare with
+  uint64_t alone = 0;    // of the fallback, while the policy was deposed
+  uint64_t faults = 0;   // of the fallback, since the policy's answer could not be used
+  uint64_t deposed = 0;  // times
+};
+
+class GuardedPolicy final : public Policy, public Listener {
+ public:
+  GuardedPolicy(std::unique_ptr<Policy> policy, const GuardSettings& settings, uint64_t seed);
+
+  Decision decide(const View& view, const Observation& seen) override;
+  bool needs_observation() const override { return policy_->needs_observation(); }
+
+  void decided(Attempt attempt, const View& view, const Observation& seen,
+               const Decision& decision) override;
+  void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override;
+  void abandoned(Attempt attempt) override;
+  void finished(uint32_t task, const TaskTimes& times) override;
+
+  const GuardTally& tally() const { return tally_; }
+
+ private:
+  struct Turn {
+    Guard::Ticket ticket;
+    double estimate_s = 0;
+  };
+
+  Decision ask(const View& view, const Observation& seen);
+  void count_events();
+
+  std::unique_ptr<Policy> policy_;
+  Guard guard_;
+  RelativeResponse relative_;
+  std::mt19937_64 generator_;
+  Turn turn_;                        // of the decision that was just taken
+  std::map<uint32_t, Turn> placed_;  // by task
+  GuardTally tally_;
+};
+
+}  // namespace tierpilot::sim

@@ -1,0 +1,55 @@
+#include "tools/lab/scene.h"
+
+#include <utility>
+
+#include "base/config.h"
+#include "policies/sim/trace/options_reader.h"
+
+namespace tierpilot::lab {
+namespace {
+
+Result<sim::ClusterSpec> cluster_for(const std::string& file, const sim::WorkloadSource& source) {
+  if (!file.empty()) return sim::read_cluster_spec(file);
+  if (source.cluster) return *source.cluster;
+  return fail(ErrorCode::kInvalid, "--cluster is needed: this workload does not bring a cluster");
+}
+
+Result<sim::TraceOptions> trace_options_from(const std::string& path) {
+  if (path.empty()) return sim::TraceOptions{};
+  auto reader = ConfigReader::load(path);
+  if (!reader) return tl::unexpected(reader.error());
+  auto options = sim::read_trace_options(*reader);
+  if (auto status = reader->finish(); !status) return tl::unexpected(status.error());
+  return options;
+}
+
+}  // namespace
+
+CLI::Option* add_scene_options(CLI::App& command, SceneNames& names) {
+  auto* workload = command
+                       .add_option("--workload", names.workload,
+                                   "a generator (TOML), or trace:philly:FILE, trace:swf:FILE, "
+                                   "trace:history:FILE, trace:openb:PODS,NODES")
+                       ->type_name("FILE");
+  command.add_option("--cluster", names.cluster, "the cluster (TOML)")
+      ->needs(workload)
+      ->type_name("FILE");
+  command
+      .add_option("--trace-options", names.trace_options,
+                  "the part of a trace to take, its rate, its data (TOML)")
+      ->needs(workload)
+      ->type_name("FILE");
+  return workload;
+}
+
+Result<Scene> open_scene(const SceneNames& names) {
+  const auto trace_options = trace_options_from(names.trace_options);
+  if (!trace_options) return tl::unexpected(trace_options.error());
+  auto source = sim::open_workload(names.workload, *trace_options);
+  if (!source) return tl::unexpected(source.error());
+  auto cluster = cluster_for(names.cluster, *source);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return Scene{std::move(*cluster), std::move(*source)};
+}
+
+}  // namespace tierpilot::lab

@@ -1,0 +1,28 @@
+// What a simulation is of: a cluster and where its tasks come from, as the command line names them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "policies/sim/workload_source.h"
+
+namespace tierpilot::lab {
+
+struct SceneNames {
+  std::string cluster;  // file; empty: the one that the trace was taken on
+  std::string workload;
+  std::string trace_options;  // file; may be empty
+};
+
+struct Scene {
+  sim::ClusterSpec cluster;
+  sim::WorkloadSource source;
+};
+
+// --cluster, --workload and --trace-options; the second is returned.
+CLI::Option* add_scene_options(CLI::App& command, SceneNames& names);
+
+Result<Scene> open_scene(const SceneNames& names);
+
+}  // namespace tierpilot::lab
