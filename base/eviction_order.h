@@ -109,18 +109,24 @@ class EvictionOrder {
     if (!replica.slow_ || replica.home_) return;
     auto from = slow_.end();
     // The oldest of the fast tier is written back to somewhere in the middle of the slow one's
-    // order: before the next that is in both.
+    // order: before the next that is in both. Looked for from both sides, as either may be far.
     if (replica.in_fast_.is_linked()) {
       auto next = std::next(fast_.iterator_to(replica));
-      while (next != fast_.end() && !next->in_slow_.is_linked()) ++next;
-      if (next != fast_.end()) from = slow_.iterator_to(*next);
+      while (next != fast_.end() && !next->in_slow_.is_linked() &&
+             belongs_before(slow_, from, replica))
+        ++next, --from;
+      if (next != fast_.end() && next->in_slow_.is_linked()) from = slow_.iterator_to(*next);
     }
     insert(slow_, from, replica);
+  }
+  template <class Order>
+  static bool belongs_before(Order& order, typename Order::iterator from, TierReplica& replica) {
+    return from != order.begin() && std::prev(from)->used_at_ > replica.used_at_;
   }
   // Where its last use puts it, which is before `from` and mostly right there.
   template <class Order>
   static void insert(Order& order, typename Order::iterator from, TierReplica& replica) {
-    while (from != order.begin() && std::prev(from)->used_at_ > replica.used_at_) --from;
+    while (belongs_before(order, from, replica)) --from;
     order.insert(from, replica);
   }
 

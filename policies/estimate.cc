@@ -39,6 +39,10 @@ double wait_operations(const TaskFeatures& task, const NodeState& node, double o
 
 }  // namespace
 
+double operations_of(const TaskFeatures& task) {
+  return known(task.operations) ? task.operations : kNominalOperations;
+}
+
 NodeRates typical_rates(const View& view) {
   NodeRates typical;
   for (const auto rate : kAllRates) {
@@ -88,7 +92,7 @@ FinishEstimate estimate_finish(const TaskFeatures& task, const NodeState& node,
                                const NodeRates& typical) {
   const double operations_per_s = or_typical(node.rates.operations_per_s, typical.operations_per_s);
   FinishEstimate estimate;
-  const double operations = known(task.operations) ? task.operations : kNominalOperations;
+  const double operations = operations_of(task);
   estimate.run_s = operations / operations_per_s;
   estimate.wait_s = wait_operations(task, node, operations) / operations_per_s;
 

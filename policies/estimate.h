@@ -28,6 +28,9 @@ double cluster_load(const View& view);
 // most 0.9: an estimate of a full cluster's patience is none.
 double marginal_cost_s(const FinishEstimate& estimate, double load);
 
+// Of each unit; a nominal figure, a tenth of a second's worth, where the task does not tell.
+double operations_of(const TaskFeatures& task);
+
 // Takes the place of rates that a node does not know: the mean of those that others in the view
 // have measured, and where nobody has, a nominal figure that is the same for all nodes, so that it
 // ranks nodes only by how much they would have to do.

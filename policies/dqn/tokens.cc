@@ -80,7 +80,7 @@ void look_at_cluster(const View& view, Common& common) {
 
 void look_at_request(const TaskFeatures& task, Common& common) {
   const auto data = static_cast<double>(task.data_bytes);
-  const double operations = task.operations > 0 ? std::min(task.operations, 1e24) : 0;
+  const double operations = std::min(operations_of(task), 1e24);
   common.data_pages = bounded(std::log2(1 + data / kPageBytes) / 20);
   common.operations = bounded(std::log10(1 + operations) / 12);
   common.task_units = bounded(std::log2(1 + task.units) / 4);

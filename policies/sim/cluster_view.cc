@@ -1,6 +1,7 @@
 #include "policies/sim/cluster_view.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tierpilot::sim {
 namespace {
@@ -37,13 +38,18 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
       considered_nodes_(cluster.coordinator.considered_nodes),
       places_(cluster.node_count()),
       by_load_(cluster.node_count()),
-      chosen_(cluster.node_count()) {
+      chosen_(cluster.node_count()),
+      at_hand_(cluster.node_count()) {
   shapes_.reserve(kShapesKept);
   for (const NodeGroup& group : cluster.groups) {
     smallest_budget_ = std::min(smallest_budget_, group.fast_budget_bytes);
     for (uint32_t i = 0; i < group.count; ++i) {
       const auto slot = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back({&group, type_index(workload, group.gpu_type), Gpus(group.gpus),
+      nodes_.push_back({&group,
+                        type_index(workload, group.gpu_type),
+                        {},
+                        {},
+                        Gpus(group.gpus),
                         initial_state(group, slot)});
     }
   }
@@ -52,7 +58,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
 
 uint64_t ClusterView::data_bytes(const Task& task) const {
   uint64_t bytes = 0;
-  for (const auto& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
+  for (const auto& use : workload_.uses_of(task)) bytes += workload_.datasets[use.dataset].bytes;
   return bytes;
 }
 
@@ -88,21 +94,34 @@ size_t ClusterView::show(const Task& task) {
   clear_held();
   TaskFeatures& features = view_.task;
   features = {.operations = task.operations, .units = task.units, .gpu_milli = task.gpu_milli};
-  for (const auto& use : workload_.uses_of(task)) {
-    features.data_bytes += store_.bytes(use.dataset);
-    features.writes = features.writes || use.write;
-    for (const Replica* replica : store_.holders(use.dataset)) {
-      const uint32_t place = places_[replica->node];
-      if (place == kNone) continue;
-      NodeState& state = view_.nodes[place];
-      (replica->fast() ? state.held_fast_bytes : state.held_slow_bytes) += replica->bytes;
-      holders_.push_back(place);
-    }
-  }
+  features.data_bytes = data_bytes(task);
+  for (const auto& use : workload_.uses_of(task)) features.writes = features.writes || use.write;
   select(shape_of(task, features.data_bytes));
   const size_t candidates = shown_->nodes.size();
-  if (is_large() && candidates > 0) shorten();
+  if (candidates == 0) return 0;
+  find_holders(task);
+  if (is_large()) {
+    shorten();
+  } else {
+    for (const uint32_t node : holders_) {
+      NodeState& state = view_.nodes[places_[node]];
+      state.held_fast_bytes = at_hand_[node].fast_bytes;
+      state.held_slow_bytes = at_hand_[node].slow_bytes;
+    }
+  }
   return candidates;
+}
+
+void ClusterView::find_holders(const Task& task) {
+  for (const auto& use : workload_.uses_of(task)) {
+    const uint64_t bytes = store_.bytes(use.dataset);
+    for (const auto& holder : store_.holders(use.dataset)) {
+      if (places_[holder.node] == kNone) continue;
+      AtHand& here = at_hand_[holder.node];
+      (holder.fast ? here.fast_bytes : here.slow_bytes) += bytes;
+      if (!std::exchange(here.listed, true)) holders_.push_back(holder.node);
+    }
+  }
 }
 
 void ClusterView::select(const Shape& shape) {
@@ -135,8 +154,12 @@ ClusterView::Candidates& ClusterView::add_shape(const Shape& shape) {
 }
 
 void ClusterView::clear_held() {
-  for (const uint32_t place : holders_)
-    view_.nodes[place].held_fast_bytes = view_.nodes[place].held_slow_bytes = 0;
+  for (const uint32_t node : holders_) {
+    at_hand_[node] = {};
+    if (is_large()) continue;
+    NodeState& state = view_.nodes[places_[node]];
+    state.held_fast_bytes = state.held_slow_bytes = 0;
+  }
   holders_.clear();
 }
 

@@ -71,12 +71,12 @@ class ClusterView {
     uint64_t shown = 0;  // when it was last asked for
   };
   static constexpr size_t kShapesKept = 8;
-  struct Node {
+  struct alignas(64) Node {  // what is used most in one cache line
     const NodeGroup* group;
     uint16_t gpu_type;
-    Gpus gpus;
-    NodeState state;               // while it is down; its slot always
     WorkRate operations, fetches;  // what the coordinator learns, as in its registry
+    Gpus gpus;
+    NodeState state;  // while it is down; its slot always
   };
 
   Shape shape_of(const Task& task, uint64_t data_bytes) const;
@@ -89,6 +89,7 @@ class ClusterView {
   static double load_of(const NodeState& node) {
     return static_cast<double>(node.assigned) / node.units;
   }
+  void find_holders(const Task& task);
   void choose_holders(size_t most);
   void shorten();
   void refresh(Node& node);
@@ -111,7 +112,19 @@ class ClusterView {
   std::vector<Candidates> shapes_;
   Candidates* shown_ = nullptr;  // among them
   uint64_t shows_ = 0;
-  std::vector<uint32_t> holders_, holders_able_;  // places whose held bytes are not 0
+  // What nodes hold of the shown task's data; apart from their states, which fill the caches.
+  struct AtHand {
+    uint64_t fast_bytes = 0, slow_bytes = 0;
+    bool listed = false;  // among the holders
+  };
+  std::vector<AtHand> at_hand_;    // by node
+  std::vector<uint32_t> holders_;  // nodes that are up
+  struct Rank {
+    double held_bytes;  // slow ones count half
+    double load;
+    uint32_t node;
+  };
+  std::vector<Rank> ranks_;
   uint64_t total_units_ = 0;
   uint64_t busy_units_ = 0;
 };

@@ -48,7 +48,7 @@ class DataPlane {
   void resume(int64_t now_ns, uint32_t node);
   // What is read from the node must be read elsewhere; its own requests have been abandoned.
   void source_failed(int64_t now_ns, uint32_t node);
-  // True: a flow has ended; false: the event was void.
+  // True: a flow has ended; false: it still has to wait.
   bool flow_event(const Event& event);
 
  private:

@@ -2,8 +2,11 @@
 // for, so that a run can be repeated to the bit.
 #pragma once
 
-#include <boost/heap/d_ary_heap.hpp>
+#include <array>
 #include <cstdint>
+#include <vector>
+
+#include "policies/sim/event_heap.h"
 
 namespace tierpilot::sim {
 
@@ -30,24 +33,106 @@ struct Event {
 
 class EventQueue {
  public:
+  EventQueue() : flows_({&flow_places_}) {}
+
   void push(int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
-    heap_.push({at_ns, next_order_++, static_cast<uint64_t>(kind), subject, generation});
+    others_.push(make(at_ns, kind, subject, generation));
   }
-  bool empty() const { return heap_.empty(); }
-  int64_t next_ns() const { return heap_.empty() ? INT64_MAX : heap_.top().at_ns; }
+  // Events that all come after the same delay are in order by themselves: none may be earlier than
+  // the one pushed before it in its lane.
+  enum class Lane : uint8_t { kDispatch, kReport };
+  void push(Lane lane, int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
+    lanes_[static_cast<size_t>(lane)].push(make(at_ns, kind, subject, generation));
+  }
+  // A flow has one event, which may be moved: speeds change all the time.
+  void set_flow(int64_t at_ns, uint32_t flow) {
+    if (flow >= flow_places_.size()) flow_places_.resize(flow + 1, kNowhere);
+    const Event event = make(at_ns, EventKind::kFlow, flow, 0);
+    const uint32_t place = flow_places_[flow];
+    place == kNowhere ? flows_.push(event) : flows_.replace(place, event);
+  }
+  void forget_flow(uint32_t flow) {
+    if (flow >= flow_places_.size() || flow_places_[flow] == kNowhere) return;
+    flows_.erase(flow_places_[flow]);
+    flow_places_[flow] = kNowhere;
+  }
+
+  bool empty() const { return first() == nullptr; }
+  int64_t next_ns() const {
+    const Event* next = first();
+    return next ? next->at_ns : INT64_MAX;
+  }
+  // Not of an empty queue.
   Event pop() {
-    const Event event = heap_.top();
-    heap_.pop();
+    const Event* next = first();
+    const Event event = *next;
+    for (InOrder& lane : lanes_)
+      if (!lane.empty() && next == &lane.front()) return lane.pop(), event;
+    if (event.kind == static_cast<uint64_t>(EventKind::kFlow))
+      forget_flow(event.subject);
+    else
+      others_.erase(0);
     return event;
   }
 
  private:
-  struct Later {
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  struct Before {
     bool operator()(const Event& a, const Event& b) const {
-      return a.at_ns != b.at_ns ? a.at_ns > b.at_ns : a.order > b.order;
+      return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.order < b.order;
     }
   };
-  boost::heap::d_ary_heap<Event, boost::heap::arity<4>, boost::heap::compare<Later>> heap_;
+  struct Forget {
+    void operator()(const Event&, size_t) const {}
+  };
+  struct Remember {
+    std::vector<uint32_t>* places;
+    void operator()(const Event& event, size_t place) const {
+      (*places)[event.subject] = static_cast<uint32_t>(place);
+    }
+  };
+  // First in, first out.
+  class InOrder {
+   public:
+    bool empty() const { return head_ == events_.size(); }
+    const Event& front() const { return events_[head_]; }
+    void push(const Event& event) {
+      // What has been taken is given back when it is more than what is left.
+      if (events_.size() == events_.capacity() && head_ > events_.size() / 2) {
+        events_.erase(events_.begin(), events_.begin() + static_cast<ptrdiff_t>(head_));
+        head_ = 0;
+      }
+      events_.push_back(event);
+    }
+    void pop() { ++head_; }
+
+   private:
+    std::vector<Event> events_;
+    size_t head_ = 0;
+  };
+
+  // Null: none.
+  const Event* first() const {
+    const Event* first = nullptr;
+    const auto offer = [&](const Event& event) {
+      if (!first || Before{}(event, *first)) first = &event;
+    };
+    if (!others_.empty()) offer(others_.top());
+    if (!flows_.empty()) offer(flows_.top());
+    for (const InOrder& lane : lanes_)
+      if (!lane.empty()) offer(lane.front());
+    return first;
+  }
+
+  Event make(int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
+    return {at_ns, next_order_++, static_cast<uint64_t>(kind), subject, generation};
+  }
+
+  std::array<InOrder, 2> lanes_;
+  std::vector<uint32_t> flow_places_;
+  EventHeap<Event, Before, Remember> flows_;
+  EventHeap<Event, Before, Forget> others_;
   uint64_t next_order_ = 0;
 };
 

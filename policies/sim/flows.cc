@@ -6,6 +6,7 @@ namespace tierpilot::sim {
 
 uint32_t Flows::add_link(double bytes_per_s) {
   links_.push_back({bytes_per_s, {}});
+  shares_.push_back(bytes_per_s);
   return static_cast<uint32_t>(links_.size() - 1);
 }
 
@@ -27,6 +28,7 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
     flow.links[flow.links_used] = link;
     flow.places[flow.links_used] = static_cast<uint32_t>(members.size());
     members.push_back({id, flow.links_used++});
+    divide(link);
   }
   flow.bytes_per_s = share(flow);
   schedule(now_ns, id);
@@ -36,12 +38,15 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   return id;
 }
 
+void Flows::divide(uint32_t index) {
+  const Link& link = links_[index];
+  shares_[index] = link.bytes_per_s / static_cast<double>(std::max<size_t>(link.members.size(), 1));
+}
+
 double Flows::share(const Flow& flow) const {
-  double smallest = links_[flow.links[0]].bytes_per_s;
-  for (uint32_t i = 0; i < flow.links_used; ++i) {
-    const Link& link = links_[flow.links[i]];
-    smallest = std::min(smallest, link.bytes_per_s / static_cast<double>(link.members.size()));
-  }
+  double smallest = shares_[flow.links[0]];
+  for (uint32_t i = 1; i < flow.links_used; ++i)
+    smallest = std::min(smallest, shares_[flow.links[i]]);
   return smallest;
 }
 
@@ -59,8 +64,7 @@ void Flows::retime(int64_t now_ns, uint32_t id) {
 
 void Flows::schedule(int64_t now_ns, uint32_t id) {
   Flow& flow = flows_[id];
-  flow.event_ns = after_s(now_ns, std::max(flow.left_bytes, 0.0) / flow.bytes_per_s);
-  events_.push(flow.event_ns, EventKind::kFlow, id, ++flow.generation);
+  events_.set_flow(after_s(now_ns, std::max(flow.left_bytes, 0.0) / flow.bytes_per_s), id);
 }
 
 void Flows::remove(int64_t now_ns, uint32_t id) {
@@ -71,10 +75,11 @@ void Flows::remove(int64_t now_ns, uint32_t id) {
     members[flow.places[i]] = last;
     flows_[last.flow].places[last.place] = flow.places[i];
     members.pop_back();
+    divide(flow.links[i]);
   }
   for (uint32_t i = 0; i < flow.links_used; ++i)
     for (const Member& member : links_[flow.links[i]].members) retime(now_ns, member.flow);
-  ++flows_[id].generation;
+  events_.forget_flow(id);
   free_.push_back(id);
 }
 
@@ -84,7 +89,6 @@ void Flows::cancel(int64_t now_ns, uint32_t flow) {
 
 std::optional<uint32_t> Flows::take_ended(const Event& event) {
   Flow& flow = flows_[event.subject];
-  if (flow.generation != event.generation) return std::nullopt;
   const double gone = static_cast<double>(event.at_ns - flow.settled_ns) * 1e-9 * flow.bytes_per_s;
   // Less than a nanosecond's worth is rounding.
   if (flow.left_bytes - gone > flow.bytes_per_s * 1e-9) {

@@ -24,16 +24,14 @@ class Flows {
   uint32_t start(int64_t now_ns, double bytes, std::initializer_list<uint32_t> links,
                  uint32_t owner);
   void cancel(int64_t now_ns, uint32_t flow);
-  // The owner, if the flow has ended now; nothing for void events.
+  // The owner, if the flow has ended now; nothing when it still has to wait.
   std::optional<uint32_t> take_ended(const Event& event);
 
  private:
-  struct Flow {
+  struct alignas(64) Flow {  // a cache line
     double left_bytes = 0;
     double bytes_per_s = 0;
     int64_t settled_ns = 0;
-    int64_t event_ns = 0;     // when its valid event comes
-    uint32_t generation = 0;  // of its valid event
     uint32_t owner = 0;
     uint32_t links_used = 0;
     std::array<uint32_t, kMaxLinks> links{};
@@ -48,6 +46,7 @@ class Flows {
     std::vector<Member> members;
   };
 
+  void divide(uint32_t link);
   double share(const Flow& flow) const;
   void retime(int64_t now_ns, uint32_t flow);
   void schedule(int64_t now_ns, uint32_t flow);
@@ -55,6 +54,7 @@ class Flows {
 
   EventQueue& events_;
   std::vector<Link> links_;
+  std::vector<double> shares_;  // of a link, for each of its members
   std::vector<Flow> flows_;
   std::vector<uint32_t> free_;
 };

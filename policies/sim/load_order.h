@@ -22,6 +22,8 @@ class LoadOrder {
     places_[node] = level(load);
     places_[node]->second.set(node, true);
   }
+  // Of a node that is there.
+  double load(uint32_t node) const { return places_[node]->first; }
   void remove(uint32_t node) {
     const Place place = std::exchange(places_[node], levels_.end());
     if (place == levels_.end()) return;

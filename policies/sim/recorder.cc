@@ -26,9 +26,9 @@ Recorder::Recorder(const Workload& workload) : users_(std::max<size_t>(workload.
 }
 
 void Recorder::passed(int64_t now_ns, size_t queued, uint64_t busy_units, uint64_t total_units) {
-  const auto ns = static_cast<double>(now_ns - last_ns_);
-  busy_unit_ns_ += ns * static_cast<double>(busy_units);
-  unit_ns_ += ns * static_cast<double>(total_units);
+  const UnitNs ns = now_ns - last_ns_;
+  busy_unit_ns_ += ns * static_cast<UnitNs>(busy_units);
+  unit_ns_ += ns * static_cast<UnitNs>(total_units);
   last_ns_ = now_ns;
   for (; next_sample_ns_ <= now_ns; next_sample_ns_ += sample_every_ns_) {
     auto& samples = counts.samples;
@@ -87,7 +87,9 @@ RunResult Recorder::result() {
   result.wait_s = spread_of(waits_s_);
   result.response_s = spread_of(responses_s_);
   result.responses_s = std::move(responses_s_);
-  if (units_until_end_ > 0) result.utilisation = busy_until_end_ / units_until_end_;
+  if (units_until_end_ > 0)
+    result.utilisation =
+        static_cast<double>(busy_until_end_) / static_cast<double>(units_until_end_);
   result.makespan_s = static_cast<double>(last_end_ns_ - first_ns_) * 1e-9;
   result.fairness = fairness();
   if (result.rewards > 0) result.reward_mean = reward_sum_ / static_cast<double>(result.rewards);

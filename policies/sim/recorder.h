@@ -34,8 +34,11 @@ class Recorder {
   std::vector<User> users_;
   int64_t first_ns_ = 0, last_end_ns_ = 0;
   int64_t last_ns_ = 0;
-  double busy_unit_ns_ = 0, unit_ns_ = 0;
-  double busy_until_end_ = 0, units_until_end_ = 0;
+  // Exact, so that it does not matter in how many steps a time passes: 10,000 units have more
+  // nanoseconds in ten days than a double can count.
+  __extension__ using UnitNs = __int128;
+  UnitNs busy_unit_ns_ = 0, unit_ns_ = 0;
+  UnitNs busy_until_end_ = 0, units_until_end_ = 0;
   double reward_sum_ = 0;
   int64_t next_sample_ns_ = 0, sample_every_ns_ = 1'000'000;
 };

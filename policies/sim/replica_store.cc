@@ -37,14 +37,14 @@ Status ReplicaStore::place_homes() {
 const Replica* ReplicaStore::source(uint32_t dataset, uint32_t version, uint32_t reader) const {
   const Entry& entry = entries_[dataset];
   if (entry.version != version) return nullptr;
-  const Replica* best = nullptr;
-  for (const Replica* replica : entry.holders) {
-    if (replica->node == reader) continue;
+  const Holder* best = nullptr;
+  for (const Holder& holder : entry.holders) {
+    if (holder.node == reader) continue;
     const bool better =
-        !best || (replica->fast() != best->fast() ? replica->fast() : replica->node < best->node);
-    if (better) best = replica;
+        !best || (holder.fast != best->fast ? holder.fast : holder.node < best->node);
+    if (better) best = &holder;
   }
-  return best;
+  return best ? best->replica : nullptr;
 }
 
 Replica* ReplicaStore::find(uint32_t node, uint32_t dataset, uint32_t version) {
@@ -93,7 +93,8 @@ void ReplicaStore::drop_fast(Replica& replica) {
   Cache& cache = caches_[replica.node];
   cache.order.set_fast(replica, false);
   cache.fast.give(replica.bytes);
-  if (!replica.slow()) unlist(replica);
+  if (!replica.slow()) return unlist(replica);
+  if (replica.holder != kNone) entries_[replica.dataset].holders[replica.holder].fast = false;
 }
 
 void ReplicaStore::drop_slow(Replica& replica) {
@@ -106,17 +107,22 @@ void ReplicaStore::drop_slow(Replica& replica) {
 void ReplicaStore::list(Replica& replica) {
   Entry& entry = entries_[replica.dataset];
   const bool held = replica.fast() || replica.slow();
-  if (!held || replica.holder != kNone || replica.version != entry.version) return;
-  replica.holder = static_cast<uint32_t>(entry.holders.size());
-  entry.holders.push_back(&replica);
+  if (!held || replica.version != entry.version) return;
+  if (replica.holder == kNone) {
+    availability_ += entry.holders.empty();
+    replica.holder = static_cast<uint32_t>(entry.holders.size());
+    entry.holders.push_back({&replica, replica.node, replica.fast()});
+  }
+  entry.holders[replica.holder].fast = replica.fast();
 }
 
 void ReplicaStore::unlist(Replica& replica) {
   if (replica.holder == kNone) return;
   auto& holders = entries_[replica.dataset].holders;
-  holders.back()->holder = replica.holder;
+  holders.back().replica->holder = replica.holder;
   holders[replica.holder] = holders.back();
   holders.pop_back();
+  availability_ += holders.empty();
   replica.holder = kNone;
 }
 
@@ -155,18 +161,19 @@ bool ReplicaStore::take_slow_room(uint32_t node, uint64_t bytes) {
 
 void ReplicaStore::publish(uint32_t node, uint32_t dataset) {
   Entry& entry = entries_[dataset];
-  const std::vector<Replica*> older = std::move(entry.holders);
+  const std::vector<Holder> older = std::move(entry.holders);
   entry.holders.clear();
   entry.copies_down = 0;
   ++entry.version;
-  for (Replica* replica : older) {
-    replica->holder = kNone;
-    replica->doomed = true;
-    settle(*replica);
+  for (const Holder& holder : older) {
+    holder.replica->holder = kNone;
+    holder.replica->doomed = true;
+    settle(*holder.replica);
   }
   Replica& made = this->entry(node, dataset, entry.version);
   Cache& cache = caches_[node];
   gain_fast(made);
+  availability_ -= !older.empty();  // it was held all the time
   if (!cache.exclusive) gain_slow(made);
   cache.order.set_home(made, true);
   cache.order.touch(made);

@@ -51,12 +51,20 @@ class ReplicaStore {
   const Cache& cache(uint32_t node) const { return caches_[node]; }
   uint64_t bytes(uint32_t dataset) const { return entries_[dataset].bytes; }
   uint32_t version(uint32_t dataset) const { return entries_[dataset].version; }
-  // Of the newest version, on nodes that are up.
-  const std::vector<Replica*>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  // Of the newest version, on nodes that are up. What is asked of all of them is here: popular
+  // datasets have thousands.
+  struct Holder {
+    Replica* replica;
+    uint32_t node;
+    bool fast;
+  };
+  const std::vector<Holder>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
   // No node has the newest version, not even one that is down.
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
   }
+  // Changes when a dataset has lost its last holder or has one again.
+  uint64_t availability() const { return availability_; }
   // Where another node would read it: the first that has it in fast memory, else the first.
   // Null when no node that is up holds this version.
   const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader) const;
@@ -92,7 +100,7 @@ class ReplicaStore {
     uint64_t bytes = 0;
     uint32_t version = 1;
     uint32_t copies_down = 0;  // of this version, on nodes that are down
-    std::vector<Replica*> holders;
+    std::vector<Holder> holders;
   };
 
   static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
@@ -101,6 +109,7 @@ class ReplicaStore {
   void forget(Replica& replica);
 
   std::vector<Entry> entries_;
+  uint64_t availability_ = 0;
   std::deque<Cache> caches_;
   std::deque<Replica> replicas_;
   std::vector<Replica*> free_;

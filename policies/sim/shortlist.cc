@@ -6,30 +6,25 @@
 
 namespace tierpilot::sim {
 
-// Nodes that can take the task and hold some of its data, most bytes first; slow ones count half.
+// Nodes that can take the task and hold some of its data, most bytes first.
 void ClusterView::choose_holders(size_t most) {
-  const NodeSet& able = shown_->nodes;
-  holders_able_.clear();
-  for (const uint32_t place : holders_)
-    if (able.contains(order_[place])) holders_able_.push_back(place);
-  if (holders_able_.size() > most) {
-    std::sort(holders_able_.begin(), holders_able_.end());
-    holders_able_.erase(std::unique(holders_able_.begin(), holders_able_.end()),
-                        holders_able_.end());
+  ranks_.clear();
+  for (const uint32_t node : holders_) {
+    if (!shown_->nodes.contains(node)) continue;
+    const AtHand& here = at_hand_[node];
+    ranks_.push_back(
+        {static_cast<double>(here.fast_bytes) + 0.5 * static_cast<double>(here.slow_bytes),
+         by_load_.load(node), node});
   }
-  if (holders_able_.size() > most) {
-    const auto rank = [&](uint32_t place) {
-      const NodeState& node = view_.nodes[place];
-      const double held = static_cast<double>(node.held_fast_bytes) +
-                          0.5 * static_cast<double>(node.held_slow_bytes);
-      return std::tuple(-held, load_of(node), place);
-    };
-    std::nth_element(holders_able_.begin(), holders_able_.begin() + static_cast<ptrdiff_t>(most),
-                     holders_able_.end(),
-                     [&](uint32_t a, uint32_t b) { return rank(a) < rank(b); });
-    holders_able_.resize(most);
+  if (ranks_.size() > most) {
+    std::nth_element(ranks_.begin(), ranks_.begin() + static_cast<ptrdiff_t>(most), ranks_.end(),
+                     [](const Rank& a, const Rank& b) {
+                       return std::tie(b.held_bytes, a.load, a.node) <
+                              std::tie(a.held_bytes, b.load, b.node);
+                     });
+    ranks_.resize(most);
   }
-  for (const uint32_t place : holders_able_) chosen_.set(order_[place], true);
+  for (const Rank& rank : ranks_) chosen_.set(rank.node, true);
 }
 
 void ClusterView::shorten() {
@@ -41,7 +36,10 @@ void ClusterView::shorten() {
   auto next = short_.nodes.begin();
   chosen_.for_each([&](uint32_t node) {
     *next = view_.nodes[places_[node]];
-    next++->candidate = true;
+    next->candidate = true;
+    next->held_fast_bytes = at_hand_[node].fast_bytes;
+    next->held_slow_bytes = at_hand_[node].slow_bytes;
+    ++next;
   });
 }
 

@@ -9,7 +9,7 @@ namespace tierpilot::sim {
 namespace {
 
 // How far a task that only waits for data may be overtaken in one look, as in the coordinator.
-constexpr int kMaxOvertaken = 256;
+constexpr size_t kMaxOvertaken = 256;
 constexpr uint64_t kEventsPerProgress = 1 << 16;
 
 }  // namespace
@@ -55,11 +55,11 @@ Result<RunResult> Simulation::run() {
   while (ended_ < tasks && failed_) {
     const int64_t arrival_ns =
         arrived < tasks ? workload_.tasks[arrived].arrival_ns + accept_ns : INT64_MAX;
-    if (arrived == tasks && events_.empty()) break;
-    now_ns_ = std::min(arrival_ns, events_.next_ns());
+    const int64_t event_ns = events_.next_ns();
+    now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
     recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
-    if (arrival_ns <= events_.next_ns()) {
+    if (arrival_ns <= event_ns) {
       ++count;
       arrive(static_cast<uint32_t>(arrived++));
     } else {
@@ -83,7 +83,8 @@ void Simulation::arrive(uint32_t task) {
   }
   states_[task].phase = Phase::kQueued;
   queue_.insert(task);
-  work_available_ = true;
+  // Those before it, who could not be placed, still cannot.
+  if (arrivals_matter_ || availability_seen_ != store_.availability()) work_available_ = true;
 }
 
 void Simulation::handle(const Event& event) {
@@ -139,24 +140,45 @@ void Simulation::pump() {
 }
 
 uint32_t Simulation::next_task() {
-  int looked_at = 0;
-  for (uint32_t task = queue_.first(), next = 0; task != TaskQueue::kEnd; task = next) {
-    next = queue_.after(task);
-    if (++looked_at > kMaxOvertaken) return kNone;
-    if (blocked(task)) {
-      if (lost(task)) give_up(task);
+  if (availability_seen_ != store_.availability()) head_.all_changed();
+  availability_seen_ = store_.availability();
+  size_t given_up = 0;
+  for (size_t i = head_.known();; head_.set_known(i)) {
+    const bool may_go_on = i + given_up < kMaxOvertaken;
+    if (i == head_.size()) {
+      const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task);
+      arrivals_matter_ = next == TaskQueue::kEnd || given_up > 0;
+      if (next == TaskQueue::kEnd || !may_go_on) return kNone;
+      head_.append(next);
+    }
+    const auto [task, waits_for] = head_[i];
+    if (waits_for != BlockedHead::kUnknown) {
+      ++i;
       continue;
     }
-    return view_.show(workload_.tasks[task]) > 0 ? task : kNone;
+    arrivals_matter_ = given_up > 0;
+    if (!may_go_on) return kNone;
+    const uint32_t missing = missing_dataset(task);
+    if (missing == kNone) {
+      if (view_.show(workload_.tasks[task]) == 0) return kNone;
+      head_.erase(i);
+      return task;
+    }
+    if (lost(task)) {
+      head_.erase(i);
+      give_up(task);
+      ++given_up;
+    } else {
+      head_[i++].waits_for = missing;
+    }
   }
-  return kNone;
 }
 
-bool Simulation::blocked(uint32_t task) const {
-  const auto uses = workload_.uses_of(workload_.tasks[task]);
-  return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
-    return store_.holders(use.dataset).empty() || (use.write && writer_[use.dataset] != kNone);
-  });
+uint32_t Simulation::missing_dataset(uint32_t task) const {
+  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
+    if (store_.holders(use.dataset).empty() || (use.write && writer_[use.dataset] != kNone))
+      return use.dataset;
+  return kNone;
 }
 
 bool Simulation::lost(uint32_t task) const {
@@ -195,14 +217,18 @@ Status Simulation::place(uint32_t task) {
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
-  events_.push(after_s(now_ns_, cluster_.coordinator.dispatch_s), EventKind::kReceived, task,
-               ++state.generation);
+  events_.push(EventQueue::Lane::kDispatch, after_s(now_ns_, cluster_.coordinator.dispatch_s),
+               EventKind::kReceived, task, ++state.generation);
   return {};
 }
 
 void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
   for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-    if (use.write && writer_[use.dataset] == from) writer_[use.dataset] = to;
+    if (use.write && writer_[use.dataset] == from) {
+      writer_[use.dataset] = to;
+      if (to != kNone) continue;
+      store_.lost(use.dataset) ? head_.all_changed() : head_.changed(use.dataset);
+    }
 }
 
 void Simulation::received(uint32_t task) {
@@ -291,8 +317,8 @@ void Simulation::settled(uint32_t task, bool committed) {
 void Simulation::report(uint32_t task, Verdict verdict) {
   State& state = states_[task];
   state.verdict = verdict;
-  events_.push(after_s(now_ns_, cluster_.coordinator.report_s), EventKind::kReported, task,
-               ++state.generation);
+  events_.push(EventQueue::Lane::kReport, after_s(now_ns_, cluster_.coordinator.report_s),
+               EventKind::kReported, task, ++state.generation);
 }
 
 void Simulation::reported(uint32_t task) {
@@ -328,6 +354,7 @@ void Simulation::queue_again(uint32_t task, bool counts) {
   ++recorder_.counts.restarts;
   state.phase = Phase::kQueued;
   queue_.insert(task);
+  head_.inserted(task);
   work_available_ = true;
 }
 

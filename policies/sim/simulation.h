@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
 #include "policies/sim/data_plane.h"
 #include "policies/sim/engines.h"
@@ -79,7 +80,8 @@ class Simulation final : private DataPlane::Client {
   void release(uint32_t task);
   double run_s(uint32_t task) const;
   double alone_s(const Task& task) const;
-  bool blocked(uint32_t task) const;
+  // That the task has to wait for; kNone: none.
+  uint32_t missing_dataset(uint32_t task) const;
   // A dataset of it is gone for good.
   bool lost(uint32_t task) const;
   void give_up(uint32_t task);
@@ -104,6 +106,7 @@ class Simulation final : private DataPlane::Client {
   Engines engines_;
   Failures failures_;
   TaskQueue queue_;
+  BlockedHead head_;  // of the queue
   Recorder recorder_;
   std::vector<State> states_;
   std::vector<std::vector<uint32_t>> held_;  // by node: attempts that the coordinator counts there
@@ -113,6 +116,8 @@ class Simulation final : private DataPlane::Client {
   uint64_t arrivals_ = 0;  // at nodes
   size_t ended_ = 0;
   bool work_available_ = false;
+  bool arrivals_matter_ = true;     // the last look at the queue would have gone on
+  uint64_t availability_seen_ = 0;  // of the store, then
   double fastest_operations_per_s_ = 0, fastest_read_bytes_per_s_ = 0, least_launch_s_ = 0;
   Status failed_;
 };

@@ -145,13 +145,14 @@ std::optional<int> Process::wait(std::chrono::milliseconds patience) {
   return status;
 }
 
-Outcome run_command(const Argv& argv, const std::map<std::string, std::string>& env) {
+Outcome run_command(const Argv& argv, const std::map<std::string, std::string>& env,
+                    std::chrono::milliseconds patience) {
   auto variables = own_environment();
   for (const auto& [name, value] : env) variables.push_back(name + "=" + value);
   const UniqueFd out = scratch_file(), err = scratch_file();
   const pid_t pid = start(argv, variables, out.get(), err.get());
   int status = 0;
-  if (!eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; })) {
+  if (!eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; }, patience)) {
     kill(-pid, SIGKILL);
     waitpid(pid, &status, 0);
   }

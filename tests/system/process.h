@@ -64,7 +64,8 @@ struct Outcome {
   std::string out, err;
 };
 
-// Runs a command to its end, or kills it after kPatience. `env` is added to this process's own.
-Outcome run_command(const Argv& argv, const std::map<std::string, std::string>& env = {});
+// Runs a command to its end, or kills it after `patience`. `env` is added to this process's own.
+Outcome run_command(const Argv& argv, const std::map<std::string, std::string>& env = {},
+                    std::chrono::milliseconds patience = kPatience);
 
 }  // namespace tierpilot::test

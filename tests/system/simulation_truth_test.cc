@@ -1,6 +1,7 @@
 // The simulator against the truth: one workload run by real daemons and simulated with the tiers
 // that were measured here.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ constexpr double kShareTolerance = 0.1;  // decisions depend a little on how fas
 // Of the CPUs, by others and by the daemons: real times mean nothing then.
 constexpr double kBusyShare = 0.15;
 constexpr uint64_t kMiB = 1 << 20;
+constexpr std::chrono::minutes kLongestCommand{5};  // for a build with a sanitizer
 // Long enough to be mostly work, and busy enough to wait now and then.
 const Argv kWorkload{"--tasks", "120",        "--datasets", "16",     "--min-size",
                      "2MiB",    "--max-size", "8MiB",       "--rate", "8",
@@ -31,8 +33,10 @@ const Argv kWorkload{"--tasks", "120",        "--datasets", "16",     "--min-siz
 Json output_of(const char* variable, Argv arguments,
                const std::map<std::string, std::string>& env = {}) {
   arguments.insert(arguments.begin(), program(variable));
-  const auto outcome = run_command(arguments, env);
-  if (outcome.code != 0) throw std::runtime_error(outcome.err + outcome.out);
+  const auto outcome = run_command(arguments, env, kLongestCommand);
+  if (outcome.code != 0)
+    throw std::runtime_error(fmt::format("{}: exit code {}: {}{}", fmt::join(arguments, " "),
+                                         outcome.code, outcome.err, outcome.out));
   return Json::parse(outcome.out);
 }
 

@@ -42,7 +42,8 @@ int print_usage_error(CLI::App& app, const CLI::ParseError& error, const Output&
     what = fmt::format("'{}' is not known here", unknown.front());
   std::string choices;
   for (const auto* sub : subcommands(*where))
-    choices += (choices.empty() ? "; choose one of " : ", ") + sub->get_name();
+    if (!sub->get_name().empty())  // a group of options has none
+      choices += (choices.empty() ? "; choose one of " : ", ") + sub->get_name();
   print_error(output, {ErrorCode::kInvalid,
                        fmt::format("{}: {}{}; see '{} --help'", path, what, choices, path)});
   return kExitUsage;

@@ -54,7 +54,7 @@ void GuardedPolicy::served(Attempt attempt, const ServiceMeasure&, const RewardP
   count_events();
 }
 
-// Its reward is; its response is still to come, perhaps by another decision.
+// The next decision about the task takes its place.
 void GuardedPolicy::abandoned(Attempt) {}
 
 void GuardedPolicy::finished(uint32_t task, const TaskTimes& times) {

@@ -1,7 +1,7 @@
 // A policy that learns under its guard, as the coordinator has it (coordinator/core/dispatcher.cc):
 // a control share of the decisions and those that it cannot take are the fallback's, and it is
-// deposed where what is measured of it is worse. Tell it of a simulation's outcomes as its
-// listener.
+// deposed where what is measured of it is worse. But nothing is learned here: what its weights
+// never saw stays unfamiliar. Tell it of a simulation's outcomes as its listener.
 #pragma once
 
 #include <cstdint>

@@ -103,6 +103,19 @@ TEST(Tokens, OnlyCandidatesHaveOneAndAMaskBlanksItsGroup) {
   }
 }
 
+// Most tasks of a command line are such: no training would have told the network of zero
+// operations.
+TEST(Tokens, ATaskThatDoesNotTellItsOperationsLooksLikeAnOrdinaryOne) {
+  View view = random_view(5, 1);
+  TokenSet silent, ordinary;
+  view.task.operations = 0;
+  make_tokens(view, kAllFeatures, kNoExternality, silent);
+  view.task.operations = operations_of(view.task);
+  EXPECT_GT(view.task.operations, 0);
+  make_tokens(view, kAllFeatures, kNoExternality, ordinary);
+  EXPECT_EQ(silent.features, ordinary.features);
+}
+
 TEST(Tokens, ThinnedOutTheyKeepTheChosenAndTheBest) {
   TokenSet tokens;
   make_tokens(random_view(200, 3), kAllFeatures, kNoExternality, tokens);

@@ -23,6 +23,13 @@
 #include "daemon/probe/passive/passive_probe.h"
 #include "daemon/probe/passive/programs.h"
 
+#ifdef __SANITIZE_THREAD__
+// One of the children below starts a thread, and this process has some.
+extern "C" const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+#endif
+
 namespace tierpilot {
 namespace {
 

@@ -318,7 +318,7 @@ TEST_F(MigrationPrograms, TrackedOwnersHaveCountersOfTheirOwn) {
   EXPECT_FALSE(owners.lost(kOther)) << "nobody tracks it";
   EXPECT_TRUE(counts(owners.read(kOther, all)).pairs.empty());
   EXPECT_EQ(stats().total.pages_moved, 86u) << "the machine's";
-  owners.untrack(kMine, used());
+  owners.untrack(kMine, [&] { return used(); });
   EXPECT_TRUE(counts(owners.read(kMine, all)).pairs.empty());
 }
 

@@ -1,6 +1,8 @@
 // The simulator's parts by themselves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 #include "base/eviction_order.h"
@@ -20,6 +22,51 @@ TEST(EventQueue, EqualTimesInTheOrderOfAsking) {
   EXPECT_EQ(events.pop().subject, 2u);
   EXPECT_EQ(events.pop().subject, 3u);
   EXPECT_EQ(events.next_ns(), 20);
+}
+
+TEST(EventQueue, LanesAndFlowsAreInTheOneOrder) {
+  using enum EventKind;
+  EventQueue events;
+  events.push(30, kRunEnd, 1, 0);
+  events.set_flow(50, 2);
+  events.set_flow(10, 3);
+  events.push(EventQueue::Lane::kDispatch, 20, kReceived, 4, 0);
+  events.push(EventQueue::Lane::kDispatch, 30, kReceived, 5, 0);
+  events.push(EventQueue::Lane::kReport, 30, kReported, 6, 0);
+  events.set_flow(30, 2);  // asked for last of those at 30
+  events.set_flow(25, 7);
+  events.forget_flow(7);
+  events.forget_flow(7);
+  for (const uint32_t subject : {3, 4, 1, 5, 6, 2}) EXPECT_EQ(events.pop().subject, subject);
+  EXPECT_TRUE(events.empty());
+  EXPECT_EQ(events.next_ns(), INT64_MAX);
+}
+
+// Against a list that is looked through each time.
+TEST(EventQueue, FlowsMayMoveAtAnyTime) {
+  std::mt19937_64 random(5);
+  EventQueue events;
+  std::map<uint32_t, std::pair<int64_t, int>> expected;  // time and order, by flow
+  for (int step = 0; step < 20'000; ++step) {
+    const auto flow = static_cast<uint32_t>(random() % 100);
+    const auto at_ns = static_cast<int64_t>(random() % 1000);
+    const uint64_t what = random() % 8;
+    if (what < 4) {
+      events.set_flow(at_ns, flow);
+      expected[flow] = {at_ns, step};
+    } else if (what < 5) {
+      events.forget_flow(flow);
+      expected.erase(flow);
+    } else if (!expected.empty()) {
+      const auto first =
+          std::min_element(expected.begin(), expected.end(),
+                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      ASSERT_EQ(events.next_ns(), first->second.first);
+      ASSERT_EQ(events.pop().subject, first->first);
+      expected.erase(first);
+    }
+    ASSERT_EQ(events.empty(), expected.empty());
+  }
 }
 
 TEST(EventQueue, TimeDoesNotOverflow) {

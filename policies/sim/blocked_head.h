@@ -1,0 +1,57 @@
+// The tasks at the head of the queue that wait for their data, so that others may overtake them,
+// and for which dataset each of them does: as long as nothing happens to that one, the task need
+// not be looked at again.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tierpilot::sim {
+
+class BlockedHead {
+ public:
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+  struct Entry {
+    uint32_t task;
+    uint32_t waits_for = kUnknown;  // a dataset; kUnknown: the task has to be looked at
+  };
+
+  // In the order of the queue.
+  size_t size() const { return entries_.size(); }
+  Entry& operator[](size_t i) { return entries_[i]; }
+  void append(uint32_t task) { entries_.push_back({task}); }
+  void erase(size_t i) { entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i)); }
+
+  // All before this one are known to wait.
+  size_t known() const { return known_; }
+  void set_known(size_t entries) { known_ = entries; }
+
+  // A task has been queued again; new ones come behind the head.
+  void inserted(uint32_t task) {
+    const auto at = std::lower_bound(entries_.begin(), entries_.end(), task,
+                                     [](const Entry& entry, uint32_t t) { return entry.task < t; });
+    if (at == entries_.end()) return;
+    known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
+    entries_.insert(at, {task});
+  }
+  // Who waits for the dataset may have it now, or wait in vain.
+  void changed(uint32_t dataset) {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].waits_for != dataset) continue;
+      entries_[i].waits_for = kUnknown;
+      known_ = std::min(known_, i);
+    }
+  }
+  void all_changed() {
+    for (Entry& entry : entries_) entry.waits_for = kUnknown;
+    known_ = 0;
+  }
+
+ private:
+  std::vector<Entry> entries_;
+  size_t known_ = 0;
+};
+
+}  // namespace tierpilot::sim
