@@ -19,10 +19,12 @@ int64_t now_ns() {
   return system_clock().boot_ns();
 }
 
-// A Finish only lets the peer forget an answer (or a call that nobody waits for any more).
+// These only let the peer forget an answer (or a call that nobody waits for any more) and
+// capabilities, or leave with the end of the stream that follows.
 bool may_be_late(Segments segments) {
   capnp::SegmentArrayMessageReader message(segments);
-  return message.getRoot<capnp::rpc::Message>().isFinish();
+  const auto root = message.getRoot<capnp::rpc::Message>();
+  return root.isFinish() || root.isRelease() || root.isAbort();
 }
 
 class Incoming final : public capnp::IncomingRpcMessage {
@@ -96,23 +98,21 @@ class FrameStream::Reading final : public ByteStream::Sink {
   }
 
   void arrived(size_t bytes) {
-    if (rest_ > 0) {
-      if (bytes < rest_)
-        frames_.refuse({ErrorCode::kInvalid,
-                        fmt::format("bad frame: cut off {} bytes before its end", rest_ - bytes)});
-      return fulfiller_.fulfill(frames_.take(kj::mv(payload_)));
-    }
-    if (bytes == 0) return ended();
+    if (bytes < std::max<size_t>(rest_, 1)) return ended(bytes);
+    if (rest_ > 0) return fulfiller_.fulfill(frames_.take(kj::mv(payload_)));
     frames_.end_ += bytes;
     Message message;
     if (!frames_.take_buffered(message)) return ask();
     fulfiller_.fulfill(kj::mv(message));
   }
 
-  void ended() {
+  void ended(size_t bytes) {
     KJ_IF_MAYBE (failure, frames_.write_failure_) {
-      return fulfiller_.reject(kj::cp(*failure));
+      return lost(kj::cp(*failure));
     }
+    if (rest_ > 0)
+      frames_.refuse({ErrorCode::kInvalid,
+                      fmt::format("bad frame: cut off {} bytes before its end", rest_ - bytes)});
     if (frames_.buffered_bytes() > 0)
       frames_.refuse({ErrorCode::kInvalid, "bad frame: its header was cut off"});
     fulfiller_.fulfill(nullptr);
@@ -127,7 +127,8 @@ class FrameStream::Reading final : public ByteStream::Sink {
     const int64_t left_ms = std::max<int64_t>(0, (deadline_ns - now_ns()) / kNsPerMs);
     deadline_ = frames_.loop_.after_ms(left_ms)
                     .then([this] {
-                      if (!waits_) return;
+                      if (!std::exchange(waits_, false)) return;
+                      frames_.stream_.stop_filling();
                       const Error late{ErrorCode::kTimeout, "no complete frame arrived in time"};
                       frames_.on_failure_(late);
                       fulfiller_.reject(to_exception(late));
@@ -222,8 +223,10 @@ void FrameStream::write(Segments segments) {
 }
 
 kj::Promise<void> FrameStream::end() {
-  stream_.shutdownWrite();
-  return stream_.when_queued_below(1).exclusiveJoin(loop_.after_ms(ByteStream::kLingerMs));
+  return kj::evalLater([this] {
+    stream_.shutdownWrite();
+    return stream_.when_queued_below(1).exclusiveJoin(loop_.after_ms(ByteStream::kLingerMs));
+  });
 }
 
 }  // namespace tierpilot

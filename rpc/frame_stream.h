@@ -32,7 +32,8 @@ class FrameStream {
   // Copied before it returns. A failure is told by the next read() that finds no message: nobody
   // looks at writes. Not after end(). Must not be larger than max_message_words().
   void write(Segments segments);
-  // Resolves when all that was written has left (or the peer did not take it in time).
+  // Resolves when all that was written has left (or the peer did not take it in time). Dropped at
+  // once, as when a Session goes, it does nothing.
   kj::Promise<void> end();
 
   uint64_t max_message_words() const;

@@ -107,7 +107,7 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   open_ = std::move(open);
   if (const auto decided = host_.decide_at_once(open_->request, open_->view())) {
     answered(*decided);
-    return true;
+    return task.state == TaskState::kAssigned;
   }
   host_.decide(open_->request, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <string>
+
 #include "base/log.h"
 
 namespace tierpilot {
@@ -25,26 +27,29 @@ Checkpointer::~Checkpointer() {
 }
 
 void Checkpointer::committed(Db& writer) {
-  if (writer.logged_pages() < kLongLog || state_ == State::kAsked) return;
-  if (state_ == State::kDone) {
-    if (auto done = writer.checkpoint(); !done) spdlog::warn("{}", done.error().message);
-    state_ = State::kIdle;
-  } else {
-    state_ = State::kAsked;
-    ::sem_post(&asked_);
-  }
+  if (state_ == State::kAsked) return;
+  const bool has_asked = state_.exchange(State::kIdle) == State::kDone;
+  if (writer.logged_pages() < kLongLog) return;
+  // What makes this one fail makes the next one of the thread below fail, which tells.
+  if (has_asked) return (void)writer.checkpoint();
+  state_ = State::kAsked;
+  ::sem_post(&asked_);
+}
+
+void Checkpointer::make_room(Db& writer) {
+  if (state_ != State::kAsked) (void)writer.checkpoint();
 }
 
 void Checkpointer::run() {
   pthread_setname_np(pthread_self(), "checkpoint");
-  // A connection that has not read yet does not know of the log, and does nothing without a word.
-  if (auto read = db_.execute("SELECT COUNT(*) FROM sqlite_schema"); !read)
-    spdlog::warn("{}", read.error().message);
+  std::string trouble;
   for (;;) {
     while (::sem_wait(&asked_) != 0) {
     }
     if (stop_) return;
-    if (auto done = db_.checkpoint(); !done) spdlog::warn("{}", done.error().message);
+    const auto done = db_.checkpoint();
+    if (!done && trouble.empty()) spdlog::warn("checkpoint: {}", done.error().message);
+    trouble = done ? "" : done.error().message;
     state_ = State::kDone;
   }
 }

@@ -97,6 +97,7 @@ Status Db::execute(const char* sql) {
 }
 
 Status Db::checkpoint() {
+  *logged_pages_ = 0;
   const int code =
       sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   // Another checkpoint is under way: it does the work.

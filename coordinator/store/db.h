@@ -52,7 +52,7 @@ class Db {
   Status execute(const char* sql);
   // `sql` must be a literal: statements are cached by its address.
   Result<Query> query(const char* sql);
-  // Of the write-ahead log, after this connection's last commit.
+  // Of the write-ahead log, after this connection's last commit; 0 if checkpoint() came after it.
   int logged_pages() const { return *logged_pages_; }
   // As much of the log as nobody reads, without waiting for anybody.
   Status checkpoint();

@@ -27,6 +27,8 @@ Status perform(Db& db, const char* sql) {
 // crash.
 constexpr const char* kPragmas =
     "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;";
+constexpr const char* kCheckpointerPragmas =
+    "PRAGMA synchronous=FULL; SELECT COUNT(*) FROM sqlite_schema;";
 
 Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
   std::error_code err;
@@ -54,16 +56,17 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   if (!reader) return tl::unexpected(reader.error());
   auto checkpointer = Db::open(path);
   if (!checkpointer) return tl::unexpected(checkpointer.error());
-  return std::unique_ptr<Store>(new Store(std::move(*writer), std::move(*reader),
-                                          std::move(*checkpointer), std::move(*lock),
-                                          std::move(post)));
+  if (auto set = checkpointer->execute(kCheckpointerPragmas); !set)
+    return tl::unexpected(set.error());
+  return std::unique_ptr<Store>(new Store(std::move(*lock), std::move(*writer), std::move(*reader),
+                                          std::move(*checkpointer), std::move(post)));
 }
 
-Store::Store(Db writer, Db reader, Db checkpointer, UniqueFd lock, Post post)
-    : writer_(std::move(writer)),
+Store::Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post)
+    : lock_(std::move(lock)),
+      writer_(std::move(writer)),
       reader_(std::move(reader)),
       checkpointer_(std::move(checkpointer)),
-      lock_(std::move(lock)),
       post_(std::move(post)),
       thread_([this] { run(); }) {}
 
@@ -126,7 +129,9 @@ std::vector<Store::Pending> Store::next_batch() {
 
 std::vector<Status> Store::commit(const std::vector<Pending>& batch) {
   // Nearly always all of them succeed, and a savepoint is two more statements for each.
-  if (commit_all(batch)) return std::vector<Status>(batch.size());
+  const auto done = commit_all(batch);
+  if (done) return std::vector<Status>(batch.size());
+  if (done.error().code == ErrorCode::kExhausted) checkpointer_.make_room(writer_);
   return commit_each(batch);
 }
 

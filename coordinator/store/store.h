@@ -48,7 +48,7 @@ class Store {
     Change change;
     Done done;
   };
-  Store(Db writer, Db reader, Db checkpointer, UniqueFd lock, Post post);
+  Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post);
   void run();
   std::vector<Pending> next_batch();  // waits for it; empty: the end
   std::vector<Status> commit(const std::vector<Pending>& batch);
@@ -56,10 +56,10 @@ class Store {
   std::vector<Status> commit_each(const std::vector<Pending>& batch);
   void note_trouble(const std::vector<Status>& results);
 
-  Db writer_;  // writer thread only
-  Db reader_;  // owner's thread only
+  UniqueFd lock_;  // held until all below is closed
+  Db writer_;      // writer thread only
+  Db reader_;      // owner's thread only
   Checkpointer checkpointer_;
-  UniqueFd lock_;
   Post post_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -273,6 +273,26 @@ TEST_F(Frames, ManyFramesInOneReadAndOneFrameInManyReads) {
   EXPECT_FALSE(failure_);
 }
 
+TEST_F(Frames, ReadingEndsWithTheWriteThatFailedAlsoWithinAFrame) {
+  for (const size_t begun : {size_t{0}, size_t{3}, size_t{11}}) {
+    open_frames();
+    peer_sends(nested(2).substr(0, begun));
+    auto message = next();
+    EXPECT_FALSE(message.poll(wait_));
+    ::shutdown(peer_.get(), SHUT_RD);
+    capnp::MallocMessageBuilder sent;
+    sent.initRoot<Node>();
+    for (int i = 0; i < 2; ++i) {
+      frames_->write(sent.getSegmentsForOutput());
+      loop_.after_ms(5).wait(wait_);
+    }
+    EXPECT_TRUE(error_of([&] { message.wait(wait_); })) << begun;
+    ASSERT_TRUE(failure_) << begun;
+    EXPECT_EQ(failure_->code, ErrorCode::kUnreachable) << begun << ": " << failure_->message;
+    failure_.reset();
+  }
+}
+
 TEST_F(Frames, EndWaitsUntilAllHasLeft) {
   open_frames();
   capnp::MallocMessageBuilder message;

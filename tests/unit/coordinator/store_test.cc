@@ -402,6 +402,53 @@ TEST_F(CoreTest, OneBadChangeDoesNotSpoilItsBatch) {
   EXPECT_EQ(*records::setting(store_->reader(), "k2", -1), 2);
 }
 
+// Some 260 pages of the log.
+Status write_a_mebibyte(Store& store, PostQueue& posts, int64_t id) {
+  std::optional<Status> done;
+  store.write(
+      [id](Db& db) -> Status {
+        auto put = db.query("INSERT OR REPLACE INTO rewards VALUES(?, zeroblob(1048576))");
+        return put ? put->bind(id).run() : Status(tl::unexpected(put.error()));
+      },
+      [&](Status status) { done = status; });
+  EXPECT_TRUE(posts.run_until([&] { return done.has_value(); }));
+  return *done;
+}
+
+TEST_F(CoreTest, ALongLogBeginsAnewAndLosesNothing) {
+  constexpr int64_t kMebibytes = 160;
+  for (int64_t i = 0; i < kMebibytes; ++i) {
+    ASSERT_TRUE(write_a_mebibyte(*store_, posts_, i % 8));
+    store_->write([i](Db& db) { return records::put_setting(db, "k" + std::to_string(i), i); },
+                  nullptr);
+  }
+  flush();
+  EXPECT_LT(std::filesystem::file_size(directory_ / "tierpilot.db-wal"), uint64_t{96} << 20);
+  restart();
+  for (int64_t i = 0; i < kMebibytes; ++i)
+    EXPECT_EQ(*records::setting(store_->reader(), "k" + std::to_string(i), -1), i);
+  auto check = store_->reader().query("PRAGMA integrity_check");
+  ASSERT_TRUE(check && *check->step());
+  EXPECT_EQ(check->text(0), "ok");
+}
+
+TEST_F(CoreTest, ALogThatFindsNoRoomBeginsAnew) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const auto small = directory_ / "small";
+  std::filesystem::create_directories(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=8m") != 0)
+    GTEST_SKIP() << "cannot mount a tmpfs here";
+  for (int run = 0; run < 2; ++run) {  // the first one leaves a database that has the room
+    auto opened = Store::open(small, [this](auto work) { posts_.post(std::move(work)); });
+    ASSERT_TRUE(opened) << opened.error().message;
+    for (int i = 0; i < (run == 0 ? 3 : 40); ++i) {
+      const auto written = write_a_mebibyte(**opened, posts_, 1);
+      EXPECT_TRUE(written) << "after " << i << ": " << written.error().message;
+    }
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
+}
+
 TEST_F(CoreTest, SecondCoordinatorIsRefused) {
   auto second = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(second);
