@@ -245,13 +245,15 @@ TEST_F(DispatcherTest, AnAnswerThatNobodyWaitsForAnyMoreIsNotTakenForTheNextOne)
   membership_->disconnected(tickets_["n"]);
   pass_deadlines();
   ASSERT_EQ(state_of(id), TaskState::kQueued);
-  // The first of the nodes now is not the one that was meant.
+  // The first of the nodes now is not the one that was meant, and is no candidate.
   join("a");
-  state_->registry.find("a")->assigned_units = 1;
+  state_->registry.find("a")->assigned_units = 1000;
   join("n");
   dispatcher_->pump();
   ASSERT_TRUE(run_until_assigned(id));
   EXPECT_EQ(state_->tasks.find(id)->node, "n");
+  flush();
+  EXPECT_EQ(records::decisions(store_->reader(), id)->front().fallback, "");
 }
 
 TEST_F(DispatcherTest, WhatAnEarlierCoordinatorDecidedIsLearnedFrom) {
