@@ -38,7 +38,7 @@ class TrainingThread {
     int nice = 10;                 // 0 to 19
     bool when_idle = false;        // SCHED_IDLE in place of the nice value, where that is allowed
     double cpu_share = 1;          // of one core, at most
-    double decisions_per_s = 125;  // that are learned from, in the long run
+    double decisions_per_s = 500;  // that are learned from, in the long run
   };
   using VersionDone = std::function<void(Result<WeightsVersion>)>;
 

@@ -41,7 +41,7 @@ struct DqnSettings {
   double training_cpu_share = 0.5;  // of one core, at most; a batch is never cut short
   // That are learned from in the long run, by all learners; of more, a sample is. Remembering one
   // among 128 nodes takes some 50 us.
-  double training_decisions_per_s = 125;
+  double training_decisions_per_s = 500;
 
   std::filesystem::path weights;  // where learning starts from; empty: the estimate alone
 };
