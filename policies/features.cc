@@ -45,7 +45,7 @@ Observation observe(const View& view, const FeatureSettings& settings) {
   seen.values.assign(Layout::kSize, 0.0F);
   seen.exchangeable = alike(view.nodes);
   for (const NodeState& node : view.nodes) {
-    if (node.slot >= kSlots) continue;
+    if (node.slot >= settings.slots) continue;
     seen.present.set(node.slot);
     seen.candidates.set(node.slot, node.candidate);
     seen.values[Layout::kUtilisation + node.slot] = utilisation(node);

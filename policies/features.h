@@ -44,9 +44,10 @@ struct FeatureSettings {
   // What data in the node's slow tier counts beside data in its fast one. S1 counts only local
   // (fast) data; a promotion is still cheaper than a fetch from another machine.
   double slow_share = 0.25;
+  size_t slots = kSlots;  // how many of them may have a node
 };
 
-// Nodes whose slot is not below kSlots are left out.
+// Nodes whose slot is not below `slots` are left out.
 Observation observe(const View& view, const FeatureSettings& settings = {});
 
 }  // namespace tierpilot

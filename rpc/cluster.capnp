@@ -173,6 +173,7 @@ struct WeightsVersion {
   weightsVersion @5 :UInt64;     # as decisions name it
   reward @6 :Interval;           # of its policy's decisions before it was kept
   response @7 :Interval;
+  origin @8 :Text;               # what its learning began from
 }
 
 struct PolicyGuard {
@@ -195,6 +196,8 @@ struct LearnerState {
   epsilon @6 :Float64;
   pending @7 :UInt64;
   settings @8 :List(Node.Metric);
+  origin @9 :Text;               # what its learning began from
+  note @10 :Text;                # empty, or what an operator should know of it
 }
 
 struct Health {

@@ -21,6 +21,7 @@ struct CoreSettings {
   uint32_t backlog_units = 2;       // units a node may be given beyond those it has: their data is
                                     // brought in while others run
   uint32_t considered_nodes = 128;  // that one decision looks at, see shortlist.h
+  uint32_t recorded_nodes = 16;     // of them, written with each decision
   uint32_t max_attempts = 3;  // of a task whose node was lost or whose data could not be served
   int64_t decision_deadline_us = 5'000;
   RewardSettings reward;

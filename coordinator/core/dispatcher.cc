@@ -20,32 +20,30 @@ namespace {
 // Tasks placed in one go; before more, the loop serves what has come meanwhile.
 constexpr int kMostAtOnce = 16;
 
-// A decision among a hundred nodes is explained by its best few, and is written at every task.
-constexpr size_t kMaxRecorded = 16;
-
 // By which learning knows a decision, also after a restart. Attempts are few; the low bits hold
 // them so that an id is never used twice.
 uint64_t decision_id(AttemptId attempt) {
   return attempt.task << 12 | (attempt.attempt & 0xfff);
 }
 
-// The chosen node first, then the best by the policy's score, then those that were no candidates.
-std::vector<size_t> worth_recording(const View& view, const Decision& decision) {
+// At most so many: a decision is written at every task. The chosen node first, then the best by the
+// policy's score, then those that were no candidates.
+std::vector<size_t> worth_recording(const View& view, const Decision& decision, size_t most) {
   std::vector<size_t> order(view.nodes.size());
   std::iota(order.begin(), order.end(), 0U);
-  if (order.size() <= kMaxRecorded) return order;
+  if (order.size() <= most) return order;
   const auto rank = [&](size_t i) {
     const double q = i < decision.q.size() ? decision.q[i].value_or(-HUGE_VAL) : -HUGE_VAL;
     return std::tuple(i != decision.node, !view.nodes[i].candidate, -q, i);
   };
-  std::partial_sort(order.begin(), order.begin() + kMaxRecorded, order.end(),
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(most), order.end(),
                     [&](size_t a, size_t b) { return rank(a) < rank(b); });
-  order.resize(kMaxRecorded);
+  order.resize(most);
   std::sort(order.begin(), order.end());
   return order;
 }
 
-DecisionRecord describe(const PlacementView& placement, const Decision& decision) {
+DecisionRecord describe(const PlacementView& placement, const Decision& decision, size_t most) {
   DecisionRecord record;
   record.explored = decision.explored;
   record.reason = decision.reason;
@@ -57,7 +55,7 @@ DecisionRecord describe(const PlacementView& placement, const Decision& decision
   record.eligible =
       static_cast<uint32_t>(std::count_if(placement.view.nodes.begin(), placement.view.nodes.end(),
                                           [](const NodeState& node) { return node.candidate; }));
-  for (const size_t i : worth_recording(placement.view, decision)) {
+  for (const size_t i : worth_recording(placement.view, decision, most)) {
     const auto& node = placement.view.nodes[i];
     record.candidates.push_back({placement.records[i]->facts.name, node.candidate,
                                  i < decision.q.size() ? decision.q[i] : std::nullopt,
@@ -177,7 +175,7 @@ void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decide
 }
 
 void Dispatcher::place_as_decided(const Open& open, const PolicyHost::Decided& decided) {
-  auto record = describe(*open.placement, decided.decision);
+  auto record = describe(*open.placement, decided.decision, state_.settings.recorded_nodes);
   record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
   place(open, decided.decision, std::move(record));
@@ -190,7 +188,7 @@ void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
 
 bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
   const auto decision = fallback_decide(open.view());
-  auto record = describe(*open.placement, decision);
+  auto record = describe(*open.placement, decision, state_.settings.recorded_nodes);
   record.fallback = why;
   if (proposed != kNoNode) record.proposed = open.placement->records[proposed]->facts.name;
   record.decide_ns = state_.clock.boot_ns() - open.asked_ns;

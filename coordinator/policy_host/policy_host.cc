@@ -54,21 +54,30 @@ bool learns(const std::string& name) {
 }
 
 constexpr const char* kAlwaysAwake = "dqn";
+const std::string kNoWeights = "no weights";
+
+std::string described(const std::filesystem::path& file, const Provenance& from) {
+  return fmt::format("{}, made by '{}' of Tierpilot {} with seed {}, digest of its settings {}",
+                     file.filename().string(), from.command, from.program_version, from.seed,
+                     from.config_digest);
+}
 
 // The learners, each as its checkpoint or its shipped weights say.
 Result<std::vector<TrainingThread::NamedLearner>> make_learners(
     const PolicyContext& context, const PolicyHostOptions& options,
-    std::map<std::string, std::string>& notes) {
+    const std::string& dqn_begins_from, std::map<std::string, std::string>& notes) {
   std::vector<TrainingThread::NamedLearner> learners;
   for (const PolicyInfo& info : registered_policies()) {
     if (!info.learns) continue;
     auto learner = make_learner(info.name, context, options.pending_capacity);
     if (!learner) return tl::unexpected(learner.error());
-    const auto taken = take_over_learner(options.state_dir, info.name, **learner);
+    const auto taken =
+        take_over_learner(options.state_dir, info.name,
+                          info.name == kAlwaysAwake ? dqn_begins_from : kNoWeights, **learner);
     if (!taken) return tl::unexpected(taken.error());
     notes[info.name] = taken->note;
     const bool awake = info.name == kAlwaysAwake || info.name == options.active;
-    learners.push_back({info.name, std::move(*learner), awake});
+    learners.push_back({info.name, std::move(*learner), awake, taken->origin});
   }
   return learners;
 }
@@ -92,6 +101,7 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
   PolicyContext context{given.seed, given.dqn, given.published,
                         std::make_shared<Mailbox<DqnWeights>>(),
                         std::make_shared<Mailbox<PublishedWeights>>()};
+  std::string dqn_begins_from = kNoWeights;
   if (!given.dqn.weights.empty()) {
     auto file = load_weights(given.dqn.weights);
     if (!file) return tl::unexpected(file.error());
@@ -101,9 +111,10 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
           fmt::format("weights {}: they learned from other feature groups than dqn.leave_out "
                       "says: train them anew, or change it",
                       given.dqn.weights.string()));
+    dqn_begins_from = described(given.dqn.weights, file->provenance);
     context.start = std::make_shared<const DqnWeights>(std::move(file->weights));
   }
-  auto learners = make_learners(context, given, parts->notes);
+  auto learners = make_learners(context, given, dqn_begins_from, parts->notes);
   if (!learners) return tl::unexpected(learners.error());
   auto policies = make_policies(context);
   if (!policies) return tl::unexpected(policies.error());
@@ -118,9 +129,8 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
   parts->training = std::make_unique<TrainingThread>(std::move(*learners), given.state_dir,
                                                      pace_of(given.dqn), std::move(archive));
   parts->decisions = std::make_unique<DecisionThread>(
-      std::move(*policies), *active, FeatureSettings{given.published.slow_share}, parts->open,
-      *parts->training, std::chrono::milliseconds(given.save_interval_ms),
-      !given.state_dir.empty());
+      std::move(*policies), *active, given.published.features(), parts->open, *parts->training,
+      std::chrono::milliseconds(given.save_interval_ms), !given.state_dir.empty());
   return std::unique_ptr<PolicyHost>(new PolicyHost(std::move(parts)));
 }
 
@@ -191,7 +201,7 @@ std::vector<PolicyHost::ListedPolicy> PolicyHost::list() const {
 
 LearnerState PolicyHost::learner(const std::string& policy) const {
   const auto status = parts_->training->status(policy);
-  LearnerState state{status.counters, 0, status.versions, ""};
+  LearnerState state{status.counters, 0, status.versions, status.origin, ""};
   const auto& options = parts_->options;
   state.epsilon = policy == "dqn" ? options.dqn.epsilon : options.published.epsilon;
   const auto note = parts_->notes.find(policy);

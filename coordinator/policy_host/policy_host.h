@@ -37,6 +37,7 @@ struct PolicyHostOptions {
 struct LearnerState : LearnerCounters {
   double epsilon = 0;
   std::vector<WeightsVersion> versions;  // oldest first
+  std::string origin;                    // what its learning began from
   std::string note;  // what an operator should know: state not taken over, training failed
 };
 

@@ -24,6 +24,17 @@ Result<fs::path> set_aside(const fs::path& file) {
   return aside;
 }
 
+fs::path origin_file(const fs::path& state_dir, const std::string& policy) {
+  return state_dir / (policy + ".origin");
+}
+
+Result<std::string> read_origin(const fs::path& file) {
+  auto origin = load_bytes(file);
+  if (!origin && origin.error().code == ErrorCode::kNotFound)
+    return std::string("not written down by the program that began");
+  return origin;
+}
+
 Result<TakenOver> refuse(const fs::path& file, const std::string& why) {
   const auto aside = set_aside(file);
   if (!aside) return tl::unexpected(aside.error());
@@ -40,14 +51,9 @@ fs::path checkpoint_file(const fs::path& state_dir, const std::string& policy) {
   return state_dir / (policy + ".checkpoint");
 }
 
-Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string& policy,
-                                    Learner& learner) {
-  if (state_dir.empty()) return TakenOver{};
-  std::error_code error;
-  fs::create_directories(state_dir, error);
-  if (error)
-    return fail_errno(error.value(),
-                      fmt::format("state directory '{}' cannot be made", state_dir.string()));
+namespace {
+
+Result<TakenOver> restored(const fs::path& state_dir, const std::string& policy, Learner& learner) {
   const fs::path file = checkpoint_file(state_dir, policy);
   const auto saved = load_bytes(file);
   if (!saved && saved.error().code == ErrorCode::kNotFound) return TakenOver{};
@@ -57,7 +63,32 @@ Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string
   if (Status status = learner.restore(*saved); !status)
     return refuse(
         file, fmt::format("learner checkpoint '{}': {}", file.string(), status.error().message));
-  return TakenOver{true, ""};
+  return TakenOver{.found = true};
+}
+
+}  // namespace
+
+Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string& policy,
+                                    const std::string& beginning, Learner& learner) {
+  if (state_dir.empty()) return TakenOver{.origin = beginning};
+  std::error_code error;
+  fs::create_directories(state_dir, error);
+  if (error)
+    return fail_errno(error.value(),
+                      fmt::format("state directory '{}' cannot be made", state_dir.string()));
+  auto taken = restored(state_dir, policy, learner);
+  if (!taken) return taken;
+  const fs::path file = origin_file(state_dir, policy);
+  taken->origin = beginning;
+  if (!taken->found) {
+    if (auto written = save_bytes(file, beginning); !written)
+      return tl::unexpected(written.error());
+    return taken;
+  }
+  auto origin = read_origin(file);
+  if (!origin) return tl::unexpected(origin.error());
+  taken->origin = std::move(*origin);
+  return taken;
 }
 
 }  // namespace tierpilot

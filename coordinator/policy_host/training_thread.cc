@@ -218,6 +218,7 @@ Result<WeightsVersion> TrainingThread::keep(const std::string& policy, WeightsVe
   about.experiences = counters.experiences;
   about.batches = counters.batches;
   about.weights_version = counters.weights_version;
+  about.origin = place->origin;
   return archive_.add(policy, std::move(about), place->learner->save_weights());
 }
 
@@ -258,7 +259,8 @@ Status TrainingThread::write() const {
 void TrainingThread::publish_status() {
   std::vector<LearnerStatus> now;
   for (const Place& place : places_)
-    now.push_back({place.learner->counters(), place.failed, archive_.list(place.policy)});
+    now.push_back(
+        {place.learner->counters(), place.failed, archive_.list(place.policy), place.origin});
   const std::lock_guard lock(status_mutex_);
   status_ = std::move(now);
 }

@@ -28,11 +28,13 @@ class TrainingThread {
     std::string policy;
     std::unique_ptr<Learner> learner;
     bool awake = true;
+    std::string origin = {};  // what its learning began from
   };
   struct LearnerStatus {
     LearnerCounters counters;
     bool failed = false;                   // training stopped after an error, which is in the log
     std::vector<WeightsVersion> versions;  // oldest first
+    std::string origin;
   };
   struct Pace {
     int nice = 10;                 // 0 to 19

@@ -40,6 +40,7 @@ std::string encode(const WeightsVersion& version) {
   out.put(version.weights_version);
   put_interval(out, version.reward);
   put_interval(out, version.response);
+  out.put_text(version.origin);
   return seal(kAbout, out.take());
 }
 
@@ -60,6 +61,7 @@ Result<WeightsVersion> read_about(const fs::path& file) {
   version.weights_version = in.get<uint64_t>();
   version.reward = get_interval(in);
   version.response = get_interval(in);
+  if (!in.at_end()) version.origin = in.get_text();
   if (!in.ok() || !in.at_end()) return wrong("its length cannot be");
   return version;
 }

@@ -23,6 +23,7 @@ struct WeightsVersion {
   // What its decisions had earned when it was kept; count 0: nothing was measured.
   MeanInterval reward;
   MeanInterval response;
+  std::string origin;  // what its learning began from; empty: an earlier program kept it
 };
 
 // Two files a version in "<policy>.versions/": "<number>.weights", then "<number>.about". A version

@@ -94,6 +94,8 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   out.setWeightsVersion(learner.weights_version);
   out.setEpsilon(learner.epsilon);
   out.setPending(learner.pending);
+  out.setOrigin(learner.origin);
+  out.setNote(learner.note);
   write_settings(policy.name == "dqn" ? shown(core().dqn) : shown(core().dqn_published), out);
 
   auto& oversight = core().oversight;

@@ -50,6 +50,7 @@ void write_version(const WeightsVersion& version, wire::WeightsVersion::Builder 
   out.setExperiences(version.experiences);
   out.setBatches(version.batches);
   out.setWeightsVersion(version.weights_version);
+  out.setOrigin(version.origin);
   write_interval(version.reward, out.initReward());
   write_interval(version.response, out.initResponse());
 }

@@ -20,8 +20,9 @@ class PublishedLearner final : public Learner {
 
   void decided(uint64_t id, const View& view, size_t node) override {
     if (!pending_.contains(id)) ++decisions_;
-    if (node >= view.nodes.size() || view.nodes[node].slot >= kSlots) return;
-    pending_.decided(id, std::make_shared<const Observation>(observe(view, {settings_.slow_share})),
+    const FeatureSettings features = settings_.features();
+    if (node >= view.nodes.size() || view.nodes[node].slot >= features.slots) return;
+    pending_.decided(id, std::make_shared<const Observation>(observe(view, features)),
                      view.nodes[node].slot);
     take_complete();
   }

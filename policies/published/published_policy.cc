@@ -38,7 +38,8 @@ class PublishedPolicy final : public Policy {
     decision.q.resize(view.nodes.size());
     for (size_t i = 0; i < view.nodes.size(); ++i) {
       const NodeState& node = view.nodes[i];
-      if (node.slot >= kSlots || !node.candidate || !std::isfinite(q[node.slot])) continue;
+      if (node.slot >= kSlots || !seen.candidates[node.slot] || !std::isfinite(q[node.slot]))
+        continue;
       decision.q[i] = weights->scale.q_in_reward_units(q[node.slot], gamma_);
       if (node.slot == choice.slot) decision.node = i;
     }

@@ -47,7 +47,7 @@ QModule::QModule(const NetworkSettings& settings, uint64_t seed) {
     register_module("encoder" + std::to_string(i), encoder_.back());
   }
   linear_ = register_module("linear", nn::Linear(settings.width, settings.width));
-  output_ = register_module("output", nn::Linear(settings.width, static_cast<int64_t>(kSlots)));
+  output_ = register_module("output", nn::Linear(settings.width, settings.outputs));
 
   const torch::NoGradGuard no_grad;
   const at::Generator generator = at::detail::createCPUGenerator(seed);
@@ -69,7 +69,9 @@ torch::Tensor QModule::tokens(const torch::Tensor& observations) {
 torch::Tensor QModule::forward(const torch::Tensor& observations) {
   torch::Tensor hidden = tokens(observations);
   for (auto& layer : encoder_) hidden = layer(hidden);
-  return output_(torch::relu(linear_(hidden.mean(0))));
+  const torch::Tensor q = output_(torch::relu(linear_(hidden.mean(0))));
+  const auto missing = static_cast<int64_t>(kSlots) - q.size(1);
+  return missing > 0 ? torch::constant_pad_nd(q, {0, missing}) : q;
 }
 
 }  // namespace tierpilot

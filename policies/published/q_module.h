@@ -12,10 +12,11 @@
 namespace tierpilot {
 
 // observation -> token(s) -> `layers` standard encoder layers (post-norm, ReLU) -> linear + ReLU ->
-// kSlots values. The publication names the parts; the ReLU and the mean over tokens are ours.
+// a value for each output. The publication names the parts; the ReLU and the mean over tokens are
+// ours.
 struct QModule : torch::nn::Module {
   QModule(const NetworkSettings& settings, uint64_t seed);
-  // [batch, ObservationLayout::kSize] -> [batch, kSlots]
+  // [batch, ObservationLayout::kSize] -> [batch, kSlots], 0 beyond the outputs
   torch::Tensor forward(const torch::Tensor& observations);
 
  private:

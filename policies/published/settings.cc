@@ -37,6 +37,8 @@ Status validate(const PublishedSettings& settings) {
         fmt::format("width {} is not a multiple of heads {}", network.width, network.heads));
   if (!(settings.gamma >= 0 && settings.gamma < 1))
     return wrong(fmt::format("gamma {} is not in [0, 1)", settings.gamma));
+  if (network.outputs < 1 || network.outputs > static_cast<int64_t>(kSlots))
+    return wrong(fmt::format("outputs {} is not between 1 and {}", network.outputs, kSlots));
   if (settings.batch < 1 || settings.batches_per_step < 1)
     return wrong("batch and batches_per_step must be at least 1");
   if (settings.replay_capacity < settings.batch)

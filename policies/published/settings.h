@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/result.h"
+#include "policies/features.h"
 
 namespace tierpilot {
 
@@ -34,6 +35,7 @@ struct NetworkSettings {
   int64_t layers = 2;
   int64_t heads = 4;
   int64_t feed_forward = 2048;
+  int64_t outputs = kSlots;  // at most that; nodes whose slot has no output get no tasks
   double dropout = 0.25;
   double init_sigma = 0.02;    // of the Gaussian that all weights start from
   double output_sigma = 0.02;  // the same for the output layer
@@ -43,11 +45,9 @@ struct NetworkSettings {
 
 struct PublishedSettings {
   NetworkSettings network;
-  double slow_share = 0.25;  // see FeatureSettings
+  double slow_share = FeatureSettings{}.slow_share;
 
-  // Published: 0.05. Lowered by reasoning, not by a measurement of its own: a random choice mostly
-  // misses, and every outcome is learned from anyway, whoever decided.
-  double epsilon = 0.02;
+  double epsilon = 0.05;
   // Published: 0.9. With few batches the bootstrap values are still noise: on the stand-in cluster
   // (bench_policy_learning), 400 batches at the published width, 0.5 ended 1 % above 0.9 in four
   // runs of four; at width 128 the two were equal within noise.
@@ -75,6 +75,10 @@ struct PublishedSettings {
   // A batch of the published network costs 50 to 80 ms of a core; 0.25 and 1 learn about as well.
   double batches_per_experience = 0.5;
   uint64_t copy_interval = 64;  // decisions between two copies of the weights
+
+  FeatureSettings features() const {
+    return {.slow_share = slow_share, .slots = static_cast<size_t>(network.outputs)};
+  }
   // The values of the publication. What it leaves open (learning rate, sigma) is as in the defaults
   // where that works with SGD.
   static PublishedSettings published();

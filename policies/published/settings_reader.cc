@@ -48,6 +48,7 @@ void read_network(ConfigSection& section, NetworkSettings& network) {
   read_count(section, "layers", 1, 16, network.layers);
   read_count(section, "heads", 1, 64, network.heads);
   read_count(section, "feed_forward", 8, 16384, network.feed_forward);
+  read_count(section, "outputs", 1, kSlots, network.outputs);
   network.dropout = section.number("dropout", network.dropout, 0, 0.9);
   network.init_sigma = section.number("init_sigma", network.init_sigma, 1e-6, 1);
   network.output_sigma = section.number("output_sigma", network.output_sigma, 0, 1);

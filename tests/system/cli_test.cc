@@ -112,7 +112,8 @@ TEST(CliAlone, EvaluateNeedsNoCoordinatorAndTellsAllOfItsRows) {
       tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--suite", "quick", "--seeds", "1",
                                           "--policies", "random,dqn", "--no-guard", "-j"});
   ASSERT_EQ(unguarded.code, 0) << unguarded.err;
-  for (const auto& run : parse(unguarded.out)["runs"]) EXPECT_FALSE(run.contains("guard"));
+  const auto alone = parse(unguarded.out);
+  for (const auto& run : alone["runs"]) EXPECT_FALSE(run.contains("guard"));
   expect_json_error(
       tierctl_at("unix:/nowhere/c.sock", {"-j", "policy", "evaluate", "--suite", "none"}), 3,
       "quick");

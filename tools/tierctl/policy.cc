@@ -28,12 +28,12 @@ Result<int> list(Context& context, ClusterConnection& connection) {
                {{.rows = "/policies", .columns = kColumns}});
 }
 
-// The wire has every setting as a double; a capacity of 1024 is not "1,024.0".
-void show_whole_numbers(nlohmann::ordered_json& settings) {
-  for (auto& setting : settings) {
-    const double number = setting.value("value", 0.5);
+// The wire has settings and counts as doubles; a capacity of 1024 is not "1,024.0".
+void show_whole_numbers(nlohmann::ordered_json& metrics) {
+  for (auto& metric : metrics) {
+    const double number = metric.value("value", 0.5);
     if (number == std::trunc(number) && std::abs(number) < 1e15)
-      setting["value"] = static_cast<int64_t>(number);
+      metric["value"] = static_cast<int64_t>(number);
   }
 }
 
@@ -49,19 +49,22 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
     show_whole_numbers(value["learner"]["settings"]);
     tables.push_back({.title = "Learner",
                       .rows = "/learner",
-                      .columns = {{"Experiences", "/experiences", Format::kNumber},
+                      .columns = {{"Began from", "/origin"},
+                                  {"Experiences", "/experiences", Format::kNumber},
                                   {"Replay size", "/replay_size", Format::kNumber},
                                   {"Replay capacity", "/replay_capacity", Format::kNumber},
                                   {"Waiting for their reward", "/pending", Format::kNumber},
                                   {"Training steps", "/training_steps", Format::kNumber},
                                   {"Loss", "/loss", Format::kNumber},
                                   {"Weights version", "/weights_version", Format::kNumber},
-                                  {"Epsilon", "/epsilon", Format::kNumber}}});
+                                  {"Epsilon", "/epsilon", Format::kNumber},
+                                  {"Note", "/note"}}});
     tables.push_back({.title = "Settings",
                       .rows = "/learner/settings",
                       .columns = {{"SETTING", "/name"}, {"VALUE", "/value", Format::kNumber}},
                       .empty = "none reported"});
     value["guard"] = message_json(answer->getGuard());
+    show_whole_numbers(value["guard"]["faults"]);
     value["versions"] = messages_json(answer->getVersions());
     value["events"] = messages_json(answer->getEvents());
     for (auto& table : oversight_tables()) tables.push_back(std::move(table));

@@ -35,8 +35,10 @@ struct MoveRequest {
 
 struct MoveResult {
   uint64_t bytes_moved = 0;
-  uint64_t bytes_there = 0;   // were on one of the nodes
-  uint64_t bytes_absent = 0;  // not in memory: never touched, swapped out, unmapped
+  uint64_t bytes_there = 0;  // were on one of the nodes
+  // Not in memory: never touched, swapped out, unmapped. Or hidden by this kernel, see
+  // KernelSettings::hides_hinted_pages.
+  uint64_t bytes_absent = 0;
   std::map<int, uint64_t>
       pages_failed;  // by errno: EBUSY, ENOMEM, EACCES (shared with others), ...
   bool stopped = false;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <utility>
+
 namespace tierpilot {
 namespace {
 
@@ -16,14 +19,27 @@ std::optional<bool> flag(const Sysroot& sysroot, const char* path) {
   return *text == "true" || *text == "1";
 }
 
+// "6.1.0-56-amd64" -> {6, 1}; {0, 0} for what is no release.
+std::pair<int, int> release(const Sysroot& sysroot) {
+  std::pair<int, int> release{0, 0};
+  const std::string text = sysroot.read("/proc/sys/kernel/osrelease").value_or("");
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, release.first);
+  if (error == std::errc() && dot != end && *dot == '.')
+    std::from_chars(dot + 1, end, release.second);
+  return release;
+}
+
 }  // namespace
 
 KernelSettings read_kernel_settings(const Sysroot& sysroot) {
+  const auto version = release(sysroot);
   return {.numa_balancing = number(sysroot, "/proc/sys/kernel/numa_balancing"),
           .demotion_enabled = flag(sysroot, "/sys/kernel/mm/numa/demotion_enabled"),
           .zone_reclaim_mode = number(sysroot, "/proc/sys/vm/zone_reclaim_mode"),
           .kdamonds = number(sysroot, "/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds"),
-          .ksm_running = flag(sysroot, "/sys/kernel/mm/ksm/run")};
+          .ksm_running = flag(sysroot, "/sys/kernel/mm/ksm/run"),
+          .hides_hinted_pages = version >= std::pair(6, 1) && version <= std::pair(6, 4)};
 }
 
 std::vector<std::string> find_conflicts(const KernelSettings& settings, PlacementMode mode,
@@ -40,6 +56,12 @@ std::vector<std::string> find_conflicts(const KernelSettings& settings, Placemen
     conflicts.push_back(fmt::format(
         "kernel.numa_balancing is {}: the kernel moves pages towards the CPUs that use them, and "
         "may undo a demotion; set it to 0 to leave placement to Tierpilot",
+        balancing));
+  if (balancing != 0 && settings.hides_hinted_pages)
+    conflicts.push_back(fmt::format(
+        "kernel.numa_balancing is {}, and this kernel (Linux 6.1 to 6.4) hides pages that wait for "
+        "a NUMA hint fault from move_pages(2): cold ones are neither found nor demoted; set it to "
+        "0",
         balancing));
   if (settings.demotion_enabled.value_or(false))
     conflicts.emplace_back(

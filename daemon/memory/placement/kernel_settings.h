@@ -17,6 +17,9 @@ struct KernelSettings {
   std::optional<int64_t> zone_reclaim_mode;  // bit 0: reclaims a node before it uses another one
   std::optional<int64_t> kdamonds;           // whose, the kernel does not tell
   std::optional<bool> ksm_running;
+  // move_pages() finds no page whose next access will be a NUMA hint fault: Linux 6.1 to 6.4, whose
+  // follow_page() takes it for not there.
+  bool hides_hinted_pages = false;
 };
 
 KernelSettings read_kernel_settings(const Sysroot& sysroot);

@@ -1,12 +1,14 @@
 // How fast the policies that learn do so on the stand-in cluster: heuristics run first while it
 // watches, then its turn comes. Repeats the measurements behind the default settings.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/config.h"
 #include "policies/learning/torch_thread.h"
 #include "tests/support/toy_run.h"
 
@@ -52,6 +54,15 @@ int run(const Options& options) {
   return 0;
 }
 
+Result<PublishedSettings> read_settings(const std::vector<std::string>& lines) {
+  auto reader =
+      ConfigReader::parse(fmt::format("[dqn-published]\n{}\n", fmt::join(lines, "\n")), "--set");
+  if (!reader) return tl::unexpected(reader.error());
+  auto settings = read_published_settings(reader->section("dqn-published"));
+  if (auto finished = reader->finish(); !finished) return tl::unexpected(finished.error());
+  return settings;
+}
+
 }  // namespace
 }  // namespace tierpilot
 
@@ -81,9 +92,19 @@ int main(int argc, char** argv) {
   std::string loss;
   app.add_option("--loss", loss, "published or mended, all other settings being equal")
       ->check(CLI::IsMember({"published", "mended"}));
+  std::vector<std::string> changed;
+  app.add_option("--set", changed, "KEY = VALUE of [dqn-published], over --published if given")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI11_PARSE(app, argc, argv);
 
-  if (published) settings = tierpilot::PublishedSettings::published();
+  if (published) changed.insert(changed.begin(), "preset = \"published\"");
+  if (auto read = tierpilot::read_settings(changed); read) {
+    settings = *read;
+  } else {
+    fmt::print(stderr, "error: {}\n", read.error().message);
+    return 2;
+  }
   if (!loss.empty())
     settings.loss =
         loss == "published" ? tierpilot::LossForm::kPublished : tierpilot::LossForm::kWeighted;

@@ -1,5 +1,5 @@
-// RPC cost over a Unix socket and over mutual TLS on loopback, beside an empty socket ping-pong in
-// the same run. Client and server are threads of this process. Rounds alternate between the three,
+// RPC cost over a Unix socket and over mutual TLS on loopback, beside a bare socket in the same
+// run. Client and server are threads of this process. Rounds alternate between the three,
 // so that a disturbance hits all alike; medians and the spread of the rounds are shown.
 #include <fmt/format.h>
 
@@ -55,6 +55,11 @@ Figures measure(int rounds, const Sizes& sizes) {
     const Histogram floor_ns = socket_ping_pong_ns(sizes.round_trips);
     figures.add("floor_p50_us", floor_ns.quantile(0.50) / 1e3);
     figures.add("floor_p99_us", floor_ns.quantile(0.99) / 1e3);
+    figures.add("floor_calls_per_s",
+                socket_answers_per_s(sizes.pipelined_calls, kCallsOnTheirWay, 1));
+    figures.add("floor_chunk_gb_per_s",
+                socket_answers_per_s(sizes.chunks, kChunksOnTheirWay, kChunkBytes) *
+                    double{kChunkBytes} / 1e9);
     figures.add("unix", measure_round(loop, test::echo_of(*unix_connection), sizes));
     figures.add("tls", measure_round(loop, test::echo_of(*tls_connection), sizes));
   }

@@ -11,11 +11,6 @@
 namespace tierpilot::bench {
 namespace {
 
-constexpr uint32_t kChunkBytes = 1 << 20;
-constexpr int kChunksOnTheirWay = 4;
-// A window, as a real caller keeps one: no more answers are outstanding than this.
-constexpr int kCallsOnTheirWay = 256;
-
 int64_t process_cpu_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -110,6 +110,25 @@ TEST_F(DispatcherTest, AHeuristicDecidesAtOnceAndOfManyTasksAFewAtATime) {
   EXPECT_THAT(deadlines_, IsEmpty());
 }
 
+TEST_F(DispatcherTest, OfManyNodesTheChosenOneAndTheBestAreWrittenDown) {
+  for (const uint32_t most : {3u, 6u, 20u}) {
+    state_->settings.recorded_nodes = most;
+    for (int i = 0; i < 6 && most == 3; ++i) join("n" + std::to_string(i));
+    const auto id = submit({spec("a")})->first_task;
+    dispatcher_->pump();
+    ASSERT_TRUE(run_until_assigned(id));
+    flush();
+    const auto decisions = records::decisions(store_->reader(), id);
+    ASSERT_TRUE(decisions && decisions->size() == 1);
+    const auto& candidates = decisions->front().candidates;
+    EXPECT_THAT(candidates, SizeIs(std::min(most, 6u)));
+    EXPECT_EQ(decisions->front().considered, 6u);
+    EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), [&](const auto& candidate) {
+      return candidate.node == state_->tasks.find(id)->node;
+    }));
+  }
+}
+
 TEST_F(DispatcherTest, ACancelWhileTheDecisionIsBeingWrittenReachesTheNodeAfterTheStart) {
   auto node = join("n");
   const auto id = submit({spec("a")})->first_task;

@@ -296,10 +296,12 @@ TEST_F(PolicyHostTest, BeginsWithShippedWeights) {
   std::filesystem::create_directories(directory_);
   DqnSettings settings = small();
   settings.weights = directory_ / "shipped.weights";
-  ASSERT_TRUE(save_weights(settings.weights, {.weights = {{}, {}, 41}}));
+  ASSERT_TRUE(save_weights(settings.weights,
+                           {.weights = {{}, {}, 41}, .provenance = {.config_digest = "d1ge57"}}));
   const auto host = PolicyHost::start({.dqn = settings, .active = "dqn"});
   ASSERT_TRUE(host) << host.error().message;
   EXPECT_EQ(decide(**host, 1).decision.weights_version, 41u);
+  EXPECT_THAT((*host)->learner("dqn").origin, HasSubstr("d1ge57"));
 }
 
 TEST_F(PolicyHostTest, ThePublishedLearnerSleepsUntilItsPolicyIsUsed) {

@@ -29,7 +29,7 @@ class VersionArchiveTest : public ::testing::Test {
     return archive;
   }
   static WeightsVersion about(const std::string& why) {
-    return {0, 1234, why, 77, 5, 9, {10, 0.5, 0.25, 0.75}, {}};
+    return {0, 1234, why, 77, 5, 9, {10, 0.5, 0.25, 0.75}, {}, "a seed"};
   }
   static std::vector<uint64_t> numbers(const VersionArchive& archive) {
     std::vector<uint64_t> numbers;
@@ -63,6 +63,7 @@ TEST_F(VersionArchiveTest, WhatIsKeptIsThereAfterARestart) {
   EXPECT_EQ(first.weights_version, 9u);
   EXPECT_EQ(first.reward.count, 10u);
   EXPECT_EQ(first.reward.high, 0.75);
+  EXPECT_EQ(first.origin, "a seed");
   EXPECT_EQ(*archive.weights("dqn", 2), "two");
 }
 

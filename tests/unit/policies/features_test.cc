@@ -39,6 +39,13 @@ TEST(Features, MarksPresentNodesAndCandidates) {
   EXPECT_TRUE(seen.candidates[0]);
 }
 
+TEST(Features, FewerSlotsLeaveOutMoreNodes) {
+  const View view = view_of({node(0), node(5)});
+  const Observation seen = observe(view, {.slots = 5});
+  EXPECT_EQ(seen.present, SlotMask(1));
+  EXPECT_EQ(seen.candidates, SlotMask(1));
+}
+
 TEST(Features, OnlyNodesThatAreAlikeAreExchangeable) {
   View view = view_of({node(0), node(1)});
   EXPECT_TRUE(observe(view).exchangeable);

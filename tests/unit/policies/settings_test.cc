@@ -58,6 +58,7 @@ TEST(PublishedSettings, NamesWhatCannotBe) {
 optimizer = "magic"
 width = 30
 heads = 4
+outputs = 129
 )",
                                     "t.toml");
   ASSERT_TRUE(reader);
@@ -66,6 +67,7 @@ heads = 4
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("'magic' is none of: sgd, adam"));
   EXPECT_THAT(status.error().message, HasSubstr("width 30 is not a multiple of heads 4"));
+  EXPECT_THAT(status.error().message, HasSubstr("dqn-published.outputs"));
 }
 
 TEST(DqnSettings, ReadsATableAndNamesWhatCannotBe) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "policies/published/q_network.h"
 #include "tests/unit/policies/experiences.h"
 
 namespace tierpilot {
@@ -55,10 +56,9 @@ double greedy_share(const PublishedTrainer& trainer) {
 
 class TrainerForm : public ::testing::TestWithParam<std::tuple<InputTokens, LossForm>> {};
 
-TEST_P(TrainerForm, LearnsWhichNodeIsBetter) {
+// Of decisions that are right after training.
+double learned_share(PublishedSettings settings) {
   use_one_torch_thread();
-  PublishedSettings settings = small();
-  std::tie(settings.network.tokens, settings.loss) = GetParam();
   settings.gamma = 0.2;
   settings.batches_per_experience = 2;
   PublishedTrainer trainer(settings, 5);
@@ -68,7 +68,13 @@ TEST_P(TrainerForm, LearnsWhichNodeIsBetter) {
     train(trainer, 80);
     trainer.publish();
   }
-  EXPECT_GT(greedy_share(trainer), 0.85);
+  return greedy_share(trainer);
+}
+
+TEST_P(TrainerForm, LearnsWhichNodeIsBetter) {
+  PublishedSettings settings = small();
+  std::tie(settings.network.tokens, settings.loss) = GetParam();
+  EXPECT_GT(learned_share(settings), 0.85);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -144,6 +150,14 @@ TEST(PublishedTrainer, DoubleDqnLearnsToo) {
   EXPECT_TRUE(std::isfinite(trainer.loss()));
 }
 
+TEST(PublishedTrainer, AsManyOutputsAsNodesAreEnough) {
+  PublishedSettings settings = small();
+  settings.network.outputs = 2;
+  EXPECT_LT(QNetwork(settings.network, 1).weight_count(),
+            QNetwork(small().network, 1).weight_count());
+  EXPECT_GT(learned_share(settings), 0.85);
+}
+
 TEST(PublishedTrainer, TakesOverWhatAnotherSaved) {
   PublishedTrainer first(small(), 5);
   std::mt19937_64 generator(1);
@@ -165,6 +179,10 @@ TEST(PublishedTrainer, TakesOverWhatAnotherSaved) {
   const auto refused = other.restore(checkpoint);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+
+  PublishedSettings fewer = small();
+  fewer.network.outputs = 64;
+  EXPECT_FALSE(PublishedTrainer(fewer, 6).restore(checkpoint));
 }
 
 // With the gradient through the criticality factor an error beyond 1.1 grows instead of shrinking.

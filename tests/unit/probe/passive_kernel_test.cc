@@ -192,9 +192,13 @@ TEST(PassiveProbe, WrittenBytesReachTheDevice) {
   const auto grown = [&] { return probe->sample().block_io->write.bytes - before; };
   if (!eventually([&] { return grown() >= kFileBytes; }))
     GTEST_SKIP() << "this folder's file system writes to no block device that the kernel sees";
-  const auto mine = probe->group_io(group).block_io;
+  auto mine = probe->group_io(group).block_io;
   ASSERT_TRUE(mine);
-  EXPECT_GE(mine->write.bytes, kFileBytes);
+  // The machine may have got there by the writes of others.
+  EXPECT_TRUE(eventually([&] {
+    mine = probe->group_io(group).block_io;
+    return mine->write.bytes >= kFileBytes;
+  })) << mine->write.bytes;
   EXPECT_GE(mine->write.requests, 1u);
   EXPECT_GE(mine->latency_ns.count(), 1u);
   EXPECT_GT(mine->latency_ns.quantile(0.5), 0);
@@ -208,6 +212,9 @@ void touch_and_wait() {
 
 // Threads and children, the living and the dead: none is missed, none counted twice.
 TEST(PassiveProbe, FaultsOfAllTasksOfAGroupAreCounted) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "TSan ends a forked child that starts a thread (dup thread with used id)";
+#endif
   const auto probe = PassiveProbe::start({});
   SKIP_WITHOUT(probe, "faults");
   Child group([] {

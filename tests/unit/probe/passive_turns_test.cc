@@ -10,13 +10,17 @@ namespace tierpilot {
 namespace {
 
 // Calls that are said to be so dear that five a second are all that is allowed. A guest makes some
-// 60 of a page that goes to and fro, and for a minute at times a tenth of that.
+// 60 of a page that goes to and fro. It is touched before each: Linux 6.1 finds no page that waits
+// for a NUMA hint fault, and moves it no more.
 class PassiveTurns : public PassiveNodes {
  protected:
   void start_dear() { start_migration({.cpu_share = 0.2, .migration_call_ns = 40'000'000}); }
 
   size_t move_round(Pages& pages) {
-    const size_t arrived = pages.move_each_to(far_) + pages.move_each_to(near_);
+    pages.touch();
+    size_t arrived = pages.move_each_to(far_);
+    pages.touch();
+    arrived += pages.move_each_to(near_);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     return arrived;
   }
@@ -90,8 +94,10 @@ TEST_F(PassiveTurns, WhenCallsGetFewTheyAreAllWatchedAgain) {
   while (watched < moved && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::seconds(4));
     const auto before = pair(near_, far_).total.pages_moved;
+    pages.touch();
     moved = pages.move_to(far_);
     watched = pair(near_, far_).total.pages_moved - before;
+    pages.touch();
     pages.move_to(near_);
   }
   EXPECT_EQ(watched, moved);

@@ -3,9 +3,7 @@ echo '+memory' >/sys/fs/cgroup/cgroup.subtree_control
 # Mode 2 hides pages of lower tiers only, and this kernel takes both nodes for one tier.
 echo 1 >/proc/sys/kernel/numa_balancing
 failed=0
-# Not the governor's turns: at times calls take seconds here once a kprobe is attached again, and then
-# no turn ends in time. Case passive has them, with fentry.
-/vm/unit-test unit_probe_passive '-PassiveTurns.*' || failed=1
+/vm/unit-test unit_probe_passive || failed=1
 echo 0 >/proc/sys/kernel/numa_balancing
 tiertool feature probe -j >/out/features.json || failed=1
 exit $failed
