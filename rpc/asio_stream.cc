@@ -61,49 +61,33 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
 
   // ---- reading
 
-  struct Read {
-    Read(kj::PromiseFulfiller<size_t>& fulfiller, Connection& connection, void* buffer,
-         size_t min_bytes, size_t max_bytes)
-        : fulfiller(fulfiller),
-          connection(connection.shared_from_this()),
-          begin(static_cast<std::byte*>(buffer)),
-          min_bytes(min_bytes),
-          max_bytes(max_bytes) {
-      KJ_REQUIRE(connection.reader_ == nullptr, "one read at a time");
-      connection.reader_ = this;
-      connection.serve_reader();
-    }
-    ~Read() {
-      if (connection->reader_ == this) connection->reader_ = nullptr;
-    }
-
-    kj::PromiseFulfiller<size_t>& fulfiller;
-    std::shared_ptr<Connection> connection;
-    std::byte* begin;
-    size_t min_bytes, max_bytes;
-    size_t done = 0;
-  };
+  void fill(void* buffer, size_t min_bytes, size_t max_bytes, ByteStream::Sink& sink) {
+    KJ_REQUIRE(wanted_.sink == nullptr, "one read at a time");
+    wanted_ = {static_cast<std::byte*>(buffer), min_bytes, max_bytes, 0, &sink};
+    serve_reader();
+  }
+  void stop_filling() { wanted_.sink = nullptr; }
 
   // ---- writing
 
   size_t queued_bytes() const { return queued_.size() + sending_.size() - sent_; }
 
-  kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces, bool late) {
+  // Null: it is queued.
+  kj::Maybe<kj::Exception> put(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces,
+                               bool may_wait) {
     KJ_REQUIRE(!write_shutdown_, "write after shutdownWrite");
-    KJ_IF_MAYBE (failure, write_failure_) {
-      return kj::cp(*failure);
-    }
+    if (write_failure_ != nullptr) return kj::cp(write_failure_);
     size_t bytes = 0;
     for (const auto& piece : pieces) bytes += piece.size();
     if (queued_bytes() + bytes > limits_.drop_peer_bytes) {
       abort(fmt::format("the peer does not read: {} bytes wait for it, the limit is {}",
                         queued_bytes() + bytes, limits_.drop_peer_bytes));
-      return kj::cp(KJ_ASSERT_NONNULL(write_failure_));
+      return kj::cp(write_failure_);
     }
     for (const auto& piece : pieces) queued_.insert(queued_.end(), piece.begin(), piece.end());
-    late ? promise_flush() : schedule_flush();
+    may_wait ? promise_flush() : schedule_flush();
     if (queued_bytes() > limits_.pause_reading_bytes) watch_for_stall();
-    return kj::READY_NOW;
+    return nullptr;
   }
 
   // After all that was queued: a FIN must not overtake it.
@@ -165,6 +149,12 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   }
 
  private:
+  struct Wanted {
+    std::byte* begin = nullptr;
+    size_t min_bytes = 0, max_bytes = 0;
+    size_t done = 0;
+    ByteStream::Sink* sink = nullptr;  // null: nobody reads
+  };
   struct DrainWaiter {
     size_t below_bytes;
     kj::Own<kj::PromiseFulfiller<void>> fulfiller;
@@ -174,18 +164,15 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
 
   // Hands over what was read ahead, and asks for more while the reader lacks its minimum.
   void serve_reader() {
-    if (reader_ == nullptr) return;
-    Read& read = *reader_;
-    const size_t bytes = std::min(read.max_bytes - read.done, ahead_end_ - ahead_begin_);
-    if (bytes > 0) std::memcpy(read.begin + read.done, ahead_.data() + ahead_begin_, bytes);
-    read.done += bytes;
+    if (wanted_.sink == nullptr) return;
+    const size_t bytes = std::min(wanted_.max_bytes - wanted_.done, ahead_end_ - ahead_begin_);
+    if (bytes > 0) std::memcpy(wanted_.begin + wanted_.done, ahead_.data() + ahead_begin_, bytes);
+    wanted_.done += bytes;
     ahead_begin_ += bytes;
-    if (read.done >= read.min_bytes || end_of_stream_) {
-      reader_ = nullptr;
-      read.fulfiller.fulfill(size_t{read.done});
+    if (wanted_.done >= wanted_.min_bytes || end_of_stream_) {
+      std::exchange(wanted_.sink, nullptr)->filled(wanted_.done);
     } else if (read_failure_ != nullptr) {
-      reader_ = nullptr;
-      read.fulfiller.reject(kj::cp(KJ_ASSERT_NONNULL(read_failure_)));
+      std::exchange(wanted_.sink, nullptr)->lost(kj::cp(KJ_ASSERT_NONNULL(read_failure_)));
     } else if (!std::exchange(reading_, true)) {
       socket_->async_read_some(asio::buffer(ahead_),
                                [self = this->shared_from_this()](error_code error, size_t bytes) {
@@ -299,7 +286,7 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   std::unique_ptr<Socket> socket_;
   const RpcLimits limits_;
 
-  Read* reader_ = nullptr;
+  Wanted wanted_;
   bool reading_ = false;
   bool end_of_stream_ = false;
   kj::Maybe<kj::Exception> read_failure_;
@@ -323,6 +310,34 @@ class Connection : public std::enable_shared_from_this<Connection<Socket>> {
   asio::steady_timer stall_timer_, linger_timer_;
 };
 
+// A read as a promise; dropped, it ends.
+template <class Socket>
+class Read final : public ByteStream::Sink {
+ public:
+  Read(kj::PromiseFulfiller<size_t>& fulfiller, Connection<Socket>& connection, void* buffer,
+       size_t min_bytes, size_t max_bytes)
+      : fulfiller_(fulfiller), connection_(connection.shared_from_this()) {
+    connection_->fill(buffer, min_bytes, max_bytes, *this);
+  }
+  ~Read() {
+    if (!told_) connection_->stop_filling();
+  }
+
+  void filled(size_t bytes) override {
+    told_ = true;
+    fulfiller_.fulfill(kj::mv(bytes));
+  }
+  void lost(kj::Exception&& why) override {
+    told_ = true;
+    fulfiller_.reject(kj::mv(why));
+  }
+
+ private:
+  kj::PromiseFulfiller<size_t>& fulfiller_;
+  std::shared_ptr<Connection<Socket>> connection_;
+  bool told_ = false;
+};
+
 template <class Socket>
 class AsioStream final : public ByteStream {
  public:
@@ -331,18 +346,25 @@ class AsioStream final : public ByteStream {
   ~AsioStream() noexcept(false) { connection_->release(); }
 
   kj::Promise<size_t> tryRead(void* buffer, size_t min_bytes, size_t max_bytes) override {
-    return kj::newAdaptedPromise<size_t, typename Connection<Socket>::Read>(*connection_, buffer,
-                                                                            min_bytes, max_bytes);
+    return kj::newAdaptedPromise<size_t, Read<Socket>>(*connection_, buffer, min_bytes, max_bytes);
   }
+  void fill(void* buffer, size_t min_bytes, size_t max_bytes, Sink& sink) override {
+    connection_->fill(buffer, min_bytes, max_bytes, sink);
+  }
+  void stop_filling() override { connection_->stop_filling(); }
   kj::Promise<void> write(const void* buffer, size_t size) override {
     const auto piece = kj::arrayPtr(static_cast<const kj::byte*>(buffer), size);
-    return connection_->write(kj::arrayPtr(&piece, 1), false);
+    return write(kj::arrayPtr(&piece, 1));
   }
   kj::Promise<void> write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
-    return connection_->write(pieces, false);
+    KJ_IF_MAYBE (failure, connection_->put(pieces, false)) {
+      return kj::mv(*failure);
+    }
+    return kj::READY_NOW;
   }
-  kj::Promise<void> write_late(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
-    return connection_->write(pieces, true);
+  kj::Maybe<kj::Exception> put(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces,
+                               bool may_wait) override {
+    return connection_->put(pieces, may_wait);
   }
   kj::Promise<void> whenWriteDisconnected() override {
     return connection_->when_write_disconnected();

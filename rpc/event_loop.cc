@@ -22,8 +22,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// KJ turns between looks at Asio: a busy RPC peer must not starve timers and other descriptors.
-constexpr kj::uint kTurnsBetweenPolls = 64;
+// KJ turns between looks at Asio: a busy RPC peer must not starve timers and other descriptors. Nor
+// must these starve a peer: what Asio brings goes before what waits in KJ's queue, such as the next
+// message of a connection that has sent many.
+constexpr kj::uint kTurnsBetweenPolls = 2048;
 
 void log_failure(const std::string& what, const kj::Exception& exception) {
   spdlog::error("{}: {}", what, to_error(exception).message);

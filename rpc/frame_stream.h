@@ -1,7 +1,7 @@
-// Messages over a ByteStream, for capnp::TwoPartyVatNetwork.
+// Messages over a ByteStream, for PeerNetwork.
 #pragma once
 
-#include <capnp/serialize-async.h>
+#include <capnp/rpc.h>
 
 #include <array>
 #include <cstdint>
@@ -15,8 +15,9 @@
 
 namespace tierpilot {
 
-class FrameStream final : public capnp::MessageStream {
+class FrameStream {
  public:
+  using Message = kj::Maybe<kj::Own<capnp::IncomingRpcMessage>>;
   // Told once why reading ended, unless by a clean end of stream: kUnreachable when the connection
   // broke, anything else when a frame was refused.
   using OnFailure = std::function<void(const Error&)>;
@@ -26,30 +27,27 @@ class FrameStream final : public capnp::MessageStream {
   FrameStream(EventLoop& loop, ByteStream& stream, const RpcLimits& limits, bool pause_reading,
               OnFailure on_failure);
 
-  // What Cap'n Proto's own size check before sending must use, so that a message that is too large
-  // fails its call and not the connection.
-  capnp::ReaderOptions send_options() const;
+  // Null: the stream has ended cleanly. One at a time.
+  kj::Promise<Message> read();
+  // Copied before it returns. A failure is told by the next read() that finds no message: nobody
+  // looks at writes. Not after end(). Must not be larger than max_message_words().
+  void write(Segments segments);
+  // Resolves when all that was written has left (or the peer did not take it in time). Dropped at
+  // once, as when a Session goes, it does nothing.
+  kj::Promise<void> end();
 
-  // `options` and `scratch_space` are ignored: RpcLimits rule, and a message owns its memory.
-  kj::Promise<kj::Maybe<capnp::MessageReaderAndFds>> tryReadMessage(
-      kj::ArrayPtr<kj::AutoCloseFd> fd_space, capnp::ReaderOptions options,
-      kj::ArrayPtr<capnp::word> scratch_space) override;
-  // Descriptors do not travel; `fds` is ignored.
-  kj::Promise<void> writeMessage(kj::ArrayPtr<const int> fds, Segments segments) override;
-  kj::Promise<void> writeMessages(kj::ArrayPtr<Segments> messages) override;
-  kj::Maybe<int> getSendBufferSize() override;
-  // Resolves when all that was written has left (or the peer did not take it in time).
-  kj::Promise<void> end() override;
+  uint64_t max_message_words() const;
+  // Of streaming calls.
+  size_t window_bytes() const { return limits_.pause_reading_bytes; }
 
  private:
-  using Message = kj::Maybe<capnp::MessageReaderAndFds>;
+  class Reading;  // a read() that has to wait for bytes
 
   kj::Promise<Message> next_message();
-  kj::Promise<Message> read_more();
-  kj::Promise<Message> read_rest(size_t payload_words);
+  // False: no whole frame is buffered.
+  bool take_buffered(Message& message);
   Message take(kj::Array<capnp::word> payload);
   kj::Promise<void> until_peer_reads();
-  kj::Promise<size_t> read(void* buffer, size_t min_bytes, size_t max_bytes, bool within_frame);
   [[noreturn]] void refuse(Error error);
 
   size_t buffered_bytes() const { return end_ - begin_; }
@@ -59,6 +57,7 @@ class FrameStream final : public capnp::MessageStream {
   const RpcLimits limits_;
   const bool pause_reading_;
   OnFailure on_failure_;
+  kj::Maybe<kj::Exception> write_failure_;
   int64_t deadline_ns_;  // of the frame being read; 0 between frames
   // Read in one go, so it usually holds many small frames.
   std::array<kj::byte, 32 * 1024> buffer_;

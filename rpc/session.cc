@@ -11,7 +11,7 @@ Session::Session(EventLoop& loop, Channel channel, const RpcLimits& limits, Side
                  kj::Maybe<capnp::Capability::Client> exported, FrameStream::OnFailure on_failure)
     : channel_(kj::mv(channel)),
       frames_(loop, *channel_.stream, limits, side == Side::SERVER, std::move(on_failure)),
-      network_(frames_, side, frames_.send_options()),
+      network_(frames_, side),
       rpc_(network_, kj::mv(exported)) {
   rpc_.setFlowLimit(limits.max_unanswered_bytes / sizeof(capnp::word));
 }
@@ -19,7 +19,7 @@ Session::Session(EventLoop& loop, Channel channel, const RpcLimits& limits, Side
 capnp::Capability::Client Session::bootstrap() {
   capnp::MallocMessageBuilder message(4);
   auto peer_vat = message.initRoot<VatId>();
-  peer_vat.setSide(network_.getSide() == Side::CLIENT ? Side::SERVER : Side::CLIENT);
+  peer_vat.setSide(network_.side() == Side::CLIENT ? Side::SERVER : Side::CLIENT);
   return rpc_.bootstrap(peer_vat);
 }
 

@@ -1,9 +1,8 @@
 // Cap'n Proto RPC over one channel: what a server's and a client's connection have in common.
 #pragma once
 
-#include <capnp/rpc-twoparty.h>
-
 #include "rpc/frame_stream.h"
+#include "rpc/peer_network.h"
 #include "rpc/transport.h"
 
 namespace tierpilot {
@@ -18,12 +17,12 @@ class Session {
   const Peer& peer() const { return channel_.peer; }
   capnp::Capability::Client bootstrap();
   // Resolves, never rejects, when the protocol has ended and what we had to say has been sent.
-  kj::Promise<void> on_disconnect() { return network_.onDisconnect(); }
+  kj::Promise<void> on_disconnect() { return network_.on_disconnect(); }
 
  private:
   Channel channel_;
   FrameStream frames_;
-  capnp::TwoPartyVatNetwork network_;
+  PeerNetwork network_;
   capnp::RpcSystem<capnp::rpc::twoparty::VatId> rpc_;
 };
 

@@ -17,6 +17,9 @@
 namespace tierpilot {
 namespace {
 
+// Tasks placed in one go; before more, the loop serves what has come meanwhile.
+constexpr int kMostAtOnce = 16;
+
 // By which learning knows a decision, also after a restart. Attempts are few; the low bits hold
 // them so that an id is never used twice.
 uint64_t decision_id(AttemptId attempt) {
@@ -71,11 +74,23 @@ bool is_candidate(const View& view, size_t node) {
 void Dispatcher::pump() {
   if (pumping_) return;  // what is placed below pumps again
   pumping_ = true;
-  while (!open_ && state_.store.trouble().empty()) {
+  for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
+    if (placed == kMostAtOnce) {
+      go_on_later();
+      break;
+    }
     auto next = next_task(state_);
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
+}
+
+void Dispatcher::go_on_later() {
+  if (std::exchange(goes_on_, true)) return;
+  hooks_.post([this] {
+    goes_on_ = false;
+    pump();
+  });
 }
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
@@ -88,6 +103,10 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
                                ? "a control decision, to compare with"
                                : fmt::format("policy '{}' is deposed", open.turn.policy));
   open_ = std::move(open);
+  if (const auto decided = host_.decide_at_once(open_->request, open_->view())) {
+    answered(*decided);
+    return task.state == TaskState::kAssigned;
+  }
   host_.decide(open_->request, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
   });

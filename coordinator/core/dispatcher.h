@@ -55,6 +55,7 @@ class Dispatcher {
     bool fell_back = false;
   };
 
+  void go_on_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
   void answered(const PolicyHost::Decided& decided);
@@ -86,6 +87,7 @@ class Dispatcher {
   std::map<AttemptId, InFlight> in_flight_;
   uint64_t requests_ = 0;
   bool pumping_ = false;
+  bool goes_on_ = false;  // a pump() that was cut short is posted
   bool watching_deadline_ = false;
 };
 

@@ -60,7 +60,7 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   pending_[request_id] = {digest, {}};
   pending_[request_id].waiting.push_back(std::move(answer));
   auto shared = std::make_shared<const std::vector<Task>>(tasks);
-  state_.store.write(
+  state_.store.write_first(
       [shared, receipt, request_id](Db& db) -> Status {
         for (const auto& task : *shared)
           if (auto put = records::put_task(db, task); !put) return put;

@@ -54,13 +54,13 @@ void DecisionThread::serve(Request& request) {
   Decided decided;
   decided.request = request.number;
   decided.policy = chosen.name;
-  decided.decision = choose(*chosen.policy, *request.view, seen);
+  decided.decision = decide_or_fall_back(*chosen.policy, *request.view, seen);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
   if (open_.close(request.number)) request.done(std::move(decided));
 }
 
-Decision DecisionThread::choose(Policy& policy, const View& view, const Observation& seen) {
+Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen) {
   try {
     return policy.decide(view, seen);
   } catch (const std::exception& error) {

@@ -25,6 +25,9 @@ struct Decided {
   int64_t decide_ns = 0;  // from the request to the decision, the queue before it included
 };
 
+// What `policy` decides; the fallback's choice, marked as a fault, when it throws.
+Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen);
+
 class DecisionThread {
  public:
   struct Request {
@@ -55,7 +58,6 @@ class DecisionThread {
 
   void run();
   void serve(Request& request);
-  Decision choose(Policy& policy, const View& view, const Observation& seen);
 
   std::vector<NamedPolicy> policies_;
   std::atomic<size_t> active_;

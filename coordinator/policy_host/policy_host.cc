@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <future>
 #include <map>
@@ -16,7 +17,8 @@ namespace tierpilot {
 
 struct PolicyHost::Parts {
   PolicyHostOptions options;
-  std::map<std::string, std::string> notes;  // by policy
+  std::map<std::string, std::string> notes;                // by policy
+  std::map<std::string, std::unique_ptr<Policy>> at_once;  // these decide on the caller's thread
   OpenRequests open;
   std::unique_ptr<TrainingThread> training;
   std::unique_ptr<DecisionThread> decisions;  // ends before what it uses
@@ -43,6 +45,12 @@ Result<std::vector<DecisionThread::NamedPolicy>> make_policies(const PolicyConte
     policies.push_back({info.name, std::move(*policy)});
   }
   return policies;
+}
+
+bool learns(const std::string& name) {
+  const auto& policies = registered_policies();
+  return std::any_of(policies.begin(), policies.end(),
+                     [&](const PolicyInfo& info) { return info.name == name && info.learns; });
 }
 
 constexpr const char* kAlwaysAwake = "dqn";
@@ -110,6 +118,10 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
   if (!learners) return tl::unexpected(learners.error());
   auto policies = make_policies(context);
   if (!policies) return tl::unexpected(policies.error());
+  auto callers = make_policies(context);
+  if (!callers) return tl::unexpected(callers.error());
+  for (auto& [name, policy] : *callers)
+    if (!policy->needs_observation() && !learns(name)) parts->at_once[name] = std::move(policy);
   VersionArchive archive(given.state_dir, given.versions_kept);
   for (const auto& learner : *learners)
     if (Status opened = archive.open(learner.policy); !opened)
@@ -139,6 +151,17 @@ void PolicyHost::decide(uint64_t request, std::shared_ptr<const View> view,
 
 void PolicyHost::dismiss(uint64_t request) {
   parts_->open.close(request);
+}
+
+std::optional<Decided> PolicyHost::decide_at_once(uint64_t request, const View& view) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto name = active();
+  const auto policy = parts_->at_once.find(name);
+  if (policy == parts_->at_once.end()) return std::nullopt;
+  auto decision = decide_or_fall_back(*policy->second, view, {});
+  const auto took = std::chrono::steady_clock::now() - begin;
+  return Decided{request, std::move(decision), std::move(name),
+                 std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()};
 }
 
 void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node) {

@@ -62,6 +62,9 @@ class PolicyHost {
   // when the request was dismissed first. No two requests have the same number.
   void decide(uint64_t request, std::shared_ptr<const View> view,
               std::function<void(Decided)> done);
+  // A decision of the active policy's on the calling thread, which must be the same for all calls.
+  // Empty: it is one that learns, and has to be asked by decide(). The others take microseconds.
+  std::optional<Decided> decide_at_once(uint64_t request, const View& view);
   // Nobody waits for the answer any more.
   void dismiss(uint64_t request);
   // The action that the coordinator took, as decided or not; learning knows it by `id` from now on,

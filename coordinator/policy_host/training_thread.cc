@@ -66,28 +66,42 @@ TrainingThread::~TrainingThread() {
   thread_.join();
 }
 
-bool TrainingThread::Allowance::take(double per_s) {
+bool TrainingThread::Sample::take(uint64_t id, bool room, double per_s) {
   const std::lock_guard lock(mutex_);
   const auto now = SteadyClock::now();
   left_ = std::min(kMost, left_ + std::chrono::duration<double>(now - at_).count() * per_s);
   at_ = now;
-  if (left_ < 1) return false;
+  if (!room || left_ < 1) {
+    left_out_.insert(id);
+    return false;
+  }
   left_ -= 1;
+  left_out_.erase(id);
   return true;
 }
 
+bool TrainingThread::Sample::left_out(uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  return left_out_.contains(id);
+}
+
+bool TrainingThread::Sample::end_left_out(uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  return left_out_.erase(id) != 0;
+}
+
 void TrainingThread::decided(uint64_t id, std::shared_ptr<const View> view, size_t node) {
-  if (inbox_.size() < kMostWaiting && allowance_.take(pace_.decisions_per_s))
+  if (sample_.take(id, inbox_.size() < kMostWaiting, pace_.decisions_per_s))
     inbox_.push(Decided{id, std::move(view), node});
 }
 void TrainingThread::served(uint64_t id, const RewardParts& reward) {
-  inbox_.push(Served{id, reward});
+  if (!sample_.left_out(id)) inbox_.push(Served{id, reward});
 }
 void TrainingThread::finished(uint64_t id, double response_s) {
-  inbox_.push(Finished{id, response_s});
+  if (!sample_.end_left_out(id)) inbox_.push(Finished{id, response_s});
 }
 void TrainingThread::abandoned(uint64_t id) {
-  inbox_.push(Abandoned{id});
+  if (!sample_.end_left_out(id)) inbox_.push(Abandoned{id});
 }
 void TrainingThread::wake(const std::string& policy) {
   inbox_.push(Wake{policy});

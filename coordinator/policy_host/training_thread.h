@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -109,16 +110,22 @@ class TrainingThread {
     bool failed = false;
   };
 
-  // Saved up for bursts, and spent by each decision that is learned from.
-  class Allowance {
+  // Which decisions are learned from: as many as the allowance, saved up for bursts, is enough for.
+  // It knows those left out until they end, as facts about them shall not wake this thread. Those
+  // of an earlier run are not known and may be learned from.
+  class Sample {
    public:
-    bool take(double per_s);
+    bool take(uint64_t id, bool room, double per_s);
+    bool left_out(uint64_t id) const;
+    // As left_out(), and nothing more will be asked about it.
+    bool end_left_out(uint64_t id);
 
    private:
     static constexpr double kMost = 1024;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     double left_ = kMost;
     std::chrono::steady_clock::time_point at_ = std::chrono::steady_clock::now();
+    std::unordered_set<uint64_t> left_out_;
   };
 
   void run();
@@ -134,7 +141,7 @@ class TrainingThread {
   void publish_status();
 
   std::vector<Place> places_;
-  Allowance allowance_;
+  Sample sample_;
   std::filesystem::path state_dir_;
   Pace pace_;
   VersionArchive archive_;

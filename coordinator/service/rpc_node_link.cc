@@ -32,10 +32,11 @@ void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
 void RpcNodeLink::start(const Assignment& assignment, std::function<void(Status)> done) {
   auto request = client_.startRequest(size_of(assignment));
   write_assignment(assignment, request.initAssignment());
-  auto answered =
+  // Unlike the calls below it tells a lost connection as any other failure.
+  loop_.detach(
       request.send().then([done](auto&&) { done({}); },
-                          [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
-  send(kj::mv(answered), "start");
+                          [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); }),
+      node_);
 }
 
 void RpcNodeLink::cancel(AttemptId attempt, const std::string& reason) {

@@ -38,6 +38,12 @@ Query& Query::bind(std::span<const std::byte> bytes) {
   return *this;
 }
 
+Query& Query::bind_borrowed(std::string_view text) {
+  sqlite3_bind_text(statement_, ++at_, text.data() ? text.data() : "",
+                    static_cast<int>(text.size()), SQLITE_STATIC);
+  return *this;
+}
+
 Result<bool> Query::step() {
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
@@ -63,6 +69,9 @@ std::span<const std::byte> Query::bytes(int column) const {
 }
 
 Result<Db> Db::open(const std::string& path) {
+  // Before its first use: nobody asks how much memory it has, and counting takes a lock each time.
+  static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  (void)uncounted;
   sqlite3* raw = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &raw,
@@ -73,12 +82,26 @@ Result<Db> Db::open(const std::string& path) {
     return fail(ErrorCode::kIo, fmt::format("store {}: {}", path,
                                             raw ? sqlite3_errmsg(raw) : sqlite3_errstr(code)));
   sqlite3_busy_timeout(raw, 5000);
+  const auto count = [](void* pages, sqlite3*, const char*, int logged) {
+    *static_cast<int*>(pages) = logged;
+    return SQLITE_OK;
+  };
+  sqlite3_wal_hook(raw, count, db.logged_pages_.get());  // in place of automatic checkpoints
   return db;
 }
 
 Status Db::execute(const char* sql) {
   if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
     return fail_sqlite(db_.get());
+  return {};
+}
+
+Status Db::checkpoint() {
+  *logged_pages_ = 0;
+  const int code =
+      sqlite3_wal_checkpoint_v2(db_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  // Another checkpoint is under way: it does the work.
+  if (code != SQLITE_OK && code != SQLITE_BUSY) return fail_sqlite(db_.get());
   return {};
 }
 

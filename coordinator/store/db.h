@@ -27,6 +27,8 @@ class Query {
   Query& bind(int64_t value);
   Query& bind(std::string_view text);
   Query& bind(std::span<const std::byte> bytes);
+  // Without a copy: `text` must outlive this object.
+  Query& bind_borrowed(std::string_view text);
   // True: a row is there to read. False: done.
   Result<bool> step();
   Status run();
@@ -50,6 +52,10 @@ class Db {
   Status execute(const char* sql);
   // `sql` must be a literal: statements are cached by its address.
   Result<Query> query(const char* sql);
+  // Of the write-ahead log, after this connection's last commit; 0 if checkpoint() came after it.
+  int logged_pages() const { return *logged_pages_; }
+  // As much of the log as nobody reads, without waiting for anybody.
+  Status checkpoint();
 
  private:
   Db() = default;
@@ -59,6 +65,7 @@ class Db {
   struct Finalizer {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
+  std::unique_ptr<int> logged_pages_ = std::make_unique<int>(0);  // SQLite has its address
   std::unique_ptr<sqlite3, Closer> db_;
   std::unordered_map<const char*, std::unique_ptr<sqlite3_stmt, Finalizer>> statements_;
 };

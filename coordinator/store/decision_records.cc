@@ -32,23 +32,25 @@ Result<DecisionRecord> read_decision(const Query& row) {
 }  // namespace
 
 Status put_decision(Db& db, const DecisionRecord& decision) {
+  const std::string body = decision_text(decision);
   auto query = db.query("INSERT OR REPLACE INTO decisions_by_id(id, body, encoded) VALUES(?,?,?)");
   if (!query) return tl::unexpected(query.error());
   query->bind(decision_key(decision.attempt.task, decision.attempt.attempt));
-  query->bind(decision_text(decision));
+  query->bind_borrowed(body);
   return query->bind(std::as_bytes(std::span(decision.encoded))).run();
 }
 
 Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward) {
-  auto query = db.query("UPDATE decisions_by_id SET reward = ? WHERE id = ?");
+  auto query = db.query("INSERT OR REPLACE INTO rewards(id, body) VALUES(?,?)");
   if (!query) return tl::unexpected(query.error());
-  query->bind(reward_text(reward));
-  return query->bind(decision_key(attempt.task, attempt.attempt)).run();
+  query->bind(decision_key(attempt.task, attempt.attempt));
+  return query->bind(reward_text(reward)).run();
 }
 
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id) {
   auto query = db.query(
-      "SELECT body, encoded, reward FROM decisions_by_id WHERE id BETWEEN ? AND ? ORDER BY id");
+      "SELECT d.body, d.encoded, r.body FROM decisions_by_id d LEFT JOIN rewards r ON r.id = d.id "
+      "WHERE d.id BETWEEN ? AND ? ORDER BY d.id");
   if (!query) return tl::unexpected(query.error());
   query->bind(decision_key(task_id, 0)).bind(decision_key(task_id, UINT32_MAX));
   return read_all<DecisionRecord>(*query, read_decision);

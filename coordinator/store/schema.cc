@@ -6,7 +6,7 @@
 namespace tierpilot::records {
 namespace {
 
-constexpr int64_t kFormat = 3;
+constexpr int64_t kFormat = 4;
 
 constexpr const char* kTables = R"sql(
 CREATE TABLE IF NOT EXISTS settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -15,10 +15,12 @@ CREATE TABLE IF NOT EXISTS tasks(
   node TEXT NOT NULL, attempt INTEGER NOT NULL, submitted_ms INTEGER NOT NULL,
   started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, user TEXT NOT NULL,
   policy TEXT NOT NULL, cancel_asked INTEGER NOT NULL, spec TEXT NOT NULL, exit TEXT, served TEXT);
-CREATE INDEX IF NOT EXISTS tasks_by_state ON tasks(state, id);
+CREATE INDEX IF NOT EXISTS tasks_active ON tasks(id) WHERE state < 4;
+CREATE INDEX IF NOT EXISTS tasks_without_success ON tasks(state, id) WHERE state > 4;
 CREATE INDEX IF NOT EXISTS tasks_by_job ON tasks(job, id);
 CREATE TABLE IF NOT EXISTS decisions_by_id(
-  id INTEGER PRIMARY KEY, body TEXT NOT NULL, encoded BLOB, reward TEXT);
+  id INTEGER PRIMARY KEY, body TEXT NOT NULL, encoded BLOB);
+CREATE TABLE IF NOT EXISTS rewards(id INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS datasets(
   name TEXT PRIMARY KEY, bytes INTEGER NOT NULL, version INTEGER NOT NULL, home TEXT NOT NULL,
   origin TEXT NOT NULL, request_id TEXT NOT NULL, reads INTEGER NOT NULL,
@@ -47,10 +49,22 @@ Status convert(Db& db, int64_t from) {
       return added;
   // Without a rowid, what is longer than a quarter of a page took a page of its own.
   if (from < 3)
-    return db.execute(
-        "INSERT INTO decisions_by_id SELECT task << 16 | (attempt & 65535), body, encoded, reward "
-        "FROM decisions; DROP TABLE decisions");
-  return {};
+    if (auto moved = db.execute(
+            "INSERT INTO decisions_by_id SELECT task << 16 | (attempt & 65535), body, encoded "
+            "FROM decisions;"
+            "INSERT INTO rewards SELECT task << 16 | (attempt & 65535), reward FROM decisions "
+            "WHERE reward IS NOT NULL; DROP TABLE decisions");
+        !moved)
+      return moved;
+  // A reward comes long after its decision: in that row, it wrote the whole page again.
+  if (from == 3)
+    if (auto moved = db.execute("INSERT INTO rewards SELECT id, reward FROM decisions_by_id "
+                                "WHERE reward IS NOT NULL;"
+                                "ALTER TABLE decisions_by_id DROP COLUMN reward");
+        !moved)
+      return moved;
+  // Of all states, it was changed at every step of a task.
+  return db.execute("DROP INDEX IF EXISTS tasks_by_state");
 }
 
 Status make_or_convert(Db& db) {

@@ -26,7 +26,9 @@ Status perform(Db& db, const char* sql) {
 // FULL in WAL mode syncs the log at every commit: NORMAL would lose acknowledged commits in a
 // crash.
 constexpr const char* kPragmas =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=2000;";
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;";
+constexpr const char* kCheckpointerPragmas =
+    "PRAGMA synchronous=FULL; SELECT COUNT(*) FROM sqlite_schema;";
 
 Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
   std::error_code err;
@@ -52,14 +54,19 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   if (auto made = records::create_tables(*writer); !made) return tl::unexpected(made.error());
   auto reader = Db::open(path);
   if (!reader) return tl::unexpected(reader.error());
-  return std::unique_ptr<Store>(
-      new Store(std::move(*writer), std::move(*reader), std::move(*lock), std::move(post)));
+  auto checkpointer = Db::open(path);
+  if (!checkpointer) return tl::unexpected(checkpointer.error());
+  if (auto set = checkpointer->execute(kCheckpointerPragmas); !set)
+    return tl::unexpected(set.error());
+  return std::unique_ptr<Store>(new Store(std::move(*lock), std::move(*writer), std::move(*reader),
+                                          std::move(*checkpointer), std::move(post)));
 }
 
-Store::Store(Db writer, Db reader, UniqueFd lock, Post post)
-    : writer_(std::move(writer)),
+Store::Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post)
+    : lock_(std::move(lock)),
+      writer_(std::move(writer)),
       reader_(std::move(reader)),
-      lock_(std::move(lock)),
+      checkpointer_(std::move(checkpointer)),
       post_(std::move(post)),
       thread_([this] { run(); }) {}
 
@@ -80,6 +87,14 @@ void Store::write(Change change, Done done) {
   wake_.notify_one();
 }
 
+void Store::write_first(Change change, Done done) {
+  {
+    std::lock_guard guard(mutex_);
+    first_.push_back({std::move(change), std::move(done)});
+  }
+  wake_.notify_one();
+}
+
 std::string Store::trouble() const {
   std::lock_guard guard(mutex_);
   return trouble_;
@@ -87,27 +102,48 @@ std::string Store::trouble() const {
 
 void Store::run() {
   pthread_setname_np(pthread_self(), "store");
-  for (;;) {
-    std::vector<Pending> batch;
-    {
-      std::unique_lock guard(mutex_);
-      wake_.wait(guard, [this] { return stop_ || !pending_.empty(); });
-      if (pending_.empty()) return;
-      const auto end =
-          pending_.begin() + static_cast<ptrdiff_t>(std::min(pending_.size(), kMaxBatch));
-      batch.assign(std::make_move_iterator(pending_.begin()), std::make_move_iterator(end));
-      pending_.erase(pending_.begin(), end);
-    }
+  for (auto batch = next_batch(); !batch.empty(); batch = next_batch()) {
     auto results = commit(batch);
+    note_trouble(results);
     // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
     post_([batch = std::move(batch), results = std::move(results)]() mutable {
       for (size_t i = 0; i < batch.size(); ++i)
         if (batch[i].done) batch[i].done(std::move(results[i]));
     });
+    checkpointer_.committed(writer_);
   }
 }
 
+std::vector<Store::Pending> Store::next_batch() {
+  std::unique_lock guard(mutex_);
+  wake_.wait(guard, [this] { return stop_ || !first_.empty() || !pending_.empty(); });
+  std::vector<Pending> batch;
+  const auto take = [&](std::deque<Pending>& queue, size_t most) {
+    for (; !queue.empty() && batch.size() < most; queue.pop_front())
+      batch.push_back(std::move(queue.front()));
+  };
+  take(first_, pending_.empty() ? kMaxBatch : kMaxBatch / 2);
+  take(pending_, kMaxBatch);
+  return batch;
+}
+
 std::vector<Status> Store::commit(const std::vector<Pending>& batch) {
+  // Nearly always all of them succeed, and a savepoint is two more statements for each.
+  const auto done = commit_all(batch);
+  if (done) return std::vector<Status>(batch.size());
+  if (done.error().code == ErrorCode::kExhausted) checkpointer_.make_room(writer_);
+  return commit_each(batch);
+}
+
+Status Store::commit_all(const std::vector<Pending>& batch) {
+  Status whole = perform(writer_, "BEGIN IMMEDIATE");
+  for (size_t i = 0; whole && i < batch.size(); ++i) whole = batch[i].change(writer_);
+  if (whole) whole = perform(writer_, "COMMIT");
+  if (!whole) writer_.execute("ROLLBACK");
+  return whole;
+}
+
+std::vector<Status> Store::commit_each(const std::vector<Pending>& batch) {
   std::vector<Status> results(batch.size());
   Status whole = perform(writer_, "BEGIN IMMEDIATE");
   for (size_t i = 0; whole && i < batch.size(); ++i) {
@@ -124,15 +160,17 @@ std::vector<Status> Store::commit(const std::vector<Pending>& batch) {
     for (auto& result : results)
       if (result) result = whole;
   }
-  Status worst = whole;
+  return results;
+}
+
+void Store::note_trouble(const std::vector<Status>& results) {
+  std::string trouble;
   for (const auto& result : results)
-    if (!result && worst) worst = result;
+    if (!result && trouble.empty()) trouble = result.error().message;
   std::lock_guard guard(mutex_);
-  const std::string trouble = worst ? std::string() : worst.error().message;
   if (trouble != trouble_)
     trouble.empty() ? spdlog::info("store: writing again") : spdlog::error("{}", trouble);
   trouble_ = trouble;
-  return results;
 }
 
 }  // namespace tierpilot

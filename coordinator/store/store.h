@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "coordinator/store/checkpointer.h"
 #include "coordinator/store/db.h"
 
 namespace tierpilot {
@@ -20,7 +22,8 @@ class Store {
  public:
   // Runs a callback on the thread that owns the store (the event loop).
   using Post = std::function<void(std::function<void()>)>;
-  // Changes the database within a transaction; on an error only this change is undone.
+  // Changes the database within a transaction; on an error only this change is undone. May be
+  // called again after that transaction was undone.
   using Change = std::function<Status(Db&)>;
   using Done = std::function<void(Status)>;
 
@@ -32,6 +35,9 @@ class Store {
   // `done` is posted once the change is on disk, or with the reason why it is not. Changes keep
   // their order.
   void write(Change change, Done done);
+  // As write(), but before all that wait: for a change that somebody waits for, and that has
+  // nothing to do with what others may have written before it.
+  void write_first(Change change, Done done);
   // For reading on the owner's thread; sees what was committed.
   Db& reader() { return reader_; }
   // The last commit's error; empty when it succeeded.
@@ -42,19 +48,25 @@ class Store {
     Change change;
     Done done;
   };
-  Store(Db writer, Db reader, UniqueFd lock, Post post);
+  Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post);
   void run();
+  std::vector<Pending> next_batch();  // waits for it; empty: the end
   std::vector<Status> commit(const std::vector<Pending>& batch);
+  Status commit_all(const std::vector<Pending>& batch);
+  std::vector<Status> commit_each(const std::vector<Pending>& batch);
+  void note_trouble(const std::vector<Status>& results);
 
-  Db writer_;  // writer thread only
-  Db reader_;  // owner's thread only
-  UniqueFd lock_;
+  UniqueFd lock_;  // held until all below is closed
+  Db writer_;      // writer thread only
+  Db reader_;      // owner's thread only
+  Checkpointer checkpointer_;
   Post post_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Pending> pending_;  // guarded by mutex_
-  std::string trouble_;           // guarded by mutex_
-  bool stop_ = false;             // guarded by mutex_
+  std::deque<Pending> first_;    // guarded by mutex_; these go before
+  std::deque<Pending> pending_;  // guarded by mutex_
+  std::string trouble_;          // guarded by mutex_
+  bool stop_ = false;            // guarded by mutex_
   std::thread thread_;
 };
 

@@ -51,6 +51,7 @@ Result<uint64_t> read_max(Db& db, const char* sql) {
 }  // namespace
 
 Status put_task(Db& db, const Task& task) {
+  const std::string spec = spec_text(task.spec);
   auto query = db.query(
       "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
       "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served) "
@@ -61,23 +62,25 @@ Status put_task(Db& db, const Task& task) {
   query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
   query->bind(int64_t{task.attempt}).bind(task.submitted_ms).bind(task.started_ms);
   query->bind(task.finished_ms).bind(task.user).bind(task.policy);
-  query->bind(int64_t{task.cancel_asked}).bind(spec_text(task.spec));
+  query->bind(int64_t{task.cancel_asked}).bind_borrowed(spec);
   query->bind(task.exit ? exit_text(*task.exit) : std::string());
   query->bind(task.served ? served_text(*task.served) : std::string());
   return query->run();
 }
 
 Status update_task(Db& db, const Task& task) {
+  const auto exit = task.exit ? exit_text(*task.exit) : std::string();
+  const auto served = task.served ? served_text(*task.served) : std::string();
   auto query = db.query(
       "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
       "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,'') "
       "WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
-  query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
+  query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
+  query->bind_borrowed(task.node);
   query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
-  query->bind(task.policy).bind(int64_t{task.cancel_asked});
-  query->bind(task.exit ? exit_text(*task.exit) : std::string());
-  query->bind(task.served ? served_text(*task.served) : std::string());
+  query->bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
+  query->bind_borrowed(exit).bind_borrowed(served);
   return bind_unsigned(*query, task.id).run();
 }
 
@@ -104,17 +107,26 @@ Result<std::optional<Task>> task(Db& db, uint64_t id) {
 }
 
 Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
-  // Chosen by what is asked, so that each form can use its index.
-  static const std::string head = std::string("SELECT ") + kTaskColumns + " FROM tasks WHERE ";
+  // Chosen by what is asked, so that each form can use its index. Most tasks have succeeded: these
+  // have none.
+  static const std::string from = std::string("SELECT ") + kTaskColumns + " FROM tasks ";
+  static const std::string head = from + "WHERE ";
   static const std::string by_id = head + "id > ?2 AND ?1 IS NOT NULL ORDER BY id LIMIT ?3";
   static const std::string by_job = head + "job = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
-  static const std::string by_state = head + "state = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+  static const std::string by_state = "state = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+  static const std::string succeeded = head + by_state;
+  static const std::string active =
+      from + "INDEXED BY tasks_active WHERE state < 4 AND " + by_state;
+  static const std::string without_success =
+      from + "INDEXED BY tasks_without_success WHERE state > 4 AND " + by_state;
   static const std::string by_both =
       head + "job = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
-  const auto& sql = filter.job && filter.state ? by_both
-                    : filter.job               ? by_job
-                    : filter.state             ? by_state
-                                               : by_id;
+  const auto& sql = filter.job && filter.state               ? by_both
+                    : filter.job                             ? by_job
+                    : !filter.state                          ? by_id
+                    : *filter.state == TaskState::kSucceeded ? succeeded
+                    : is_ended(*filter.state)                ? without_success
+                                                             : active;
   auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   const int64_t state = filter.state ? static_cast<int64_t>(*filter.state) : 0;
@@ -154,7 +166,8 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served FROM tasks WHERE state < 4 ORDER BY id");
+      "policy, cancel_asked, spec, exit, served FROM tasks INDEXED BY tasks_active "
+      "WHERE state < 4 ORDER BY id");
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);
 }
@@ -196,6 +209,9 @@ Status prune(Db& db, int64_t finished_before_ms) {
        {"DELETE FROM decisions_by_id WHERE id IN (SELECT d.id FROM temp.old_jobs o "
         "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN decisions_by_id d "
         "ON d.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
+        "DELETE FROM rewards WHERE id IN (SELECT r.id FROM temp.old_jobs o "
+        "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN rewards r "
+        "ON r.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
         "DELETE FROM receipts WHERE job IN temp.old_jobs",
         "DELETE FROM tasks WHERE job IN temp.old_jobs"}) {
     if (auto done = db.execute(sql); !done) return done;

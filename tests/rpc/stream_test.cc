@@ -76,7 +76,7 @@ TEST_F(Stream, LateBytesLeaveWithOthersOrALittleLaterAlone) {
   open();
   const auto write_late = [&](const std::string& text) {
     const auto piece = kj::StringPtr(text.c_str(), text.size()).asBytes();
-    stream_->write_late(kj::arrayPtr(&piece, 1)).wait(wait_);
+    EXPECT_TRUE(stream_->put(kj::arrayPtr(&piece, 1), true) == nullptr);
   };
   const auto arrived = [&] {
     char chunk[64];
@@ -248,9 +248,7 @@ class Frames : public Stream {
     frames_ = std::make_unique<FrameStream>(loop_, *stream_, limits, pause_reading,
                                             [this](const Error& error) { failure_ = error; });
   }
-  kj::Promise<kj::Maybe<kj::Own<capnp::MessageReader>>> next() {
-    return static_cast<capnp::MessageStream&>(*frames_).tryReadMessage();
-  }
+  kj::Promise<FrameStream::Message> next() { return frames_->read(); }
 
   std::unique_ptr<FrameStream> frames_;
   std::optional<Error> failure_;
@@ -262,7 +260,7 @@ TEST_F(Frames, ManyFramesInOneReadAndOneFrameInManyReads) {
   peer_sends(frame + frame + frame + frame.substr(0, 11));
   for (int i = 0; i < 3; ++i) {
     auto message = next().wait(wait_);
-    EXPECT_TRUE(KJ_ASSERT_NONNULL(message)->getRoot<Node>().hasNext());
+    EXPECT_TRUE(KJ_ASSERT_NONNULL(message)->getBody().getAs<Node>().hasNext());
   }
   auto last = next();
   for (size_t i = 11; i < frame.size(); ++i) {
@@ -275,11 +273,31 @@ TEST_F(Frames, ManyFramesInOneReadAndOneFrameInManyReads) {
   EXPECT_FALSE(failure_);
 }
 
+TEST_F(Frames, ReadingEndsWithTheWriteThatFailedAlsoWithinAFrame) {
+  for (const size_t begun : {size_t{0}, size_t{3}, size_t{11}}) {
+    open_frames();
+    peer_sends(nested(2).substr(0, begun));
+    auto message = next();
+    EXPECT_FALSE(message.poll(wait_));
+    ::shutdown(peer_.get(), SHUT_RD);
+    capnp::MallocMessageBuilder sent;
+    sent.initRoot<Node>();
+    for (int i = 0; i < 2; ++i) {
+      frames_->write(sent.getSegmentsForOutput());
+      loop_.after_ms(5).wait(wait_);
+    }
+    EXPECT_TRUE(error_of([&] { message.wait(wait_); })) << begun;
+    ASSERT_TRUE(failure_) << begun;
+    EXPECT_EQ(failure_->code, ErrorCode::kUnreachable) << begun << ": " << failure_->message;
+    failure_.reset();
+  }
+}
+
 TEST_F(Frames, EndWaitsUntilAllHasLeft) {
   open_frames();
   capnp::MallocMessageBuilder message;
   message.initRoot<Echo::BlobParams>().initData(3 << 20);
-  static_cast<capnp::MessageStream&>(*frames_).writeMessage(message).wait(wait_);
+  frames_->write(message.getSegmentsForOutput());
   auto end = frames_->end();
   EXPECT_FALSE(end.poll(wait_));
   EXPECT_GT(peer_reads_all().size(), size_t{3} << 20);

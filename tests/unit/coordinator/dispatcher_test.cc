@@ -21,8 +21,7 @@ class DispatcherTest : public CoreTest {
     settings.network.width = 16;
     settings.network.layers = 1;
     settings.network.feed_forward = 16;
-    auto host =
-        PolicyHost::start({.published = settings, .state_dir = {}, .active = "least-loaded"});
+    auto host = PolicyHost::start({.published = settings, .state_dir = {}, .active = "dqn"});
     if (!host) throw std::runtime_error(host.error().message);
     host_ = std::move(*host);
     oversight_ = std::make_unique<Oversight>(*store_, clock_);
@@ -86,8 +85,29 @@ TEST_F(DispatcherTest, TheNodeHearsOfATaskWhenTheDecisionIsOnDisk) {
   const auto decisions = records::decisions(store_->reader(), id);
   ASSERT_TRUE(decisions) << decisions.error().message;
   ASSERT_THAT(*decisions, SizeIs(1));
-  EXPECT_EQ(decisions->front().policy, "least-loaded");
+  EXPECT_EQ(decisions->front().policy, "dqn");
   EXPECT_EQ(decisions->front().fallback, "");
+}
+
+TEST_F(DispatcherTest, AHeuristicDecidesAtOnceAndOfManyTasksAFewAtATime) {
+  ASSERT_TRUE(host_->use("least-loaded"));
+  for (int i = 0; i < 50; ++i) join("n" + std::to_string(i));
+  const auto receipt = submit(std::vector<TaskSpec>(50, spec()));
+  dispatcher_->pump();
+  const size_t at_once = 50 - state_->tasks.queue().size();
+  EXPECT_GE(at_once, 2u);
+  EXPECT_LT(at_once, 50u);
+  ASSERT_TRUE(posts_.run_until([&] { return state_->tasks.queue().empty(); }));
+  flush();
+  for (uint64_t id = receipt->first_task; id < receipt->first_task + 50; ++id) {
+    const auto decisions = records::decisions(store_->reader(), id);
+    ASSERT_TRUE(decisions) << decisions.error().message;
+    ASSERT_THAT(*decisions, SizeIs(1));
+    EXPECT_EQ(decisions->front().policy, "least-loaded");
+    EXPECT_EQ(decisions->front().fallback, "");
+    EXPECT_GT(decisions->front().decide_ns, 0);
+  }
+  EXPECT_THAT(deadlines_, IsEmpty());
 }
 
 TEST_F(DispatcherTest, OfManyNodesTheChosenOneAndTheBestAreWrittenDown) {
@@ -244,13 +264,15 @@ TEST_F(DispatcherTest, AnAnswerThatNobodyWaitsForAnyMoreIsNotTakenForTheNextOne)
   membership_->disconnected(tickets_["n"]);
   pass_deadlines();
   ASSERT_EQ(state_of(id), TaskState::kQueued);
-  // The first of the nodes now is not the one that was meant.
+  // The first of the nodes now is not the one that was meant, and is no candidate.
   join("a");
-  state_->registry.find("a")->assigned_units = 1;
+  state_->registry.find("a")->assigned_units = 1000;
   join("n");
   dispatcher_->pump();
   ASSERT_TRUE(run_until_assigned(id));
   EXPECT_EQ(state_->tasks.find(id)->node, "n");
+  flush();
+  EXPECT_EQ(records::decisions(store_->reader(), id)->front().fallback, "");
 }
 
 TEST_F(DispatcherTest, WhatAnEarlierCoordinatorDecidedIsLearnedFrom) {

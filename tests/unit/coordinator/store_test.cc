@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <future>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -149,6 +150,36 @@ TEST_F(CoreTest, ReadsDecisionsOfOlderStores) {
   EXPECT_TRUE(records::decisions(store_->reader(), 8)->empty());
 }
 
+TEST_F(CoreTest, ReadsRewardsOfOlderStores) {
+  DecisionRecord decision;
+  decision.attempt = {7, 2};
+  RewardRecord reward;
+  reward.reward = 0.5;
+  const std::string body = decision_text(decision), rewarded = reward_text(reward);
+  store_->write(
+      [&](Db& db) -> Status {
+        if (auto made = db.execute(
+                "DROP TABLE decisions_by_id; DROP TABLE rewards; DROP INDEX tasks_active;"
+                "DROP INDEX tasks_without_success; CREATE INDEX tasks_by_state ON tasks(state, id);"
+                "UPDATE settings SET value = 3 WHERE key = 'format';"
+                "CREATE TABLE decisions_by_id(id INTEGER PRIMARY KEY, body TEXT NOT NULL, "
+                "encoded BLOB, reward TEXT)");
+            !made)
+          return made;
+        auto put = db.query("INSERT INTO decisions_by_id VALUES((7 << 16) + 2, ?, NULL, ?)");
+        if (!put) return tl::unexpected(put.error());
+        return put->bind(body).bind(rewarded).run();
+      },
+      nullptr);
+  flush();
+  restart();
+  restart();
+  const auto read = records::decisions(store_->reader(), 7);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ(read->front().reward.reward, 0.5);
+}
+
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
@@ -245,6 +276,50 @@ TEST_F(CoreTest, StoreFiltersAndPages) {
   EXPECT_EQ(ids({TaskState::kQueued, 2, 0, 500}), (Ids{1, 3, 5}));
 }
 
+TEST_F(CoreTest, StoreFindsTasksOfEveryState) {
+  constexpr uint64_t kStates = 7;
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint64_t id = 1; id <= 3 * kStates; ++id) {
+          auto task = sample(id, 1);
+          if (auto put = records::put_task(db, task); !put) return put;
+          task.state = static_cast<TaskState>(id % kStates);
+          if (auto put = records::update_task(db, task); !put) return put;
+        }
+        return {};
+      },
+      nullptr);
+  flush();
+  for (uint64_t state = 0; state < kStates; ++state) {
+    const auto found =
+        records::tasks(store_->reader(), {static_cast<TaskState>(state), 0, kStates, 500});
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_EQ(found->size(), 2u);
+    for (const auto& task : *found) EXPECT_EQ(task.id % kStates, state);
+  }
+  EXPECT_EQ(records::active_tasks(store_->reader())->size(), 12u);
+}
+
+TEST_F(CoreTest, WhatIsWrittenFirstGoesBeforeAllThatWaits) {
+  std::promise<void> all_are_written;
+  auto go = all_are_written.get_future().share();
+  std::string order;
+  const auto note = [&](char what) {
+    return [&order, what](Db&) -> Status {
+      order += what;
+      return {};
+    };
+  };
+  store_->write([go](Db&) -> Status { return go.wait(), Status(); }, nullptr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until that one is being committed
+  store_->write(note('b'), nullptr);
+  store_->write(note('c'), nullptr);
+  store_->write_first(note('a'), nullptr);
+  all_are_written.set_value();
+  flush();
+  EXPECT_EQ(order, "abc");
+}
+
 TEST_F(CoreTest, HistoryIsFoundByTimeInBoundedPages) {
   constexpr uint64_t kTasks = 12'000;
   store_->write(
@@ -288,6 +363,10 @@ TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
           if (auto put = records::put_task(db, task); !put) return put;
           if (auto put = records::put_receipt(db, "r" + std::to_string(id), {id, id, 1, "x"}); !put)
             return put;
+          DecisionRecord decision;
+          decision.attempt = {id, 1};
+          if (auto put = records::put_decision(db, decision); !put) return put;
+          if (auto put = records::put_reward(db, decision.attempt, {}); !put) return put;
         }
         return records::prune(db, 101);
       },
@@ -299,6 +378,11 @@ TEST_F(CoreTest, StorePrunesWholeOldJobsButKeepsTheLast) {
   EXPECT_TRUE(stored(4));
   EXPECT_FALSE(*records::receipt(store_->reader(), "r1"));
   EXPECT_TRUE(*records::receipt(store_->reader(), "r4"));
+  EXPECT_TRUE(records::decisions(store_->reader(), 1)->empty());
+  EXPECT_EQ(records::decisions(store_->reader(), 4)->size(), 1u);
+  auto rewards = store_->reader().query("SELECT COUNT(*) FROM rewards");
+  ASSERT_TRUE(rewards && *rewards->step());
+  EXPECT_EQ(rewards->integer(0), 2);
 }
 
 TEST_F(CoreTest, OneBadChangeDoesNotSpoilItsBatch) {
@@ -316,6 +400,53 @@ TEST_F(CoreTest, OneBadChangeDoesNotSpoilItsBatch) {
   EXPECT_EQ(*records::setting(store_->reader(), "k0", -1), 0);
   EXPECT_EQ(*records::setting(store_->reader(), "k1", -1), -1);
   EXPECT_EQ(*records::setting(store_->reader(), "k2", -1), 2);
+}
+
+// Some 260 pages of the log.
+Status write_a_mebibyte(Store& store, PostQueue& posts, int64_t id) {
+  std::optional<Status> done;
+  store.write(
+      [id](Db& db) -> Status {
+        auto put = db.query("INSERT OR REPLACE INTO rewards VALUES(?, zeroblob(1048576))");
+        return put ? put->bind(id).run() : Status(tl::unexpected(put.error()));
+      },
+      [&](Status status) { done = status; });
+  EXPECT_TRUE(posts.run_until([&] { return done.has_value(); }));
+  return *done;
+}
+
+TEST_F(CoreTest, ALongLogBeginsAnewAndLosesNothing) {
+  constexpr int64_t kMebibytes = 160;
+  for (int64_t i = 0; i < kMebibytes; ++i) {
+    ASSERT_TRUE(write_a_mebibyte(*store_, posts_, i % 8));
+    store_->write([i](Db& db) { return records::put_setting(db, "k" + std::to_string(i), i); },
+                  nullptr);
+  }
+  flush();
+  EXPECT_LT(std::filesystem::file_size(directory_ / "tierpilot.db-wal"), uint64_t{96} << 20);
+  restart();
+  for (int64_t i = 0; i < kMebibytes; ++i)
+    EXPECT_EQ(*records::setting(store_->reader(), "k" + std::to_string(i), -1), i);
+  auto check = store_->reader().query("PRAGMA integrity_check");
+  ASSERT_TRUE(check && *check->step());
+  EXPECT_EQ(check->text(0), "ok");
+}
+
+TEST_F(CoreTest, ALogThatFindsNoRoomBeginsAnew) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to mount a small tmpfs";
+  const auto small = directory_ / "small";
+  std::filesystem::create_directories(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=8m") != 0)
+    GTEST_SKIP() << "cannot mount a tmpfs here";
+  for (int run = 0; run < 2; ++run) {  // the first one leaves a database that has the room
+    auto opened = Store::open(small, [this](auto work) { posts_.post(std::move(work)); });
+    ASSERT_TRUE(opened) << opened.error().message;
+    for (int i = 0; i < (run == 0 ? 3 : 40); ++i) {
+      const auto written = write_a_mebibyte(**opened, posts_, 1);
+      EXPECT_TRUE(written) << "after " << i << ": " << written.error().message;
+    }
+  }
+  ::umount2(small.c_str(), MNT_DETACH);
 }
 
 TEST_F(CoreTest, SecondCoordinatorIsRefused) {

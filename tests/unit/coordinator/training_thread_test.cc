@@ -24,14 +24,16 @@ class BusyLearner final : public Learner {
     std::atomic<double> cpu_s = 0;
     std::atomic<int> batches = 0;
     std::atomic<uint64_t> decisions = 0;
+    std::atomic<uint64_t> rewards = 0;
+    std::atomic<uint64_t> ends = 0;
     std::atomic<int> scheduler = -1;
   };
   explicit BusyLearner(Seen& seen) : seen_(seen) {}
 
   void decided(uint64_t, const View&, size_t) override { ++seen_.decisions; }
-  void served(uint64_t, const RewardParts&) override {}
-  void finished(uint64_t, double) override {}
-  void abandoned(uint64_t) override {}
+  void served(uint64_t, const RewardParts&) override { ++seen_.rewards; }
+  void finished(uint64_t, double) override { ++seen_.ends; }
+  void abandoned(uint64_t) override { ++seen_.ends; }
   bool ready() const override { return true; }
   void train_batch() override {
     const double begin_s = thread_cpu_s();
@@ -102,6 +104,26 @@ TEST(TrainingThread, LearnsFromABurstAndFromASampleOfWhatIsMore) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   EXPECT_LE(static_cast<double>(seen.decisions), 1025 + 100 * passed_s);
   EXPECT_GE(seen.decisions, 1000u);
+}
+
+TEST(TrainingThread, HearsNothingMoreOfDecisionsLeftOut) {
+  BusyLearner::Seen seen;
+  std::vector<TrainingThread::NamedLearner> learners;
+  learners.push_back({"busy", std::make_unique<BusyLearner>(seen)});
+  const auto view = std::make_shared<const View>();
+  constexpr uint64_t kTold = 5000, kOfAnEarlierRun = 1'000'000;
+  {
+    TrainingThread thread(std::move(learners), {}, {.nice = 0, .decisions_per_s = 0.001},
+                          VersionArchive({}, 0));
+    for (uint64_t id = 0; id < kTold; ++id) thread.decided(id, view, 0);
+    for (uint64_t id = 0; id < kTold; ++id) thread.served(id, {});
+    for (uint64_t id = 0; id < kTold; ++id) id % 2 ? thread.finished(id, 1) : thread.abandoned(id);
+    thread.finished(kOfAnEarlierRun, 1);
+    while (seen.ends <= seen.decisions) std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_LT(seen.decisions, kTold / 2);
+  EXPECT_EQ(seen.rewards, seen.decisions);
+  EXPECT_EQ(seen.ends, seen.decisions + 1);
 }
 
 TEST(TrainingThread, TrainsWhenNobodyElseWantsTheCoreWhereItIsTold) {
