@@ -15,7 +15,7 @@ struct PipelineOptions {
   uint32_t units = 4;  // of each node
   int64_t run_ms = 20;
   uint32_t tasks_per_submit = 10;
-  uint32_t submits_in_flight = 16;
+  uint32_t submits_in_flight = 8;
   // No more is submitted while so many tasks have not ended: else the queue only grows.
   uint32_t tasks_in_flight = 2000;
 };
