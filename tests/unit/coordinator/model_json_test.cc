@@ -1,0 +1,109 @@
+#include "coordinator/model_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Written before tasks could ask for a memory tier.
+TEST(ModelJson, ReadsTasksOfOlderStores) {
+  const auto spec = parse_spec(
+      R"({"name": "a", "argv": ["true"], "env": [], "datasets": [], "units": 1, "memory_bytes": 0,
+          "float_operations": 0, "int_operations": 0, "time_limit_ms": 0, "after": [],
+          "node": "n"})");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->node, "n");
+  EXPECT_EQ(spec->memory_tier, "");
+  const auto exit = parse_exit(
+      R"({"how": "exited", "code": 3, "reason": "", "cpu_user_ns": 1, "cpu_system_ns": 2,
+          "max_resident_bytes": 3, "wall_ns": 4, "io_read_bytes": "not told",
+          "io_write_bytes": 5, "written": []})");
+  ASSERT_TRUE(exit) << exit.error().message;
+  EXPECT_EQ(exit->code, 3);
+  EXPECT_EQ(exit->memory_tier, "");
+  EXPECT_TRUE(exit->memory.empty());
+}
+
+// What nlohmann reads and writes again is the same text: digests of submits hold over an upgrade.
+void expect_as_nlohmann_writes_it(const std::string& text) {
+  const auto parsed = nlohmann::json::parse(text, nullptr, false);
+  ASSERT_FALSE(parsed.is_discarded()) << text;
+  EXPECT_EQ(parsed.dump(), text);
+}
+
+TEST(ModelJson, WritesWhatNlohmannWould) {
+  TaskSpec spec;
+  spec.env = {{"A", "1"}};
+  spec.datasets = {{"d", true}};
+  spec.argv = {"\xff", "a\"b\\", "\x01\n\x7f", "gr\u00fc\u00df", ""};
+  spec.after = {"one", "two"};
+  for (const double operations : {0.0, 1.0, 1e9, 0.1, 1e24, 123456789012345680.0, 5e-324, -2.5}) {
+    spec.float_operations = operations;
+    expect_as_nlohmann_writes_it(spec_text(spec));
+  }
+  TaskExit exit;
+  exit.code = -9;
+  exit.wall_ns = UINT64_MAX;
+  exit.written = {{"d", 1, 2}, {"e", 3, 4}};
+  exit.memory = {{"faults", {7.0, ""}}, {"waits", {std::nullopt, "not told"}}};
+  expect_as_nlohmann_writes_it(exit_text(exit));
+  expect_as_nlohmann_writes_it(served_text({1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8}));
+  DecisionRecord decision;
+  expect_as_nlohmann_writes_it(decision_text(decision));
+  decision.candidates = {{"n", true, -0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  expect_as_nlohmann_writes_it(decision_text(decision));
+  expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
+  EXPECT_EQ(nlohmann::json::parse(reward_text({HUGE_VAL}))["reward"], nullptr) << "JSON has none";
+}
+
+// One such number of one node must not stop the coordinator from starting again.
+TEST(ModelJson, ReadsBackWhatIsNotFinite) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto served = parse_served(served_text({1, 2, 3, 4, 5, 6, {nan, ""}, 7, 8}));
+  ASSERT_TRUE(served) << served.error().message;
+  EXPECT_FALSE(served->evict_gb_per_s.value);
+  EXPECT_NE(served->evict_gb_per_s.unavailable, "");
+  EXPECT_EQ(served->local_bytes, 1u);
+  RewardRecord reward;
+  reward.penalty_term = std::numeric_limits<double>::infinity();
+  reward.reward = 0.5;
+  const auto back = parse_reward(reward_text(reward));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->reward, 0.5);
+}
+
+TEST(ModelJson, ReadsCandidatesOfOlderStores) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  auto json = nlohmann::json::parse(decision_text(decision));
+  json["candidates"] = nlohmann::json::parse(
+      R"([{"node": "n", "eligible": true, "free_fast_bytes": 1, "held_fast_bytes": 2,
+           "held_slow_bytes": 3, "assigned_units": 4, "units": 5, "q": 0.5},
+          {"node": "m", "eligible": false, "free_fast_bytes": 0, "held_fast_bytes": 0,
+           "held_slow_bytes": 0, "assigned_units": 0, "units": 0, "q": null}])");
+  const auto read = parse_decision(json.dump());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(decision_text(*read), decision_text(decision));
+}
+
+TEST(ModelJson, RefusesCandidatesThatDoNotFit) {
+  DecisionRecord decision;
+  decision.candidates = {{"n", true, 0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
+  auto json = nlohmann::json::parse(decision_text(decision));
+  json["candidates"]["units"].erase(0);
+  EXPECT_FALSE(parse_decision(json.dump()));
+  for (const char* wrong : {"7", "{}", R"({"node": 7})", R"({"node": ["a"]})"}) {
+    json["candidates"] = nlohmann::json::parse(wrong);
+    EXPECT_FALSE(parse_decision(json.dump())) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
