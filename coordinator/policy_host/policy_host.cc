@@ -53,7 +53,7 @@ bool learns(const std::string& name) {
                      [&](const PolicyInfo& info) { return info.name == name && info.learns; });
 }
 
-constexpr const char* kAlwaysAwake = "dqn";
+constexpr const char* kDqn = "dqn";  // its learner is always awake
 const std::string kNoWeights = "no weights";
 
 std::string described(const std::filesystem::path& file, const Provenance& from) {
@@ -71,12 +71,11 @@ Result<std::vector<TrainingThread::NamedLearner>> make_learners(
     if (!info.learns) continue;
     auto learner = make_learner(info.name, context, options.pending_capacity);
     if (!learner) return tl::unexpected(learner.error());
-    const auto taken =
-        take_over_learner(options.state_dir, info.name,
-                          info.name == kAlwaysAwake ? dqn_begins_from : kNoWeights, **learner);
+    const auto taken = take_over_learner(
+        options.state_dir, info.name, info.name == kDqn ? dqn_begins_from : kNoWeights, **learner);
     if (!taken) return tl::unexpected(taken.error());
     notes[info.name] = taken->note;
-    const bool awake = info.name == kAlwaysAwake || info.name == options.active;
+    const bool awake = info.name == kDqn || info.name == options.active;
     learners.push_back({info.name, std::move(*learner), awake, taken->origin});
   }
   return learners;

@@ -5,11 +5,7 @@
 #include <unistd.h>
 
 #include <future>
-#include <limits>
 
-#include <nlohmann/json.hpp>
-
-#include "coordinator/model_json.h"
 #include "coordinator/store/records.h"
 #include "core_fixture.h"
 
@@ -28,65 +24,6 @@ Task sample(uint64_t id, uint64_t job) {
   task.user = "uid 0";
   task.submitted_ms = 5;
   return task;
-}
-
-TEST_F(CoreTest, ReadsDecisionsOfOlderStores) {
-  DecisionRecord decision;
-  decision.attempt = {7, 2};
-  decision.node = "n";
-  const std::string body = decision_text(decision);
-  store_->write(
-      [&](Db& db) -> Status {
-        if (auto made = db.execute(
-                "DROP TABLE decisions_by_id; UPDATE settings SET value = 1 WHERE key = 'format';"
-                "CREATE TABLE decisions(task INTEGER NOT NULL, attempt INTEGER NOT NULL, "
-                "body TEXT NOT NULL, PRIMARY KEY(task, attempt)) WITHOUT ROWID");
-            !made)
-          return made;
-        auto put = db.query("INSERT INTO decisions VALUES(7, 2, ?)");
-        return put ? put->bind(body).run() : Status(tl::unexpected(put.error()));
-      },
-      nullptr);
-  flush();
-  restart();
-  restart();
-  const auto read = records::decisions(store_->reader(), 7);
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->size(), 1u);
-  EXPECT_EQ(read->front().attempt, (AttemptId{7, 2}));
-  EXPECT_EQ(read->front().node, "n");
-  EXPECT_TRUE(records::decisions(store_->reader(), 6)->empty());
-  EXPECT_TRUE(records::decisions(store_->reader(), 8)->empty());
-}
-
-TEST_F(CoreTest, ReadsRewardsOfOlderStores) {
-  DecisionRecord decision;
-  decision.attempt = {7, 2};
-  RewardRecord reward;
-  reward.reward = 0.5;
-  const std::string body = decision_text(decision), rewarded = reward_text(reward);
-  store_->write(
-      [&](Db& db) -> Status {
-        if (auto made = db.execute(
-                "DROP TABLE decisions_by_id; DROP TABLE rewards; DROP INDEX tasks_active;"
-                "DROP INDEX tasks_without_success; CREATE INDEX tasks_by_state ON tasks(state, id);"
-                "UPDATE settings SET value = 3 WHERE key = 'format';"
-                "CREATE TABLE decisions_by_id(id INTEGER PRIMARY KEY, body TEXT NOT NULL, "
-                "encoded BLOB, reward TEXT)");
-            !made)
-          return made;
-        auto put = db.query("INSERT INTO decisions_by_id VALUES((7 << 16) + 2, ?, NULL, ?)");
-        if (!put) return tl::unexpected(put.error());
-        return put->bind(body).bind(rewarded).run();
-      },
-      nullptr);
-  flush();
-  restart();
-  restart();
-  const auto read = records::decisions(store_->reader(), 7);
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->size(), 1u);
-  EXPECT_EQ(read->front().reward.reward, 0.5);
 }
 
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
