@@ -227,6 +227,11 @@ double local_byte_share(const sim::RunResult& result) {
 }
 
 TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP()
+      << "under TSan the nodes are given more work than they can do: the queue grows to the "
+         "end, and small errors of their speed with it";
+#endif
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   const TempFolder folder("/tmp");
   const auto tiers =
