@@ -148,15 +148,15 @@ Result<std::vector<PolicyRun>> compare(const ClusterSpec& cluster, const Workloa
     const auto workload = source.make(cluster, seed);
     if (!workload) return tl::unexpected(workload.error());
     for (const std::string& name : options.policies) {
-      const auto policy = options.make_policy(name, seed);
-      if (!policy) return tl::unexpected(policy.error());
-      (*policy)->explain(false);
-      RunOptions run{.seed = seed};
+      const auto player = options.make_player(name, seed);
+      if (!player) return tl::unexpected(player.error());
+      player->policy->explain(false);
+      RunOptions run{.seed = seed, .listener = player->learner.get()};
       if (options.progress)
         run.progress = [&, done = static_cast<double>(runs.size())](double share) {
           return options.progress((done + share) / all);
         };
-      auto result = simulate(cluster, *workload, **policy, run);
+      auto result = simulate(cluster, *workload, *player->policy, run);
       if (!result) return fail(result.error().code, name + ": " + result.error().message);
       // Their summary is in the result, and a million of them for every run are not wanted.
       if (seed != 1) result->responses_s = {};

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/sim/simulator.h"
+#include "policies/sim/player.h"
 #include "policies/sim/workload_source.h"
 
 namespace tierpilot::sim {
@@ -19,8 +19,7 @@ struct ComparisonOptions {
   std::vector<std::string> policies;
   uint32_t seeds = 1;    // 1 to this many
   std::string baseline;  // one of the policies; empty: the first
-  std::function<Result<std::unique_ptr<Policy>>(const std::string& name, uint64_t seed)>
-      make_policy;
+  PlayerMaker make_player;
   // Share of all runs that is done; false ends the comparison.
   std::function<bool(double)> progress;
 };

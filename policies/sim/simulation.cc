@@ -378,7 +378,7 @@ void Simulation::succeed(uint32_t task) {
   };
   if (options_.listener)
     options_.listener->finished(
-        task, {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
+        {task, state.attempt}, {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
                seconds(state.decided_ns, now_ns_)});
   end(task);
 }

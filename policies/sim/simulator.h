@@ -45,7 +45,7 @@ class Listener {
                       const RewardParts& reward) = 0;
   // No reward will come for it.
   virtual void abandoned(Attempt attempt) = 0;
-  virtual void finished(uint32_t task, const TaskTimes& times) = 0;
+  virtual void finished(Attempt attempt, const TaskTimes& times) = 0;
 };
 
 struct RunOptions {

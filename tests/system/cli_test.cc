@@ -182,6 +182,44 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"simulate", "--seeds", "none"}).code, 2);
 }
 
+TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
+  const TempFolder folder("/tmp");
+  const auto write = [&](const char* name, const char* text) {
+    const auto path = folder.path() / name;
+    std::ofstream(path) << text;
+    return path.string();
+  };
+  const auto cluster = write("cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
+  const auto workload = write("workload.toml", "[workload]\ntasks = 400\n");
+  const auto learning = write("learning.toml",
+                              "[dqn]\ntrain_start = 64\nbatch = 64\n"
+                              "[dqn-published]\nwidth = 16\nlayers = 1\nfeed_forward = 16\n"
+                              "train_start = 64\nbatch = 64\n");
+  const auto simulate = [&](Argv more) {
+    Argv words{"-j",         "simulate", "--cluster", cluster,
+               "--workload", workload,   "--policy",  "random,dqn,dqn-published"};
+    words.insert(words.end(), more.begin(), more.end());
+    return tierctl_at("unix:/nowhere/c.sock", words);
+  };
+  const auto learned = simulate({"--learn", "--learning", learning});
+  ASSERT_EQ(learned.code, 0) << learned.err;
+  EXPECT_EQ(learned.out, simulate({"--learn", "--learning", learning}).out);
+  const auto anew = simulate({"--learn", "--learning", learning, "--weights", "none"});
+  ASSERT_EQ(anew.code, 0) << anew.err;
+  const auto rows = parse(learned.out)["policies"], rows_anew = parse(anew.out)["policies"];
+  EXPECT_EQ(rows[0], rows_anew[0]);
+  EXPECT_NE(rows[1]["response_mean_s"], rows_anew[1]["response_mean_s"]);
+  EXPECT_EQ(rows[2], rows_anew[2]);
+
+  expect_json_error(simulate({}), 2, "--learn");
+  expect_json_error(simulate({"--learn", "--learning", "/no/such"}), 2, "/no/such");
+  const auto path = write("path.toml", "[dqn]\nweights = \"/a\"\n");
+  expect_json_error(simulate({"--learn", "--learning", path}), 2, "--weights");
+  const auto typo = write("typo.toml", "[dqn]\nbatsch = 64\n");
+  expect_json_error(simulate({"--learn", "--learning", typo}), 2, "batsch");
+  EXPECT_EQ(simulate({"--learning", learning}).code, 2);
+}
+
 TEST(CliAlone, TiertoolWorksWithoutADaemon) {
   const auto tiers = tiertool({"-j", "tier", "show"});
   EXPECT_TRUE(tiers.code == 0 || tiers.code == 4) << tiers.err;

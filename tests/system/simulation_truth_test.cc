@@ -203,7 +203,7 @@ struct PartsOfRun final : sim::Listener {
     sum.waiting -= measure.service_ns * 1e-9;
   }
   void abandoned(sim::Attempt) override {}
-  void finished(uint32_t, const sim::TaskTimes& times) override {
+  void finished(sim::Attempt, const sim::TaskTimes& times) override {
     sum.waiting += times.wait_s;
     sum.running += times.response_s - times.wait_s;
     ++count;

@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> policies{
       "random",        "round-robin",     "least-loaded", "locality-greedy",
       "locality-load", "earliest-finish", "least-cost",   "dqn"};
-  std::string weights;
+  PolicyOptions policy;
   std::string plots;
   bool unguarded = false;
   std::optional<uint32_t> seeds;
@@ -36,28 +36,29 @@ Result<sim::Suite> suite_of(const SceneNames& names) {
 }
 
 int run(const Context& context, const Options& options) {
-  const auto weights = weights_for(options.policies, options.weights);
-  if (!weights) return print_error(context.output, weights.error());
-  const PolicyMaker make = policy_maker(*weights);
-  if (auto status = check_policies(options.policies, "--policies", make); !status) {
-    print_error(context.output, status.error());
+  const auto policies = open_policies(options.policies, "--policies", options.policy);
+  if (!policies) {
+    print_error(context.output, policies.error());
     return kExitUsage;
   }
   auto suite =
       options.scene.workload.empty() ? sim::make_suite(options.suite) : suite_of(options.scene);
   if (!suite) return print_error(context.output, suite.error());
   if (options.seeds) suite->seeds = *options.seeds;
-  const auto evaluated =
-      run_suite(std::move(*suite), options.policies, make, !options.unguarded, options.threads);
+  const auto threads =
+      policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
+  const auto evaluated = run_suite(std::move(*suite), options.policies, policies->maker(),
+                                   !options.unguarded, threads);
   if (!evaluated) return print_error(context.output, evaluated.error());
   if (!options.plots.empty())
     if (auto status = write_response_plots(*evaluated, options.plots); !status)
       return print_error(context.output, status.error());
   auto value = evaluated_json(*evaluated);
-  if (*weights)
-    value["weights"] = {{"version", (*weights)->weights.version},
-                        {"command", (*weights)->provenance.command},
-                        {"config_digest", (*weights)->provenance.config_digest}};
+  value["learned_during_runs"] = policies->learning.has_value();
+  if (const auto& weights = policies->weights)
+    value["weights"] = {{"version", weights->weights.version},
+                        {"command", weights->provenance.command},
+                        {"config_digest", weights->provenance.config_digest}};
   return show_evaluation(context.output, std::move(value));
 }
 
@@ -80,8 +81,7 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");
-  command->add_option("--weights", options->weights, "of the dqn (default: the shipped ones)")
-      ->type_name("FILE");
+  add_policy_options(*command, options->policy);
   command->add_option("--plots", options->plots, "write distributions of response times as SVG")
       ->type_name("FOLDER");
   command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")

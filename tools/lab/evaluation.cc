@@ -103,14 +103,14 @@ std::map<std::string, GuardSettings> default_guards() {
 }  // namespace
 
 Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
-                            const PolicyMaker& make, bool guarded,
+                            const sim::PlayerMaker& make, bool guarded,
                             std::optional<uint32_t> threads) {
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   auto runs = sim::evaluate(
       suite, {.policies = policies,
               .guards = guarded ? default_guards() : std::map<std::string, GuardSettings>(),
               .threads = threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
-              .make_policy = make,
+              .make_player = make,
               .progress = [&](double share) { bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());

@@ -21,7 +21,8 @@ struct Evaluated {
 // With a bar on a terminal. `threads`: as many as the machine has CPUs unless given; `guarded`:
 // policies that learn run under a guard with its defaults.
 Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
-                            const PolicyMaker& make, bool guarded, std::optional<uint32_t> threads);
+                            const sim::PlayerMaker& make, bool guarded,
+                            std::optional<uint32_t> threads);
 
 // evaluation_json with the policies that learn judged.
 nlohmann::ordered_json evaluated_json(const Evaluated& evaluated);

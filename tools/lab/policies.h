@@ -1,29 +1,47 @@
-// Policies for simulations, by name: the dqn with weights from a file.
+// Policies for simulations, by name: the dqn with weights from a file, those that learn with what
+// they learn during a run.
 #pragma once
 
-#include <functional>
+#include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "policies/dqn/weights.h"
 #include "policies/registry.h"
+#include "policies/sim/player.h"
 
 namespace tierpilot::lab {
 
-using PolicyMaker =
-    std::function<Result<std::unique_ptr<Policy>>(const std::string& name, uint64_t seed)>;
+struct PolicyOptions {
+  std::string weights;  // of the dqn; empty: the shipped ones
+  bool learn = false;
+  std::string learning;  // file; empty: the defaults
+};
 
-// Makes the dqn with these weights, which it keeps: it decides and does not learn. Null: there are
-// none, and to ask for a dqn is an error. Any thread may call it.
-PolicyMaker policy_maker(std::shared_ptr<const WeightsFile> weights);
+// --weights, --learn and --learning.
+void add_policy_options(CLI::App& command, PolicyOptions& options);
 
-// The file, or the shipped one when `path` is empty. Null when no policy of `names` needs it.
-Result<std::shared_ptr<const WeightsFile>> weights_for(const std::vector<std::string>& names,
-                                                       const std::string& path);
+// How policies learn, and from where.
+struct Learning {
+  DqnSettings dqn;
+  PublishedSettings published;
+};
 
-// Each exists, can be made and is named once; `option` is for messages.
-Status check_policies(const std::vector<std::string>& names, const std::string& option,
-                      const PolicyMaker& make);
+struct Policies {
+  std::shared_ptr<const WeightsFile> weights;  // null: no policy needs them, or they are not wanted
+  std::optional<Learning> learning;
+
+  // Any thread may call the result. A policy that does not learn during the run needs weights.
+  sim::PlayerMaker maker() const;
+  // dqn-published draws from a generator that the whole process shares, so its runs are repeatable
+  // only one after the other.
+  bool repeatable_in_threads(const std::vector<std::string>& names) const;
+};
+
+// Every name exists, can be made and is there once; `option` is for messages.
+Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,
+                               const PolicyOptions& options);
 
 }  // namespace tierpilot::lab

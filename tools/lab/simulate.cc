@@ -25,12 +25,11 @@ struct Options {
                                     "least-cost"};
   uint32_t seeds = 1;
   std::string baseline;
-  std::string weights;
+  PolicyOptions policy;
   std::string plots;
 };
 
-Status check(const Options& options, const PolicyMaker& make) {
-  if (auto status = check_policies(options.policies, "--policy", make); !status) return status;
+Status check_baseline(const Options& options) {
   if (!options.baseline.empty() && std::find(options.policies.begin(), options.policies.end(),
                                              options.baseline) == options.policies.end())
     return fail(ErrorCode::kInvalid,
@@ -111,7 +110,7 @@ ordered_json summary_json(const sim::TraceSummary& summary) {
           {"not_in_the_trace", summary.derived}};
 }
 
-Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) {
+Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& make) {
   const auto scene = open_scene(options.scene);
   if (!scene) return tl::unexpected(scene.error());
   const auto& [cluster, source] = *scene;
@@ -119,7 +118,7 @@ Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) 
   const auto runs = sim::compare(cluster, source,
                                  {.policies = options.policies,
                                   .seeds = options.seeds,
-                                  .make_policy = make,
+                                  .make_player = make,
                                   .progress = [&](double share) { return bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
@@ -137,15 +136,14 @@ Result<ordered_json> simulated(const Options& options, const PolicyMaker& make) 
 }
 
 int run(const Context& context, Options options) {
-  const auto weights = weights_for(options.policies, options.weights);
-  if (!weights) return print_error(context.output, weights.error());
-  const PolicyMaker make = policy_maker(*weights);
-  if (auto status = check(options, make); !status) {
-    print_error(context.output, status.error());
+  const auto policies = open_policies(options.policies, "--policy", options.policy);
+  const Status wrong = policies ? check_baseline(options) : tl::unexpected(policies.error());
+  if (!wrong) {
+    print_error(context.output, wrong.error());
     return kExitUsage;
   }
   if (options.baseline.empty()) options.baseline = options.policies.front();
-  auto value = simulated(options, make);
+  auto value = simulated(options, policies->maker());
   if (!value) return print_error(context.output, value.error());
   return show(context.output, std::move(*value), options.baseline);
 }
@@ -161,8 +159,7 @@ void add_simulate(CLI::App& app, Context& context) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
-  command->add_option("--weights", options->weights, "of the dqn (default: the shipped ones)")
-      ->type_name("FILE");
+  add_policy_options(*command, options->policy);
   command->add_option("--seeds", options->seeds, "runs of each policy, with seeds 1 to N")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N")

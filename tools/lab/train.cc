@@ -137,9 +137,10 @@ Result<ordered_json> trained(const Options& options) {
                                           "least-cost", "dqn"};
   auto suite = sim::make_suite(options.suite);
   if (!suite) return tl::unexpected(suite.error());
-  const auto evaluated =
-      run_suite(std::move(*suite), policies,
-                policy_maker(std::make_shared<const WeightsFile>(file)), true, std::nullopt);
+  const auto evaluated = run_suite(
+      std::move(*suite), policies,
+      Policies{.weights = std::make_shared<const WeightsFile>(file), .learning = {}}.maker(), true,
+      std::nullopt);
   if (!evaluated) return tl::unexpected(evaluated.error());
   auto value = evaluated_json(*evaluated);
   file.provenance.evaluation =

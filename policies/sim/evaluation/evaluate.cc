@@ -65,14 +65,16 @@ class Evaluation {
     if (!workload) return tl::unexpected(workload.error());
     const double bound_s = mean_response_bound_s(cell.cluster, *workload);
     for (const std::string& name : options_.policies) {
-      auto policy = options_.make_policy(name, job.seed);
-      if (!policy) return tl::unexpected(policy.error());
-      (*policy)->explain(false);
+      auto player = options_.make_player(name, job.seed);
+      if (!player) return tl::unexpected(player.error());
+      player->policy->explain(false);
       std::optional<GuardedPolicy> guarded;
       if (const auto guard = options_.guards.find(name); guard != options_.guards.end())
-        guarded.emplace(std::move(*policy), guard->second, job.seed);
-      auto result = simulate(cell.cluster, *workload, guarded ? *guarded : **policy,
-                             {.seed = job.seed, .listener = guarded ? &*guarded : nullptr});
+        guarded.emplace(std::move(*player), guard->second, job.seed);
+      auto result = guarded ? simulate(cell.cluster, *workload, *guarded,
+                                       {.seed = job.seed, .listener = &*guarded})
+                            : simulate(cell.cluster, *workload, *player->policy,
+                                       {.seed = job.seed, .listener = player->learner.get()});
       if (!result)
         return fail(result.error().code,
                     name + " on " + cell.workload.name + ": " + result.error().message);

@@ -12,7 +12,7 @@
 #include "policies/guard.h"
 #include "policies/sim/evaluation/guarded_policy.h"
 #include "policies/sim/evaluation/suite.h"
-#include "policies/sim/simulator.h"
+#include "policies/sim/player.h"
 
 namespace tierpilot::sim {
 
@@ -29,9 +29,7 @@ struct EvaluationOptions {
   std::vector<std::string> policies;
   std::map<std::string, GuardSettings> guards;  // of policies that run under one
   uint32_t threads = 1;
-  // Called from all threads.
-  std::function<Result<std::unique_ptr<Policy>>(const std::string& name, uint64_t seed)>
-      make_policy;
+  PlayerMaker make_player;  // called from all threads
   // Share of all runs that is done; by one thread at a time.
   std::function<void(double)> progress;
 };

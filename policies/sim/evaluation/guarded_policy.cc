@@ -8,10 +8,9 @@
 
 namespace tierpilot::sim {
 
-GuardedPolicy::GuardedPolicy(std::unique_ptr<Policy> policy, const GuardSettings& settings,
-                             uint64_t seed)
-    : policy_(std::move(policy)), guard_(settings), generator_(derived_seed(seed, "guard")) {
-  policy_->explain(false);
+GuardedPolicy::GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed)
+    : player_(std::move(player)), guard_(settings), generator_(derived_seed(seed, "guard")) {
+  player_.policy->explain(false);
 }
 
 Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
@@ -36,18 +35,22 @@ Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
 
 // A policy's answer with a fault is the fallback's choice already.
 Decision GuardedPolicy::ask(const View& view, const Observation& seen) {
-  Decision decision = policy_->decide(view, seen);
+  Decision decision = player_.policy->decide(view, seen);
   guard_.answered(decision.fault);
   count_events();
   tally_.faults += turn_.ticket.arm == Arm::kPolicy && decision.fault != DecisionFault::kNone;
   return decision;
 }
 
-void GuardedPolicy::decided(Attempt attempt, const View&, const Observation&, const Decision&) {
+void GuardedPolicy::decided(Attempt attempt, const View& view, const Observation& seen,
+                            const Decision& decision) {
   placed_[attempt.task] = turn_;
+  if (player_.learner) player_.learner->decided(attempt, view, seen, decision);
 }
 
-void GuardedPolicy::served(Attempt attempt, const ServiceMeasure&, const RewardParts& reward) {
+void GuardedPolicy::served(Attempt attempt, const ServiceMeasure& measure,
+                           const RewardParts& reward) {
+  if (player_.learner) player_.learner->served(attempt, measure, reward);
   const auto placed = placed_.find(attempt.task);
   if (placed == placed_.end()) return;
   guard_.measured(JudgedBy::kReward, placed->second.ticket, reward.reward);
@@ -55,10 +58,13 @@ void GuardedPolicy::served(Attempt attempt, const ServiceMeasure&, const RewardP
 }
 
 // The next decision about the task takes its place.
-void GuardedPolicy::abandoned(Attempt) {}
+void GuardedPolicy::abandoned(Attempt attempt) {
+  if (player_.learner) player_.learner->abandoned(attempt);
+}
 
-void GuardedPolicy::finished(uint32_t task, const TaskTimes& times) {
-  const auto placed = placed_.extract(task);
+void GuardedPolicy::finished(Attempt attempt, const TaskTimes& times) {
+  if (player_.learner) player_.learner->finished(attempt, times);
+  const auto placed = placed_.extract(attempt.task);
   if (placed.empty()) return;
   const Turn& turn = placed.mapped();
   if (const auto relative = relative_.of(times.since_decision_s, turn.estimate_s)) {

@@ -1,7 +1,8 @@
 // A policy that learns under its guard, as the coordinator has it (coordinator/core/dispatcher.cc):
 // a control share of the decisions and those that it cannot take are the fallback's, and it is
-// deposed where what is measured of it is worse. But nothing is learned here: what its weights
-// never saw stays unfamiliar. Tell it of a simulation's outcomes as its listener.
+// deposed where what is measured of it is worse. Its learner is told of all decisions, also of
+// those that were not its own; without one, what its weights never saw stays unfamiliar. Tell it of
+// a simulation's outcomes as its listener.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 #include "policies/guard.h"
 #include "policies/policy.h"
-#include "policies/sim/simulator.h"
+#include "policies/sim/player.h"
 
 namespace tierpilot::sim {
 
@@ -25,16 +26,16 @@ struct GuardTally {
 
 class GuardedPolicy final : public Policy, public Listener {
  public:
-  GuardedPolicy(std::unique_ptr<Policy> policy, const GuardSettings& settings, uint64_t seed);
+  GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed);
 
   Decision decide(const View& view, const Observation& seen) override;
-  bool needs_observation() const override { return policy_->needs_observation(); }
+  bool needs_observation() const override { return player_.policy->needs_observation(); }
 
   void decided(Attempt attempt, const View& view, const Observation& seen,
                const Decision& decision) override;
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override;
   void abandoned(Attempt attempt) override;
-  void finished(uint32_t task, const TaskTimes& times) override;
+  void finished(Attempt attempt, const TaskTimes& times) override;
 
   const GuardTally& tally() const { return tally_; }
 
@@ -47,7 +48,7 @@ class GuardedPolicy final : public Policy, public Listener {
   Decision ask(const View& view, const Observation& seen);
   void count_events();
 
-  std::unique_ptr<Policy> policy_;
+  Player player_;
   Guard guard_;
   RelativeResponse relative_;
   std::mt19937_64 generator_;

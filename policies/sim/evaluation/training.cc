@@ -3,32 +3,13 @@
 #include <cmath>
 
 #include "policies/learning/torch_thread.h"
+#include "policies/sim/evaluation/teacher.h"
 #include "policies/sim/simulator.h"
 
 namespace tierpilot::sim {
 namespace {
 
 constexpr size_t kPending = 4096;
-
-// Tells the learner what happens.
-class Teacher final : public Listener {
- public:
-  Teacher(DqnLearner& learner, uint64_t first_id) : learner_(learner), first_id_(first_id) {}
-
-  void decided(Attempt attempt, const View& view, const Observation&,
-               const Decision& decision) override {
-    learner_.decided(first_id_ + attempt.task, view, decision.node);
-  }
-  void served(Attempt, const ServiceMeasure&, const RewardParts&) override {}
-  void abandoned(Attempt) override {}
-  void finished(uint32_t task, const TaskTimes& times) override {
-    learner_.finished(first_id_ + task, times.since_decision_s);
-  }
-
- private:
-  DqnLearner& learner_;
-  const uint64_t first_id_;
-};
 
 std::unique_ptr<Policy> frozen(const DqnSettings& settings, const DqnWeights& weights) {
   DqnSettings greedy = settings;
@@ -111,11 +92,11 @@ Result<Training::Episode> Training::episode(uint32_t number) {
   if (!run) return tl::unexpected(run.error());
   auto acting = make_dqn_policy(settings_.dqn, random_.bits(), mailbox_);
   acting->explain(false);
-  Teacher teacher(learner_, first_id_);
+  Teacher teacher(learner_, first_task_);
   const auto result = simulate(run->cell.cluster, run->workload, *acting,
                                {.seed = run->seed, .listener = &teacher});
   if (!result) return tl::unexpected(result.error());
-  first_id_ += run->workload.tasks.size();
+  first_task_ += run->workload.tasks.size();
   while (learner_.ready()) learner_.train_batch();
   learner_.copy_weights();
   return Episode{number, result->response_s.mean / run->best_response_s, learner_.counters().loss,

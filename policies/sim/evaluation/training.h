@@ -60,7 +60,7 @@ class Training {
   SeededRandom random_;
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_ = std::make_shared<Mailbox<DqnWeights>>();
   DqnLearner learner_;
-  uint64_t first_id_ = 0;
+  uint64_t first_task_ = 0;
   std::vector<TrainingRun> trials_;
   DqnWeights best_;
   double best_trial_ = 0;

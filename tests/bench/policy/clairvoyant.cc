@@ -54,7 +54,7 @@ class ResponseSum final : public Listener {
   void decided(Attempt, const View&, const Observation&, const Decision&) override {}
   void served(Attempt, const ServiceMeasure&, const RewardParts&) override {}
   void abandoned(Attempt) override {}
-  void finished(uint32_t, const TaskTimes& times) override { sum_s += times.response_s; }
+  void finished(Attempt, const TaskTimes& times) override { sum_s += times.response_s; }
   double sum_s = 0;
 };
 

@@ -13,9 +13,7 @@ namespace {
 EvaluationOptions heuristics(uint32_t threads) {
   return {.policies = {"random", "least-loaded", "earliest-finish"},
           .threads = threads,
-          .make_policy = [](const std::string& name, uint64_t seed) {
-            return make_policy(name, {.seed = seed});
-          }};
+          .make_player = heuristic_player};
 }
 
 TEST(Bound, OfATaskAloneIsItsRun) {

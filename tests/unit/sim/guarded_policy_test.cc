@@ -29,7 +29,7 @@ struct Outcome {
 };
 
 Outcome run(std::unique_ptr<Policy> policy, int tasks) {
-  GuardedPolicy guarded(std::move(policy), kGuard, 1);
+  GuardedPolicy guarded({std::move(policy), nullptr}, kGuard, 1);
   const auto result =
       simulate(unlike_nodes(), tasks_of_10_ms(tasks), guarded, {.listener = &guarded});
   EXPECT_TRUE(result) << result.error().message;

@@ -26,11 +26,8 @@ nlohmann::ordered_json compared(const ClusterSpec& cluster, uint32_t seeds) {
                                 return generate(busy(), c, seed);
                               },
                               std::nullopt};
-  const ComparisonOptions options{.policies = {"random", "locality-load"},
-                                  .seeds = seeds,
-                                  .make_policy = [](const std::string& name, uint64_t seed) {
-                                    return make_policy(name, {.seed = seed});
-                                  }};
+  const ComparisonOptions options{
+      .policies = {"random", "locality-load"}, .seeds = seeds, .make_player = heuristic_player};
   const auto runs = compare(cluster, source, options);
   return runs ? comparison_json(*runs, "random") : nlohmann::ordered_json{};
 }

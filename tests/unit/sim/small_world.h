@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "policies/heuristics.h"
-#include "policies/sim/simulator.h"
+#include "policies/registry.h"
+#include "policies/sim/player.h"
 
 namespace tierpilot::sim {
 
@@ -100,7 +101,8 @@ struct Log final : Listener {
     services.push_back({attempt, measure, reward});
   }
   void abandoned(Attempt attempt) override { abandons.push_back(attempt); }
-  void finished(uint32_t task, const TaskTimes& task_times) override {
+  void finished(Attempt attempt, const TaskTimes& task_times) override {
+    const uint32_t task = attempt.task;
     if (times.size() <= task) times.resize(task + 1);
     times[task] = task_times;
     order.push_back(task);
@@ -111,6 +113,12 @@ struct Log final : Listener {
   std::vector<TaskTimes> times;  // by task
   std::vector<uint32_t> order;   // of ending
 };
+
+inline Result<Player> heuristic_player(const std::string& name, uint64_t seed) {
+  auto policy = make_policy(name, {.seed = seed});
+  if (!policy) return tl::unexpected(policy.error());
+  return Player{std::move(*policy), nullptr};
+}
 
 struct Outcome {
   RunResult result;

@@ -1,0 +1,68 @@
+#include "policies/sim/evaluation/teacher.h"
+
+#include <utility>
+
+#include "policies/learning/torch_thread.h"
+
+namespace tierpilot::sim {
+namespace {
+
+class OnlineTeacher final : public Teacher {
+ public:
+  explicit OnlineTeacher(std::unique_ptr<Learner> learner)
+      : Teacher(*learner, 0), owned_(std::move(learner)) {
+    use_one_torch_thread();
+  }
+
+  void decided(Attempt attempt, const View& view, const Observation& seen,
+               const Decision& decision) override {
+    Teacher::decided(attempt, view, seen, decision);
+    train();
+  }
+  void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override {
+    Teacher::served(attempt, measure, reward);
+    train();
+  }
+  void finished(Attempt attempt, const TaskTimes& times) override {
+    Teacher::finished(attempt, times);
+    train();
+  }
+
+ private:
+  void train() {
+    while (learner().ready()) learner().train_batch();
+    learner().copy_weights_if_due();
+  }
+
+  std::unique_ptr<Learner> owned_;
+};
+
+}  // namespace
+
+// Attempts are few; the low bits hold them.
+uint64_t Teacher::id_of(Attempt attempt) const {
+  return (first_task_ + attempt.task) << 12 | (attempt.attempt & 0xfff);
+}
+
+void Teacher::decided(Attempt attempt, const View& view, const Observation&,
+                      const Decision& decision) {
+  learner_.decided(id_of(attempt), view, decision.node);
+}
+
+void Teacher::served(Attempt attempt, const ServiceMeasure&, const RewardParts& reward) {
+  learner_.served(id_of(attempt), reward);
+}
+
+void Teacher::abandoned(Attempt attempt) {
+  learner_.abandoned(id_of(attempt));
+}
+
+void Teacher::finished(Attempt attempt, const TaskTimes& times) {
+  learner_.finished(id_of(attempt), times.since_decision_s);
+}
+
+std::unique_ptr<Listener> learn_during_run(std::unique_ptr<Learner> learner) {
+  return std::make_unique<OnlineTeacher>(std::move(learner));
+}
+
+}  // namespace tierpilot::sim
