@@ -142,12 +142,13 @@ void Cluster::write_node_config(int node) const {
              fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
                          "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
                          "cancel_grace_ms = 500\n"
-                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"32MiB\"\n"
-                         "slow_dir = \"{}\"\nslow_budget = \"128MiB\"\n"
+                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
+                         "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
                          "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}",
                          name, options_.tls ? tls_address() : address(), listen, options_.units,
                          (home / "work").string(), (fast_.path() / name).string(),
-                         (home / "slow").string(), options_.calibrate,
+                         options_.fast_budget, (home / "slow").string(), options_.slow_budget,
+                         options_.calibrate,
                          options_.tls ? tls_section(folder(), name) : ""));
 }
 

@@ -34,6 +34,9 @@ struct ClusterOptions {
   std::string policy = "least-loaded";
   bool small_network = false;  // the coordinator starts in half the time
   bool calibrate = false;
+  // Of each node.
+  std::string fast_budget = "32MiB";
+  std::string slow_budget = "128MiB";
   // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
   bool tls = false;
   std::filesystem::path state_dir;  // empty: in the cluster's folder

@@ -68,7 +68,7 @@ void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  auto* suite = command->add_option("--suite", options->suite, "quick, short or full")
+  auto* suite = command->add_option("--suite", options->suite, "quick, short, full or wide")
                     ->type_name("NAME")
                     ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);

@@ -79,6 +79,12 @@ void add_cells(Suite& suite, uint32_t nodes, uint32_t tasks) {
   });
   add("unlike-nodes", [&](EvaluationCell& cell) { cell.cluster.groups = unlike_nodes(nodes); });
   add("near-saturation", [](EvaluationCell& cell) { cell.workload.offered_load = 0.92; });
+  // More than the cluster can do in a fifth of the time, and little in between.
+  add("bursts", [](EvaluationCell& cell) {
+    cell.workload.burst_factor = 2.5;
+    cell.workload.burst_share = 0.2;
+    cell.workload.burst_mean_s = 3;
+  });
 }
 
 }  // namespace
@@ -101,9 +107,13 @@ Result<Suite> make_suite(std::string_view name) {
     add_cells(suite, 8, 4000);
     add_cells(suite, 128, 10'000);
     add_cells(suite, 1024, 20'000);
+  } else if (name == "wide") {
+    suite.seeds = 3;
+    add_cells(suite, 1024, 20'000);
+    for (EvaluationCell& cell : suite.cells) cell.cluster.coordinator.considered_nodes = 1024;
   } else {
     return fail(ErrorCode::kNotFound,
-                fmt::format("suite '{}' does not exist: there are quick, short, full", name));
+                fmt::format("suite '{}' does not exist: there are quick, short, full, wide", name));
   }
   return suite;
 }

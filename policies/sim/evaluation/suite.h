@@ -43,7 +43,8 @@ inline constexpr uint64_t kFirstEvaluationSeed = 1001;
 double flattened(double exponent, uint32_t nodes);
 
 // quick: 8 nodes, 2 seeds, few tasks. short: 8 and 32 nodes, 3 seeds. full: 8, 128 and 1,024 nodes,
-// 10 seeds. kNotFound names them.
+// 10 seeds. wide: 1,024 nodes that are all candidates of each decision, 3 seeds. kNotFound names
+// them.
 Result<Suite> make_suite(std::string_view name);
 
 }  // namespace tierpilot::sim

@@ -1,5 +1,6 @@
 #include "policies/sim/evaluation/training_mix.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "policies/registry.h"
@@ -53,7 +54,9 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
     }
   }
   GeneratorOptions& workload = cell.workload;
-  workload.tasks = tasks;
+  // As many of each node in all sizes: what queues and full fast tiers do takes time to show.
+  constexpr double kMeanNodes = 15;
+  workload.tasks = std::max(10U, static_cast<uint32_t>(tasks * nodes / kMeanNodes));
   workload.offered_load =
       random.chance(0.4) ? uniform(random, 0.8, 0.95) : uniform(random, 0.3, 0.85);
   workload.datasets = nodes * (4 + static_cast<uint32_t>(random.below(13)));
@@ -65,6 +68,7 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
         std::max(group.fast_budget_bytes, uint64_t{3} * workload.max_dataset_bytes);
   workload.zipf_exponent = flattened(uniform(random, 0.3, 1.2), nodes);
   workload.write_share = uniform(random, 0, 0.3);
+  if (random.chance(0.3)) workload.scan_share = uniform(random, 0.2, 0.9);
   const double mean_operations = random.log_uniform(0.2e9, 1e9);
   workload.min_operations = mean_operations * 0.16;
   workload.max_operations = mean_operations * 3.2;
