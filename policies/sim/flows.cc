@@ -5,8 +5,7 @@
 namespace tierpilot::sim {
 
 uint32_t Flows::add_link(double bytes_per_s) {
-  links_.push_back({bytes_per_s, {}});
-  shares_.push_back(bytes_per_s);
+  links_.push_back({bytes_per_s, bytes_per_s});
   return static_cast<uint32_t>(links_.size() - 1);
 }
 
@@ -23,12 +22,12 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   flow.settled_ns = now_ns;
   flow.owner = owner;
   flow.links_used = 0;
-  for (const uint32_t link : links) {
-    auto& members = links_[link].members;
-    flow.links[flow.links_used] = link;
-    flow.places[flow.links_used] = static_cast<uint32_t>(members.size());
-    members.push_back({id, flow.links_used++});
-    divide(link);
+  for (const uint32_t index : links) {
+    Link& link = links_[index];
+    flow.links[flow.links_used] = index;
+    flow.places[flow.links_used] = static_cast<uint32_t>(link.members.size());
+    link.members.push_back({id, flow.links_used++});
+    link.divide();
   }
   flow.bytes_per_s = share(flow);
   schedule(now_ns, id);
@@ -38,15 +37,14 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   return id;
 }
 
-void Flows::divide(uint32_t index) {
-  const Link& link = links_[index];
-  shares_[index] = link.bytes_per_s / static_cast<double>(std::max<size_t>(link.members.size(), 1));
+void Flows::Link::divide() {
+  share = bytes_per_s / static_cast<double>(std::max<size_t>(members.size(), 1));
 }
 
 double Flows::share(const Flow& flow) const {
-  double smallest = shares_[flow.links[0]];
+  double smallest = links_[flow.links[0]].share;
   for (uint32_t i = 1; i < flow.links_used; ++i)
-    smallest = std::min(smallest, shares_[flow.links[i]]);
+    smallest = std::min(smallest, links_[flow.links[i]].share);
   return smallest;
 }
 
@@ -70,12 +68,12 @@ void Flows::schedule(int64_t now_ns, uint32_t id) {
 void Flows::remove(int64_t now_ns, uint32_t id) {
   const Flow flow = flows_[id];
   for (uint32_t i = 0; i < flow.links_used; ++i) {
-    auto& members = links_[flow.links[i]].members;
-    const Member last = members.back();
-    members[flow.places[i]] = last;
+    Link& link = links_[flow.links[i]];
+    const Member last = link.members.back();
+    link.members[flow.places[i]] = last;
     flows_[last.flow].places[last.place] = flow.places[i];
-    members.pop_back();
-    divide(flow.links[i]);
+    link.members.pop_back();
+    link.divide();
   }
   for (uint32_t i = 0; i < flow.links_used; ++i)
     for (const Member& member : links_[flow.links[i]].members) retime(now_ns, member.flow);

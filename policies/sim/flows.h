@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -41,12 +42,14 @@ class Flows {
     uint32_t flow;
     uint32_t place;  // which of the flow's links this is
   };
-  struct Link {
+  struct alignas(64) Link {
     double bytes_per_s;
-    std::vector<Member> members;
+    double share;                                         // for each of its members
+    boost::container::small_vector<Member, 3> members{};  // most have no more
+
+    void divide();
   };
 
-  void divide(uint32_t link);
   double share(const Flow& flow) const;
   void retime(int64_t now_ns, uint32_t flow);
   void schedule(int64_t now_ns, uint32_t flow);
@@ -54,7 +57,6 @@ class Flows {
 
   EventQueue& events_;
   std::vector<Link> links_;
-  std::vector<double> shares_;  // of a link, for each of its members
   std::vector<Flow> flows_;
   std::vector<uint32_t> free_;
 };
