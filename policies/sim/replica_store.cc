@@ -9,6 +9,7 @@ namespace tierpilot::sim {
 ReplicaStore::ReplicaStore(const ClusterSpec& cluster, const Workload& workload)
     : entries_(workload.datasets.size()) {
   for (size_t i = 0; i < entries_.size(); ++i) entries_[i].bytes = workload.datasets[i].bytes;
+  caches_.reserve(cluster.node_count());
   for (const NodeGroup& group : cluster.groups)
     for (uint32_t i = 0; i < group.count; ++i) caches_.emplace_back(group);
 }

@@ -31,7 +31,7 @@ struct Replica : TierReplica {
 
 class ReplicaStore {
  public:
-  struct Cache {
+  struct alignas(64) Cache {
     explicit Cache(const NodeGroup& group)
         : exclusive(group.exclusive_tiers),
           fast(group.fast_budget_bytes),
@@ -110,7 +110,7 @@ class ReplicaStore {
 
   std::vector<Entry> entries_;
   uint64_t availability_ = 0;
-  std::deque<Cache> caches_;
+  std::vector<Cache> caches_;
   std::deque<Replica> replicas_;
   std::vector<Replica*> free_;
   // The newest version that the node has an entry of.
