@@ -1,6 +1,7 @@
 // One run: the lives of all tasks, from arrival to end. Internal to the simulator.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -47,7 +48,6 @@ class Simulation final : private DataPlane::Client {
     uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
     double done_operations = 0;  // kept by checkpoints
     uint32_t node = kNone;
-    uint32_t place = 0;       // in the node's list
     uint32_t generation = 0;  // of its valid events
     uint16_t attempt = 0;
     Phase phase = Phase::kArriving;
@@ -109,8 +109,9 @@ class Simulation final : private DataPlane::Client {
   BlockedHead head_;  // of the queue
   Recorder recorder_;
   std::vector<State> states_;
-  std::vector<std::vector<uint32_t>> held_;  // by node: attempts that the coordinator counts there
-  std::vector<uint32_t> writer_;             // by dataset: the task that may write it
+  // By node: attempts that the coordinator counts there.
+  std::vector<boost::container::small_vector<uint32_t, 10>> held_;
+  std::vector<uint32_t> writer_;  // by dataset: the task that may write it
   Observation seen_;
   int64_t now_ns_ = 0;
   uint64_t arrivals_ = 0;  // at nodes
