@@ -54,7 +54,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
 
 uint64_t ClusterView::data_bytes(const Task& task) const {
   uint64_t bytes = 0;
-  for (const auto& use : workload_.uses_of(task)) bytes += workload_.datasets[use.dataset].bytes;
+  for (const auto& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
   return bytes;
 }
 

@@ -70,15 +70,15 @@ class DataPlane {
     bool admitted = false;
     bool room_taken = false;  // for the item under way
     ServeHow how = ServeHow::kHit;
-    uint32_t next = 0;       // the item under way
-    int64_t loading_ns = 0;  // since when
+    uint32_t next = 0;        // the item under way
+    int64_t loading_ns = 0;   // since when
+    uint32_t behind = kNone;  // the next one in the list in which it waits
     uint32_t flow = kNone;
     uint32_t source = kNone;    // node that a fetch reads from
     Replica* victim = nullptr;  // being written back
     Replica* owned = nullptr;   // brought in, or copied from
     Service service;
     boost::container::small_vector<Item, 2> items;
-    uint32_t behind = kNone;  // the next one in the list in which it waits
   };
   // Requests, first come first served. A request waits in one list at a time.
   struct Waiting {

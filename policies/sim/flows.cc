@@ -5,7 +5,8 @@
 namespace tierpilot::sim {
 
 uint32_t Flows::add_link(double bytes_per_s) {
-  links_.push_back({bytes_per_s, bytes_per_s});
+  Link& link = links_.emplace_back();
+  link.bytes_per_s = link.share = bytes_per_s;
   return static_cast<uint32_t>(links_.size() - 1);
 }
 

@@ -43,9 +43,9 @@ class Flows {
     uint32_t place;  // which of the flow's links this is
   };
   struct alignas(64) Link {
-    double bytes_per_s;
-    double share;                                         // for each of its members
-    boost::container::small_vector<Member, 3> members{};  // most have no more
+    double bytes_per_s = 0;
+    double share = 0;                                   // for each of its members
+    boost::container::small_vector<Member, 3> members;  // most have no more
 
     void divide();
   };

@@ -162,7 +162,7 @@ bool ReplicaStore::take_slow_room(uint32_t node, uint64_t bytes) {
 
 void ReplicaStore::publish(uint32_t node, uint32_t dataset) {
   Entry& entry = entries_[dataset];
-  const std::vector<Holder> older = std::move(entry.holders);
+  const Holders older = std::move(entry.holders);
   entry.holders.clear();
   entry.copies_down = 0;
   ++entry.version;

@@ -3,6 +3,7 @@
 // EvictionOrder. Knows no time.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -58,7 +59,9 @@ class ReplicaStore {
     uint32_t node;
     bool fast;
   };
-  const std::vector<Holder>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  using Holders =
+      boost::container::small_vector<Holder, 1>;  // most datasets have one, in their home
+  const Holders& holders(uint32_t dataset) const { return entries_[dataset].holders; }
   // No node has the newest version, not even one that is down.
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
@@ -96,11 +99,11 @@ class ReplicaStore {
   void node_repaired(uint32_t node);
 
  private:
-  struct Entry {
+  struct alignas(64) Entry {
     uint64_t bytes = 0;
     uint32_t version = 1;
     uint32_t copies_down = 0;  // of this version, on nodes that are down
-    std::vector<Holder> holders;
+    Holders holders;
   };
 
   static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
