@@ -32,9 +32,13 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   }
   flow.bytes_per_s = share(flow);
   schedule(now_ns, id);
-  for (uint32_t i = 0; i < flow.links_used; ++i)
-    for (const Member& member : links_[flow.links[i]].members)
-      if (member.flow != id) retime(now_ns, member.flow);
+  // Nobody has become faster: only these links can hold the others back more than before.
+  for (uint32_t i = 0; i < flow.links_used; ++i) {
+    const Link& link = links_[flow.links[i]];
+    for (const Member& member : link.members)
+      if (member.flow != id)
+        retime(now_ns, member.flow, std::min(flows_[member.flow].bytes_per_s, link.share));
+  }
   return id;
 }
 
@@ -49,9 +53,8 @@ double Flows::share(const Flow& flow) const {
   return smallest;
 }
 
-void Flows::retime(int64_t now_ns, uint32_t id) {
+void Flows::retime(int64_t now_ns, uint32_t id, double bytes_per_s) {
   Flow& flow = flows_[id];
-  const double bytes_per_s = share(flow);
   if (bytes_per_s == flow.bytes_per_s) return;
   flow.left_bytes -= static_cast<double>(now_ns - flow.settled_ns) * 1e-9 * flow.bytes_per_s;
   flow.settled_ns = now_ns;
@@ -77,7 +80,8 @@ void Flows::remove(int64_t now_ns, uint32_t id) {
     link.divide();
   }
   for (uint32_t i = 0; i < flow.links_used; ++i)
-    for (const Member& member : links_[flow.links[i]].members) retime(now_ns, member.flow);
+    for (const Member& member : links_[flow.links[i]].members)
+      retime(now_ns, member.flow, share(flows_[member.flow]));
   events_.forget_flow(id);
   free_.push_back(id);
 }

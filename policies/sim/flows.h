@@ -51,7 +51,7 @@ class Flows {
   };
 
   double share(const Flow& flow) const;
-  void retime(int64_t now_ns, uint32_t flow);
+  void retime(int64_t now_ns, uint32_t flow, double bytes_per_s);
   void schedule(int64_t now_ns, uint32_t flow);
   void remove(int64_t now_ns, uint32_t flow);
 
