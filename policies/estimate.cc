@@ -58,11 +58,6 @@ NodeRates typical_rates(const View& view) {
   return typical;
 }
 
-double load_of(const NodeState& node) {
-  return static_cast<double>(std::max(node.assigned, node.running)) /
-         std::max<uint32_t>(node.units, 1);
-}
-
 double cluster_load(const View& view) {
   double assigned = 0;
   double units = 0;

@@ -1,6 +1,8 @@
 // How long a task would take on a node, from what is measured there.
 #pragma once
 
+#include <algorithm>
+
 #include "policies/values.h"
 
 namespace tierpilot {
@@ -16,7 +18,10 @@ struct FinishEstimate {
 };
 
 // Busy or assigned units per unit.
-double load_of(const NodeState& node);
+inline double load_of(const NodeState& node) {
+  return static_cast<double>(std::max(node.assigned, node.running)) /
+         std::max<uint32_t>(node.units, 1);
+}
 
 // Assigned units per unit over all nodes of the view, at most 1.
 double cluster_load(const View& view);

@@ -140,7 +140,7 @@ class LocalityGreedyPolicy final : public SeededHeuristic {
 // tasks per unit.
 double locality_load_score(const TaskFeatures& task, const NodeState& node) {
   double at_hand = 0;
-  if (task.data_bytes > 0) {
+  if (task.data_bytes > 0 && (node.held_fast_bytes | node.held_slow_bytes) != 0) {
     const auto data = static_cast<double>(task.data_bytes);
     const double fast = std::min(static_cast<double>(node.held_fast_bytes) / data, 1.0);
     at_hand = fast + 0.5 * std::min(static_cast<double>(node.held_slow_bytes) / data, 1.0 - fast);

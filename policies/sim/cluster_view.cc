@@ -44,13 +44,9 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
   for (const NodeGroup& group : cluster.groups) {
     smallest_budget_ = std::min(smallest_budget_, group.fast_budget_bytes);
     for (uint32_t i = 0; i < group.count; ++i) {
-      const auto slot = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back({&group,
-                        type_index(workload, group.gpu_type),
-                        {},
-                        {},
-                        Gpus(group.gpus),
-                        initial_state(group, slot)});
+      parked_.push_back(initial_state(group, static_cast<uint32_t>(nodes_.size())));
+      gpus_.emplace_back(group.gpus);
+      nodes_.push_back({&group, type_index(workload, group.gpu_type), {}, {}});
     }
   }
   rebuild();
@@ -58,7 +54,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
 
 uint64_t ClusterView::data_bytes(const Task& task) const {
   uint64_t bytes = 0;
-  for (const auto& use : workload_.uses_of(task)) bytes += workload_.datasets[use.dataset].bytes;
+  for (const auto& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
   return bytes;
 }
 
@@ -75,10 +71,11 @@ bool ClusterView::has_kind(const Node& node, const Shape& shape) const {
          (shape.gpu_milli == 0 || shape.gpu_type == kAnyGpuType || shape.gpu_type == node.gpu_type);
 }
 
-bool ClusterView::can_take(const Node& node, const Shape& shape) const {
-  const NodeState& state = view_.nodes[places_[node.state.slot]];
-  return has_kind(node, shape) && state.assigned + shape.units <= state.units + backlog_units_ &&
-         (shape.gpu_milli == 0 || node.gpus.fits(shape.gpu_milli));
+bool ClusterView::can_take(uint32_t node, const Shape& shape) const {
+  const NodeState& state = view_.nodes[places_[node]];
+  return has_kind(nodes_[node], shape) &&
+         state.assigned + shape.units <= state.units + backlog_units_ &&
+         (shape.gpu_milli == 0 || gpus_[node].fits(shape.gpu_milli));
 }
 
 bool ClusterView::can_ever_take(const Task& task) const {
@@ -149,7 +146,7 @@ ClusterView::Candidates& ClusterView::add_shape(const Shape& shape) {
     shapes_.back().shape = shape;
     shapes_.back().nodes.clear();
   }
-  for (const uint32_t node : order_) shapes_.back().nodes.set(node, can_take(nodes_[node], shape));
+  for (const uint32_t node : order_) shapes_.back().nodes.set(node, can_take(node, shape));
   return shapes_.back();
 }
 
@@ -163,24 +160,23 @@ void ClusterView::clear_held() {
   holders_.clear();
 }
 
-void ClusterView::refresh(Node& node) {
-  NodeState& state = view_.nodes[places_[node.state.slot]];
+void ClusterView::refresh(uint32_t node) {
+  NodeState& state = view_.nodes[places_[node]];
   for (Candidates& candidates : shapes_)
-    candidates.nodes.set(state.slot, can_take(node, candidates.shape));
+    candidates.nodes.set(node, can_take(node, candidates.shape));
   if (is_large())
-    by_load_.set(state.slot, load_of(state));
+    by_load_.set(node, load_of(state));
   else if (shown_)
-    state.candidate = shown_->nodes.contains(state.slot);
+    state.candidate = shown_->nodes.contains(node);
 }
 
-Gpus::Mask ClusterView::assign(uint32_t index, const Task& task, uint64_t missing_bytes) {
-  Node& node = nodes_[index];
-  NodeState& state = view_.nodes[places_[index]];
+Gpus::Mask ClusterView::assign(uint32_t node, const Task& task, uint64_t missing_bytes) {
+  NodeState& state = view_.nodes[places_[node]];
   state.assigned += task.units;
   state.assigned_operations += task.operations * task.units;
   state.assigned_fetch_bytes += missing_bytes;
-  const Gpus::Mask gpus = task.gpu_milli ? node.gpus.take(task.gpu_milli) : 0;
-  if (task.gpu_milli) state.free_gpu_milli = node.gpus.free_milli();
+  const Gpus::Mask gpus = task.gpu_milli ? gpus_[node].take(task.gpu_milli) : 0;
+  if (task.gpu_milli) state.free_gpu_milli = gpus_[node].free_milli();
   refresh(node);
   return gpus;
 }
@@ -205,9 +201,8 @@ void ClusterView::started(uint32_t node, const Task& task) {
   busy_units_ += task.units;
 }
 
-void ClusterView::release(uint32_t index, const Task& task, const Held& held) {
-  Node& node = nodes_[index];
-  NodeState& state = view_.nodes[places_[index]];
+void ClusterView::release(uint32_t node, const Task& task, const Held& held) {
+  NodeState& state = view_.nodes[places_[node]];
   state.assigned -= task.units;
   // Sums of doubles do not come back to 0 by themselves.
   state.assigned_operations =
@@ -219,8 +214,8 @@ void ClusterView::release(uint32_t index, const Task& task, const Held& held) {
     busy_units_ -= task.units;
   }
   if (task.gpu_milli) {
-    node.gpus.give(held.gpus, task.gpu_milli);
-    state.free_gpu_milli = node.gpus.free_milli();
+    gpus_[node].give(held.gpus, task.gpu_milli);
+    state.free_gpu_milli = gpus_[node].free_milli();
   }
   refresh(node);
 }
@@ -234,7 +229,7 @@ void ClusterView::room_changed(uint32_t node) {
 
 void ClusterView::node_down(uint32_t node) {
   clear_held();
-  nodes_[node].state = view_.nodes[places_[node]];
+  parked_[node] = view_.nodes[places_[node]];
   places_[node] = kNone;
   rebuild();
 }
@@ -248,31 +243,29 @@ void ClusterView::node_up(uint32_t node) {
 
 void ClusterView::rebuild() {
   for (const uint32_t node : order_)
-    if (places_[node] != kNone) nodes_[node].state = view_.nodes[places_[node]];
+    if (places_[node] != kNone) parked_[node] = view_.nodes[places_[node]];
   view_.nodes.clear();
   order_.clear();
   total_units_ = 0;
   shapes_.clear();
   shown_ = nullptr;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = nodes_[i];
     by_load_.remove(i);
     if (places_[i] == kNone) continue;
     places_[i] = static_cast<uint32_t>(order_.size());
     order_.push_back(i);
-    node.state.free_gpu_milli = node.gpus.free_milli();
-    view_.nodes.push_back(node.state);
+    view_.nodes.push_back(parked_[i]);
     view_.nodes.back().candidate = false;
-    total_units_ += node.group->units;
+    view_.nodes.back().free_gpu_milli = gpus_[i].free_milli();
+    total_units_ += nodes_[i].group->units;
   }
-  for (const uint32_t node : order_) refresh(nodes_[node]);
+  for (const uint32_t node : order_) refresh(node);
 }
 
-void ClusterView::gpu_failed(uint32_t index, uint32_t gpu, bool failed) {
-  Node& node = nodes_[index];
-  node.gpus.set_failed(gpu, failed);
-  if (places_[index] == kNone) return;
-  view_.nodes[places_[index]].free_gpu_milli = node.gpus.free_milli();
+void ClusterView::gpu_failed(uint32_t node, uint32_t gpu, bool failed) {
+  gpus_[node].set_failed(gpu, failed);
+  if (places_[node] == kNone) return;
+  view_.nodes[places_[node]].free_gpu_milli = gpus_[node].free_milli();
   refresh(node);
 }
 

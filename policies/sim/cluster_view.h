@@ -71,17 +71,15 @@ class ClusterView {
     uint64_t shown = 0;  // when it was last asked for
   };
   static constexpr size_t kShapesKept = 8;
-  struct alignas(64) Node {  // what is used most in one cache line
+  struct alignas(64) Node {  // a cache line, as everything that is touched for each task
     const NodeGroup* group;
     uint16_t gpu_type;
     WorkRate operations, fetches;  // what the coordinator learns, as in its registry
-    Gpus gpus;
-    NodeState state;  // while it is down; its slot always
   };
 
   Shape shape_of(const Task& task, uint64_t data_bytes) const;
   bool has_kind(const Node& node, const Shape& shape) const;
-  bool can_take(const Node& node, const Shape& shape) const;
+  bool can_take(uint32_t node, const Shape& shape) const;
   // Points `shown_` to the candidates of the shape.
   void select(const Shape& shape);
   Candidates& add_shape(const Shape& shape);
@@ -92,7 +90,7 @@ class ClusterView {
   void find_holders(const Task& task);
   void choose_holders(size_t most);
   void shorten();
-  void refresh(Node& node);
+  void refresh(uint32_t node);
   void rebuild();
   void clear_held();
   uint64_t data_bytes(const Task& task) const;
@@ -103,7 +101,9 @@ class ClusterView {
   const uint32_t considered_nodes_;
   uint64_t smallest_budget_ = UINT64_MAX;
   std::vector<Node> nodes_;
-  std::vector<uint32_t> places_;  // of the nodes in the view; kNone while they are down
+  std::vector<Gpus> gpus_;         // by node
+  std::vector<NodeState> parked_;  // by node; of those that are down
+  std::vector<uint32_t> places_;   // of the nodes in the view; kNone while they are down
   std::vector<uint32_t> order_;
   View view_;   // of all nodes that are up
   View short_;  // what a decision in a large cluster looks at

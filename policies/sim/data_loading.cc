@@ -69,7 +69,8 @@ DataPlane::Progress DataPlane::evict(uint32_t id, Replica& victim) {
   if (written) {
     request.service.evicted_written_bytes += victim.bytes;
     Node& node = nodes_[request.node];
-    start_flow(id, static_cast<double>(victim.bytes) + node.evict_start_bytes, {node.slow_write});
+    start_flow(id, static_cast<double>(victim.bytes) + kind(node).evict_start_bytes,
+               {node.link(kSlowWrite)});
     return Progress::kUnderWay;
   }
   evicted(request);
@@ -96,19 +97,19 @@ DataPlane::Progress DataPlane::load(uint32_t id, const Item& item) {
   request.loading_ns = now_ns_;
   const auto bytes = static_cast<double>(store_.bytes(item.dataset));
   if (request.how == ServeHow::kHit) {
-    start_flow(id, bytes, {here.memory});
+    start_flow(id, bytes, {here.link(kMemory)});
   } else if (request.how == ServeHow::kPromotion) {
-    start_flow(id, bytes + here.promote_start_bytes, {here.slow_read});
+    start_flow(id, bytes + kind(here).promote_start_bytes, {here.link(kSlowRead)});
   } else {
     const Replica* source = store_.source(item.dataset, item.version, request.node);
     if (!source) return Progress::kFailed;
     const Node& there = nodes_[source->node];
-    const double sent = bytes + here.link_start_bytes;
+    const double sent = bytes + kind(here).link_start_bytes;
     request.source = source->node;
     if (source->fast())
-      start_flow(id, sent, {there.uplink, here.downlink});
+      start_flow(id, sent, {there.link(kUplink), here.link(kDownlink)});
     else
-      start_flow(id, sent, {there.slow_read, there.uplink, here.downlink});
+      start_flow(id, sent, {there.link(kSlowRead), there.link(kUplink), here.link(kDownlink)});
   }
   return Progress::kUnderWay;
 }

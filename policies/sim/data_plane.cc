@@ -13,18 +13,18 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
       request_of_(workload.tasks.size(), kNone) {
   for (const NodeGroup& group : cluster.groups) {
     Node node;
-    node.movers = group.movers;
-    node.promote_start_bytes = group.tiers.promote_start_s * group.tiers.promote_bytes_per_s;
-    node.evict_start_bytes = group.tiers.evict_start_s * group.tiers.evict_bytes_per_s;
-    node.link_start_bytes = group.link_latency_s * group.link_bytes_per_s;
+    node.kind = static_cast<uint32_t>(kinds_.size());
+    kinds_.push_back({group.movers, group.tiers.promote_start_s * group.tiers.promote_bytes_per_s,
+                      group.tiers.evict_start_s * group.tiers.evict_bytes_per_s,
+                      group.link_latency_s * group.link_bytes_per_s});
     for (uint32_t i = 0; i < group.count; ++i) {
       // Processes of one machine share its memory and disk.
       if (i == 0 || group.shared_cores == 0) {
-        node.slow_read = flows_.add_link(group.tiers.promote_bytes_per_s);
-        node.slow_write = flows_.add_link(group.tiers.evict_bytes_per_s);
-        node.memory = flows_.add_link(group.tiers.fast_copy_bytes_per_s);
-        node.uplink = flows_.add_link(group.link_bytes_per_s);
-        node.downlink = flows_.add_link(group.link_bytes_per_s);
+        node.first_link = flows_.add_link(group.tiers.promote_bytes_per_s);  // in order of Resource
+        flows_.add_link(group.tiers.evict_bytes_per_s);
+        flows_.add_link(group.tiers.fast_copy_bytes_per_s);
+        flows_.add_link(group.link_bytes_per_s);
+        flows_.add_link(group.link_bytes_per_s);
       }
       nodes_.push_back(node);
     }
@@ -38,17 +38,35 @@ uint32_t DataPlane::new_request() {
   }
   const uint32_t id = free_.back();
   free_.pop_back();
-  // The list of items keeps its memory.
-  auto items = std::move(requests_[id].items);
-  items.clear();
   requests_[id] = Request{};
-  requests_[id].items = std::move(items);
   return id;
 }
 
 void DataPlane::free_request(uint32_t id) {
   request_of_[requests_[id].task] = kNone;
   free_.push_back(id);
+}
+
+void DataPlane::enqueue(Waiting& list, uint32_t id) {
+  requests_[id].behind = kNone;
+  (list.empty() ? list.first : requests_[list.last].behind) = id;
+  list.last = id;
+}
+
+uint32_t DataPlane::dequeue(Waiting& list) {
+  const uint32_t id = list.first;
+  list.first = requests_[id].behind;
+  return id;
+}
+
+void DataPlane::leave(Waiting& list, uint32_t id) {
+  uint32_t before = kNone;
+  for (uint32_t at = list.first; at != id; at = requests_[at].behind) {
+    if (at == kNone) return;
+    before = at;
+  }
+  (before == kNone ? list.first : requests_[before].behind) = requests_[id].behind;
+  if (list.last == id) list.last = before;
 }
 
 void DataPlane::ask(uint32_t task, uint32_t node) {
@@ -66,7 +84,7 @@ void DataPlane::serve(int64_t now_ns, uint32_t task) {
   const uint32_t id = request_of_[task];
   Request& request = requests_[id];
   request.service.asked_ns = now_ns;
-  nodes_[request.node].pin_waiters.push_back(id);
+  enqueue(nodes_[request.node].for_pins, id);
   begin_possible(request.node);
   run_ready();
 }
@@ -95,20 +113,12 @@ bool DataPlane::admit(Request& request) {
 
 void DataPlane::begin_possible(uint32_t index) {
   Node& node = nodes_[index];
-  auto& waiting = node.pin_waiters;
-  size_t admitted = 0;
-  while (admitted < waiting.size() && admit(requests_[waiting[admitted]]))
-    node.mover_waiters.push_back(waiting[admitted++]);
-  waiting.erase(waiting.begin(), waiting.begin() + static_cast<ptrdiff_t>(admitted));
-
-  auto& queue = node.mover_waiters;
-  const size_t begun = std::min<size_t>(queue.size(), node.movers - node.movers_busy);
-  for (size_t i = 0; i < begun; ++i) {
-    requests_[queue[i]].step = Step::kWorking;
-    ready_.push_back(queue[i]);
+  while (!node.for_pins.empty() && admit(requests_[node.for_pins.first]))
+    enqueue(node.for_mover, dequeue(node.for_pins));
+  for (; !node.for_mover.empty() && node.movers_busy < kind(node).movers; ++node.movers_busy) {
+    ready_.push_back(dequeue(node.for_mover));
+    requests_[ready_.back()].step = Step::kWorking;
   }
-  node.movers_busy += static_cast<uint32_t>(begun);
-  queue.erase(queue.begin(), queue.begin() + static_cast<ptrdiff_t>(begun));
 }
 
 void DataPlane::run_ready() {
@@ -140,13 +150,12 @@ void DataPlane::end_serving(Request& request) {
 }
 
 DataPlane::Progress DataPlane::wait_idle(uint32_t id) {
-  nodes_[requests_[id].node].idle_waiters.push_back(id);
+  enqueue(nodes_[requests_[id].node].for_idle, id);
   return Progress::kUnderWay;
 }
 
 void DataPlane::wake_idle(Node& node) {
-  ready_.insert(ready_.end(), node.idle_waiters.begin(), node.idle_waiters.end());
-  node.idle_waiters.clear();
+  while (!node.for_idle.empty()) ready_.push_back(dequeue(node.for_idle));
 }
 
 void DataPlane::start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links) {

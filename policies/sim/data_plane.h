@@ -5,6 +5,7 @@
 //   -> Client::served ... finish() -> the settler commits what was written -> Client::settled
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -69,29 +70,44 @@ class DataPlane {
     bool admitted = false;
     bool room_taken = false;  // for the item under way
     ServeHow how = ServeHow::kHit;
-    uint32_t next = 0;       // the item under way
-    int64_t loading_ns = 0;  // since when
+    uint32_t next = 0;        // the item under way
+    int64_t loading_ns = 0;   // since when
+    uint32_t behind = kNone;  // the next one in the list in which it waits
     uint32_t flow = kNone;
     uint32_t source = kNone;    // node that a fetch reads from
     Replica* victim = nullptr;  // being written back
     Replica* owned = nullptr;   // brought in, or copied from
     Service service;
-    std::vector<Item> items;
+    boost::container::small_vector<Item, 2> items;
   };
-  struct Node {
-    uint32_t slow_read = 0, slow_write = 0, memory = 0, uplink = 0, downlink = 0;  // links
+  // Requests, first come first served. A request waits in one list at a time.
+  struct Waiting {
+    uint32_t first = kNone, last = kNone;
+    bool empty() const { return first == kNone; }
+  };
+  enum Resource : uint32_t { kSlowRead, kSlowWrite, kMemory, kUplink, kDownlink };
+  struct Kind {
+    uint32_t movers;
     // What could pass in the time that a transfer takes beside its bytes.
-    double promote_start_bytes = 0, evict_start_bytes = 0, link_start_bytes = 0;
-    uint32_t movers = 0;
+    double promote_start_bytes, evict_start_bytes, link_start_bytes;
+  };
+  struct alignas(64) Node {
+    uint32_t kind = 0;
+    uint32_t first_link = 0;
     uint32_t movers_busy = 0;
     uint32_t transfers = 0;  // flows of its movers
+    Waiting for_pins, for_mover, for_idle, for_settler;
     bool settler_busy = false;
-    // Requests, first come first served.
-    std::vector<uint32_t> pin_waiters, mover_waiters, idle_waiters, settle_waiters;
+
+    uint32_t link(Resource resource) const { return first_link + resource; }
   };
 
   uint32_t new_request();
   void free_request(uint32_t id);
+  void enqueue(Waiting& list, uint32_t id);
+  uint32_t dequeue(Waiting& list);
+  void leave(Waiting& list, uint32_t id);
+  const Kind& kind(const Node& node) const { return kinds_[node.kind]; }
   bool admit(Request& request);
   // Admits and begins what has become possible at a node.
   void begin_possible(uint32_t node);
@@ -121,6 +137,7 @@ class DataPlane {
   ReplicaStore& store_;
   Flows flows_;
   Client& client_;
+  std::vector<Kind> kinds_;  // one of each group
   std::vector<Node> nodes_;
   std::deque<Request> requests_;
   std::vector<uint32_t> free_;

@@ -50,9 +50,8 @@ void DataPlane::abandon(int64_t now_ns, uint32_t task) {
   if (id == kNone) return;
   Request& request = requests_[id];
   Node& node = nodes_[request.node];
-  for (auto* list :
-       {&node.pin_waiters, &node.mover_waiters, &node.idle_waiters, &node.settle_waiters})
-    std::erase(*list, id);
+  for (Waiting* list : {&node.for_pins, &node.for_mover, &node.for_idle, &node.for_settler})
+    leave(*list, id);
   if (request.step == Step::kSettling && request.flow != kNone) {
     for (const Item& item : request.items)
       if (item.write) store_.cache(request.node).slow.give(store_.bytes(item.dataset));
@@ -87,22 +86,21 @@ void DataPlane::finish(int64_t now_ns, uint32_t task) {
   now_ns_ = now_ns;
   const uint32_t id = request_of_[task];
   requests_[id].step = Step::kSettling;
-  nodes_[requests_[id].node].settle_waiters.push_back(id);
+  enqueue(nodes_[requests_[id].node].for_settler, id);
   settle_next(requests_[id].node);
   run_ready();
 }
 
 void DataPlane::settle_next(uint32_t index) {
   Node& node = nodes_[index];
-  while (!node.settler_busy && !node.settle_waiters.empty()) {
-    const uint32_t id = node.settle_waiters.front();
-    node.settle_waiters.erase(node.settle_waiters.begin());
+  while (!node.settler_busy && !node.for_settler.empty()) {
+    const uint32_t id = dequeue(node.for_settler);
     uint64_t bytes = 0;
     double start_bytes = 0;
     for (const Item& item : requests_[id].items) {
       if (!item.write) continue;
       bytes += store_.bytes(item.dataset);
-      start_bytes += node.evict_start_bytes;
+      start_bytes += kind(node).evict_start_bytes;
     }
     if (bytes == 0 || store_.cache(index).exclusive) {
       settled(id, true);
@@ -110,7 +108,7 @@ void DataPlane::settle_next(uint32_t index) {
       settled(id, false);
     } else {
       node.settler_busy = true;
-      start_flow(id, static_cast<double>(bytes) + start_bytes, {node.slow_write});
+      start_flow(id, static_cast<double>(bytes) + start_bytes, {node.link(kSlowWrite)});
     }
   }
 }
@@ -124,7 +122,10 @@ void DataPlane::settled(uint32_t id, bool committed) {
       store_.cache(node).pinned_bytes -= store_.bytes(item.dataset);
       store_.publish(node, item.dataset);
     }
-    std::erase_if(request.items, [](const Item& item) { return item.write; });
+    auto& items = request.items;
+    items.erase(
+        std::remove_if(items.begin(), items.end(), [](const Item& item) { return item.write; }),
+        items.end());
     request.next = static_cast<uint32_t>(request.items.size());
   }
   let_go(request);

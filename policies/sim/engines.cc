@@ -66,7 +66,10 @@ void Engines::end(int64_t now_ns, uint32_t index, uint32_t task, uint32_t units)
 }
 
 void Engines::forget_ready(uint32_t node, uint32_t task) {
-  std::erase_if(nodes_[node].ready, [&](const Ready& ready) { return ready.task == task; });
+  auto& ready = nodes_[node].ready;
+  ready.erase(std::remove_if(ready.begin(), ready.end(),
+                             [&](const Ready& waiting) { return waiting.task == task; }),
+              ready.end());
 }
 
 double Engines::transfer(int64_t now_ns, uint32_t index, bool begins) {

@@ -3,6 +3,7 @@
 // processes of one machine, running tasks share its cores.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -47,11 +48,11 @@ class Engines {
     uint32_t task;
     uint32_t units;
   };
-  struct Node {
+  struct alignas(64) Node {
     const NodeGroup* group;
     uint32_t busy = 0;
     uint32_t machine = UINT32_MAX;
-    std::vector<Ready> ready;  // by arrival
+    boost::container::small_vector<Ready, 1> ready;  // by arrival
   };
   // Processor sharing in virtual time: `served_s` grows by what each unit gets, so a task ends when
   // it has grown by the task's work (as in fair queueing: Demers, Keshav, Shenker 1989).

@@ -5,8 +5,8 @@
 namespace tierpilot::sim {
 
 uint32_t Flows::add_link(double bytes_per_s) {
-  links_.push_back({bytes_per_s, {}});
-  shares_.push_back(bytes_per_s);
+  Link& link = links_.emplace_back();
+  link.bytes_per_s = link.share = bytes_per_s;
   return static_cast<uint32_t>(links_.size() - 1);
 }
 
@@ -23,36 +23,38 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   flow.settled_ns = now_ns;
   flow.owner = owner;
   flow.links_used = 0;
-  for (const uint32_t link : links) {
-    auto& members = links_[link].members;
-    flow.links[flow.links_used] = link;
-    flow.places[flow.links_used] = static_cast<uint32_t>(members.size());
-    members.push_back({id, flow.links_used++});
-    divide(link);
+  for (const uint32_t index : links) {
+    Link& link = links_[index];
+    flow.links[flow.links_used] = index;
+    flow.places[flow.links_used] = static_cast<uint32_t>(link.members.size());
+    link.members.push_back({id, flow.links_used++});
+    link.divide();
   }
   flow.bytes_per_s = share(flow);
   schedule(now_ns, id);
-  for (uint32_t i = 0; i < flow.links_used; ++i)
-    for (const Member& member : links_[flow.links[i]].members)
-      if (member.flow != id) retime(now_ns, member.flow);
+  // Nobody has become faster: only these links can hold the others back more than before.
+  for (uint32_t i = 0; i < flow.links_used; ++i) {
+    const Link& link = links_[flow.links[i]];
+    for (const Member& member : link.members)
+      if (member.flow != id)
+        retime(now_ns, member.flow, std::min(flows_[member.flow].bytes_per_s, link.share));
+  }
   return id;
 }
 
-void Flows::divide(uint32_t index) {
-  const Link& link = links_[index];
-  shares_[index] = link.bytes_per_s / static_cast<double>(std::max<size_t>(link.members.size(), 1));
+void Flows::Link::divide() {
+  share = bytes_per_s / static_cast<double>(std::max<size_t>(members.size(), 1));
 }
 
 double Flows::share(const Flow& flow) const {
-  double smallest = shares_[flow.links[0]];
+  double smallest = links_[flow.links[0]].share;
   for (uint32_t i = 1; i < flow.links_used; ++i)
-    smallest = std::min(smallest, shares_[flow.links[i]]);
+    smallest = std::min(smallest, links_[flow.links[i]].share);
   return smallest;
 }
 
-void Flows::retime(int64_t now_ns, uint32_t id) {
+void Flows::retime(int64_t now_ns, uint32_t id, double bytes_per_s) {
   Flow& flow = flows_[id];
-  const double bytes_per_s = share(flow);
   if (bytes_per_s == flow.bytes_per_s) return;
   flow.left_bytes -= static_cast<double>(now_ns - flow.settled_ns) * 1e-9 * flow.bytes_per_s;
   flow.settled_ns = now_ns;
@@ -70,15 +72,16 @@ void Flows::schedule(int64_t now_ns, uint32_t id) {
 void Flows::remove(int64_t now_ns, uint32_t id) {
   const Flow flow = flows_[id];
   for (uint32_t i = 0; i < flow.links_used; ++i) {
-    auto& members = links_[flow.links[i]].members;
-    const Member last = members.back();
-    members[flow.places[i]] = last;
+    Link& link = links_[flow.links[i]];
+    const Member last = link.members.back();
+    link.members[flow.places[i]] = last;
     flows_[last.flow].places[last.place] = flow.places[i];
-    members.pop_back();
-    divide(flow.links[i]);
+    link.members.pop_back();
+    link.divide();
   }
   for (uint32_t i = 0; i < flow.links_used; ++i)
-    for (const Member& member : links_[flow.links[i]].members) retime(now_ns, member.flow);
+    for (const Member& member : links_[flow.links[i]].members)
+      retime(now_ns, member.flow, share(flows_[member.flow]));
   events_.forget_flow(id);
   free_.push_back(id);
 }

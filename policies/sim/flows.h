@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -41,20 +42,21 @@ class Flows {
     uint32_t flow;
     uint32_t place;  // which of the flow's links this is
   };
-  struct Link {
-    double bytes_per_s;
-    std::vector<Member> members;
+  struct alignas(64) Link {
+    double bytes_per_s = 0;
+    double share = 0;                                   // for each of its members
+    boost::container::small_vector<Member, 3> members;  // most have no more
+
+    void divide();
   };
 
-  void divide(uint32_t link);
   double share(const Flow& flow) const;
-  void retime(int64_t now_ns, uint32_t flow);
+  void retime(int64_t now_ns, uint32_t flow, double bytes_per_s);
   void schedule(int64_t now_ns, uint32_t flow);
   void remove(int64_t now_ns, uint32_t flow);
 
   EventQueue& events_;
   std::vector<Link> links_;
-  std::vector<double> shares_;  // of a link, for each of its members
   std::vector<Flow> flows_;
   std::vector<uint32_t> free_;
 };

@@ -26,6 +26,7 @@ class NodeSet {
   void add_common(const NodeSet& a, const NodeSet& b, size_t most) {
     for (size_t i = 0; i < words_.size() && size_ < most; ++i) {
       uint64_t added = a.words_[i] & b.words_[i] & ~words_[i];
+      if (added == 0) continue;
       auto count = static_cast<size_t>(std::popcount(added));
       for (; count > most - size_; --count) added &= ~std::bit_floor(added);
       words_[i] |= added;

@@ -9,6 +9,7 @@ namespace tierpilot::sim {
 ReplicaStore::ReplicaStore(const ClusterSpec& cluster, const Workload& workload)
     : entries_(workload.datasets.size()) {
   for (size_t i = 0; i < entries_.size(); ++i) entries_[i].bytes = workload.datasets[i].bytes;
+  caches_.reserve(cluster.node_count());
   for (const NodeGroup& group : cluster.groups)
     for (uint32_t i = 0; i < group.count; ++i) caches_.emplace_back(group);
 }
@@ -161,7 +162,7 @@ bool ReplicaStore::take_slow_room(uint32_t node, uint64_t bytes) {
 
 void ReplicaStore::publish(uint32_t node, uint32_t dataset) {
   Entry& entry = entries_[dataset];
-  const std::vector<Holder> older = std::move(entry.holders);
+  const Holders older = std::move(entry.holders);
   entry.holders.clear();
   entry.copies_down = 0;
   ++entry.version;

@@ -3,6 +3,7 @@
 // EvictionOrder. Knows no time.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -31,7 +32,7 @@ struct Replica : TierReplica {
 
 class ReplicaStore {
  public:
-  struct Cache {
+  struct alignas(64) Cache {
     explicit Cache(const NodeGroup& group)
         : exclusive(group.exclusive_tiers),
           fast(group.fast_budget_bytes),
@@ -58,7 +59,9 @@ class ReplicaStore {
     uint32_t node;
     bool fast;
   };
-  const std::vector<Holder>& holders(uint32_t dataset) const { return entries_[dataset].holders; }
+  using Holders =
+      boost::container::small_vector<Holder, 1>;  // most datasets have one, in their home
+  const Holders& holders(uint32_t dataset) const { return entries_[dataset].holders; }
   // No node has the newest version, not even one that is down.
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
@@ -96,11 +99,11 @@ class ReplicaStore {
   void node_repaired(uint32_t node);
 
  private:
-  struct Entry {
+  struct alignas(64) Entry {
     uint64_t bytes = 0;
     uint32_t version = 1;
     uint32_t copies_down = 0;  // of this version, on nodes that are down
-    std::vector<Holder> holders;
+    Holders holders;
   };
 
   static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
@@ -110,7 +113,7 @@ class ReplicaStore {
 
   std::vector<Entry> entries_;
   uint64_t availability_ = 0;
-  std::deque<Cache> caches_;
+  std::vector<Cache> caches_;
   std::deque<Replica> replicas_;
   std::vector<Replica*> free_;
   // The newest version that the node has an entry of.

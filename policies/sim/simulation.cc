@@ -212,7 +212,6 @@ Status Simulation::place(uint32_t task) {
   state.missing_bytes = view.task.data_bytes -
                         std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
   state.running = state.rewarded = false;
-  state.place = static_cast<uint32_t>(held_[state.node].size());
   held_[state.node].push_back(task);
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
@@ -338,8 +337,7 @@ void Simulation::release(uint32_t task) {
   view_.release(state.node, workload_.tasks[task],
                 {state.gpus, std::exchange(state.missing_bytes, 0), state.running});
   auto& held = held_[state.node];
-  states_[held.back()].place = state.place;
-  held[state.place] = held.back();
+  *std::find(held.begin(), held.end(), task) = held.back();
   held.pop_back();
   set_writer(task, task, kNone);
   if (!state.rewarded && options_.listener) options_.listener->abandoned({task, state.attempt});

@@ -1,6 +1,7 @@
 // One run: the lives of all tasks, from arrival to end. Internal to the simulator.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -38,22 +39,21 @@ class Simulation final : private DataPlane::Client {
   // What the coordinator hears of an attempt.
   enum class Verdict : uint8_t { kSucceeded, kAgain, kTryAgain };
 
-  struct State {
+  struct alignas(64) State {
     int64_t decided_ns = 0;
     int64_t started_ns = 0;
     int64_t ended_ns = 0;  // its run
     Gpus::Mask gpus = 0;
-    uint64_t arrival = 0;        // at its node: the order in which tasks begin there
     uint64_t missing_bytes = 0;  // of its data, not in its node's fast tier when it was assigned
     double done_operations = 0;  // kept by checkpoints
     uint32_t node = kNone;
-    uint32_t place = 0;       // in the node's list
     uint32_t generation = 0;  // of its valid events
+    uint32_t arrival = 0;     // at its node: the order in which tasks begin there
     uint16_t attempt = 0;
-    Phase phase = Phase::kArriving;
-    Verdict verdict = Verdict::kSucceeded;
-    bool running = false;  // the coordinator knows of its start
-    bool rewarded = false;
+    Phase phase : 4 = Phase::kArriving;
+    Verdict verdict : 2 = Verdict::kSucceeded;
+    bool running : 1 = false;  // the coordinator knows of its start
+    bool rewarded : 1 = false;
   };
 
   void arrive(uint32_t task);
@@ -109,11 +109,12 @@ class Simulation final : private DataPlane::Client {
   BlockedHead head_;  // of the queue
   Recorder recorder_;
   std::vector<State> states_;
-  std::vector<std::vector<uint32_t>> held_;  // by node: attempts that the coordinator counts there
-  std::vector<uint32_t> writer_;             // by dataset: the task that may write it
+  // By node: attempts that the coordinator counts there.
+  std::vector<boost::container::small_vector<uint32_t, 10>> held_;
+  std::vector<uint32_t> writer_;  // by dataset: the task that may write it
   Observation seen_;
   int64_t now_ns_ = 0;
-  uint64_t arrivals_ = 0;  // at nodes
+  uint32_t arrivals_ = 0;  // at nodes
   size_t ended_ = 0;
   bool work_available_ = false;
   bool arrivals_matter_ = true;     // the last look at the queue would have gone on
