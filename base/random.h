@@ -11,17 +11,20 @@
 
 namespace tierpilot {
 
+// The finalizer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// OOPSLA 2014): one to one.
+constexpr uint64_t mixed_bits(uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
 // The seed of one use of a run's random numbers: streams of different purposes have nothing to do
-// with each other, though users give one small number for all. FNV-1a of the purpose, and the
-// finalizer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-// OOPSLA 2014).
+// with each other, though users give one small number for all. FNV-1a of the purpose.
 constexpr uint64_t derived_seed(uint64_t seed, std::string_view purpose) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : purpose) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  uint64_t mixed = hash + seed * 0x9e3779b97f4a7c15;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-  return mixed ^ (mixed >> 31);
+  return mixed_bits(hash + seed * 0x9e3779b97f4a7c15);
 }
 
 class SeededRandom {

@@ -13,6 +13,7 @@
 #include "coordinator/store/records.h"
 #include "policies/estimate.h"
 #include "policies/fallback.h"
+#include "policies/source_rank.h"
 
 namespace tierpilot {
 namespace {
@@ -255,16 +256,26 @@ Assignment Dispatcher::make_assignment(Task& task, const std::string& node) cons
     const auto& entry = *state_.catalog.find(use.dataset);
     task.data_versions[use.dataset] = entry.dataset.version;
     DatasetNeed need{use.dataset, entry.dataset.version, entry.dataset.bytes, use.write, {}};
-    // Those that have it in fast memory answer fastest.
-    for (const bool fast : {true, false})
-      for (const auto& [name, replica] : entry.replicas) {
-        const auto* holder = state_.registry.find(name);
-        if (name != node && replica.in_fast == fast && holder && holder->can_be_asked())
-          need.sources.push_back(holder->facts.data_address);
-      }
+    need.sources = sources_of(entry, task.id, node);
     assignment.datasets.push_back(std::move(need));
   }
   return assignment;
+}
+
+// Those that have it in fast memory answer fastest.
+std::vector<std::string> Dispatcher::sources_of(const Catalog::Entry& entry, uint64_t task,
+                                                const std::string& reader) const {
+  std::vector<std::tuple<bool, uint64_t, std::string>> ranked;
+  for (const auto& [name, replica] : entry.replicas) {
+    const auto* holder = state_.registry.find(name);
+    if (name != reader && holder && holder->can_be_asked())
+      ranked.emplace_back(!replica.in_fast, source_rank(task, holder->slot),
+                          holder->facts.data_address);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> addresses;
+  for (auto& [slow, rank, address] : ranked) addresses.push_back(std::move(address));
+  return addresses;
 }
 
 void Dispatcher::send(const Assignment& assignment, const std::string& name) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/lifecycle.h"
@@ -77,6 +78,9 @@ class Dispatcher {
   void ended_from_before(AttemptId attempt);
   void send(const Assignment& assignment, const std::string& node);
   Assignment make_assignment(Task& task, const std::string& node) const;
+  // Where the node `reader` reads the dataset for the task, the best address first.
+  std::vector<std::string> sources_of(const Catalog::Entry& entry, uint64_t task,
+                                      const std::string& reader) const;
 
   ClusterState& state_;
   PolicyHost& host_;

@@ -101,7 +101,7 @@ DataPlane::Progress DataPlane::load(uint32_t id, const Item& item) {
   } else if (request.how == ServeHow::kPromotion) {
     start_flow(id, bytes + kind(here).promote_start_bytes, {here.link(kSlowRead)});
   } else {
-    const Replica* source = store_.source(item.dataset, item.version, request.node);
+    const Replica* source = store_.source(item.dataset, item.version, request.node, request.task);
     if (!source) return Progress::kFailed;
     const Node& there = nodes_[source->node];
     const double sent = bytes + kind(here).link_start_bytes;

@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "policies/source_rank.h"
+
 namespace tierpilot::sim {
 
 ReplicaStore::ReplicaStore(const ClusterSpec& cluster, const Workload& workload)
@@ -35,15 +37,17 @@ Status ReplicaStore::place_homes() {
   return {};
 }
 
-const Replica* ReplicaStore::source(uint32_t dataset, uint32_t version, uint32_t reader) const {
+const Replica* ReplicaStore::source(uint32_t dataset, uint32_t version, uint32_t reader,
+                                    uint32_t task) const {
   const Entry& entry = entries_[dataset];
   if (entry.version != version) return nullptr;
   const Holder* best = nullptr;
+  uint64_t best_rank = 0;
   for (const Holder& holder : entry.holders) {
     if (holder.node == reader) continue;
-    const bool better =
-        !best || (holder.fast != best->fast ? holder.fast : holder.node < best->node);
-    if (better) best = &holder;
+    const uint64_t rank = source_rank(task, holder.node);
+    const bool better = !best || (holder.fast != best->fast ? holder.fast : rank < best_rank);
+    if (better) best = &holder, best_rank = rank;
   }
   return best ? best->replica : nullptr;
 }

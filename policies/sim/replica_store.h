@@ -68,9 +68,9 @@ class ReplicaStore {
   }
   // Changes when a dataset has lost its last holder or has one again.
   uint64_t availability() const { return availability_; }
-  // Where another node would read it: the first that has it in fast memory, else the first.
-  // Null when no node that is up holds this version.
-  const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader) const;
+  // Where another node would read it for the task: of those that have it in fast memory, else of
+  // all, the first by source_rank(). Null when no node that is up holds this version.
+  const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader, uint32_t task) const;
 
   // Null when the node has no entry of this version.
   Replica* find(uint32_t node, uint32_t dataset, uint32_t version);

@@ -48,6 +48,7 @@ class FakeNode final : public NodeLink {
  public:
   void start(const Assignment& assignment, std::function<void(Status)> done) override {
     started.push_back(assignment.attempt);
+    assignments.push_back(assignment);
     done({});
   }
   void cancel(AttemptId attempt, const std::string& reason) override {
@@ -68,6 +69,7 @@ class FakeNode final : public NodeLink {
   void release(AttemptId attempt) override { released.push_back(attempt); }
 
   std::vector<AttemptId> started, released;
+  std::vector<Assignment> assignments;
   std::vector<std::pair<AttemptId, std::string>> cancelled;
   std::vector<std::pair<std::string, uint64_t>> dropped;
   std::vector<std::string> homes;

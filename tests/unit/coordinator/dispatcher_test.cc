@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class DispatcherTest : public CoreTest {
  protected:
@@ -127,6 +128,35 @@ TEST_F(DispatcherTest, OfManyNodesTheChosenOneAndTheBestAreWrittenDown) {
       return candidate.node == state_->tasks.find(id)->node;
     }));
   }
+}
+
+TEST_F(DispatcherTest, ReadersAreSpreadOverTheNodesThatHoldTheDataInFastMemory) {
+  ASSERT_TRUE(host_->use("least-loaded"));
+  for (const char* name : {"fast1", "fast2", "slow1", "slow2"}) join(name);
+  add_dataset("d", 1 << 20, "slow1");
+  for (const char* name : {"fast1", "fast2", "slow2"})
+    membership_->replica_changed(name, "d", {1, 1 << 20, name[0] == 'f', name[0] == 's'});
+  std::vector<std::shared_ptr<FakeNode>> readers;
+  for (int i = 0; i < 16; ++i) {
+    readers.push_back(join("reader" + std::to_string(i)));
+    auto task = spec();
+    task.node = "reader" + std::to_string(i);
+    task.datasets = {{"d", false}};
+    submit({task});
+  }
+  dispatcher_->pump();
+  ASSERT_TRUE(posts_.run_until([&] { return state_->tasks.queue().empty(); }));
+  flush();
+  std::set<std::string> asked_first;
+  for (const auto& reader : readers) {
+    ASSERT_THAT(reader->assignments, SizeIs(1));
+    const auto& sources = reader->assignments[0].datasets.at(0).sources;
+    ASSERT_THAT(sources, SizeIs(4));
+    EXPECT_THAT(std::vector(sources.begin(), sources.begin() + 2),
+                UnorderedElementsAre("unix:/fast1", "unix:/fast2"));
+    asked_first.insert(sources[0]);
+  }
+  EXPECT_THAT(asked_first, SizeIs(2));
 }
 
 TEST_F(DispatcherTest, ACancelWhileTheDecisionIsBeingWrittenReachesTheNodeAfterTheStart) {

@@ -1,4 +1,6 @@
 // What bringing data in takes, reckoned by hand. The tolerance is that of rounding to nanoseconds.
+#include <numeric>
+
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {
@@ -42,6 +44,21 @@ TEST(Serving, FetchTakesTheSlowerOfDiskAndLink) {
   const auto [result, log] = run(cluster, tasks.workload(), {1});
   EXPECT_NEAR(log.times[0].wait_s, 0.101, kTolerance);
   EXPECT_EQ(result.fetched_bytes, 50 * kMB);
+}
+
+// Node 0 has it, nodes 1 to 3 fetch it one after the other, and then eight nodes at a time.
+TEST(Serving, ManyReadersSpreadOverThoseThatHoldIt) {
+  WorkloadBuilder tasks({20 * kMB});
+  for (int i = 0; i < 4; ++i) tasks.add(1000 * i, 1, {{0}});
+  for (int i = 4; i < 12; ++i) tasks.add(5000, 1, {{0}});
+  std::vector<uint32_t> nodes(12);
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  const auto [result, log] = run(plain_cluster(12), tasks.workload(), nodes);
+  ASSERT_EQ(result.fetched_bytes, 11 * 20 * kMB);
+  double mean_wait_s = 0;
+  for (int i = 4; i < 12; ++i) mean_wait_s += log.times[i].wait_s / 8;
+  // 40 ms with two readers each, 160 ms if all read from one.
+  EXPECT_LT(mean_wait_s, 0.090);
 }
 
 TEST(Serving, TransfersUnderWayShareALink) {
