@@ -143,6 +143,22 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
   for (uint64_t id = 0; id < 50; ++id) EXPECT_EQ(order[id], id);
 }
 
+TEST_F(PolicyHostTest, ADqnThatIsQuickDecidesOnTheCallersThread) {
+  const auto host = start();
+  EXPECT_FALSE(host->decide_at_once(0, three_nodes(1e9))) << "it was never asked before";
+  std::optional<PolicyHost::Decided> decided;
+  for (uint64_t id = 1; id < 5000 && !decided; ++id) {
+    answer(*host, id, shared(three_nodes(1e9)));
+    decided = host->decide_at_once(id, three_nodes(1e9));
+  }
+  ASSERT_TRUE(decided);
+  EXPECT_EQ(decided->policy, "dqn");
+  EXPECT_LT(decided->decision.node, 3u);
+  EXPECT_GT(decided->decide_ns, 0);
+  ASSERT_TRUE(host->use("dqn-published"));
+  EXPECT_FALSE(host->decide_at_once(5000, three_nodes(1e9)));
+}
+
 TEST_F(PolicyHostTest, LearnsFromWhatHeuristicsDid) {
   const auto host = start("random");
   live_through(*host, 0, 40);
