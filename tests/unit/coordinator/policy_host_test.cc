@@ -410,6 +410,28 @@ TEST_F(PolicyHostTest, WhatTheWeightsWereNotTrainedOnIsTheHeuristics) {
   EXPECT_THAT(decided.decision.reason, HasSubstr("not trained on such a"));
 }
 
+TEST_F(PolicyHostTest, NorIsThatOfThePublishedWeightsAlsoAfterARestart) {
+  auto host = start("dqn-published");
+  View strange = three_nodes(60'000);
+  strange.task.data_bytes = uint64_t{1} << 45;
+  EXPECT_EQ(decide(*host, 0, strange).decision.fault, DecisionFault::kNone)
+      << "it has not trained yet";
+  host->abandon(0);
+  live_through(*host, 1, 60);
+  ASSERT_TRUE(eventually([&] { return host->learner("dqn-published").weights_version > 2; }));
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      host.reset();
+      host = start("dqn-published");
+    }
+    EXPECT_EQ(answer(*host, 60, shared(three_nodes(60'000))).decision.fault, DecisionFault::kNone);
+    const auto decided = answer(*host, 61, shared(strange));
+    EXPECT_EQ(decided.decision.fault, DecisionFault::kUnfamiliar);
+    EXPECT_LT(decided.decision.node, 3u);
+    EXPECT_THAT(decided.decision.reason, HasSubstr("size of the data"));
+  }
+}
+
 TEST(Inbox, DeliversEverySendersMessagesInOrder) {
   Inbox<std::pair<int, int>> inbox;
   std::vector<std::thread> senders;
