@@ -10,7 +10,7 @@ class Policy {
  public:
   virtual ~Policy() = default;
   // `seen` is the observation of `view`. A view without candidates gives Decision{kNoNode}.
-  // Not thread-safe: a policy belongs to the one thread that decides.
+  // Not thread-safe: one thread at a time may ask.
   virtual Decision decide(const View& view, const Observation& seen) = 0;
   // False: decide() does not look at `seen`, which may then be empty.
   virtual bool needs_observation() const { return true; }

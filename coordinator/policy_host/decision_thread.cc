@@ -2,21 +2,17 @@
 
 #include <pthread.h>
 
-#include <exception>
 #include <utility>
 
-#include "base/log.h"
-#include "policies/fallback.h"
 #include "policies/learning/torch_thread.h"
 
 namespace tierpilot {
 
 using SteadyClock = std::chrono::steady_clock;
 
-DecisionThread::DecisionThread(std::vector<NamedPolicy> policies, size_t active,
-                               FeatureSettings features, OpenRequests& open,
-                               TrainingThread& training, std::chrono::milliseconds interval,
-                               bool save)
+DecisionThread::DecisionThread(SharedPolicies policies, size_t active, FeatureSettings features,
+                               OpenRequests& open, TrainingThread& training,
+                               std::chrono::milliseconds interval, bool save)
     : policies_(std::move(policies)),
       active_(active),
       features_(features),
@@ -48,28 +44,24 @@ void DecisionThread::run() {
 
 void DecisionThread::serve(Request& request) {
   if (!open_.contains(request.number)) return;
-  NamedPolicy& chosen = policies_[active_];
-  Observation seen;
-  if (chosen.policy->needs_observation()) seen = observe(*request.view, features_);
+  SharedPolicy& chosen = *policies_[active_];
   Decided decided;
   decided.request = request.number;
-  decided.policy = chosen.name;
-  decided.decision = decide_or_fall_back(*chosen.policy, *request.view, seen);
+  decided.policy = chosen.name();
+  decided.decision = chosen.decide(*request.view, features_);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
   if (open_.close(request.number)) request.done(std::move(decided));
 }
 
-Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen) {
-  try {
-    return policy.decide(view, seen);
-  } catch (const std::exception& error) {
-    spdlog::error("a policy failed, the fallback decides: {}", error.what());
-    Decision decision = fallback_decide(view);
-    decision.fault = DecisionFault::kFailed;
-    decision.reason = "the policy failed: " + decision.reason;
-    return decision;
-  }
+std::optional<Decided> DecisionThread::decide_at_once(uint64_t request, const View& view) {
+  const auto begin = SteadyClock::now();
+  SharedPolicy& chosen = *policies_[active_];
+  auto decision = chosen.decide_if_quick(view);
+  if (!decision) return std::nullopt;
+  const auto took = SteadyClock::now() - begin;
+  return Decided{request, std::move(*decision), chosen.name(),
+                 std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()};
 }
 
 }  // namespace tierpilot

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <variant>
@@ -12,9 +13,9 @@
 
 #include "coordinator/policy_host/inbox.h"
 #include "coordinator/policy_host/open_requests.h"
+#include "coordinator/policy_host/shared_policy.h"
 #include "coordinator/policy_host/training_thread.h"
 #include "policies/features.h"
-#include "policies/policy.h"
 
 namespace tierpilot {
 
@@ -25,9 +26,6 @@ struct Decided {
   int64_t decide_ns = 0;  // from the request to the decision, the queue before it included
 };
 
-// What `policy` decides; the fallback's choice, marked as a fault, when it throws.
-Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen);
-
 class DecisionThread {
  public:
   struct Request {
@@ -36,19 +34,18 @@ class DecisionThread {
     std::function<void(Decided)> done;
     std::chrono::steady_clock::time_point asked;
   };
-  struct NamedPolicy {
-    std::string name;
-    std::unique_ptr<Policy> policy;
-  };
+  using SharedPolicies = std::vector<std::unique_ptr<SharedPolicy>>;
 
   // Every `interval` the learners are saved, unless `save` is false.
-  DecisionThread(std::vector<NamedPolicy> policies, size_t active, FeatureSettings features,
+  DecisionThread(SharedPolicies policies, size_t active, FeatureSettings features,
                  OpenRequests& open, TrainingThread& training, std::chrono::milliseconds interval,
                  bool save);
   ~DecisionThread();  // requests that still wait are dropped
 
   // Thread-safe.
   void submit(Request request) { inbox_.push(std::move(request)); }
+  // On the calling thread; empty: submit() it, see SharedPolicy.
+  std::optional<Decided> decide_at_once(uint64_t request, const View& view);
   void use(size_t policy) { active_ = policy; }
   size_t active() const { return active_; }
 
@@ -59,7 +56,7 @@ class DecisionThread {
   void run();
   void serve(Request& request);
 
-  std::vector<NamedPolicy> policies_;
+  SharedPolicies policies_;
   std::atomic<size_t> active_;
   FeatureSettings features_;
   OpenRequests& open_;

@@ -17,8 +17,7 @@ namespace tierpilot {
 
 struct PolicyHost::Parts {
   PolicyHostOptions options;
-  std::map<std::string, std::string> notes;                // by policy
-  std::map<std::string, std::unique_ptr<Policy>> at_once;  // these decide on the caller's thread
+  std::map<std::string, std::string> notes;  // by policy
   OpenRequests open;
   std::unique_ptr<TrainingThread> training;
   std::unique_ptr<DecisionThread> decisions;  // ends before what it uses
@@ -37,20 +36,15 @@ Result<size_t> index_of(std::string_view name) {
               fmt::format("policy '{}' does not exist: there are {}", name, known));
 }
 
-Result<std::vector<DecisionThread::NamedPolicy>> make_policies(const PolicyContext& context) {
-  std::vector<DecisionThread::NamedPolicy> policies;
+Result<DecisionThread::SharedPolicies> make_policies(const PolicyContext& context) {
+  DecisionThread::SharedPolicies policies;
   for (const PolicyInfo& info : registered_policies()) {
     auto policy = make_policy(info.name, context);
     if (!policy) return tl::unexpected(policy.error());
-    policies.push_back({info.name, std::move(*policy)});
+    const bool trusted = !info.learns;
+    policies.push_back(std::make_unique<SharedPolicy>(info.name, std::move(*policy), trusted));
   }
   return policies;
-}
-
-bool learns(const std::string& name) {
-  const auto& policies = registered_policies();
-  return std::any_of(policies.begin(), policies.end(),
-                     [&](const PolicyInfo& info) { return info.name == name && info.learns; });
 }
 
 constexpr const char* kDqn = "dqn";  // its learner is always awake
@@ -117,10 +111,6 @@ Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options)
   if (!learners) return tl::unexpected(learners.error());
   auto policies = make_policies(context);
   if (!policies) return tl::unexpected(policies.error());
-  auto callers = make_policies(context);
-  if (!callers) return tl::unexpected(callers.error());
-  for (auto& [name, policy] : *callers)
-    if (!policy->needs_observation() && !learns(name)) parts->at_once[name] = std::move(policy);
   VersionArchive archive(given.state_dir, given.versions_kept);
   for (const auto& learner : *learners)
     if (Status opened = archive.open(learner.policy); !opened)
@@ -153,14 +143,7 @@ void PolicyHost::dismiss(uint64_t request) {
 }
 
 std::optional<Decided> PolicyHost::decide_at_once(uint64_t request, const View& view) {
-  const auto begin = std::chrono::steady_clock::now();
-  auto name = active();
-  const auto policy = parts_->at_once.find(name);
-  if (policy == parts_->at_once.end()) return std::nullopt;
-  auto decision = decide_or_fall_back(*policy->second, view, {});
-  const auto took = std::chrono::steady_clock::now() - begin;
-  return Decided{request, std::move(decision), std::move(name),
-                 std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()};
+  return parts_->decisions->decide_at_once(request, view);
 }
 
 void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node) {

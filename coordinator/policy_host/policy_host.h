@@ -62,8 +62,8 @@ class PolicyHost {
   // when the request was dismissed first. No two requests have the same number.
   void decide(uint64_t request, std::shared_ptr<const View> view,
               std::function<void(Decided)> done);
-  // A decision of the active policy's on the calling thread, which must be the same for all calls.
-  // Empty: it is one that learns, and has to be asked by decide(). The others take microseconds.
+  // A decision of the active policy's on the calling thread, if it is quick: heuristics are, one
+  // that learns has to show it (SharedPolicy). Empty: it has to be asked by decide().
   std::optional<Decided> decide_at_once(uint64_t request, const View& view);
   // Nobody waits for the answer any more.
   void dismiss(uint64_t request);

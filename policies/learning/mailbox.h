@@ -7,8 +7,9 @@
 
 namespace tierpilot {
 
-// From one training thread to one decision thread, neither of which ever waits: the trainer runs at
-// low priority, and a lock that it holds while it is off the core would stop decisions.
+// From one training thread to whoever decides, one thread at a time; neither ever waits for the
+// other: the trainer runs at low priority, and a lock that it holds while it is off the core would
+// stop decisions.
 template <class Weights>
 class Mailbox {
  public:

@@ -26,9 +26,16 @@ class PublishedPolicy final : public Policy {
     if (weights == nullptr)
       return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
     const std::vector<float> q = weights->network.q_values(seen.values);
-    if (greedy_slot(q, seen.candidates) == kSlots)
+    const uint32_t best = greedy_slot(q, seen.candidates);
+    if (best == kSlots)
       return fallback_decide(view, DecisionFault::kNotFinite,
                              "the network has no value for any candidate");
+    const auto features = features_of(seen.values, best);
+    const size_t unfamiliar = weights->trained_on.first_outside(features.data());
+    if (unfamiliar < features.size())
+      return fallback_decide(
+          view, DecisionFault::kUnfamiliar,
+          fmt::format("the network was not trained on such a '{}'", kSlotFeatures[unfamiliar]));
     const SlotChoice choice = choose_slot(q, seen.candidates, epsilon_, generator_);
 
     Decision decision;

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <span>
 #include <string>
 
 #include "policies/features.h"
@@ -29,6 +30,48 @@ void fill_gaussian(torch::nn::Module& module, double sigma, const at::Generator&
       item.value().normal_(0, sigma, generator);
     else if (item.key().find("bias") != std::string::npos)
       item.value().zero_();
+}
+
+size_t count_weights(const torch::nn::Module& module) {
+  size_t count = 0;
+  for (const auto& parameter : module.parameters()) count += static_cast<size_t>(parameter.numel());
+  return count;
+}
+
+void move_weights(torch::nn::Module& module, std::span<float> to) {
+  for (auto& parameter : module.parameters()) {
+    const auto count = static_cast<size_t>(parameter.numel());
+    const torch::Tensor moved = torch::from_blob(to.data(), parameter.sizes(), torch::kFloat);
+    moved.copy_(parameter.detach());
+    parameter.set_data(moved);
+    to = to.subspan(count);
+  }
+}
+
+DenseWeights dense(const torch::Tensor& matrix, const torch::Tensor& offset) {
+  return {matrix.data_ptr<float>(), offset.data_ptr<float>(), static_cast<size_t>(matrix.size(1)),
+          static_cast<size_t>(matrix.size(0))};
+}
+
+DenseWeights dense(const torch::nn::Linear& linear) {
+  return dense(linear->weight, linear->bias);
+}
+
+NormWeights norm(const torch::nn::LayerNorm& layer) {
+  return {layer->weight.data_ptr<float>(), layer->bias.data_ptr<float>(),
+          static_cast<float>(layer->options.eps())};
+}
+
+EncoderWeights encoder(const torch::nn::TransformerEncoderLayer& layer) {
+  auto& attention = layer->self_attn;
+  const int64_t width = attention->in_proj_weight.size(1);
+  return {dense(attention->in_proj_weight.narrow(0, 2 * width, width),
+                attention->in_proj_bias.narrow(0, 2 * width, width)),
+          dense(attention->out_proj->weight, attention->out_proj->bias),
+          dense(layer->linear1),
+          dense(layer->linear2),
+          norm(layer->norm1),
+          norm(layer->norm2)};
 }
 
 }  // namespace
@@ -72,6 +115,23 @@ torch::Tensor QModule::forward(const torch::Tensor& observations) {
   const torch::Tensor q = output_(torch::relu(linear_(hidden.mean(0))));
   const auto missing = static_cast<int64_t>(kSlots) - q.size(1);
   return missing > 0 ? torch::constant_pad_nd(q, {0, missing}) : q;
+}
+
+std::unique_ptr<OneTokenNet> QModule::one_token_net() {
+  if (embeddings_.size() != 1) return nullptr;
+  auto net = std::make_unique<OneTokenNet>();
+  net->embedding = dense(embeddings_.front());
+  for (const auto& layer : encoder_) net->encoder.push_back(encoder(layer));
+  net->linear = dense(linear_);
+  net->output = dense(output_);
+  return net;
+}
+
+QNetworkImpl::QNetworkImpl(const NetworkSettings& settings, uint64_t seed)
+    : module(std::make_shared<QModule>(settings, seed)), memory(count_weights(*module)) {
+  module->eval();
+  move_weights(*module, memory.floats());
+  one_token = module->one_token_net();
 }
 
 }  // namespace tierpilot

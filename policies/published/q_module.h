@@ -5,9 +5,12 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/transformerlayer.h>
 
+#include <memory>
 #include <vector>
 
+#include "policies/published/one_token_net.h"
 #include "policies/published/settings.h"
+#include "policies/published/weight_memory.h"
 
 namespace tierpilot {
 
@@ -18,6 +21,9 @@ struct QModule : torch::nn::Module {
   QModule(const NetworkSettings& settings, uint64_t seed);
   // [batch, ObservationLayout::kSize] -> [batch, kSlots], 0 beyond the outputs
   torch::Tensor forward(const torch::Tensor& observations);
+  // The same for one observation, by this module's weights where they are now. Null: an observation
+  // is several tokens.
+  std::unique_ptr<OneTokenNet> one_token_net();
 
  private:
   torch::Tensor tokens(const torch::Tensor& observations);  // [tokens, batch, width]
@@ -29,7 +35,11 @@ struct QModule : torch::nn::Module {
 };
 
 struct QNetworkImpl {
+  QNetworkImpl(const NetworkSettings& settings, uint64_t seed);
+
   std::shared_ptr<QModule> module;
+  WeightMemory memory;  // what the module's parameters are parts of, in their order
+  std::unique_ptr<OneTokenNet> one_token;
 };
 
 }  // namespace tierpilot

@@ -4,7 +4,6 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "policies/features.h"
@@ -13,17 +12,27 @@
 
 namespace tierpilot {
 
-QNetwork::QNetwork(const NetworkSettings& settings, uint64_t seed)
-    : settings_(settings), impl_(std::make_unique<QNetworkImpl>()) {
+QNetwork::QNetwork(const NetworkSettings& settings, uint64_t seed) : settings_(settings) {
   select_blas_kernels();
-  impl_->module = std::make_shared<QModule>(settings, seed);
-  impl_->module->eval();
+  impl_ = std::make_unique<QNetworkImpl>(settings, seed);
 }
 
 QNetwork::QNetwork(QNetwork&&) noexcept = default;
 QNetwork::~QNetwork() = default;
 
 std::vector<float> QNetwork::q_values(std::span<const float> observations) const {
+  if (impl_->one_token && observations.size() == ObservationLayout::kSize)
+    return one_q_values(observations);
+  return q_values_by_torch(observations);
+}
+
+std::vector<float> QNetwork::one_q_values(std::span<const float> observation) const {
+  std::vector<float> q = impl_->one_token->values(observation);
+  q.resize(kSlots);
+  return q;
+}
+
+std::vector<float> QNetwork::q_values_by_torch(std::span<const float> observations) const {
   const c10::InferenceMode inference;
   const auto size = static_cast<int64_t>(ObservationLayout::kSize);
   const auto count = static_cast<int64_t>(observations.size()) / size;
@@ -37,28 +46,17 @@ std::vector<float> QNetwork::q_values(std::span<const float> observations) const
 
 QNetwork QNetwork::clone() const {
   QNetwork copy(settings_, 0);
-  const torch::NoGradGuard no_grad;
-  const auto from = impl_->module->parameters();
-  const auto to = copy.impl_->module->parameters();
-  for (size_t i = 0; i < from.size(); ++i) to[i].copy_(from[i]);
+  std::ranges::copy(impl_->memory.floats(), copy.impl_->memory.floats().begin());
   return copy;
 }
 
 size_t QNetwork::weight_count() const {
-  size_t count = 0;
-  for (const auto& parameter : impl_->module->parameters())
-    count += static_cast<size_t>(parameter.numel());
-  return count;
+  return impl_->memory.floats().size();
 }
 
 std::vector<float> QNetwork::weights() const {
-  std::vector<float> all;
-  all.reserve(weight_count());
-  for (const auto& parameter : impl_->module->parameters()) {
-    const float* values = parameter.data_ptr<float>();
-    all.insert(all.end(), values, values + parameter.numel());
-  }
-  return all;
+  const std::span<const float> all = impl_->memory.floats();
+  return {all.begin(), all.end()};
 }
 
 Status QNetwork::set_weights(std::span<const float> weights) {
@@ -67,26 +65,16 @@ Status QNetwork::set_weights(std::span<const float> weights) {
                                                  weights.size(), weight_count()));
   if (!std::all_of(weights.begin(), weights.end(), [](float w) { return std::isfinite(w); }))
     return fail(ErrorCode::kInvalid, "a weight is not a finite number");
-  for (const auto& parameter : impl_->module->parameters()) {
-    const auto count = static_cast<size_t>(parameter.numel());
-    std::copy_n(weights.begin(), count, parameter.data_ptr<float>());
-    weights = weights.subspan(count);
-  }
+  std::ranges::copy(weights, impl_->memory.floats().begin());
   return {};
 }
 
 float QNetwork::sum_weights() const {
-  float total = 0;
-  for (const auto& parameter : impl_->module->parameters()) {
-    const float* values = parameter.data_ptr<float>();
-    // Independent partial sums, so that the loop waits for memory and not for additions.
-    std::array<float, 32> sums{};
-    const int64_t blocks = parameter.numel() / 32 * 32;
-    for (int64_t i = 0; i < blocks; i += 32)
-      for (size_t lane = 0; lane < 32; ++lane) sums[lane] += values[i + static_cast<int64_t>(lane)];
-    for (float sum : sums) total += sum;
-  }
-  return total;
+  return sum_of(impl_->memory.floats());
+}
+
+float QNetwork::sum_weights_read() const {
+  return impl_->one_token ? impl_->one_token->sum_read() : sum_weights();
 }
 
 }  // namespace tierpilot

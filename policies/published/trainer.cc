@@ -37,6 +37,7 @@ PublishedTrainer::PublishedTrainer(const PublishedSettings& settings, uint64_t s
 }
 
 bool PublishedTrainer::add(PublishedExperience experience) {
+  note_range(*experience.seen);
   if (!replay_.add(std::move(experience))) return false;
   const auto most = static_cast<double>(replay_.capacity()) * settings_.batches_per_experience;
   credit_batches_ = std::min(credit_batches_ + settings_.batches_per_experience, most);
@@ -127,9 +128,17 @@ std::shared_ptr<const PublishedWeights> PublishedTrainer::publish() {
   return published_;
 }
 
+void PublishedTrainer::note_range(const Observation& seen) {
+  for (size_t slot = 0; slot < kSlots; ++slot)
+    if (seen.present[slot]) seen_.widen(features_of(seen.values, slot));
+  ++seen_count_;
+}
+
+// Few experiences are no range: after a restart a learner that deletes what it has drawn has few.
 void PublishedTrainer::publish_as(uint64_t version) {
+  const bool known = batches_ > 0 && seen_count_ >= settings_.train_start;
   published_ = std::make_shared<const PublishedWeights>(
-      PublishedWeights{trainee_.network().clone(), version, scale_});
+      PublishedWeights{trainee_.network().clone(), version, scale_, known ? seen_ : SlotRange{}});
   published_batches_ = batches_;
   next_values_.clear();
 }
@@ -158,8 +167,10 @@ Status PublishedTrainer::restore(const PublishedCheckpoint& checkpoint) {
   if (!same_shape(checkpoint.network, settings_.network))
     return fail(ErrorCode::kInvalid, "its network has another shape than the settings ask for");
   if (Status status = trainee_.network().set_weights(checkpoint.weights); !status) return status;
-  for (const PublishedExperience& experience : checkpoint.experiences.replay)
+  for (const PublishedExperience& experience : checkpoint.experiences.replay) {
+    note_range(*experience.seen);
     replay_.add(experience);
+  }
   batches_ = checkpoint.progress.batches;
   credit_batches_ = checkpoint.progress.credit_batches;
   loss_ = checkpoint.progress.loss;

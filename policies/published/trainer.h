@@ -50,12 +50,15 @@ class PublishedTrainer {
   void look_up_next_values(const std::vector<PublishedExperience>& drawn);
   void refresh_scale();
   void publish_as(uint64_t version);
+  void note_range(const Observation& seen);
 
   PublishedSettings settings_;
   std::mt19937_64 generator_;
   ReplayBuffer<Observation> replay_;
   QTrainee trainee_;
   RewardScale scale_;
+  SlotRange seen_;         // of all experiences, or of those that a checkpoint had
+  size_t seen_count_ = 0;  // so many of them
   std::shared_ptr<const PublishedWeights> published_;
   uint64_t published_batches_ = 0;
   // Q values by the published network, which stay the same until the next publish(). The keys keep

@@ -5,6 +5,7 @@
 
 #include "policies/learning/mailbox.h"
 #include "policies/published/q_network.h"
+#include "policies/published/slot_features.h"
 
 namespace tierpilot {
 
@@ -24,6 +25,7 @@ struct PublishedWeights {
   QNetwork network;
   uint64_t version = 1;
   RewardScale scale;
+  SlotRange trained_on;  // unknown before it has trained
 };
 
 }  // namespace tierpilot

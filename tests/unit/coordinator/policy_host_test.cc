@@ -143,6 +143,22 @@ TEST_F(PolicyHostTest, DecidesInOrderAndTellsWhy) {
   for (uint64_t id = 0; id < 50; ++id) EXPECT_EQ(order[id], id);
 }
 
+TEST_F(PolicyHostTest, ADqnThatIsQuickDecidesOnTheCallersThread) {
+  const auto host = start();
+  EXPECT_FALSE(host->decide_at_once(0, three_nodes(1e9))) << "it was never asked before";
+  std::optional<PolicyHost::Decided> decided;
+  for (uint64_t id = 1; id < 5000 && !decided; ++id) {
+    answer(*host, id, shared(three_nodes(1e9)));
+    decided = host->decide_at_once(id, three_nodes(1e9));
+  }
+  ASSERT_TRUE(decided);
+  EXPECT_EQ(decided->policy, "dqn");
+  EXPECT_LT(decided->decision.node, 3u);
+  EXPECT_GT(decided->decide_ns, 0);
+  ASSERT_TRUE(host->use("dqn-published"));
+  EXPECT_FALSE(host->decide_at_once(5000, three_nodes(1e9)));
+}
+
 TEST_F(PolicyHostTest, LearnsFromWhatHeuristicsDid) {
   const auto host = start("random");
   live_through(*host, 0, 40);
@@ -392,6 +408,28 @@ TEST_F(PolicyHostTest, WhatTheWeightsWereNotTrainedOnIsTheHeuristics) {
   EXPECT_EQ(decided.decision.fault, DecisionFault::kUnfamiliar);
   EXPECT_LT(decided.decision.node, 3u);
   EXPECT_THAT(decided.decision.reason, HasSubstr("not trained on such a"));
+}
+
+TEST_F(PolicyHostTest, NorIsThatOfThePublishedWeightsAlsoAfterARestart) {
+  auto host = start("dqn-published");
+  View strange = three_nodes(60'000);
+  strange.task.data_bytes = uint64_t{1} << 45;
+  EXPECT_EQ(decide(*host, 0, strange).decision.fault, DecisionFault::kNone)
+      << "it has not trained yet";
+  host->abandon(0);
+  live_through(*host, 1, 60);
+  ASSERT_TRUE(eventually([&] { return host->learner("dqn-published").weights_version > 2; }));
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      host.reset();
+      host = start("dqn-published");
+    }
+    EXPECT_EQ(answer(*host, 60, shared(three_nodes(60'000))).decision.fault, DecisionFault::kNone);
+    const auto decided = answer(*host, 61, shared(strange));
+    EXPECT_EQ(decided.decision.fault, DecisionFault::kUnfamiliar);
+    EXPECT_LT(decided.decision.node, 3u);
+    EXPECT_THAT(decided.decision.reason, HasSubstr("size of the data"));
+  }
 }
 
 TEST(Inbox, DeliversEverySendersMessagesInOrder) {
