@@ -217,9 +217,19 @@ Status Simulation::place(uint32_t task) {
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
-  events_.push(EventQueue::Lane::kDispatch, after_s(now_ns_, cluster_.coordinator.dispatch_s),
-               EventKind::kReceived, task, ++state.generation);
+  after_handling(EventQueue::Lane::kDispatch, cluster_.coordinator.dispatch_s, EventKind::kReceived,
+                 task);
   return {};
+}
+
+void Simulation::after_handling(EventQueue::Lane lane, double seconds, EventKind kind,
+                                uint32_t task) {
+  State& state = states_[task];
+  const double took_s = engines_.handle_s(now_ns_, state.node, seconds);
+  if (took_s == seconds)
+    events_.push(lane, after_s(now_ns_, took_s), kind, task, ++state.generation);
+  else  // out of the order of its lane
+    events_.push(after_s(now_ns_, took_s), kind, task, ++state.generation);
 }
 
 void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
@@ -315,10 +325,9 @@ void Simulation::settled(uint32_t task, bool committed) {
 }
 
 void Simulation::report(uint32_t task, Verdict verdict) {
-  State& state = states_[task];
-  state.verdict = verdict;
-  events_.push(EventQueue::Lane::kReport, after_s(now_ns_, cluster_.coordinator.report_s),
-               EventKind::kReported, task, ++state.generation);
+  states_[task].verdict = verdict;
+  after_handling(EventQueue::Lane::kReport, cluster_.coordinator.report_s, EventKind::kReported,
+                 task);
 }
 
 void Simulation::reported(uint32_t task) {
