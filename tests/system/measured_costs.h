@@ -6,7 +6,7 @@
 
 namespace tierpilot::test {
 
-// All CPUs' time: since boot, or between two looks.
+// All CPUs' time between two looks.
 struct CpuTime {
   double busy_s = 0;
   double all_s = 0;  // as many seconds each second as there are CPUs

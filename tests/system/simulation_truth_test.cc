@@ -167,7 +167,7 @@ class RealCluster {
   // Of the cluster while it has nothing to do.
   CpuTime idle() const {
     const auto before = CpuTime::now();
-    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::this_thread::sleep_for(std::chrono::seconds(4));
     return CpuTime::now() - before;
   }
   void use(const std::string& policy) { tierctl({"policy", "use", policy}); }
