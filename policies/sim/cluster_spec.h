@@ -53,7 +53,7 @@ struct NodeGroup {
   // The group's nodes are processes of one machine with so many cores; 0: each has its own.
   double shared_cores = 0;
   // Of them the coordinator and the daemons take so much for each task, beside its launch and its
-  // transfers: half from the decision on, half from the end of its run on.
+  // transfers: a third each when it is decided, starts and has ended, which are written and told.
   double handling_core_s = 0;
   uint32_t gpus = 0;  // of each node, at most 64
   std::string gpu_type;

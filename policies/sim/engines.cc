@@ -48,15 +48,15 @@ void Engines::run(int64_t now_ns, uint32_t index, uint32_t task, uint32_t genera
   schedule(now_ns, node.machine);
 }
 
-double Engines::handle_s(int64_t now_ns, uint32_t index, double seconds) {
+double Engines::handle(int64_t now_ns, uint32_t index) {
   const Node& node = nodes_[index];
-  const double work_s = node.group->handling_core_s / 2;
-  if (node.machine == UINT32_MAX || work_s == 0) return seconds;
+  const double work_s = node.group->handling_core_s / 3;
+  if (node.machine == UINT32_MAX || work_s == 0) return 1;
   Machine& machine = machines_[node.machine];
   machine.settle(now_ns);
   machine.begin(work_s, {kHandling, index}, 1);
   schedule(now_ns, node.machine);
-  return seconds / machine.speed();
+  return 1 / machine.speed();
 }
 
 double Engines::ran_s(int64_t now_ns, uint32_t index, uint32_t task, int64_t started_ns) {

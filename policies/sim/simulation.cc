@@ -225,11 +225,12 @@ Status Simulation::place(uint32_t task) {
 void Simulation::after_handling(EventQueue::Lane lane, double seconds, EventKind kind,
                                 uint32_t task) {
   State& state = states_[task];
-  const double took_s = engines_.handle_s(now_ns_, state.node, seconds);
-  if (took_s == seconds)
-    events_.push(lane, after_s(now_ns_, took_s), kind, task, ++state.generation);
+  const double slower = engines_.handle(now_ns_, state.node);
+  const int64_t at_ns = after_s(now_ns_, seconds * slower);
+  if (slower == 1)
+    events_.push(lane, at_ns, kind, task, ++state.generation);
   else  // out of the order of its lane
-    events_.push(after_s(now_ns_, took_s), kind, task, ++state.generation);
+    events_.push(at_ns, kind, task, ++state.generation);
 }
 
 void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
@@ -291,6 +292,7 @@ void Simulation::launch(uint32_t task) {
   state.running = true;
   state.started_ns = now_ns_;
   view_.started(state.node, workload_.tasks[task]);
+  engines_.handle(now_ns_, state.node);
   engines_.run(now_ns_, state.node, task, ++state.generation, run_s(task),
                workload_.tasks[task].units);
 }
