@@ -91,12 +91,12 @@ double mean_transfers_s(const Json& tasks) {
 CpuTime CpuTime::now() {
   std::ifstream stat("/proc/stat");
   std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0;
-  stat >> cpu >> user >> nice >> system >> idle >> iowait;
+  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+  stat >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;
   CpuTime time;
   time.all_s = static_cast<double>(system_clock().boot_ns()) * 1e-9 *
                static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
-  time.busy_s = time.all_s - (idle + iowait) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  time.busy_s = time.all_s - (idle + iowait + steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
   return time;
 }
 
@@ -142,6 +142,11 @@ bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle
     group.link_latency_s = 0;  // it is in that
   }
   return true;
+}
+
+sim::ClusterSpec at_speed_of(const RealRun& run, const RealRun& told_by, sim::ClusterSpec spec) {
+  spec.groups.front().handling_core_s *= run.tasks_cpu_s() / told_by.tasks_cpu_s();
+  return spec;
 }
 
 double others_share(const RealRun& run, const RealRun& smallest, const sim::NodeGroup& group) {

@@ -33,6 +33,10 @@ double cpu_s(const Json& task);
 bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle,
                 sim::ClusterSpec& spec);
 
+// How fast the machine computes changes by a quarter from run to run, as the CPU time of the same
+// tasks tells: the daemons' changes with it.
+sim::ClusterSpec at_speed_of(const RealRun& run, const RealRun& told_by, sim::ClusterSpec spec);
+
 // The share of the CPUs that was neither the tasks' nor what the coordinator and the daemons take
 // for tasks in the group.
 double others_share(const RealRun& run, const RealRun& smallest, const sim::NodeGroup& group);

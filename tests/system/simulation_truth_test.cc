@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "policies/registry.h"
@@ -222,7 +223,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
   const auto smallest = cluster.run(load(1, kSomeWait));
   const double int32_to_float = cluster.int32_to_float();
   std::string busy;
-  bool costs_known = false;
+  std::optional<RealRun> first;
   for (const auto& each : cases()) {
     const auto name = each.name();
     const auto asked = load(kTasks, each.arrivals_per_s);
@@ -230,18 +231,19 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
     const auto real = cluster.run(asked);
     const double others = others_share(real, smallest, group);
     // The first run tells what the daemons' own steps cost; the others are foreseen.
-    if (!costs_known && !take_costs(real, smallest, idle, spec))
+    if (!first && !take_costs(real, smallest, idle, spec))
       GTEST_SKIP() << "hardly any task met no other: what the daemons' steps take cannot be told";
-    if (!costs_known)
+    if (!first)
       fmt::print("of each task: dispatch {:.1f} ms, launch {:.1f} ms, {:.1f} ms of a core\n",
                  spec.coordinator.dispatch_s * 1e3, group.launch_s * 1e3,
                  group.handling_core_s * 1e3);
-    costs_known = true;
+    if (!first) first = real;
     const auto plan = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "plan"}, asked));
     const auto policy = make_policy(each.policy, {});
     ASSERT_TRUE(policy) << policy.error().message;
     PartsOfRun parts(group.launch_s);
-    const auto simulated = sim::simulate(spec, simulated_workload(plan, real.tasks, int32_to_float),
+    const auto simulated = sim::simulate(at_speed_of(real, *first, spec),
+                                         simulated_workload(plan, real.tasks, int32_to_float),
                                          **policy, {.listener = &parts});
     ASSERT_TRUE(simulated) << simulated.error().message;
     const double real_s = cluster.mean_response_s(), share = cluster.local_byte_share();
