@@ -76,6 +76,7 @@ NodeGroup node_group(ConfigSection& section, const std::filesystem::path& folder
       section.number("link_latency_us", group.link_latency_s * 1e6, 0, 1e9) / 1e6;
   group.launch_s = section.number("launch_us", group.launch_s * 1e6, 0, 1e9) / 1e6;
   group.shared_cores = section.number("shared_cores", 0, 0, 1e6);
+  group.handling_core_s = section.number("handling_core_us", 0, 0, 1e9) / 1e6;
   group.gpus = count(section, "gpus", 0, 0, 64);
   group.gpu_type = section.text("gpu_type", "");
   group.node_failures = failures(section, "node");

@@ -90,7 +90,8 @@ bool ClusterView::can_ever_take(const Task& task) const {
 size_t ClusterView::show(const Task& task) {
   clear_held();
   TaskFeatures& features = view_.task;
-  features = {.operations = task.operations, .units = task.units, .gpu_milli = task.gpu_milli};
+  features = {
+      .operations = task.told_operations(), .units = task.units, .gpu_milli = task.gpu_milli};
   features.data_bytes = data_bytes(task);
   for (const auto& use : workload_.uses_of(task)) features.writes = features.writes || use.write;
   select(shape_of(task, features.data_bytes));
@@ -173,7 +174,7 @@ void ClusterView::refresh(uint32_t node) {
 Gpus::Mask ClusterView::assign(uint32_t node, const Task& task, uint64_t missing_bytes) {
   NodeState& state = view_.nodes[places_[node]];
   state.assigned += task.units;
-  state.assigned_operations += task.operations * task.units;
+  state.assigned_operations += task.told_operations() * task.units;
   state.assigned_fetch_bytes += missing_bytes;
   const Gpus::Mask gpus = task.gpu_milli ? gpus_[node].take(task.gpu_milli) : 0;
   if (task.gpu_milli) state.free_gpu_milli = gpus_[node].free_milli();
@@ -192,7 +193,7 @@ void ClusterView::served(uint32_t index, uint64_t missing_bytes, const Service& 
 
 void ClusterView::succeeded(uint32_t index, const Task& task, double run_s) {
   Node& node = nodes_[index];
-  node.operations.add(task.operations, run_s);
+  node.operations.add(task.told_operations(), run_s);
   view_.nodes[places_[index]].rates.operations_per_s = node.operations.per_s();
 }
 
@@ -206,8 +207,9 @@ void ClusterView::release(uint32_t node, const Task& task, const Held& held) {
   state.assigned -= task.units;
   // Sums of doubles do not come back to 0 by themselves.
   state.assigned_operations =
-      state.assigned == 0 ? 0
-                          : std::max(0.0, state.assigned_operations - task.operations * task.units);
+      state.assigned == 0
+          ? 0
+          : std::max(0.0, state.assigned_operations - task.told_operations() * task.units);
   state.assigned_fetch_bytes -= held.missing_bytes;
   if (held.running) {
     state.running -= task.units;

@@ -39,6 +39,10 @@ class Engines {
   // A transfer of the node's data begins or ends: where cores are shared it needs a part of one.
   // How many times as long as alone one takes that begins now; it keeps to that.
   double transfer(int64_t now_ns, uint32_t node, bool begins);
+  // The coordinator and the node's daemon begin one of the three parts of their work for a task:
+  // where cores are shared it takes its time of them. How many times as long as alone a step takes
+  // that begins now.
+  double handle(int64_t now_ns, uint32_t node);
   // Tasks that a kCores event ends. The list is good until the next call.
   const std::vector<Started>& ended_on_cores(const Event& event);
 
@@ -72,6 +76,7 @@ class Engines {
     std::vector<Running> running;
 
     double speed() const;
+    void begin(double seconds, Started what, uint32_t its_units);
     void settle(int64_t now_ns);
   };
 

@@ -216,9 +216,20 @@ Status Simulation::place(uint32_t task) {
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
-  events_.push(EventQueue::Lane::kDispatch, after_s(now_ns_, cluster_.coordinator.dispatch_s),
-               EventKind::kReceived, task, ++state.generation);
+  after_handling(EventQueue::Lane::kDispatch, cluster_.coordinator.dispatch_s, EventKind::kReceived,
+                 task);
   return {};
+}
+
+void Simulation::after_handling(EventQueue::Lane lane, double seconds, EventKind kind,
+                                uint32_t task) {
+  State& state = states_[task];
+  const double slower = engines_.handle(now_ns_, state.node);
+  const int64_t at_ns = after_s(now_ns_, seconds * slower);
+  if (slower == 1)
+    events_.push(lane, at_ns, kind, task, ++state.generation);
+  else  // out of the order of its lane
+    events_.push(at_ns, kind, task, ++state.generation);
 }
 
 void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
@@ -280,6 +291,7 @@ void Simulation::launch(uint32_t task) {
   state.running = true;
   state.started_ns = now_ns_;
   view_.started(state.node, workload_.tasks[task]);
+  engines_.handle(now_ns_, state.node);
   engines_.run(now_ns_, state.node, task, ++state.generation, run_s(task),
                workload_.tasks[task].units);
 }
@@ -314,10 +326,9 @@ void Simulation::settled(uint32_t task, bool committed) {
 }
 
 void Simulation::report(uint32_t task, Verdict verdict) {
-  State& state = states_[task];
-  state.verdict = verdict;
-  events_.push(EventQueue::Lane::kReport, after_s(now_ns_, cluster_.coordinator.report_s),
-               EventKind::kReported, task, ++state.generation);
+  states_[task].verdict = verdict;
+  after_handling(EventQueue::Lane::kReport, cluster_.coordinator.report_s, EventKind::kReported,
+                 task);
 }
 
 void Simulation::reported(uint32_t task) {

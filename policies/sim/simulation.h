@@ -61,6 +61,8 @@ class Simulation final : private DataPlane::Client {
   void pump();
   uint32_t next_task();
   Status place(uint32_t task);
+  // An event of the task when the coordinator or its node has been told.
+  void after_handling(EventQueue::Lane lane, double seconds, EventKind kind, uint32_t task);
   void received(uint32_t task);
   void launch_ready(uint32_t node);
   void launch(uint32_t task);

@@ -27,14 +27,19 @@ struct DatasetUse {
 
 struct Task {
   int64_t arrival_ns = 0;
-  double operations = 0;      // of each of its units; the run time follows from the node's speed
-  uint64_t memory_bytes = 0;  // private memory while it runs
-  uint32_t units = 1;         // compute units while it runs
-  uint32_t gpu_milli = 0;     // thousandths of a GPU; above 1000 only whole GPUs
+  double operations = 0;  // of each of its units; the run time follows from the node's speed
+  double declared_operations = -1;  // what it says of that, for policies; below 0: the truth
+  uint64_t memory_bytes = 0;        // private memory while it runs
+  uint32_t units = 1;               // compute units while it runs
+  uint32_t gpu_milli = 0;           // thousandths of a GPU; above 1000 only whole GPUs
   uint16_t gpu_type = kAnyGpuType;  // index into Workload::gpu_types
   uint32_t user = 0;                // index into Workload::users
   uint32_t first_use = 0;           // its datasets: uses[first_use, first_use + use_count)
   uint32_t use_count = 0;
+
+  double told_operations() const {
+    return declared_operations < 0 ? operations : declared_operations;
+  }
 };
 
 struct Workload {

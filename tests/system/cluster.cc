@@ -92,7 +92,13 @@ Cluster::Cluster(const ClusterOptions& options)
   if (options_.tls) draw_certificates();
   write_configs();
   start_coordinator();
-  for (int node = 0; node < options.nodes; ++node) start_node(node);
+  for (int node = 0; node < options.nodes; ++node) {
+    start_node(node);
+    // Nodes that measure at the same time on one machine measure each other. One that ended will
+    // be told of below.
+    if (options.calibrate)
+      (void)eventually([&] { return nodes_are_up(node + 1) || !nodes_.at(node).running(); });
+  }
   if (!eventually([&] { return nodes_are_up(options.nodes); }, 2 * kPatience))
     throw std::runtime_error("the nodes did not register:\n" + logs());
 }

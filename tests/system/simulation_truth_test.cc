@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <thread>
 
-#include "policies/heuristics.h"
+#include "policies/registry.h"
 #include "policies/sim/simulator.h"
 #include "tests/system/cluster.h"
+#include "tests/system/measured_costs.h"
 
 namespace tierpilot::test {
 namespace {
@@ -21,14 +20,42 @@ namespace {
 constexpr int kNodes = 3;
 constexpr double kTolerance = 0.15;
 constexpr double kShareTolerance = 0.1;  // decisions depend a little on how fast tasks end
-// Of the CPUs, by others and by the daemons: real times mean nothing then.
+// Of the CPUs, by others: real times mean nothing then.
 constexpr double kBusyShare = 0.15;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr std::chrono::minutes kLongestCommand{5};  // for a build with a sanitizer
-// Long enough to be mostly work, and busy enough to wait now and then.
-const Argv kWorkload{"--tasks", "120",        "--datasets", "16",     "--min-size",
-                     "2MiB",    "--max-size", "8MiB",       "--rate", "8",
-                     "--work",  "4",          "--seed",     "5"};
+
+// Of tasks that are long enough to be mostly work.
+Argv load(int tasks, int arrivals_per_s) {
+  return {"--tasks",    std::to_string(tasks),
+          "--rate",     std::to_string(arrivals_per_s),
+          "--datasets", "16",
+          "--min-size", "2MiB",
+          "--max-size", "8MiB",
+          "--work",     "4",
+          "--seed",     "5"};
+}
+constexpr int kTasks = 120;
+constexpr int kSomeWait = 8;  // arrivals a second: tasks meet others now and then
+constexpr int kAllWait = 60;  // more than three nodes, or two cores, can do
+
+struct Case {
+  std::string policy;
+  int arrivals_per_s;
+  std::string name() const {
+    return fmt::format("{}{}", policy, arrivals_per_s == kAllWait ? ", saturated" : "");
+  }
+};
+
+// Every policy that does not learn, where some wait; two where all do.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& policy : registered_policies())
+    if (!policy.learns) all.push_back({policy.name, kSomeWait});
+  all.push_back({"least-loaded", kAllWait});
+  all.push_back({"least-cost", kAllWait});
+  return all;
+}
 
 Json output_of(const char* variable, Argv arguments,
                const std::map<std::string, std::string>& env = {}) {
@@ -45,43 +72,9 @@ Argv with(Argv front, const Argv& back) {
   return front;
 }
 
-// All CPUs' time since boot in ticks, and how much of it was not idle.
-struct CpuTime {
-  double busy = 0, all = 0;
-
-  static CpuTime now() {
-    std::ifstream stat("/proc/stat");
-    std::string cpu;
-    stat >> cpu;
-    CpuTime time;
-    double ticks = 0;
-    // user, nice, system, idle, iowait, irq, softirq, steal; guests' are in the first two.
-    for (int field = 0; field < 8 && stat >> ticks; ++field) {
-      time.all += ticks;
-      if (field != 3 && field != 4) time.busy += ticks;
-    }
-    return time;
-  }
-  // The busy share since `before` that is not of `own_s` seconds.
-  double others_share(const CpuTime& before, double own_s) const {
-    const auto own = own_s * static_cast<double>(sysconf(_SC_CLK_TCK));
-    return (busy - before.busy - own) / (all - before.all);
-  }
-};
-
-// What the tasks of a real run, those after `last_id`, cost: their CPU time is theirs alone,
-// whoever else computes.
-std::map<std::string, double> cpu_seconds(const Json& tasks, uint64_t last_id) {
-  std::map<std::string, double> seconds;
-  for (const auto& task : tasks["tasks"])
-    if (task["id"].get<uint64_t>() > last_id)
-      seconds[task["name"]] = (task["exit"]["cpu_user_ns"].get<double>() +
-                               task["exit"]["cpu_system_ns"].get<double>()) *
-                              1e-9;
-  return seconds;
-}
-
-sim::Workload simulated_workload(const Json& plan, const std::map<std::string, double>& seconds) {
+// What tasks take is each run's own: how fast the machine computes changes by a quarter from run to
+// run. What they say that they take is what policies saw.
+sim::Workload simulated_workload(const Json& plan, const Json& tasks, double int32_to_float) {
   sim::Workload workload;
   workload.users = {"all"};
   std::map<std::string, uint32_t> index;
@@ -89,10 +82,14 @@ sim::Workload simulated_workload(const Json& plan, const std::map<std::string, d
     index[dataset["name"]] = static_cast<uint32_t>(workload.datasets.size());
     workload.datasets.push_back({dataset["bytes"].get<uint64_t>()});
   }
+  std::map<std::string, double> seconds;
+  for (const auto& task : tasks) seconds[task["name"]] = cpu_s(task);
   for (const auto& planned : plan["tasks"]) {
     sim::Task task;
     task.arrival_ns = planned["arrival_ms"].get<int64_t>() * 1'000'000;
     task.operations = seconds.at(planned["name"]) * sim::kReferenceOperationsPerSecond;
+    task.declared_operations = planned["float_operations"].get<double>() +
+                               planned["int_operations"].get<double>() * int32_to_float;
     task.first_use = static_cast<uint32_t>(workload.uses.size());
     for (const auto& use : planned["datasets"])
       workload.uses.push_back({index.at(use["name"]), use["mode"] == "write"});
@@ -114,55 +111,6 @@ sim::ClusterSpec simulated_cluster(const sim::TierSpeeds& tiers) {
   return {.name = "this machine", .groups = {group}};
 }
 
-// Means, as a mean is what they are to add up to.
-double mean(const std::vector<double>& values, double fallback) {
-  if (values.empty()) return fallback;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// No other task was in the cluster between its submit and its end.
-bool was_alone(const Json& task, const Json& tasks) {
-  return std::none_of(tasks.begin(), tasks.end(), [&](const Json& other) {
-    return other["id"] != task["id"] && other["submitted_ms"] <= task["finished_ms"] &&
-           other["finished_ms"] >= task["submitted_ms"];
-  });
-}
-
-// What a real run says of this machine's coordinator and daemons, by the tasks that met no others;
-// by all of them where hardly any did, which only happens on a busy machine. A process is there
-// from its launch to its end and takes its CPU time of that; what is neither that nor the serving
-// of data is the coordinator's and the network's. Starts are reported late, when the process runs
-// already, so waits do not tell.
-void take_overheads(const Json& tasks, sim::ClusterSpec& spec) {
-  constexpr ptrdiff_t kEnough = 10;
-  std::vector<double> outside_s, launch_s, fetch_bytes_per_s;
-  const auto& all = tasks["tasks"];
-  const bool enough = std::count_if(all.begin(), all.end(), [&](const Json& task) {
-                        return was_alone(task, all);
-                      }) >= kEnough;
-  for (const auto& task : tasks["tasks"]) {
-    if (enough && !was_alone(task, all)) continue;
-    const auto &served = task["served"], &exit = task["exit"];
-    const double serving_s = served["latency_ns"].get<double>() * 1e-9;
-    const double wall_s = exit["wall_ns"].get<double>() * 1e-9;
-    const double cpu_s =
-        (exit["cpu_user_ns"].get<double>() + exit["cpu_system_ns"].get<double>()) * 1e-9;
-    if (exit["written"].empty())  // no commit
-      outside_s.push_back(task["response_ms"].get<double>() * 1e-3 - serving_s - wall_s);
-    launch_s.push_back(wall_s - cpu_s);
-    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0 && served["fetch_ns"] > 0)
-      fetch_bytes_per_s.push_back(served["fetched_bytes"].get<double>() /
-                                  (served["fetch_ns"].get<double>() * 1e-9));
-  }
-  auto& coordinator = spec.coordinator;
-  auto& group = spec.groups.front();
-  coordinator.dispatch_s = std::max(
-      0.0, mean(outside_s, coordinator.dispatch_s) - coordinator.accept_s - coordinator.report_s);
-  group.launch_s = std::max(0.0, mean(launch_s, group.launch_s));
-  group.link_bytes_per_s = mean(fetch_bytes_per_s, group.link_bytes_per_s);
-  group.link_latency_s = 0;  // it is in that
-}
-
 // Where the time of a mean task goes, in seconds: shows what the simulator misses.
 struct Parts {
   double waiting = 0;  // in the queue, on the way to its node, for compute units
@@ -176,27 +124,22 @@ struct Parts {
   }
 };
 
-// Of the tasks that came after `last_id`, which becomes the newest one's.
-Parts real_parts(const Json& tasks, uint64_t& last_id) {
+Parts real_parts(const Json& tasks) {
   Parts sum;
-  double count = 0;
-  uint64_t newest = last_id;
-  for (const auto& task : tasks["tasks"]) {
-    const auto id = task["id"].get<uint64_t>();
-    if (id <= last_id) continue;
-    newest = std::max(newest, id);
+  const auto count = static_cast<double>(tasks.size());
+  for (const auto& task : tasks) {
     const double wait_s = task["wait_ms"].get<double>() * 1e-3;
     const double serving_s = task["served"]["latency_ns"].get<double>() * 1e-9;
-    sum.waiting += wait_s - serving_s;
-    sum.serving += serving_s;
-    sum.running += task["response_ms"].get<double>() * 1e-3 - wait_s;
-    ++count;
+    sum.waiting += (wait_s - serving_s) / count;
+    sum.serving += serving_s / count;
+    sum.running += (task["response_ms"].get<double>() * 1e-3 - wait_s) / count;
   }
-  last_id = newest;
-  return {sum.waiting / count, sum.serving / count, sum.running / count};
+  return sum;
 }
 
 struct PartsOfRun final : sim::Listener {
+  // A real start is reported when the process is there, a simulated one when it is to be made.
+  explicit PartsOfRun(double launch_s) : launch_s(launch_s) {}
   void decided(sim::Attempt, const View&, const Observation&, const Decision&) override {}
   void served(sim::Attempt, const ServiceMeasure& measure, const RewardParts&) override {
     sum.serving += measure.service_ns * 1e-9;
@@ -204,33 +147,66 @@ struct PartsOfRun final : sim::Listener {
   }
   void abandoned(sim::Attempt) override {}
   void finished(sim::Attempt, const sim::TaskTimes& times) override {
-    sum.waiting += times.wait_s;
-    sum.running += times.response_s - times.wait_s;
+    sum.waiting += times.wait_s + launch_s;
+    sum.running += times.response_s - times.wait_s - launch_s;
     ++count;
   }
   Parts mean() const { return {sum.waiting / count, sum.serving / count, sum.running / count}; }
+  const double launch_s;
   Parts sum;
   double count = 0;
 };
-
-using MakePolicy = std::unique_ptr<Policy> (*)();
-const std::map<std::string, MakePolicy> kPolicies{
-    {"random", [] { return make_random_policy(1); }},
-    {"round-robin", [] { return make_round_robin_policy(); }},
-    {"least-loaded", [] { return make_least_loaded_policy(1); }},
-    {"locality-greedy", [] { return make_locality_greedy_policy(1); }},
-    {"locality-load", [] { return make_locality_load_policy(1); }}};
 
 double local_byte_share(const sim::RunResult& result) {
   const auto all = result.hit_bytes + result.promoted_bytes + result.fetched_bytes;
   return static_cast<double>(result.hit_bytes) / static_cast<double>(all);
 }
 
+// Real runs on one cluster.
+class RealCluster {
+ public:
+  // Of the cluster while it has nothing to do.
+  CpuTime idle() const {
+    const auto before = CpuTime::now();
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    return CpuTime::now() - before;
+  }
+  void use(const std::string& policy) { tierctl({"policy", "use", policy}); }
+  RealRun run(const Argv& load) {
+    const auto before = CpuTime::now();
+    summary_ = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "run"}, load), env_)["summary"];
+    RealRun run{.tasks = Json::array(), .used = CpuTime::now() - before};
+    const auto list = tierctl({"task", "list"});
+    for (const auto& task : list["tasks"])
+      if (task["id"] > last_id_) run.tasks.push_back(task);
+    for (const auto& task : run.tasks) last_id_ = std::max(last_id_, task["id"].get<uint64_t>());
+    return run;
+  }
+  double mean_response_s() const { return summary_["response_ms"]["mean"].get<double>() * 1e-3; }
+  double local_byte_share() const { return summary_["local_byte_share"].get<double>(); }
+  // Float operations for one int32 operation, the mean of the nodes'.
+  double int32_to_float() {
+    double sum = 0;
+    const auto list = tierctl({"node", "list"});
+    for (const auto& node : list["nodes"]) sum += node["info"]["int32_to_float"].get<double>();
+    return sum / kNodes;
+  }
+
+ private:
+  Json tierctl(const Argv& arguments) {
+    return output_of("TIERPILOT_TEST_TIERCTL", with({"-j"}, arguments), env_);
+  }
+
+  Cluster cluster_{{.nodes = kNodes, .units = 1, .small_network = true, .calibrate = true}};
+  const std::map<std::string, std::string> env_{{"TIERPILOT_COORDINATOR", cluster_.address()}};
+  uint64_t last_id_ = 0;
+  Json summary_;
+};
+
 TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP()
-      << "under TSan the nodes are given more work than they can do: the queue grows to the "
-         "end, and small errors of their speed with it";
+  GTEST_SKIP() << "under TSan hardly any task meets no other: what the daemons' steps take cannot "
+                  "be told";
 #endif
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   const TempFolder folder("/tmp");
@@ -240,41 +216,54 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
   const auto speeds = sim::read_tier_speeds(folder.path() / "tiers.json");
   ASSERT_TRUE(speeds) << speeds.error().message;
 
-  Cluster cluster({.nodes = kNodes, .units = 1, .small_network = true, .calibrate = true});
-  const auto plan = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "plan"}, kWorkload));
   auto spec = simulated_cluster(*speeds);
-  const std::map<std::string, std::string> env{{"TIERPILOT_COORDINATOR", cluster.address()}};
+  auto& group = spec.groups.front();
+  RealCluster cluster;
+  const auto idle = cluster.idle();
+  const auto smallest = cluster.run(load(1, kSomeWait));
+  const double int32_to_float = cluster.int32_to_float();
   std::string busy;
-  uint64_t last_id = 0;
-  for (const auto& [name, make] : kPolicies) {
-    output_of("TIERPILOT_TEST_TIERCTL", {"-j", "policy", "use", name}, env);
-    const auto before = CpuTime::now();
-    const auto real = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "run"}, kWorkload), env);
-    const auto after = CpuTime::now();
-    const auto tasks = output_of("TIERPILOT_TEST_TIERCTL", {"-j", "task", "list"}, env);
-    // The first run tells what the daemons' own steps cost; the others are foreseen. What tasks
-    // cost is each run's own: how fast the machine computes changes by a quarter from run to run.
-    if (last_id == 0) take_overheads(tasks, spec);
-    const auto seconds = cpu_seconds(tasks, last_id);
-    const auto workload = simulated_workload(plan, seconds);
-    double tasks_s = 0;
-    for (const auto& [task, cpu_s] : seconds) tasks_s += cpu_s;
-    const double real_s = real["summary"]["response_ms"]["mean"].get<double>() * 1e-3;
-    const auto policy = make();
-    PartsOfRun parts;
-    const auto simulated = sim::simulate(spec, workload, *policy, {.listener = &parts});
+  std::optional<RealRun> first;
+  for (const auto& each : cases()) {
+    const auto name = each.name();
+    const auto asked = load(kTasks, each.arrivals_per_s);
+    cluster.use(each.policy);
+    const auto real = cluster.run(asked);
+    const double others = others_share(real, smallest, group);
+    // The first run that has the CPUs to itself tells what the daemons' own steps cost; the others
+    // are foreseen.
+    if (!first && others > kBusyShare) {
+      busy += fmt::format(" {} ({:.0f} %)", name, others * 100);
+      continue;
+    }
+    if (!first && !take_costs(real, smallest, idle, spec))
+      GTEST_SKIP() << "hardly any task met no other: what the daemons' steps take cannot be told";
+    if (!first)
+      fmt::print("of each task: dispatch {:.1f} ms, launch {:.1f} ms, {:.1f} ms of a core\n",
+                 spec.coordinator.dispatch_s * 1e3, group.launch_s * 1e3,
+                 group.handling_core_s * 1e3);
+    if (!first) first = real;
+    const auto plan = output_of("TIERPILOT_TEST_TIERLOAD", with({"-j", "plan"}, asked));
+    const auto policy = make_policy(each.policy, {});
+    ASSERT_TRUE(policy) << policy.error().message;
+    PartsOfRun parts(group.launch_s);
+    const auto simulated = sim::simulate(at_speed_of(real, *first, spec),
+                                         simulated_workload(plan, real.tasks, int32_to_float),
+                                         **policy, {.listener = &parts});
     ASSERT_TRUE(simulated) << simulated.error().message;
-    const double share = real["summary"]["local_byte_share"].get<double>();
-    EXPECT_NEAR(local_byte_share(*simulated), share, kShareTolerance) << name;
-    const double others = after.others_share(before, tasks_s);
+    const double real_s = cluster.mean_response_s(), share = cluster.local_byte_share();
+    // Where all wait, which task ends first decides who gets where.
+    if (each.arrivals_per_s == kSomeWait)
+      EXPECT_NEAR(local_byte_share(*simulated), share, kShareTolerance) << name;
     if (others <= kBusyShare)
       EXPECT_NEAR(simulated->response_s.mean, real_s, kTolerance * real_s) << name;
     else
       busy += fmt::format(" {} ({:.0f} %)", name, others * 100);
     fmt::print(
-        "{:16} real      {}, {:.3f} local; others took {:.1f} % of the CPUs\n"
-        "{:16} simulated {}, {:.3f} local\n",
-        name, real_parts(tasks, last_id).text(), share, others * 100, "", parts.mean().text(),
+        "{:23} real      {}, {:.3f} local; others took {:.1f} % of the CPUs\n"
+        "{:+22.1f}% simulated {}, {:.3f} local\n",
+        name, real_parts(real.tasks).text(), share, others * 100,
+        (simulated->response_s.mean / real_s - 1) * 100, parts.mean().text(),
         local_byte_share(*simulated));
   }
   if (!busy.empty())

@@ -79,6 +79,30 @@ TEST(Rules, TransfersTakeTheirPartOfSharedCores) {
   EXPECT_NEAR(log.times[1].response_s, 0.150 + 0.100, kTolerance);
 }
 
+// The daemons' work for a task takes a core's time when it is decided, starts and has ended.
+TEST(Rules, HandlingTasksTakesItsPartOfSharedCores) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 100);
+  tasks.add(50, 100);
+  auto cluster = plain_cluster(2);
+  cluster.groups[0].shared_cores = 1;
+  cluster.groups[0].handling_core_s = 0.030;
+  cluster.coordinator.dispatch_s = 0.004;
+  const auto [result, log] = run(cluster, tasks.workload(), {0, 1});
+  EXPECT_NEAR(log.times[0].wait_s, 0.004, kTolerance);
+  EXPECT_NEAR(log.times[1].wait_s, 0.008, kTolerance) << "beside the first task: half a core";
+  // All of it is on one core: the two tasks' work, and of the handling all but the last part.
+  EXPECT_NEAR(log.times[1].response_s, 0.200 + 0.050 - 0.050, kTolerance);
+
+  cluster.groups[0].shared_cores = 8;
+  const auto [alone, times] = run(cluster, tasks.workload(), {0, 1});
+  EXPECT_NEAR(times.times[1].response_s, 0.104, kTolerance) << "there are cores for all";
+
+  cluster.groups[0].shared_cores = 0;
+  const auto [apart, own] = run(cluster, tasks.workload(), {0, 1});
+  EXPECT_NEAR(own.times[1].response_s, 0.104, kTolerance) << "each node has its own";
+}
+
 TEST(Rules, GpusAreShared) {
   WorkloadBuilder tasks;
   for (int i = 0; i < 3; ++i) tasks.add(0, 100).gpu_milli = 500;
@@ -160,6 +184,23 @@ TEST(Rules, SpeedsOfRunsAndLinksAreLearntFromTasks) {
               1);
   EXPECT_NEAR(learnt.fetch_bytes_per_s, 0.5e9, 100) << "waiting and promotion are no transfer";
   EXPECT_EQ(policy.views[3].nodes[1].rates.operations_per_s, 0) << "nothing ran there";
+}
+
+TEST(Rules, PoliciesSeeWhatTasksDeclare) {
+  WorkloadBuilder tasks;
+  tasks.add(0, 100).declared_operations = 7e6;
+  tasks.add(50, 1).declared_operations = 0;
+  tasks.add(500, 1);
+  ScriptedPolicy policy({0});
+  const auto [result, log] = run(plain_cluster(1), tasks.workload(), policy);
+  ASSERT_EQ(policy.views.size(), 3u);
+  EXPECT_EQ(policy.views[0].task.operations, 7e6);
+  EXPECT_EQ(policy.views[1].task.operations, 0) << "nothing is an answer too";
+  EXPECT_EQ(policy.views[1].nodes[0].assigned_operations, 7e6);
+  EXPECT_EQ(policy.views[2].task.operations, 1e6) << "the truth, where nothing was declared";
+  EXPECT_EQ(policy.views[2].nodes[0].assigned_operations, 0);
+  EXPECT_NEAR(log.times[0].response_s, 0.1, kTolerance) << "it takes what it takes";
+  EXPECT_NEAR(policy.views[2].nodes[0].rates.operations_per_s, 7e6 / 0.1, 1);
 }
 
 TEST(Rules, TasksOfANodeBeginInTheOrderInWhichItGotThem) {

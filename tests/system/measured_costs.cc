@@ -1,0 +1,159 @@
+#include "tests/system/measured_costs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace tierpilot::test {
+namespace {
+
+constexpr size_t kEnoughAlone = 10;
+constexpr size_t kEnoughQueued = 3;
+constexpr double kCutS = 0.5e-3;  // of run times, which are told in whole ms
+
+double seconds(const Json& ns) {
+  return ns.get<double>() * 1e-9;
+}
+double wall_s(const Json& task) {
+  return seconds(task["exit"]["wall_ns"]) + kCutS;
+}
+double serving_s(const Json& task) {
+  return seconds(task["served"]["latency_ns"]);
+}
+bool has_written(const Json& task) {
+  return !task["exit"]["written"].empty();
+}
+
+// Means, as a mean is what they are to add up to.
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// No other task was in the cluster between its submit and its end.
+bool was_alone(const Json& task, const Json& tasks) {
+  return std::none_of(tasks.begin(), tasks.end(), [&](const Json& other) {
+    return other["id"] != task["id"] && other["submitted_ms"] <= task["finished_ms"] &&
+           other["finished_ms"] >= task["submitted_ms"];
+  });
+}
+
+// The last that started on the task's node before it.
+const Json* predecessor(const Json& task, const Json& tasks) {
+  const Json* last = nullptr;
+  for (const auto& other : tasks)
+    if (other["node"] == task["node"] && other["started_ms"] < task["started_ms"] &&
+        (!last || other["started_ms"] > (*last)["started_ms"]))
+      last = &other;
+  return last;
+}
+
+// From the end of one process to the start of the next, of tasks that had all they needed but a
+// unit. A commit keeps a task after its process: those behind such do not count.
+std::vector<double> successions_s(const Json& tasks, double outside_s) {
+  std::vector<double> found;
+  for (const auto& task : tasks) {
+    const Json* before = predecessor(task, tasks);
+    const double ready_ms =
+        task["submitted_ms"].get<double>() + (outside_s + serving_s(task)) * 1e3;
+    if (!before || has_written(*before) || (*before)["finished_ms"] < ready_ms) continue;
+    const double gap_ms = task["started_ms"].get<double>() - (*before)["finished_ms"].get<double>();
+    found.push_back(gap_ms * 1e-3 - kCutS);  // a start is told as the end less the run time
+  }
+  return found;
+}
+
+// Of the coordinator, the daemons and the kernel for one task, with its transfers and its launch.
+double attendance_core_s(const RealRun& run, const RealRun& smallest, const CpuTime& idle) {
+  const CpuTime more = run.used - smallest.used;
+  const double others_s = more.busy_s - (run.tasks_cpu_s() - smallest.tasks_cpu_s()) -
+                          idle.busy_s / idle.all_s * more.all_s;
+  return others_s / static_cast<double>(run.tasks.size() - smallest.tasks.size());
+}
+
+double mean_transfers_s(const Json& tasks) {
+  double sum_s = 0;
+  for (const auto& task : tasks)
+    for (const char* part : {"evict_ns", "promote_ns", "fetch_ns"})
+      sum_s += seconds(task["served"][part]);
+  return sum_s / static_cast<double>(tasks.size());
+}
+
+}  // namespace
+
+// By the idle time, which kernels that stop their tick when idle measure: they only sample who is
+// busy, a hundred times a second.
+CpuTime CpuTime::now() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
+  stat >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;
+  CpuTime time;
+  time.all_s = static_cast<double>(system_clock().boot_ns()) * 1e-9 *
+               static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  time.busy_s = time.all_s - (idle + iowait + steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return time;
+}
+
+double RealRun::tasks_cpu_s() const {
+  return std::accumulate(tasks.begin(), tasks.end(), 0.0,
+                         [](double sum, const Json& task) { return sum + cpu_s(task); });
+}
+
+double cpu_s(const Json& task) {
+  return seconds(task["exit"]["cpu_user_ns"]) + seconds(task["exit"]["cpu_system_ns"]);
+}
+
+// A process is there from its start to its end and takes its CPU time of that. What is neither that
+// nor the serving of data is the coordinator's, the network's, and the launch's: that part is known
+// from tasks that followed others.
+bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle,
+                sim::ClusterSpec& spec) {
+  std::vector<double> outside_s, beginning_s, fetch_bytes_per_s;
+  for (const auto& task : run.tasks) {
+    if (!was_alone(task, run.tasks)) continue;
+    const auto& served = task["served"];
+    if (!has_written(task))  // no commit
+      outside_s.push_back(task["response_ms"].get<double>() * 1e-3 - serving_s(task) -
+                          wall_s(task));
+    beginning_s.push_back(wall_s(task) - cpu_s(task));
+    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0 && served["fetch_ns"] > 0)
+      fetch_bytes_per_s.push_back(served["fetched_bytes"].get<double>() /
+                                  seconds(served["fetch_ns"]));
+  }
+  if (outside_s.size() < kEnoughAlone) return false;
+  auto& coordinator = spec.coordinator;
+  auto& group = spec.groups.front();
+  const auto successions = successions_s(run.tasks, mean(outside_s));
+  if (successions.size() >= kEnoughQueued)
+    group.launch_s = std::max(0.0, mean(successions) + mean(beginning_s));
+  coordinator.accept_s = 0;  // the coordinator's two steps are told in one
+  coordinator.dispatch_s =
+      std::max(0.0, mean(outside_s) + mean(beginning_s) - group.launch_s - coordinator.report_s);
+  group.handling_core_s = std::max(0.0, attendance_core_s(run, smallest, idle) - group.launch_s -
+                                            sim::kCoresOfTransfer * mean_transfers_s(run.tasks));
+  if (!fetch_bytes_per_s.empty()) {
+    group.link_bytes_per_s = mean(fetch_bytes_per_s);
+    group.link_latency_s = 0;  // it is in that
+  }
+  return true;
+}
+
+sim::ClusterSpec at_speed_of(const RealRun& run, const RealRun& told_by, sim::ClusterSpec spec) {
+  spec.groups.front().handling_core_s *= run.tasks_cpu_s() / told_by.tasks_cpu_s();
+  return spec;
+}
+
+double others_share(const RealRun& run, const RealRun& smallest, const sim::NodeGroup& group) {
+  const double others_s =
+      (run.used.busy_s - run.tasks_cpu_s()) - (smallest.used.busy_s - smallest.tasks_cpu_s()) -
+      (group.handling_core_s + group.launch_s) * static_cast<double>(run.tasks.size());
+  return std::max(0.0, others_s) / run.used.all_s;
+}
+
+}  // namespace tierpilot::test
