@@ -52,6 +52,7 @@ TierSpeeds tier_speeds(ConfigSection& section, const std::filesystem::path& fold
   tiers.promote_start_s =
       section.number("promote_start_us", tiers.promote_start_s * 1e6, 0, 1e9) / 1e6;
   tiers.evict_start_s = section.number("evict_start_us", tiers.evict_start_s * 1e6, 0, 1e9) / 1e6;
+  tiers.free_bytes_per_s = section.number("free_gb_per_s", 0, 0, 1e6) * 1e9;
   return tiers;
 }
 

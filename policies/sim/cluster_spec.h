@@ -21,6 +21,8 @@ struct TierSpeeds {
   // What each promotion or write-back takes beside its bytes: files are made, synced, named.
   double promote_start_s = 0;
   double evict_start_s = 0;
+  // What has left the fast tier is freed, at this rate; 0: in no time.
+  double free_bytes_per_s = 0;
 };
 
 // What a transfer takes of a core, where cores are shared: copying 4 MiB from a file whose pages

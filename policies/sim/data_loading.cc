@@ -64,13 +64,19 @@ DataPlane::Progress DataPlane::make_room(uint32_t id, uint64_t bytes) {
 DataPlane::Progress DataPlane::evict(uint32_t id, Replica& victim) {
   Request& request = requests_[id];
   const bool written = !victim.slow() && store_.take_slow_room(request.node, victim.bytes);
+  const Node& node = nodes_[request.node];
+  const auto bytes = static_cast<double>(victim.bytes);
   request.victim = &victim;
+  request.writes_back = written;
   victim.busy = true;
   if (written) {
     request.service.evicted_written_bytes += victim.bytes;
-    Node& node = nodes_[request.node];
-    start_flow(id, static_cast<double>(victim.bytes) + kind(node).evict_start_bytes,
+    start_flow(id, bytes * (1 + kind(node).freed_as_written) + kind(node).evict_start_bytes,
                {node.link(kSlowWrite)});
+    return Progress::kUnderWay;
+  }
+  if (kind(node).freed_as_copied > 0) {
+    start_flow(id, bytes * kind(node).freed_as_copied, {node.link(kMemory)});
     return Progress::kUnderWay;
   }
   evicted(request);

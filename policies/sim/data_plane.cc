@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace tierpilot::sim {
+namespace {
+
+double bytes_while_freed(const TierSpeeds& tiers, double bytes_per_s) {
+  return tiers.free_bytes_per_s > 0 ? bytes_per_s / tiers.free_bytes_per_s : 0;
+}
+
+}  // namespace
 
 DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, ReplicaStore& store,
                      EventQueue& events, Client& client)
@@ -16,7 +23,9 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
     node.kind = static_cast<uint32_t>(kinds_.size());
     kinds_.push_back({group.movers, group.tiers.promote_start_s * group.tiers.promote_bytes_per_s,
                       group.tiers.evict_start_s * group.tiers.evict_bytes_per_s,
-                      group.link_latency_s * group.link_bytes_per_s});
+                      group.link_latency_s * group.link_bytes_per_s,
+                      bytes_while_freed(group.tiers, group.tiers.evict_bytes_per_s),
+                      bytes_while_freed(group.tiers, group.tiers.fast_copy_bytes_per_s)});
     for (uint32_t i = 0; i < group.count; ++i) {
       // Processes of one machine share its memory and disk.
       if (i == 0 || group.shared_cores == 0) {
@@ -183,7 +192,7 @@ bool DataPlane::flow_event(const Event& event) {
   } else {
     end_transfer(request.node);
     if (request.victim) {
-      store_.gain_slow(*request.victim);
+      if (request.writes_back) store_.gain_slow(*request.victim);
       evicted(request);
     } else {
       loaded(request);

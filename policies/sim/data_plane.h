@@ -68,14 +68,15 @@ class DataPlane {
     uint32_t node = 0;
     Step step = Step::kWaiting;
     bool admitted = false;
-    bool room_taken = false;  // for the item under way
+    bool room_taken = false;   // for the item under way
+    bool writes_back = false;  // its victim, for which slow room is taken
     ServeHow how = ServeHow::kHit;
     uint32_t next = 0;        // the item under way
     int64_t loading_ns = 0;   // since when
     uint32_t behind = kNone;  // the next one in the list in which it waits
     uint32_t flow = kNone;
     uint32_t source = kNone;    // node that a fetch reads from
-    Replica* victim = nullptr;  // being written back
+    Replica* victim = nullptr;  // being written back or freed
     Replica* owned = nullptr;   // brought in, or copied from
     Service service;
     boost::container::small_vector<Item, 2> items;
@@ -90,6 +91,8 @@ class DataPlane {
     uint32_t movers;
     // What could pass in the time that a transfer takes beside its bytes.
     double promote_start_bytes, evict_start_bytes, link_start_bytes;
+    // Of each byte that is freed: so many could be written back, or copied, in that time.
+    double freed_as_written, freed_as_copied;
   };
   struct alignas(64) Node {
     uint32_t kind = 0;

@@ -25,7 +25,7 @@ void DataPlane::let_go(Request& request) {
   if (request.step == Step::kWorking) end_serving(request);
   if (request.victim) {
     Replica& victim = *std::exchange(request.victim, nullptr);
-    cache.slow.give(victim.bytes);
+    if (request.writes_back) cache.slow.give(victim.bytes);
     victim.busy = false;
     store_.settle(victim);
   }

@@ -386,9 +386,9 @@ void Simulation::succeed(uint32_t task) {
     return static_cast<double>(to_ns - from_ns) * 1e-9;
   };
   if (options_.listener)
-    options_.listener->finished(
-        {task, state.attempt}, {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
-               seconds(state.decided_ns, now_ns_)});
+    options_.listener->finished({task, state.attempt}, {seconds(what.arrival_ns, state.started_ns),
+                                                        seconds(what.arrival_ns, now_ns_),
+                                                        seconds(state.decided_ns, now_ns_)});
   end(task);
 }
 

@@ -154,8 +154,7 @@ void Cluster::write_node_config(int node) const {
                          name, options_.tls ? tls_address() : address(), listen, options_.units,
                          (home / "work").string(), (fast_.path() / name).string(),
                          options_.fast_budget, (home / "slow").string(), options_.slow_budget,
-                         options_.calibrate,
-                         options_.tls ? tls_section(folder(), name) : ""));
+                         options_.calibrate, options_.tls ? tls_section(folder(), name) : ""));
 }
 
 void Cluster::start_coordinator() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,49 @@ double attendance_core_s(const RealRun& run, const RealRun& smallest, const CpuT
   return others_s / static_cast<double>(run.tasks.size() - smallest.tasks.size());
 }
 
+// Bytes a second of what took `took_ns` of each of the tasks; empty: of too few.
+template <class Bytes, class TookNs>
+std::optional<double> rate_of(const Json& tasks, Bytes bytes, TookNs took_ns) {
+  double sum_bytes = 0, sum_s = 0;
+  size_t count = 0;
+  for (const auto& task : tasks)
+    if (const double its = bytes(task); its > 0) {
+      sum_bytes += its;
+      sum_s += took_ns(task) * 1e-9;
+      ++count;
+    }
+  if (count < kEnoughQueued || sum_s <= 0) return std::nullopt;
+  return sum_bytes / sum_s;
+}
+
+// What tmpfs does with files: no probe measures it. A file is freed page by page, and a writer's
+// copy is made of new pages.
+void take_fast_tier(const Json& tasks, sim::TierSpeeds& tiers) {
+  const auto freed = rate_of(
+      tasks,
+      [](const Json& task) {
+        const auto& served = task["served"];
+        return served["evicted_written_bytes"] == 0 ? served["evicted_bytes"].get<double>() : 0;
+      },
+      [](const Json& task) { return task["served"]["evict_ns"].get<double>(); });
+  if (freed) tiers.free_bytes_per_s = *freed;
+  const auto copied = rate_of(
+      tasks,
+      [](const Json& task) {
+        const auto& datasets = task["spec"]["datasets"];
+        const bool one = datasets.size() == 1 && datasets[0]["write"] == true;
+        return one ? task["served"]["local_bytes"].get<double>() : 0;
+      },
+      [](const Json& task) {
+        const auto& served = task["served"];
+        double ns = served["latency_ns"].get<double>();
+        for (const char* part : {"queued_ns", "evict_ns", "promote_ns", "fetch_ns"})
+          ns -= served[part].get<double>();
+        return ns;
+      });
+  if (copied) tiers.fast_copy_bytes_per_s = *copied;
+}
+
 double mean_transfers_s(const Json& tasks) {
   double sum_s = 0;
   for (const auto& task : tasks)
@@ -137,6 +181,7 @@ bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle
       std::max(0.0, mean(outside_s) + mean(beginning_s) - group.launch_s - coordinator.report_s);
   group.handling_core_s = std::max(0.0, attendance_core_s(run, smallest, idle) - group.launch_s -
                                             sim::kCoresOfTransfer * mean_transfers_s(run.tasks));
+  take_fast_tier(run.tasks, group.tiers);
   if (!fetch_bytes_per_s.empty()) {
     group.link_bytes_per_s = mean(fetch_bytes_per_s);
     group.link_latency_s = 0;  // it is in that

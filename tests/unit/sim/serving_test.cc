@@ -104,6 +104,18 @@ TEST(Serving, CleanCopiesLeaveWithoutCost) {
   EXPECT_FALSE(log.services[1].reward.evicted);
 }
 
+TEST(Serving, WhatLeavesTakesTimeToBeFreedWhereThatIsSaid) {
+  WorkloadBuilder tasks({60 * kMB, 80 * kMB});
+  tasks.add(0, 1, {{0}});
+  tasks.add(1000, 1, {{1}});
+  auto cluster = plain_cluster(1);
+  cluster.groups[0].tiers.free_bytes_per_s = 2e9;
+  const auto [result, log] = run(cluster, tasks.workload());
+  EXPECT_NEAR(log.times[1].wait_s, 0.030 + 0.080, kTolerance);
+  EXPECT_EQ(result.evicted_bytes, 60 * kMB);
+  EXPECT_EQ(result.evicted_written_bytes, 0u);
+}
+
 TEST(Serving, WhatWasFetchedIsWrittenBackBeforeItLeaves) {
   WorkloadBuilder tasks({60 * kMB, 60 * kMB});  // homes: node 0, node 1
   tasks.add(0, 1, {{1}});
