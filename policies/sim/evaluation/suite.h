@@ -1,6 +1,6 @@
-// What policies are evaluated on: named workloads on clusters of several sizes. Scans, changes of
-// popularity, larger clusters and all seeds are held out from what the dqn is trained on
-// (training_mix.h); skew, writes, unlike nodes and high load are in both.
+// What policies are evaluated on: named workloads on clusters of several sizes. Changes of
+// popularity, bursts, larger clusters and all seeds are held out from what the dqn is trained on
+// (training_mix.h); skew, writes, scans, unlike nodes and high load are in both.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What the dqn is trained on: clusters of 4 to 32 nodes and generated workloads, drawn anew for
-// each run. Scans, changes of popularity and clusters of more than 32 nodes are never drawn here:
+// each run. Changes of popularity, bursts and clusters of more than 32 nodes are never drawn here:
 // these are what evaluations hold out, beside the seeds.
 #pragma once
 
@@ -17,8 +17,10 @@ namespace tierpilot::sim {
 // data         4 to 16 datasets a node, the largest 64 to 512 MiB, popularity 1 / i^(0.3 to 1.2) at
 //              8 nodes
 // writes       0 to 30 % of the tasks
+// scans        in three of ten cells, 20 to 90 % of the tasks
 // run time     mean 0.2 to 1 s on a node of 1e9 operations/s
 // transfers    0.2 to 2 GB/s, links and slow tiers each
+// `tasks` on average: as many of each node, whatever the cluster's size.
 EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks);
 
 // Tasks to place, and how well heuristics do that.
