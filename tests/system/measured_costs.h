@@ -27,9 +27,10 @@ struct RealRun {
 // The task's own, whoever else computes.
 double cpu_s(const Json& task);
 
-// Sets what the coordinator's and the daemons' own steps take, and what they cost where cores are
-// shared; how fast the fast tier copies and frees files. `smallest` has the same datasets as `run` and hardly a task; `idle` is a while without
-// any. False: hardly any task of the run met no other, so that nothing can be told.
+// Sets what the coordinator's and the daemons' own steps take, what they cost where cores are
+// shared, and how fast the fast tier copies and frees files. `smallest` has the same datasets as
+// `run` and hardly a task; `idle` is a while without any. False: hardly any task of the run met no
+// other, so that nothing can be told.
 bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle,
                 sim::ClusterSpec& spec);
 
