@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -182,6 +184,20 @@ bool is_quiet(const CpuTime& idle) {
   return idle.busy_s <= kBusyShareAtRest * idle.all_s;
 }
 
+Result<sim::TierSpeeds> measured_speeds(const std::filesystem::path& folder) {
+  const auto file = folder / "tiers.json";
+  std::ofstream(file) << output_of("TIERPILOT_TEST_TIERTOOL",
+                                   {"tier", "show", "-j", "--dir", folder.string()});
+  return sim::read_tier_speeds(file);
+}
+
+// A disk that others use has another speed every minute.
+bool are_alike(const sim::TierSpeeds& a, const sim::TierSpeeds& b) {
+  const auto alike = [](double x, double y) { return std::max(x, y) <= 1.3 * std::min(x, y); };
+  return alike(a.promote_bytes_per_s, b.promote_bytes_per_s) &&
+         alike(a.evict_bytes_per_s, b.evict_bytes_per_s);
+}
+
 // Real runs on one cluster.
 class RealCluster {
  public:
@@ -239,15 +255,13 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
 #endif
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   const TempFolder folder("/tmp");
+  ::sync();  // what others have left to be written
   RealCluster cluster;
   const auto idle = cluster.idle();
   if (!is_quiet(idle))
     GTEST_SKIP() << fmt::format("others use {:.0f} % of the CPUs: nothing can be measured",
                                 idle.busy_s / idle.all_s * 100);
-  const auto tiers =
-      output_of("TIERPILOT_TEST_TIERTOOL", {"tier", "show", "-j", "--dir", folder.path().string()});
-  std::ofstream(folder.path() / "tiers.json") << tiers;
-  const auto speeds = sim::read_tier_speeds(folder.path() / "tiers.json");
+  const auto speeds = measured_speeds(folder.path());
   ASSERT_TRUE(speeds) << speeds.error().message;
 
   auto spec = simulated_cluster(*speeds);
@@ -261,7 +275,14 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
     const auto name = each.name();
     const auto asked = each.load->of(each.load->tasks);
     cluster.use(each.policy);
+    const auto before = measured_speeds(folder.path());
     const auto real = cluster.run(asked);
+    const auto after = measured_speeds(folder.path());
+    ASSERT_TRUE(before && after);
+    if (!are_alike(*before, *speeds) || !are_alike(*after, *speeds)) {
+      busy += fmt::format(" {} (the disk)", name);
+      continue;
+    }
     double others = others_share(real, smallest[each.load], group);
     // The first run that has the CPUs to itself tells what the daemons' own steps cost; the others
     // are foreseen.
@@ -303,7 +324,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
         (simulated->response_s.mean / real_s - 1) * 100, parts.mean().text(),
         local_byte_share(*simulated));
   }
-  if (!busy.empty()) GTEST_SKIP() << "not compared where others used the CPUs:" << busy;
+  if (!busy.empty()) GTEST_SKIP() << "not compared where others used the CPUs or the disk:" << busy;
 }
 
 }  // namespace
