@@ -30,9 +30,8 @@ constexpr double kBusyShareAtFirst = 0.25;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr std::chrono::minutes kLongestCommand{5};  // for a build with a sanitizer
 
-// The cluster of tools/quickstart.
 constexpr int kNodes = 3;
-constexpr uint64_t kFastMiB = 96, kSlowMiB = 2048;
+constexpr uint64_t kFastMiB = 32, kSlowMiB = 128;
 
 struct Load {
   int tasks;
@@ -47,11 +46,11 @@ struct Load {
     return arguments;
   }
 };
-// That of tools/quickstart, where tasks meet others now and then.
-const Load kQuickstart{
-    300,
-    300 / 24.0,
-    {"--datasets", "24", "--min-size", "4MiB", "--max-size", "32MiB", "--seed", "1"}};
+// Tasks that are mostly work and meet others now and then.
+const Load kSomeWait{
+    120,
+    8,
+    {"--datasets", "16", "--min-size", "2MiB", "--max-size", "8MiB", "--work", "4", "--seed", "5"}};
 // More work than three nodes, or two cores, can do.
 const Load kSaturated{
     120,
@@ -65,13 +64,11 @@ struct Case {
   std::string name() const { return policy + (saturated() ? ", saturated" : ""); }
 };
 
-// Every policy that does not learn, and two where all tasks wait.
+// Every policy that does not learn.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const auto& policy : registered_policies())
-    if (!policy.learns) all.push_back({policy.name, &kQuickstart});
-  all.push_back({"least-loaded", &kSaturated});
-  all.push_back({"least-cost", &kSaturated});
+    if (!policy.learns) all.push_back({policy.name, &kSomeWait});
   return all;
 }
 
@@ -191,13 +188,6 @@ Result<sim::TierSpeeds> measured_speeds(const std::filesystem::path& folder) {
   return sim::read_tier_speeds(file);
 }
 
-// A disk that others use has another speed every minute.
-bool are_alike(const sim::TierSpeeds& a, const sim::TierSpeeds& b) {
-  const auto alike = [](double x, double y) { return std::max(x, y) <= 1.3 * std::min(x, y); };
-  return alike(a.promote_bytes_per_s, b.promote_bytes_per_s) &&
-         alike(a.evict_bytes_per_s, b.evict_bytes_per_s);
-}
-
 // Real runs on one cluster.
 class RealCluster {
  public:
@@ -267,7 +257,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
   auto spec = simulated_cluster(*speeds);
   auto& group = spec.groups.front();
   std::map<const Load*, RealRun> smallest;  // hardly a task
-  for (const Load* load : {&kQuickstart, &kSaturated}) smallest[load] = cluster.run(load->of(1));
+  for (const Load* load : {&kSomeWait, &kSaturated}) smallest[load] = cluster.run(load->of(1));
   const double int32_to_float = cluster.int32_to_float();
   std::string busy;
   std::optional<RealRun> first;
@@ -275,14 +265,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
     const auto name = each.name();
     const auto asked = each.load->of(each.load->tasks);
     cluster.use(each.policy);
-    const auto before = measured_speeds(folder.path());
     const auto real = cluster.run(asked);
-    const auto after = measured_speeds(folder.path());
-    ASSERT_TRUE(before && after);
-    if (!are_alike(*before, *speeds) || !are_alike(*after, *speeds)) {
-      busy += fmt::format(" {} (the disk)", name);
-      continue;
-    }
     double others = others_share(real, smallest[each.load], group);
     // The first run that has the CPUs to itself tells what the daemons' own steps cost; the others
     // are foreseen.
@@ -324,7 +307,7 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfARealRun) {
         (simulated->response_s.mean / real_s - 1) * 100, parts.mean().text(),
         local_byte_share(*simulated));
   }
-  if (!busy.empty()) GTEST_SKIP() << "not compared where others used the CPUs or the disk:" << busy;
+  if (!busy.empty()) GTEST_SKIP() << "not compared where others used the CPUs:" << busy;
 }
 
 }  // namespace
