@@ -84,6 +84,7 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   config.oversight.advice_band = policy.number("advice_band", config.oversight.advice_band, 0, 100);
   config.versions_kept = static_cast<size_t>(policy.integer("versions_kept", 10, 0, 1000));
   config.version_interval_ms = policy.integer("version_interval_min", 30, 1, 100'000) * 60'000;
+  config.core.hold_tasks = policy.boolean("hold", config.core.hold_tasks);
   config.core.considered_nodes = static_cast<uint32_t>(
       policy.integer("considered_nodes", config.core.considered_nodes, 1, Registry::kMaxNodes));
   config.core.recorded_nodes = static_cast<uint32_t>(

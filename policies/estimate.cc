@@ -34,7 +34,7 @@ double wait_operations(const TaskFeatures& task, const NodeState& node, double o
   if (excess <= 0) return 0;
   const double mean =
       known(node.assigned_operations) ? node.assigned_operations / taken : own_operations;
-  return excess / units * mean;
+  return (excess * mean + node.held_operations) / units;
 }
 
 }  // namespace

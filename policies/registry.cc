@@ -36,7 +36,7 @@ const std::vector<Entry>& registry() {
       {{"least-cost", "earliest estimated end, and the delay of others, as in M/G/1 queues", false},
        [](const PolicyContext& c) { return make_least_cost_policy(c.seed); }},
       {{"dqn", "least cost, to the task and those after it, as learned from measured tasks", true,
-        JudgedBy::kResponse},
+        JudgedBy::kResponse, true},
        [](const PolicyContext& c) { return make_dqn_policy(c.dqn, c.seed, c.dqn_weights); }},
       {{"dqn-published", "the published network of 128 outputs, learning from rewards", true},
        [](const PolicyContext& c) {
@@ -55,6 +55,12 @@ const std::vector<PolicyInfo>& registered_policies() {
     return list;
   }();
   return infos;
+}
+
+const PolicyInfo* find_policy(std::string_view name) {
+  for (const PolicyInfo& info : registered_policies())
+    if (info.name == name) return &info;
+  return nullptr;
 }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context) {

@@ -26,6 +26,7 @@ struct PolicyInfo {
   bool learns = false;
   JudgedBy judged =
       JudgedBy::kReward;  // by the guard of one that learns: what it learns to improve
+  bool holds = false;     // it may keep tasks back, see Policy::holds()
 };
 
 struct PolicyContext {
@@ -39,6 +40,8 @@ struct PolicyContext {
 };
 
 const std::vector<PolicyInfo>& registered_policies();
+// Null: there is none of the name.
+const PolicyInfo* find_policy(std::string_view name);
 // kNotFound lists the names there are.
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context);
 // The learner behind a policy that learns; writes to its mailbox in `context`, from the start.

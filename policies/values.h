@@ -30,6 +30,7 @@ struct NodeRates {
 struct NodeState {
   uint32_t slot = 0;       // stable output index of this node
   bool candidate = false;  // can take the task
+  bool full = false;       // could, once tasks there have ended
   uint32_t running = 0;    // compute units busy
   uint32_t assigned = 0;   // compute units of all accepted tasks, waiting ones included
   uint32_t units = 0;      // compute units there are
@@ -39,6 +40,8 @@ struct NodeState {
   uint64_t held_slow_bytes = 0;    // of this task's data
   double assigned_operations = 0;  // of accepted tasks that have not ended, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // to be brought into its fast tier for accepted tasks
+  uint32_t held_units = 0;            // of tasks that are kept back until it has room
+  double held_operations = 0;         // of theirs, for all units
   uint32_t free_gpu_milli = 0;
   uint32_t gpu_milli = 0;
   NodeRates rates;
@@ -47,6 +50,7 @@ struct NodeState {
 struct View {
   TaskFeatures task;
   std::vector<NodeState> nodes;
+  bool may_hold = false;  // the task may be kept back for a node that is full
 };
 
 inline constexpr size_t kNoNode = SIZE_MAX;
@@ -65,6 +69,7 @@ inline constexpr size_t kDecisionFaults = 7;
 
 struct Decision {
   size_t node = kNoNode;  // index into View::nodes; kNoNode when the view has no candidate
+  size_t held_for = kNoNode;  // without a node: the full one that the task is kept back for
   bool explored = false;  // chosen at random on purpose
   // The score per View node, larger is better; nullopt where the policy gave none.
   std::vector<std::optional<double>> q;

@@ -12,6 +12,7 @@
 #include "coordinator/core/scoreboard.h"
 #include "coordinator/core/task_book.h"
 #include "coordinator/store/store.h"
+#include "policies/held_tasks.h"
 #include "policies/reward.h"
 
 namespace tierpilot {
@@ -24,6 +25,7 @@ struct CoreSettings {
   uint32_t recorded_nodes = 16;     // of them, written with each decision
   uint32_t max_attempts = 3;  // of a task whose node was lost or whose data could not be served
   int64_t decision_deadline_us = 5'000;
+  bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
 };
 
@@ -34,6 +36,7 @@ struct ClusterState {
   Registry registry;
   Catalog catalog;
   TaskBook tasks;
+  HeldTasks held;
   Scoreboard scores;
   // Datasets removed while a node was away, by node: what it still holds of them must go when it
   // joins, or a new dataset of the name would be taken for the old one.

@@ -70,6 +70,12 @@ bool is_candidate(const View& view, size_t node) {
   return node < view.nodes.size() && view.nodes[node].candidate;
 }
 
+bool is_kept_back(const View& view, const Decision& decision) {
+  const size_t full = decision.held_for;
+  return view.may_hold && decision.node == kNoNode && full < view.nodes.size() &&
+         view.nodes[full].full;
+}
+
 }  // namespace
 
 void Dispatcher::pump() {
@@ -80,7 +86,9 @@ void Dispatcher::pump() {
       go_on_later();
       break;
     }
-    auto next = next_task(state_);
+    if (!state_.held.empty()) state_.held.wake_for_room();
+    const PolicyInfo* policy = find_policy(host_.active());
+    auto next = next_task(state_, state_.settings.hold_tasks && policy && policy->holds);
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
@@ -96,9 +104,13 @@ void Dispatcher::go_on_later() {
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
-  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
-            oversight_.next(host_.active()), state_.clock.boot_ns()};
-  open.turn.estimate_s = best_finish_s(open.view());
+  const int64_t now_ns = state_.clock.boot_ns();
+  const auto* held = state_.held.find(task.id);
+  const auto turn = turn_of(task.id, placement.view);
+  placement.view.may_hold = turn.ticket.arm == Arm::kPolicy && turn.mode == PolicyMode::kEnforce &&
+                            (!held || now_ns < held->until_ns);
+  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)), turn,
+            now_ns, held ? held->since_ns : now_ns};
   if (!open.turn.asks())
     return fall_back(open, open.turn.ticket.arm == Arm::kControl
                                ? "a control decision, to compare with"
@@ -106,7 +118,7 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   open_ = std::move(open);
   if (const auto decided = host_.decide_at_once(open_->request, open_->view())) {
     answered(*decided);
-    return task.state == TaskState::kAssigned;
+    return task.state == TaskState::kAssigned || state_.held.waits(task.id);
   }
   host_.decide(open_->request, open_->shared_view(), [this](PolicyHost::Decided decided) {
     hooks_.post([this, decided = std::move(decided)] { answered(decided); });
@@ -115,11 +127,24 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   return true;
 }
 
+Oversight::Turn Dispatcher::turn_of(uint64_t task, const View& view) {
+  auto turn = oversight_.next(host_.active());
+  const auto held = held_.extract(task);
+  if (!held.empty() && held.mapped().same_standing(turn)) return held.mapped();
+  turn.estimate_s = best_finish_s(view);
+  return turn;
+}
+
 void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
   const Open open = std::move(*open_);
   open_.reset();
   const Decision& decision = decided.decision;
+  if (is_kept_back(open.view(), decision)) {
+    oversight_.answered(open.turn, decision.fault);
+    hold(open, decision);
+    return pump();
+  }
   const auto fault =
       is_candidate(open.view(), decision.node) ? decision.fault : DecisionFault::kNoCandidate;
   oversight_.answered(open.turn, fault);
@@ -132,6 +157,28 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   else
     take_advice(open, decided);
   pump();
+}
+
+void Dispatcher::hold(const Open& open, const Decision& decision) {
+  const uint64_t id = open.attempt.task;
+  auto* task = state_.tasks.find(id);
+  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
+    return;  // cancelled while the policy thought
+  const auto& wanted = open.view().task;
+  const double longest_s = best_finish_s(open.view());
+  const bool first = state_.held.find(id) == nullptr;
+  state_.held.hold(id, open.view().nodes[decision.held_for].slot,
+                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
+                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9));
+  held_[id] = open.turn;
+  std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
+  task->reason = fmt::format("kept back for node '{}', which has its data",
+                             open.placement->records[decision.held_for]->facts.name);
+  if (!first) return;
+  hooks_.after(static_cast<int64_t>(longest_s * 1e6), [this, id] {
+    state_.held.wake(id);
+    pump();
+  });
 }
 
 void Dispatcher::watch_deadline(int64_t in_us) {
@@ -220,6 +267,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   record.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
 
   state_.tasks.advance(*task, TaskState::kAssigned);
+  state_.held.forget(task->id);
   task->attempt = open.attempt.attempt;
   task->node = node->facts.name;
   task->policy = record.policy;
@@ -229,7 +277,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  in_flight_[open.attempt] = {open.turn, state_.clock.boot_ns(), !record.fallback.empty()};
+  in_flight_[open.attempt] = {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
+                              !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
@@ -331,9 +380,11 @@ void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   const auto placed = in_flight_.extract(attempt);
   if (!succeeded) return host_.abandon(decision_id(attempt));
   if (placed.empty()) return ended_from_before(attempt);
-  const auto took_ns = static_cast<double>(state_.clock.boot_ns() - placed.mapped().decided_ns);
-  host_.finished(decision_id(attempt), took_ns / 1e9);
-  oversight_.finished(placed.mapped().turn, took_ns / 1e9);
+  const auto seconds_since = [now_ns = state_.clock.boot_ns()](int64_t then_ns) {
+    return static_cast<double>(now_ns - then_ns) / 1e9;
+  };
+  host_.finished(decision_id(attempt), seconds_since(placed.mapped().decided_ns));
+  oversight_.finished(placed.mapped().turn, seconds_since(placed.mapped().asked_ns));
 }
 
 void Dispatcher::ended_from_before(AttemptId attempt) {

@@ -45,6 +45,7 @@ class Dispatcher {
     std::shared_ptr<const PlacementView> placement;
     Oversight::Turn turn;
     int64_t asked_ns = 0;
+    int64_t first_asked_ns = 0;  // before it was kept back
 
     const View& view() const { return placement->view; }
     // Shares `placement`.
@@ -52,6 +53,7 @@ class Dispatcher {
   };
   struct InFlight {  // placed, and not at its end
     Oversight::Turn turn;
+    int64_t asked_ns = 0;    // boot time; first
     int64_t decided_ns = 0;  // boot time
     bool fell_back = false;
   };
@@ -59,7 +61,12 @@ class Dispatcher {
   void go_on_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
+  // A task that was kept back stays with who did so, or the policy and the heuristic would be judged
+  // by unlike tasks; not once the policy's standing has changed.
+  Oversight::Turn turn_of(uint64_t task, const View& view);
   void answered(const PolicyHost::Decided& decided);
+  // Keeps the task back, as the policy wants it.
+  void hold(const Open& open, const Decision& decision);
   // One timer at a time, which outlives the decision that it was set for: most are answered long
   // before, and setting one costs a system call.
   void watch_deadline(int64_t in_us);
@@ -89,6 +96,7 @@ class Dispatcher {
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
+  std::map<uint64_t, Oversight::Turn> held_;  // of the tasks in state_.held
   uint64_t requests_ = 0;
   bool pumping_ = false;
   bool goes_on_ = false;  // a pump() that was cut short is posted

@@ -115,6 +115,7 @@ void Lifecycle::detach(Task& task, bool succeeded) {
   if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.units,
                                       task.state == TaskState::kRunning)) {
     node->uncount(task);
+    state_.held.room(node->slot);
     state_.units_changed();
   }
   state_.catalog.unlock_writes(task);
@@ -123,6 +124,7 @@ void Lifecycle::detach(Task& task, bool succeeded) {
 
 void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
   detach(task, verdict.fate == Fate::kSucceeded);
+  state_.held.forget(task.id);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)
     verdict = {Fate::kCancelled, "cancelled while its node was lost"};
   std::vector<uint64_t> changed{task.id};
@@ -260,6 +262,7 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
   state_.registry.set_life(node, NodeLife::kLost);
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);
+  state_.held.wake_all(node.slot);
   const auto held = node.held;
   for (const auto& attempt : held)
     if (auto* task = current(node.facts.name, attempt))

@@ -35,8 +35,11 @@ class Oversight {
     std::string policy;
     Guard::Ticket ticket;
     PolicyMode mode = PolicyMode::kEnforce;
-    double estimate_s = 0;  // the best candidate's time to the finish
+    double estimate_s = 0;  // the best candidate's time to the finish, when it was first asked
 
+    bool same_standing(const Turn& other) const {
+      return policy == other.policy && mode == other.mode && ticket.era == other.ticket.era;
+    }
     bool asks() const { return ticket.arm == Arm::kPolicy || ticket.arm == Arm::kShadow; }
   };
   struct Tally {

@@ -34,14 +34,13 @@ void keep_first(Nodes& nodes, size_t count, Before before) {
   nodes.resize(count);
 }
 
-Nodes with_most_data(const ClusterState& state, const Task& task, uint64_t data_bytes,
-                     size_t count) {
+// Of those for which `able` is true.
+template <class Able>
+Nodes with_most_data(const ClusterState& state, const Task& task, size_t count, Able able) {
   const auto held = holders(state, task);
   Nodes nodes;
   for (const auto& [name, bytes] : held)
-    if (const auto* node = state.registry.find(name);
-        node && can_take(state.settings, *node, task, data_bytes))
-      nodes.push_back(node);
+    if (const auto* node = state.registry.find(name); node && able(*node)) nodes.push_back(node);
   keep_first(nodes, count, [&](const NodeRecord* a, const NodeRecord* b) {
     return std::pair(-held.at(a->facts.name), load_of(*a)) <
            std::pair(-held.at(b->facts.name), load_of(*b));
@@ -49,18 +48,29 @@ Nodes with_most_data(const ClusterState& state, const Task& task, uint64_t data_
   return nodes;
 }
 
+Nodes full_with_most_data(const ClusterState& state, const Task& task, uint64_t data_bytes) {
+  constexpr size_t kMost = 8;
+  return with_most_data(state, task, kMost, [&](const NodeRecord& node) {
+    return could_take(node, task, data_bytes) && !can_take(state.settings, node, task, data_bytes);
+  });
+}
+
 }  // namespace
+
+bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes) {
+  return node.can_be_asked() && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
+         task.spec.units <= node.facts.units && task.spec.memory_bytes <= node.facts.memory_bytes &&
+         data_bytes <= node.facts.fast_budget_bytes;
+}
 
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,
               uint64_t data_bytes) {
-  return node.can_be_asked() && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
-         task.spec.units <= node.facts.units && task.spec.memory_bytes <= node.facts.memory_bytes &&
-         data_bytes <= node.facts.fast_budget_bytes &&
+  return could_take(node, task, data_bytes) &&
          node.assigned_units + task.spec.units <= node.facts.units + settings.backlog_units;
 }
 
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
-                                         uint64_t data_bytes) {
+                                         uint64_t data_bytes, bool with_full) {
   const size_t count = state.settings.considered_nodes;
   const Nodes& up = state.registry.up();
   if (up.size() <= count) return up;
@@ -73,7 +83,8 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
   }
   Nodes chosen;
   chosen.reserve(count);
-  if (!task.spec.datasets.empty()) chosen = with_most_data(state, task, data_bytes, count / 2);
+  if (!task.spec.datasets.empty()) chosen = with_most_data(state, task, count / 2,
+                            [&](const NodeRecord& node) { return able(&node); });
   std::sort(chosen.begin(), chosen.end());
   const size_t for_data = chosen.size();
   const auto has = [&](const NodeRecord* node) {
@@ -84,6 +95,8 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
     if (chosen.size() == count) break;
     if (able(node) && !has(node)) chosen.push_back(node);
   }
+  if (with_full && !task.spec.datasets.empty())
+    for (const auto* node : full_with_most_data(state, task, data_bytes)) chosen.push_back(node);
   return chosen;
 }
 

@@ -23,7 +23,7 @@ bool PlacementView::has_candidate() const {
                      [](const NodeState& node) { return node.candidate; });
 }
 
-PlacementView make_view(const ClusterState& state, const Task& task) {
+PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
   PlacementView placement;
   auto& features = placement.view.task;
   features.operations = operations_of(task.spec, state.registry);
@@ -31,7 +31,7 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
   features.units = task.spec.units;
-  const auto listed_nodes = shortlist(state, task, features.data_bytes);
+  const auto listed_nodes = shortlist(state, task, features.data_bytes, shows_full);
   placement.view.nodes.reserve(listed_nodes.size());
   placement.records.reserve(listed_nodes.size());
   for (const NodeRecord* listed : listed_nodes) {
@@ -40,6 +40,12 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
     NodeState seen;
     seen.slot = node.slot;
     seen.candidate = can_take(state.settings, node, task, features.data_bytes);
+    if (shows_full) {
+      const auto kept_back = state.held.load(node.slot);
+      seen.full = !seen.candidate && could_take(node, task, features.data_bytes);
+      seen.held_units = kept_back.units;
+      seen.held_operations = kept_back.operations;
+    }
     seen.running = node.running_units;
     seen.assigned = node.assigned_units;
     seen.units = node.facts.units;
@@ -56,14 +62,15 @@ PlacementView make_view(const ClusterState& state, const Task& task) {
   return placement;
 }
 
-NextTask next_task(ClusterState& state) {
+NextTask next_task(ClusterState& state, bool shows_full) {
   int looked_at = 0;
   for (const uint64_t id : state.tasks.queue()) {
     if (++looked_at > kMaxOvertaken) break;
+    if (state.held.waits(id)) continue;
     auto& task = *state.tasks.find(id);
     task.reason = state.catalog.blocked_by(task);
     if (!task.reason.empty()) continue;
-    auto placement = make_view(state, task);
+    auto placement = make_view(state, task, shows_full);
     if (placement.has_candidate()) return {&task, std::move(placement)};
     if (!state.registry.up_shapes().hold(
             {task.spec.units, task.spec.memory_bytes, state.catalog.data_bytes(task.spec)})) {

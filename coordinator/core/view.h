@@ -20,15 +20,16 @@ struct PlacementView {
 double operations_of(const TaskSpec& spec, const Registry& registry);
 
 // The shortlisted nodes; candidates are those of them that can take the task now.
-PlacementView make_view(const ClusterState& state, const Task& task);
+// `shows_full`: among them are some that are full, and it says so.
+PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full = false);
 
 // The queued task to place next and why others before it could not be; tasks wait for room in
 // order, but one that waits for a dataset, for a node of its own or for a larger one lets others
-// pass.
+// pass, and so does one that is kept back.
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;
 };
-NextTask next_task(ClusterState& state);
+NextTask next_task(ClusterState& state, bool shows_full = false);
 
 }  // namespace tierpilot

@@ -14,7 +14,7 @@ constexpr int64_t kPruneNs = 600'000'000'000;
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
            Dispatcher::Hooks hooks)
-    : state{settings, clock, store, {}, {}, {}, {}, {}, 0, 0},
+    : state{settings, clock, store, {}, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
       oversight(store, clock),
       dispatcher(state, policy_host, oversight, hooks),

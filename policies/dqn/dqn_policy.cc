@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/random.h"
+#include "policies/dqn/holding.h"
 #include "policies/fallback.h"
 
 namespace tierpilot {
@@ -22,6 +23,7 @@ class DqnPolicy final : public Policy {
         mailbox_(std::move(weights)) {}
 
   bool needs_observation() const override { return false; }
+  bool holds() const override { return true; }
 
   Decision decide(const View& view, const Observation&) override {
     const DqnWeights* weights = mailbox_->newest();
@@ -47,6 +49,7 @@ class DqnPolicy final : public Policy {
                                          kTokenFeatures[unfamiliar].name));
     decision.explored = explore(values.size(), token);
     decision.node = tokens_.nodes[token];
+    if (!decision.explored) hold_if_worth(view, weights->others, decision);
     decision.weights_version = weights->version;
     if (explains()) describe(view, values, token, decision);
     return decision;
@@ -60,6 +63,11 @@ class DqnPolicy final : public Policy {
     const size_t other = std::uniform_int_distribution<size_t>(0, count - 2)(generator_);
     token = other < token ? other : other + 1;
     return true;
+  }
+
+  void hold_if_worth(const View& view, const ExternalityWeights& others, Decision& decision) const {
+    decision.held_for = worth_waiting_for(view, features_, others, decision.node);
+    if (decision.held_for != kNoNode) decision.node = kNoNode;
   }
 
   void describe(const View& view, const std::vector<float>& values, size_t token,

@@ -6,6 +6,8 @@
 namespace tierpilot {
 namespace {
 
+constexpr size_t kHeld = 26;
+static_assert(kExternalityTerms[kHeld].name == "held");
 constexpr double kFullest = 0.95;  // of a load: beyond, 1 / (1 - rho) says nothing any more
 
 double odds(double share) {
@@ -29,6 +31,7 @@ ExternalityWeights least_cost_externality() {
   ExternalityWeights weights{};
   weights[0] = 1;
   weights[1] = 0.5;
+  weights[kHeld] = 0.1;
   return weights;
 }
 
@@ -62,6 +65,7 @@ double Externality::cost_s(const NodeState& node, const FinishEstimate& estimate
   const double back_s = evicted / promote_rate;
   const double speed = or_typical(node.rates.operations_per_s, typical_.operations_per_s) /
                        typical_.operations_per_s;
+  const double held = node.candidate ? 0 : 1;
   const double node_load = static_cast<double>(std::max(node.assigned, node.running)) /
                            std::max<uint32_t>(node.units, 1);
   const double budget = static_cast<double>(std::max<uint64_t>(node.fast_budget_bytes, 1));
@@ -94,6 +98,10 @@ double Externality::cost_s(const NodeState& node, const FinishEstimate& estimate
       fetching_ * fetch_s,
       backlog_s_ > 0 ? backlog_s_ / (backlog_s_ + estimate.run_s) * fetch_s : 0,
       v_ * back_s,
+      held * estimate.finish_s(),
+      held * estimate.wait_s,
+      held * estimate.run_s,
+      held * q_ * estimate.run_s,
   };
   double cost_s = 0;
   for (size_t i = 0; i < kExternalityCount; ++i)

@@ -54,20 +54,25 @@ inline constexpr std::array kExternalityTerms{
     ExternalityTerm{"backlogged fetch", groups(FeatureGroup::kContext, FeatureGroup::kLocality)},
     ExternalityTerm{"v evicted brought back",
                     groups(FeatureGroup::kContext, FeatureGroup::kMemory)},
+    // Of a full node, for which the task would be kept back.
+    ExternalityTerm{"held", groups(FeatureGroup::kLoad)},
+    ExternalityTerm{"held wait", groups(FeatureGroup::kLoad)},
+    ExternalityTerm{"held run", groups(FeatureGroup::kLoad)},
+    ExternalityTerm{"held q run", groups(FeatureGroup::kLoad)},
 };
 inline constexpr size_t kExternalityCount = kExternalityTerms.size();
 
 // One for each term.
 using ExternalityWeights = std::array<double, kExternalityCount>;
 inline constexpr ExternalityWeights kNoExternality{};
-// Those of the heuristic least-cost.
+// Those of the heuristic least-cost, which holds only what gains a tenth.
 ExternalityWeights least_cost_externality();
 
 class Externality {
  public:
   Externality(const View& view, const NodeRates& typical, FeatureMask mask);
 
-  // Seconds of others' time, of the view's task on `node`; may be negative.
+  // Seconds of others' time, of the view's task on `node`, a candidate or full; may be negative.
   double cost_s(const NodeState& node, const FinishEstimate& estimate,
                 const ExternalityWeights& weights) const;
 

@@ -13,9 +13,10 @@ namespace tierpilot::sim {
 class BlockedHead {
  public:
   static constexpr uint32_t kUnknown = UINT32_MAX;
+  static constexpr uint32_t kHeld = UINT32_MAX - 1;  // for a node, until asked about
   struct Entry {
     uint32_t task;
-    uint32_t waits_for = kUnknown;  // a dataset; kUnknown: the task has to be looked at
+    uint32_t waits_for = kUnknown;  // a dataset or kHeld; kUnknown: it has to be looked at
   };
 
   // In the order of the queue.
@@ -30,11 +31,17 @@ class BlockedHead {
 
   // A task has been queued again; new ones come behind the head.
   void inserted(uint32_t task) {
-    const auto at = std::lower_bound(entries_.begin(), entries_.end(), task,
-                                     [](const Entry& entry, uint32_t t) { return entry.task < t; });
+    const auto at = find(task);
     if (at == entries_.end()) return;
     known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
     entries_.insert(at, {task});
+  }
+  // A task that was held has to be looked at.
+  void woken(uint32_t task) {
+    const auto at = find(task);
+    if (at == entries_.end() || at->task != task) return;
+    at->waits_for = kUnknown;
+    known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
   }
   // Who waits for the dataset may have it now, or wait in vain.
   void changed(uint32_t dataset) {
@@ -45,11 +52,17 @@ class BlockedHead {
     }
   }
   void all_changed() {
-    for (Entry& entry : entries_) entry.waits_for = kUnknown;
+    for (Entry& entry : entries_)
+      if (entry.waits_for != kHeld) entry.waits_for = kUnknown;
     known_ = 0;
   }
 
  private:
+  std::vector<Entry>::iterator find(uint32_t task) {
+    return std::lower_bound(entries_.begin(), entries_.end(), task,
+                            [](const Entry& entry, uint32_t t) { return entry.task < t; });
+  }
+
   std::vector<Entry> entries_;
   size_t known_ = 0;
 };

@@ -88,6 +88,7 @@ NodeGroup node_group(ConfigSection& section, const std::filesystem::path& folder
 CoordinatorSpec coordinator(ConfigSection section) {
   CoordinatorSpec spec;
   spec.backlog_units = count(section, "backlog_units", spec.backlog_units, 0, 4096);
+  spec.hold_tasks = section.boolean("hold", spec.hold_tasks);
   spec.considered_nodes = count(section, "considered_nodes", spec.considered_nodes, 2, 1'000'000);
   spec.max_attempts = count(section, "max_attempts", spec.max_attempts, 1, 100);
   spec.lease_s = seconds(section, "lease_s", spec.lease_s);

@@ -67,6 +67,7 @@ struct CoordinatorSpec {
   uint32_t backlog_units = 2;  // as queue.backlog_units
   uint32_t considered_nodes =
       128;  // of a large cluster that a decision looks at, as policy.considered_nodes
+  bool hold_tasks = true;     // as policy.hold
   uint32_t max_attempts = 3;  // as queue.max_attempts
   double lease_s = 10;        // from a node's failure until its tasks are queued again
   double accept_s = 2.5e-3;   // from submit until a task can be dispatched: a durable write

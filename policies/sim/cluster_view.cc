@@ -31,11 +31,12 @@ NodeState initial_state(const NodeGroup& group, uint32_t slot) {
 }  // namespace
 
 ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
-                         const ReplicaStore& store)
+                         const ReplicaStore& store, bool shows_full)
     : workload_(workload),
       store_(store),
       backlog_units_(cluster.coordinator.backlog_units),
       considered_nodes_(cluster.coordinator.considered_nodes),
+      shows_full_(shows_full),
       places_(cluster.node_count()),
       by_load_(cluster.node_count()),
       chosen_(cluster.node_count()),
@@ -130,8 +131,7 @@ void ClusterView::select(const Shape& shape) {
                      [&](const Candidates& candidates) { return candidates.shape == shape; });
     shown_ = known != shapes_.end() ? &*known : &add_shape(shape);
     // A large cluster's nodes are shown by way of the set.
-    for (size_t place = 0; place < order_.size() && !is_large(); ++place)
-      view_.nodes[place].candidate = shown_->nodes.contains(order_[place]);
+    for (size_t place = 0; place < order_.size() && !is_large(); ++place) mark(place);
   }
   shown_->shown = shows_;
 }
@@ -151,6 +151,13 @@ ClusterView::Candidates& ClusterView::add_shape(const Shape& shape) {
   return shapes_.back();
 }
 
+void ClusterView::mark(size_t place) {
+  const uint32_t node = order_[place];
+  NodeState& state = view_.nodes[place];
+  state.candidate = shown_->nodes.contains(node);
+  state.full = shows_full_ && !state.candidate && has_kind(nodes_[node], shown_->shape);
+}
+
 void ClusterView::clear_held() {
   for (const uint32_t node : holders_) {
     at_hand_[node] = {};
@@ -168,7 +175,7 @@ void ClusterView::refresh(uint32_t node) {
   if (is_large())
     by_load_.set(node, load_of(state));
   else if (shown_)
-    state.candidate = shown_->nodes.contains(node);
+    mark(places_[node]);
 }
 
 Gpus::Mask ClusterView::assign(uint32_t node, const Task& task, uint64_t missing_bytes) {
@@ -220,6 +227,13 @@ void ClusterView::release(uint32_t node, const Task& task, const Held& held) {
     state.free_gpu_milli = gpus_[node].free_milli();
   }
   refresh(node);
+}
+
+void ClusterView::set_held(uint32_t node, HeldTasks::Load load) {
+  if (places_[node] == kNone) return;
+  NodeState& state = view_.nodes[places_[node]];
+  state.held_units = load.units;
+  state.held_operations = load.operations;
 }
 
 void ClusterView::room_changed(uint32_t node) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/held_tasks.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
@@ -21,7 +22,10 @@ namespace tierpilot::sim {
 
 class ClusterView {
  public:
-  ClusterView(const ClusterSpec& cluster, const Workload& workload, const ReplicaStore& store);
+  // `shows_full`: views say which nodes are full; in a large cluster some that hold the data are
+  // among them.
+  ClusterView(const ClusterSpec& cluster, const Workload& workload, const ReplicaStore& store,
+              bool shows_full);
 
   // Some node could take the task if it were empty.
   bool can_ever_take(const Task& task) const;
@@ -41,6 +45,10 @@ class ClusterView {
     bool running = false;
   };
   void release(uint32_t node, const Task& task, const Held& held);
+
+  // The shown view is for a policy that may keep its task back.
+  void allow_holding(bool may_hold) { (is_large() ? short_ : view_).may_hold = may_hold; }
+  void set_held(uint32_t node, HeldTasks::Load load);
 
   void room_changed(uint32_t node);
   void node_down(uint32_t node);  // its tasks have been released
@@ -89,7 +97,9 @@ class ClusterView {
   }
   void find_holders(const Task& task);
   void choose_holders(size_t most);
+  void add_full_holders();
   void shorten();
+  void mark(size_t place);
   void refresh(uint32_t node);
   void rebuild();
   void clear_held();
@@ -99,6 +109,7 @@ class ClusterView {
   const ReplicaStore& store_;
   const uint32_t backlog_units_;
   const uint32_t considered_nodes_;
+  const bool shows_full_;
   uint64_t smallest_budget_ = UINT64_MAX;
   std::vector<Node> nodes_;
   std::vector<Gpus> gpus_;         // by node

@@ -21,6 +21,7 @@ enum class EventKind : uint8_t {
   kNodeRepaired,  // subject: node
   kGpuFailed,     // subject: node * 64 + GPU
   kGpuRepaired,   // subject: node * 64 + GPU
+  kHeldLongest,   // subject: task; it may be kept back no longer
 };
 
 struct Event {

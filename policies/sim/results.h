@@ -43,6 +43,7 @@ struct RunResult {
   uint64_t gpu_failures = 0;
   uint64_t restarts = 0;  // attempts after a task's first
   uint64_t decisions = 0;
+  uint64_t holds = 0;    // times that a task was kept back in place of a decision
   uint64_t rewards = 0;  // decisions that were rewarded
   double reward_mean = 0;
   uint64_t events = 0;

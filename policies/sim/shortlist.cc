@@ -33,16 +33,36 @@ void ClusterView::choose_holders(size_t most) {
   }
 }
 
+// Beside the candidates: for these a task may be kept back.
+void ClusterView::add_full_holders() {
+  constexpr size_t kMost = 8;
+  ranks_.clear();
+  for (const uint32_t node : holders_)
+    if (at_hand_[node].fast_bytes > 0 && !shown_->nodes.contains(node) &&
+        has_kind(nodes_[node], shown_->shape))
+      ranks_.push_back(
+          {static_cast<double>(at_hand_[node].fast_bytes), by_load_.load(node), node});
+  const size_t count = std::min(kMost, ranks_.size());
+  std::partial_sort(ranks_.begin(), ranks_.begin() + static_cast<ptrdiff_t>(count), ranks_.end(),
+                    [](const Rank& a, const Rank& b) {
+                      return std::tie(b.held_bytes, a.load, a.node) <
+                             std::tie(a.held_bytes, b.load, b.node);
+                    });
+  for (size_t i = 0; i < count; ++i) chosen_.set(ranks_[i].node, true);
+}
+
 void ClusterView::shorten() {
   chosen_.clear();
   choose_holders(considered_nodes_ / 2);
   by_load_.choose(shown_->nodes, considered_nodes_, chosen_);
+  if (shows_full_) add_full_holders();
   short_.task = view_.task;
   short_.nodes.resize(chosen_.size());
   auto next = short_.nodes.begin();
   chosen_.for_each([&](uint32_t node) {
     *next = view_.nodes[places_[node]];
-    next->candidate = true;
+    next->candidate = shown_->nodes.contains(node);
+    next->full = !next->candidate;
     next->held_fast_bytes = at_hand_[node].fast_bytes;
     next->held_slow_bytes = at_hand_[node].slow_bytes;
     ++next;

@@ -22,9 +22,10 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       options_(options),
       observes_(policy.needs_observation() ||
                 (options.listener && options.listener->needs_observation())),
+      holds_(policy.holds() && cluster.coordinator.hold_tasks),
       store_(cluster, workload),
       data_(cluster, workload, store_, events_, *this),
-      view_(cluster, workload, store_),
+      view_(cluster, workload, store_, holds_),
       engines_(cluster, events_),
       failures_(cluster, options.seed, events_),
       queue_(workload.tasks.size()),
@@ -110,6 +111,9 @@ void Simulation::handle(const Event& event) {
     case EventKind::kLost:
       if (valid()) ++count, queue_again(event.subject, true);
       return;
+    case EventKind::kHeldLongest:
+      if (valid()) ++count, held_longest(event.subject);
+      return;
     case EventKind::kNodeFailed:
       if (failures_.take(event)) ++count, node_failed(event.subject);
       return;
@@ -130,12 +134,13 @@ void Simulation::handle(const Event& event) {
 
 void Simulation::pump() {
   while (work_available_ && failed_) {
+    if (!held_back_.empty()) wake_held();
     const uint32_t task = next_task();
     if (task == kNone) {
       work_available_ = false;
       return;
     }
-    failed_ = place(task);
+    failed_ = ask_policy(task);
   }
 }
 
@@ -156,12 +161,16 @@ uint32_t Simulation::next_task() {
       ++i;
       continue;
     }
+    if (held_back_.waits(task)) {
+      head_[i++].waits_for = BlockedHead::kHeld;
+      continue;
+    }
     arrivals_matter_ = given_up > 0;
     if (!may_go_on) return kNone;
     const uint32_t missing = missing_dataset(task);
     if (missing == kNone) {
       if (view_.show(workload_.tasks[task]) == 0) return kNone;
-      head_.erase(i);
+      next_ = i;
       return task;
     }
     if (lost(task)) {
@@ -189,28 +198,46 @@ bool Simulation::lost(uint32_t task) const {
 }
 
 void Simulation::give_up(uint32_t task) {
+  forget_held(task);
   queue_.erase(task);
   ++recorder_.counts.failed;
   end(task);
 }
 
-Status Simulation::place(uint32_t task) {
+Status Simulation::ask_policy(uint32_t task) {
+  State& state = states_[task];
+  const Attempt attempt{task, state.attempt + 1U};
+  if (options_.listener) options_.listener->asks(attempt);
+  const auto* held = held_back_.find(task);
+  view_.allow_holding(holds_ && (!held || now_ns_ < held->until_ns));
   const View& view = view_.view();
   if (observes_) seen_ = observe(view, options_.features);
   const Decision decision = policy_.decide(view, seen_);
+  const size_t full = decision.held_for;
+  if (decision.node == kNoNode && full < view.nodes.size() && view.nodes[full].full &&
+      view.may_hold) {
+    hold(task, view, full);
+    return {};
+  }
   if (decision.node >= view.nodes.size() || !view.nodes[decision.node].candidate)
     return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
   ++recorder_.counts.decisions;
-  State& state = states_[task];
   ++state.attempt;
-  if (options_.listener) options_.listener->decided({task, state.attempt}, view, seen_, decision);
+  if (options_.listener) options_.listener->decided(attempt, view, seen_, decision);
+  place(task, view, decision.node);
+  return {};
+}
 
+void Simulation::place(uint32_t task, const View& view, size_t node) {
+  State& state = states_[task];
+  head_.erase(next_);
+  if (!held_back_.empty()) placed_after_hold(task);
   queue_.erase(task);
   state.phase = Phase::kAssigned;
   state.decided_ns = now_ns_;
-  state.node = view.nodes[decision.node].slot;  // slots are the nodes' numbers
+  state.node = view.nodes[node].slot;  // slots are the nodes' numbers
   state.missing_bytes = view.task.data_bytes -
-                        std::min(view.task.data_bytes, view.nodes[decision.node].held_fast_bytes);
+                        std::min(view.task.data_bytes, view.nodes[node].held_fast_bytes);
   state.running = state.rewarded = false;
   held_[state.node].push_back(task);
   set_writer(task, kNone, task);
@@ -218,7 +245,6 @@ Status Simulation::place(uint32_t task) {
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
   after_handling(EventQueue::Lane::kDispatch, cluster_.coordinator.dispatch_s, EventKind::kReceived,
                  task);
-  return {};
 }
 
 void Simulation::after_handling(EventQueue::Lane lane, double seconds, EventKind kind,
@@ -351,6 +377,7 @@ void Simulation::release(uint32_t task) {
   *std::find(held.begin(), held.end(), task) = held.back();
   held.pop_back();
   set_writer(task, task, kNone);
+  if (!held_back_.empty()) held_back_.room(state.node);
   if (!state.rewarded && options_.listener) options_.listener->abandoned({task, state.attempt});
 }
 
@@ -361,6 +388,7 @@ void Simulation::queue_again(uint32_t task, bool counts) {
     return end(task);
   }
   ++recorder_.counts.restarts;
+  first_asked_ns_.erase(task);
   state.phase = Phase::kQueued;
   queue_.insert(task);
   head_.inserted(task);
@@ -388,7 +416,9 @@ void Simulation::succeed(uint32_t task) {
   if (options_.listener)
     options_.listener->finished({task, state.attempt}, {seconds(what.arrival_ns, state.started_ns),
                                                         seconds(what.arrival_ns, now_ns_),
-                                                        seconds(state.decided_ns, now_ns_)});
+                                                        seconds(state.decided_ns, now_ns_),
+                                                        seconds(asked_ns(task), now_ns_)});
+  first_asked_ns_.erase(task);
   end(task);
 }
 

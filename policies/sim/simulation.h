@@ -3,8 +3,10 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
+#include "policies/held_tasks.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
 #include "policies/sim/data_plane.h"
@@ -60,7 +62,16 @@ class Simulation final : private DataPlane::Client {
   void handle(const Event& event);
   void pump();
   uint32_t next_task();
-  Status place(uint32_t task);
+  // The policy's decision about the queue's `next_`.
+  Status ask_policy(uint32_t task);
+  void place(uint32_t task, const View& view, size_t node);
+  void hold(uint32_t task, const View& view, size_t node);
+  void wake_held();
+  void wake_those_held_for(uint32_t node);
+  void held_longest(uint32_t task);
+  void placed_after_hold(uint32_t task);
+  void forget_held(uint32_t task);
+  int64_t asked_ns(uint32_t task) const;  // first, for its last attempt
   // An event of the task when the coordinator or its node has been told.
   void after_handling(EventQueue::Lane lane, double seconds, EventKind kind, uint32_t task);
   void received(uint32_t task);
@@ -100,6 +111,7 @@ class Simulation final : private DataPlane::Client {
   Policy& policy_;
   const RunOptions& options_;
   const bool observes_;
+  const bool holds_;
 
   EventQueue events_;
   ReplicaStore store_;
@@ -109,6 +121,9 @@ class Simulation final : private DataPlane::Client {
   Failures failures_;
   TaskQueue queue_;
   BlockedHead head_;  // of the queue
+  size_t next_ = 0;   // of its entries, the task that is to be placed
+  HeldTasks held_back_;
+  std::unordered_map<uint32_t, int64_t> first_asked_ns_;  // by task; of those that were held
   Recorder recorder_;
   std::vector<State> states_;
   // By node: attempts that the coordinator counts there.

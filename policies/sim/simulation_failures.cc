@@ -34,6 +34,7 @@ void Simulation::lose(uint32_t task, double seconds) {
 void Simulation::node_failed(uint32_t node) {
   ++recorder_.counts.node_failures;
   while (!held_[node].empty()) lose(held_[node].back(), cluster_.coordinator.lease_s);
+  wake_those_held_for(node);
   store_.node_failed(node);
   view_.node_down(node);
   data_.source_failed(now_ns_, node);

@@ -29,6 +29,7 @@ struct TaskTimes {
   double wait_s = 0;
   double response_s = 0;
   double since_decision_s = 0;  // from the last decision about it to its end
+  double since_asked_s = 0;     // from when the policy was first asked for that decision
 };
 
 // Is told of every decision and of what came of it, in order of virtual time: so a learner can be
@@ -38,6 +39,8 @@ class Listener {
   virtual ~Listener() = default;
   // True: `seen` below is the observation of the view, also when the policy does without.
   virtual bool needs_observation() const { return false; }
+  // The policy is about to be asked for the attempt's node, perhaps again: it may have held it.
+  virtual void asks(Attempt) {}
   virtual void decided(Attempt attempt, const View& view, const Observation& seen,
                        const Decision& decision) = 0;
   // The attempt's data was served.

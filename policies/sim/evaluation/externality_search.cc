@@ -6,6 +6,8 @@
 #include <mutex>
 #include <thread>
 
+#include "policies/dqn/holding.h"
+
 namespace tierpilot::sim {
 namespace {
 
@@ -15,6 +17,7 @@ class ExternalityPolicy final : public Policy {
       : weights_(weights), features_(features) {}
 
   bool needs_observation() const override { return false; }
+  bool holds() const override { return true; }
   Decision decide(const View& view, const Observation&) override {
     const NodeRates typical = typical_rates(view);
     const Externality externality(view, typical, features_);
@@ -27,6 +30,9 @@ class ExternalityPolicy final : public Policy {
           estimate.finish_s() + externality.cost_s(view.nodes[i], estimate, weights_);
       if (cost_s < least_s) least_s = cost_s, decision.node = i;
     }
+    if (decision.node == kNoNode) return decision;
+    decision.held_for = worth_waiting_for(view, features_, weights_, decision.node);
+    if (decision.held_for != kNoNode) decision.node = kNoNode;
     return decision;
   }
 
@@ -124,7 +130,7 @@ class Search {
       const auto policy = make_externality_policy(weights, features_);
       const auto cost = runs_[(first_run_ + i) % runs_.size()].compare(*policy);
       if (!cost) return tl::unexpected(cost.error());
-      sum += *cost > 0 ? settings_.worse_factor * *cost : *cost;
+      sum += *cost > 0 ? settings_.worse_factor * *cost : weighed(*cost);
     }
     return sum / static_cast<double>(count);
   }

@@ -13,12 +13,28 @@ GuardedPolicy::GuardedPolicy(Player player, const GuardSettings& settings, uint6
   player_.policy->explain(false);
 }
 
-Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
+void GuardedPolicy::asks(Attempt attempt) {
+  task_ = attempt.task;
+  if (player_.learner) player_.learner->asks(attempt);
+}
+
+// A task that was kept back stays with the arm that did so, or the arms would be judged by unlike
+// tasks; not once the policy's standing has changed.
+GuardedPolicy::Turn GuardedPolicy::next_turn(const View& view) {
   const Guard::Ticket ticket = guard_.next(std::uniform_real_distribution<>()(generator_));
-  turn_ = {ticket, best_finish_s(view)};
-  switch (ticket.arm) {
-    case Arm::kPolicy:
-      return ask(view, seen);
+  const auto held = held_.extract(task_);
+  if (!held.empty() && held.mapped().ticket.era == ticket.era) return held.mapped();
+  return {ticket, best_finish_s(view)};
+}
+
+Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
+  turn_ = next_turn(view);
+  switch (turn_.ticket.arm) {
+    case Arm::kPolicy: {
+      Decision decision = ask(view, seen);
+      if (decision.held_for != kNoNode) held_[task_] = turn_;
+      return decision;
+    }
     case Arm::kShadow:
       ask(view, seen);
       ++tally_.alone;
@@ -67,7 +83,7 @@ void GuardedPolicy::finished(Attempt attempt, const TaskTimes& times) {
   const auto placed = placed_.extract(attempt.task);
   if (placed.empty()) return;
   const Turn& turn = placed.mapped();
-  if (const auto relative = relative_.of(times.since_decision_s, turn.estimate_s)) {
+  if (const auto relative = relative_.of(times.since_asked_s, turn.estimate_s)) {
     guard_.measured(JudgedBy::kResponse, turn.ticket, *relative);
     count_events();
   }

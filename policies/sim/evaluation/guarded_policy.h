@@ -29,8 +29,10 @@ class GuardedPolicy final : public Policy, public Listener {
   GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed);
 
   Decision decide(const View& view, const Observation& seen) override;
+  bool holds() const override { return player_.policy->holds(); }
   bool needs_observation() const override { return player_.policy->needs_observation(); }
 
+  void asks(Attempt attempt) override;
   void decided(Attempt attempt, const View& view, const Observation& seen,
                const Decision& decision) override;
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override;
@@ -45,6 +47,7 @@ class GuardedPolicy final : public Policy, public Listener {
     double estimate_s = 0;
   };
 
+  Turn next_turn(const View& view);
   Decision ask(const View& view, const Observation& seen);
   void count_events();
 
@@ -52,7 +55,9 @@ class GuardedPolicy final : public Policy, public Listener {
   Guard guard_;
   RelativeResponse relative_;
   std::mt19937_64 generator_;
+  uint32_t task_ = 0;                // that is asked about
   Turn turn_;                        // of the decision that was just taken
+  std::map<uint32_t, Turn> held_;    // by task that the policy keeps back
   std::map<uint32_t, Turn> placed_;  // by task
   GuardTally tally_;
 };

@@ -73,7 +73,7 @@ Result<double> Training::trial(Policy& policy) const {
   for (const TrainingRun& run : trials_) {
     const auto compared = run.compare(policy);
     if (!compared) return tl::unexpected(compared.error());
-    logs += *compared;
+    logs += weighed(*compared);
   }
   return std::exp(logs / static_cast<double>(trials_.size()));
 }

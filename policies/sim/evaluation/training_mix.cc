@@ -17,7 +17,7 @@ double uniform(SeededRandom& random, double low, double high) {
 NodeGroup draw_common(SeededRandom& random) {
   NodeGroup group;
   group.units = 1 + static_cast<uint32_t>(random.below(4));
-  group.fast_budget_bytes = static_cast<uint64_t>(random.log_uniform(768e6, 3e9));
+  group.fast_budget_bytes = static_cast<uint64_t>(random.log_uniform(768e6, 6e9));
   group.tiers.promote_bytes_per_s = random.log_uniform(0.2e9, 2e9);
   group.tiers.evict_bytes_per_s = group.tiers.promote_bytes_per_s * uniform(random, 0.5, 1);
   group.link_bytes_per_s = random.log_uniform(0.2e9, 2e9);
@@ -82,8 +82,13 @@ Result<double> TrainingRun::compare(Policy& policy) const {
   return std::log(result->response_s.mean / best_response_s);
 }
 
+double weighed(double log_ratio) {
+  constexpr double kMost = 0.2;
+  return log_ratio < 0 ? kMost * std::expm1(log_ratio / kMost) : log_ratio;
+}
+
 Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks) {
-  constexpr double kOverloaded = 4;
+  constexpr double kOverloaded = 30;
   for (;;) {
     TrainingRun run{.cell = draw_training_cell(random, tasks)};
     run.seed = random.bits();

@@ -34,8 +34,13 @@ struct TrainingRun {
   Result<double> compare(Policy& policy) const;
 };
 
-// Of cells whose best response is at most four times the bound: of an overloaded cluster there is
-// nothing to learn but how long the overload lasts.
+// What a policy is chosen by, of TrainingRun::compare(): a gain counts less the larger it is, and
+// 0.2 at most. Else the few runs that collapse under all heuristics would decide everything.
+double weighed(double log_ratio);
+
+// Of cells whose best response is at most 30 times the bound: of an overloaded cluster there is
+// nothing to learn but how long the overload lasts. A cluster may look overloaded only because its
+// nodes fetch what they evicted a moment ago, so the limit is no lower.
 Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks);
 
 }  // namespace tierpilot::sim

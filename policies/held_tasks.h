@@ -1,0 +1,120 @@
+// Tasks that a policy keeps back for a node that is full now: to wait for the node that has the data
+// can be cheaper, for the task and for all others, than to bring it to another one (delay
+// scheduling: Zaharia et al., EuroSys 2010). What is held is asked about again when its node has
+// room, and at the latest when it has waited as long as the placement that was declined would have
+// taken, so that it takes at most about twice as long (the ski-rental rule: Karlin et al.,
+// Algorithmica 3(1), 1988). In the coordinator as in the simulator; tasks are numbered in the order
+// of the queue.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace tierpilot {
+
+class HeldTasks {
+ public:
+  // What waits for a node, beside what it has been given.
+  struct Load {
+    uint32_t units = 0;
+    double operations = 0;  // of all units
+  };
+  struct Entry {
+    uint32_t slot = 0;  // of the node that it waits for
+    Load load;
+    int64_t since_ns = 0;  // first asked about
+    int64_t until_ns = 0;  // from then on it has to be placed
+    bool awake = false;    // to be asked about
+  };
+
+  bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size(); }
+  // Null: it was never held, or placed since.
+  const Entry* find(uint64_t task) const {
+    const auto found = entries_.find(task);
+    return found == entries_.end() ? nullptr : &found->second;
+  }
+  // Nothing has changed since it was held: it would be held again.
+  bool waits(uint64_t task) const {
+    const Entry* entry = find(task);
+    return entry && !entry->awake;
+  }
+  Load load(uint32_t slot) const {
+    const auto found = slots_.find(slot);
+    return found == slots_.end() ? Load{} : found->second.load;
+  }
+
+  // `now_ns` and `until_ns` count the first time only.
+  void hold(uint64_t task, uint32_t slot, Load load, int64_t now_ns, int64_t until_ns) {
+    const auto [at, first] = entries_.try_emplace(task);
+    Entry& entry = at->second;
+    if (first) entry.since_ns = now_ns, entry.until_ns = until_ns;
+    if (!first && !entry.awake) leave(task, entry);
+    entry.slot = slot;
+    entry.load = load;
+    entry.awake = false;
+    Slot& held = slots_[slot];
+    held.waiting.insert(task);
+    held.load.units += load.units;
+    held.load.operations += load.operations;
+    held.has_room = false;  // or it would have been placed there
+  }
+  // It is placed, or has ended.
+  void forget(uint64_t task) {
+    const auto found = entries_.find(task);
+    if (found == entries_.end()) return;
+    if (!found->second.awake) leave(task, found->second);
+    entries_.erase(found);
+  }
+
+  // The node has room for somebody.
+  void room(uint32_t slot) {
+    if (const auto found = slots_.find(slot); found != slots_.end()) found->second.has_room = true;
+  }
+  void wake(uint64_t task) {
+    const auto found = entries_.find(task);
+    if (found == entries_.end() || found->second.awake) return;
+    leave(task, found->second);
+    found->second.awake = true;
+  }
+  // All that wait for the node, as it is gone.
+  std::set<uint64_t> wake_all(uint32_t slot) {
+    const auto found = slots_.find(slot);
+    if (found == slots_.end()) return {};
+    const std::set<uint64_t> waiting = found->second.waiting;
+    for (const uint64_t task : waiting) wake(task);
+    return waiting;
+  }
+  // Wakes the first of those that wait for a node with room; the next one's turn comes when the
+  // node turns out to have room still. The tasks that were woken.
+  std::vector<uint64_t> wake_for_room() {
+    std::vector<uint64_t> first;
+    for (const auto& [slot, held] : slots_)
+      if (held.has_room) first.push_back(*held.waiting.begin());
+    for (const uint64_t task : first) wake(task);
+    return first;
+  }
+
+ private:
+  struct Slot {
+    std::set<uint64_t> waiting;  // never empty
+    Load load;
+    bool has_room = false;
+  };
+
+  void leave(uint64_t task, const Entry& entry) {
+    const auto found = slots_.find(entry.slot);
+    Slot& held = found->second;
+    held.waiting.erase(task);
+    held.load.units -= entry.load.units;
+    held.load.operations -= entry.load.operations;
+    if (held.waiting.empty()) slots_.erase(found);
+  }
+
+  std::map<uint64_t, Entry> entries_;
+  std::map<uint32_t, Slot> slots_;
+};
+
+}  // namespace tierpilot
