@@ -7,6 +7,7 @@
 // of the queue.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>

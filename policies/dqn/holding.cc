@@ -6,7 +6,7 @@ namespace tierpilot {
 
 size_t worth_waiting_for(const View& view, FeatureMask mask, const ExternalityWeights& others,
                          size_t chosen) {
-  if (!view.may_hold || view.task.data_bytes == 0) return kNoNode;
+  if (!view.may_hold || view.task.data_bytes == 0 || others == kNoExternality) return kNoNode;
   const auto full = [](const NodeState& node) { return node.full; };
   if (std::none_of(view.nodes.begin(), view.nodes.end(), full)) return kNoNode;
   const NodeRates typical = typical_rates(view);

@@ -11,7 +11,7 @@ namespace tierpilot {
 
 // The full node where the view's task would cost less than on the candidate `chosen`, both by the
 // estimate and what it costs others; kNoNode: there is none, or the task may not be held, or has no
-// data to be brought.
+// data to be brought, or nothing is known of what it costs others.
 size_t worth_waiting_for(const View& view, FeatureMask mask, const ExternalityWeights& others,
                          size_t chosen);
 

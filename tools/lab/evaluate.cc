@@ -21,6 +21,7 @@ struct Options {
   PolicyOptions policy;
   std::string plots;
   bool unguarded = false;
+  bool holds_nothing = false;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
 };
@@ -45,6 +46,8 @@ int run(const Context& context, const Options& options) {
       options.scene.workload.empty() ? sim::make_suite(options.suite) : suite_of(options.scene);
   if (!suite) return print_error(context.output, suite.error());
   if (options.seeds) suite->seeds = *options.seeds;
+  if (options.holds_nothing)
+    for (auto& cell : suite->cells) cell.cluster.coordinator.hold_tasks = false;
   const auto threads =
       policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
   const auto evaluated = run_suite(std::move(*suite), options.policies, policies->maker(),
@@ -78,6 +81,8 @@ void add_evaluate(CLI::App& policy, Context& context) {
       ->capture_default_str();
   command->add_flag("--no-guard", options->unguarded,
                     "policies that learn decide without a control share, and are never deposed");
+  command->add_flag("--no-hold", options->holds_nothing,
+                    "no policy may keep a task back for a full node");
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");

@@ -95,7 +95,7 @@ class CoreTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     state_ = std::make_unique<ClusterState>(
-        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, 0, 0});
+        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, {}, 0, 0});
     lifecycle_ = std::make_unique<Lifecycle>(
         *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
                                   [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {}});
