@@ -145,15 +145,17 @@ TEST(CliAlone, TrainedWeightsAreTheSameAgainAndCanBeEvaluated) {
             0);
 }
 
+// The path of a new file.
+std::string written(const TempFolder& folder, const char* name, const char* text) {
+  const auto path = folder.path() / name;
+  std::ofstream(path) << text;
+  return path.string();
+}
+
 TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
   const TempFolder folder("/tmp");
-  const auto write = [&](const char* name, const char* text) {
-    const auto path = folder.path() / name;
-    std::ofstream(path) << text;
-    return path.string();
-  };
-  const auto cluster = write("cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
-  const auto workload = write("workload.toml", "[workload]\ntasks = 200\n");
+  const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
+  const auto workload = written(folder, "workload.toml", "[workload]\ntasks = 200\n");
   const Argv words{"simulate", "--cluster",           cluster,   "--workload", workload,
                    "--policy", "random,least-loaded", "--seeds", "2"};
   const auto text = tierctl_at("unix:/nowhere/c.sock", words);
@@ -182,16 +184,50 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"simulate", "--seeds", "none"}).code, 2);
 }
 
+// Nodes with room fetch what full ones hold, and evict what others need: with the shipped weights
+// the dqn ends that by keeping tasks back.
+TEST(CliAlone, TasksThatWaitForTheirDataKeepABusyClusterGoing) {
+  const TempFolder folder("/tmp");
+  const auto cluster = written(folder, "cluster.toml", R"(
+[[nodes]]
+count = 8
+units = 2
+fast_budget = "4GiB"
+link_gb_per_s = 0.8
+promote_gb_per_s = 0.8
+evict_gb_per_s = 0.5
+)");
+  const auto workload = written(folder, "workload.toml", R"(
+[workload]
+tasks = 2000
+offered_load = 0.9
+datasets = 192
+min_dataset = "64MiB"
+max_dataset = "512MiB"
+min_operations = 1e8
+max_operations = 2e9
+write_share = 0.05
+)");
+  const auto mean_of_dqn = [&](const Argv& more) {
+    Argv words{"policy",     "evaluate", "--cluster", cluster,     "--workload", workload, "--seeds",
+               "2",          "-j",       "--policies", "random,dqn"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    double sum = 0;
+    const auto value = parse(outcome.out);
+    for (const auto& run : value["runs"])
+      if (run["policy"] == "dqn") sum += run["response_mean_s"].get<double>();
+    return sum / 2;
+  };
+  EXPECT_LT(mean_of_dqn({}), 0.8 * mean_of_dqn({"--no-hold"}));
+}
+
 TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
   const TempFolder folder("/tmp");
-  const auto write = [&](const char* name, const char* text) {
-    const auto path = folder.path() / name;
-    std::ofstream(path) << text;
-    return path.string();
-  };
-  const auto cluster = write("cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
-  const auto workload = write("workload.toml", "[workload]\ntasks = 400\n");
-  const auto learning = write("learning.toml",
+  const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
+  const auto workload = written(folder, "workload.toml", "[workload]\ntasks = 400\n");
+  const auto learning = written(folder, "learning.toml",
                               "[dqn]\ntrain_start = 64\nbatch = 64\n"
                               "[dqn-published]\nwidth = 16\nlayers = 1\nfeed_forward = 16\n"
                               "train_start = 64\nbatch = 64\n");
@@ -213,9 +249,9 @@ TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
 
   expect_json_error(simulate({}), 2, "--learn");
   expect_json_error(simulate({"--learn", "--learning", "/no/such"}), 2, "/no/such");
-  const auto path = write("path.toml", "[dqn]\nweights = \"/a\"\n");
+  const auto path = written(folder, "path.toml", "[dqn]\nweights = \"/a\"\n");
   expect_json_error(simulate({"--learn", "--learning", path}), 2, "--weights");
-  const auto typo = write("typo.toml", "[dqn]\nbatsch = 64\n");
+  const auto typo = written(folder, "typo.toml", "[dqn]\nbatsch = 64\n");
   expect_json_error(simulate({"--learn", "--learning", typo}), 2, "batsch");
   EXPECT_EQ(simulate({"--learning", learning}).code, 2);
 }

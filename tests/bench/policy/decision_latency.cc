@@ -1,4 +1,5 @@
-// Decision latency at batch 1, one core. The dqn at 32 and at 1,024 candidates; the published
+// Decision latency at batch 1, one core. The dqn at 32 candidates, at 16 of which the task may also
+// wait for 16 full nodes, and at 1,024; the published
 // network beside its floor, reading every weight once from memory, and beside reading only those
 // that a decision needs; all of it alone and beside a training thread. Measurements are
 // interleaved, so that a busy moment of the machine hits all of them; the decisions of
@@ -54,8 +55,20 @@ std::vector<View> views_of(uint32_t nodes) {
   return views;
 }
 
+// Every other node is full, and the task may be kept back for one of them.
+std::vector<View> half_full(std::vector<View> views) {
+  for (View& view : views) {
+    view.may_hold = true;
+    for (size_t i = 0; i < view.nodes.size(); i += 2) {
+      view.nodes[i].candidate = false;
+      view.nodes[i].full = true;
+    }
+  }
+  return views;
+}
+
 struct Timings {
-  std::vector<double> few, many, published, floor, floor_read;
+  std::vector<double> few, half, many, published, floor, floor_read;
   std::vector<double> published_per_floor, published_per_floor_read;
 };
 
@@ -65,6 +78,9 @@ class Bench {
     context_.dqn.batches_per_experience = 1000;  // the trainer never runs out of work here
     context_.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
     context_.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
+    DqnWeights start;
+    start.others = least_cost_externality();
+    context_.start = std::make_shared<const DqnWeights>(start);
     learner_ = *make_learner("dqn", context_, 16384);
     published_ = PublishedTrainer(context_.published, 1).published();
     context_.published_weights->put(published_);
@@ -81,6 +97,9 @@ class Bench {
       const View& many = many_[static_cast<size_t>(i) % many_.size()];
       std::this_thread::sleep_for(kPause);
       timings.few.push_back(time_us([&] { sink += decide(*dqn_, few); }));
+      const View& half = half_[static_cast<size_t>(i) % half_.size()];
+      std::this_thread::sleep_for(kPause);
+      timings.half.push_back(time_us([&] { sink += decide(*dqn_, half); }));
       std::this_thread::sleep_for(kPause);
       timings.many.push_back(time_us([&] { sink += decide(*dqn_, many); }));
       std::this_thread::sleep_for(kPause);
@@ -115,7 +134,7 @@ class Bench {
     const nlohmann::json beside = to_json(measure(rounds_));
     const double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
     const auto batches = static_cast<double>(training.status("dqn").counters.batches - before);
-    return {{"schema", 3},
+    return {{"schema", 4},
             {"rounds", rounds_},
             {"published_weights", published_->network.weight_count()},
             {"alone", alone},
@@ -140,6 +159,7 @@ class Bench {
       return nlohmann::json{{"p50_us", quantile(us, 0.5)}, {"p99_us", quantile(us, 0.99)}};
     };
     return {{"dqn, 32 candidates", figures(timings.few)},
+            {"dqn, 16 and 16 full", figures(timings.half)},
             {"dqn, 1024 candidates", figures(timings.many)},
             {"dqn-published", figures(timings.published)},
             {"its weights streamed", figures(timings.floor)},
@@ -155,14 +175,16 @@ class Bench {
   std::unique_ptr<Policy> dqn_;
   std::unique_ptr<Policy> dqn_published_;
   std::vector<View> few_ = views_of(32);
+  std::vector<View> half_ = half_full(few_);
   std::vector<View> many_ = views_of(1024);
 };
 
 void print(const nlohmann::json& report) {
   fmt::print("{:10}{:24}{:>10}{:>10}\n", "", "", "p50 us", "p99 us");
   for (const char* when : {"alone", "training"}) {
-    for (const char* what : {"dqn, 32 candidates", "dqn, 1024 candidates", "dqn-published",
-                             "its weights streamed", "those that it reads"}) {
+    for (const char* what :
+         {"dqn, 32 candidates", "dqn, 16 and 16 full", "dqn, 1024 candidates", "dqn-published",
+          "its weights streamed", "those that it reads"}) {
       const auto& line = report[when][what];
       fmt::print("{:10}{:24}{:10.1f}{:10.1f}\n", when, what, line["p50_us"].get<double>(),
                  line["p99_us"].get<double>());

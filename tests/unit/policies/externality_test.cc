@@ -48,7 +48,9 @@ TEST(Externality, HoldsTheFormulaOfLeastCost) {
 }
 
 TEST(Externality, EachTermCountsOnlyWithTheGroupsItNeeds) {
-  const View view = busy_view();
+  View view = busy_view();
+  view.nodes[2].candidate = false;
+  view.nodes[2].full = true;
   for (size_t term = 0; term < kExternalityCount; ++term) {
     ExternalityWeights weights{};
     weights[term] = 1;
@@ -62,6 +64,17 @@ TEST(Externality, EachTermCountsOnlyWithTheGroupsItNeeds) {
     EXPECT_TRUE(counts || kExternalityTerms[term].name == "evicted for a first copy" ||
                 kExternalityTerms[term].name == "promotion of nobody's")
         << kExternalityTerms[term].name;
+  }
+}
+
+TEST(Externality, WhatIsHeldCountsForFullNodesAlone) {
+  const View view = busy_view();
+  for (size_t term = 0; term < kExternalityCount; ++term) {
+    if (!kExternalityTerms[term].name.starts_with("held")) continue;
+    ExternalityWeights weights{};
+    weights[term] = 1;
+    for (size_t node = 0; node < view.nodes.size(); ++node)
+      EXPECT_EQ(cost_s(view, node, weights), 0);
   }
 }
 

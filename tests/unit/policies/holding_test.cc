@@ -58,7 +58,7 @@ TEST(Holding, NothingIsHeldThatMayNotBe) {
 TEST(Holding, ALearnedMarginDecides) {
   ExternalityWeights patient = least_cost_externality(), impatient = patient;
   for (size_t i = 0; i < kExternalityCount; ++i)
-    if (kExternalityTerms[i].name == "held") patient[i] = -0.5, impatient[i] = 50;
+    if (kExternalityTerms[i].name == "held") patient[i] = -0.5, impatient[i] = 500;
   EXPECT_EQ(held_for(choice(0.1), patient), 1u);
   EXPECT_EQ(held_for(choice(0.1), impatient), kNoNode);
 }
