@@ -1,5 +1,5 @@
-// Tasks that a policy keeps back for a node that is full now: to wait for the node that has the data
-// can be cheaper, for the task and for all others, than to bring it to another one (delay
+// Tasks that a policy keeps back for a node that is full now: to wait for the node that has the
+// data can be cheaper, for the task and for all others, than to bring it to another one (delay
 // scheduling: Zaharia et al., EuroSys 2010). What is held is asked about again when its node has
 // room, and at the latest when it has waited as long as the placement that was declined would have
 // taken, so that it takes at most about twice as long (the ski-rental rule: Karlin et al.,
@@ -17,6 +17,9 @@ namespace tierpilot {
 
 class HeldTasks {
  public:
+  // For no longer, whatever a task says that it takes.
+  static constexpr double kLongest_s = 86'400;
+
   // What waits for a node, beside what it has been given.
   struct Load {
     uint32_t units = 0;

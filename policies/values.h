@@ -68,9 +68,9 @@ enum class DecisionFault : uint8_t {
 inline constexpr size_t kDecisionFaults = 7;
 
 struct Decision {
-  size_t node = kNoNode;  // index into View::nodes; kNoNode when the view has no candidate
+  size_t node = kNoNode;      // index into View::nodes; kNoNode when the view has no candidate
   size_t held_for = kNoNode;  // without a node: the full one that the task is kept back for
-  bool explored = false;  // chosen at random on purpose
+  bool explored = false;      // chosen at random on purpose
   // The score per View node, larger is better; nullopt where the policy gave none.
   std::vector<std::optional<double>> q;
   std::string reason;

@@ -109,8 +109,8 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const auto turn = turn_of(task.id, placement.view);
   placement.view.may_hold = turn.ticket.arm == Arm::kPolicy && turn.mode == PolicyMode::kEnforce &&
                             (!held || now_ns < held->until_ns);
-  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)), turn,
-            now_ns, held ? held->since_ns : now_ns};
+  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
+            turn,        now_ns,  held ? held->since_ns : now_ns};
   if (!open.turn.asks())
     return fall_back(open, open.turn.ticket.arm == Arm::kControl
                                ? "a control decision, to compare with"
@@ -125,14 +125,6 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   });
   watch_deadline(state_.settings.decision_deadline_us);
   return true;
-}
-
-Oversight::Turn Dispatcher::turn_of(uint64_t task, const View& view) {
-  auto turn = oversight_.next(host_.active());
-  const auto held = held_.extract(task);
-  if (!held.empty() && held.mapped().same_standing(turn)) return held.mapped();
-  turn.estimate_s = best_finish_s(view);
-  return turn;
 }
 
 void Dispatcher::answered(const PolicyHost::Decided& decided) {
@@ -157,28 +149,6 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   else
     take_advice(open, decided);
   pump();
-}
-
-void Dispatcher::hold(const Open& open, const Decision& decision) {
-  const uint64_t id = open.attempt.task;
-  auto* task = state_.tasks.find(id);
-  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
-    return;  // cancelled while the policy thought
-  const auto& wanted = open.view().task;
-  const double longest_s = best_finish_s(open.view());
-  const bool first = state_.held.find(id) == nullptr;
-  state_.held.hold(id, open.view().nodes[decision.held_for].slot,
-                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
-                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9));
-  held_[id] = open.turn;
-  std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
-  task->reason = fmt::format("kept back for node '{}', which has its data",
-                             open.placement->records[decision.held_for]->facts.name);
-  if (!first) return;
-  hooks_.after(static_cast<int64_t>(longest_s * 1e6), [this, id] {
-    state_.held.wake(id);
-    pump();
-  });
 }
 
 void Dispatcher::watch_deadline(int64_t in_us) {

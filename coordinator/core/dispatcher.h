@@ -61,8 +61,8 @@ class Dispatcher {
   void go_on_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
-  // A task that was kept back stays with who did so, or the policy and the heuristic would be judged
-  // by unlike tasks; not once the policy's standing has changed.
+  // A task that was kept back stays with who did so, or the policy and the heuristic would be
+  // judged by unlike tasks; not once the policy's standing has changed.
   Oversight::Turn turn_of(uint64_t task, const View& view);
   void answered(const PolicyHost::Decided& decided);
   // Keeps the task back, as the policy wants it.

@@ -83,8 +83,9 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
   }
   Nodes chosen;
   chosen.reserve(count);
-  if (!task.spec.datasets.empty()) chosen = with_most_data(state, task, count / 2,
-                            [&](const NodeRecord& node) { return able(&node); });
+  if (!task.spec.datasets.empty())
+    chosen =
+        with_most_data(state, task, count / 2, [&](const NodeRecord& node) { return able(&node); });
   std::sort(chosen.begin(), chosen.end());
   const size_t for_data = chosen.size();
   const auto has = [&](const NodeRecord* node) {

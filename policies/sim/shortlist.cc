@@ -40,8 +40,7 @@ void ClusterView::add_full_holders() {
   for (const uint32_t node : holders_)
     if (at_hand_[node].fast_bytes > 0 && !shown_->nodes.contains(node) &&
         has_kind(nodes_[node], shown_->shape))
-      ranks_.push_back(
-          {static_cast<double>(at_hand_[node].fast_bytes), by_load_.load(node), node});
+      ranks_.push_back({static_cast<double>(at_hand_[node].fast_bytes), by_load_.load(node), node});
   const size_t count = std::min(kMost, ranks_.size());
   std::partial_sort(ranks_.begin(), ranks_.begin() + static_cast<ptrdiff_t>(count), ranks_.end(),
                     [](const Rank& a, const Rank& b) {

@@ -1,15 +1,11 @@
 #include "policies/sim/simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
 namespace tierpilot::sim {
 namespace {
 
-// How far a task that only waits for data may be overtaken in one look, as in the coordinator.
-constexpr size_t kMaxOvertaken = 256;
 constexpr uint64_t kEventsPerProgress = 1 << 16;
 
 }  // namespace
@@ -132,102 +128,6 @@ void Simulation::handle(const Event& event) {
   }
 }
 
-void Simulation::pump() {
-  while (work_available_ && failed_) {
-    if (!held_back_.empty()) wake_held();
-    const uint32_t task = next_task();
-    if (task == kNone) {
-      work_available_ = false;
-      return;
-    }
-    failed_ = ask_policy(task);
-  }
-}
-
-uint32_t Simulation::next_task() {
-  if (availability_seen_ != store_.availability()) head_.all_changed();
-  availability_seen_ = store_.availability();
-  size_t given_up = 0;
-  for (size_t i = head_.known();; head_.set_known(i)) {
-    const bool may_go_on = i + given_up < kMaxOvertaken;
-    if (i == head_.size()) {
-      const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task);
-      arrivals_matter_ = next == TaskQueue::kEnd || given_up > 0;
-      if (next == TaskQueue::kEnd || !may_go_on) return kNone;
-      head_.append(next);
-    }
-    const auto [task, waits_for] = head_[i];
-    if (waits_for != BlockedHead::kUnknown) {
-      ++i;
-      continue;
-    }
-    if (held_back_.waits(task)) {
-      head_[i++].waits_for = BlockedHead::kHeld;
-      continue;
-    }
-    arrivals_matter_ = given_up > 0;
-    if (!may_go_on) return kNone;
-    const uint32_t missing = missing_dataset(task);
-    if (missing == kNone) {
-      if (view_.show(workload_.tasks[task]) == 0) return kNone;
-      next_ = i;
-      return task;
-    }
-    if (lost(task)) {
-      head_.erase(i);
-      give_up(task);
-      ++given_up;
-    } else {
-      head_[i++].waits_for = missing;
-    }
-  }
-}
-
-uint32_t Simulation::missing_dataset(uint32_t task) const {
-  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-    if (store_.holders(use.dataset).empty() || (use.write && writer_[use.dataset] != kNone))
-      return use.dataset;
-  return kNone;
-}
-
-bool Simulation::lost(uint32_t task) const {
-  const auto uses = workload_.uses_of(workload_.tasks[task]);
-  return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
-    return store_.lost(use.dataset) && writer_[use.dataset] == kNone;
-  });
-}
-
-void Simulation::give_up(uint32_t task) {
-  forget_held(task);
-  queue_.erase(task);
-  ++recorder_.counts.failed;
-  end(task);
-}
-
-Status Simulation::ask_policy(uint32_t task) {
-  State& state = states_[task];
-  const Attempt attempt{task, state.attempt + 1U};
-  if (options_.listener) options_.listener->asks(attempt);
-  const auto* held = held_back_.find(task);
-  view_.allow_holding(holds_ && (!held || now_ns_ < held->until_ns));
-  const View& view = view_.view();
-  if (observes_) seen_ = observe(view, options_.features);
-  const Decision decision = policy_.decide(view, seen_);
-  const size_t full = decision.held_for;
-  if (decision.node == kNoNode && full < view.nodes.size() && view.nodes[full].full &&
-      view.may_hold) {
-    hold(task, view, full);
-    return {};
-  }
-  if (decision.node >= view.nodes.size() || !view.nodes[decision.node].candidate)
-    return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
-  ++recorder_.counts.decisions;
-  ++state.attempt;
-  if (options_.listener) options_.listener->decided(attempt, view, seen_, decision);
-  place(task, view, decision.node);
-  return {};
-}
-
 void Simulation::place(uint32_t task, const View& view, size_t node) {
   State& state = states_[task];
   head_.erase(next_);
@@ -236,8 +136,8 @@ void Simulation::place(uint32_t task, const View& view, size_t node) {
   state.phase = Phase::kAssigned;
   state.decided_ns = now_ns_;
   state.node = view.nodes[node].slot;  // slots are the nodes' numbers
-  state.missing_bytes = view.task.data_bytes -
-                        std::min(view.task.data_bytes, view.nodes[node].held_fast_bytes);
+  state.missing_bytes =
+      view.task.data_bytes - std::min(view.task.data_bytes, view.nodes[node].held_fast_bytes);
   state.running = state.rewarded = false;
   held_[state.node].push_back(task);
   set_writer(task, kNone, task);
@@ -256,15 +156,6 @@ void Simulation::after_handling(EventQueue::Lane lane, double seconds, EventKind
     events_.push(lane, at_ns, kind, task, ++state.generation);
   else  // out of the order of its lane
     events_.push(at_ns, kind, task, ++state.generation);
-}
-
-void Simulation::set_writer(uint32_t task, uint32_t from, uint32_t to) {
-  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-    if (use.write && writer_[use.dataset] == from) {
-      writer_[use.dataset] = to;
-      if (to != kNone) continue;
-      store_.lost(use.dataset) ? head_.all_changed() : head_.changed(use.dataset);
-    }
 }
 
 void Simulation::received(uint32_t task) {
@@ -414,10 +305,10 @@ void Simulation::succeed(uint32_t task) {
     return static_cast<double>(to_ns - from_ns) * 1e-9;
   };
   if (options_.listener)
-    options_.listener->finished({task, state.attempt}, {seconds(what.arrival_ns, state.started_ns),
-                                                        seconds(what.arrival_ns, now_ns_),
-                                                        seconds(state.decided_ns, now_ns_),
-                                                        seconds(asked_ns(task), now_ns_)});
+    options_.listener->finished(
+        {task, state.attempt},
+        {seconds(what.arrival_ns, state.started_ns), seconds(what.arrival_ns, now_ns_),
+         seconds(state.decided_ns, now_ns_), seconds(asked_ns(task), now_ns_)});
   first_asked_ns_.erase(task);
   end(task);
 }

@@ -1,5 +1,7 @@
 // Tasks that the policy keeps back (policies/held_tasks.h), as the coordinator does
-// (coordinator/core/holding.cc).
+// (coordinator/core/dispatcher_holding.cc).
+#include <algorithm>
+
 #include "policies/estimate.h"
 #include "policies/sim/simulation.h"
 
@@ -7,14 +9,12 @@ namespace tierpilot::sim {
 
 void Simulation::hold(uint32_t task, const View& view, size_t node) {
   const uint32_t slot = view.nodes[node].slot;
-  const auto* before = held_back_.find(task);
+  const int64_t until_ns = after_s(now_ns_, std::min(best_finish_s(view), HeldTasks::kLongest_s));
   ++recorder_.counts.holds;
-  if (!before)
-    events_.push(after_s(now_ns_, best_finish_s(view)), EventKind::kHeldLongest, task,
-                 ++states_[task].generation);
+  if (!held_back_.find(task))
+    events_.push(until_ns, EventKind::kHeldLongest, task, ++states_[task].generation);
   const Task& what = workload_.tasks[task];
-  held_back_.hold(task, slot, {what.units, what.told_operations() * what.units}, now_ns_,
-                  before ? 0 : after_s(now_ns_, best_finish_s(view)));
+  held_back_.hold(task, slot, {what.units, what.told_operations() * what.units}, now_ns_, until_ns);
   view_.set_held(slot, held_back_.load(slot));
   head_[next_].waits_for = BlockedHead::kHeld;
 }

@@ -209,8 +209,8 @@ max_operations = 2e9
 write_share = 0.05
 )");
   const auto mean_of_dqn = [&](const Argv& more) {
-    Argv words{"policy",     "evaluate", "--cluster", cluster,     "--workload", workload, "--seeds",
-               "2",          "-j",       "--policies", "random,dqn"};
+    Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload", workload,
+               "--seeds", "2",        "-j",        "--policies", "random,dqn"};
     words.insert(words.end(), more.begin(), more.end());
     const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -228,9 +228,9 @@ TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
   const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
   const auto workload = written(folder, "workload.toml", "[workload]\ntasks = 400\n");
   const auto learning = written(folder, "learning.toml",
-                              "[dqn]\ntrain_start = 64\nbatch = 64\n"
-                              "[dqn-published]\nwidth = 16\nlayers = 1\nfeed_forward = 16\n"
-                              "train_start = 64\nbatch = 64\n");
+                                "[dqn]\ntrain_start = 64\nbatch = 64\n"
+                                "[dqn-published]\nwidth = 16\nlayers = 1\nfeed_forward = 16\n"
+                                "train_start = 64\nbatch = 64\n");
   const auto simulate = [&](Argv more) {
     Argv words{"-j",         "simulate", "--cluster", cluster,
                "--workload", workload,   "--policy",  "random,dqn,dqn-published"};

@@ -182,9 +182,8 @@ class Bench {
 void print(const nlohmann::json& report) {
   fmt::print("{:10}{:24}{:>10}{:>10}\n", "", "", "p50 us", "p99 us");
   for (const char* when : {"alone", "training"}) {
-    for (const char* what :
-         {"dqn, 32 candidates", "dqn, 16 and 16 full", "dqn, 1024 candidates", "dqn-published",
-          "its weights streamed", "those that it reads"}) {
+    for (const char* what : {"dqn, 32 candidates", "dqn, 16 and 16 full", "dqn, 1024 candidates",
+                             "dqn-published", "its weights streamed", "those that it reads"}) {
       const auto& line = report[when][what];
       fmt::print("{:10}{:24}{:10.1f}{:10.1f}\n", when, what, line["p50_us"].get<double>(),
                  line["p99_us"].get<double>());
