@@ -1,15 +1,10 @@
 #include "tests/system/measured_costs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "base/clock.h"
 
 namespace tierpilot::test {
 namespace {
@@ -69,12 +64,12 @@ std::vector<double> successions_s(const Json& tasks, double outside_s) {
   return found;
 }
 
-// Of the coordinator, the daemons and the kernel for one task, with its transfers and its launch.
+// Of the coordinator and the daemons for one task, with its transfers and its launch.
 double attendance_core_s(const RealRun& run, const RealRun& smallest, const CpuTime& idle) {
   const CpuTime more = run.used - smallest.used;
-  const double others_s = more.busy_s - (run.tasks_cpu_s() - smallest.tasks_cpu_s()) -
-                          idle.busy_s / idle.all_s * more.all_s;
-  return others_s / static_cast<double>(run.tasks.size() - smallest.tasks.size());
+  const double own_s = more.own_s - (run.tasks_cpu_s() - smallest.tasks_cpu_s()) -
+                       idle.own_s / idle.all_s * more.all_s;
+  return own_s / static_cast<double>(run.tasks.size() - smallest.tasks.size());
 }
 
 // Bytes a second of what took `took_ns` of each of the tasks; empty: of too few.
@@ -92,6 +87,10 @@ std::optional<double> rate_of(const Json& tasks, Bytes bytes, TookNs took_ns) {
   return sum_bytes / sum_s;
 }
 
+auto field(const char* name) {
+  return [name](const Json& task) { return task["served"][name].get<double>(); };
+}
+
 // What tmpfs does with files: no probe measures it. A file is freed page by page, and a writer's
 // copy is made of new pages.
 void take_fast_tier(const Json& tasks, sim::TierSpeeds& tiers) {
@@ -101,7 +100,7 @@ void take_fast_tier(const Json& tasks, sim::TierSpeeds& tiers) {
         const auto& served = task["served"];
         return served["evicted_written_bytes"] == 0 ? served["evicted_bytes"].get<double>() : 0;
       },
-      [](const Json& task) { return task["served"]["evict_ns"].get<double>(); });
+      field("evict_ns"));
   if (freed) tiers.free_bytes_per_s = *freed;
   const auto copied = rate_of(
       tasks,
@@ -130,27 +129,48 @@ double mean_transfers_s(const Json& tasks) {
 
 }  // namespace
 
-// By the idle time, which kernels that stop their tick when idle measure: they only sample who is
-// busy, a hundred times a second.
-CpuTime CpuTime::now() {
-  std::ifstream stat("/proc/stat");
-  std::string cpu;
-  double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
-  stat >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;
-  CpuTime time;
-  time.all_s = static_cast<double>(system_clock().boot_ns()) * 1e-9 *
-               static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
-  time.busy_s = time.all_s - (idle + iowait + steal) / static_cast<double>(sysconf(_SC_CLK_TCK));
-  return time;
-}
-
 double RealRun::tasks_cpu_s() const {
   return std::accumulate(tasks.begin(), tasks.end(), 0.0,
                          [](double sum, const Json& task) { return sum + cpu_s(task); });
 }
 
+double RealRun::local_byte_share() const {
+  double local = 0, all = 0;
+  for (const auto& task : tasks) {
+    const auto& served = task["served"];
+    const double its_local = served["local_bytes"].get<double>();
+    local += its_local;
+    all +=
+        its_local + served["promoted_bytes"].get<double>() + served["fetched_bytes"].get<double>();
+  }
+  return local / all;
+}
+
+std::set<std::string> RealRun::disturbed() const {
+  std::set<std::string> names;
+  const auto take = [&](int64_t from_ms, int64_t to_ms) {
+    int64_t until_ms = to_ms;
+    for (const auto& task : tasks) {
+      if (task["submitted_ms"] > to_ms || task["finished_ms"] < from_ms) continue;
+      names.insert(task["name"]);
+      until_ms = std::max(until_ms, task["finished_ms"].get<int64_t>());
+    }
+    return until_ms;
+  };
+  for (const auto& still : standstills) take(still.from_ms, take(still.from_ms, still.to_ms));
+  return names;
+}
+
 double cpu_s(const Json& task) {
   return seconds(task["exit"]["cpu_user_ns"]) + seconds(task["exit"]["cpu_system_ns"]);
+}
+
+void take_slow_tier(const sim::TierSpeeds& before, const sim::TierSpeeds& after,
+                    sim::TierSpeeds& tiers) {
+  for (const auto figure :
+       {&sim::TierSpeeds::promote_bytes_per_s, &sim::TierSpeeds::evict_bytes_per_s,
+        &sim::TierSpeeds::promote_start_s, &sim::TierSpeeds::evict_start_s})
+    tiers.*figure = (before.*figure + after.*figure) / 2;
 }
 
 // A process is there from its start to its end and takes its CPU time of that. What is neither that
@@ -158,32 +178,34 @@ double cpu_s(const Json& task) {
 // from tasks that followed others.
 bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle,
                 sim::ClusterSpec& spec) {
-  std::vector<double> outside_s, beginning_s, fetch_bytes_per_s;
+  std::vector<double> outside_s, beginning_s;
+  Json calm = Json::array(), fetched = Json::array();
+  const auto disturbed = run.disturbed();
   for (const auto& task : run.tasks) {
+    if (disturbed.contains(task["name"])) continue;
+    calm.push_back(task);
     if (!was_alone(task, run.tasks)) continue;
     const auto& served = task["served"];
     if (!has_written(task))  // no commit
       outside_s.push_back(task["response_ms"].get<double>() * 1e-3 - serving_s(task) -
                           wall_s(task));
     beginning_s.push_back(wall_s(task) - cpu_s(task));
-    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0 && served["fetch_ns"] > 0)
-      fetch_bytes_per_s.push_back(served["fetched_bytes"].get<double>() /
-                                  seconds(served["fetch_ns"]));
+    if (served["local_bytes"] == 0 && served["promoted_bytes"] == 0) fetched.push_back(task);
   }
   if (outside_s.size() < kEnoughAlone) return false;
   auto& coordinator = spec.coordinator;
   auto& group = spec.groups.front();
-  const auto successions = successions_s(run.tasks, mean(outside_s));
+  const auto successions = successions_s(calm, mean(outside_s));
   if (successions.size() >= kEnoughQueued)
     group.launch_s = std::max(0.0, mean(successions) + mean(beginning_s));
   coordinator.accept_s = 0;  // the coordinator's two steps are told in one
   coordinator.dispatch_s =
       std::max(0.0, mean(outside_s) + mean(beginning_s) - group.launch_s - coordinator.report_s);
   group.handling_core_s = std::max(0.0, attendance_core_s(run, smallest, idle) - group.launch_s -
-                                            sim::kCoresOfTransfer * mean_transfers_s(run.tasks));
-  take_fast_tier(run.tasks, group.tiers);
-  if (!fetch_bytes_per_s.empty()) {
-    group.link_bytes_per_s = mean(fetch_bytes_per_s);
+                                            sim::kCoresOfTransfer * mean_transfers_s(calm));
+  take_fast_tier(calm, group.tiers);
+  if (const auto rate = rate_of(fetched, field("fetched_bytes"), field("fetch_ns"))) {
+    group.link_bytes_per_s = *rate;
     group.link_latency_s = 0;  // it is in that
   }
   return true;
@@ -192,13 +214,6 @@ bool take_costs(const RealRun& run, const RealRun& smallest, const CpuTime& idle
 sim::ClusterSpec at_speed_of(const RealRun& run, const RealRun& told_by, sim::ClusterSpec spec) {
   spec.groups.front().handling_core_s *= run.tasks_cpu_s() / told_by.tasks_cpu_s();
   return spec;
-}
-
-double others_share(const RealRun& run, const RealRun& smallest, const sim::NodeGroup& group) {
-  const double others_s =
-      (run.used.busy_s - run.tasks_cpu_s()) - (smallest.used.busy_s - smallest.tasks_cpu_s()) -
-      (group.handling_core_s + group.launch_s) * static_cast<double>(run.tasks.size());
-  return std::max(0.0, others_s) / run.used.all_s;
 }
 
 }  // namespace tierpilot::test
