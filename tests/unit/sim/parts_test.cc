@@ -28,13 +28,13 @@ TEST(EventQueue, LanesAndFlowsAreInTheOneOrder) {
   using enum EventKind;
   EventQueue events;
   events.push(30, kRunEnd, 1, 0);
-  events.set_flow(50, 2);
-  events.set_flow(10, 3);
+  events.set_flow(2, events.due(50), 0);
+  events.set_flow(3, events.due(10), 0);
   events.push(EventQueue::Lane::kDispatch, 20, kReceived, 4, 0);
   events.push(EventQueue::Lane::kDispatch, 30, kReceived, 5, 0);
   events.push(EventQueue::Lane::kReport, 30, kReported, 6, 0);
-  events.set_flow(30, 2);  // asked for last of those at 30
-  events.set_flow(25, 7);
+  events.set_flow(2, events.due(30), 0);  // asked for last of those at 30
+  events.set_flow(7, events.due(25), 0);
   events.forget_flow(7);
   events.forget_flow(7);
   for (const uint32_t subject : {3, 4, 1, 5, 6, 2}) EXPECT_EQ(events.pop().subject, subject);
@@ -52,7 +52,7 @@ TEST(EventQueue, FlowsMayMoveAtAnyTime) {
     const auto at_ns = static_cast<int64_t>(random() % 1000);
     const uint64_t what = random() % 8;
     if (what < 4) {
-      events.set_flow(at_ns, flow);
+      events.set_flow(flow, events.due(at_ns), 0);
       expected[flow] = {at_ns, step};
     } else if (what < 5) {
       events.forget_flow(flow);
