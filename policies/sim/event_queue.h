@@ -39,6 +39,8 @@ struct Due {
   auto operator<=>(const Due&) const = default;
 };
 
+enum class Soon : uint8_t { kLater, kSoon, kNext };
+
 class EventQueue {
  public:
   EventQueue() : flows_({&flow_places_}) {}
@@ -83,6 +85,21 @@ class EventQueue {
       others_.erase(0);
     return event;
   }
+  // Shows events that will probably be taken soon, of those that are kept like `taken` was:
+  // visit(event, Soon). Each is shown a few times on its way.
+  template <class Visit>
+  void show_ahead(const Event& taken, Visit visit) const {
+    switch (static_cast<EventKind>(taken.kind)) {
+      case EventKind::kReceived:
+        return lanes_[static_cast<size_t>(Lane::kDispatch)].show_ahead(visit);
+      case EventKind::kReported:
+        return lanes_[static_cast<size_t>(Lane::kReport)].show_ahead(visit);
+      case EventKind::kFlow:
+        return show_top(flows_.entries(), visit);
+      default:
+        return show_top(others_.entries(), visit);
+    }
+  }
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
@@ -101,6 +118,13 @@ class EventQueue {
       (*places)[event.subject] = static_cast<uint32_t>(place);
     }
   };
+  template <class Visit>
+  static void show_top(const std::vector<Event>& heap, Visit visit) {
+    constexpr size_t kNearTop = 5;  // the first one and its children
+    for (size_t i = 1; i < std::min(heap.size(), kNearTop); ++i)
+      visit(heap[i], Soon::kLater), visit(heap[i], Soon::kSoon);
+    if (!heap.empty()) visit(heap[0], Soon::kNext);
+  }
   // First in, first out.
   class InOrder {
    public:
@@ -115,6 +139,15 @@ class EventQueue {
       events_.push_back(event);
     }
     void pop() { ++head_; }
+    template <class Visit>
+    void show_ahead(Visit visit) const {
+      const auto show = [&](size_t ahead, Soon soon) {
+        if (head_ + ahead < events_.size()) visit(events_[head_ + ahead], soon);
+      };
+      show(12, Soon::kLater);
+      show(7, Soon::kSoon);
+      show(3, Soon::kNext);
+    }
 
    private:
     std::vector<Event> events_;

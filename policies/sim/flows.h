@@ -9,7 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/sim/event_queue.h"
+#include "policies/sim/prefetch.h"
 
 namespace tierpilot::sim {
 
@@ -24,6 +26,10 @@ class Flows {
   // then, or until it is cancelled.
   uint32_t start(int64_t now_ns, double bytes, std::initializer_list<uint32_t> links,
                  uint32_t owner);
+  // Asks for the memory of what an event will touch; the links once the flow is there.
+  void expect(uint32_t flow) const { prefetch(flows_[flow]); }
+  void expect_links(uint32_t flow) const;
+  uint32_t owner(uint32_t flow) const { return flows_[flow].owner; }
   void cancel(int64_t now_ns, uint32_t flow);
   // The owner, if the flow has ended now; nothing when it still has to wait.
   std::optional<uint32_t> take_ended(const Event& event);
@@ -64,8 +70,8 @@ class Flows {
   void set_first_due(uint32_t link, uint32_t flow);
 
   EventQueue& events_;
-  std::vector<Link> links_;
-  std::vector<Flow> flows_;
+  LargeVector<Link> links_;
+  LargeVector<Flow> flows_;
   std::vector<uint32_t> free_;
 };
 

@@ -61,9 +61,12 @@ Result<RunResult> Simulation::run() {
     recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;
+      expect_arrivals(arrived);
       arrive(static_cast<uint32_t>(arrived++));
     } else {
-      handle(events_.pop());
+      const Event event = events_.pop();
+      look_ahead(event);
+      handle(event);
     }
     pump();
     if (options_.progress && count % kEventsPerProgress == 0 &&

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
 #include "policies/sim/data_plane.h"
@@ -58,6 +59,12 @@ class Simulation final : private DataPlane::Client {
 
   void arrive(uint32_t task);
   void handle(const Event& event);
+  // Ask for memory that coming events will touch (look_ahead.cc).
+  void look_ahead(const Event& taken) const;
+  void expect(const Event& event, Soon soon) const;
+  void expect_at_node(uint32_t task, Soon soon) const;
+  void expect_report(uint32_t task, Soon soon) const;
+  void expect_arrivals(size_t arrived) const;
   void pump();
   uint32_t next_task();
   Status place(uint32_t task);
@@ -110,9 +117,9 @@ class Simulation final : private DataPlane::Client {
   TaskQueue queue_;
   BlockedHead head_;  // of the queue
   Recorder recorder_;
-  std::vector<State> states_;
+  LargeVector<State> states_;
   // By node: attempts that the coordinator counts there.
-  std::vector<boost::container::small_vector<uint32_t, 10>> held_;
+  LargeVector<boost::container::small_vector<uint32_t, 10>> held_;
   std::vector<uint32_t> writer_;  // by dataset: the task that may write it
   Observation seen_;
   int64_t now_ns_ = 0;

@@ -9,6 +9,7 @@
 #include "policies/sim/comparison.h"
 #include "policies/sim/flows.h"
 #include "policies/sim/gpus.h"
+#include "policies/sim/replica_table.h"
 #include "policies/sim/task_queue.h"
 
 namespace tierpilot::sim {
@@ -72,6 +73,28 @@ TEST(EventQueue, FlowsMayMoveAtAnyTime) {
 TEST(EventQueue, TimeDoesNotOverflow) {
   EXPECT_EQ(after_s(5, 1e300), INT64_MAX);
   EXPECT_EQ(after_s(5, 0), 5);
+}
+
+// Against a map; few keys, so that they collide and come back.
+TEST(ReplicaTable, AgreesWithAMap) {
+  std::mt19937_64 random(3);
+  std::vector<int> replicas(3000);
+  ReplicaTable<int> table;
+  std::map<std::pair<uint32_t, uint32_t>, int*> expected;
+  for (int step = 0; step < 50'000; ++step) {
+    const auto node = static_cast<uint32_t>(random() % 60);
+    const auto dataset = static_cast<uint32_t>(random() % 50);
+    const auto known = expected.find({node, dataset});
+    ASSERT_EQ(table.find(node, dataset), known == expected.end() ? nullptr : known->second);
+    if (known != expected.end() && random() % 2 == 0) {
+      table.erase(node, dataset);
+      expected.erase(known);
+    } else {
+      int& replica = replicas[random() % replicas.size()];
+      table.set(node, dataset, replica);
+      expected[{node, dataset}] = &replica;
+    }
+  }
 }
 
 TEST(TaskQueue, TasksTakeTheirOldPlace) {
