@@ -10,6 +10,8 @@ namespace {
 
 // How far a task that only waits for data may be overtaken in one look, as in the coordinator.
 constexpr size_t kMaxOvertaken = 256;
+// A smaller cluster is in the caches anyway.
+constexpr uint32_t kLeastToLookAhead = 256;
 constexpr uint64_t kEventsPerProgress = 1 << 16;
 
 }  // namespace
@@ -22,6 +24,7 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       options_(options),
       observes_(policy.needs_observation() ||
                 (options.listener && options.listener->needs_observation())),
+      looks_ahead_(cluster.node_count() >= kLeastToLookAhead),
       store_(cluster, workload),
       data_(cluster, workload, store_, events_, *this),
       view_(cluster, workload, store_),
@@ -61,11 +64,11 @@ Result<RunResult> Simulation::run() {
     recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;
-      expect_arrivals(arrived);
+      if (looks_ahead_) expect_arrivals(arrived);
       arrive(static_cast<uint32_t>(arrived++));
     } else {
       const Event event = events_.pop();
-      look_ahead(event);
+      if (looks_ahead_) look_ahead(event);
       handle(event);
     }
     pump();

@@ -107,6 +107,7 @@ class Simulation final : private DataPlane::Client {
   Policy& policy_;
   const RunOptions& options_;
   const bool observes_;
+  const bool looks_ahead_;
 
   EventQueue events_;
   ReplicaStore store_;
