@@ -136,17 +136,25 @@ class LocalityGreedyPolicy final : public SeededHeuristic {
   }
 };
 
-// Share of the data at hand (slow memory counts half) minus half the load after taking the task, in
-// tasks per unit.
-double locality_load_score(const TaskFeatures& task, const NodeState& node) {
+// Half the load after taking the task, in tasks per unit.
+double load_penalty(const TaskFeatures& task, const NodeState& node) {
+  const double units = std::max<uint32_t>(node.units, 1);
+  return 0.5 * (load_of(node) + task.units / units);
+}
+
+// Share of the data at hand; slow memory counts half.
+double at_hand(const TaskFeatures& task, const NodeState& node) {
   double at_hand = 0;
   if (task.data_bytes > 0 && (node.held_fast_bytes | node.held_slow_bytes) != 0) {
     const auto data = static_cast<double>(task.data_bytes);
     const double fast = std::min(static_cast<double>(node.held_fast_bytes) / data, 1.0);
     at_hand = fast + 0.5 * std::min(static_cast<double>(node.held_slow_bytes) / data, 1.0 - fast);
   }
-  const double units = std::max<uint32_t>(node.units, 1);
-  return at_hand - 0.5 * (load_of(node) + task.units / units);
+  return at_hand;
+}
+
+double locality_load_score(const TaskFeatures& task, const NodeState& node) {
+  return at_hand(task, node) - load_penalty(task, node);
 }
 
 class LocalityLoadPolicy final : public SeededHeuristic {
@@ -155,8 +163,16 @@ class LocalityLoadPolicy final : public SeededHeuristic {
 
  protected:
   size_t choose(const View& view) override {
-    return any_best(view,
-                    [&](const NodeState& node) { return locality_load_score(view.task, node); });
+    // Many nodes are loaded alike; dividing anew for each would be most of a choice's time.
+    const NodeState* last = nullptr;
+    double penalty = 0;
+    return any_best(view, [&](const NodeState& node) {
+      if (!last || node.assigned != last->assigned || node.running != last->running ||
+          node.units != last->units)
+        penalty = load_penalty(view.task, node);
+      last = &node;
+      return at_hand(view.task, node) - penalty;
+    });
   }
   void describe(const View& view, Decision& decision) const override {
     for (size_t i = 0; i < view.nodes.size(); ++i)

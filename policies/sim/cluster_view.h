@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/held_tasks.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
 #include "policies/sim/node_set.h"
+#include "policies/sim/prefetch.h"
 #include "policies/sim/replica_store.h"
 #include "policies/sim/service.h"
 #include "policies/sim/workload.h"
@@ -33,6 +35,10 @@ class ClusterView {
   size_t show(const Task& task);
   const View& view() const { return is_large() ? short_ : view_; }
 
+  void expect(uint32_t node) const {
+    prefetch(nodes_[node]);
+    if (places_[node] != kNone) prefetch(view_.nodes[places_[node]]);
+  }
   // A decision: the task is the node's until released. Gives its GPUs.
   Gpus::Mask assign(uint32_t node, const Task& task, uint64_t missing_bytes);
   void served(uint32_t node, uint64_t missing_bytes, const Service& service);
@@ -111,7 +117,7 @@ class ClusterView {
   const uint32_t considered_nodes_;
   const bool shows_full_;
   uint64_t smallest_budget_ = UINT64_MAX;
-  std::vector<Node> nodes_;
+  LargeVector<Node> nodes_;
   std::vector<Gpus> gpus_;         // by node
   std::vector<NodeState> parked_;  // by node; of those that are down
   std::vector<uint32_t> places_;   // of the nodes in the view; kNone while they are down

@@ -7,9 +7,9 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/sim/flows.h"
 #include "policies/sim/replica_store.h"
 #include "policies/sim/service.h"
@@ -49,6 +49,11 @@ class DataPlane {
   void resume(int64_t now_ns, uint32_t node);
   // What is read from the node must be read elsewhere; its own requests have been abandoned.
   void source_failed(int64_t now_ns, uint32_t node);
+  // Ask for memory that a coming event will touch, step by step.
+  void expect_task(uint32_t task) const { prefetch(request_of_[task]); }
+  void expect_request(uint32_t task, uint32_t node) const;
+  void expect_data(uint32_t task) const;
+  void expect_flow(uint32_t flow, Soon soon) const;
   // True: a flow has ended; false: it still has to wait.
   bool flow_event(const Event& event);
 
@@ -105,6 +110,7 @@ class DataPlane {
     uint32_t link(Resource resource) const { return first_link + resource; }
   };
 
+  void expect_data_of(uint32_t request) const;
   uint32_t new_request();
   void free_request(uint32_t id);
   void enqueue(Waiting& list, uint32_t id);
@@ -141,10 +147,10 @@ class DataPlane {
   Flows flows_;
   Client& client_;
   std::vector<Kind> kinds_;  // one of each group
-  std::vector<Node> nodes_;
-  std::deque<Request> requests_;
+  LargeVector<Node> nodes_;
+  LargeVector<Request> requests_;
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> request_of_;  // by task
+  LargeVector<uint32_t> request_of_;  // by task
   std::vector<uint32_t> ready_;       // requests that may go on, one after the other
   int64_t now_ns_ = 0;
 };

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/event_queue.h"
+#include "policies/sim/prefetch.h"
 
 namespace tierpilot::sim {
 
@@ -22,6 +24,7 @@ class Engines {
   Engines(const ClusterSpec& cluster, EventQueue& events);
 
   const NodeGroup& group(uint32_t node) const { return *nodes_[node].group; }
+  void expect(uint32_t node) const { prefetch(nodes_[node]); }
   // `arrival` orders those that wait.
   void make_ready(uint32_t node, uint32_t task, uint64_t arrival, uint32_t units);
   // The next that waits at the node and has units now; false: none.
@@ -83,7 +86,7 @@ class Engines {
   void schedule(int64_t now_ns, uint32_t machine);
 
   EventQueue& events_;
-  std::vector<Node> nodes_;
+  LargeVector<Node> nodes_;
   std::vector<Machine> machines_;
   std::vector<Started> ended_;
 };

@@ -17,6 +17,8 @@ class EventHeap {
   explicit EventHeap(Moved moved = {}) : moved_(moved) {}
   bool empty() const { return entries_.empty(); }
   const Entry& top() const { return entries_.front(); }
+  // In no order but for the first; the next few after it are near the beginning.
+  const std::vector<Entry>& entries() const { return entries_; }
 
   void push(const Entry& entry) {
     entries_.push_back(entry);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace tierpilot::sim {
 
 enum class EventKind : uint8_t {
   kReceived,      // subject: task; the node has it
-  kFlow,          // subject: flow; it may have ended
+  kFlow,          // subject: link; the flow that is the generation may have ended
   kCores,         // subject: machine with shared cores; a task may have ended
   kRunEnd,        // subject: task
   kReported,      // subject: task; the coordinator knows that it has ended
@@ -32,30 +33,40 @@ struct Event {
   uint32_t generation;  // an event of an older generation is void
 };
 
+// When something is to happen; equal times in the order in which they were asked for.
+struct Due {
+  int64_t at_ns = INT64_MAX;
+  uint64_t order = 0;
+  auto operator<=>(const Due&) const = default;
+};
+
+enum class Soon : uint8_t { kLater, kSoon, kNext };
+
 class EventQueue {
  public:
   EventQueue() : flows_({&flow_places_}) {}
 
   void push(int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
-    others_.push(make(at_ns, kind, subject, generation));
+    others_.push(make(due(at_ns), kind, subject, generation));
   }
   // Events that all come after the same delay are in order by themselves: none may be earlier than
   // the one pushed before it in its lane.
   enum class Lane : uint8_t { kDispatch, kReport };
   void push(Lane lane, int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
-    lanes_[static_cast<size_t>(lane)].push(make(at_ns, kind, subject, generation));
+    lanes_[static_cast<size_t>(lane)].push(make(due(at_ns), kind, subject, generation));
   }
-  // A flow has one event, which may be moved: speeds change all the time.
-  void set_flow(int64_t at_ns, uint32_t flow) {
-    if (flow >= flow_places_.size()) flow_places_.resize(flow + 1, kNowhere);
-    const Event event = make(at_ns, EventKind::kFlow, flow, 0);
-    const uint32_t place = flow_places_[flow];
+  Due due(int64_t at_ns) { return {at_ns, next_order_++}; }
+  // A link has one event, that of its flow that is due first. It changes with every flow there.
+  void set_flow(uint32_t link, Due due, uint32_t flow) {
+    if (link >= flow_places_.size()) flow_places_.resize(link + 1, kNowhere);
+    const Event event = make(due, EventKind::kFlow, link, flow);
+    const uint32_t place = flow_places_[link];
     place == kNowhere ? flows_.push(event) : flows_.replace(place, event);
   }
-  void forget_flow(uint32_t flow) {
-    if (flow >= flow_places_.size() || flow_places_[flow] == kNowhere) return;
-    flows_.erase(flow_places_[flow]);
-    flow_places_[flow] = kNowhere;
+  void forget_flow(uint32_t link) {
+    if (link >= flow_places_.size() || flow_places_[link] == kNowhere) return;
+    flows_.erase(flow_places_[link]);
+    flow_places_[link] = kNowhere;
   }
 
   bool empty() const { return first() == nullptr; }
@@ -75,6 +86,21 @@ class EventQueue {
       others_.erase(0);
     return event;
   }
+  // Shows events that will probably be taken soon, of those that are kept like `taken` was:
+  // visit(event, Soon). Each is shown a few times on its way.
+  template <class Visit>
+  void show_ahead(const Event& taken, Visit visit) const {
+    switch (static_cast<EventKind>(taken.kind)) {
+      case EventKind::kReceived:
+        return lanes_[static_cast<size_t>(Lane::kDispatch)].show_ahead(visit);
+      case EventKind::kReported:
+        return lanes_[static_cast<size_t>(Lane::kReport)].show_ahead(visit);
+      case EventKind::kFlow:
+        return show_top(flows_.entries(), visit);
+      default:
+        return show_top(others_.entries(), visit);
+    }
+  }
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
@@ -93,6 +119,13 @@ class EventQueue {
       (*places)[event.subject] = static_cast<uint32_t>(place);
     }
   };
+  template <class Visit>
+  static void show_top(const std::vector<Event>& heap, Visit visit) {
+    constexpr size_t kNearTop = 5;  // the first one and its children
+    for (size_t i = 1; i < std::min(heap.size(), kNearTop); ++i)
+      visit(heap[i], Soon::kLater), visit(heap[i], Soon::kSoon);
+    if (!heap.empty()) visit(heap[0], Soon::kNext);
+  }
   // First in, first out.
   class InOrder {
    public:
@@ -107,6 +140,15 @@ class EventQueue {
       events_.push_back(event);
     }
     void pop() { ++head_; }
+    template <class Visit>
+    void show_ahead(Visit visit) const {
+      const auto show = [&](size_t ahead, Soon soon) {
+        if (head_ + ahead < events_.size()) visit(events_[head_ + ahead], soon);
+      };
+      show(12, Soon::kLater);
+      show(7, Soon::kSoon);
+      show(3, Soon::kNext);
+    }
 
    private:
     std::vector<Event> events_;
@@ -126,12 +168,12 @@ class EventQueue {
     return first;
   }
 
-  Event make(int64_t at_ns, EventKind kind, uint32_t subject, uint32_t generation) {
-    return {at_ns, next_order_++, static_cast<uint64_t>(kind), subject, generation};
+  static Event make(Due due, EventKind kind, uint32_t subject, uint32_t generation) {
+    return {due.at_ns, due.order, static_cast<uint64_t>(kind), subject, generation};
   }
 
   std::array<InOrder, 2> lanes_;
-  std::vector<uint32_t> flow_places_;
+  std::vector<uint32_t> flow_places_;  // by link
   EventHeap<Event, Before, Remember> flows_;
   EventHeap<Event, Before, Forget> others_;
   uint64_t next_order_ = 0;

@@ -53,8 +53,8 @@ const Replica* ReplicaStore::source(uint32_t dataset, uint32_t version, uint32_t
 }
 
 Replica* ReplicaStore::find(uint32_t node, uint32_t dataset, uint32_t version) {
-  const auto found = by_place_.find(place(node, dataset));
-  return found != by_place_.end() && found->second->version == version ? found->second : nullptr;
+  Replica* const found = by_place_.find(node, dataset);
+  return found && found->version == version ? found : nullptr;
 }
 
 Replica& ReplicaStore::entry(uint32_t node, uint32_t dataset, uint32_t version) {
@@ -66,8 +66,8 @@ Replica& ReplicaStore::entry(uint32_t node, uint32_t dataset, uint32_t version) 
   replica.dataset = dataset;
   replica.node = node;
   replica.version = version;
-  Replica*& here = by_place_[place(node, dataset)];
-  if (!here || here->version < version) here = &replica;
+  const Replica* const here = by_place_.find(node, dataset);
+  if (!here || here->version < version) by_place_.set(node, dataset, replica);
   return replica;
 }
 
@@ -139,8 +139,8 @@ void ReplicaStore::settle(Replica& replica) {
 }
 
 void ReplicaStore::forget(Replica& replica) {
-  const auto found = by_place_.find(place(replica.node, replica.dataset));
-  if (found != by_place_.end() && found->second == &replica) by_place_.erase(found);
+  if (by_place_.find(replica.node, replica.dataset) == &replica)
+    by_place_.erase(replica.node, replica.dataset);
   std::destroy_at(&replica);
   free_.push_back(std::construct_at(&replica));
 }

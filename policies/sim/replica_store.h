@@ -3,15 +3,17 @@
 // EvictionOrder. Knows no time.
 #pragma once
 
+#include <boost/container/deque.hpp>
 #include <boost/container/small_vector.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "base/eviction_order.h"
+#include "base/large_pages.h"
 #include "base/result.h"
 #include "policies/sim/cluster_spec.h"
+#include "policies/sim/prefetch.h"
+#include "policies/sim/replica_table.h"
 #include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
@@ -72,6 +74,13 @@ class ReplicaStore {
   // all, the first by source_rank(). Null when no node that is up holds this version.
   const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader, uint32_t task) const;
 
+  // Ask for memory that will be touched.
+  void expect(uint32_t dataset) const { prefetch(entries_[dataset]); }
+  void expect(uint32_t node, uint32_t dataset) const {
+    prefetch(entries_[dataset]);
+    by_place_.expect(node, dataset);
+  }
+  void expect_holders(uint32_t dataset) const { prefetch(*entries_[dataset].holders.data()); }
   // Null when the node has no entry of this version.
   Replica* find(uint32_t node, uint32_t dataset, uint32_t version);
   // Finds the entry or makes one without any tier.
@@ -106,18 +115,19 @@ class ReplicaStore {
     Holders holders;
   };
 
-  static uint64_t place(uint32_t node, uint32_t dataset) { return uint64_t{node} << 32 | dataset; }
   void list(Replica& replica);
   void unlist(Replica& replica);
   void forget(Replica& replica);
 
-  std::vector<Entry> entries_;
+  LargeVector<Entry> entries_;
   uint64_t availability_ = 0;
-  std::vector<Cache> caches_;
-  std::deque<Replica> replicas_;
+  LargeVector<Cache> caches_;
+  // Stay where they are.
+  boost::container::deque<Replica, LargePages<Replica>,
+                          boost::container::deque_options_t<boost::container::block_bytes<2 << 20>>>
+      replicas_;
   std::vector<Replica*> free_;
-  // The newest version that the node has an entry of.
-  boost::unordered_flat_map<uint64_t, Replica*> by_place_;
+  ReplicaTable<Replica> by_place_;  // the newest version that the node has an entry of
 };
 
 }  // namespace tierpilot::sim

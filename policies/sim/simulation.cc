@@ -6,6 +6,8 @@
 namespace tierpilot::sim {
 namespace {
 
+// A smaller cluster is in the caches anyway.
+constexpr uint32_t kLeastToLookAhead = 256;
 constexpr uint64_t kEventsPerProgress = 1 << 16;
 
 }  // namespace
@@ -19,6 +21,7 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       observes_(policy.needs_observation() ||
                 (options.listener && options.listener->needs_observation())),
       holds_(policy.holds() && cluster.coordinator.hold_tasks),
+      looks_ahead_(cluster.node_count() >= kLeastToLookAhead),
       store_(cluster, workload),
       data_(cluster, workload, store_, events_, *this),
       view_(cluster, workload, store_, holds_),
@@ -58,9 +61,12 @@ Result<RunResult> Simulation::run() {
     recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;
+      if (looks_ahead_) expect_arrivals(arrived);
       arrive(static_cast<uint32_t>(arrived++));
     } else {
-      handle(events_.pop());
+      const Event event = events_.pop();
+      if (looks_ahead_) look_ahead(event);
+      handle(event);
     }
     pump();
     if (options_.progress && count % kEventsPerProgress == 0 &&

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/large_pages.h"
 #include "policies/held_tasks.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
@@ -60,6 +61,12 @@ class Simulation final : private DataPlane::Client {
 
   void arrive(uint32_t task);
   void handle(const Event& event);
+  // Ask for memory that coming events will touch (look_ahead.cc).
+  void look_ahead(const Event& taken) const;
+  void expect(const Event& event, Soon soon) const;
+  void expect_at_node(uint32_t task, Soon soon) const;
+  void expect_report(uint32_t task, Soon soon) const;
+  void expect_arrivals(size_t arrived) const;
   void pump();
   uint32_t next_task();
   // The policy's decision about the queue's `next_`.
@@ -112,6 +119,7 @@ class Simulation final : private DataPlane::Client {
   const RunOptions& options_;
   const bool observes_;
   const bool holds_;
+  const bool looks_ahead_;
 
   EventQueue events_;
   ReplicaStore store_;
@@ -125,9 +133,9 @@ class Simulation final : private DataPlane::Client {
   HeldTasks held_back_;
   std::unordered_map<uint32_t, int64_t> first_asked_ns_;  // by task; of those that were held
   Recorder recorder_;
-  std::vector<State> states_;
+  LargeVector<State> states_;
   // By node: attempts that the coordinator counts there.
-  std::vector<boost::container::small_vector<uint32_t, 10>> held_;
+  LargeVector<boost::container::small_vector<uint32_t, 10>> held_;
   std::vector<uint32_t> writer_;  // by dataset: the task that may write it
   Observation seen_;
   int64_t now_ns_ = 0;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/large_pages.h"
 
 namespace tierpilot::sim {
 
@@ -37,7 +38,7 @@ class TaskQueue {
   struct Link {
     uint32_t previous = kEnd, next = kEnd;
   };
-  std::vector<Link> links_;
+  LargeVector<Link> links_;
   uint32_t first_ = kEnd, last_ = kEnd;
   size_t size_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "policies/sim/comparison.h"
 #include "policies/sim/flows.h"
 #include "policies/sim/gpus.h"
+#include "policies/sim/replica_table.h"
 #include "policies/sim/task_queue.h"
 
 namespace tierpilot::sim {
@@ -28,13 +29,13 @@ TEST(EventQueue, LanesAndFlowsAreInTheOneOrder) {
   using enum EventKind;
   EventQueue events;
   events.push(30, kRunEnd, 1, 0);
-  events.set_flow(50, 2);
-  events.set_flow(10, 3);
+  events.set_flow(2, events.due(50), 0);
+  events.set_flow(3, events.due(10), 0);
   events.push(EventQueue::Lane::kDispatch, 20, kReceived, 4, 0);
   events.push(EventQueue::Lane::kDispatch, 30, kReceived, 5, 0);
   events.push(EventQueue::Lane::kReport, 30, kReported, 6, 0);
-  events.set_flow(30, 2);  // asked for last of those at 30
-  events.set_flow(25, 7);
+  events.set_flow(2, events.due(30), 0);  // asked for last of those at 30
+  events.set_flow(7, events.due(25), 0);
   events.forget_flow(7);
   events.forget_flow(7);
   for (const uint32_t subject : {3, 4, 1, 5, 6, 2}) EXPECT_EQ(events.pop().subject, subject);
@@ -52,7 +53,7 @@ TEST(EventQueue, FlowsMayMoveAtAnyTime) {
     const auto at_ns = static_cast<int64_t>(random() % 1000);
     const uint64_t what = random() % 8;
     if (what < 4) {
-      events.set_flow(at_ns, flow);
+      events.set_flow(flow, events.due(at_ns), 0);
       expected[flow] = {at_ns, step};
     } else if (what < 5) {
       events.forget_flow(flow);
@@ -72,6 +73,28 @@ TEST(EventQueue, FlowsMayMoveAtAnyTime) {
 TEST(EventQueue, TimeDoesNotOverflow) {
   EXPECT_EQ(after_s(5, 1e300), INT64_MAX);
   EXPECT_EQ(after_s(5, 0), 5);
+}
+
+// Against a map; few keys, so that they collide and come back.
+TEST(ReplicaTable, AgreesWithAMap) {
+  std::mt19937_64 random(3);
+  std::vector<int> replicas(3000);
+  ReplicaTable<int> table;
+  std::map<std::pair<uint32_t, uint32_t>, int*> expected;
+  for (int step = 0; step < 50'000; ++step) {
+    const auto node = static_cast<uint32_t>(random() % 60);
+    const auto dataset = static_cast<uint32_t>(random() % 50);
+    const auto known = expected.find({node, dataset});
+    ASSERT_EQ(table.find(node, dataset), known == expected.end() ? nullptr : known->second);
+    if (known != expected.end() && random() % 2 == 0) {
+      table.erase(node, dataset);
+      expected.erase(known);
+    } else {
+      int& replica = replicas[random() % replicas.size()];
+      table.set(node, dataset, replica);
+      expected[{node, dataset}] = &replica;
+    }
+  }
 }
 
 TEST(TaskQueue, TasksTakeTheirOldPlace) {
