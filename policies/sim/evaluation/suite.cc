@@ -120,7 +120,7 @@ Result<Suite> make_suite(std::string_view name) {
     add_both(suite, 1024, 20'000);
   } else if (name == "wide") {
     suite.seeds = 3;
-    add_both(suite, 1024, 20'000);
+    add_cells(suite, 1024, 20'000, 1);
     for (EvaluationCell& cell : suite.cells) cell.cluster.coordinator.considered_nodes = 1024;
   } else {
     return fail(ErrorCode::kNotFound,

@@ -42,6 +42,7 @@ inline constexpr uint64_t kFirstEvaluationSeed = 1001;
 // share.
 double flattened(double exponent, uint32_t nodes);
 
+// Each workload as it is and with four times the data ("x4"), but for wide.
 // quick: 8 nodes, 2 seeds, few tasks. short: 8 and 32 nodes, 3 seeds. full: 8, 128 and 1,024 nodes,
 // 10 seeds. wide: 1,024 nodes that are all candidates of each decision, 3 seeds. kNotFound names
 // them.
