@@ -145,6 +145,8 @@ class Guard {
   void start_anew();
 
   const GuardMemory& memory() const { return memory_; }
+  // Of tickets that count.
+  uint64_t era() const { return era_; }
   JudgedBy judged() const { return settings_.judged; }
   // Share of decisions that the policy has now.
   double policy_share() const;

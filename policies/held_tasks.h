@@ -7,6 +7,7 @@
 // of the queue.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,6 +20,8 @@ class HeldTasks {
  public:
   // For no longer, whatever a task says that it takes.
   static constexpr double kLongest_s = 86'400;
+  // No more at a time: each is looked at whenever something changes.
+  static constexpr size_t kMost = 256;
 
   // What waits for a node, beside what it has been given.
   struct Load {
@@ -50,8 +53,10 @@ class HeldTasks {
     return found == slots_.end() ? Load{} : found->second.load;
   }
 
-  // `now_ns` and `until_ns` count the first time only.
-  void hold(uint64_t task, uint32_t slot, Load load, int64_t now_ns, int64_t until_ns) {
+  // `now_ns` and `until_ns` count the first time only. `has_units`: the node has some left, but too
+  // few for this task; others may be luckier.
+  void hold(uint64_t task, uint32_t slot, Load load, int64_t now_ns, int64_t until_ns,
+            bool has_units = false) {
     const auto [at, first] = entries_.try_emplace(task);
     Entry& entry = at->second;
     if (first) entry.since_ns = now_ns, entry.until_ns = until_ns;
@@ -63,7 +68,8 @@ class HeldTasks {
     held.waiting.insert(task);
     held.load.units += load.units;
     held.load.operations += load.operations;
-    held.has_room = false;  // or it would have been placed there
+    held.has_room = held.has_room && has_units;
+    if (held.has_room) held.next = task + 1;
   }
   // It is placed, or has ended.
   void forget(uint64_t task) {
@@ -75,7 +81,10 @@ class HeldTasks {
 
   // The node has room for somebody.
   void room(uint32_t slot) {
-    if (const auto found = slots_.find(slot); found != slots_.end()) found->second.has_room = true;
+    const auto found = slots_.find(slot);
+    if (found == slots_.end()) return;
+    found->second.has_room = true;
+    found->second.next = 0;
   }
   void wake(uint64_t task) {
     const auto found = entries_.find(task);
@@ -91,14 +100,36 @@ class HeldTasks {
     for (const uint64_t task : waiting) wake(task);
     return waiting;
   }
+  // Nobody may hold any more.
+  void wake_everything() {
+    for (auto& [task, entry] : entries_) entry.awake = true;
+    slots_.clear();
+  }
   // Wakes the first of those that wait for a node with room; the next one's turn comes when the
   // node turns out to have room still. The tasks that were woken.
   std::vector<uint64_t> wake_for_room() {
     std::vector<uint64_t> first;
-    for (const auto& [slot, held] : slots_)
-      if (held.has_room) first.push_back(*held.waiting.begin());
+    for (auto& [slot, held] : slots_) {
+      if (!held.has_room) continue;
+      const auto next = held.waiting.lower_bound(held.next);
+      held.has_room = next != held.waiting.end();
+      if (held.has_room) first.push_back(*next);
+    }
     for (const uint64_t task : first) wake(task);
     return first;
+  }
+  void wake_due(int64_t now_ns) {
+    std::vector<uint64_t> due;
+    for (const auto& [task, entry] : entries_)
+      if (entry.until_ns <= now_ns) due.push_back(task);
+    for (const uint64_t task : due) wake(task);
+  }
+  // When the first of those that wait is due; INT64_MAX: none waits.
+  int64_t next_due_ns() const {
+    int64_t next = INT64_MAX;
+    for (const auto& [task, entry] : entries_)
+      if (!entry.awake) next = std::min(next, entry.until_ns);
+    return next;
   }
 
  private:
@@ -106,6 +137,7 @@ class HeldTasks {
     std::set<uint64_t> waiting;  // never empty
     Load load;
     bool has_room = false;
+    uint64_t next = 0;  // to be woken for it is this one or a later one
   };
 
   void leave(uint64_t task, const Entry& entry) {
@@ -113,7 +145,8 @@ class HeldTasks {
     Slot& held = found->second;
     held.waiting.erase(task);
     held.load.units -= entry.load.units;
-    held.load.operations -= entry.load.operations;
+    // Sums of doubles do not come back by themselves.
+    held.load.operations = std::max(0.0, held.load.operations - entry.load.operations);
     if (held.waiting.empty()) slots_.erase(found);
   }
 

@@ -86,9 +86,14 @@ void Dispatcher::pump() {
       go_on_later();
       break;
     }
-    if (!state_.held.empty()) state_.held.wake_for_room();
-    const PolicyInfo* policy = find_policy(host_.active());
-    auto next = next_task(state_, state_.settings.hold_tasks && policy && policy->holds);
+    const bool holds = may_hold(host_.active());
+    if (!state_.held.empty()) {
+      if (holds)
+        state_.held.wake_for_room();
+      else
+        state_.held.wake_everything();
+    }
+    auto next = next_task(state_, holds);
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
@@ -106,11 +111,12 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
   const int64_t now_ns = state_.clock.boot_ns();
   const auto* held = state_.held.find(task.id);
-  const auto turn = turn_of(task.id, placement.view);
-  placement.view.may_hold = turn.ticket.arm == Arm::kPolicy && turn.mode == PolicyMode::kEnforce &&
-                            (!held || now_ns < held->until_ns);
+  const auto [turn, since_ns] = asked(task.id, placement.view);
+  placement.view.may_hold =
+      turn.ticket.arm == Arm::kPolicy && may_hold(turn.policy) &&
+      (held ? now_ns < held->until_ns : state_.held.size() < HeldTasks::kMost);
   Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
-            turn,        now_ns,  held ? held->since_ns : now_ns};
+            turn,        now_ns,  since_ns};
   if (!open.turn.asks())
     return fall_back(open, open.turn.ticket.arm == Arm::kControl
                                ? "a control decision, to compare with"
@@ -238,6 +244,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
 
   state_.tasks.advance(*task, TaskState::kAssigned);
   state_.held.forget(task->id);
+  held_.erase(task->id);
   task->attempt = open.attempt.attempt;
   task->node = node->facts.name;
   task->policy = record.policy;

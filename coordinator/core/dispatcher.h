@@ -61,12 +61,21 @@ class Dispatcher {
   void go_on_later();
   // False: the task could not be placed, and would not be if it were tried again now.
   bool dispatch(Task& task, PlacementView placement);
+  struct Asked {  // who takes a decision, and since when
+    Oversight::Turn turn;
+    int64_t since_ns = 0;
+  };
   // A task that was kept back stays with who did so, or the policy and the heuristic would be
   // judged by unlike tasks; not once the policy's standing has changed.
-  Oversight::Turn turn_of(uint64_t task, const View& view);
+  Asked asked(uint64_t task, const View& view);
+  // The policy keeps tasks back, and is allowed to.
+  bool may_hold(const std::string& policy) const;
   void answered(const PolicyHost::Decided& decided);
-  // Keeps the task back, as the policy wants it.
+  // Keeps the task back, as the policy wants it, unless its answer is too late for that.
   void hold(const Open& open, const Decision& decision);
+  bool can_still_hold(const Open& open, const NodeRecord& node) const;
+  // One timer, for the first that is due.
+  void watch_held();
   // One timer at a time, which outlives the decision that it was set for: most are answered long
   // before, and setting one costs a system call.
   void watch_deadline(int64_t in_us);
@@ -96,7 +105,8 @@ class Dispatcher {
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
-  std::map<uint64_t, Oversight::Turn> held_;  // of the tasks in state_.held
+  std::map<uint64_t, Asked> held_;       // of the tasks in state_.held
+  int64_t held_watched_ns_ = INT64_MAX;  // when the timer goes off
   uint64_t requests_ = 0;
   bool pumping_ = false;
   bool goes_on_ = false;  // a pump() that was cut short is posted

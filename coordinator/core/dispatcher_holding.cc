@@ -4,36 +4,62 @@
 #include <algorithm>
 
 #include "coordinator/core/dispatcher.h"
+#include "coordinator/core/shortlist.h"
 #include "policies/estimate.h"
 
 namespace tierpilot {
 
-Oversight::Turn Dispatcher::turn_of(uint64_t task, const View& view) {
-  auto turn = oversight_.next(host_.active());
-  const auto held = held_.extract(task);
-  if (!held.empty() && held.mapped().same_standing(turn)) return held.mapped();
-  turn.estimate_s = best_finish_s(view);
-  return turn;
+bool Dispatcher::may_hold(const std::string& policy) const {
+  const PolicyInfo* info = find_policy(policy);
+  return state_.settings.hold_tasks && info && info->holds && oversight_.may_hold(policy);
+}
+
+Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
+  const auto held = held_.find(task);
+  if (held != held_.end() && held->second.turn.policy == host_.active() &&
+      oversight_.stands(held->second.turn))
+    return held->second;
+  Asked anew{oversight_.next(host_.active()), state_.clock.boot_ns()};
+  anew.turn.estimate_s = best_finish_s(view);
+  return anew;
+}
+
+// While the policy thought, the node may have got room or gone, which nobody would tell again.
+bool Dispatcher::can_still_hold(const Open& open, const NodeRecord& node) const {
+  const auto* task = state_.tasks.find(open.attempt.task);
+  const auto* held = state_.held.find(open.attempt.task);
+  const uint64_t data_bytes = open.view().task.data_bytes;
+  return task && task->state == TaskState::kQueued && task->attempt + 1 == open.attempt.attempt &&
+         could_take(node, *task, data_bytes) &&
+         !can_take(state_.settings, node, *task, data_bytes) &&
+         (!held || state_.clock.boot_ns() < held->until_ns);
 }
 
 void Dispatcher::hold(const Open& open, const Decision& decision) {
   const uint64_t id = open.attempt.task;
-  auto* task = state_.tasks.find(id);
-  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
-    return;  // cancelled while the policy thought
+  const NodeRecord& node = *open.placement->records[decision.held_for];
+  if (!can_still_hold(open, node)) return;
+  auto& task = *state_.tasks.find(id);
   const auto& wanted = open.view().task;
-  const double longest_s = std::min(best_finish_s(open.view()), HeldTasks::kLongest_s);
-  const bool first = state_.held.find(id) == nullptr;
-  state_.held.hold(id, open.view().nodes[decision.held_for].slot,
-                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
-                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9));
-  held_[id] = open.turn;
+  const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
+  state_.held.hold(id, node.slot, {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
+                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9),
+                   node.assigned_units < node.facts.units + state_.settings.backlog_units);
+  held_[id] = {open.turn, open.first_asked_ns};
   std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
-  task->reason = fmt::format("kept back for node '{}', which has its data",
-                             open.placement->records[decision.held_for]->facts.name);
-  if (!first) return;
-  hooks_.after(static_cast<int64_t>(longest_s * 1e6), [this, id] {
-    state_.held.wake(id);
+  task.reason = fmt::format("kept back for node '{}', which has its data", node.facts.name);
+  watch_held();
+}
+
+void Dispatcher::watch_held() {
+  const int64_t due_ns = state_.held.next_due_ns();
+  if (due_ns >= held_watched_ns_) return;
+  held_watched_ns_ = due_ns;
+  const int64_t in_ns = std::max<int64_t>(due_ns - state_.clock.boot_ns(), 0);
+  hooks_.after(in_ns / 1000 + 1, [this, due_ns] {
+    if (held_watched_ns_ == due_ns) held_watched_ns_ = INT64_MAX;
+    state_.held.wake_due(state_.clock.boot_ns());
+    watch_held();
     pump();
   });
 }

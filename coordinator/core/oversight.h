@@ -37,9 +37,6 @@ class Oversight {
     PolicyMode mode = PolicyMode::kEnforce;
     double estimate_s = 0;  // the best candidate's time to the finish, when it was first asked
 
-    bool same_standing(const Turn& other) const {
-      return policy == other.policy && mode == other.mode && ticket.era == other.ticket.era;
-    }
     bool asks() const { return ticket.arm == Arm::kPolicy || ticket.arm == Arm::kShadow; }
   };
   struct Tally {
@@ -61,6 +58,10 @@ class Oversight {
   // judged by.
   Status begin(OversightSettings settings, const std::map<std::string, JudgedBy>& learned);
 
+  // The policy decides and is trusted.
+  bool may_hold(const std::string& policy) const;
+  // It was drawn under the policy's present standing.
+  bool stands(const Turn& turn) const;
   // Who takes the next decision while `policy` is the active one.
   Turn next(const std::string& policy);
   void answered(const Turn& turn, DecisionFault fault);

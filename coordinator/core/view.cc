@@ -65,8 +65,8 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
 NextTask next_task(ClusterState& state, bool shows_full) {
   int looked_at = 0;
   for (const uint64_t id : state.tasks.queue()) {
-    if (++looked_at > kMaxOvertaken) break;
     if (state.held.waits(id)) continue;
+    if (++looked_at > kMaxOvertaken) break;
     auto& task = *state.tasks.find(id);
     task.reason = state.catalog.blocked_by(task);
     if (!task.reason.empty()) continue;

@@ -129,6 +129,7 @@ void Simulation::handle(const Event& event) {
       if (kind == EventKind::kGpuFailed)
         return gpu_failed(Failures::node_of(event.subject), Failures::gpu_of(event.subject));
       view_.gpu_failed(Failures::node_of(event.subject), Failures::gpu_of(event.subject), false);
+      held_back_.room(Failures::node_of(event.subject));
       work_available_ = true;
       return;
   }
@@ -280,12 +281,12 @@ void Simulation::release(uint32_t task) {
 
 void Simulation::queue_again(uint32_t task, bool counts) {
   State& state = states_[task];
+  first_asked_ns_.erase(task);
   if (counts && state.attempt >= cluster_.coordinator.max_attempts) {
     ++recorder_.counts.failed;
     return end(task);
   }
   ++recorder_.counts.restarts;
-  first_asked_ns_.erase(task);
   state.phase = Phase::kQueued;
   queue_.insert(task);
   head_.inserted(task);

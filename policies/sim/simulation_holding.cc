@@ -9,12 +9,15 @@ namespace tierpilot::sim {
 
 void Simulation::hold(uint32_t task, const View& view, size_t node) {
   const uint32_t slot = view.nodes[node].slot;
-  const int64_t until_ns = after_s(now_ns_, std::min(best_finish_s(view), HeldTasks::kLongest_s));
+  const int64_t until_ns =
+      after_s(now_ns_, std::clamp(best_finish_s(view), 0.0, HeldTasks::kLongest_s));
   ++recorder_.counts.holds;
   if (!held_back_.find(task))
     events_.push(until_ns, EventKind::kHeldLongest, task, ++states_[task].generation);
   const Task& what = workload_.tasks[task];
-  held_back_.hold(task, slot, {what.units, what.told_operations() * what.units}, now_ns_, until_ns);
+  const NodeState& full = view.nodes[node];
+  held_back_.hold(task, slot, {what.units, what.told_operations() * what.units}, now_ns_, until_ns,
+                  full.assigned < full.units + cluster_.coordinator.backlog_units);
   view_.set_held(slot, held_back_.load(slot));
   head_[next_].waits_for = BlockedHead::kHeld;
 }

@@ -31,7 +31,8 @@ uint32_t Simulation::next_task() {
   availability_seen_ = store_.availability();
   size_t given_up = 0;
   for (size_t i = head_.known();; head_.set_known(i)) {
-    const bool may_go_on = i + given_up < kMaxOvertaken;
+    // What is kept back is not looked at.
+    const bool may_go_on = i + given_up < kMaxOvertaken + held_back_.size();
     if (i == head_.size()) {
       const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task);
       arrivals_matter_ = next == TaskQueue::kEnd || given_up > 0;
@@ -91,7 +92,8 @@ Status Simulation::ask_policy(uint32_t task) {
   const Attempt attempt{task, state.attempt + 1U};
   if (options_.listener) options_.listener->asks(attempt);
   const auto* held = held_back_.find(task);
-  view_.allow_holding(holds_ && (!held || now_ns_ < held->until_ns));
+  view_.allow_holding(holds_ &&
+                      (held ? now_ns_ < held->until_ns : held_back_.size() < HeldTasks::kMost));
   const View& view = view_.view();
   if (observes_) seen_ = observe(view, options_.features);
   const Decision decision = policy_.decide(view, seen_);

@@ -24,7 +24,7 @@ GuardedPolicy::Turn GuardedPolicy::next_turn(const View& view) {
   const Guard::Ticket ticket = guard_.next(std::uniform_real_distribution<>()(generator_));
   const auto held = held_.extract(task_);
   if (!held.empty() && held.mapped().ticket.era == ticket.era) return held.mapped();
-  return {ticket, best_finish_s(view)};
+  return {ticket, best_finish_s(view), !held.empty()};
 }
 
 Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
@@ -32,7 +32,9 @@ Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
   switch (turn_.ticket.arm) {
     case Arm::kPolicy: {
       Decision decision = ask(view, seen);
-      if (decision.held_for != kNoNode) held_[task_] = turn_;
+      if (decision.held_for == kNoNode) return decision;
+      if (guard_.memory().standing != Standing::kTrusted) break;
+      held_[task_] = turn_;
       return decision;
     }
     case Arm::kShadow:
@@ -83,7 +85,8 @@ void GuardedPolicy::finished(Attempt attempt, const TaskTimes& times) {
   const auto placed = placed_.extract(attempt.task);
   if (placed.empty()) return;
   const Turn& turn = placed.mapped();
-  if (const auto relative = relative_.of(times.since_asked_s, turn.estimate_s)) {
+  if (const auto relative =
+          relative_.of(turn.anew ? times.since_decision_s : times.since_asked_s, turn.estimate_s)) {
     guard_.measured(JudgedBy::kResponse, turn.ticket, *relative);
     count_events();
   }

@@ -45,6 +45,7 @@ class GuardedPolicy final : public Policy, public Listener {
   struct Turn {
     Guard::Ticket ticket;
     double estimate_s = 0;
+    bool anew = false;  // another arm had kept the task back before
   };
 
   Turn next_turn(const View& view);

@@ -39,6 +39,48 @@ TEST_F(HeldTasksTest, TheNextIsWokenWhenTheFirstLeftRoom) {
   EXPECT_TRUE(held_.waits(3));
 }
 
+TEST_F(HeldTasksTest, WhatATaskIsTooLargeForIsLeftToOthers) {
+  hold(1, kA), hold(2, kA), hold(3, kA);
+  held_.room(kA);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(1));
+  held_.hold(1, kA, {8, 1e9}, 0, 100, true);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(2));
+  held_.hold(2, kA, {8, 1e9}, 0, 100, true);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(3));
+  held_.hold(3, kA, {8, 1e9}, 0, 100, true);
+  EXPECT_THAT(held_.wake_for_room(), IsEmpty()) << "each is asked once";
+  held_.room(kA);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(1));
+}
+
+TEST_F(HeldTasksTest, WhoIsDueIsWoken) {
+  EXPECT_EQ(held_.next_due_ns(), INT64_MAX);
+  hold(1, kA, 0, 50), hold(2, kB, 0, 30);
+  EXPECT_EQ(held_.next_due_ns(), 30);
+  held_.wake_due(30);
+  EXPECT_FALSE(held_.waits(2));
+  EXPECT_TRUE(held_.waits(1));
+  EXPECT_EQ(held_.next_due_ns(), 50);
+}
+
+TEST_F(HeldTasksTest, AllCanBeWoken) {
+  hold(1, kA), hold(2, kB);
+  held_.wake_everything();
+  EXPECT_FALSE(held_.waits(1) || held_.waits(2));
+  EXPECT_EQ(held_.load(kA).units, 0u);
+  hold(1, kB);
+  EXPECT_TRUE(held_.waits(1));
+  EXPECT_EQ(held_.load(kB).units, 2u);
+}
+
+TEST_F(HeldTasksTest, SumsNeverFallBelowNothing) {
+  held_.hold(1, kA, {1, 1e24}, 0, 100);
+  held_.hold(2, kA, {1, 1e7}, 0, 100);
+  held_.hold(3, kA, {1, 1e7}, 0, 100);
+  held_.forget(1), held_.forget(2);
+  EXPECT_GE(held_.load(kA).operations, 0);
+}
+
 TEST_F(HeldTasksTest, TheLoadOfANodeIsThatOfThoseThatWaitForIt) {
   hold(1, kA), hold(2, kA), hold(3, kB);
   EXPECT_EQ(held_.load(kA).units, 4u);
