@@ -20,8 +20,8 @@ class HeldTasks {
  public:
   // For no longer, whatever a task says that it takes.
   static constexpr double kLongest_s = 86'400;
-  // No more at a time: each is looked at whenever something changes.
-  static constexpr size_t kMost = 256;
+  // No more at a time, as each is looked at whenever something changes.
+  static constexpr size_t most(size_t nodes) { return std::max<size_t>(256, nodes); }
 
   // What waits for a node, beside what it has been given.
   struct Load {

@@ -114,7 +114,8 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const auto [turn, since_ns] = asked(task.id, placement.view);
   placement.view.may_hold =
       turn.ticket.arm == Arm::kPolicy && may_hold(turn.policy) &&
-      (held ? now_ns < held->until_ns : state_.held.size() < HeldTasks::kMost);
+      (held ? now_ns < held->until_ns
+            : state_.held.size() < HeldTasks::most(state_.registry.up_count()));
   Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
             turn,        now_ns,  since_ns};
   if (!open.turn.asks())

@@ -92,8 +92,8 @@ Status Simulation::ask_policy(uint32_t task) {
   const Attempt attempt{task, state.attempt + 1U};
   if (options_.listener) options_.listener->asks(attempt);
   const auto* held = held_back_.find(task);
-  view_.allow_holding(holds_ &&
-                      (held ? now_ns_ < held->until_ns : held_back_.size() < HeldTasks::kMost));
+  view_.allow_holding(holds_ && (held ? now_ns_ < held->until_ns
+                                      : held_back_.size() < HeldTasks::most(held_.size())));
   const View& view = view_.view();
   if (observes_) seen_ = observe(view, options_.features);
   const Decision decision = policy_.decide(view, seen_);
