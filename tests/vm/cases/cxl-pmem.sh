@@ -28,6 +28,7 @@ daxctl reconfigure-device --mode=system-ram dax0.0 || exit 1
 show online
 until_true node_has online '"tier": "cxl1"'
 tiertool probe eviction -j --rounds 1 --timeout 100 >/out/eviction.json || exit 1
+tiertool probe latency -j --rounds 7 --footprint 16MiB --timeout 100 >/out/latency.json || exit 1
 daxctl offline-memory dax0.0 || exit 1
 show offline
 until_true node_lacks offline '"tier": "cxl1"'
