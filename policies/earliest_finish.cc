@@ -5,12 +5,25 @@
 #include <random>
 
 #include "base/random.h"
+#include "policies/delay.h"
 #include "policies/estimate.h"
 
 namespace tierpilot {
 namespace {
 
-enum class Cost { kFinish, kMarginal };
+enum class Cost { kFinish, kMarginal, kShared };
+
+const char* adjective(Cost cost) {
+  switch (cost) {
+    case Cost::kFinish:
+      return "earliest";
+    case Cost::kMarginal:
+      return "least cost to all";
+    case Cost::kShared:
+      break;
+  }
+  return "earliest, with data counted twice";
+}
 
 class EstimatePolicy final : public Policy {
  public:
@@ -18,6 +31,7 @@ class EstimatePolicy final : public Policy {
       : cost_(cost), generator_(derived_seed(seed, "policy")) {}
 
   bool needs_observation() const override { return false; }
+  bool holds() const override { return cost_ == Cost::kShared; }
 
   Decision decide(const View& view, const Observation&) override {
     Decision decision;
@@ -38,12 +52,24 @@ class EstimatePolicy final : public Policy {
       if (generator_() % ++equals == 0) decision.node = i;
     }
     if (explains()) describe(view, typical, load, decision);
+    if (holds() && decision.node != kNoNode) {
+      decision.held_for = worth_a_delay(view, typical, best_s);
+      if (decision.held_for != kNoNode) decision.node = kNoNode;
+    }
     return decision;
   }
 
  private:
   double cost_of(const FinishEstimate& estimate, double load) const {
-    return cost_ == Cost::kFinish ? estimate.finish_s() : marginal_cost_s(estimate, load);
+    switch (cost_) {
+      case Cost::kFinish:
+        return estimate.finish_s();
+      case Cost::kMarginal:
+        return marginal_cost_s(estimate, load);
+      case Cost::kShared:
+        break;
+    }
+    return shared_finish_s(estimate);
   }
 
   void describe(const View& view, const NodeRates& typical, double load, Decision& decision) const {
@@ -58,8 +84,7 @@ class EstimatePolicy final : public Policy {
     const auto best = estimate_finish(view.task, view.nodes[decision.node], typical);
     decision.reason =
         fmt::format("{}: finish in {:.3f} s, after {:.3f} s of waiting and {:.3f} s for data",
-                    cost_ == Cost::kFinish ? "earliest" : "least cost to all", best.finish_s(),
-                    best.wait_s, best.serve_s);
+                    adjective(cost_), best.finish_s(), best.wait_s, best.serve_s);
   }
 
   Cost cost_;
@@ -70,6 +95,10 @@ class EstimatePolicy final : public Policy {
 
 std::unique_ptr<Policy> make_earliest_finish_policy(uint64_t seed) {
   return std::make_unique<EstimatePolicy>(Cost::kFinish, seed);
+}
+
+std::unique_ptr<Policy> make_delay_finish_policy(uint64_t seed) {
+  return std::make_unique<EstimatePolicy>(Cost::kShared, seed);
 }
 
 std::unique_ptr<Policy> make_least_cost_policy(uint64_t seed) {

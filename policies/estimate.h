@@ -33,6 +33,11 @@ double cluster_load(const View& view);
 // most 0.9: an estimate of a full cluster's patience is none.
 double marginal_cost_s(const FinishEstimate& estimate, double load);
 
+// finish_s() and the time that bringing its data keeps links and tiers from others.
+inline double shared_finish_s(const FinishEstimate& estimate) {
+  return estimate.finish_s() + estimate.serve_s;
+}
+
 // Of each unit; a nominal figure, a tenth of a second's worth, where the task does not tell.
 double operations_of(const TaskFeatures& task);
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "policies/delay.h"
 #include "policies/estimate.h"
 
 namespace tierpilot {
@@ -16,16 +17,28 @@ Decision fallback_decide(const View& view) {
   std::pair<double, double> best;
   for (size_t i = 0; i < view.nodes.size(); ++i) {
     const NodeState& node = view.nodes[i];
+    if (!node.candidate && !(node.full && view.may_hold)) continue;
+    const double cost_s = shared_finish_s(estimate_finish(view.task, node, typical));
+    decision.q[i] = -cost_s;
     if (!node.candidate) continue;
-    const double finish_s = estimate_finish(view.task, node, typical).finish_s();
-    decision.q[i] = -finish_s;
-    const std::pair rank(finish_s, load_of(node));
+    const std::pair rank(cost_s, load_of(node));
     if (decision.node != kNoNode && rank >= best) continue;
     best = rank;
     decision.node = i;
   }
-  if (decision.node != kNoNode)
-    decision.reason = fmt::format("earliest: finish in {:.3f} s", best.first);
+  if (decision.node == kNoNode) return decision;
+  const auto finish_s = [&](size_t i) {
+    return estimate_finish(view.task, view.nodes[i], typical).finish_s();
+  };
+  decision.held_for = worth_a_delay(view, typical, best.first);
+  if (decision.held_for != kNoNode) {
+    decision.node = kNoNode;
+    decision.reason =
+        fmt::format("worth waiting for: finish in {:.3f} s", finish_s(decision.held_for));
+  } else {
+    decision.reason = fmt::format("earliest, with data counted twice: finish in {:.3f} s",
+                                  finish_s(decision.node));
+  }
   return decision;
 }
 

@@ -8,9 +8,11 @@
 
 namespace tierpilot {
 
-// The candidate with the earliest estimated finish (policies/estimate.h), the least loaded and then
-// the first among equals. Decision::q is in seconds, negated. Stateless, microseconds, callable
-// from any thread.
+// The candidate whose estimated finish is the earliest, with the time for data counted twice
+// (shared_finish_s), the least loaded and then the first among equals; or where View::may_hold
+// allows it a full node to wait for (policies/delay.h). Decision::q is in seconds, negated, of the
+// candidates and of all nodes that could be waited for. Stateless, microseconds, callable from any
+// thread.
 Decision fallback_decide(const View& view);
 // In place of a network, whose fault it tells.
 Decision fallback_decide(const View& view, DecisionFault fault, std::string_view why);

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
+#include <tuple>
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "policies/delay.h"
 #include "policies/estimate.h"
 
 namespace tierpilot {
@@ -39,16 +42,22 @@ class Heuristic : public Policy {
  public:
   bool needs_observation() const final { return false; }
   Decision decide(const View& view, const Observation&) final {
-    const size_t node = choose(view);
     Decision decision;
     if (explains()) decision = undecided(view);
-    decision.node = node;
-    if (explains() && node != kNoNode) describe(view, decision);
+    decision.node = choose(view);
+    if (decision.node == kNoNode) return decision;
+    decision.held_for = hold(view, decision.node);
+    if (decision.held_for != kNoNode)
+      decision.node = kNoNode;
+    else if (explains())
+      describe(view, decision);
     return decision;
   }
 
  protected:
   virtual size_t choose(const View& view) = 0;
+  // The full node to wait for in place of `chosen`.
+  virtual size_t hold(const View&, size_t /*chosen*/) const { return kNoNode; }
   // Gives a decision its reason, and its scores where there are any.
   virtual void describe(const View& view, Decision& decision) const = 0;
 };
@@ -117,7 +126,7 @@ class LeastLoadedPolicy final : public SeededHeuristic {
   }
 };
 
-class LocalityGreedyPolicy final : public SeededHeuristic {
+class LocalityGreedyPolicy : public SeededHeuristic {
  public:
   using SeededHeuristic::SeededHeuristic;
 
@@ -133,6 +142,28 @@ class LocalityGreedyPolicy final : public SeededHeuristic {
     decision.reason = fmt::format(
         "holds most of the data: {} fast and {} slow of {}", format_bytes(node.held_fast_bytes),
         format_bytes(node.held_slow_bytes), format_bytes(view.task.data_bytes));
+  }
+};
+
+class DelayLocalityPolicy final : public LocalityGreedyPolicy {
+ public:
+  using LocalityGreedyPolicy::LocalityGreedyPolicy;
+  bool holds() const override { return true; }
+
+ protected:
+  size_t hold(const View& view, size_t chosen) const override {
+    using Cost = std::tuple<uint64_t, uint64_t, double>;
+    const uint64_t data = view.task.data_bytes;
+    const auto missing = [data](const NodeState& node) {
+      return std::pair(data - std::min(data, node.held_fast_bytes),
+                       data - std::min(data, node.held_slow_bytes));
+    };
+    const auto [fast, slow] = missing(view.nodes[chosen]);
+    return full_node_below(view, Cost{fast, slow, -HUGE_VAL}, [&](const NodeState& node) {
+      const auto [not_fast, not_slow] = missing(node);
+      return Cost{not_fast, not_slow,
+                  static_cast<double>(node.assigned + node.held_units) / std::max(node.units, 1U)};
+    });
   }
 };
 
@@ -195,6 +226,9 @@ std::unique_ptr<Policy> make_least_loaded_policy(uint64_t seed) {
 }
 std::unique_ptr<Policy> make_locality_greedy_policy(uint64_t seed) {
   return std::make_unique<LocalityGreedyPolicy>(seed);
+}
+std::unique_ptr<Policy> make_delay_locality_policy(uint64_t seed) {
+  return std::make_unique<DelayLocalityPolicy>(seed);
 }
 std::unique_ptr<Policy> make_locality_load_policy(uint64_t seed) {
   return std::make_unique<LocalityLoadPolicy>(seed);

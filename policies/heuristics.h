@@ -15,6 +15,8 @@ std::unique_ptr<Policy> make_round_robin_policy();
 std::unique_ptr<Policy> make_least_loaded_policy(uint64_t seed);
 // Most of the task's bytes in fast memory, then in slow memory, then the least load.
 std::unique_ptr<Policy> make_locality_greedy_policy(uint64_t seed);
+// The same, by delay scheduling (policies/delay.h): waits where a full node has more of them.
+std::unique_ptr<Policy> make_delay_locality_policy(uint64_t seed);
 // Most of the data at hand, less the load.
 std::unique_ptr<Policy> make_locality_load_policy(uint64_t seed);
 

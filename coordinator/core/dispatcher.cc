@@ -70,6 +70,11 @@ bool is_candidate(const View& view, size_t node) {
   return node < view.nodes.size() && view.nodes[node].candidate;
 }
 
+// The node that it would have the task on, now or later.
+size_t wanted_by(const Decision& decision) {
+  return decision.node != kNoNode ? decision.node : decision.held_for;
+}
+
 bool is_kept_back(const View& view, const Decision& decision) {
   const size_t full = decision.held_for;
   return view.may_hold && decision.node == kNoNode && full < view.nodes.size() &&
@@ -86,14 +91,8 @@ void Dispatcher::pump() {
       go_on_later();
       break;
     }
-    const bool holds = may_hold(host_.active());
-    if (!state_.held.empty()) {
-      if (holds)
-        state_.held.wake_for_room();
-      else
-        state_.held.wake_everything();
-    }
-    auto next = next_task(state_, holds);
+    wake_held();
+    auto next = next_task(state_, may_hold(host_.active()));
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
@@ -110,12 +109,8 @@ void Dispatcher::go_on_later() {
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, task.attempt + 1};
   const int64_t now_ns = state_.clock.boot_ns();
-  const auto* held = state_.held.find(task.id);
   const auto [turn, since_ns] = asked(task.id, placement.view);
-  placement.view.may_hold =
-      turn.ticket.arm == Arm::kPolicy && may_hold(turn.policy) &&
-      (held ? now_ns < held->until_ns
-            : state_.held.size() < HeldTasks::most(state_.registry.up_count()));
+  placement.view.may_hold = may_be_held(task.id);
   Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
             turn,        now_ns,  since_ns};
   if (!open.turn.asks())
@@ -139,20 +134,17 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   const Open open = std::move(*open_);
   open_.reset();
   const Decision& decision = decided.decision;
-  if (is_kept_back(open.view(), decision)) {
-    oversight_.answered(open.turn, decision.fault);
-    hold(open, decision);
-    return pump();
-  }
-  const auto fault =
-      is_candidate(open.view(), decision.node) ? decision.fault : DecisionFault::kNoCandidate;
+  const bool usable =
+      is_candidate(open.view(), decision.node) || is_kept_back(open.view(), decision);
+  const auto fault = usable || decision.fault != DecisionFault::kNone ? decision.fault
+                                                                      : DecisionFault::kNoCandidate;
   oversight_.answered(open.turn, fault);
   if (fault == DecisionFault::kNoCandidate)
     count_fall_back(open, fmt::format("policy '{}' chose no candidate", decided.policy));
   else if (fault != DecisionFault::kNone)
     count_fall_back(open, decision.reason);
   else if (open.turn.ticket.arm == Arm::kPolicy && open.turn.mode == PolicyMode::kEnforce)
-    place_as_decided(open, decided);
+    carry_out(open, decided);
   else
     take_advice(open, decided);
   pump();
@@ -182,14 +174,14 @@ void Dispatcher::deadline_passed() {
 
 void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
   const View& view = open.view();
-  const size_t wanted = decided.decision.node;
+  const size_t wanted = wanted_by(decided.decision);
   const auto heuristic = fallback_decide(view);
-  const size_t own = heuristic.node;
+  const size_t own = wanted_by(heuristic);
   const double later = *heuristic.q[wanted] / *heuristic.q[own] - 1;
   const bool acts = open.turn.ticket.arm == Arm::kPolicy;
   const bool follows = acts && later <= oversight_.settings().advice_band;
   oversight_.compared(open.turn, wanted != own, follows);
-  if (follows) return place_as_decided(open, decided);
+  if (follows) return carry_out(open, decided);
   fall_back(open,
             acts ? fmt::format(
                        "advice: the heuristic expects the policy's choice to finish {:.0f} % later",
@@ -199,7 +191,8 @@ void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decide
             wanted);
 }
 
-void Dispatcher::place_as_decided(const Open& open, const PolicyHost::Decided& decided) {
+void Dispatcher::carry_out(const Open& open, const PolicyHost::Decided& decided) {
+  if (is_kept_back(open.view(), decided.decision)) return hold(open, decided.decision);
   auto record = describe(*open.placement, decided.decision, state_.settings.recorded_nodes);
   record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
@@ -213,6 +206,10 @@ void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
 
 bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
   const auto decision = fallback_decide(open.view());
+  if (is_kept_back(open.view(), decision)) {
+    hold(open, decision);
+    return state_.held.waits(open.attempt.task);
+  }
   auto record = describe(*open.placement, decision, state_.settings.recorded_nodes);
   record.fallback = why;
   if (proposed != kNoNode) record.proposed = open.placement->records[proposed]->facts.name;

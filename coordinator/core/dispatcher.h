@@ -68,8 +68,12 @@ class Dispatcher {
   // A task that was kept back stays with who did so, or the policy and the heuristic would be
   // judged by unlike tasks; not once the policy's standing has changed.
   Asked asked(uint64_t task, const View& view);
-  // The policy keeps tasks back, and is allowed to.
+  // The policy keeps tasks back, or the heuristic in its place, and this is allowed.
   bool may_hold(const std::string& policy) const;
+  // Neither for too long already, nor beside too many others.
+  bool may_be_held(uint64_t task) const;
+  // Those whose turn it is; and all, where others than those who kept them back decide now.
+  void wake_held();
   void answered(const PolicyHost::Decided& decided);
   // Keeps the task back, as the policy wants it, unless its answer is too late for that.
   void hold(const Open& open, const Decision& decision);
@@ -82,7 +86,7 @@ class Dispatcher {
   void deadline_passed();
   // The heuristic has the last word about what an adviser wants.
   void take_advice(const Open& open, const PolicyHost::Decided& decided);
-  void place_as_decided(const Open& open, const PolicyHost::Decided& decided);
+  void carry_out(const Open& open, const PolicyHost::Decided& decided);
   // As fall_back, and counted as one of the policy's faults.
   void count_fall_back(const Open& open, const std::string& why);
   // Lets the heuristic decide what `why` kept the policy from deciding. `proposed`: the policy's
@@ -105,8 +109,9 @@ class Dispatcher {
   Lifecycle* lifecycle_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
-  std::map<uint64_t, Asked> held_;       // of the tasks in state_.held
-  int64_t held_watched_ns_ = INT64_MAX;  // when the timer goes off
+  std::map<uint64_t, Asked> held_;            // of the tasks in state_.held
+  std::pair<std::string, uint64_t> held_by_;  // policy and era of its guard, when last looked at
+  int64_t held_watched_ns_ = INT64_MAX;       // when the timer goes off
   uint64_t requests_ = 0;
   bool pumping_ = false;
   bool goes_on_ = false;  // a pump() that was cut short is posted

@@ -11,7 +11,23 @@ namespace tierpilot {
 
 bool Dispatcher::may_hold(const std::string& policy) const {
   const PolicyInfo* info = find_policy(policy);
-  return state_.settings.hold_tasks && info && info->holds && oversight_.may_hold(policy);
+  return state_.settings.hold_tasks && info && (info->holds || oversight_.guard(policy));
+}
+
+bool Dispatcher::may_be_held(uint64_t task) const {
+  if (!may_hold(host_.active())) return false;
+  const auto* held = state_.held.find(task);
+  return held ? state_.clock.boot_ns() < held->until_ns
+              : state_.held.size() < HeldTasks::most(state_.registry.up_count());
+}
+
+void Dispatcher::wake_held() {
+  if (state_.held.empty()) return;
+  const Guard* guard = oversight_.guard(host_.active());
+  std::pair keeper(host_.active(), guard ? guard->era() : 0);
+  if (!may_hold(keeper.first) || keeper != held_by_) state_.held.wake_everything();
+  state_.held.wake_for_room();
+  held_by_ = std::move(keeper);
 }
 
 Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
@@ -27,12 +43,9 @@ Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
 // While the policy thought, the node may have got room or gone, which nobody would tell again.
 bool Dispatcher::can_still_hold(const Open& open, const NodeRecord& node) const {
   const auto* task = state_.tasks.find(open.attempt.task);
-  const auto* held = state_.held.find(open.attempt.task);
   const uint64_t data_bytes = open.view().task.data_bytes;
   return task && task->state == TaskState::kQueued && task->attempt + 1 == open.attempt.attempt &&
-         could_take(node, *task, data_bytes) &&
-         !can_take(state_.settings, node, *task, data_bytes) &&
-         (!held || state_.clock.boot_ns() < held->until_ns);
+         could_take(node, *task, data_bytes) && !can_take(state_.settings, node, *task, data_bytes);
 }
 
 void Dispatcher::hold(const Open& open, const Decision& decision) {

@@ -47,12 +47,6 @@ Oversight::Subject& Oversight::subject(const std::string& policy) {
   return found;
 }
 
-bool Oversight::may_hold(const std::string& policy) const {
-  const Guard* watching = guard(policy);
-  return !watching || (watching->memory().mode == PolicyMode::kEnforce &&
-                       watching->memory().standing == Standing::kTrusted);
-}
-
 bool Oversight::stands(const Turn& turn) const {
   const Guard* watching = guard(turn.policy);
   return !watching || (watching->memory().mode == turn.mode && watching->era() == turn.ticket.era);

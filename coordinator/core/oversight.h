@@ -58,8 +58,6 @@ class Oversight {
   // judged by.
   Status begin(OversightSettings settings, const std::map<std::string, JudgedBy>& learned);
 
-  // The policy decides and is trusted.
-  bool may_hold(const std::string& policy) const;
   // It was drawn under the policy's present standing.
   bool stands(const Turn& turn) const;
   // Who takes the next decision while `policy` is the active one.

@@ -16,8 +16,8 @@ struct Options {
   std::string suite = "quick";
   SceneNames scene;
   std::vector<std::string> policies{
-      "random",        "round-robin",     "least-loaded", "locality-greedy",
-      "locality-load", "earliest-finish", "least-cost",   "dqn"};
+      "random",          "round-robin", "least-loaded",   "locality-greedy", "locality-load",
+      "earliest-finish", "least-cost",  "delay-locality", "delay-finish",    "dqn"};
   PolicyOptions policy;
   std::string plots;
   bool unguarded = false;

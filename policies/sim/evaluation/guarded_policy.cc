@@ -29,14 +29,15 @@ GuardedPolicy::Turn GuardedPolicy::next_turn(const View& view) {
 
 Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
   turn_ = next_turn(view);
+  Decision decision = choose(view, seen);
+  if (decision.held_for != kNoNode) held_[task_] = turn_;
+  return decision;
+}
+
+Decision GuardedPolicy::choose(const View& view, const Observation& seen) {
   switch (turn_.ticket.arm) {
-    case Arm::kPolicy: {
-      Decision decision = ask(view, seen);
-      if (decision.held_for == kNoNode) return decision;
-      if (guard_.memory().standing != Standing::kTrusted) break;
-      held_[task_] = turn_;
-      return decision;
-    }
+    case Arm::kPolicy:
+      return ask(view, seen);
     case Arm::kShadow:
       ask(view, seen);
       ++tally_.alone;

@@ -29,7 +29,7 @@ class GuardedPolicy final : public Policy, public Listener {
   GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed);
 
   Decision decide(const View& view, const Observation& seen) override;
-  bool holds() const override { return player_.policy->holds(); }
+  bool holds() const override { return true; }  // the fallback does
   bool needs_observation() const override { return player_.policy->needs_observation(); }
 
   void asks(Attempt attempt) override;
@@ -49,6 +49,7 @@ class GuardedPolicy final : public Policy, public Listener {
   };
 
   Turn next_turn(const View& view);
+  Decision choose(const View& view, const Observation& seen);
   Decision ask(const View& view, const Observation& seen);
   void count_events();
 
@@ -58,7 +59,7 @@ class GuardedPolicy final : public Policy, public Listener {
   std::mt19937_64 generator_;
   uint32_t task_ = 0;                // that is asked about
   Turn turn_;                        // of the decision that was just taken
-  std::map<uint32_t, Turn> held_;    // by task that the policy keeps back
+  std::map<uint32_t, Turn> held_;    // by task that is kept back
   std::map<uint32_t, Turn> placed_;  // by task
   GuardTally tally_;
 };

@@ -95,7 +95,8 @@ Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks) {
     run.workload = generate(run.cell.workload, run.cell.cluster, run.seed);
     run.best_response_s = 1;
     double best = HUGE_VAL;
-    for (const char* name : {"least-loaded", "locality-load", "earliest-finish", "least-cost"}) {
+    for (const char* name :
+         {"locality-load", "earliest-finish", "least-cost", "delay-locality", "delay-finish"}) {
       const auto policy = make_policy(name, {.seed = run.seed});
       if (!policy) return tl::unexpected(policy.error());
       const auto response = run.compare(**policy);

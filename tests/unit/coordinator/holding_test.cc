@@ -71,6 +71,17 @@ class HoldingTest : public CoreTest {
       return task->state != TaskState::kQueued || state_->held.waits(id);
     });
   }
+  void goes_where_the_heuristic_waits(PolicyMode mode) {
+    begin(mode);
+    const uint64_t id = submit_reader();
+    pump();
+    ASSERT_TRUE(decided(id));
+    ASSERT_TRUE(state_->held.waits(id));
+    EXPECT_TRUE(exit("b", busy_[0], success()));
+    pump();
+    ASSERT_TRUE(decided(id));
+    EXPECT_EQ(node_of(id), "b");
+  }
   std::string node_of(uint64_t id) { return state_->tasks.find(id)->node; }
 
   std::unique_ptr<PolicyHost> host_;
@@ -143,9 +154,22 @@ TEST_F(HoldingTest, AnotherPolicyPlacesItAtOnce) {
   EXPECT_EQ(node_of(id), "a");
 }
 
-TEST_F(HoldingTest, OnlyAPolicyThatDecidesMayHold) {
-  begin(PolicyMode::kShadow);
+TEST_F(HoldingTest, InShadowTheHeuristicHolds) {
+  goes_where_the_heuristic_waits(PolicyMode::kShadow);
+}
+
+TEST_F(HoldingTest, AnAdviserMayHoldWhatTheHeuristicWouldToo) {
+  goes_where_the_heuristic_waits(PolicyMode::kAdvise);
+}
+
+TEST_F(HoldingTest, WhoeverDecidesNextIsAskedAnew) {
+  begin();
   const uint64_t id = submit_reader();
+  pump();
+  ASSERT_TRUE(decided(id));
+  ASSERT_TRUE(oversight_->set_mode("dqn", PolicyMode::kShadow));
+  // What speaks for waiting is gone, which only somebody who is asked again can see.
+  state_->registry.find("b")->assigned_operations = 4e12;
   pump();
   ASSERT_TRUE(decided(id));
   EXPECT_EQ(node_of(id), "a");

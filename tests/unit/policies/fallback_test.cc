@@ -41,6 +41,35 @@ TEST(Fallback, TakesOnlyCandidates) {
   }
 }
 
+// Node 0 is full and has the data; to bring it to node 1 takes `transfer_s`.
+View full_holder_and_idle(double transfer_s) {
+  View view = view_of({node(0, 8, 100), node(1)});
+  view.may_hold = true;
+  view.nodes[0].candidate = false;
+  view.nodes[0].full = true;
+  view.nodes[0].assigned_operations = 8 * view.task.operations;
+  const auto data = static_cast<double>(view.task.data_bytes);
+  for (NodeState& each : view.nodes) {
+    each.rates.operations_per_s = view.task.operations * 10;  // runs for 0.1 s
+    each.rates.fetch_bytes_per_s = data / transfer_s;
+  }
+  return view;
+}
+
+TEST(Fallback, WaitsForTheDataWhereToBringItCostsMore) {
+  const Decision waits = fallback_decide(full_holder_and_idle(60));
+  EXPECT_EQ(waits.node, kNoNode);
+  EXPECT_EQ(waits.held_for, 0u);
+  ASSERT_TRUE(waits.q[0] && waits.q[1]);
+  EXPECT_GT(*waits.q[0], *waits.q[1]);
+  const Decision places = fallback_decide(full_holder_and_idle(0.01));
+  EXPECT_EQ(places.node, 1u);
+  EXPECT_EQ(places.held_for, kNoNode);
+  View forbidden = full_holder_and_idle(60);
+  forbidden.may_hold = false;
+  EXPECT_EQ(fallback_decide(forbidden).node, 1u);
+}
+
 TEST(Fallback, TellsWhoseFaultItIs) {
   const auto decision =
       fallback_decide(view_of({node(0)}), DecisionFault::kUnfamiliar, "never seen");

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "policies/dqn/weights.h"
+#include "policies/fallback.h"
 #include "policies/published/weights.h"
 #include "policies/registry.h"
 #include "tests/unit/policies/view_builder.h"
@@ -23,9 +24,9 @@ std::unique_ptr<Policy> heuristic(const std::string& name, uint64_t seed = 7) {
   return *make_policy(name, {.seed = seed});
 }
 
-const char* const kHeuristics[] = {"random",          "round-robin",   "least-loaded",
-                                   "locality-greedy", "locality-load", "earliest-finish",
-                                   "least-cost"};
+const char* const kHeuristics[] = {"random",          "round-robin",    "least-loaded",
+                                   "locality-greedy", "locality-load",  "earliest-finish",
+                                   "least-cost",      "delay-locality", "delay-finish"};
 
 TEST(Heuristics, NeverChooseANodeThatIsNoCandidate) {
   View view = view_of({node(0), node(1, 1, 100), node(2)});
@@ -94,6 +95,36 @@ TEST(Heuristics, LocalityLoadGivesUpLocalityWhereTheQueueIsLong) {
   const auto policy = heuristic("locality-load");
   EXPECT_EQ(choice(*policy, view_of({node(0, 2, 100), node(1, 0)})), 0u);
   EXPECT_EQ(choice(*policy, view_of({node(0, 8, 100), node(1, 0)})), 1u);
+}
+
+TEST(Heuristics, DelaySchedulingWaitsForAFullNodeThatHasMoreOfTheData) {
+  View view = view_of({node(0, 8, 100), node(1, 0, 50), node(2, 8, 100)});
+  for (const size_t full : {0, 2}) view.nodes[full].candidate = false, view.nodes[full].full = true;
+  view.nodes[0].held_units = 1;  // more wait for it
+  view.may_hold = true;
+  const auto policy = heuristic("delay-locality");
+  const Decision waits = policy->decide(view, {});
+  EXPECT_EQ(waits.node, kNoNode);
+  EXPECT_EQ(waits.held_for, 2u);
+  view.nodes[1].held_fast_bytes = 100;
+  EXPECT_EQ(choice(*policy, view), 1u) << "it has as much";
+  view.nodes[1].held_fast_bytes = 50;
+  view.may_hold = false;
+  EXPECT_EQ(choice(*policy, view), 1u);
+}
+
+TEST(Heuristics, DelayFinishDecidesAsTheFallback) {
+  View view = view_of({node(0, 8, 100), node(1, 1), node(2, 2, 50)});
+  view.nodes[0].candidate = false;
+  view.nodes[0].full = view.may_hold = true;
+  view.nodes[0].assigned_operations = 8 * view.task.operations;
+  for (const double rate : {1e1, 1e4, 1e9}) {
+    for (NodeState& each : view.nodes) each.rates.fetch_bytes_per_s = rate;
+    const Decision own = heuristic("delay-finish")->decide(view, {});
+    const Decision fallback = fallback_decide(view);
+    EXPECT_EQ(own.node, fallback.node) << rate;
+    EXPECT_EQ(own.held_for, fallback.held_for) << rate;
+  }
 }
 
 TEST(Registry, KnowsTheNamesThatMustExist) {
