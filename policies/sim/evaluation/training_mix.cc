@@ -24,9 +24,9 @@ NodeGroup draw_common(SeededRandom& random) {
   return group;
 }
 
-// As the common node, but for speeds and sizes up to three times as large or as small.
+// As the common node, but for speeds and sizes up to four times as large or as small.
 NodeGroup vary(NodeGroup group, SeededRandom& random) {
-  const auto factor = [&] { return random.log_uniform(1.0 / 3, 3); };
+  const auto factor = [&] { return random.log_uniform(1.0 / 4, 4); };
   group.operations_per_s *= factor();
   const double tiers = factor();
   group.tiers.promote_bytes_per_s *= tiers;

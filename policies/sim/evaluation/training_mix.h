@@ -12,7 +12,7 @@
 
 namespace tierpilot::sim {
 
-// nodes        4, 8, 16 or 32, alike or in three groups whose speeds and budgets differ by up to 9
+// nodes        4, 8, 16 or 32, alike or in three groups whose speeds and budgets differ by up to 16
 // load         0.3 to 0.85, of two in five cells 0.8 to 0.95
 // data         4 to 16 datasets a node, the largest 64 to 512 MiB, popularity 1 / i^(0.3 to 1.2) at
 //              8 nodes
