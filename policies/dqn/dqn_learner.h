@@ -3,7 +3,7 @@
 //           task, in a cluster as in a simulation, and learned here;
 //   others  what it costs the tasks after it: weights that were searched by simulation, and stay.
 // Both correct an estimate (policies/estimate.h), so that an untrained dqn decides as
-// `earliest-finish` does (residual policies: Silver et al., arXiv 1812.06298).
+// `delay-finish` does (residual policies: Silver et al., arXiv 1812.06298).
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ class DqnLearner final : public Learner {
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_;
   PendingTable<TokenSet> pending_;
   ValueTrainer own_;
-  ExternalityWeights others_ = kNoExternality;
+  ExternalityWeights others_ = delay_finish_externality();
   std::shared_ptr<const DqnWeights> published_;
   FeatureRange trained_on_;
   LearnerProgress progress_;

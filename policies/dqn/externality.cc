@@ -6,6 +6,8 @@
 namespace tierpilot {
 namespace {
 
+constexpr size_t kServe = 3;
+static_assert(kExternalityTerms[kServe].name == "serve");
 constexpr size_t kHeld = 26;
 static_assert(kExternalityTerms[kHeld].name == "held");
 constexpr double kFullest = 0.95;  // of a load: beyond, 1 / (1 - rho) says nothing any more
@@ -27,10 +29,9 @@ double fast_share(const TaskFeatures& task, const NodeState& node) {
 
 }  // namespace
 
-ExternalityWeights least_cost_externality() {
+ExternalityWeights delay_finish_externality() {
   ExternalityWeights weights{};
-  weights[0] = 1;
-  weights[1] = 0.5;
+  weights[kServe] = 1;
   weights[kHeld] = 0.1;
   return weights;
 }

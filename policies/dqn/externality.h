@@ -65,8 +65,8 @@ inline constexpr size_t kExternalityCount = kExternalityTerms.size();
 // One for each term.
 using ExternalityWeights = std::array<double, kExternalityCount>;
 inline constexpr ExternalityWeights kNoExternality{};
-// Those of the heuristic least-cost, which holds only what gains a tenth.
-ExternalityWeights least_cost_externality();
+// Those of the heuristic delay-finish, whose choices they make with nothing else.
+ExternalityWeights delay_finish_externality();
 
 class Externality {
  public:

@@ -20,9 +20,9 @@ using nlohmann::ordered_json;
 
 struct Options {
   SceneNames scene;
-  std::vector<std::string> policies{"random",          "round-robin",   "least-loaded",
-                                    "locality-greedy", "locality-load", "earliest-finish",
-                                    "least-cost"};
+  std::vector<std::string> policies{"random",          "round-robin",    "least-loaded",
+                                    "locality-greedy", "locality-load",  "earliest-finish",
+                                    "least-cost",      "delay-locality", "delay-finish"};
   uint32_t seeds = 1;
   std::string baseline;
   PolicyOptions policy;

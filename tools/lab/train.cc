@@ -133,8 +133,8 @@ Result<ordered_json> trained(const Options& options) {
       .config_digest = sha256(sim::describe(*settings)),
       .seed = settings->seed,
       .program_version = TIERPILOT_VERSION};
-  const std::vector<std::string> policies{"least-loaded", "locality-load", "earliest-finish",
-                                          "least-cost", "dqn"};
+  const std::vector<std::string> policies{"locality-load",  "earliest-finish", "least-cost",
+                                          "delay-locality", "delay-finish",    "dqn"};
   auto suite = sim::make_suite(options.suite);
   if (!suite) return tl::unexpected(suite.error());
   const auto evaluated = run_suite(

@@ -157,7 +157,7 @@ class Search {
   std::vector<TrainingRun> runs_;
   size_t first_run_ = 0;
   std::vector<Candidate> population_;
-  ExternalityWeights mean_ = least_cost_externality();
+  ExternalityWeights mean_ = delay_finish_externality();
   ExternalityWeights spread_{};
   std::vector<ExternalityWeights> means_;  // after each generation
 };

@@ -12,7 +12,7 @@
 namespace tierpilot::sim {
 
 struct SearchSettings {
-  uint32_t generations = 60;  // 0: no search, the weights of least-cost
+  uint32_t generations = 60;  // 0: no search, the weights of delay-finish
   uint32_t population = 48;   // of each
   uint32_t runs = 192;        // that are drawn
   uint32_t runs_each = 48;    // of them, in turn, for one generation

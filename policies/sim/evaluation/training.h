@@ -1,5 +1,5 @@
 // Trains the dqn by simulation. First what a placement costs others is searched
-// (externality_search.h), from the heuristic least-cost on. Then, an episode after the other, a
+// (externality_search.h), from the heuristic delay-finish on. Then, an episode after the other, a
 // cluster and a workload are drawn, the dqn places the tasks and learns from each what it took.
 #pragma once
 

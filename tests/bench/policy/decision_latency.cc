@@ -79,7 +79,7 @@ class Bench {
     context_.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
     context_.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
     DqnWeights start;
-    start.others = least_cost_externality();
+    start.others = delay_finish_externality();
     context_.start = std::make_shared<const DqnWeights>(start);
     learner_ = *make_learner("dqn", context_, 16384);
     published_ = PublishedTrainer(context_.published, 1).published();

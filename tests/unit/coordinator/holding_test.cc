@@ -46,7 +46,7 @@ class HoldingTest : public CoreTest {
   }
   DqnSettings dqn_settings() const {
     WeightsFile file;
-    file.weights.others = least_cost_externality();
+    file.weights.others = delay_finish_externality();
     EXPECT_TRUE(save_weights(directory_ / "patient.weights", file));
     DqnSettings settings;
     settings.epsilon = 0;

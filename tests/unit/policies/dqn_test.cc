@@ -314,7 +314,7 @@ TEST(DqnLearner, KeepsWhatOthersPay) {
   auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
   DqnLearner learner(quick(), 1, 64, mailbox);
   DqnWeights start = learner.weights();
-  start.others = least_cost_externality();
+  start.others = delay_finish_externality();
   ASSERT_TRUE(learner.start_from(start));
   live_through(learner, 300);
   EXPECT_EQ(mailbox->newest()->others, start.others);

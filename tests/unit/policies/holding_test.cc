@@ -26,7 +26,7 @@ View choice(double work_s) {
   return view;
 }
 
-size_t held_for(const View& view, const ExternalityWeights& others = least_cost_externality()) {
+size_t held_for(const View& view, const ExternalityWeights& others = delay_finish_externality()) {
   return worth_waiting_for(view, kAllFeatures, others, 0);
 }
 
@@ -56,7 +56,7 @@ TEST(Holding, NothingIsHeldThatMayNotBe) {
 }
 
 TEST(Holding, ALearnedMarginDecides) {
-  ExternalityWeights patient = least_cost_externality(), impatient = patient;
+  ExternalityWeights patient = delay_finish_externality(), impatient = patient;
   for (size_t i = 0; i < kExternalityCount; ++i)
     if (kExternalityTerms[i].name == "held") patient[i] = -0.5, impatient[i] = 500;
   EXPECT_EQ(held_for(choice(0.1), patient), 1u);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
+#include "policies/registry.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot::sim {
@@ -34,10 +36,37 @@ TEST(TrainingRun, IsOfAClusterThatIsNotOverloaded) {
   const auto run = draw_training_run(random, 150);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_GT(run->best_response_s, 0);
-  const auto least_cost =
-      run->compare(*make_externality_policy(least_cost_externality(), kAllFeatures));
-  ASSERT_TRUE(least_cost);
-  EXPECT_GT(*least_cost, -0.5);
+  const auto heuristic =
+      run->compare(*make_externality_policy(delay_finish_externality(), kAllFeatures));
+  ASSERT_TRUE(heuristic);
+  EXPECT_GT(*heuristic, -0.5);
+}
+
+// Where the search begins. Node 0 is full and has the data; the others are loaded unlike.
+TEST(ExternalityPolicy, DecidesAsDelayFinishWithItsWeights) {
+  View view{.task = {.operations = 1e9, .data_bytes = 1 << 28}, .may_hold = true};
+  for (uint32_t i = 0; i < 4; ++i)
+    view.nodes.push_back({.slot = i,
+                          .candidate = i > 0,
+                          .full = i == 0,
+                          .assigned = 4 - i,
+                          .units = 2,
+                          .fast_budget_bytes = 1 << 30,
+                          .held_fast_bytes = i == 0 ? 1U << 28 : i << 24,
+                          .assigned_operations = (4 - i) * 1e9,
+                          .rates = {.operations_per_s = 1e9}});
+  const auto searched = make_externality_policy(delay_finish_externality(), kAllFeatures);
+  const auto heuristic = *make_policy("delay-finish", {});
+  std::set<size_t> waited_for;
+  for (const double rate : {1e6, 1e7, 1e8, 1e9, 1e10}) {
+    for (NodeState& node : view.nodes) node.rates.fetch_bytes_per_s = rate;
+    const Decision one = searched->decide(view, {});
+    const Decision other = heuristic->decide(view, {});
+    EXPECT_EQ(one.node, other.node) << rate;
+    EXPECT_EQ(one.held_for, other.held_for) << rate;
+    waited_for.insert(one.held_for);
+  }
+  EXPECT_EQ(waited_for, (std::set<size_t>{0, kNoNode})) << "both are tried";
 }
 
 // On the very runs that it searches with, the search ends better than it began.
@@ -54,15 +83,15 @@ TEST(ExternalitySearch, FindsBetterWeightsThanItStartsFrom) {
   ASSERT_TRUE(weights) << weights.error().message;
   ASSERT_EQ(costs.size(), 12u);
   EXPECT_LT(costs.back(), costs.front());
-  EXPECT_NE(*weights, least_cost_externality());
+  EXPECT_NE(*weights, delay_finish_externality());
 }
 
-TEST(ExternalitySearch, OfNoGenerationsIsLeastCost) {
+TEST(ExternalitySearch, OfNoGenerationsIsDelayFinish) {
   SeededRandom random(5);
   const auto weights = search_externality({.generations = 0}, kAllFeatures, 1, random,
                                           [](const Generation&) { return true; });
   ASSERT_TRUE(weights);
-  EXPECT_EQ(*weights, least_cost_externality());
+  EXPECT_EQ(*weights, delay_finish_externality());
 }
 
 TEST(Training, OfEqualSettingsGivesEqualWeightsInAnyNumberOfThreads) {
