@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -94,11 +95,18 @@ class HeldTasks {
   }
   // All that wait for the node, as it is gone.
   std::set<uint64_t> wake_all(uint32_t slot) {
+    return wake_if(slot, [](uint64_t) { return true; });
+  }
+  // Those of them of which `concerned` says so. The tasks that were woken.
+  template <class Concerned>
+  std::set<uint64_t> wake_if(uint32_t slot, Concerned concerned) {
     const auto found = slots_.find(slot);
     if (found == slots_.end()) return {};
-    const std::set<uint64_t> waiting = found->second.waiting;
-    for (const uint64_t task : waiting) wake(task);
-    return waiting;
+    std::set<uint64_t> woken;
+    std::copy_if(found->second.waiting.begin(), found->second.waiting.end(),
+                 std::inserter(woken, woken.end()), concerned);
+    for (const uint64_t task : woken) wake(task);
+    return woken;
   }
   // Nobody may hold any more.
   void wake_everything() {

@@ -138,6 +138,8 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
   const Open open = std::move(*open_);
   open_.reset();
+  // Meanwhile another policy was chosen, or this one's mode or standing changed.
+  if (decided.policy != open.turn.policy || !oversight_.stands(open.turn)) return pump();
   const Decision& decision = decided.decision;
   if (is_kept_back(open.view(), decision)) {
     oversight_.answered(open.turn, decision.fault);

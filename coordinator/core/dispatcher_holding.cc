@@ -24,21 +24,26 @@ Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
   return anew;
 }
 
-// While the policy thought, the node may have got room or gone, which nobody would tell again.
-bool Dispatcher::can_still_hold(const Open& open, const NodeRecord& node) const {
+// While the policy thought, the node may have got room, lost the data or gone, which nobody would
+// tell again.
+bool Dispatcher::can_still_hold(const Open& open, size_t full) const {
   const auto* task = state_.tasks.find(open.attempt.task);
-  const auto* held = state_.held.find(open.attempt.task);
+  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
+    return false;
+  const auto* held = state_.held.find(task->id);
+  if (held && state_.clock.boot_ns() >= held->until_ns) return false;
+  const NodeRecord& node = *open.placement->records[full];
+  const NodeState& seen = open.view().nodes[full];
+  const auto has = state_.catalog.held(task->spec, node.facts.name);
   const uint64_t data_bytes = open.view().task.data_bytes;
-  return task && task->state == TaskState::kQueued && task->attempt + 1 == open.attempt.attempt &&
-         could_take(node, *task, data_bytes) &&
-         !can_take(state_.settings, node, *task, data_bytes) &&
-         (!held || state_.clock.boot_ns() < held->until_ns);
+  return has.fast_bytes + has.slow_bytes >= seen.held_fast_bytes + seen.held_slow_bytes &&
+         could_take(node, *task, data_bytes) && !can_take(state_.settings, node, *task, data_bytes);
 }
 
 void Dispatcher::hold(const Open& open, const Decision& decision) {
   const uint64_t id = open.attempt.task;
+  if (!can_still_hold(open, decision.held_for)) return;
   const NodeRecord& node = *open.placement->records[decision.held_for];
-  if (!can_still_hold(open, node)) return;
   auto& task = *state_.tasks.find(id);
   const auto& wanted = open.view().task;
   const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
