@@ -39,6 +39,12 @@ class HeldTasks {
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
+  // Those of them that are not awake.
+  size_t waiting() const {
+    size_t waiting = 0;
+    for (const auto& [slot, held] : slots_) waiting += held.waiting.size();
+    return waiting;
+  }
   // Null: it was never held, or placed since.
   const Entry* find(uint64_t task) const {
     const auto found = entries_.find(task);

@@ -246,8 +246,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   record.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
 
   state_.tasks.advance(*task, TaskState::kAssigned);
-  state_.held.forget(task->id);
-  held_.erase(task->id);
+  end_hold(*node, record);
   task->attempt = open.attempt.attempt;
   task->node = node->facts.name;
   task->policy = record.policy;
