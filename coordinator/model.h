@@ -152,6 +152,8 @@ struct DecisionRecord {
   double operations = 0;
   uint64_t data_bytes = 0;
   bool writes = false;
+  std::string kept_back_for;  // the node that the task had to wait for last; empty: it had not
+  int64_t kept_back_ms = 0;
   uint32_t considered = 0;                  // nodes that the policy was shown
   uint32_t eligible = 0;                    // of them, those that could take the task
   std::vector<CandidateRecord> candidates;  // the chosen one, and the best of the others

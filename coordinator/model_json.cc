@@ -142,6 +142,8 @@ void from_json(const json& in, DecisionRecord& d) {
   d.mode = in.value("mode", "");
   d.arm = in.value("arm", "");
   d.proposed = in.value("proposed", "");
+  d.kept_back_for = in.value("kept_back_for", "");
+  d.kept_back_ms = in.value("kept_back_ms", int64_t{0});
   d.eligible = in.value("eligible", d.considered);
   if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
   if (in.contains("reward")) in.at("reward").get_to(d.reward);

@@ -106,6 +106,8 @@ std::string decision_text(const DecisionRecord& decision) {
     out.put("considered", decision.considered).put("data_bytes", decision.data_bytes);
     out.put("decide_ns", decision.decide_ns).put("eligible", decision.eligible);
     out.put("explored", decision.explored).put("fallback", decision.fallback);
+    if (!decision.kept_back_for.empty())
+      out.put("kept_back_for", decision.kept_back_for).put("kept_back_ms", decision.kept_back_ms);
     out.put("mode", decision.mode).put("node", decision.node);
     out.put("operations", decision.operations).put("policy", decision.policy);
     out.put("proposed", decision.proposed).put("reason", decision.reason);

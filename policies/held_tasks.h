@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -38,6 +39,12 @@ class HeldTasks {
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
+  // Those of them that are not awake.
+  size_t waiting() const {
+    size_t waiting = 0;
+    for (const auto& [slot, held] : slots_) waiting += held.waiting.size();
+    return waiting;
+  }
   // Null: it was never held, or placed since.
   const Entry* find(uint64_t task) const {
     const auto found = entries_.find(task);
@@ -94,11 +101,18 @@ class HeldTasks {
   }
   // All that wait for the node, as it is gone.
   std::set<uint64_t> wake_all(uint32_t slot) {
+    return wake_if(slot, [](uint64_t) { return true; });
+  }
+  // Those of them of which `concerned` says so. The tasks that were woken.
+  template <class Concerned>
+  std::set<uint64_t> wake_if(uint32_t slot, Concerned concerned) {
     const auto found = slots_.find(slot);
     if (found == slots_.end()) return {};
-    const std::set<uint64_t> waiting = found->second.waiting;
-    for (const uint64_t task : waiting) wake(task);
-    return waiting;
+    std::set<uint64_t> woken;
+    std::copy_if(found->second.waiting.begin(), found->second.waiting.end(),
+                 std::inserter(woken, woken.end()), concerned);
+    for (const uint64_t task : woken) wake(task);
+    return woken;
   }
   // Nobody may hold any more.
   void wake_everything() {

@@ -45,6 +45,8 @@ struct Decision {
   arm @15 :Text;                 # who was to decide: policy, control, shadow (the policy was asked
                                  # and the heuristic decided), alone (it was not asked)
   proposed @16 :Text;            # the policy's choice, where it was asked and did not get it
+  keptBackFor @17 :Text;         # the full node that the task had to wait for; empty: it had not
+  keptBackMs @18 :Int64;         # from when its policy was first asked
 
   struct Candidate {
     node @0 :Text;
@@ -90,6 +92,14 @@ struct Task {
   exit @12 :Node.Exit;
   served @13 :Node.ServedData;
   policy @14 :Text;
+  keptBack @15 :KeptBack;  # null: it is not
+
+  struct KeptBack {
+    # Its policy has it wait for a node that is full.
+    node @0 :Text;
+    sinceMs @1 :Int64;   # first asked about
+    untilMs @2 :Int64;   # placed elsewhere at the latest
+  }
 }
 
 struct Dataset {
@@ -119,6 +129,7 @@ struct NodeEntry {
   tasksDone @6 :UInt64;
   datasets @7 :UInt32;
   reason @8 :Text;
+  keptBackUnits @9 :UInt32;     # of tasks that wait for it, beside those it was given
 }
 
 struct PolicyEntry {
@@ -134,6 +145,9 @@ struct PolicyEntry {
   standing @9 :Text;             # trusted, deposed, probation; empty: it does not learn
   why @10 :Text;                 # of the last change of standing
   share @11 :Float64;            # of decisions that are its own while it is active
+  keptBack @12 :UInt64;          # tasks that had to wait for a full node and were placed since
+  keptBackReached @13 :UInt64;   # of them, placed there
+  keptBackMs @14 :Node.Quantiles;
 }
 
 struct Interval {
@@ -216,6 +230,7 @@ struct Health {
   policyMode @12 :Text;         # empty: it does not learn
   policyStanding @13 :Text;
   policyWhy @14 :Text;
+  keptBack @15 :UInt64;         # of the queued: wait for a full node, as the policy wants
 }
 
 interface Cluster {

@@ -47,6 +47,10 @@ struct ClusterState {
   void units_changed() {
     scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());
   }
+  // The node has nothing of the dataset any more: no task is kept back for that.
+  void data_gone(const Catalog::Entry& dataset, const NodeRecord& node) {
+    held.wake_if(node.slot, [&](uint64_t task) { return dataset.users.contains(task); });
+  }
 };
 
 // Fills the state from the store after a start: tasks in flight stay with their nodes, which get

@@ -133,6 +133,8 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
   const Open open = std::move(*open_);
   open_.reset();
+  // Meanwhile another policy was chosen, or this one's mode or standing changed.
+  if (decided.policy != open.turn.policy || !oversight_.stands(open.turn)) return pump();
   const Decision& decision = decided.decision;
   const bool usable =
       is_candidate(open.view(), decision.node) || is_kept_back(open.view(), decision);
@@ -241,8 +243,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   record.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
 
   state_.tasks.advance(*task, TaskState::kAssigned);
-  state_.held.forget(task->id);
-  held_.erase(task->id);
+  end_hold(*node, record);
   task->attempt = open.attempt.attempt;
   task->node = node->facts.name;
   task->policy = record.policy;

@@ -77,7 +77,9 @@ class Dispatcher {
   void answered(const PolicyHost::Decided& decided);
   // Keeps the task back, as the policy wants it, unless its answer is too late for that.
   void hold(const Open& open, const Decision& decision);
-  bool can_still_hold(const Open& open, const NodeRecord& node) const;
+  bool can_still_hold(const Open& open, size_t full) const;
+  // The task is placed: nobody waits for it any more, and `record` tells that it was kept back.
+  void end_hold(const NodeRecord& node, DecisionRecord& record);
   // One timer, for the first that is due.
   void watch_held();
   // One timer at a time, which outlives the decision that it was set for: most are answered long

@@ -1,6 +1,4 @@
 // Tasks that the policy keeps back for a full node (policies/held_tasks.h).
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "coordinator/core/dispatcher.h"
@@ -40,19 +38,24 @@ Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
   return anew;
 }
 
-// While the policy thought, the node may have got room or gone, which nobody would tell again.
-bool Dispatcher::can_still_hold(const Open& open, const NodeRecord& node) const {
+// While the policy thought, the node may have got room, lost the data or gone, which nobody would
+// tell again.
+bool Dispatcher::can_still_hold(const Open& open, size_t full) const {
   const auto* task = state_.tasks.find(open.attempt.task);
+  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
+    return false;
+  const NodeRecord& node = *open.placement->records[full];
+  const NodeState& seen = open.view().nodes[full];
+  const auto has = state_.catalog.held(task->spec, node.facts.name);
   const uint64_t data_bytes = open.view().task.data_bytes;
-  return task && task->state == TaskState::kQueued && task->attempt + 1 == open.attempt.attempt &&
+  return has.fast_bytes + has.slow_bytes >= seen.held_fast_bytes + seen.held_slow_bytes &&
          could_take(node, *task, data_bytes) && !can_take(state_.settings, node, *task, data_bytes);
 }
 
 void Dispatcher::hold(const Open& open, const Decision& decision) {
   const uint64_t id = open.attempt.task;
+  if (!can_still_hold(open, decision.held_for)) return;
   const NodeRecord& node = *open.placement->records[decision.held_for];
-  if (!can_still_hold(open, node)) return;
-  auto& task = *state_.tasks.find(id);
   const auto& wanted = open.view().task;
   const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
   state_.held.hold(id, node.slot, {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
@@ -60,8 +63,19 @@ void Dispatcher::hold(const Open& open, const Decision& decision) {
                    node.assigned_units < node.facts.units + state_.settings.backlog_units);
   held_[id] = {open.turn, open.first_asked_ns};
   std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
-  task.reason = fmt::format("kept back for node '{}', which has its data", node.facts.name);
   watch_held();
+}
+
+void Dispatcher::end_hold(const NodeRecord& node, DecisionRecord& record) {
+  const uint64_t task = record.attempt.task;
+  const auto* held = state_.held.find(task);
+  if (!held) return;
+  const int64_t kept_ns = state_.clock.boot_ns() - held->since_ns;
+  record.kept_back_for = state_.registry.name_of(held->slot);
+  record.kept_back_ms = kept_ns / 1'000'000;
+  state_.scores.kept_back(held_[task].turn.policy, kept_ns, held->slot == node.slot);
+  state_.held.forget(task);
+  held_.erase(task);
 }
 
 void Dispatcher::watch_held() {

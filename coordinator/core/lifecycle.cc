@@ -168,9 +168,12 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
   for (const auto& written : task.exit->written) {
     auto* entry = state_.catalog.find(written.dataset);
     if (!entry || written.version <= entry->dataset.version) continue;
-    for (const auto& [name, replica] : entry->replicas)
-      if (auto* node = state_.registry.find(name); name != task.node && node && node->link)
-        node->link->drop_dataset(written.dataset, written.version);
+    for (const auto& [name, replica] : entry->replicas) {
+      auto* node = state_.registry.find(name);
+      if (name == task.node || !node) continue;
+      state_.data_gone(*entry, *node);
+      if (node->link) node->link->drop_dataset(written.dataset, written.version);
+    }
     ++entry->dataset.writes;
     entry->dataset.version = written.version;
     entry->dataset.bytes = written.bytes;

@@ -83,6 +83,7 @@ void Membership::disconnected(const Ticket& ticket) {
   auto* node = state_.registry.find(ticket.node);
   if (!node || !node->link) return;
   node->link.reset();
+  state_.held.wake_all(node->slot);
   spdlog::warn("node '{}': connection lost; its lease holds for {} ms", ticket.node,
                std::max<int64_t>(0, node->lease_end_ns - state_.clock.boot_ns()) / 1'000'000);
 }
@@ -99,11 +100,13 @@ Result<NodeRecord*> Membership::renew(const Ticket& ticket) {
 
 void Membership::replica_changed(const std::string& node, const std::string& dataset,
                                  const ReplicaState& replica) {
-  if (!state_.catalog.apply(node, dataset, replica)) return;
+  const bool of_no_use = state_.catalog.apply(node, dataset, replica);
   auto* record = state_.registry.find(node);
   const auto* entry = state_.catalog.find(dataset);
+  if (!record || !entry) return;
+  if (!entry->replicas.contains(node)) state_.data_gone(*entry, *record);
   // A version above the current one is a write whose task's end is still to be told: it stays.
-  if (record && record->link && entry && replica.version < entry->dataset.version)
+  if (of_no_use && record->link && replica.version < entry->dataset.version)
     record->link->drop_dataset(dataset, entry->dataset.version);
 }
 

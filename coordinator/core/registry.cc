@@ -99,6 +99,12 @@ std::vector<std::string> Registry::known_names() const {
   return names;
 }
 
+std::string Registry::name_of(uint32_t slot) const {
+  const auto found = std::find_if(slots_.begin(), slots_.end(),
+                                  [&](const auto& known) { return known.second == slot; });
+  return found == slots_.end() ? std::string() : found->first;
+}
+
 NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t lease_end_ns) {
   auto& record = nodes_[name];
   record.facts.name = name;

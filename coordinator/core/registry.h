@@ -97,6 +97,8 @@ class Registry {
   void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
   // Every node that ever joined, also those that are away.
   std::vector<std::string> known_names() const;
+  // Of the node with this slot; "" for none.
+  std::string name_of(uint32_t slot) const;
   // A node that tasks were left on when the coordinator stopped.
   NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
 

@@ -16,6 +16,12 @@ void Scoreboard::rewarded(const std::string& policy, double reward) {
   score.reward_sum += reward;
 }
 
+void Scoreboard::kept_back(const std::string& policy, int64_t kept_ns, bool reached) {
+  auto& score = scores_[policy];
+  score.kept_back_ns.add(static_cast<uint64_t>(std::max<int64_t>(kept_ns, 0)));
+  score.kept_back_reached += reached;
+}
+
 void Scoreboard::units_changed(int64_t now_ns, uint32_t busy, uint32_t total) {
   busy_ms_ = busy_unit_ms(now_ns);
   capacity_ms_ = capacity_unit_ms(now_ns);

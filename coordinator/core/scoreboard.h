@@ -18,11 +18,15 @@ class Scoreboard {
     uint64_t rewards = 0;
     double reward_sum = 0;
     Histogram decide_ns;
+    // Of the tasks that it kept back and that were placed since, from the first time it was asked.
+    Histogram kept_back_ns;
+    uint64_t kept_back_reached = 0;  // of them, placed where they had waited to be
   };
 
   void decided(const std::string& policy, int64_t decide_ns);
   void fell_back(const std::string& policy) { ++scores_[policy].fallbacks; }
   void rewarded(const std::string& policy, double reward);
+  void kept_back(const std::string& policy, int64_t kept_ns, bool reached);
   const std::map<std::string, PolicyScore>& policies() const { return scores_; }
   const PolicyScore& of(const std::string& policy) { return scores_[policy]; }
 

@@ -31,6 +31,7 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   out.setDegraded(state.store.trouble());
   out.setNodesUp(state.registry.up_count());
   out.setQueued(state.tasks.queue().size());
+  out.setKeptBack(state.held.waiting());
   out.setRunning(state.tasks.running());
   out.setBusyUnitMs(static_cast<uint64_t>(state.scores.busy_unit_ms(now_ns)));
   out.setCapacityUnitMs(static_cast<uint64_t>(state.scores.capacity_unit_ms(now_ns)));
@@ -83,6 +84,7 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
   const int64_t left_ns = node.lease_end_ns - core().state.clock.boot_ns();
   out.setLeaseLeftMs(std::max<int64_t>(left_ns / 1'000'000, 0));
   out.setAssignedUnits(node.assigned_units);
+  out.setKeptBackUnits(core().state.held.load(node.slot).units);
   out.setTasksRunning(static_cast<uint32_t>(node.held.size()));
   out.setTasksDone(node.tasks_done);
   out.setDatasets(core().state.catalog.count_on(name));

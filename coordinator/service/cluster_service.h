@@ -51,6 +51,8 @@ class ClusterService final : public wire::Cluster::Server {
  private:
   Core& core() { return shared_.core; }
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
+  // As it is in memory or on disk, with what keeps it back.
+  void write(const Task& task, wire::Task::Builder out);
   void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);
   PolicyInfo policy_named(const std::string& name);
   // kUnreachable: "task 3: it runs on node 'n1', which is not connected", `what` being "it runs

@@ -112,6 +112,7 @@ kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
   const auto policy = policy_named(text(context.getParams().getName()));
   value_or_throw(core().host.use(policy.name));
   spdlog::info("policy '{}' decides from now on (asked by {})", policy.name, peer_.name);
+  core().dispatcher.pump();  // what the one before kept back
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
 }
@@ -126,6 +127,7 @@ kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
   value_or_throw(core().oversight.set_mode(policy.name, *mode));
   spdlog::info("policy '{}': mode '{}' (asked by {})", policy.name, name, peer_.name);
+  core().dispatcher.pump();  // what it has kept back, and may not any more
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
 }

@@ -33,6 +33,11 @@ size_t wire_size(const Task& task) {
 
 }  // namespace
 
+void ClusterService::write(const Task& task, wire::Task::Builder out) {
+  write_task(task, out);
+  if (const auto kept = kept_back(core().state, task)) write_kept_back(*kept, out);
+}
+
 kj::Promise<void> ClusterService::submit(SubmitContext context) {
   const auto params = context.getParams();
   std::vector<TaskSpec> specs;
@@ -73,7 +78,7 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   for (unsigned i = 0; i < out.size(); ++i) {
     // Memory is ahead of the disk by the commits under way.
     const auto* active = core().state.tasks.find(tasks[i].id);
-    write_task(active ? *active : tasks[i], out[i]);
+    write(active ? *active : tasks[i], out[i]);
   }
   return kj::READY_NOW;
 }
@@ -103,8 +108,7 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
 }
 
 kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
-  write_task(value_or_throw(core().task(context.getParams().getId())),
-             context.getResults().initTask());
+  write(value_or_throw(core().task(context.getParams().getId())), context.getResults().initTask());
   return kj::READY_NOW;
 }
 
@@ -133,7 +137,7 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
         auto results = context.getResults();
         results.setDone(*left == 0);
         auto out = results.initTasks(static_cast<unsigned>(tasks.size()));
-        for (unsigned i = 0; i < out.size(); ++i) write_task(tasks[i], out[i]);
+        for (unsigned i = 0; i < out.size(); ++i) write(tasks[i], out[i]);
       });
 }
 
@@ -146,7 +150,7 @@ kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
     auto task = core().task(id);
     if (!status || !task)
       return (*fulfiller)->reject(to_exception(status ? task.error() : status.error()));
-    write_task(*task, context.getResults().initTask());
+    write(*task, context.getResults().initTask());
     (*fulfiller)->fulfill();
   });
   return kj::mv(paf.promise);
@@ -183,7 +187,7 @@ kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
           auto now = core().task(attempt.task);
           if (!status || !now)
             return (*fulfiller)->reject(to_exception(status ? now.error() : status.error()));
-          write_task(*now, context.getResults().initTask());
+          write(*now, context.getResults().initTask());
           (*fulfiller)->fulfill();
         });
     return kj::mv(paf.promise);
@@ -215,7 +219,7 @@ kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
   const auto task = value_or_throw(core().task(context.getParams().getId()));
   const auto decisions = value_or_throw(records::decisions(core().state.store.reader(), task.id));
   auto results = context.getResults();
-  write_task(task, results.initTask());
+  write(task, results.initTask());
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;

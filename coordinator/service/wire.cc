@@ -102,6 +102,16 @@ Figure optional_figure(const std::optional<double>& value, const char* reason) {
   return value ? Figure{value, {}} : Figure{std::nullopt, reason};
 }
 
+void write_quantiles(const Histogram& histogram, double unit, const char* none,
+                     wire::Quantiles::Builder out) {
+  const auto quantile = [&](double q) {
+    return optional_figure(
+        histogram.count() ? std::optional(histogram.quantile(q) / unit) : std::nullopt, none);
+  };
+  write_figure(quantile(0.5), out.initP50());
+  write_figure(quantile(0.99), out.initP99());
+}
+
 void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder out) {
   write_figure(optional_figure(reward.reward, "the data has not been served"), out.initReward());
   out.setUtilisation(reward.utilisation);
@@ -297,6 +307,14 @@ void write_task(const Task& task, wire::Task::Builder out) {
   if (task.served) write_served(*task.served, out.initServed());
 }
 
+void write_kept_back(const KeptBack& kept, wire::Task::Builder out) {
+  out.setReason(kept.reason);
+  auto to = out.initKeptBack();
+  to.setNode(kept.node);
+  to.setSinceMs(kept.since_ms);
+  to.setUntilMs(kept.until_ms);
+}
+
 void write_decision(const DecisionRecord& decision, wire::Decision::Builder out) {
   out.setPolicy(decision.policy);
   out.setNode(decision.node);
@@ -311,6 +329,8 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   out.setMode(decision.mode);
   out.setArm(decision.arm);
   out.setProposed(decision.proposed);
+  out.setKeptBackFor(decision.kept_back_for);
+  out.setKeptBackMs(decision.kept_back_ms);
   auto candidates = out.initCandidates(count(decision.candidates));
   for (unsigned i = 0; i < candidates.size(); ++i) {
     const auto& from = decision.candidates[i];
@@ -361,13 +381,10 @@ void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builde
   Figure mean{std::nullopt, "no reward was measured yet"};
   if (score.rewards) mean = {score.reward_sum / static_cast<double>(score.rewards), {}};
   write_figure(mean, out.initRewardMean());
-  auto decision_us = out.initDecisionUs();
-  const auto quantile = [&](double q) {
-    return score.decide_ns.count() ? Figure{score.decide_ns.quantile(q) / 1e3, {}}
-                                   : Figure{std::nullopt, "no decision was taken yet"};
-  };
-  write_figure(quantile(0.5), decision_us.initP50());
-  write_figure(quantile(0.99), decision_us.initP99());
+  write_quantiles(score.decide_ns, 1e3, "no decision was taken yet", out.initDecisionUs());
+  out.setKeptBack(score.kept_back_ns.count());
+  out.setKeptBackReached(score.kept_back_reached);
+  write_quantiles(score.kept_back_ns, 1e6, "no task was kept back yet", out.initKeptBackMs());
 }
 
 }  // namespace tierpilot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/core/catalog.h"
+#include "coordinator/core/kept_back.h"
 #include "coordinator/core/node_link.h"
 #include "coordinator/core/registry.h"
 #include "coordinator/core/scoreboard.h"
@@ -27,6 +28,8 @@ void write_attempt(AttemptId attempt, wire::Attempt::Builder out);
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
 void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
 void write_task(const Task& task, wire::Task::Builder out);
+// The reason becomes this one.
+void write_kept_back(const KeptBack& kept, wire::Task::Builder out);
 void write_decision(const DecisionRecord& decision, wire::Decision::Builder out);
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out);
 void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out);

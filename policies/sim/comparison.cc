@@ -50,6 +50,7 @@ const Count kCounts[] = {
     {"gpu_failures", &RunResult::gpu_failures},
     {"restarts", &RunResult::restarts},
     {"decisions", &RunResult::decisions},
+    {"holds", &RunResult::holds},
     {"rewards", &RunResult::rewards},
     {"events", &RunResult::events},
 };

@@ -57,6 +57,7 @@ Result<int> show_node(Context& context, ClusterConnection& connection, const std
                     {"CPUs", "/info/cpus"},
                     {"Compute units", "/info/units", Format::kNumber},
                     {"Units assigned", "/assigned_units", Format::kNumber},
+                    {"Units kept back for it", "/kept_back_units", Format::kNumber},
                     {"Memory for tasks", "/info/memory_bytes", Format::kBytes},
                     {"Fast memory", "/info/fast_budget_bytes", Format::kBytes},
                     {"Fast memory free", "/status/fast_free_bytes", Format::kBytes},

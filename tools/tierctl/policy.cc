@@ -9,6 +9,14 @@
 namespace tierpilot::tierctl {
 namespace {
 
+const Table kKeptBack{
+    .title = "Tasks that it kept back for a full node, since the coordinator started",
+    .rows = "/policy",
+    .columns = {{"Tasks that were placed since", "/kept_back", Format::kNumber},
+                {"of them, on that node", "/kept_back_reached", Format::kNumber},
+                {"P50 ms", "/kept_back_ms/p50", Format::kNumber},
+                {"P99 ms", "/kept_back_ms/p99", Format::kNumber}}};
+
 const std::vector<Column> kColumns{{"POLICY", "/name"},
                                    {"ACTIVE", "/active"},
                                    {"LEARNS", "/learns"},
@@ -44,6 +52,7 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
   if (!answer) return tl::unexpected(answer.error());
   nlohmann::ordered_json value{{"policy", message_json(answer->getPolicy())}};
   std::vector<Table> tables{{.rows = "/policy", .columns = kColumns}};
+  if (answer->getPolicy().getKeptBack() > 0) tables.push_back(kKeptBack);
   if (answer->getPolicy().getLearns()) {
     value["learner"] = message_json(answer->getLearner());
     show_whole_numbers(value["learner"]["settings"]);

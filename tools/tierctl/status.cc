@@ -28,6 +28,7 @@ Result<int> show_status(Context& context, ClusterConnection& connection) {
                              {"Started", "/up_since"},
                              {"Nodes up", "/nodes_up", Format::kNumber},
                              {"Tasks queued", "/queued", Format::kNumber},
+                             {"of them, kept back", "/kept_back", Format::kNumber},
                              {"Tasks running", "/running", Format::kNumber},
                              {"Policy", "/policy"},
                              {"Its mode", "/policy_mode"},

@@ -115,7 +115,10 @@ void add_readable(ordered_json& task) {
 int print_task(Context& context, wire::Task::Reader reader) {
   auto task = task_json(reader);
   if (!context.output.json && task["spec"].is_object()) add_readable(task);
-  const auto tables = task_tables(task);
+  auto tables = task_tables(task);
+  if (!context.output.json)
+    for (auto& table : kept_back_tables(task, system_clock().wall_ms()))
+      tables.push_back(std::move(table));
   return print(context.output, {{"task", std::move(task)}}, tables);
 }
 

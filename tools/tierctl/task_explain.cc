@@ -33,22 +33,40 @@ void add_readable(ordered_json& decision, int64_t now_ms) {
     candidate["chosen"] = candidate["node"] == decision["node"] ? "<- chosen" : "";
 }
 
-Table choice_table(const std::string& at) {
-  return {.rows = at,
-          .columns = {{"Policy", "/policy"},
-                      {"Node", "/node"},
-                      {"Chosen", "/how"},
-                      {"Explored", "/explored"},
-                      {"Fallback", "/fallback"},
-                      {"Mode", "/mode"},
-                      {"Arm", "/arm"},
-                      {"The policy wanted", "/proposed"},
-                      {"Reason", "/reason"},
-                      {"Nodes considered", "/considered", Format::kNumber},
-                      {"Nodes eligible", "/eligible", Format::kNumber},
-                      {"When", "/when"},
-                      {"Decided in us", "/decide_us", Format::kNumber},
-                      {"Weights version", "/weights_version", Format::kNumber}}};
+// Of a task that has no node (now), with what it waits for.
+std::vector<Table> waiting_tables(ordered_json& task, int64_t now_ms) {
+  task["submitted"] = format_age(task["submitted_ms"], now_ms);
+  std::vector<Table> tables{{.rows = "/task",
+                             .columns = {{"Task", "/id"},
+                                         {"State", "/state"},
+                                         {"Reason", "/reason"},
+                                         {"Submitted", "/submitted"},
+                                         {"Decided", "/decided"}}}};
+  for (auto& table : kept_back_tables(task, now_ms)) tables.push_back(std::move(table));
+  return tables;
+}
+
+Table choice_table(const std::string& at, bool kept_back) {
+  Table table{.rows = at,
+              .columns = {{"Policy", "/policy"},
+                          {"Node", "/node"},
+                          {"Chosen", "/how"},
+                          {"Explored", "/explored"},
+                          {"Fallback", "/fallback"},
+                          {"Mode", "/mode"},
+                          {"Arm", "/arm"},
+                          {"The policy wanted", "/proposed"},
+                          {"Reason", "/reason"},
+                          {"Nodes considered", "/considered", Format::kNumber},
+                          {"Nodes eligible", "/eligible", Format::kNumber},
+                          {"When", "/when"},
+                          {"Decided in us", "/decide_us", Format::kNumber},
+                          {"Weights version", "/weights_version", Format::kNumber}}};
+  if (kept_back) {
+    table.columns.push_back({"Kept back before, for", "/kept_back_for"});
+    table.columns.push_back({"Kept back ms", "/kept_back_ms", Format::kNumber});
+  }
+  return table;
 }
 
 Table observation_table(const std::string& at) {
@@ -89,6 +107,16 @@ Table reward_table(const std::string& at) {
                       {"Eviction GB/s", "/evict_gb_per_s", Format::kNumber}}};
 }
 
+std::vector<Table> decision_tables(const ordered_json& decision, const std::string& at,
+                                   const std::string& title) {
+  std::vector<Table> tables{choice_table(at, decision["kept_back_for"] != "")};
+  tables.back().title = title;
+  if (!decision["observation"].is_null()) tables.push_back(observation_table(at));
+  tables.push_back(candidate_table(at));
+  if (!decision["reward"].is_null()) tables.push_back(reward_table(at));
+  return tables;
+}
+
 Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id) {
   auto request = connection.cluster().taskExplainRequest();
   request.setId(id);
@@ -96,24 +124,20 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
   if (!answer) return tl::unexpected(answer.error());
   ordered_json value{{"task", task_json(answer->getTask())},
                      {"decisions", messages_json(answer->getDecisions())}};
+  auto& task = value["task"];
+  const int64_t now_ms = system_clock().wall_ms();
+  const bool decided = !value["decisions"].empty();
+  const bool waits = task["state"] == "waiting" || task["state"] == "queued";
   std::vector<Table> tables;
+  if (!context.output.json && (waits || !decided)) tables = waiting_tables(task, now_ms);
   for (size_t i = 0; i < value["decisions"].size(); ++i) {
     auto& decision = value["decisions"][i];
-    if (!context.output.json) add_readable(decision, system_clock().wall_ms());
-    const std::string at = fmt::format("/decisions/{}", i);
-    tables.push_back(choice_table(at));
-    tables.back().title = fmt::format("Task {}, decision {}", id, i + 1);
-    if (!decision["observation"].is_null()) tables.push_back(observation_table(at));
-    tables.push_back(candidate_table(at));
-    if (!decision["reward"].is_null()) tables.push_back(reward_table(at));
+    if (!context.output.json) add_readable(decision, now_ms);
+    for (auto& table : decision_tables(decision, fmt::format("/decisions/{}", i),
+                                       fmt::format("Task {}, decision {}", id, i + 1)))
+      tables.push_back(std::move(table));
   }
-  if (tables.empty())
-    tables.push_back({.rows = "/task",
-                      .columns = {{"Task", "/id"},
-                                  {"State", "/state"},
-                                  {"Reason", "/reason"},
-                                  {"Decided", "/decided"}}});
-  if (!context.output.json) value["task"]["decided"] = "not yet";
+  if (!context.output.json) task["decided"] = decided ? "before, see below" : "not yet";
   return print(context.output, value, tables);
 }
 

@@ -34,6 +34,18 @@ const std::vector<Column>& task_columns() {
   return columns;
 }
 
+std::vector<Table> kept_back_tables(ordered_json& task, int64_t now_ms) {
+  auto& kept = task["kept_back"];
+  if (!kept.is_object()) return {};
+  kept["since"] = format_age(kept["since_ms"], now_ms);
+  kept["until"] = format_age(kept["until_ms"], now_ms);
+  return {{.title = "Kept back by the policy",
+           .rows = "/task/kept_back",
+           .columns = {{"For node", "/node"},
+                       {"Since", "/since"},
+                       {"Placed elsewhere at the latest", "/until"}}}};
+}
+
 bool has_ended(wire::Task::Reader task) {
   const auto state = task.getState();
   return state == "succeeded" || state == "failed" || state == "cancelled";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "rpc/cluster.capnp.h"
@@ -17,6 +18,9 @@ nlohmann::ordered_json task_json(wire::Task::Reader task);
 void add_ages(nlohmann::ordered_json& tasks, int64_t now_ms);
 
 const std::vector<Column>& task_columns();  // of a list
+
+// What "/task" waits for if it is kept back, for people; nothing for any other task.
+std::vector<Table> kept_back_tables(nlohmann::ordered_json& task, int64_t now_ms);
 
 bool has_ended(wire::Task::Reader task);
 

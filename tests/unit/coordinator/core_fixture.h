@@ -26,7 +26,7 @@ class PostQueue {
   }
   // Runs what is posted until `done`; false when that takes longer than 20 s.
   bool run_until(const std::function<bool()>& done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (!done()) {
       std::unique_lock guard(mutex_);
       if (!wake_.wait_until(guard, deadline, [this] { return !work_.empty(); })) return false;
@@ -37,8 +37,15 @@ class PostQueue {
     }
     return true;
   }
+  // Until something is posted, which is left there; false when that takes longer than 20 s.
+  bool wait() {
+    std::unique_lock guard(mutex_);
+    return wake_.wait_for(guard, kPatience, [this] { return !work_.empty(); });
+  }
 
  private:
+  static constexpr std::chrono::seconds kPatience{20};
+
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> work_;

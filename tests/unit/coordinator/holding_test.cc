@@ -1,178 +1,142 @@
 // Tasks that the policy keeps back for a full node (policies/held_tasks.h), in the coordinator.
 #include <gmock/gmock.h>
 
-#include "coordinator/core/dispatcher.h"
-#include "coordinator/store/records.h"
-#include "core_fixture.h"
-#include "policies/dqn/weights.h"
+#include "coordinator/core/kept_back.h"
+#include "holding_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kData = 32 << 20;
-
-// The full node 'b' holds the data "d" and is done soon; to the idle 'a' it would take a second.
-class HoldingTest : public CoreTest {
- protected:
-  ~HoldingTest() override { host_.reset(); }
-
-  void begin(PolicyMode mode = PolicyMode::kEnforce) {
-    auto host = PolicyHost::start({.dqn = dqn_settings(), .state_dir = {}, .active = "dqn"});
-    ASSERT_TRUE(host) << host.error().message;
-    host_ = std::move(*host);
-    oversight_ = std::make_unique<Oversight>(*store_, clock_);
-    OversightSettings settings;
-    settings.mode = mode;
-    settings.guard.control_share = 0;
-    ASSERT_TRUE(oversight_->begin(settings, {{"dqn", JudgedBy::kResponse}}));
-    dispatcher_ = std::make_unique<Dispatcher>(
-        *state_, *host_, *oversight_,
-        Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
-                          [this](int64_t, auto work) { timers_.push_back(std::move(work)); }});
-    dispatcher_->set_lifecycle(*lifecycle_);
-    join("a");
-    join("b");
-    for (const char* name : {"a", "b"})
-      state_->registry.find(name)->fetches.add(static_cast<double>(kData), 1);
-    add_dataset("d", kData, "b");
-    state_->catalog.find("d")->replicas = {{"b", {1, kData, true, true}}};
-    for (int i = 0; i < 4; ++i) {  // its two units, and its backlog
-      const uint64_t id = submit({spec()})->first_task;
-      busy_.push_back(assign(id, "b"));
-    }
-    state_->registry.find("b")->assigned_operations = 4e7;
-  }
-  DqnSettings dqn_settings() const {
-    WeightsFile file;
-    file.weights.others = delay_finish_externality();
-    EXPECT_TRUE(save_weights(directory_ / "patient.weights", file));
-    DqnSettings settings;
-    settings.epsilon = 0;
-    settings.weights = directory_ / "patient.weights";
-    return settings;
-  }
-  uint64_t submit_reader() {
-    auto wanted = spec();
-    wanted.datasets = {{"d", false}};
-    wanted.float_operations = 1e7;
-    return submit({wanted})->first_task;
-  }
-  // Until the policy has answered all that it was asked.
-  void pump() {
-    dispatcher_->pump();
-    flush();
-    flush();
-  }
-  bool decided(uint64_t id) {
-    return posts_.run_until([&] {
-      const auto* task = state_->tasks.find(id);
-      return task->state != TaskState::kQueued || state_->held.waits(id);
-    });
-  }
-  void goes_where_the_heuristic_waits(PolicyMode mode) {
-    begin(mode);
-    const uint64_t id = submit_reader();
-    pump();
-    ASSERT_TRUE(decided(id));
-    ASSERT_TRUE(state_->held.waits(id));
-    EXPECT_TRUE(exit("b", busy_[0], success()));
-    pump();
-    ASSERT_TRUE(decided(id));
-    EXPECT_EQ(node_of(id), "b");
-  }
-  std::string node_of(uint64_t id) { return state_->tasks.find(id)->node; }
-
-  std::unique_ptr<PolicyHost> host_;
-  std::unique_ptr<Oversight> oversight_;
-  std::unique_ptr<Dispatcher> dispatcher_;
-  std::vector<std::function<void()>> timers_;
-  std::vector<AttemptId> busy_;
-};
+using ::testing::SizeIs;
 
 TEST_F(HoldingTest, ATaskWaitsForTheNodeThatHasItsDataAndGoesThere) {
   begin();
-  const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
-  ASSERT_TRUE(state_->held.waits(id));
-  EXPECT_EQ(state_->tasks.find(id)->state, TaskState::kQueued);
-  EXPECT_THAT(state_->tasks.find(id)->reason, HasSubstr("'b'"));
+  const uint64_t id = keep_one_back();
+  EXPECT_EQ(task(id).state, TaskState::kQueued);
 
   EXPECT_TRUE(exit("b", busy_[0], success()));
-  pump();
-  ASSERT_TRUE(decided(id));
-  EXPECT_EQ(node_of(id), "b");
+  decide(id);
+  EXPECT_EQ(task(id).node, "b");
   EXPECT_TRUE(state_->held.empty());
 }
 
 TEST_F(HoldingTest, AtTheLatestItGoesElsewhereWhenThatWouldHaveBeenDone) {
   begin();
-  const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
-  ASSERT_TRUE(state_->held.waits(id));
+  const uint64_t id = keep_one_back();
   clock_.advance_ns(60'000'000'000);
-  for (const auto& timer : std::exchange(timers_, {})) timer();
-  pump();
-  ASSERT_TRUE(decided(id));
-  EXPECT_EQ(node_of(id), "a");
+  ring();
+  decide(id);
+  EXPECT_EQ(task(id).node, "a");
+}
+
+TEST_F(HoldingTest, WhileItWaitsItSaysForWhatSinceWhenAndUntilWhen) {
+  begin();
+  const uint64_t id = submit_reader();
+  EXPECT_FALSE(kept_back(*state_, task(id)));
+  const int64_t asked_ms = clock_.wall_ms();
+  decide(id);
+  clock_.advance_ns(100'000'000);
+  const auto kept = kept_back(*state_, task(id));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->node, "b");
+  EXPECT_EQ(kept->since_ms, asked_ms);
+  EXPECT_GE(kept->until_ms, asked_ms + 1000) << "a second to fetch the data";
+  EXPECT_LE(kept->until_ms, asked_ms + 1100) << "then to make room for it, and to run";
+  EXPECT_THAT(kept->reason, HasSubstr("'b', which is full and has its data"));
+
+  state_->held.wake(id);
+  EXPECT_FALSE(kept_back(*state_, task(id))) << "it waits for nobody but the policy";
+}
+
+TEST_F(HoldingTest, OnceItIsPlacedTheDecisionTellsThatItWaitedAndThePolicyIsCounted) {
+  begin();
+  const uint64_t reaches = keep_one_back();
+  clock_.advance_ns(300'000'000);
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(reaches);
+  const auto reached = decisions_of(reaches);
+  ASSERT_THAT(reached, SizeIs(1));
+  EXPECT_EQ(reached.front().kept_back_for, "b");
+  EXPECT_EQ(reached.front().kept_back_ms, 300);
+
+  const uint64_t misses = keep_one_back();
+  clock_.advance_ns(60'000'000'000);
+  ring();
+  decide(misses);
+  ASSERT_EQ(task(misses).node, "a");
+  EXPECT_EQ(decisions_of(misses).front().kept_back_for, "b");
+  const auto& score = state_->scores.of("dqn");
+  EXPECT_EQ(score.kept_back_ns.count(), 2u);
+  EXPECT_EQ(score.kept_back_reached, 1u);
+
+  const uint64_t other = submit({spec()})->first_task;
+  decide(other);
+  EXPECT_EQ(decisions_of(other).front().kept_back_for, "");
 }
 
 TEST_F(HoldingTest, OthersPassIt) {
   begin();
-  const uint64_t held = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(held));
+  const uint64_t held = keep_one_back();
   const uint64_t other = submit({spec()})->first_task;
-  pump();
-  ASSERT_TRUE(decided(other));
-  EXPECT_EQ(node_of(other), "a");
+  decide(other);
+  EXPECT_EQ(task(other).node, "a");
   EXPECT_TRUE(state_->held.waits(held));
 }
 
 TEST_F(HoldingTest, ACancelledOneIsForgotten) {
   begin();
-  const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
+  const uint64_t id = keep_one_back();
   lifecycle_->cancel(id, nullptr);
   flush();
   EXPECT_TRUE(state_->held.empty());
-  for (const auto& timer : std::exchange(timers_, {})) timer();
+  ring();
 }
 
 TEST_F(HoldingTest, AnotherPolicyPlacesItAtOnce) {
   begin();
-  const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
+  const uint64_t id = keep_one_back();
   ASSERT_TRUE(host_->use("least-loaded"));
-  pump();
-  ASSERT_TRUE(decided(id));
-  EXPECT_EQ(node_of(id), "a");
+  decide(id);
+  EXPECT_EQ(task(id).node, "a");
 }
 
-TEST_F(HoldingTest, InShadowTheHeuristicHolds) {
-  goes_where_the_heuristic_waits(PolicyMode::kShadow);
+TEST_F(HoldingTest, APolicyWithoutASayHoldsNothing) {
+  for (const PolicyMode mode : {PolicyMode::kShadow, PolicyMode::kAdvise}) {
+    begin(mode);
+    const uint64_t id = submit_reader();
+    decide(id);
+    EXPECT_EQ(task(id).node, "a") << policy_mode_name(mode);
+    restart();
+  }
+}
+
+TEST_F(HoldingTest, WithoutItTheHeuristicHolds) {
+  begin(PolicyMode::kShadow);
+  has_room_soon();
+  const uint64_t id = keep_one_back();
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(id);
+  EXPECT_EQ(task(id).node, "b");
+  EXPECT_NE(decisions_of(id).front().fallback, "");
 }
 
 TEST_F(HoldingTest, AnAdviserMayHoldWhatTheHeuristicWouldToo) {
-  goes_where_the_heuristic_waits(PolicyMode::kAdvise);
+  begin(PolicyMode::kAdvise);
+  has_room_soon();
+  const uint64_t id = keep_one_back();
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(id);
+  EXPECT_EQ(task(id).node, "b");
+  EXPECT_EQ(decisions_of(id).front().fallback, "");
 }
 
-TEST_F(HoldingTest, WhoeverDecidesNextIsAskedAnew) {
+TEST_F(HoldingTest, WhoeverDecidesNextIsAskedAboutIt) {
   begin();
-  const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
+  const uint64_t id = keep_one_back();
   ASSERT_TRUE(oversight_->set_mode("dqn", PolicyMode::kShadow));
-  // What speaks for waiting is gone, which only somebody who is asked again can see.
-  state_->registry.find("b")->assigned_operations = 4e12;
-  pump();
-  ASSERT_TRUE(decided(id));
-  EXPECT_EQ(node_of(id), "a");
+  decide(id);
+  EXPECT_EQ(task(id).node, "a");
 }
 
 TEST_F(HoldingTest, AnOperatorMayForbidIt) {
@@ -180,9 +144,8 @@ TEST_F(HoldingTest, AnOperatorMayForbidIt) {
   restart();
   begin();
   const uint64_t id = submit_reader();
-  pump();
-  ASSERT_TRUE(decided(id));
-  EXPECT_EQ(node_of(id), "a");
+  decide(id);
+  EXPECT_EQ(task(id).node, "a");
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ TEST(ModelJson, WritesWhatNlohmannWould) {
   expect_as_nlohmann_writes_it(served_text({1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8}));
   DecisionRecord decision;
   expect_as_nlohmann_writes_it(decision_text(decision));
+  decision.kept_back_for = "n";
+  decision.kept_back_ms = 1;
   decision.candidates = {{"n", true, -0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
   expect_as_nlohmann_writes_it(decision_text(decision));
   expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
@@ -77,6 +79,18 @@ TEST(ModelJson, ReadsBackWhatIsNotFinite) {
   const auto back = parse_reward(reward_text(reward));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->reward, 0.5);
+}
+
+TEST(ModelJson, ADecisionTellsOfBeingKeptBackWhereItWas) {
+  DecisionRecord decision;
+  EXPECT_EQ(decision_text(decision).find("kept_back"), std::string::npos);
+  EXPECT_EQ(parse_decision(decision_text(decision))->kept_back_for, "");
+  decision.kept_back_for = "n";
+  decision.kept_back_ms = 7;
+  const auto back = parse_decision(decision_text(decision));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->kept_back_for, "n");
+  EXPECT_EQ(back->kept_back_ms, 7);
 }
 
 TEST(ModelJson, ReadsCandidatesOfOlderStores) {

@@ -3,10 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "coordinator/core/dispatcher.h"
-#include "coordinator/store/records.h"
-#include "core_fixture.h"
-#include "policies/dqn/weights.h"
+#include "placing_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -16,43 +13,16 @@ using ::testing::SizeIs;
 
 // Two nodes: "a" is empty and idle, "b" holds the data and is full. The heuristic goes by the time,
 // and this dqn thinks the world of whom a transfer would hold up, so that the two differ.
-class OversightTest : public CoreTest {
+class OversightTest : public PlacingTest {
  protected:
-  ~OversightTest() override { host_.reset(); }
-
-  void begin(OversightSettings settings) {
-    auto host = PolicyHost::start(
-        {.dqn = quiet(directory_ / "averse.weights"), .state_dir = {}, .active = "dqn"});
-    ASSERT_TRUE(host) << host.error().message;
-    host_ = std::move(*host);
-    oversight_ = std::make_unique<Oversight>(*store_, clock_);
-    ASSERT_TRUE(oversight_->begin(settings, {{"dqn", JudgedBy::kResponse}}));
-    dispatcher_ = std::make_unique<Dispatcher>(
-        *state_, *host_, *oversight_,
-        Dispatcher::Hooks{[this](auto work) { posts_.post(std::move(work)); },
-                          [this](int64_t, auto work) { deadlines_.push_back(std::move(work)); }});
-    dispatcher_->set_lifecycle(*lifecycle_);
-    join("a");
-    join("b");
-    add_dataset("d", 1 << 20, "b");
-    state_->catalog.find("d")->replicas = {{"b", {1, 1 << 20, true, true}}};
-    state_->registry.find("b")->assigned_units = 2;
-  }
-  static DqnSettings quiet(const std::filesystem::path& weights) {
-    WeightsFile file;
+  void begin(const OversightSettings& settings) {
+    ExternalityWeights averse{};
     for (size_t i = 0; i < kExternalityCount; ++i)
-      if (kExternalityTerms[i].name == "fetch") file.weights.others[i] = 1e9;
-    EXPECT_TRUE(save_weights(weights, file));
-    DqnSettings settings;
-    settings.epsilon = 0;
-    settings.weights = weights;
-    return settings;
-  }
-  static OversightSettings without_control(PolicyMode mode) {
-    OversightSettings settings;
-    settings.mode = mode;
-    settings.guard.control_share = 0;
-    return settings;
+      if (kExternalityTerms[i].name == "fetch") averse[i] = 1e9;
+    start_placing(averse, settings);
+    add_dataset("d", 1 << 20, "b");
+    add_replica("d", "b");
+    state_->registry.find("b")->assigned_units = 2;
   }
 
   uint64_t submit_one() {
@@ -64,36 +34,26 @@ class OversightTest : public CoreTest {
   DecisionRecord decide() {
     const uint64_t id = submit_one();
     dispatcher_->pump();
-    EXPECT_TRUE(
-        posts_.run_until([&] { return state_->tasks.find(id)->state == TaskState::kAssigned; }));
+    EXPECT_TRUE(is_placed(id));
     return recorded(id);
   }
   DecisionRecord recorded(uint64_t id) {
-    flush();
-    const auto decisions = records::decisions(store_->reader(), id);
-    EXPECT_TRUE(decisions && decisions->size() == 1);
-    return decisions && !decisions->empty() ? decisions->front() : DecisionRecord{};
-  }
-  void ring() {
-    for (const auto& timer : std::exchange(deadlines_, {})) timer();
+    const auto decisions = decisions_of(id);
+    EXPECT_THAT(decisions, SizeIs(1));
+    return decisions.empty() ? DecisionRecord{} : decisions.front();
   }
   // A task that is decided by running into the deadline.
   void miss_a_deadline() {
     const uint64_t id = submit_one();
     ring();  // of decisions that were answered
     dispatcher_->pump();
-    ASSERT_EQ(deadlines_.size(), 1u);
+    ASSERT_EQ(timers_.size(), 1u);
     clock_.advance_ns(settings_.decision_deadline_us * 1000);
     ring();
-    ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kAssigned);
-    lifecycle_->exited(state_->tasks.find(id)->node, {id, 1}, success(), nullptr);
+    ASSERT_EQ(task(id).state, TaskState::kAssigned);
+    lifecycle_->exited(task(id).node, {id, 1}, success(), nullptr);
     state_->registry.find("b")->assigned_units = 2;
   }
-
-  std::unique_ptr<PolicyHost> host_;
-  std::unique_ptr<Oversight> oversight_;
-  std::vector<std::function<void()>> deadlines_;
-  std::unique_ptr<Dispatcher> dispatcher_;
 };
 
 TEST_F(OversightTest, EnforcedThePolicyDecides) {
@@ -116,6 +76,17 @@ TEST_F(OversightTest, InShadowItIsWrittenDownWhatThePolicyWouldHaveDone) {
   EXPECT_EQ(oversight_->tally("dqn").differed, 1u);
   EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
   EXPECT_EQ(state_->scores.of("dqn").fallbacks, 0u) << "it has done nothing wrong";
+}
+
+TEST_F(OversightTest, WhatAPolicyWantedBeforeItWasPutInShadowIsNotDone) {
+  begin(without_control(PolicyMode::kEnforce));
+  const uint64_t id = submit_one();
+  dispatcher_->pump();
+  ASSERT_TRUE(answers_.wait());
+  ASSERT_TRUE(oversight_->set_mode("dqn", PolicyMode::kShadow));
+  ASSERT_TRUE(is_placed(id));
+  EXPECT_EQ(recorded(id).node, "a");
+  EXPECT_EQ(recorded(id).mode, "shadow");
 }
 
 TEST_F(OversightTest, AdviceIsFollowedOnlyWhereTheHeuristicFindsItAboutAsGood) {
@@ -146,8 +117,8 @@ TEST_F(OversightTest, ControlDecisionsDoNotWaitForThePolicy) {
   const auto first = submit_one();
   const auto second = submit_one();
   dispatcher_->pump();
-  EXPECT_EQ(state_->tasks.find(first)->state, TaskState::kAssigned);
-  EXPECT_EQ(state_->tasks.find(second)->state, TaskState::kAssigned) << "both in one go";
+  EXPECT_EQ(task(first).state, TaskState::kAssigned);
+  EXPECT_EQ(task(second).state, TaskState::kAssigned) << "both in one go";
   const auto record = recorded(first);
   EXPECT_EQ(record.node, "a");
   EXPECT_EQ(record.arm, "control");

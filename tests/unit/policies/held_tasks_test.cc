@@ -105,6 +105,17 @@ TEST_F(HeldTasksTest, TheFirstHoldSaysForHowLong) {
   EXPECT_EQ(held_.find(1)->until_ns, 400) << "another attempt";
 }
 
+TEST_F(HeldTasksTest, ThoseOfANodeWhoseReasonIsGoneAreWoken) {
+  hold(1, kA), hold(2, kA), hold(3, kA), hold(4, kB);
+  const auto even = [](uint64_t task) { return task % 2 == 0; };
+  EXPECT_THAT(held_.wake_if(kA, even), ElementsAre(2));
+  EXPECT_THAT(held_.wake_if(kA, even), IsEmpty()) << "each once";
+  EXPECT_THAT(held_.wake_if(99, even), IsEmpty());
+  EXPECT_TRUE(held_.waits(1) && held_.waits(3) && held_.waits(4));
+  EXPECT_EQ(held_.waiting(), 3u);
+  EXPECT_EQ(held_.size(), 4u) << "who is woken is still to be placed";
+}
+
 TEST_F(HeldTasksTest, AllAreWokenWhenTheirNodeIsGone) {
   hold(1, kA), hold(2, kA), hold(3, kB);
   EXPECT_THAT(held_.wake_all(kA), ElementsAre(1, 2));

@@ -52,6 +52,7 @@ TEST(Run, ComparisonsArePairedBySeed) {
   }
   EXPECT_NEAR(value["differences"][0]["response_mean_s"]["mean"].get<double>(), sum / 3, 1e-12);
   EXPECT_TRUE(value["policies"][0]["reward_mean"]["ci95"].is_number());
+  EXPECT_EQ(value["runs"][0]["holds"], 0) << "no heuristic keeps tasks back";
 }
 
 TEST(Run, LocalityMovesFewerBytes) {

@@ -26,6 +26,7 @@ class Server final : public wire::Cluster::Server {
     health.setVersion("fake");
     health.setDegraded(state_.degraded);
     health.setNodesUp(1);
+    health.setKeptBack(1'234);
     health.setStartedMs(1'000);
     health.setNowMs(61'000);
     return kj::READY_NOW;
@@ -182,11 +183,14 @@ class Server final : public wire::Cluster::Server {
     std::lock_guard lock(state_.mutex);
     const uint64_t id = context.getParams().getId();
     fill_task(context.getResults().initTask(), id, state_of(id));
+    if (state_of(id) == "kept back") return kj::READY_NOW;
     auto decision = context.getResults().initDecisions(1)[0];
     decision.setPolicy("dqn");
     decision.setNode("n1");
     decision.setDecideNs(1'500'000);
     decision.setReason("largest Q");
+    decision.setKeptBackFor("n3");
+    decision.setKeptBackMs(4'321);
     auto candidates = decision.initCandidates(2);
     candidates[0].setNode("n1");
     candidates[0].setEligible(true);
@@ -266,6 +270,7 @@ class Server final : public wire::Cluster::Server {
     tier.initReadGbPerS().setValue(10);
     tier.initEvictGbPerS().setUnavailable("nothing was evicted yet");
     node.setState("up");
+    node.setKeptBackUnits(5'678);
   }
   static void fill_dataset(wire::Dataset::Builder dataset, const std::string& name,
                            uint64_t bytes) {
@@ -284,14 +289,22 @@ class Server final : public wire::Cluster::Server {
     task.setId(id);
     task.setJob(7);
     task.setName("t" + std::to_string(id));
-    task.setState(state);
+    task.setState(state == "kept back" ? "queued" : state);
     task.setSubmittedMs(1'000);
+    if (state == "kept back") return keep_back(task);
     task.setStartedMs(1'250);
     if (state == "succeeded" || state == "failed") task.setFinishedMs(2'000);
     auto argv = task.initSpec().initArgv(3);
     argv.set(0, "sh");
     argv.set(1, "-c");
     argv.set(2, "exit 0");
+  }
+  static void keep_back(wire::Task::Builder task) {
+    task.setReason("kept back for node 'n1', which is full and has its data");
+    auto kept = task.initKeptBack();
+    kept.setNode("n1");
+    kept.setSinceMs(2'000);
+    kept.setUntilMs(int64_t{1} << 50);
   }
   void fill_policy(wire::PolicyEntry::Builder policy, const std::string& name) const {
     if (name != "random" && name != "dqn")
@@ -302,6 +315,10 @@ class Server final : public wire::Cluster::Server {
     policy.setMode(state_.policy_mode);
     policy.setStanding("trusted");
     policy.initRewardMean().setUnavailable("no reward yet");
+    if (name == "random") return;
+    policy.setKeptBack(40);
+    policy.setKeptBackReached(30);
+    policy.initKeptBackMs().initP50().setValue(1'500);
   }
 
   FakeState& state_;

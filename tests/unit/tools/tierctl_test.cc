@@ -242,6 +242,36 @@ TEST_F(Tierctl, ExplainShowsQChoiceAndReward) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
 
+void expect_parts(const Ran& ran, std::initializer_list<const char*> parts) {
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  for (const char* part : parts)
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << " is missing in\n" << ran.out;
+}
+
+TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
+  add_tasks({"kept back", "succeeded"});
+  expect_parts(at({"task", "list"}), {"queued", "kept back for node 'n1'"});
+  for (const char* verb : {"show", "explain"}) {
+    expect_parts(at({"task", verb, "1"}),
+                 {"queued", "kept back for node 'n1', which is full and has its data",
+                  "Kept back by the policy", " ago\n", "at the latest  in "});
+    EXPECT_EQ(at({"task", verb, "2"}).out.find("Kept back by the policy"), std::string::npos);
+    const auto task = at({"task", verb, "1", "-j"}).value()["task"];
+    EXPECT_EQ(task["kept_back"],
+              json({{"node", "n1"}, {"since_ms", 2'000}, {"until_ms", int64_t{1} << 50}}));
+    EXPECT_TRUE(at({"task", verb, "2", "-j"}).value()["task"]["kept_back"].is_null());
+  }
+  expect_parts(at({"task", "explain", "1"}), {"Decided    not yet"});
+  expect_parts(at({"task", "explain", "2"}), {"n3", "4,321"});
+}
+
+TEST_F(Tierctl, HowMuchIsKeptBackIsShown) {
+  expect_parts(at({"status"}), {"of them, kept back", "1,234"});
+  expect_parts(at({"node", "show", "n1"}), {"Units kept back for it", "5,678"});
+  expect_parts(at({"policy", "show", "dqn"}), {"kept back for a full node", "40", "30", "1,500"});
+  EXPECT_EQ(at({"policy", "show", "random"}).out.find("kept back"), std::string::npos);
+}
+
 TEST_F(Tierctl, PoliciesAreListedShownAndUsed) {
   EXPECT_EQ(at({"policy", "list", "-j"}).value()["policies"].size(), 2u);
   EXPECT_EQ(at({"policy", "use", "dqn", "-j"}).value()["policy"]["active"], true);
