@@ -34,7 +34,7 @@ float log_rate(double rate, double typical) {
 
 // More than these make no difference, and no large cluster look like nothing ever seen.
 float log_copies(double copies) {
-  constexpr double kMany = 4;
+  constexpr double kMany = 15;
   return bounded(std::log2(1 + std::min(copies, kMany)) / 4);
 }
 
