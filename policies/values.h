@@ -40,7 +40,8 @@ struct NodeState {
   uint64_t held_slow_bytes = 0;    // of this task's data
   double assigned_operations = 0;  // of accepted tasks that have not ended, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // to be brought into its fast tier for accepted tasks
-  double held_operations = 0;         // of tasks that are kept back until it has room, of all units
+  uint32_t held_units = 0;            // of tasks that are kept back until it has room
+  double held_operations = 0;         // of theirs, for all units
   uint32_t free_gpu_milli = 0;
   uint32_t gpu_milli = 0;
   NodeRates rates;

@@ -41,8 +41,10 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
     seen.slot = node.slot;
     seen.candidate = can_take(state.settings, node, task, features.data_bytes);
     if (shows_full) {
+      const auto kept_back = state.held.load(node.slot);
       seen.full = !seen.candidate && could_take(node, task, features.data_bytes);
-      seen.held_operations = state.held.load(node.slot).operations;
+      seen.held_units = kept_back.units;
+      seen.held_operations = kept_back.operations;
     }
     seen.running = node.running_units;
     seen.assigned = node.assigned_units;

@@ -232,6 +232,7 @@ void ClusterView::release(uint32_t node, const Task& task, const Held& held) {
 void ClusterView::set_held(uint32_t node, HeldTasks::Load load) {
   if (places_[node] == kNone) return;
   NodeState& state = view_.nodes[places_[node]];
+  state.held_units = load.units;
   state.held_operations = load.operations;
 }
 

@@ -37,6 +37,7 @@ TEST(Holding, AShortWaitForTheDataIsWorthIt) {
 
 TEST(Holding, ThoseThatWaitAlreadyMakeItLonger) {
   View view = choice(0.1);
+  view.nodes[1].held_units = 20;
   view.nodes[1].held_operations = 20e9;
   EXPECT_EQ(held_for(view), kNoNode);
 }
