@@ -36,7 +36,7 @@ struct LargePages {
 
  private:
   static constexpr size_t kPage = 2 << 20;
-  static constexpr size_t kLeast = kPage / 4;  // of a page that is not to be wasted
+  static constexpr size_t kLeast = kPage / 4;  // less would waste most of a page
 };
 
 template <class T>
