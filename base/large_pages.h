@@ -21,7 +21,7 @@ struct LargePages {
 
   T* allocate(size_t count) {
     const size_t bytes = count * sizeof(T);
-    if (bytes < kPage) return std::allocator<T>().allocate(count);
+    if (bytes < kLeast) return std::allocator<T>().allocate(count);
     const size_t whole = (bytes + kPage - 1) / kPage * kPage;
     void* const memory = std::aligned_alloc(kPage, whole);
     if (!memory) throw std::bad_alloc();
@@ -29,13 +29,14 @@ struct LargePages {
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, size_t count) {
-    if (count * sizeof(T) < kPage) return std::allocator<T>().deallocate(memory, count);
+    if (count * sizeof(T) < kLeast) return std::allocator<T>().deallocate(memory, count);
     std::free(memory);
   }
   bool operator==(const LargePages&) const = default;
 
  private:
   static constexpr size_t kPage = 2 << 20;
+  static constexpr size_t kLeast = kPage / 4;  // less would waste most of a page
 };
 
 template <class T>

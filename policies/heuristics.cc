@@ -16,19 +16,25 @@
 namespace tierpilot {
 namespace {
 
-// Candidates whose rank is not below any other's, into `best`. Ranks compare lexicographically.
+// Candidates whose rank is not below any other's: how many; they are the first in `best`, which
+// only grows. Ranks compare lexicographically.
 template <class Rank>
-void best_of(const View& view, std::vector<size_t>& best, Rank rank) {
-  best.clear();
-  decltype(rank(view.nodes.front())) top{};
-  for (size_t i = 0; i < view.nodes.size(); ++i) {
-    if (!view.nodes[i].candidate) continue;
-    const auto here = rank(view.nodes[i]);
-    if (!best.empty() && here < top) continue;
-    if (best.empty() || here > top) best.clear();
+size_t best_of(const View& view, std::vector<uint32_t>& best, Rank rank) {
+  const size_t nodes = view.nodes.size();
+  if (best.size() < nodes) best.resize(nodes);
+  const NodeState* const states = view.nodes.data();
+  uint32_t* const found = best.data();
+  size_t count = 0;
+  decltype(rank(*states)) top{};
+  for (size_t i = 0; i < nodes; ++i) {
+    if (!states[i].candidate) continue;
+    const auto here = rank(states[i]);
+    if (count > 0 && here < top) continue;
+    if (here > top) count = 0;
     top = here;
-    best.push_back(i);
+    found[count++] = static_cast<uint32_t>(i);
   }
+  return count;
 }
 
 Decision undecided(const View& view) {
@@ -69,15 +75,16 @@ class SeededHeuristic : public Heuristic {
  protected:
   template <class Rank>
   size_t any_best(const View& view, Rank rank) {
-    best_of(view, best_, rank);
-    if (best_.empty()) return kNoNode;
-    return best_[std::uniform_int_distribution<size_t>(0, best_.size() - 1)(generator_)];
+    equals_ = best_of(view, best_, rank);
+    if (equals_ == 0) return kNoNode;
+    return best_[std::uniform_int_distribution<size_t>(0, equals_ - 1)(generator_)];
   }
-  size_t equals() const { return best_.size(); }
+  size_t equals() const { return equals_; }
 
  private:
   std::mt19937_64 generator_;
-  std::vector<size_t> best_;
+  std::vector<uint32_t> best_;
+  size_t equals_ = 0;
 };
 
 class RandomPolicy final : public SeededHeuristic {
@@ -195,14 +202,14 @@ class LocalityLoadPolicy final : public SeededHeuristic {
  protected:
   size_t choose(const View& view) override {
     // Many nodes are loaded alike; dividing anew for each would be most of a choice's time.
-    const NodeState* last = nullptr;
-    double penalty = 0;
-    return any_best(view, [&](const NodeState& node) {
-      if (!last || node.assigned != last->assigned || node.running != last->running ||
-          node.units != last->units)
-        penalty = load_penalty(view.task, node);
-      last = &node;
-      return at_hand(view.task, node) - penalty;
+    uint32_t assigned = 0, running = 0, units = 0;
+    double penalty = load_penalty(view.task, {});
+    return any_best(view, [&, task = view.task](const NodeState& node) {
+      if (node.assigned != assigned || node.running != running || node.units != units) {
+        assigned = node.assigned, running = node.running, units = node.units;
+        penalty = load_penalty(task, node);
+      }
+      return at_hand(task, node) - penalty;
     });
   }
   void describe(const View& view, Decision& decision) const override {

@@ -27,25 +27,28 @@ struct NodeRates {
   double fetch_bytes_per_s = 0;    // from other nodes over the link
 };
 
-struct NodeState {
-  uint32_t slot = 0;       // stable output index of this node
-  bool candidate = false;  // can take the task
-  bool full = false;       // could, once tasks there have ended
-  uint32_t running = 0;    // compute units busy
-  uint32_t assigned = 0;   // compute units of all accepted tasks, waiting ones included
-  uint32_t units = 0;      // compute units there are
+// Two cache lines, and what most policies look at is in the first: views of large clusters are made
+// and read for every decision.
+struct alignas(64) NodeState {
+  uint32_t slot = 0;        // stable output index of this node
+  bool candidate = false;   // can take the task
+  bool full = false;        // could, once tasks there have ended
+  uint32_t running = 0;     // compute units busy
+  uint32_t assigned = 0;    // compute units of all accepted tasks, waiting ones included
+  uint32_t units = 0;       // compute units there are
+  uint32_t held_units = 0;  // of tasks that are kept back until it has room
+  uint32_t free_gpu_milli = 0;
+  uint32_t gpu_milli = 0;
   uint64_t free_fast_bytes = 0;
   uint64_t fast_budget_bytes = 0;
   uint64_t held_fast_bytes = 0;    // of this task's data
   uint64_t held_slow_bytes = 0;    // of this task's data
   double assigned_operations = 0;  // of accepted tasks that have not ended, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // to be brought into its fast tier for accepted tasks
-  uint32_t held_units = 0;            // of tasks that are kept back until it has room
-  double held_operations = 0;         // of theirs, for all units
-  uint32_t free_gpu_milli = 0;
-  uint32_t gpu_milli = 0;
+  double held_operations = 0;         // of the tasks that are kept back, for all units
   NodeRates rates;
 };
+static_assert(sizeof(NodeState) == 128);
 
 struct View {
   TaskFeatures task;

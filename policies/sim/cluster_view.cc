@@ -99,15 +99,10 @@ size_t ClusterView::show(const Task& task) {
   const size_t candidates = shown_->nodes.size();
   if (candidates == 0) return 0;
   find_holders(task);
-  if (is_large()) {
+  if (is_large())
     shorten();
-  } else {
-    for (const uint32_t node : holders_) {
-      NodeState& state = view_.nodes[places_[node]];
-      state.held_fast_bytes = at_hand_[node].fast_bytes;
-      state.held_slow_bytes = at_hand_[node].slow_bytes;
-    }
-  }
+  else
+    for (const uint32_t node : holders_) tell_held(node);
   return candidates;
 }
 
@@ -158,13 +153,23 @@ void ClusterView::mark(size_t place) {
   state.full = shows_full_ && !state.candidate && has_kind(nodes_[node], shown_->shape);
 }
 
+void ClusterView::tell_held(uint32_t node) {
+  NodeState& state = view_.nodes[places_[node]];
+  state.held_fast_bytes = at_hand_[node].fast_bytes;
+  state.held_slow_bytes = at_hand_[node].slow_bytes;
+  told_.push_back(node);
+}
+
 void ClusterView::clear_held() {
-  for (const uint32_t node : holders_) {
-    at_hand_[node] = {};
-    if (is_large()) continue;
+  for (const uint32_t node : told_) {
     NodeState& state = view_.nodes[places_[node]];
     state.held_fast_bytes = state.held_slow_bytes = 0;
+    if (!is_large()) continue;
+    state.candidate = true;
+    state.full = false;
   }
+  told_.clear();
+  for (const uint32_t node : holders_) at_hand_[node] = {};
   holders_.clear();
 }
 
@@ -271,7 +276,8 @@ void ClusterView::rebuild() {
     places_[i] = static_cast<uint32_t>(order_.size());
     order_.push_back(i);
     view_.nodes.push_back(parked_[i]);
-    view_.nodes.back().candidate = false;
+    view_.nodes.back().candidate = true;
+    view_.nodes.back().full = false;
     view_.nodes.back().free_gpu_milli = gpus_[i].free_milli();
     total_units_ += nodes_[i].group->units;
   }

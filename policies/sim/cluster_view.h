@@ -102,6 +102,7 @@ class ClusterView {
     return static_cast<double>(node.assigned) / node.units;
   }
   void find_holders(const Task& task);
+  void tell_held(uint32_t node);
   void choose_holders(size_t most);
   void add_full_holders();
   void shorten();
@@ -136,6 +137,7 @@ class ClusterView {
   };
   std::vector<AtHand> at_hand_;    // by node
   std::vector<uint32_t> holders_;  // nodes that are up
+  std::vector<uint32_t> told_;     // of these, whose states say it
   struct Rank {
     double held_bytes;  // slow ones count half
     double load;

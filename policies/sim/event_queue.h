@@ -3,44 +3,14 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <vector>
 
+#include "policies/sim/event.h"
 #include "policies/sim/event_heap.h"
+#include "policies/sim/event_lane.h"
 
 namespace tierpilot::sim {
-
-enum class EventKind : uint8_t {
-  kReceived,      // subject: task; the node has it
-  kFlow,          // subject: link; the flow that is the generation may have ended
-  kCores,         // subject: machine with shared cores; a task may have ended
-  kRunEnd,        // subject: task
-  kReported,      // subject: task; the coordinator knows that it has ended
-  kLost,          // subject: task; its node's lease has ended
-  kNodeFailed,    // subject: node
-  kNodeRepaired,  // subject: node
-  kGpuFailed,     // subject: node * 64 + GPU
-  kGpuRepaired,   // subject: node * 64 + GPU
-  kHeldLongest,   // subject: task; it may be kept back no longer
-};
-
-struct Event {
-  int64_t at_ns;
-  uint64_t order : 56;
-  uint64_t kind : 8;
-  uint32_t subject;
-  uint32_t generation;  // an event of an older generation is void
-};
-
-// When something is to happen; equal times in the order in which they were asked for.
-struct Due {
-  int64_t at_ns = INT64_MAX;
-  uint64_t order = 0;
-  auto operator<=>(const Due&) const = default;
-};
-
-enum class Soon : uint8_t { kLater, kSoon, kNext };
 
 class EventQueue {
  public:
@@ -78,12 +48,12 @@ class EventQueue {
   Event pop() {
     const Event* next = first();
     const Event event = *next;
-    for (InOrder& lane : lanes_)
+    for (EventLane& lane : lanes_)
       if (!lane.empty() && next == &lane.front()) return lane.pop(), event;
     if (event.kind == static_cast<uint64_t>(EventKind::kFlow))
       forget_flow(event.subject);
     else
-      others_.erase(0);
+      others_.pop();
     return event;
   }
   // Shows events that will probably be taken soon, of those that are kept like `taken` was:
@@ -98,21 +68,13 @@ class EventQueue {
       case EventKind::kFlow:
         return show_top(flows_.entries(), visit);
       default:
-        return show_top(others_.entries(), visit);
+        return others_.show_ahead(visit);
     }
   }
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
-  struct Before {
-    bool operator()(const Event& a, const Event& b) const {
-      return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.order < b.order;
-    }
-  };
-  struct Forget {
-    void operator()(const Event&, size_t) const {}
-  };
   struct Remember {
     std::vector<uint32_t>* places;
     void operator()(const Event& event, size_t place) const {
@@ -126,44 +88,15 @@ class EventQueue {
       visit(heap[i], Soon::kLater), visit(heap[i], Soon::kSoon);
     if (!heap.empty()) visit(heap[0], Soon::kNext);
   }
-  // First in, first out.
-  class InOrder {
-   public:
-    bool empty() const { return head_ == events_.size(); }
-    const Event& front() const { return events_[head_]; }
-    void push(const Event& event) {
-      // What has been taken is given back when it is more than what is left.
-      if (events_.size() == events_.capacity() && head_ > events_.size() / 2) {
-        events_.erase(events_.begin(), events_.begin() + static_cast<ptrdiff_t>(head_));
-        head_ = 0;
-      }
-      events_.push_back(event);
-    }
-    void pop() { ++head_; }
-    template <class Visit>
-    void show_ahead(Visit visit) const {
-      const auto show = [&](size_t ahead, Soon soon) {
-        if (head_ + ahead < events_.size()) visit(events_[head_ + ahead], soon);
-      };
-      show(12, Soon::kLater);
-      show(7, Soon::kSoon);
-      show(3, Soon::kNext);
-    }
-
-   private:
-    std::vector<Event> events_;
-    size_t head_ = 0;
-  };
-
   // Null: none.
   const Event* first() const {
     const Event* first = nullptr;
     const auto offer = [&](const Event& event) {
-      if (!first || Before{}(event, *first)) first = &event;
+      if (!first || Sooner{}(event, *first)) first = &event;
     };
-    if (!others_.empty()) offer(others_.top());
+    if (!others_.empty()) offer(others_.front());
     if (!flows_.empty()) offer(flows_.top());
-    for (const InOrder& lane : lanes_)
+    for (const EventLane& lane : lanes_)
       if (!lane.empty()) offer(lane.front());
     return first;
   }
@@ -172,10 +105,10 @@ class EventQueue {
     return {due.at_ns, due.order, static_cast<uint64_t>(kind), subject, generation};
   }
 
-  std::array<InOrder, 2> lanes_;
+  std::array<EventLane, 2> lanes_;
   std::vector<uint32_t> flow_places_;  // by link
-  EventHeap<Event, Before, Remember> flows_;
-  EventHeap<Event, Before, Forget> others_;
+  EventHeap<Event, Sooner, Remember> flows_;
+  UpcomingEvents others_;
   uint64_t next_order_ = 0;
 };
 

@@ -38,7 +38,7 @@ void Flows::Link::divide() {
   share = bytes_per_s / static_cast<double>(std::max<size_t>(members.size(), 1));
 }
 
-double Flows::share(Flow& flow) const {
+inline double Flows::share(Flow& flow) const {
   const double first = links_[flow.links[0]].share;
   if (first <= flow.others_bytes_per_s) return first;  // without a look at the others
   flow.others_bytes_per_s = std::numeric_limits<double>::infinity();
@@ -47,13 +47,13 @@ double Flows::share(Flow& flow) const {
   return std::min(first, flow.others_bytes_per_s);
 }
 
-void Flows::settle(int64_t now_ns, Flow& flow, double bytes_per_s) {
+inline void Flows::settle(int64_t now_ns, Flow& flow, double bytes_per_s) {
   flow.left_bytes -= static_cast<double>(now_ns - flow.settled_ns) * 1e-9 * flow.bytes_per_s;
   flow.settled_ns = now_ns;
   flow.bytes_per_s = bytes_per_s;
 }
 
-void Flows::schedule(int64_t now_ns, Flow& flow) {
+inline void Flows::schedule(int64_t now_ns, Flow& flow) {
   flow.due = events_.due(after_s(now_ns, std::max(flow.left_bytes, 0.0) / flow.bytes_per_s));
 }
 
@@ -104,7 +104,7 @@ void Flows::remove(int64_t now_ns, uint32_t id) {
   free_.push_back(id);
 }
 
-void Flows::offer(uint32_t flow) {
+inline void Flows::offer(uint32_t flow) {
   const uint32_t link = flows_[flow].links[0];
   const uint32_t first = links_[link].first_due;
   if (first == kNoFlow || flows_[flow].due < flows_[first].due) set_first_due(link, flow);

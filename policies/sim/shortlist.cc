@@ -26,10 +26,7 @@ void ClusterView::choose_holders(size_t most) {
   }
   for (const Rank& rank : ranks_) {
     chosen_.set(rank.node, true);
-    // Anywhere in the cluster, unlike the least loaded; soon copied.
-    const NodeState& state = view_.nodes[places_[rank.node]];
-    __builtin_prefetch(&state);
-    __builtin_prefetch(&state.rates);
+    prefetch(view_.nodes[places_[rank.node]]);  // anywhere in the cluster; soon copied
   }
 }
 
@@ -47,7 +44,12 @@ void ClusterView::add_full_holders() {
                       return std::tie(b.held_bytes, a.load, a.node) <
                              std::tie(a.held_bytes, b.load, b.node);
                     });
-  for (size_t i = 0; i < count; ++i) chosen_.set(ranks_[i].node, true);
+  for (size_t i = 0; i < count; ++i) {
+    chosen_.set(ranks_[i].node, true);
+    NodeState& state = view_.nodes[places_[ranks_[i].node]];
+    state.candidate = false;
+    state.full = true;
+  }
 }
 
 void ClusterView::shorten() {
@@ -55,17 +57,12 @@ void ClusterView::shorten() {
   choose_holders(considered_nodes_ / 2);
   by_load_.choose(shown_->nodes, considered_nodes_, chosen_);
   if (shows_full_) add_full_holders();
+  for (const uint32_t node : holders_)
+    if (chosen_.contains(node)) tell_held(node);
   short_.task = view_.task;
   short_.nodes.resize(chosen_.size());
   auto next = short_.nodes.begin();
-  chosen_.for_each([&](uint32_t node) {
-    *next = view_.nodes[places_[node]];
-    next->candidate = shown_->nodes.contains(node);
-    next->full = !next->candidate;
-    next->held_fast_bytes = at_hand_[node].fast_bytes;
-    next->held_slow_bytes = at_hand_[node].slow_bytes;
-    ++next;
-  });
+  chosen_.for_each([&](uint32_t node) { *next++ = view_.nodes[places_[node]]; });
 }
 
 }  // namespace tierpilot::sim

@@ -21,7 +21,7 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       observes_(policy.needs_observation() ||
                 (options.listener && options.listener->needs_observation())),
       holds_(policy.holds() && cluster.coordinator.hold_tasks),
-      looks_ahead_(cluster.node_count() >= kLeastToLookAhead),
+      looks_ahead_(options.look_ahead.value_or(cluster.node_count() >= kLeastToLookAhead)),
       store_(cluster, workload),
       data_(cluster, workload, store_, events_, *this),
       view_(cluster, workload, store_, holds_),

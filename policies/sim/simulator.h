@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/result.h"
 #include "policies/policy.h"
@@ -56,6 +57,9 @@ struct RunOptions {
   RewardSettings reward;
   FeatureSettings features;
   Listener* listener = nullptr;
+  // What coming events touch is brought into the caches, which changes no result. Unset: in large
+  // clusters, where it pays.
+  std::optional<bool> look_ahead;
   // Called now and then with the share of the tasks that have ended; false ends the run.
   std::function<bool(double)> progress;
 };

@@ -104,5 +104,17 @@ TEST(Digest, LargeClusterWithALongQueue) {
   EXPECT_EQ(digest_of(cluster, options, *make_locality_load_policy(1)), 0x19ed8659d468c5ebu);
 }
 
+TEST(Digest, ClusterThatIsLookedAheadIn) {
+  auto cluster = plain_cluster(250, 2);
+  cluster.groups.push_back(plain_nodes(60, 4));
+  cluster.groups[0].node_failures = {.mean_between_s = 2000, .mean_repair_s = 20};
+  cluster.coordinator = {.max_attempts = 50};
+  auto options = mixed(12'000);
+  options.datasets = 1500;
+  options.zipf_exponent = 1.1;
+  EXPECT_EQ(digest_of(cluster, options, *make_least_loaded_policy(1)), 0x224a0605e9d5b46au);
+  EXPECT_EQ(digest_of(cluster, options, *make_locality_load_policy(1)), 0x9af6bd4bc32ab7efu);
+}
+
 }  // namespace
 }  // namespace tierpilot::sim
