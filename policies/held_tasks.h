@@ -114,7 +114,7 @@ class HeldTasks {
     for (const uint64_t task : woken) wake(task);
     return woken;
   }
-  // Nobody may hold any more.
+  // Others decide now, or nobody may hold any more.
   void wake_everything() {
     for (auto& [task, entry] : entries_) entry.awake = true;
     slots_.clear();

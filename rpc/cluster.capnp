@@ -46,7 +46,7 @@ struct Decision {
                                  # and the heuristic decided), alone (it was not asked)
   proposed @16 :Text;            # the policy's choice, where it was asked and did not get it
   keptBackFor @17 :Text;         # the full node that the task had to wait for; empty: it had not
-  keptBackMs @18 :Int64;         # from when its policy was first asked
+  keptBackMs @18 :Int64;         # from when it was first asked about
 
   struct Candidate {
     node @0 :Text;
@@ -95,7 +95,7 @@ struct Task {
   keptBack @15 :KeptBack;  # null: it is not
 
   struct KeptBack {
-    # Its policy has it wait for a node that is full.
+    # It waits for a node that is full.
     node @0 :Text;
     sinceMs @1 :Int64;   # first asked about
     untilMs @2 :Int64;   # placed elsewhere at the latest
@@ -230,7 +230,7 @@ struct Health {
   policyMode @12 :Text;         # empty: it does not learn
   policyStanding @13 :Text;
   policyWhy @14 :Text;
-  keptBack @15 :UInt64;         # of the queued: wait for a full node, as the policy wants
+  keptBack @15 :UInt64;         # of the queued: wait for a full node
 }
 
 interface Cluster {

@@ -133,8 +133,7 @@ void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
   const Open open = std::move(*open_);
   open_.reset();
-  // Meanwhile another policy was chosen, or this one's mode or standing changed.
-  if (decided.policy != open.turn.policy || !oversight_.stands(open.turn)) return pump();
+  if (decided.policy != open.turn.policy || !still_decides(open.turn)) return pump();
   const Decision& decision = decided.decision;
   const bool usable =
       is_candidate(open.view(), decision.node) || is_kept_back(open.view(), decision);
@@ -168,6 +167,7 @@ void Dispatcher::deadline_passed() {
   const Open open = std::move(*open_);
   open_.reset();
   host_.dismiss(open.request);
+  if (!still_decides(open.turn)) return pump();
   oversight_.answered(open.turn, DecisionFault::kSlow);
   count_fall_back(open, fmt::format("no decision within {:.1f} ms",
                                     state_.settings.decision_deadline_us / 1e3));
@@ -185,9 +185,8 @@ void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decide
   oversight_.compared(open.turn, wanted != own, follows);
   if (follows) return carry_out(open, decided);
   fall_back(open,
-            acts ? fmt::format(
-                       "advice: the heuristic expects the policy's choice to finish {:.0f} % later",
-                       later * 100)
+            acts ? fmt::format("advice: the heuristic finds the policy's choice {:.0f} % dearer",
+                               later * 100)
                  : fmt::format("policy '{}' is {}", decided.policy,
                                open.turn.mode == PolicyMode::kShadow ? "in shadow" : "deposed"),
             wanted);

@@ -75,7 +75,9 @@ class Dispatcher {
   // Those whose turn it is; and all, where others than those who kept them back decide now.
   void wake_held();
   void answered(const PolicyHost::Decided& decided);
-  // Keeps the task back, as the policy wants it, unless its answer is too late for that.
+  // Not once another policy was chosen, or this one's mode or standing changed.
+  bool still_decides(const Oversight::Turn& turn) const;
+  // Keeps the task back, as was decided, unless the answer is too late for that.
   void hold(const Open& open, const Decision& decision);
   bool can_still_hold(const Open& open, size_t full) const;
   // The task is placed: nobody waits for it any more, and `record` tells that it was kept back.

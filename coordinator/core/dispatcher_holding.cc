@@ -1,4 +1,4 @@
-// Tasks that the policy keeps back for a full node (policies/held_tasks.h).
+// Tasks that are kept back for a full node (policies/held_tasks.h).
 #include <algorithm>
 
 #include "coordinator/core/dispatcher.h"
@@ -28,11 +28,13 @@ void Dispatcher::wake_held() {
   held_by_ = std::move(keeper);
 }
 
+bool Dispatcher::still_decides(const Oversight::Turn& turn) const {
+  return turn.policy == host_.active() && oversight_.stands(turn);
+}
+
 Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
   const auto held = held_.find(task);
-  if (held != held_.end() && held->second.turn.policy == host_.active() &&
-      oversight_.stands(held->second.turn))
-    return held->second;
+  if (held != held_.end() && still_decides(held->second.turn)) return held->second;
   Asked anew{oversight_.next(host_.active()), state_.clock.boot_ns()};
   anew.turn.estimate_s = best_finish_s(view);
   return anew;
@@ -57,12 +59,14 @@ void Dispatcher::hold(const Open& open, const Decision& decision) {
   if (!can_still_hold(open, decision.held_for)) return;
   const NodeRecord& node = *open.placement->records[decision.held_for];
   const auto& wanted = open.view().task;
+  if (state_.held.empty()) held_by_ = {open.turn.policy, open.turn.ticket.era};
   const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
   state_.held.hold(id, node.slot, {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
                    open.asked_ns + static_cast<int64_t>(longest_s * 1e9),
                    node.assigned_units < node.facts.units + state_.settings.backlog_units);
   held_[id] = {open.turn, open.first_asked_ns};
-  std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
+  if (held_.size() > state_.held.size())
+    std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
   watch_held();
 }
 

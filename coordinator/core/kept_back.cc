@@ -13,7 +13,8 @@ std::optional<KeptBack> kept_back(const ClusterState& state, const Task& task) {
   return KeptBack{
       node,
       fmt::format("kept back for node '{}', which is full and {}", node,
-                  data.fast_bytes + data.slow_bytes > 0 ? "has its data" : "would be done sooner"),
+                  data.fast_bytes + data.slow_bytes > 0 ? "has its data"
+                                                        : "would still have it done sooner"),
       boot_to_wall_ms + held->since_ns / 1'000'000, boot_to_wall_ms + held->until_ns / 1'000'000};
 }
 

@@ -244,7 +244,7 @@ void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
 }
 
 void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
-  state_.held.room(node.slot);
+  state_.held.wake_all(node.slot);  // it may have other data and room than before
   const auto held = node.held;
   for (const auto& attempt : held) {
     auto* task = current(node.facts.name, attempt);

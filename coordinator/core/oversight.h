@@ -23,8 +23,8 @@ namespace tierpilot {
 struct OversightSettings {
   GuardSettings guard;
   PolicyMode mode = PolicyMode::kEnforce;  // of a policy that was never given another one
-  // How much later the heuristic may expect a task's end where it is advised to place it, as a
-  // share of the time until the end that it expects of its own choice.
+  // How much dearer the heuristic may find what it is advised (time to the end, the time for data
+  // counted twice), as a share of its own choice's cost.
   double advice_band = 0.1;
   uint64_t seed = 1;
 };

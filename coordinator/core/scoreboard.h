@@ -18,7 +18,8 @@ class Scoreboard {
     uint64_t rewards = 0;
     double reward_sum = 0;
     Histogram decide_ns;
-    // Of the tasks that it kept back and that were placed since, from the first time it was asked.
+    // Of the tasks that were kept back while it was active and placed since, from when they were
+    // first asked about.
     Histogram kept_back_ns;
     uint64_t kept_back_reached = 0;  // of them, placed where they had waited to be
   };

@@ -127,7 +127,7 @@ kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
   value_or_throw(core().oversight.set_mode(policy.name, *mode));
   spdlog::info("policy '{}': mode '{}' (asked by {})", policy.name, name, peer_.name);
-  core().dispatcher.pump();  // what it has kept back, and may not any more
+  core().dispatcher.pump();  // what was kept back is asked about again
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
 }

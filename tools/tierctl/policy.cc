@@ -10,7 +10,7 @@ namespace tierpilot::tierctl {
 namespace {
 
 const Table kKeptBack{
-    .title = "Tasks that it kept back for a full node, since the coordinator started",
+    .title = "Tasks kept back for a full node while it was active, since the coordinator started",
     .rows = "/policy",
     .columns = {{"Tasks that were placed since", "/kept_back", Format::kNumber},
                 {"of them, on that node", "/kept_back_reached", Format::kNumber},

@@ -39,7 +39,7 @@ std::vector<Table> kept_back_tables(ordered_json& task, int64_t now_ms) {
   if (!kept.is_object()) return {};
   kept["since"] = format_age(kept["since_ms"], now_ms);
   kept["until"] = format_age(kept["until_ms"], now_ms);
-  return {{.title = "Kept back by the policy",
+  return {{.title = "Kept back",
            .rows = "/task/kept_back",
            .columns = {{"For node", "/node"},
                        {"Since", "/since"},

@@ -166,6 +166,21 @@ TEST_F(LateAnswerTest, WhenTheNodeHasRoomMeanwhileTheTaskGoesThere) {
   EXPECT_EQ(task(id).node, "b");
 }
 
+TEST_F(LateAnswerTest, APolicyThatWasReplacedByOneThatHoldsToo) {
+  begin();
+  ASSERT_TRUE(host_->use("delay-finish"));
+  has_room_soon();
+  const uint64_t first = keep_one_back();
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(first);
+  ASSERT_TRUE(host_->use("dqn"));
+  state_->registry.find("b")->assigned_operations = 1e10;
+  const uint64_t id = ask_about_one();
+  ASSERT_TRUE(host_->use("delay-finish"));
+  ASSERT_TRUE(is_placed(id)) << "delay-finish would not wait so long";
+  EXPECT_EQ(decisions_of(id).front().policy, "delay-finish");
+}
+
 TEST_F(LateAnswerTest, WhoAnswersInAnothersPlaceIsNotHeard) {
   begin();
   std::promise<void> goes_on;

@@ -96,7 +96,7 @@ TEST_F(OversightTest, AdviceIsFollowedOnlyWhereTheHeuristicFindsItAboutAsGood) {
   EXPECT_EQ(refused.node, "a");
   EXPECT_EQ(refused.proposed, "b");
   EXPECT_EQ(refused.arm, "policy") << "measured as the policy's, whoever had the last word";
-  EXPECT_THAT(refused.fallback, HasSubstr("% later"));
+  EXPECT_THAT(refused.fallback, HasSubstr("% dearer"));
   EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
 }
 

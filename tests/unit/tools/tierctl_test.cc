@@ -254,8 +254,8 @@ TEST_F(Tierctl, ATaskThatIsKeptBackSaysForWhomSinceWhenAndUntilWhen) {
   for (const char* verb : {"show", "explain"}) {
     expect_parts(at({"task", verb, "1"}),
                  {"queued", "kept back for node 'n1', which is full and has its data",
-                  "Kept back by the policy", " ago\n", "at the latest  in "});
-    EXPECT_EQ(at({"task", verb, "2"}).out.find("Kept back by the policy"), std::string::npos);
+                  "\nKept back\n", " ago\n", "at the latest  in "});
+    EXPECT_EQ(at({"task", verb, "2"}).out.find("\nKept back\n"), std::string::npos);
     const auto task = at({"task", verb, "1", "-j"}).value()["task"];
     EXPECT_EQ(task["kept_back"],
               json({{"node", "n1"}, {"since_ms", 2'000}, {"until_ms", int64_t{1} << 50}}));
