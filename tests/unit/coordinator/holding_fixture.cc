@@ -36,4 +36,12 @@ uint64_t HoldingTest::keep_one_back() {
   return id;
 }
 
+DecisionRecord HoldingTest::decision_after_waiting() {
+  const uint64_t id = keep_one_back();
+  EXPECT_TRUE(exit("b", busy_[0], success()));
+  decide(id);
+  EXPECT_EQ(task(id).node, "b");
+  return decisions_of(id).front();
+}
+
 }  // namespace tierpilot::testing

@@ -19,6 +19,8 @@ class HoldingTest : public PlacingTest {
   void decide(uint64_t id);
   // A task that waits for "b".
   uint64_t keep_one_back();
+  // Of one that waits for "b" and goes there.
+  DecisionRecord decision_after_waiting();
 
   std::vector<AttemptId> busy_;  // that fill "b"
 };

@@ -118,21 +118,13 @@ TEST_F(HoldingTest, AnAdviserHoldsNothingThatTheHeuristicWouldNot) {
 TEST_F(HoldingTest, WithoutItTheHeuristicHolds) {
   begin(PolicyMode::kShadow);
   has_room_soon();
-  const uint64_t id = keep_one_back();
-  EXPECT_TRUE(exit("b", busy_[0], success()));
-  decide(id);
-  EXPECT_EQ(task(id).node, "b");
-  EXPECT_NE(decisions_of(id).front().fallback, "");
+  EXPECT_NE(decision_after_waiting().fallback, "");
 }
 
 TEST_F(HoldingTest, AnAdviserMayHoldWhatTheHeuristicWouldToo) {
   begin(PolicyMode::kAdvise);
   has_room_soon();
-  const uint64_t id = keep_one_back();
-  EXPECT_TRUE(exit("b", busy_[0], success()));
-  decide(id);
-  EXPECT_EQ(task(id).node, "b");
-  EXPECT_EQ(decisions_of(id).front().fallback, "");
+  EXPECT_EQ(decision_after_waiting().fallback, "");
 }
 
 TEST_F(HoldingTest, WhoeverDecidesNextIsAskedAboutIt) {
