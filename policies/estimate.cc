@@ -6,12 +6,6 @@
 namespace tierpilot {
 namespace {
 
-constexpr NodeRates kNominal{.operations_per_s = 1e9,
-                             .fast_bytes_per_s = 8e9,
-                             .promote_bytes_per_s = 1e9,
-                             .evict_bytes_per_s = 1e9,
-                             .fetch_bytes_per_s = 1e9};
-
 constexpr double NodeRates::*kAllRates[] = {
     &NodeRates::operations_per_s, &NodeRates::fast_bytes_per_s, &NodeRates::promote_bytes_per_s,
     &NodeRates::evict_bytes_per_s, &NodeRates::fetch_bytes_per_s};
@@ -53,7 +47,7 @@ NodeRates typical_rates(const View& view) {
         sum += node.rates.*rate;
         ++count;
       }
-    typical.*rate = count > 0 ? sum / static_cast<double>(count) : kNominal.*rate;
+    typical.*rate = count > 0 ? sum / static_cast<double>(count) : kNominalRates.*rate;
   }
   return typical;
 }

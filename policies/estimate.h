@@ -41,6 +41,13 @@ inline double shared_finish_s(const FinishEstimate& estimate) {
 // Of each unit; a nominal figure, a tenth of a second's worth, where the task does not tell.
 double operations_of(const TaskFeatures& task);
 
+// Where nobody has measured anything.
+inline constexpr NodeRates kNominalRates{.operations_per_s = 1e9,
+                                         .fast_bytes_per_s = 8e9,
+                                         .promote_bytes_per_s = 1e9,
+                                         .evict_bytes_per_s = 1e9,
+                                         .fetch_bytes_per_s = 1e9};
+
 // Takes the place of rates that a node does not know: the mean of those that others in the view
 // have measured, and where nobody has, a nominal figure that is the same for all nodes, so that it
 // ranks nodes only by how much they would have to do.

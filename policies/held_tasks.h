@@ -3,17 +3,18 @@
 // scheduling: Zaharia et al., EuroSys 2010). What is held is asked about again when its node has
 // room, and at the latest when it has waited as long as the placement that was declined would have
 // taken, so that it takes at most about twice as long (the ski-rental rule: Karlin et al.,
-// Algorithmica 3(1), 1988). In the coordinator as in the simulator; tasks are numbered in the order
-// of the queue.
+// Algorithmica 3(1), 1988). In the coordinator as in the simulator.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
+
+#include "policies/service_order.h"
 
 namespace tierpilot {
 
@@ -32,6 +33,7 @@ class HeldTasks {
   struct Entry {
     uint32_t slot = 0;  // of the node that it waits for
     Load load;
+    double place_s = 0;    // in the queue, see policies/service_order.h
     int64_t since_ns = 0;  // first asked about
     int64_t until_ns = 0;  // from then on it has to be placed
     bool awake = false;    // to be asked about
@@ -62,21 +64,23 @@ class HeldTasks {
 
   // `now_ns` and `until_ns` count the first time only. `has_units`: the node has some left, but too
   // few for this task; others may be luckier.
-  void hold(uint64_t task, uint32_t slot, Load load, int64_t now_ns, int64_t until_ns,
+  void hold(QueuePlace place, uint32_t slot, Load load, int64_t now_ns, int64_t until_ns,
             bool has_units = false) {
+    const auto [place_s, task] = place;
     const auto [at, first] = entries_.try_emplace(task);
     Entry& entry = at->second;
     if (first) entry.since_ns = now_ns, entry.until_ns = until_ns;
     if (!first && !entry.awake) leave(task, entry);
     entry.slot = slot;
+    entry.place_s = place_s;
     entry.load = load;
     entry.awake = false;
     Slot& held = slots_[slot];
-    held.waiting.insert(task);
+    held.waiting.insert(place);
     held.load.units += load.units;
     held.load.operations += load.operations;
     held.has_room = held.has_room && has_units;
-    if (held.has_room) held.next = task + 1;
+    if (held.has_room) held.next = {place_s, task + 1};
   }
   // It is placed, or has ended.
   void forget(uint64_t task) {
@@ -91,7 +95,7 @@ class HeldTasks {
     const auto found = slots_.find(slot);
     if (found == slots_.end()) return;
     found->second.has_room = true;
-    found->second.next = 0;
+    found->second.next = kFirst;
   }
   void wake(uint64_t task) {
     const auto found = entries_.find(task);
@@ -109,8 +113,8 @@ class HeldTasks {
     const auto found = slots_.find(slot);
     if (found == slots_.end()) return {};
     std::set<uint64_t> woken;
-    std::copy_if(found->second.waiting.begin(), found->second.waiting.end(),
-                 std::inserter(woken, woken.end()), concerned);
+    for (const auto& [place_s, task] : found->second.waiting)
+      if (concerned(task)) woken.insert(task);
     for (const uint64_t task : woken) wake(task);
     return woken;
   }
@@ -127,7 +131,7 @@ class HeldTasks {
       if (!held.has_room) continue;
       const auto next = held.waiting.lower_bound(held.next);
       held.has_room = next != held.waiting.end();
-      if (held.has_room) first.push_back(*next);
+      if (held.has_room) first.push_back(next->second);
     }
     for (const uint64_t task : first) wake(task);
     return first;
@@ -147,17 +151,19 @@ class HeldTasks {
   }
 
  private:
+  static constexpr QueuePlace kFirst{-HUGE_VAL, 0};
+
   struct Slot {
-    std::set<uint64_t> waiting;  // never empty
+    std::set<QueuePlace> waiting;  // never empty
     Load load;
     bool has_room = false;
-    uint64_t next = 0;  // to be woken for it is this one or a later one
+    QueuePlace next = kFirst;  // to be woken for it is this one or a later one
   };
 
   void leave(uint64_t task, const Entry& entry) {
     const auto found = slots_.find(entry.slot);
     Slot& held = found->second;
-    held.waiting.erase(task);
+    held.waiting.erase({entry.place_s, task});
     held.load.units -= entry.load.units;
     // Sums of doubles do not come back by themselves.
     held.load.operations = std::max(0.0, held.load.operations - entry.load.operations);

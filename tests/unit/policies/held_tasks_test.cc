@@ -13,7 +13,7 @@ constexpr uint32_t kA = 3, kB = 8;
 class HeldTasksTest : public ::testing::Test {
  protected:
   void hold(uint64_t task, uint32_t slot, int64_t now_ns = 0, int64_t until_ns = 100) {
-    held_.hold(task, slot, {2, 1e9}, now_ns, until_ns);
+    held_.hold({0, task}, slot, {2, 1e9}, now_ns, until_ns);
   }
   HeldTasks held_;
 };
@@ -26,6 +26,18 @@ TEST_F(HeldTasksTest, OneOfManyIsWokenForRoomAndInTheOrderOfTheQueue) {
   EXPECT_FALSE(held_.waits(4));
   EXPECT_TRUE(held_.waits(9));
   EXPECT_TRUE(held_.waits(7));
+}
+
+TEST_F(HeldTasksTest, WhoHasTheFirstPlaceIsWokenFirstWhateverItsNumber) {
+  held_.hold({3.5, 1}, kA, {2, 1e9}, 0, 100);
+  held_.hold({0.5, 2}, kA, {2, 1e9}, 0, 100);
+  held_.hold({2.5, 3}, kA, {2, 1e9}, 0, 100);
+  held_.room(kA);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(2));
+  held_.hold({0.5, 2}, kA, {8, 1e9}, 0, 100, true);  // too large for what is left
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(3));
+  held_.forget(3);
+  EXPECT_THAT(held_.wake_for_room(), ElementsAre(1));
 }
 
 TEST_F(HeldTasksTest, TheNextIsWokenWhenTheFirstLeftRoom) {
@@ -43,11 +55,11 @@ TEST_F(HeldTasksTest, WhatATaskIsTooLargeForIsLeftToOthers) {
   hold(1, kA), hold(2, kA), hold(3, kA);
   held_.room(kA);
   EXPECT_THAT(held_.wake_for_room(), ElementsAre(1));
-  held_.hold(1, kA, {8, 1e9}, 0, 100, true);
+  held_.hold({0, 1}, kA, {8, 1e9}, 0, 100, true);
   EXPECT_THAT(held_.wake_for_room(), ElementsAre(2));
-  held_.hold(2, kA, {8, 1e9}, 0, 100, true);
+  held_.hold({0, 2}, kA, {8, 1e9}, 0, 100, true);
   EXPECT_THAT(held_.wake_for_room(), ElementsAre(3));
-  held_.hold(3, kA, {8, 1e9}, 0, 100, true);
+  held_.hold({0, 3}, kA, {8, 1e9}, 0, 100, true);
   EXPECT_THAT(held_.wake_for_room(), IsEmpty()) << "each is asked once";
   held_.room(kA);
   EXPECT_THAT(held_.wake_for_room(), ElementsAre(1));
@@ -74,9 +86,9 @@ TEST_F(HeldTasksTest, AllCanBeWoken) {
 }
 
 TEST_F(HeldTasksTest, SumsNeverFallBelowNothing) {
-  held_.hold(1, kA, {1, 1e24}, 0, 100);
-  held_.hold(2, kA, {1, 1e7}, 0, 100);
-  held_.hold(3, kA, {1, 1e7}, 0, 100);
+  held_.hold({0, 1}, kA, {1, 1e24}, 0, 100);
+  held_.hold({0, 2}, kA, {1, 1e7}, 0, 100);
+  held_.hold({0, 3}, kA, {1, 1e7}, 0, 100);
   held_.forget(1), held_.forget(2);
   EXPECT_GE(held_.load(kA).operations, 0);
 }
