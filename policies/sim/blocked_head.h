@@ -8,38 +8,41 @@
 #include <cstdint>
 #include <vector>
 
+#include "policies/service_order.h"
+
 namespace tierpilot::sim {
 
 class BlockedHead {
  public:
-  static constexpr uint32_t kUnknown = UINT32_MAX;
+  static constexpr uint32_t kUnknown = UINT32_MAX;   // or for nothing but its turn
   static constexpr uint32_t kHeld = UINT32_MAX - 1;  // for a node, until asked about
   struct Entry {
-    uint32_t task;
+    QueuePlace place;
     uint32_t waits_for = kUnknown;  // a dataset or kHeld; kUnknown: it has to be looked at
+    uint32_t task() const { return static_cast<uint32_t>(place.second); }
   };
 
   // In the order of the queue.
   size_t size() const { return entries_.size(); }
   Entry& operator[](size_t i) { return entries_[i]; }
-  void append(uint32_t task) { entries_.push_back({task}); }
+  void append(QueuePlace place) { entries_.push_back({place}); }
   void erase(size_t i) { entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i)); }
 
   // All before this one are known to wait.
   size_t known() const { return known_; }
   void set_known(size_t entries) { known_ = entries; }
 
-  // A task has been queued again; new ones come behind the head.
-  void inserted(uint32_t task) {
-    const auto at = find(task);
+  // A task has been queued.
+  void inserted(QueuePlace place) {
+    const auto at = find(place);
     if (at == entries_.end()) return;
     known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
-    entries_.insert(at, {task});
+    entries_.insert(at, {place});
   }
   // A task that was held has to be looked at.
-  void woken(uint32_t task) {
-    const auto at = find(task);
-    if (at == entries_.end() || at->task != task) return;
+  void woken(QueuePlace place) {
+    const auto at = find(place);
+    if (at == entries_.end() || at->place != place) return;
     at->waits_for = kUnknown;
     known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
   }
@@ -58,9 +61,9 @@ class BlockedHead {
   }
 
  private:
-  std::vector<Entry>::iterator find(uint32_t task) {
-    return std::lower_bound(entries_.begin(), entries_.end(), task,
-                            [](const Entry& entry, uint32_t t) { return entry.task < t; });
+  std::vector<Entry>::iterator find(QueuePlace place) {
+    return std::lower_bound(entries_.begin(), entries_.end(), place,
+                            [](const Entry& entry, QueuePlace p) { return entry.place < p; });
   }
 
   std::vector<Entry> entries_;

@@ -88,6 +88,11 @@ NodeGroup node_group(ConfigSection& section, const std::filesystem::path& folder
 CoordinatorSpec coordinator(ConfigSection section) {
   CoordinatorSpec spec;
   spec.backlog_units = count(section, "backlog_units", spec.backlog_units, 0, 4096);
+  const auto order = section.text("order", "shortest");
+  if (const auto known = service_order_from_name(order))
+    spec.service_order = *known;
+  else
+    section.complain("order", "must be \"shortest\" or \"arrival\"");
   spec.hold_tasks = section.boolean("hold", spec.hold_tasks);
   spec.considered_nodes = count(section, "considered_nodes", spec.considered_nodes, 2, 1'000'000);
   spec.max_attempts = count(section, "max_attempts", spec.max_attempts, 1, 100);

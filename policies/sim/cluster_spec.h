@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policies/service_order.h"
 
 namespace tierpilot::sim {
 
@@ -67,12 +68,13 @@ struct CoordinatorSpec {
   uint32_t backlog_units = 2;  // as queue.backlog_units
   uint32_t considered_nodes =
       128;  // of a large cluster that a decision looks at, as policy.considered_nodes
-  bool hold_tasks = true;     // as policy.hold
-  uint32_t max_attempts = 3;  // as queue.max_attempts
-  double lease_s = 10;        // from a node's failure until its tasks are queued again
-  double accept_s = 2.5e-3;   // from submit until a task can be dispatched: a durable write
-  double dispatch_s = 3e-3;   // from the decision until the node has the task: a durable write, RPC
-  double report_s = 0.5e-3;   // from an event on a node until the coordinator knows
+  ServiceOrder service_order = ServiceOrder::kShortest;  // as queue.order
+  bool hold_tasks = true;                                // as policy.hold
+  uint32_t max_attempts = 3;                             // as queue.max_attempts
+  double lease_s = 10;       // from a node's failure until its tasks are queued again
+  double accept_s = 2.5e-3;  // from submit until a task can be dispatched: a durable write
+  double dispatch_s = 3e-3;  // from the decision until the node has the task: a durable write, RPC
+  double report_s = 0.5e-3;  // from an event on a node until the coordinator knows
 };
 
 // After a failure others follow in the same group: each failure brings another one with this

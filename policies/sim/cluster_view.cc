@@ -198,14 +198,17 @@ void ClusterView::served(uint32_t index, uint64_t missing_bytes, const Service& 
   Node& node = nodes_[index];
   NodeState& state = view_.nodes[places_[index]];
   state.assigned_fetch_bytes -= missing_bytes;
-  node.fetches.add(static_cast<double>(service.fetched_bytes),
-                   static_cast<double>(service.fetch_ns) / 1e9);
+  const auto fetched_bytes = static_cast<double>(service.fetched_bytes);
+  const double fetch_s = static_cast<double>(service.fetch_ns) / 1e9;
+  node.fetches.add(fetched_bytes, fetch_s);
+  pace_.fetched(fetched_bytes, fetch_s);
   state.rates.fetch_bytes_per_s = node.fetches.per_s();
 }
 
 void ClusterView::succeeded(uint32_t index, const Task& task, double run_s) {
   Node& node = nodes_[index];
   node.operations.add(task.told_operations(), run_s);
+  pace_.ran(task.told_operations(), run_s);
   view_.nodes[places_[index]].rates.operations_per_s = node.operations.per_s();
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/large_pages.h"
 #include "policies/held_tasks.h"
+#include "policies/service_order.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
@@ -55,6 +56,8 @@ class ClusterView {
   // The shown view is for a policy that may keep its task back.
   void allow_holding(bool may_hold) { (is_large() ? short_ : view_).may_hold = may_hold; }
   void set_held(uint32_t node, HeldTasks::Load load);
+
+  const ClusterPace& pace() const { return pace_; }
 
   void room_changed(uint32_t node);
   void node_down(uint32_t node);  // its tasks have been released
@@ -144,6 +147,7 @@ class ClusterView {
     uint32_t node;
   };
   std::vector<Rank> ranks_;
+  ClusterPace pace_;
   uint64_t total_units_ = 0;
   uint64_t busy_units_ = 0;
 };

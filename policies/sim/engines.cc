@@ -21,11 +21,11 @@ Engines::Engines(const ClusterSpec& cluster, EventQueue& events) : events_(event
   }
 }
 
-void Engines::make_ready(uint32_t node, uint32_t task, uint64_t arrival, uint32_t units) {
+void Engines::make_ready(uint32_t node, uint32_t task, QueuePlace place, uint32_t units) {
   auto& ready = nodes_[node].ready;
-  const auto at = std::upper_bound(ready.begin(), ready.end(), arrival,
-                                   [](uint64_t a, const Ready& r) { return a < r.arrival; });
-  ready.insert(at, {arrival, task, units});
+  const auto at = std::upper_bound(ready.begin(), ready.end(), place,
+                                   [](QueuePlace p, const Ready& r) { return p < r.place; });
+  ready.insert(at, {place, task, units});
 }
 
 bool Engines::start_next(uint32_t index, uint32_t& task) {

@@ -1,5 +1,5 @@
-// The compute units of the nodes: tasks whose data has been served wait for units in the order in
-// which their node got them, and none overtakes (as daemon/agent/task_table.cc). Where nodes are
+// The compute units of the nodes: tasks whose data has been served wait for units in the order of
+// the coordinator's queue, and none overtakes (as daemon/agent/task_table.cc). Where nodes are
 // processes of one machine, running tasks share its cores.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/large_pages.h"
+#include "policies/service_order.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/event_queue.h"
 #include "policies/sim/prefetch.h"
@@ -25,8 +26,8 @@ class Engines {
 
   const NodeGroup& group(uint32_t node) const { return *nodes_[node].group; }
   void expect(uint32_t node) const { prefetch(nodes_[node]); }
-  // `arrival` orders those that wait.
-  void make_ready(uint32_t node, uint32_t task, uint64_t arrival, uint32_t units);
+  // `place` orders those that wait; its number is that of the task's arrival at the node.
+  void make_ready(uint32_t node, uint32_t task, QueuePlace place, uint32_t units);
   // The next that waits at the node and has units now; false: none.
   bool start_next(uint32_t node, uint32_t& task);
   // A started task works for so long if it has a core for each of its units; ends with an event
@@ -51,7 +52,7 @@ class Engines {
 
  private:
   struct Ready {
-    uint64_t arrival;
+    QueuePlace place;
     uint32_t task;
     uint32_t units;
   };
@@ -59,7 +60,7 @@ class Engines {
     const NodeGroup* group;
     uint32_t busy = 0;
     uint32_t machine = UINT32_MAX;
-    boost::container::small_vector<Ready, 1> ready;  // by arrival
+    boost::container::small_vector<Ready, 1> ready;  // by place
   };
   // Processor sharing in virtual time: `served_s` grows by what each unit gets, so a task ends when
   // it has grown by the task's work (as in fair queueing: Demers, Keshav, Shenker 1989).

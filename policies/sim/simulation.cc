@@ -85,9 +85,7 @@ void Simulation::arrive(uint32_t task) {
     return end(task);
   }
   states_[task].phase = Phase::kQueued;
-  queue_.insert(task);
-  // Those before it, who could not be placed, still cannot.
-  if (arrivals_matter_ || availability_seen_ != store_.availability()) work_available_ = true;
+  enqueue(task);
 }
 
 void Simulation::handle(const Event& event) {
@@ -191,7 +189,8 @@ void Simulation::served(uint32_t task, const Service& service) {
     if (options_.listener) options_.listener->served({task, state.attempt}, measure, *reward);
   }
   state.phase = Phase::kReady;
-  engines_.make_ready(state.node, task, state.arrival, workload_.tasks[task].units);
+  engines_.make_ready(state.node, task, {queue_.place(task).first, state.arrival},
+                      workload_.tasks[task].units);
   launch_ready(state.node);
 }
 
@@ -288,8 +287,7 @@ void Simulation::queue_again(uint32_t task, bool counts) {
   }
   ++recorder_.counts.restarts;
   state.phase = Phase::kQueued;
-  queue_.insert(task);
-  head_.inserted(task);
+  enqueue(task);
   work_available_ = true;
 }
 

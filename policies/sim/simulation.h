@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <cmath>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -68,7 +69,10 @@ class Simulation final : private DataPlane::Client {
   void expect_report(uint32_t task, Soon soon) const;
   void expect_arrivals(size_t arrived) const;
   void pump();
+  void enqueue(uint32_t task);
   uint32_t next_task();
+  // See policies/service_order.h.
+  double cold_s(uint32_t task) const;
   // The policy's decision about the queue's `next_`.
   Status ask_policy(uint32_t task);
   void place(uint32_t task, const View& view, size_t node);
@@ -142,7 +146,8 @@ class Simulation final : private DataPlane::Client {
   uint32_t arrivals_ = 0;  // at nodes
   size_t ended_ = 0;
   bool work_available_ = false;
-  bool arrivals_matter_ = true;     // the last look at the queue would have gone on
+  // Who stands before it was not there when the queue was last looked at.
+  QueuePlace looked_until_{HUGE_VAL, UINT64_MAX};
   uint64_t availability_seen_ = 0;  // of the store, then
   double fastest_operations_per_s_ = 0, fastest_read_bytes_per_s_ = 0, least_launch_s_ = 0;
   Status failed_;

@@ -16,7 +16,8 @@ void Simulation::hold(uint32_t task, const View& view, size_t node) {
     events_.push(until_ns, EventKind::kHeldLongest, task, ++states_[task].generation);
   const Task& what = workload_.tasks[task];
   const NodeState& full = view.nodes[node];
-  held_back_.hold(task, slot, {what.units, what.told_operations() * what.units}, now_ns_, until_ns,
+  held_back_.hold(queue_.place(task), slot, {what.units, what.told_operations() * what.units},
+                  now_ns_, until_ns,
                   full.assigned < full.units + cluster_.coordinator.backlog_units);
   view_.set_held(slot, held_back_.load(slot));
   head_[next_].waits_for = BlockedHead::kHeld;
@@ -26,12 +27,13 @@ void Simulation::wake_held() {
   for (const uint64_t task : held_back_.wake_for_room()) {
     const uint32_t slot = held_back_.find(task)->slot;
     view_.set_held(slot, held_back_.load(slot));
-    head_.woken(static_cast<uint32_t>(task));
+    head_.woken(queue_.place(static_cast<uint32_t>(task)));
   }
 }
 
 void Simulation::wake_those_held_for(uint32_t node) {
-  for (const uint64_t task : held_back_.wake_all(node)) head_.woken(static_cast<uint32_t>(task));
+  for (const uint64_t task : held_back_.wake_all(node))
+    head_.woken(queue_.place(static_cast<uint32_t>(task)));
   view_.set_held(node, {});
 }
 
@@ -40,7 +42,7 @@ void Simulation::held_longest(uint32_t task) {
   if (!held) return;
   held_back_.wake(task);
   view_.set_held(held->slot, held_back_.load(held->slot));
-  head_.woken(task);
+  head_.woken(queue_.place(task));
   work_available_ = true;
 }
 

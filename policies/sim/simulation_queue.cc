@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sim/simulation.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 // How far a task that only waits for data may be overtaken in one look, as in the coordinator.
 constexpr size_t kMaxOvertaken = 256;
+
+constexpr QueuePlace kLast{HUGE_VAL, UINT64_MAX};
+static_assert(BlockedHead::kUnknown == kNone, "who misses no dataset waits for nothing");
 
 }  // namespace
 
@@ -26,44 +30,65 @@ void Simulation::pump() {
   }
 }
 
+void Simulation::enqueue(uint32_t task) {
+  const Task& what = workload_.tasks[task];
+  const TaskFeatures features{.operations = what.told_operations(), .units = what.units};
+  queue_.insert(task, view_.pace().place_s(cluster_.coordinator.service_order, features,
+                                           static_cast<double>(what.arrival_ns) * 1e-9));
+  head_.inserted(queue_.place(task));
+  // Else none of those before it can be placed, and it would not be looked at.
+  if (queue_.place(task) < looked_until_ || availability_seen_ != store_.availability())
+    work_available_ = true;
+}
+
+// Those whose data is at hand come before others of about the same place, see service_order.h.
 uint32_t Simulation::next_task() {
   if (availability_seen_ != store_.availability()) head_.all_changed();
   availability_seen_ = store_.availability();
+  uint32_t best = kNone;
+  double least_s = HUGE_VAL;
   size_t given_up = 0;
-  for (size_t i = head_.known();; head_.set_known(i)) {
-    // What is kept back is not looked at.
-    const bool may_go_on = i + given_up < kMaxOvertaken + held_back_.size();
+  looked_until_ = kLast;
+  for (size_t i = head_.known();;) {
+    if (best == kNone) head_.set_known(i);
     if (i == head_.size()) {
-      const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task);
-      arrivals_matter_ = next == TaskQueue::kEnd || given_up > 0;
-      if (next == TaskQueue::kEnd || !may_go_on) return kNone;
-      head_.append(next);
+      const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task());
+      if (next == TaskQueue::kEnd) break;
+      head_.append(queue_.place(next));
     }
-    const auto [task, waits_for] = head_[i];
-    if (waits_for != BlockedHead::kUnknown) {
-      ++i;
-      continue;
+    auto& [place, waits_for] = head_[i];
+    if (place.first >= least_s) break;
+    // What is kept back is not looked at.
+    if (i + given_up >= kMaxOvertaken + held_back_.size()) {
+      if (given_up == 0) looked_until_ = place;
+      break;
     }
-    if (held_back_.waits(task)) {
-      head_[i++].waits_for = BlockedHead::kHeld;
-      continue;
+    const uint32_t task = head_[i].task();
+    if (waits_for == BlockedHead::kUnknown) {
+      waits_for = held_back_.waits(task) ? BlockedHead::kHeld : missing_dataset(task);
+      if (waits_for < BlockedHead::kHeld && lost(task)) {
+        head_.erase(i);
+        give_up(task);
+        ++given_up;
+        continue;
+      }
     }
-    arrivals_matter_ = given_up > 0;
-    if (!may_go_on) return kNone;
-    const uint32_t missing = missing_dataset(task);
-    if (missing == kNone) {
-      if (view_.show(workload_.tasks[task]) == 0) return kNone;
-      next_ = i;
-      return task;
+    if (waits_for == BlockedHead::kUnknown) {
+      const double cost_s = place.first + cold_s(task);
+      if (cost_s < least_s) least_s = cost_s, best = task, next_ = i;
     }
-    if (lost(task)) {
-      head_.erase(i);
-      give_up(task);
-      ++given_up;
-    } else {
-      head_[i++].waits_for = missing;
-    }
+    ++i;
   }
+  if (best == kNone) return kNone;
+  if (given_up == 0) looked_until_ = std::min(looked_until_, QueuePlace{least_s, 0});
+  return view_.show(workload_.tasks[best]) > 0 ? best : kNone;
+}
+
+double Simulation::cold_s(uint32_t task) const {
+  uint64_t cold_bytes = 0;
+  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
+    if (!store_.in_fast(use.dataset)) cold_bytes += store_.bytes(use.dataset);
+  return view_.pace().cold_s(cluster_.coordinator.service_order, cold_bytes);
 }
 
 uint32_t Simulation::missing_dataset(uint32_t task) const {

@@ -1,10 +1,12 @@
-// The coordinator's queue: tasks by their number, which is the order of arrival; one that is queued
-// again takes its old place.
+// The coordinator's queue: tasks by their places (policies/service_order.h), equals by their
+// numbers, which is the order of arrival.
 #pragma once
 
+#include <boost/intrusive/set.hpp>
 #include <cstdint>
 
 #include "base/large_pages.h"
+#include "policies/service_order.h"
 
 namespace tierpilot::sim {
 
@@ -13,34 +15,36 @@ class TaskQueue {
   static constexpr uint32_t kEnd = UINT32_MAX;
 
   explicit TaskQueue(size_t tasks) : links_(tasks) {}
-  uint32_t first() const { return first_; }
-  uint32_t after(uint32_t task) const { return links_[task].next; }
-  size_t size() const { return size_; }
+  uint32_t first() const { return number(queue_.begin()); }
+  uint32_t after(uint32_t task) const { return number(++queue_.iterator_to(links_[task])); }
+  size_t size() const { return queue_.size(); }
+  // Where it stands, or stood.
+  QueuePlace place(uint32_t task) const { return {links_[task].place_s, task}; }
 
-  void insert(uint32_t task) {
-    // A new one is the last; one that is queued again is older than nearly all.
-    uint32_t behind = last_ == kEnd || last_ < task ? kEnd : first_;
-    while (behind != kEnd && behind < task) behind = links_[behind].next;
-    const uint32_t before = behind == kEnd ? last_ : links_[behind].previous;
-    links_[task] = {before, behind};
-    (before == kEnd ? first_ : links_[before].next) = task;
-    (behind == kEnd ? last_ : links_[behind].previous) = task;
-    ++size_;
+  void insert(uint32_t task, double place_s) {
+    links_[task].place_s = place_s;
+    queue_.insert(queue_.end(), links_[task]);
   }
-  void erase(uint32_t task) {
-    const auto [before, behind] = links_[task];
-    (before == kEnd ? first_ : links_[before].next) = behind;
-    (behind == kEnd ? last_ : links_[behind].previous) = before;
-    --size_;
-  }
+  void erase(uint32_t task) { queue_.erase(queue_.iterator_to(links_[task])); }
 
  private:
-  struct Link {
-    uint32_t previous = kEnd, next = kEnd;
+  struct Link : boost::intrusive::set_base_hook<
+                    boost::intrusive::optimize_size<true>,
+                    boost::intrusive::link_mode<boost::intrusive::normal_link>> {
+    double place_s = 0;
+    // Links are in the order of the tasks' numbers.
+    friend bool operator<(const Link& a, const Link& b) {
+      return a.place_s != b.place_s ? a.place_s < b.place_s : &a < &b;
+    }
   };
+  using Queue = boost::intrusive::set<Link>;
+
+  uint32_t number(Queue::const_iterator at) const {
+    return at == queue_.end() ? kEnd : static_cast<uint32_t>(&*at - links_.data());
+  }
+
   LargeVector<Link> links_;
-  uint32_t first_ = kEnd, last_ = kEnd;
-  size_t size_ = 0;
+  Queue queue_;
 };
 
 }  // namespace tierpilot::sim

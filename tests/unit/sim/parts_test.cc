@@ -97,19 +97,36 @@ TEST(ReplicaTable, AgreesWithAMap) {
   }
 }
 
-TEST(TaskQueue, TasksTakeTheirOldPlace) {
-  TaskQueue queue(10);
-  for (const uint32_t task : {1, 3, 5}) queue.insert(task);
-  queue.insert(4);
-  queue.insert(0);
-  queue.erase(3);
+std::vector<uint32_t> order_of(const TaskQueue& queue) {
   std::vector<uint32_t> order;
   for (uint32_t task = queue.first(); task != TaskQueue::kEnd; task = queue.after(task))
     order.push_back(task);
-  EXPECT_EQ(order, (std::vector<uint32_t>{0, 1, 4, 5}));
+  return order;
+}
+
+TEST(TaskQueue, TasksOfOnePlaceTakeTheirOldOne) {
+  TaskQueue queue(10);
+  for (const uint32_t task : {1, 3, 5}) queue.insert(task, 0);
+  queue.insert(4, 0);
+  queue.insert(0, 0);
+  queue.erase(3);
+  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{0, 1, 4, 5}));
   EXPECT_EQ(queue.size(), 4u);
-  for (const uint32_t task : order) queue.erase(task);
+  for (const uint32_t task : order_of(queue)) queue.erase(task);
   EXPECT_EQ(queue.first(), TaskQueue::kEnd);
+}
+
+TEST(TaskQueue, PlacesComeBeforeNumbers) {
+  TaskQueue queue(10);
+  queue.insert(1, 2.5);
+  queue.insert(2, -1);
+  queue.insert(3, 2.5);
+  queue.insert(4, 0.5);
+  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{2, 4, 1, 3}));
+  queue.erase(4);
+  queue.insert(4, 9);
+  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{2, 1, 3, 4}));
+  EXPECT_EQ(queue.place(4), QueuePlace(9, 4));
 }
 
 TEST(Gpus, SharesFillTheFullestThatHasRoom) {
