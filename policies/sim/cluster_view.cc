@@ -47,7 +47,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
     for (uint32_t i = 0; i < group.count; ++i) {
       parked_.push_back(initial_state(group, static_cast<uint32_t>(nodes_.size())));
       gpus_.emplace_back(group.gpus);
-      nodes_.push_back({&group, type_index(workload, group.gpu_type), {}, {}});
+      nodes_.push_back({&group, type_index(workload, group.gpu_type), WorkRate(), WorkRate()});
     }
   }
   rebuild();

@@ -57,6 +57,12 @@ class ClusterView {
   void allow_holding(bool may_hold) { (is_large() ? short_ : view_).may_hold = may_hold; }
   void set_held(uint32_t node, HeldTasks::Load load);
 
+  // For a task of one unit.
+  bool has_room(uint32_t node) const {
+    if (places_[node] == kNone) return false;
+    const NodeState& state = view_.nodes[places_[node]];
+    return state.assigned < state.units + backlog_units_;
+  }
   const ClusterPace& pace() const { return pace_; }
 
   void room_changed(uint32_t node);

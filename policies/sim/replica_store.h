@@ -3,7 +3,6 @@
 // EvictionOrder. Knows no time.
 #pragma once
 
-#include <algorithm>
 #include <boost/container/deque.hpp>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
@@ -65,10 +64,6 @@ class ReplicaStore {
   using Holders =
       boost::container::small_vector<Holder, 1>;  // most datasets have one, in their home
   const Holders& holders(uint32_t dataset) const { return entries_[dataset].holders; }
-  bool in_fast(uint32_t dataset) const {
-    const Holders& holders = entries_[dataset].holders;
-    return std::any_of(holders.begin(), holders.end(), [](const Holder& h) { return h.fast; });
-  }
   // No node has the newest version, not even one that is down.
   bool lost(uint32_t dataset) const {
     return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;

@@ -72,7 +72,7 @@ class Simulation final : private DataPlane::Client {
   void enqueue(uint32_t task);
   uint32_t next_task();
   // See policies/service_order.h.
-  double cold_s(uint32_t task) const;
+  double far_s(uint32_t task) const;
   // The policy's decision about the queue's `next_`.
   Status ask_policy(uint32_t task);
   void place(uint32_t task, const View& view, size_t node);

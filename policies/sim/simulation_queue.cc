@@ -74,7 +74,7 @@ uint32_t Simulation::next_task() {
       }
     }
     if (waits_for == BlockedHead::kUnknown) {
-      const double cost_s = place.first + cold_s(task);
+      const double cost_s = place.first + far_s(task);
       if (cost_s < least_s) least_s = cost_s, best = task, next_ = i;
     }
     ++i;
@@ -84,11 +84,16 @@ uint32_t Simulation::next_task() {
   return view_.show(workload_.tasks[best]) > 0 ? best : kNone;
 }
 
-double Simulation::cold_s(uint32_t task) const {
-  uint64_t cold_bytes = 0;
-  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-    if (!store_.in_fast(use.dataset)) cold_bytes += store_.bytes(use.dataset);
-  return view_.pace().cold_s(cluster_.coordinator.service_order, cold_bytes);
+double Simulation::far_s(uint32_t task) const {
+  uint64_t far_bytes = 0;
+  for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task])) {
+    const auto& holders = store_.holders(use.dataset);
+    const bool near = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+      return holder.fast && view_.has_room(holder.node);
+    });
+    if (!near) far_bytes += store_.bytes(use.dataset);
+  }
+  return view_.pace().far_s(cluster_.coordinator.service_order, far_bytes);
 }
 
 uint32_t Simulation::missing_dataset(uint32_t task) const {
