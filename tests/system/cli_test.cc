@@ -221,6 +221,7 @@ write_share = 0.05
     return sum / 2;
   };
   EXPECT_LT(mean_of_dqn({}), 0.8 * mean_of_dqn({"--no-hold"}));
+  EXPECT_LT(mean_of_dqn({}), 0.95 * mean_of_dqn({"--order", "arrival"}));
 }
 
 TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {

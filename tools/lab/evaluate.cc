@@ -22,6 +22,7 @@ struct Options {
   std::string plots;
   bool unguarded = false;
   bool holds_nothing = false;
+  std::string order;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
 };
@@ -46,8 +47,12 @@ int run(const Context& context, const Options& options) {
       options.scene.workload.empty() ? sim::make_suite(options.suite) : suite_of(options.scene);
   if (!suite) return print_error(context.output, suite.error());
   if (options.seeds) suite->seeds = *options.seeds;
-  if (options.holds_nothing)
-    for (auto& cell : suite->cells) cell.cluster.coordinator.hold_tasks = false;
+  for (auto& cell : suite->cells) {
+    auto& coordinator = cell.cluster.coordinator;
+    coordinator.hold_tasks = coordinator.hold_tasks && !options.holds_nothing;
+    coordinator.service_order =
+        service_order_from_name(options.order).value_or(coordinator.service_order);
+  }
   const auto threads =
       policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
   const auto evaluated = run_suite(std::move(*suite), options.policies, policies->maker(),
@@ -83,6 +88,13 @@ void add_evaluate(CLI::App& policy, Context& context) {
                     "policies that learn decide without a control share, and are never deposed");
   command->add_flag("--no-hold", options->holds_nothing,
                     "no policy may keep a task back for a full node");
+  command
+      ->add_option(
+          "--order", options->order,
+          "in which waiting tasks are served: shortest or arrival (default: the cluster's; "
+          "shortest)")
+      ->check(CLI::IsMember({"shortest", "arrival"}))
+      ->type_name("NAME");
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");

@@ -24,7 +24,7 @@ TEST(Rules, AWideTaskIsNotOvertaken) {
   WorkloadBuilder tasks;
   tasks.add(0, 100);
   tasks.add(1, 10).units = 2;
-  tasks.add(2, 10);
+  tasks.add(2, 30);
   auto cluster = plain_cluster(1, 2);
   cluster.coordinator.backlog_units = 0;
   EXPECT_EQ(run(cluster, tasks.workload()).log.order, (std::vector<uint32_t>{0, 1, 2}))

@@ -22,7 +22,9 @@ class Digest {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-uint64_t digest_of(const ClusterSpec& cluster, const GeneratorOptions& options, Policy& policy) {
+uint64_t digest_of(ClusterSpec cluster, const GeneratorOptions& options, Policy& policy,
+                   ServiceOrder order = ServiceOrder::kArrival) {
+  cluster.coordinator.service_order = order;
   const Workload workload = generate(options, cluster, 1);
   const auto [result, log] = run(cluster, workload, policy, 3);
   Digest digest;

@@ -94,6 +94,7 @@ TEST(Run, AgreesWithQueueingTheory) {
   }
   auto cluster = plain_cluster(1, kServers);
   cluster.coordinator.backlog_units = 0;
+  cluster.coordinator.service_order = ServiceOrder::kArrival;
   const double wait_s = run(cluster, tasks.workload()).result.wait_s.mean;
   const double a = kServers * kLoad;
   double sum = 0, term = 1;
