@@ -162,6 +162,8 @@ struct Assignment {
   datasets @6 :List(DatasetNeed);
   name @7 :Text;                # the task's; placement rules may name it
   memoryTier @8 :Text;          # as in TaskSpec
+  placeS @9 :Float64;           # of the tasks that have their data there and wait for units, the
+                                # least runs first; of equal ones that which came first
 }
 
 struct DatasetSource {

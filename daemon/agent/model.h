@@ -27,6 +27,7 @@ struct Assignment {
   std::vector<ServeItem> datasets;
   std::string name;
   MemoryWish memory_wish;
+  double place_s = 0;  // of the ready ones the least runs first; not finite: as 0
 };
 
 struct ServedData {
