@@ -42,7 +42,8 @@ Status restore_tasks(ClusterState& state) {
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
-  for (const auto& task : *active) {
+  for (auto& task : *active) {
+    task.place_s = state.place_s(task);
     state.catalog.add_user(task);
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);

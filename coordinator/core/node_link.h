@@ -24,6 +24,7 @@ struct Assignment {
   AttemptId attempt;
   TaskSpec spec;
   std::vector<DatasetNeed> datasets;
+  double place_s = 0;  // of those that have their data there, the least runs first
 };
 
 struct FileSource {
