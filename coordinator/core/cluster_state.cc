@@ -64,6 +64,7 @@ Status restore(ClusterState& state) {
   if (!last_task) return tl::unexpected(last_task.error());
   auto last_job = records::last_job_id(db);
   if (!last_job) return tl::unexpected(last_job.error());
+  state.reckoned_ms = state.clock.wall_ms();
   state.last_task = *last_task;
   state.last_job = *last_job;
   auto datasets = records::datasets(db);

@@ -46,12 +46,14 @@ struct ClusterState {
   uint64_t last_task = 0;
   uint64_t last_job = 0;
   QueueOrder order;
+  int64_t reckoned_ms = 0;  // wall time at which all places were reckoned
 
   double place_s(const Task& task) const { return order.place_s(settings.service_order, task); }
   // Before the queue is looked at.
   void keep_order() {
-    if (order.renew(settings.service_order, registry.int32_to_float()))
-      tasks.place_anew([this](const Task& task) { return place_s(task); });
+    if (!order.renew(settings.service_order, registry.int32_to_float())) return;
+    reckoned_ms = clock.wall_ms();
+    tasks.place_anew([this](const Task& task) { return place_s(task); });
   }
   void units_changed() {
     scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());

@@ -9,7 +9,7 @@
 namespace tierpilot {
 namespace {
 
-// How far a task that only waits for data may be overtaken in one look.
+// Tasks that one look at the queue goes through, beside those that are kept back.
 constexpr int kMaxOvertaken = 256;
 
 // Of the task's data, in the fast memory of no node that can be asked.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "daemon/agent/task_env.h"
 
@@ -39,7 +38,7 @@ struct TaskTable::Entry {
 
   AttemptId id() const { return assignment.attempt; }
   bool launched() const { return stage >= Stage::kRunning; }
-  std::pair<double, uint64_t> place() const { return {assignment.place_s, arrival}; }
+  ReadyPlace place() const { return {assignment.reckoned_ms, assignment.place_s, arrival}; }
 };
 
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -140,7 +141,8 @@ class TaskTable {
   uint64_t next_arrival_ = 1;
   uint64_t next_ending_ = 1;
   int64_t lease_deadline_ns_ = 0;
-  std::map<std::pair<double, uint64_t>, AttemptId> ready_;  // by place and arrival
+  using ReadyPlace = std::tuple<int64_t, double, uint64_t>;  // reckoning, place, arrival
+  std::map<ReadyPlace, AttemptId> ready_;
   // Callbacks that outlive the table find it gone.
   std::shared_ptr<TaskTable*> self_;
 };

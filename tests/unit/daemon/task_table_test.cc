@@ -211,6 +211,24 @@ TEST_F(TaskTableTest, OfThoseThatAreReadyTheOneWithTheLeastPlaceRuns) {
   EXPECT_EQ(runner.launched, (std::vector{kFirst, kThird, kFourth, kSecond}));
 }
 
+// A place of the first hour, when nobody knew how fast the cluster is, could else be held against a
+// task for a day.
+TEST_F(TaskTableTest, PlacesOfTwoReckoningsAreNotCompared) {
+  const auto at = [](AttemptId id, int64_t reckoned_ms, double place_s) {
+    auto assignment = work(id, 2);
+    assignment.reckoned_ms = reckoned_ms;
+    assignment.place_s = place_s;
+    return assignment;
+  };
+  constexpr AttemptId kFourth{4, 1};
+  ASSERT_TRUE(table.start(at(kFirst, 100, 0)));
+  ASSERT_TRUE(table.start(at(kSecond, 200, 1)));
+  ASSERT_TRUE(table.start(at(kThird, 100, 1000)));
+  ASSERT_TRUE(table.start(at(kFourth, 100, 999)));
+  for (int i = 0; i < 3; ++i) table.exited(runner.launched.back(), exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kFourth, kThird, kSecond}));
+}
+
 TEST_F(TaskTableTest, APlaceThatIsNoNumberIsTheFirst) {
   ASSERT_TRUE(table.start(work(kFirst, 2)));
   std::vector<AttemptId> ready;
