@@ -57,6 +57,11 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   auto lease = reader.section("lease");
   core.lease_ms = lease.integer("duration_ms", core.lease_ms, 500, 600'000);
   auto queue = reader.section("queue");
+  const auto order = queue.text("order", "shortest");
+  if (const auto known = service_order_from_name(order))
+    core.service_order = *known;
+  else
+    queue.complain("order", "must be one of shortest, arrival");
   core.backlog_units =
       static_cast<uint32_t>(queue.integer("backlog_units", core.backlog_units, 0, 4096));
   core.max_attempts =

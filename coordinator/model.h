@@ -104,6 +104,9 @@ struct Task {
   // What the current attempt is counted with at its node; not stored either.
   double counted_operations = 0;
   uint64_t counted_fetch_bytes = 0;
+  // In the queue, see policies/service_order.h; not stored, as what it is reckoned with is not.
+  // Once the task is in a TaskBook, only that changes it.
+  double place_s = 0;
 };
 
 struct AttemptId {

@@ -162,6 +162,11 @@ struct Assignment {
   datasets @6 :List(DatasetNeed);
   name @7 :Text;                # the task's; placement rules may name it
   memoryTier @8 :Text;          # as in TaskSpec
+  # Of the tasks that have their data there and wait for units those run first whose places were
+  # reckoned earlier, as places of different reckonings cannot be compared; of them the least place,
+  # and of equal ones the first that came.
+  placeS @9 :Float64;
+  reckonedMs @10 :Int64;        # wall time; 0 from a coordinator that gives no places
 }
 
 struct DatasetSource {

@@ -42,7 +42,8 @@ Status restore_tasks(ClusterState& state) {
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
-  for (const auto& task : *active) {
+  for (auto& task : *active) {
+    task.place_s = state.place_s(task);
     state.catalog.add_user(task);
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
@@ -63,6 +64,7 @@ Status restore(ClusterState& state) {
   if (!last_task) return tl::unexpected(last_task.error());
   auto last_job = records::last_job_id(db);
   if (!last_job) return tl::unexpected(last_job.error());
+  state.reckoned_ms = state.clock.wall_ms();
   state.last_task = *last_task;
   state.last_job = *last_job;
   auto datasets = records::datasets(db);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "coordinator/core/catalog.h"
+#include "coordinator/core/queue_order.h"
 #include "coordinator/core/registry.h"
 #include "coordinator/core/scoreboard.h"
 #include "coordinator/core/task_book.h"
@@ -19,6 +20,7 @@ namespace tierpilot {
 
 struct CoreSettings {
   int64_t lease_ms = 10'000;
+  ServiceOrder service_order = ServiceOrder::kShortest;
   uint32_t backlog_units = 2;       // units a node may be given beyond those it has: their data is
                                     // brought in while others run
   uint32_t considered_nodes = 128;  // that one decision looks at, see shortlist.h
@@ -43,7 +45,16 @@ struct ClusterState {
   std::map<std::string, std::set<std::string>> owed_drops;
   uint64_t last_task = 0;
   uint64_t last_job = 0;
+  QueueOrder order;
+  int64_t reckoned_ms = 0;  // wall time at which all places were reckoned
 
+  double place_s(const Task& task) const { return order.place_s(settings.service_order, task); }
+  // Before the queue is looked at.
+  void keep_order() {
+    if (!order.renew(settings.service_order, registry.int32_to_float())) return;
+    reckoned_ms = clock.wall_ms();
+    tasks.place_anew([this](const Task& task) { return place_s(task); });
+  }
   void units_changed() {
     scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());
   }

@@ -61,7 +61,8 @@ void Dispatcher::hold(const Open& open, const Decision& decision) {
   const auto& wanted = open.view().task;
   if (state_.held.empty()) held_by_ = {open.turn.policy, open.turn.ticket.era};
   const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
-  state_.held.hold(id, node.slot, {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
+  state_.held.hold({state_.tasks.find(id)->place_s, id}, node.slot,
+                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
                    open.asked_ns + static_cast<int64_t>(longest_s * 1e9),
                    node.assigned_units < node.facts.units + state_.settings.backlog_units);
   held_[id] = {open.turn, open.first_asked_ns};

@@ -103,6 +103,7 @@ void Intake::committed(const std::string& request_id, const SubmitReceipt& recei
   std::vector<std::vector<uint64_t>> parents(tasks.size());
   for (size_t i = 0; i < tasks.size(); ++i)
     for (const size_t parent : depends_on[i]) parents[i].push_back(receipt.first_task + parent);
+  for (auto& task : tasks) task.place_s = state_.place_s(task);
   state_.tasks.add(std::move(tasks), parents);
   for (auto& answer : waiting) answer(receipt);
   accepted_();

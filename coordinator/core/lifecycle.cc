@@ -51,8 +51,10 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
   task->served = data;
   if (auto* record = state_.registry.find(node)) {
     record->count_served(*task);
-    record->fetches.add(static_cast<double>(data.fetched_bytes),
-                        static_cast<double>(data.fetch_ns) / 1e9);
+    const auto bytes = static_cast<double>(data.fetched_bytes);
+    const double fetch_s = static_cast<double>(data.fetch_ns) / 1e9;
+    record->fetches.add(bytes, fetch_s);
+    state_.order.pace.fetched(bytes, fetch_s);
   }
   hooks_.served(attempt, data);
 }
@@ -74,9 +76,12 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   task->exit = std::move(exit);
   if (auto* record = state_.registry.find(node)) {
     ++record->tasks_done;
-    if (verdict.fate == Fate::kSucceeded)
-      record->operations.add(task->counted_operations / task->spec.units,
-                             static_cast<double>(task->exit->wall_ns) / 1e9);
+    if (verdict.fate == Fate::kSucceeded) {
+      const double operations = task->counted_operations / task->spec.units;
+      const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
+      record->operations.add(operations, ran_s);
+      state_.order.pace.ran(operations, ran_s);
+    }
   }
   finish(*task, verdict, std::move(durable));
 }

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace tierpilot {
+namespace {
+
+QueuePlace place_of(const Task& task) {
+  return {task.place_s, task.id};
+}
+
+}  // namespace
 
 void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on) {
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -11,7 +18,7 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
       children_[parent].push_back(id);
       missing_[id].insert(parent);
     }
-    if (tasks[i].state == TaskState::kQueued) queue_.insert(id);
+    if (tasks[i].state == TaskState::kQueued) queue_.insert(place_of(tasks[i]));
     tasks_.insert_or_assign(id, std::move(tasks[i]));
   }
 }
@@ -27,7 +34,7 @@ const Task* TaskBook::find(uint64_t id) const {
 }
 
 void TaskBook::remove(uint64_t id) {
-  queue_.erase(id);
+  if (const Task* task = find(id)) queue_.erase(place_of(*task));
   children_.erase(id);
   missing_.erase(id);
   tasks_.erase(id);
@@ -35,12 +42,20 @@ void TaskBook::remove(uint64_t id) {
 
 void TaskBook::enqueue(Task& task) {
   task.state = TaskState::kQueued;
-  queue_.insert(task.id);
+  queue_.insert(place_of(task));
 }
 
 void TaskBook::advance(Task& task, TaskState state) {
-  queue_.erase(task.id);
+  queue_.erase(place_of(task));
   task.state = state;
+}
+
+void TaskBook::place_anew(const std::function<double(const Task&)>& place_s) {
+  queue_.clear();
+  for (auto& [id, task] : tasks_) {
+    task.place_s = place_s(task);
+    if (task.state == TaskState::kQueued) queue_.insert(place_of(task));
+  }
 }
 
 std::vector<uint64_t> TaskBook::release_children(uint64_t id) {

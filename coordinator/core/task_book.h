@@ -1,11 +1,13 @@
 // The tasks that have not ended, their dependencies, and the queue. Event loop thread only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "coordinator/model.h"
+#include "policies/service_order.h"
 
 namespace tierpilot {
 
@@ -20,11 +22,12 @@ class TaskBook {
   const std::map<uint64_t, Task>& all() const { return tasks_; }
   void remove(uint64_t id);
 
-  // Queued tasks by rising id: first come, first served, also when one comes back.
-  const std::set<uint64_t>& queue() const { return queue_; }
+  // Queued tasks in the order of their places; one that comes back stands where it stood.
+  const std::set<QueuePlace>& queue() const { return queue_; }
   void enqueue(Task& task);
   // Takes a task out of the queue into the given state.
   void advance(Task& task, TaskState state);
+  void place_anew(const std::function<double(const Task&)>& place_s);
 
   // `id` has succeeded: the tasks that now have nothing left to wait for, already queued.
   std::vector<uint64_t> release_children(uint64_t id);
@@ -35,7 +38,7 @@ class TaskBook {
 
  private:
   std::map<uint64_t, Task> tasks_;
-  std::set<uint64_t> queue_;
+  std::set<QueuePlace> queue_;
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
 };

@@ -9,14 +9,63 @@
 namespace tierpilot {
 namespace {
 
-// How far a task that only waits for data may be overtaken in one look.
+// Tasks that one look at the queue goes through, beside those that are kept back.
 constexpr int kMaxOvertaken = 256;
 
-}  // namespace
-
-double operations_of(const TaskSpec& spec, const Registry& registry) {
-  return spec.float_operations + spec.int_operations * registry.int32_to_float();
+// Of the task's data, in the fast memory of no node that can be asked.
+uint64_t cold_bytes(const ClusterState& state, const Task& task) {
+  uint64_t bytes = 0;
+  for (const auto& use : task.spec.datasets) {
+    const auto* entry = state.catalog.find(use.dataset);
+    if (!entry) continue;
+    const auto is_fast = [&](const auto& replica) {
+      const auto& [name, held] = replica;
+      if (!held.in_fast || held.version != entry->dataset.version) return false;
+      const auto* node = state.registry.find(name);
+      return node && node->can_be_asked();
+    };
+    if (std::none_of(entry->replicas.begin(), entry->replicas.end(), is_fast))
+      bytes += entry->dataset.bytes;
+  }
+  return bytes;
 }
+
+// The queued tasks that can be asked about, by when their turn is.
+class Turns {
+ public:
+  explicit Turns(ClusterState& state) : state_(state), at_(state.tasks.queue().begin()) {}
+
+  // Null: none is left, or none of those that may be looked at.
+  Task* next() {
+    // Nobody's turn is before its place.
+    for (; at_ != state_.tasks.queue().end() && looked_at_ < kMaxOvertaken; ++at_) {
+      if (!turns_.empty() && turns_.begin()->first <= at_->first) break;
+      if (!state_.held.waits(at_->second)) look_at(*state_.tasks.find(at_->second));
+    }
+    if (turns_.empty()) return nullptr;
+    const auto first = turns_.extract(turns_.begin());
+    return state_.tasks.find(first.value().second);
+  }
+
+ private:
+  void look_at(Task& task) {
+    ++looked_at_;
+    task.reason = state_.catalog.blocked_by(task);
+    if (!task.reason.empty()) return;
+    const double cold_s =
+        state_.order.cold_s(state_.settings.service_order, cold_bytes(state_, task));
+    if (cold_s > 0)
+      task.reason = "waiting for its turn, which is later as its data is in no fast memory";
+    turns_.insert({task.place_s + cold_s, task.id});
+  }
+
+  ClusterState& state_;
+  std::set<QueuePlace>::const_iterator at_;
+  int looked_at_ = 0;
+  std::set<QueuePlace> turns_;  // of those that were looked at
+};
+
+}  // namespace
 
 bool PlacementView::has_candidate() const {
   return std::any_of(view.nodes.begin(), view.nodes.end(),
@@ -26,7 +75,7 @@ bool PlacementView::has_candidate() const {
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
   PlacementView placement;
   auto& features = placement.view.task;
-  features.operations = operations_of(task.spec, state.registry);
+  features.operations = operations_of(task.spec, state.registry.int32_to_float());
   features.data_bytes = state.catalog.data_bytes(task.spec);
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
@@ -63,25 +112,22 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
 }
 
 NextTask next_task(ClusterState& state, bool shows_full) {
-  int looked_at = 0;
-  for (const uint64_t id : state.tasks.queue()) {
-    if (state.held.waits(id)) continue;
-    if (++looked_at > kMaxOvertaken) break;
-    auto& task = *state.tasks.find(id);
-    task.reason = state.catalog.blocked_by(task);
-    if (!task.reason.empty()) continue;
-    auto placement = make_view(state, task, shows_full);
-    if (placement.has_candidate()) return {&task, std::move(placement)};
+  state.keep_order();
+  Turns turns(state);
+  while (Task* task = turns.next()) {
     if (!state.registry.up_shapes().hold(
-            {task.spec.units, task.spec.memory_bytes, state.catalog.data_bytes(task.spec)})) {
-      task.reason = "waiting for a node that is large enough: none of those that are up is";
+            {task->spec.units, task->spec.memory_bytes, state.catalog.data_bytes(task->spec)})) {
+      task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }
-    if (task.spec.node.empty()) {
-      task.reason = "waiting for a node with room";
+    auto placement = make_view(state, *task, shows_full);
+    task->reason.clear();
+    if (placement.has_candidate()) return {task, std::move(placement)};
+    if (task->spec.node.empty()) {
+      task->reason = "waiting for a node with room";
       break;
     }
-    task.reason = fmt::format("waiting for room on node '{}'", task.spec.node);
+    task->reason = fmt::format("waiting for room on node '{}'", task->spec.node);
   }
   return {};
 }

@@ -16,16 +16,14 @@ struct PlacementView {
   bool has_candidate() const;
 };
 
-// The float operations that a task says it takes, its int32 operations converted.
-double operations_of(const TaskSpec& spec, const Registry& registry);
-
 // The shortlisted nodes; candidates are those of them that can take the task now.
 // `shows_full`: among them are some that are full, and it says so.
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full = false);
 
-// The queued task to place next and why others before it could not be; tasks wait for room in
-// order, but one that waits for a dataset, for a node of its own or for a larger one lets others
-// pass, and so does one that is kept back.
+// The queued task to place next and why others before it could not be; tasks wait for room in the
+// order of their places, those whose data is in no fast memory later than they stand, but one that
+// waits for a dataset, for a node of its own or for a larger one lets others pass, and so does one
+// that is kept back.
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;

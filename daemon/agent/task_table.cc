@@ -1,6 +1,7 @@
 #include "daemon/agent/task_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "daemon/agent/task_env.h"
 
@@ -37,6 +38,7 @@ struct TaskTable::Entry {
 
   AttemptId id() const { return assignment.attempt; }
   bool launched() const { return stage >= Stage::kRunning; }
+  ReadyPlace place() const { return {assignment.reckoned_ms, assignment.place_s, arrival}; }
 };
 
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
@@ -72,6 +74,7 @@ Status TaskTable::start(Assignment assignment) {
 
   auto entry = std::make_unique<Entry>();
   entry->assignment = std::move(assignment);
+  if (!std::isfinite(entry->assignment.place_s)) entry->assignment.place_s = 0;
   entry->arrival = next_arrival_++;
   entry->received_ns = clock_.boot_ns();
   Entry& placed = *(entries_[id] = std::move(entry));
@@ -128,7 +131,7 @@ void TaskTable::staged(Entry& entry, Result<Served> data) {
   entry.datasets = data->items;
   served.pool = std::move(*data);
   entry.stage = Stage::kReady;
-  ready_[entry.arrival] = entry.id();
+  ready_[entry.place()] = entry.id();
   report_(ServedEvent{entry.id(), std::move(served)});
   launch_ready();
 }
@@ -225,7 +228,7 @@ void TaskTable::abandon(Entry& entry, const std::string& how, const std::string&
       entry.doom = exit_of(how, reason);
       return data_.cancel(entry.id());
     case Stage::kReady:
-      ready_.erase(entry.arrival);
+      ready_.erase(entry.place());
       let_go(entry, exit_of(how, reason));
       return launch_ready();
     case Stage::kRunning:

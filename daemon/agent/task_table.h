@@ -3,8 +3,8 @@
 //   staging -> ready -> running -> committing -> ended
 //
 // staging: the pool brings the data into the fast tier, also while the CPUs are busy; ready: waits
-// for compute units, first come first served; running: a process; committing: the pool takes over
-// what the task wrote; ended: kept so that a repeated start does not run it again.
+// for compute units, in the order that the coordinator gave; running: a process; committing: the
+// pool takes over what the task wrote; ended: kept so that a repeated start does not run it again.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -140,7 +141,8 @@ class TaskTable {
   uint64_t next_arrival_ = 1;
   uint64_t next_ending_ = 1;
   int64_t lease_deadline_ns_ = 0;
-  std::map<uint64_t, AttemptId> ready_;  // by arrival
+  using ReadyPlace = std::tuple<int64_t, double, uint64_t>;  // reckoning, place, arrival
+  std::map<ReadyPlace, AttemptId> ready_;
   // Callbacks that outlive the table find it gone.
   std::shared_ptr<TaskTable*> self_;
 };

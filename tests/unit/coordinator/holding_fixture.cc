@@ -16,10 +16,10 @@ void HoldingTest::begin(PolicyMode mode) {
   state_->registry.find("b")->assigned_operations = 1e10;
 }
 
-uint64_t HoldingTest::submit_reader() {
+uint64_t HoldingTest::submit_reader(double operations) {
   auto wanted = spec();
   wanted.datasets = {{"d", false}};
-  wanted.float_operations = 1e7;
+  wanted.float_operations = operations;
   return submit({wanted})->first_task;
 }
 

@@ -14,7 +14,7 @@ class HoldingTest : public PlacingTest {
   void begin(PolicyMode mode = PolicyMode::kEnforce);
   // So soon that the heuristic would wait as well.
   void has_room_soon() { state_->registry.find("b")->assigned_operations = 4e7; }
-  uint64_t submit_reader();
+  uint64_t submit_reader(double operations = 1e7);
   // The policy is asked, and its answer is heard: the task is placed or kept back.
   void decide(uint64_t id);
   // A task that waits for "b".

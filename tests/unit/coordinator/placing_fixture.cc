@@ -31,7 +31,7 @@ void PlacingTest::start_placing(const ExternalityWeights& others,
       Dispatcher::Hooks{[this](auto work) { answers_.post(std::move(work)); },
                         [this](int64_t, auto work) { timers_.push_back(std::move(work)); }});
   dispatcher_->set_lifecycle(*lifecycle_);
-  join("a");
+  a_ = join("a");
   join("b");
 }
 

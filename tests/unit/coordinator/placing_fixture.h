@@ -36,6 +36,7 @@ class PlacingTest : public CoreTest {
   // All that was decided about it, as written down.
   std::vector<DecisionRecord> decisions_of(uint64_t id);
 
+  std::shared_ptr<FakeNode> a_;
   PostQueue answers_;  // of the policies, on their way to the event loop
   std::unique_ptr<PolicyHost> host_;
   std::unique_ptr<Oversight> oversight_;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace tierpilot::agent {
 namespace {
 
@@ -188,6 +190,57 @@ TEST_F(TaskTableTest, FirstComeFirstServedWithoutBackfill) {
   EXPECT_EQ(runner.launched, (std::vector{kFirst, kSecond}));
   table.exited(kSecond, exit_code(0));
   EXPECT_EQ(runner.launched, (std::vector{kFirst, kSecond, kThird}));
+}
+
+TEST_F(TaskTableTest, OfThoseThatAreReadyTheOneWithTheLeastPlaceRuns) {
+  constexpr AttemptId kFourth{4, 1}, kFifth{5, 1};
+  const auto at = [](AttemptId id, double place_s) {
+    auto assignment = work(id);
+    assignment.place_s = place_s;
+    return assignment;
+  };
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  ASSERT_TRUE(table.start(at(kSecond, 20)));
+  ASSERT_TRUE(table.start(at(kThird, 10)));
+  ASSERT_TRUE(table.start(at(kFourth, 10)));
+  ASSERT_TRUE(table.start(at(kFifth, 5)));
+  table.cancel(kFifth, "not wanted");
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kThird, kFourth}));
+  table.exited(kThird, exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kThird, kFourth, kSecond}));
+}
+
+// A place of the first hour, when nobody knew how fast the cluster is, could else be held against a
+// task for a day.
+TEST_F(TaskTableTest, PlacesOfTwoReckoningsAreNotCompared) {
+  const auto at = [](AttemptId id, int64_t reckoned_ms, double place_s) {
+    auto assignment = work(id, 2);
+    assignment.reckoned_ms = reckoned_ms;
+    assignment.place_s = place_s;
+    return assignment;
+  };
+  constexpr AttemptId kFourth{4, 1};
+  ASSERT_TRUE(table.start(at(kFirst, 100, 0)));
+  ASSERT_TRUE(table.start(at(kSecond, 200, 1)));
+  ASSERT_TRUE(table.start(at(kThird, 100, 1000)));
+  ASSERT_TRUE(table.start(at(kFourth, 100, 999)));
+  for (int i = 0; i < 3; ++i) table.exited(runner.launched.back(), exit_code(0));
+  EXPECT_EQ(runner.launched, (std::vector{kFirst, kFourth, kThird, kSecond}));
+}
+
+TEST_F(TaskTableTest, APlaceThatIsNoNumberIsTheFirst) {
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  std::vector<AttemptId> ready;
+  for (const double place_s : {1.0, static_cast<double>(NAN), -HUGE_VAL, HUGE_VAL, 0.0}) {
+    ready.push_back({10 + ready.size(), 1});
+    auto assignment = work(ready.back(), 2);
+    assignment.place_s = place_s;
+    ASSERT_TRUE(table.start(assignment));
+  }
+  for (size_t i = 0; i < ready.size(); ++i) table.exited(runner.launched.back(), exit_code(0));
+  EXPECT_EQ(runner.launched,
+            (std::vector{kFirst, ready[1], ready[2], ready[3], ready[4], ready[0]}));
 }
 
 TEST_F(TaskTableTest, UnitsAreCpusOfTheirOwn) {
