@@ -1,5 +1,7 @@
 #include "policies/service_order.h"
 
+#include <cmath>
+
 #include "policies/estimate.h"
 
 namespace tierpilot {
@@ -18,8 +20,11 @@ double or_nominal(const WorkRate& rate, double nominal) {
 
 double ClusterPace::place_s(ServiceOrder order, const TaskFeatures& task, double arrival_s) const {
   if (order == ServiceOrder::kArrival) return 0;
-  const double operations = task.units * operations_of(task);
-  return operations / or_nominal(operations_, kNominalRates.operations_per_s) + kAging * arrival_s;
+  // What a task that does not tell takes must not hang on the others' pace.
+  const bool tells = task.operations > 0 && std::isfinite(task.operations);
+  const double per_s = tells ? or_nominal(operations_, kNominalRates.operations_per_s)
+                             : kNominalRates.operations_per_s;
+  return task.units * operations_of(task) / per_s + kAging * arrival_s;
 }
 
 double ClusterPace::far_s(ServiceOrder order, uint64_t far_bytes) const {

@@ -17,9 +17,10 @@ class QueueOrder {
 
   // Where the task stands; always finite.
   double place_s(ServiceOrder order, const Task& task) const;
-  // How much later its turn is while so many bytes of its data are in no fast memory.
-  double cold_s(ServiceOrder order, uint64_t cold_bytes) const {
-    return pace.cold_s(order, cold_bytes);
+  // How much later its turn is while no node with room has so many bytes of its data in fast
+  // memory.
+  double far_s(ServiceOrder order, uint64_t far_bytes) const {
+    return pace.far_s(order, far_bytes);
   }
   // Reckons with the figures as they are now if they have changed by a quarter. True: all places
   // are to be reckoned anew.

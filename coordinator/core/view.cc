@@ -12,19 +12,24 @@ namespace {
 // Tasks that one look at the queue goes through, beside those that are kept back.
 constexpr int kMaxOvertaken = 256;
 
-// Of the task's data, in the fast memory of no node that can be asked.
-uint64_t cold_bytes(const ClusterState& state, const Task& task) {
+bool is_near(const ClusterState& state, const Task& task, const std::string& name) {
+  if (!task.spec.node.empty() && task.spec.node != name) return false;
+  const auto* node = state.registry.find(name);
+  return node && node->can_be_asked() &&
+         node->assigned_units < node->facts.units + state.settings.backlog_units;
+}
+
+// Of the task's data, in the fast memory of no node with room.
+uint64_t far_bytes(const ClusterState& state, const Task& task) {
   uint64_t bytes = 0;
   for (const auto& use : task.spec.datasets) {
     const auto* entry = state.catalog.find(use.dataset);
     if (!entry) continue;
-    const auto is_fast = [&](const auto& replica) {
+    const auto serves = [&](const auto& replica) {
       const auto& [name, held] = replica;
-      if (!held.in_fast || held.version != entry->dataset.version) return false;
-      const auto* node = state.registry.find(name);
-      return node && node->can_be_asked();
+      return held.in_fast && held.version == entry->dataset.version && is_near(state, task, name);
     };
-    if (std::none_of(entry->replicas.begin(), entry->replicas.end(), is_fast))
+    if (std::none_of(entry->replicas.begin(), entry->replicas.end(), serves))
       bytes += entry->dataset.bytes;
   }
   return bytes;
@@ -52,11 +57,11 @@ class Turns {
     ++looked_at_;
     task.reason = state_.catalog.blocked_by(task);
     if (!task.reason.empty()) return;
-    const double cold_s =
-        state_.order.cold_s(state_.settings.service_order, cold_bytes(state_, task));
-    if (cold_s > 0)
-      task.reason = "waiting for its turn, which is later as its data is in no fast memory";
-    turns_.insert({task.place_s + cold_s, task.id});
+    const double far_s = state_.order.far_s(state_.settings.service_order, far_bytes(state_, task));
+    if (far_s > 0)
+      task.reason =
+          "waiting for its turn, which is later as no node with room has its data in fast memory";
+    turns_.insert({task.place_s + far_s, task.id});
   }
 
   ClusterState& state_;

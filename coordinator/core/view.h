@@ -21,9 +21,9 @@ struct PlacementView {
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full = false);
 
 // The queued task to place next and why others before it could not be; tasks wait for room in the
-// order of their places, those whose data is in no fast memory later than they stand, but one that
-// waits for a dataset, for a node of its own or for a larger one lets others pass, and so does one
-// that is kept back.
+// order of their places, those whose data no node with room has in fast memory later than they
+// stand, but one that waits for a dataset, for a node of its own or for a larger one lets others
+// pass, and so does one that is kept back.
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;

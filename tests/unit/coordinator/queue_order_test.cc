@@ -80,9 +80,9 @@ TEST_F(QueueOrderTest, OfEquallyLongOnesTheNarrowestIsServedFirst) {
   EXPECT_THAT(order(), ElementsAre(second, first));
 }
 
-TEST_F(QueueOrderTest, ALongTaskIsOvertakenForTenTimesTheDifferenceAndNoLonger) {
+TEST_F(QueueOrderTest, ALongTaskIsOvertakenForFiveTimesTheDifferenceAndNoLonger) {
   const auto long_one = queue(work(11e9));
-  const auto in_time = queue_after(99, work(1e9)), too_late = queue_after(2, work(1e9));
+  const auto in_time = queue_after(49, work(1e9)), too_late = queue_after(2, work(1e9));
   EXPECT_THAT(order(), ElementsAre(in_time, long_one, too_late));
 }
 
@@ -132,7 +132,7 @@ TEST_F(QueueOrderTest, EqualTasksOfIntegersKeepTheirOrderWhenItIsSeenWhatThoseCo
 
 TEST_F(QueueOrderTest, TheOrderSurvivesARestart) {
   const auto long_one = queue(work(11e9));
-  const auto in_time = queue_after(99, work(1e9)), too_late = queue_after(2, work(1e9));
+  const auto in_time = queue_after(49, work(1e9)), too_late = queue_after(2, work(1e9));
   clock_.advance_ns(1000 * kSecond_ns);
   restart();
   join("n");
@@ -142,26 +142,26 @@ TEST_F(QueueOrderTest, TheOrderSurvivesARestart) {
 TEST_F(QueueOrderTest, ATaskThatIsTriedAgainStandsWhereItStood) {
   const auto first = queue(work(2e9));
   const auto attempt = assign(first, "n");
-  const auto shorter = queue_after(5, work(1e9)), later = queue_after(10, work(1e9));
+  const auto shorter = queue_after(3, work(1e9)), later = queue_after(10, work(1e9));
   TaskExit lost;
   lost.how = "lost";
   ASSERT_TRUE(exit("n", attempt, lost));
   EXPECT_THAT(order(), ElementsAre(shorter, first, later));
 }
 
-TEST_F(QueueOrderTest, ATaskWhoseDataIsColdIsServedLaterButIsWhenNothingElseWaits) {
+TEST_F(QueueOrderTest, ATaskWhoseDataIsFarIsServedLaterButIsWhenNothingElseWaits) {
   add_data("warm", true);
   add_data("cold", false);
   const auto cold = queue(work(1e8, {{"cold", false}}));
   const auto half = queue(work(1.1e8, {{"warm", false}, {"cold", false}}));
   const auto warm = queue(work(1.2e8, {{"warm", false}})), none = queue(work(1.3e8));
   EXPECT_EQ(whose_turn(), warm);
-  EXPECT_THAT(reason_of(cold), HasSubstr("its data is in no fast memory"));
+  EXPECT_THAT(reason_of(cold), HasSubstr("no node with room has its data"));
   EXPECT_EQ(reason_of(warm), "");
   EXPECT_THAT(order(), ElementsAre(warm, none, cold, half));
 }
 
-TEST_F(QueueOrderTest, DataInTheFastMemoryOfANodeThatIsAwayIsCold) {
+TEST_F(QueueOrderTest, DataInTheFastMemoryOfANodeThatIsAwayIsFar) {
   join("away");
   add_data("warm", true);
   add_data("far", false);
@@ -172,7 +172,29 @@ TEST_F(QueueOrderTest, DataInTheFastMemoryOfANodeThatIsAwayIsCold) {
   EXPECT_THAT(order(), ElementsAre(warm, far));
 }
 
-TEST_F(QueueOrderTest, ColdDataIsNoReasonToWaitForeverForThoseThatComeLater) {
+TEST_F(QueueOrderTest, DataInTheFastMemoryOfAFullNodeIsFar) {
+  join("full");
+  add_data("warm", true);
+  add_data("far", false);
+  membership_->replica_changed("full", "far", {1, 32 << 20, true, true});
+  const auto far = queue(work(1e8, {{"far", false}})), warm = queue(work(1.2e8, {{"warm", false}}));
+  EXPECT_EQ(whose_turn(), far);
+  state_->registry.find("full")->assigned_units = 2000;
+  EXPECT_THAT(order(), ElementsAre(warm, far));
+}
+
+TEST_F(QueueOrderTest, DataInTheFastMemoryOfAnotherNodeThanItsOwnIsFar) {
+  join("other");
+  add_data("warm", true);
+  add_data("far", false);
+  membership_->replica_changed("other", "far", {1, 32 << 20, true, true});
+  auto bound = work(1e8, {{"far", false}});
+  bound.node = "n";
+  const auto far = queue(bound), warm = queue(work(1.2e8, {{"warm", false}}));
+  EXPECT_THAT(order(), ElementsAre(warm, far));
+}
+
+TEST_F(QueueOrderTest, FarDataIsNoReasonToWaitForeverForThoseThatComeLater) {
   add_data("warm", true);
   add_data("cold", false);
   const auto cold = queue(work(1e8, {{"cold", false}}));
