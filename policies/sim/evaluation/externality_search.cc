@@ -130,7 +130,7 @@ class Search {
       const auto policy = make_externality_policy(weights, features_);
       const auto cost = runs_[(first_run_ + i) % runs_.size()].compare(*policy);
       if (!cost) return tl::unexpected(cost.error());
-      sum += *cost > 0 ? settings_.worse_factor * *cost : weighed(*cost);
+      sum += (*cost > 0 ? settings_.worse_factor : 1) * weighed(*cost);
     }
     return sum / static_cast<double>(count);
   }

@@ -83,8 +83,10 @@ Result<double> TrainingRun::compare(Policy& policy) const {
 }
 
 double weighed(double log_ratio) {
-  constexpr double kMost = 0.2;
-  return log_ratio < 0 ? kMost * std::expm1(log_ratio / kMost) : log_ratio;
+  constexpr double kMostGain = 0.2;
+  constexpr double kMostLoss = 0.3;
+  return log_ratio < 0 ? kMostGain * std::expm1(log_ratio / kMostGain)
+                       : -kMostLoss * std::expm1(-log_ratio / kMostLoss);
 }
 
 Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks) {

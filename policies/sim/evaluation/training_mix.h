@@ -35,7 +35,8 @@ struct TrainingRun {
 };
 
 // What a policy is chosen by, of TrainingRun::compare(): a gain counts less the larger it is, and
-// 0.2 at most. Else the few runs that collapse under all heuristics would decide everything.
+// 0.2 at most, a loss 0.3. Else the few runs would decide everything in which a cluster collapses
+// under one policy and not under the next, as a throw of the dice would have it.
 double weighed(double log_ratio);
 
 // Of cells whose best response is at most 30 times the bound: of an overloaded cluster there is
