@@ -24,6 +24,8 @@ class ManualClock final : public Clock {
     boot_ns_ += ns;
     wall_ms_ += ns / 1'000'000;
   }
+  // Somebody sets the clock.
+  void step_wall_ms(int64_t ms) { wall_ms_ += ms; }
 
  private:
   int64_t boot_ns_ = 1;

@@ -1,7 +1,8 @@
 // Which of the tasks that wait for room is served next, in the coordinator as in the simulator.
 //
-// The one that should be done soonest (shortest expected processing time: Rothkopf, Management
-// Science 12(9), 1966), since that makes the mean response least, but a task gains a fifth of the
+// The one that should keep a unit for the shortest time (shortest expected processing time, which
+// makes the mean response of one machine least: Rothkopf, Management Science 12(9), 1966; here time
+// counts once for each unit that the task takes), but a task gains a fifth of the
 // time that it has waited: it is overtaken by those only that come within five times the difference
 // between its expected time and theirs. Tasks whose data no node with room has in its fast memory
 // come later: to bring it in takes links and evicts what the next tasks need.

@@ -166,7 +166,7 @@ struct Assignment {
   # reckoned earlier, as places of different reckonings cannot be compared; of them the least place,
   # and of equal ones the first that came.
   placeS @9 :Float64;
-  reckonedMs @10 :Int64;        # wall time; 0 from a coordinator that gives no places
+  reckoning @10 :Int64;        # 0 from a coordinator that gives no places
 }
 
 struct DatasetSource {

@@ -23,6 +23,8 @@ Result<std::vector<uint64_t>> missing_parents(Db& db, const Task& task) {
   return missing;
 }
 
+constexpr const char* kReckonings = "reckonings";
+
 Status restore_tasks(ClusterState& state) {
   auto& db = state.store.reader();
   auto nodes = records::nodes(db);
@@ -58,13 +60,33 @@ Status restore_tasks(ClusterState& state) {
 
 }  // namespace
 
+void ClusterState::keep_order() {
+  // It takes a while where many tasks wait.
+  constexpr int64_t kAtMostEvery_ns = 1'000'000'000;
+  const int64_t now_ns = clock.boot_ns();
+  if (reckoned_ns > now_ns - kAtMostEvery_ns) return;
+  if (!order.renew(settings.service_order, registry.int32_to_float())) return;
+  reckoned_ns = now_ns;
+  begin_reckoning(reckoning + 1);
+  tasks.place_anew([this](const Task& task) { return place_s(task); });
+  held.wake_everything();
+}
+
+void ClusterState::begin_reckoning(int64_t number) {
+  if (settings.service_order == ServiceOrder::kArrival) return;
+  reckoning = number;
+  store.write([number](Db& db) { return records::put_setting(db, kReckonings, number); }, nullptr);
+}
+
 Status restore(ClusterState& state) {
   auto& db = state.store.reader();
   auto last_task = records::last_task_id(db);
   if (!last_task) return tl::unexpected(last_task.error());
   auto last_job = records::last_job_id(db);
   if (!last_job) return tl::unexpected(last_job.error());
-  state.reckoned_ms = state.clock.wall_ms();
+  const auto reckonings = records::setting(db, kReckonings, 0);
+  if (!reckonings) return tl::unexpected(reckonings.error());
+  state.begin_reckoning(*reckonings + 1);
   state.last_task = *last_task;
   state.last_job = *last_job;
   auto datasets = records::datasets(db);

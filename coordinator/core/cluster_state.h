@@ -46,15 +46,16 @@ struct ClusterState {
   uint64_t last_task = 0;
   uint64_t last_job = 0;
   QueueOrder order;
-  int64_t reckoned_ms = 0;  // wall time at which all places were reckoned
+  int64_t reckoning = 0;            // how often all places were reckoned; in the order of arrival 0
+  int64_t reckoned_ns = INT64_MIN;  // boot time, the last time
 
-  double place_s(const Task& task) const { return order.place_s(settings.service_order, task); }
-  // Before the queue is looked at.
-  void keep_order() {
-    if (!order.renew(settings.service_order, registry.int32_to_float())) return;
-    reckoned_ms = clock.wall_ms();
-    tasks.place_anew([this](const Task& task) { return place_s(task); });
+  double place_s(const Task& task) const {
+    return order.place_s(settings.service_order, task, clock.wall_ms());
   }
+  // Before the queue is looked at.
+  void keep_order();
+  // Places of another reckoning cannot be compared with those that nodes were told.
+  void begin_reckoning(int64_t number);
   void units_changed() {
     scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());
   }

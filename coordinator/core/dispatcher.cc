@@ -274,7 +274,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
 }
 
 Assignment Dispatcher::make_assignment(Task& task, const std::string& node) const {
-  Assignment assignment{{task.id, task.attempt}, task.spec, {}, state_.reckoned_ms, task.place_s};
+  Assignment assignment{{task.id, task.attempt}, task.spec, {}, state_.reckoning, task.place_s};
   task.data_versions.clear();
   for (const auto& use : task.spec.datasets) {
     const auto& entry = *state_.catalog.find(use.dataset);

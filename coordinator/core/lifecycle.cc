@@ -54,7 +54,7 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
     const auto bytes = static_cast<double>(data.fetched_bytes);
     const double fetch_s = static_cast<double>(data.fetch_ns) / 1e9;
     record->fetches.add(bytes, fetch_s);
-    state_.order.pace.fetched(bytes, fetch_s);
+    state_.order.fetched(bytes, fetch_s);
   }
   hooks_.served(attempt, data);
 }
@@ -80,7 +80,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
       const double operations = task->counted_operations / task->spec.units;
       const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
       record->operations.add(operations, ran_s);
-      state_.order.pace.ran(operations, ran_s);
+      if (operations > 0 && ran_s > 0) state_.order.ran(operations, ran_s);
     }
   }
   finish(*task, verdict, std::move(durable));

@@ -24,8 +24,8 @@ struct Assignment {
   AttemptId attempt;
   TaskSpec spec;
   std::vector<DatasetNeed> datasets;
-  int64_t reckoned_ms = 0;  // of those that have their data there, the earliest run first, and
-  double place_s = 0;       // of these the least
+  int64_t reckoning = 0;  // of those that have their data there, the earliest run first, and
+  double place_s = 0;     // of these the least
 };
 
 struct FileSource {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "coordinator/core/shortlist.h"
 
@@ -12,33 +15,59 @@ namespace {
 // Tasks that one look at the queue goes through, beside those that are kept back.
 constexpr int kMaxOvertaken = 256;
 
-bool is_near(const ClusterState& state, const Task& task, const std::string& name) {
-  if (!task.spec.node.empty() && task.spec.node != name) return false;
-  const auto* node = state.registry.find(name);
-  return node && node->can_be_asked() &&
-         node->assigned_units < node->facts.units + state.settings.backlog_units;
+bool has_room(const ClusterState& state, const NodeRecord& node) {
+  return node.assigned_units < node.facts.units + state.settings.backlog_units;
 }
 
-// Of the task's data, in the fast memory of no node with room.
-uint64_t far_bytes(const ClusterState& state, const Task& task) {
-  uint64_t bytes = 0;
-  for (const auto& use : task.spec.datasets) {
-    const auto* entry = state.catalog.find(use.dataset);
-    if (!entry) continue;
+// What data is far, in one look at the queue: many tasks want the same.
+class FarData {
+ public:
+  explicit FarData(const ClusterState& state) : state_(state) {}
+
+  // How much later the task's turn is for that; 0 where no node has room, as nobody's turn comes.
+  double delay_s(const Task& task) {
+    if (task.spec.datasets.empty() || state_.settings.service_order == ServiceOrder::kArrival ||
+        !some_node_has_room())
+      return 0;
+    uint64_t bytes = 0;
+    for (const auto& use : task.spec.datasets)
+      if (const auto* entry = state_.catalog.find(use.dataset))
+        if (is_far(*entry, task.spec.node)) bytes += entry->dataset.bytes;
+    return state_.order.far_s(state_.settings.service_order, bytes);
+  }
+
+ private:
+  bool some_node_has_room() {
+    const auto& nodes = state_.registry.up();
+    if (!some_has_room_)
+      some_has_room_ = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const NodeRecord* node) { return has_room(state_, *node); });
+    return *some_has_room_;
+  }
+  // In the fast memory of no node with room, or not in that of the one which the task is bound to.
+  bool is_far(const Catalog::Entry& entry, const std::string& bound_to) {
+    const auto [known, is_new] = known_.try_emplace({&entry, bound_to});
     const auto serves = [&](const auto& replica) {
       const auto& [name, held] = replica;
-      return held.in_fast && held.version == entry->dataset.version && is_near(state, task, name);
+      if (!held.in_fast || held.version != entry.dataset.version) return false;
+      const auto* node = state_.registry.find(name);
+      return node && node->can_be_asked() && has_room(state_, *node) &&
+             (bound_to.empty() || bound_to == name);
     };
-    if (std::none_of(entry->replicas.begin(), entry->replicas.end(), serves))
-      bytes += entry->dataset.bytes;
+    if (is_new) known->second = std::none_of(entry.replicas.begin(), entry.replicas.end(), serves);
+    return known->second;
   }
-  return bytes;
-}
+
+  const ClusterState& state_;
+  std::optional<bool> some_has_room_;
+  std::map<std::pair<const Catalog::Entry*, std::string>, bool> known_;
+};
 
 // The queued tasks that can be asked about, by when their turn is.
 class Turns {
  public:
-  explicit Turns(ClusterState& state) : state_(state), at_(state.tasks.queue().begin()) {}
+  explicit Turns(ClusterState& state)
+      : state_(state), far_(state), at_(state.tasks.queue().begin()) {}
 
   // Null: none is left, or none of those that may be looked at.
   Task* next() {
@@ -57,7 +86,7 @@ class Turns {
     ++looked_at_;
     task.reason = state_.catalog.blocked_by(task);
     if (!task.reason.empty()) return;
-    const double far_s = state_.order.far_s(state_.settings.service_order, far_bytes(state_, task));
+    const double far_s = far_.delay_s(task);
     if (far_s > 0)
       task.reason =
           "waiting for its turn, which is later as no node with room has its data in fast memory";
@@ -65,6 +94,7 @@ class Turns {
   }
 
   ClusterState& state_;
+  FarData far_;
   std::set<QueuePlace>::const_iterator at_;
   int looked_at_ = 0;
   std::set<QueuePlace> turns_;  // of those that were looked at

@@ -278,7 +278,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setTimeLimitMs(spec.time_limit_ms);
   out.setName(spec.name);
   out.setMemoryTier(spec.memory_tier);
-  out.setReckonedMs(assignment.reckoned_ms);
+  out.setReckoning(assignment.reckoning);
   out.setPlaceS(assignment.place_s);
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) {

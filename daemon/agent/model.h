@@ -27,7 +27,7 @@ struct Assignment {
   std::vector<ServeItem> datasets;
   std::string name;
   MemoryWish memory_wish;
-  int64_t reckoned_ms = 0;  // of the ready ones the earliest run first, and of these
+  int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
   double place_s = 0;       // the least; not finite: as 0
 };
 

@@ -38,7 +38,7 @@ struct TaskTable::Entry {
 
   AttemptId id() const { return assignment.attempt; }
   bool launched() const { return stage >= Stage::kRunning; }
-  ReadyPlace place() const { return {assignment.reckoned_ms, assignment.place_s, arrival}; }
+  ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
 };
 
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,

@@ -166,7 +166,7 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   auto wish = parse_memory_wish(read_text(from.getMemoryTier()));
   if (!wish) return refuse(wish.error().message);
   assignment.memory_wish = *wish;
-  assignment.reckoned_ms = from.getReckonedMs();
+  assignment.reckoning = from.getReckoning();
   assignment.place_s = from.getPlaceS();
   std::set<std::string> seen;
   for (const auto item : from.getDatasets()) {

@@ -1,6 +1,6 @@
-// The tasks at the head of the queue that wait for their data, so that others may overtake them,
-// and for which dataset each of them does: as long as nothing happens to that one, the task need
-// not be looked at again.
+// The tasks at the head of the queue and what each of them waits for, so that others may overtake
+// it: as long as nothing happens to that dataset, or it is kept back, it need not be looked at
+// again. Those that wait for nothing but their turn are among them.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +38,11 @@ class BlockedHead {
     if (at == entries_.end()) return;
     known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
     entries_.insert(at, {place});
+  }
+  // What lies beyond so many is forgotten; it is found again in the queue.
+  void cut(size_t most) {
+    if (entries_.size() > most) entries_.resize(most);
+    known_ = std::min(known_, entries_.size());
   }
   // A task that was held has to be looked at.
   void woken(QueuePlace place) {

@@ -49,6 +49,7 @@ uint32_t Simulation::next_task() {
   double least_s = HUGE_VAL;
   size_t given_up = 0;
   looked_until_ = kLast;
+  head_.cut(2 * (kMaxOvertaken + held_back_.size()));
   for (size_t i = head_.known();;) {
     if (best == kNone) head_.set_known(i);
     if (i == head_.size()) {

@@ -93,9 +93,9 @@ TEST_F(QueueOrderTest, TasksThatDoNotTellAreServedInTheOrderOfArrival) {
     if (i == 2) show_pace(1.1e9);
     clock_.advance_ns(1'000'000);
   }
-  const int64_t reckoned_ms = state_->reckoned_ms;
+  const int64_t reckoning = state_->reckoning;
   EXPECT_EQ(order(), ids);
-  EXPECT_EQ(state_->reckoned_ms, reckoned_ms) << "for so little not all are placed anew";
+  EXPECT_EQ(state_->reckoning, reckoning) << "for so little not all are placed anew";
 }
 
 TEST_F(QueueOrderTest, ByArrivalNothingElseCounts) {
@@ -107,16 +107,17 @@ TEST_F(QueueOrderTest, ByArrivalNothingElseCounts) {
   const auto last = queue(spec());
   show_pace(1e12);
   EXPECT_THAT(order(), ElementsAre(cold, short_one, last));
+  EXPECT_EQ(state_->reckoning, 0) << "nor do nodes care when they were told";
 }
 
 // Or all that the first tasks of a cluster were expected to take would be held against them.
 TEST_F(QueueOrderTest, EqualTasksKeepTheirOrderWhenItIsSeenHowFastTheClusterIs) {
   const auto before = queue(work(1e12));
-  const int64_t reckoned_ms = state_->reckoned_ms;
+  const int64_t reckoning = state_->reckoning;
   show_pace(1e12);
   const auto after = queue_after(1, work(1e12)), longer = queue(work(3e12));
   EXPECT_THAT(order(), ElementsAre(before, after, longer));
-  EXPECT_GT(state_->reckoned_ms, reckoned_ms) << "nodes are told that places have changed";
+  EXPECT_GT(state_->reckoning, reckoning) << "nodes are told that places have changed";
 }
 
 TEST_F(QueueOrderTest, EqualTasksOfIntegersKeepTheirOrderWhenItIsSeenWhatThoseCost) {
@@ -128,6 +129,24 @@ TEST_F(QueueOrderTest, EqualTasksOfIntegersKeepTheirOrderWhenItIsSeenWhatThoseCo
   ASSERT_TRUE(membership_->join(dear, std::make_shared<FakeNode>(), {}, {}));
   const auto after = queue_after(1, integers), floats = queue(work(1e11));
   EXPECT_THAT(order(), ElementsAre(before, after, floats));
+}
+
+TEST_F(QueueOrderTest, AClockThatWentAheadForAWhileHoldsNobodyBack) {
+  constexpr int64_t kDay_ms = 86'400'000;
+  clock_.step_wall_ms(kDay_ms);
+  const auto ahead = queue(work(1e9));
+  clock_.step_wall_ms(-kDay_ms);
+  restart();
+  join("n");
+  const auto after = queue_after(5, work(1e9));
+  EXPECT_THAT(order(), ElementsAre(ahead, after));
+}
+
+TEST_F(QueueOrderTest, ALaterReckoningHasAHigherNumberWhateverTheClockSays) {
+  const int64_t before = state_->reckoning;
+  clock_.step_wall_ms(-86'400'000);
+  restart();
+  EXPECT_GT(state_->reckoning, before);
 }
 
 TEST_F(QueueOrderTest, TheOrderSurvivesARestart) {
@@ -248,6 +267,31 @@ TEST_F(QueueOrderTest, ANodeThatSaysNonsenseDoesNotUpsetTheOrder) {
   EXPECT_THAT(order(), ElementsAre(before, after, longer));
 }
 
+constexpr auto kShortest = ServiceOrder::kShortest;
+
+// What takes a moment to begin with says nothing about how fast the rest goes.
+TEST(QueueOrder, ManySmallPiecesDoNotMakeLargeOnesLookEndless) {
+  QueueOrder order;
+  for (int i = 0; i < 1000; ++i) order.fetched(1e3, 0.01), order.ran(1e6, 0.05);
+  constexpr double kDisk_bytes = 50e9;
+  EXPECT_LT(order.far_s(kShortest, static_cast<uint64_t>(kDisk_bytes)), 200);
+  ASSERT_TRUE(order.renew(kShortest, 1));
+  Task large;
+  large.spec.float_operations = 1e12;
+  EXPECT_LE(order.place_s(kShortest, large, 0), 1e4);
+}
+
+TEST(QueueOrder, OneClaimDoesNotUpsetTheOrderForLong) {
+  QueueOrder order;
+  for (int i = 0; i < 1000; ++i) order.ran(1e9, 1);
+  order.ran(1e24, 1);
+  for (int i = 0; i < 1000; ++i) order.ran(1e9, 1);
+  order.renew(kShortest, 1);
+  Task task;
+  task.spec.float_operations = 1e9;
+  EXPECT_GT(order.place_s(kShortest, task, 0), 0.5) << "it takes a second";
+}
+
 TEST_F(HoldingTest, ThoseThatAreKeptBackAreAskedAgainTheShortestFirst) {
   begin();
   const uint64_t long_one = submit_reader(2e7);
@@ -270,7 +314,7 @@ TEST_F(HoldingTest, ANodeIsToldWhereItsTasksStand) {
   flush();
   ASSERT_NE(task(id).place_s, 0);
   EXPECT_EQ(a_->assignments.back().place_s, task(id).place_s);
-  EXPECT_EQ(a_->assignments.back().reckoned_ms, state_->reckoned_ms);
+  EXPECT_EQ(a_->assignments.back().reckoning, state_->reckoning);
 }
 
 }  // namespace

@@ -214,9 +214,9 @@ TEST_F(TaskTableTest, OfThoseThatAreReadyTheOneWithTheLeastPlaceRuns) {
 // A place of the first hour, when nobody knew how fast the cluster is, could else be held against a
 // task for a day.
 TEST_F(TaskTableTest, PlacesOfTwoReckoningsAreNotCompared) {
-  const auto at = [](AttemptId id, int64_t reckoned_ms, double place_s) {
+  const auto at = [](AttemptId id, int64_t reckoning, double place_s) {
     auto assignment = work(id, 2);
-    assignment.reckoned_ms = reckoned_ms;
+    assignment.reckoning = reckoning;
     assignment.place_s = place_s;
     return assignment;
   };
