@@ -28,7 +28,7 @@ struct Assignment {
   std::string name;
   MemoryWish memory_wish;
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
-  double place_s = 0;       // the least; not finite: as 0
+  double place_s = 0;     // the least; not finite: as 0
 };
 
 struct ServedData {
