@@ -221,7 +221,34 @@ write_share = 0.05
     return sum / 2;
   };
   EXPECT_LT(mean_of_dqn({}), 0.8 * mean_of_dqn({"--no-hold"}));
-  EXPECT_LT(mean_of_dqn({}), 0.95 * mean_of_dqn({"--order", "arrival"}));
+}
+
+TEST(CliAlone, BurstsAreServedShortestFirstUnlessTheOrderIsThatOfArrival) {
+  const TempFolder folder("/tmp");
+  const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");
+  const auto workload = written(folder, "workload.toml", R"(
+[workload]
+tasks = 2000
+offered_load = 0.6
+burst_factor = 2.5
+burst_share = 0.2
+burst_mean_s = 10
+max_operations = 3e9
+)");
+  const auto mean_in = [&](const Argv& more) {
+    Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload",  workload,
+               "--seeds", "2",        "-j",        "--policies", "least-loaded"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto value = parse(outcome.out);
+    return value["runs"][0]["response_mean_s"].get<double>() +
+           value["runs"][1]["response_mean_s"].get<double>();
+  };
+  const double shortest = mean_in({});
+  EXPECT_EQ(mean_in({"--order", "shortest"}), shortest);
+  EXPECT_LT(shortest, 0.9 * mean_in({"--order", "arrival"}));
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--order", "size"}).code, 2);
 }
 
 TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
