@@ -184,6 +184,21 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"simulate", "--seeds", "none"}).code, 2);
 }
 
+// Of two seeds, in seconds.
+double simulated_mean(const std::string& policy, const std::string& cluster,
+                      const std::string& workload, const Argv& more) {
+  Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload",      workload,
+             "--seeds", "2",        "-j",        "--policies", "random," + policy};
+  words.insert(words.end(), more.begin(), more.end());
+  const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  double sum = 0;
+  const auto value = parse(outcome.out);
+  for (const auto& run : value["runs"])
+    if (run["policy"] == policy) sum += run["response_mean_s"].get<double>();
+  return sum / 2;
+}
+
 // Nodes with room fetch what full ones hold, and evict what others need: with the shipped weights
 // the dqn ends that by keeping tasks back.
 TEST(CliAlone, TasksThatWaitForTheirDataKeepABusyClusterGoing) {
@@ -209,16 +224,7 @@ max_operations = 2e9
 write_share = 0.05
 )");
   const auto mean_of_dqn = [&](const Argv& more) {
-    Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload", workload,
-               "--seeds", "2",        "-j",        "--policies", "random,dqn"};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    double sum = 0;
-    const auto value = parse(outcome.out);
-    for (const auto& run : value["runs"])
-      if (run["policy"] == "dqn") sum += run["response_mean_s"].get<double>();
-    return sum / 2;
+    return simulated_mean("dqn", cluster, workload, more);
   };
   EXPECT_LT(mean_of_dqn({}), 0.8 * mean_of_dqn({"--no-hold"}));
 }
@@ -236,14 +242,7 @@ burst_mean_s = 10
 max_operations = 3e9
 )");
   const auto mean_in = [&](const Argv& more) {
-    Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload",  workload,
-               "--seeds", "2",        "-j",        "--policies", "least-loaded"};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto outcome = tierctl_at("unix:/nowhere/c.sock", words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    const auto value = parse(outcome.out);
-    return value["runs"][0]["response_mean_s"].get<double>() +
-           value["runs"][1]["response_mean_s"].get<double>();
+    return simulated_mean("least-loaded", cluster, workload, more);
   };
   const double shortest = mean_in({});
   EXPECT_EQ(mean_in({"--order", "shortest"}), shortest);
