@@ -71,6 +71,7 @@ NodeGroup node_group(ConfigSection& section, const std::filesystem::path& folder
     section.complain("slow_kind", "must be \"directory\" or \"node\"");
   group.exclusive_tiers = kind == "node";
   group.movers = count(section, "movers", group.movers, 1, 64);
+  group.readers = count(section, "readers", group.readers, 1, 64);
   group.tiers = tier_speeds(section, folder);
   group.link_bytes_per_s = gb_per_s(section, "link_gb_per_s", group.link_bytes_per_s);
   group.link_latency_s =

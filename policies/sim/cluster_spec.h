@@ -48,7 +48,8 @@ struct NodeGroup {
   // True: the slow tier is memory, promotion and eviction are moves. False: it is a directory, and
   // what is promoted keeps its slow copy.
   bool exclusive_tiers = false;
-  uint32_t movers = 2;  // transfers at a time, as pool.workers
+  uint32_t movers = 2;   // transfers at a time, as pool.workers
+  uint32_t readers = 2;  // other nodes that read from one at a time, as pool.readers
   TierSpeeds tiers;
   double link_bytes_per_s = 1.25e9;  // each way, shared by what is under way
   double link_latency_s = 100e-6;    // of each fetch

@@ -100,23 +100,15 @@ void DataPlane::evicted(Request& request) {
 DataPlane::Progress DataPlane::load(uint32_t id, const Item& item) {
   Request& request = requests_[id];
   const Node& here = nodes_[request.node];
-  request.loading_ns = now_ns_;
+  if (request.source == kNone) request.loading_ns = now_ns_;
+  if (request.how == ServeHow::kFetch) return fetch(id, item);
+  // A copy has come to be here while it waited to read one elsewhere.
+  if (request.has_turn) pass_turn(request);
   const auto bytes = static_cast<double>(store_.bytes(item.dataset));
-  if (request.how == ServeHow::kHit) {
+  if (request.how == ServeHow::kHit)
     start_flow(id, bytes, {here.link(kMemory)});
-  } else if (request.how == ServeHow::kPromotion) {
+  else
     start_flow(id, bytes + kind(here).promote_start_bytes, {here.link(kSlowRead)});
-  } else {
-    const Replica* source = store_.source(item.dataset, item.version, request.node, request.task);
-    if (!source) return Progress::kFailed;
-    const Node& there = nodes_[source->node];
-    const double sent = bytes + kind(here).link_start_bytes;
-    request.source = source->node;
-    if (source->fast())
-      start_flow(id, sent, {there.link(kUplink), here.link(kDownlink)});
-    else
-      start_flow(id, sent, {there.link(kSlowRead), there.link(kUplink), here.link(kDownlink)});
-  }
   return Progress::kUnderWay;
 }
 
@@ -124,7 +116,11 @@ void DataPlane::loaded(Request& request) {
   const Item& item = request.items[request.next];
   const int64_t took_ns = now_ns_ - request.loading_ns;
   count(request, request.how, store_.bytes(item.dataset), took_ns);
-  request.source = kNone;
+  if (request.has_turn) {
+    const uint32_t source = request.source;
+    pass_turn(request);
+    if (!item.write) send_to_copy(source, request.node, item);
+  }
   if (!item.write) {
     Replica& replica = *item.replica;
     store_.gain_fast(replica);

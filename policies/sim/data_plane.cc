@@ -21,7 +21,8 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
   for (const NodeGroup& group : cluster.groups) {
     Node node;
     node.kind = static_cast<uint32_t>(kinds_.size());
-    kinds_.push_back({group.movers, group.tiers.promote_start_s * group.tiers.promote_bytes_per_s,
+    kinds_.push_back({group.movers, group.readers,
+                      group.tiers.promote_start_s * group.tiers.promote_bytes_per_s,
                       group.tiers.evict_start_s * group.tiers.evict_bytes_per_s,
                       group.link_latency_s * group.link_bytes_per_s,
                       bytes_while_freed(group.tiers, group.tiers.evict_bytes_per_s),

@@ -75,12 +75,13 @@ class DataPlane {
     bool admitted = false;
     bool room_taken = false;   // for the item under way
     bool writes_back = false;  // its victim, for which slow room is taken
+    bool has_turn = false;     // to read from its source
     ServeHow how = ServeHow::kHit;
     uint32_t next = 0;        // the item under way
     int64_t loading_ns = 0;   // since when
     uint32_t behind = kNone;  // the next one in the list in which it waits
     uint32_t flow = kNone;
-    uint32_t source = kNone;    // node that a fetch reads from
+    uint32_t source = kNone;    // node that a fetch reads from, or waits for
     Replica* victim = nullptr;  // being written back or freed
     Replica* owned = nullptr;   // brought in, or copied from
     Service service;
@@ -93,7 +94,7 @@ class DataPlane {
   };
   enum Resource : uint32_t { kSlowRead, kSlowWrite, kMemory, kUplink, kDownlink };
   struct Kind {
-    uint32_t movers;
+    uint32_t movers, readers;
     // What could pass in the time that a transfer takes beside its bytes.
     double promote_start_bytes, evict_start_bytes, link_start_bytes;
     // Of each byte that is freed: so many could be written back, or copied, in that time.
@@ -104,7 +105,9 @@ class DataPlane {
     uint32_t first_link = 0;
     uint32_t movers_busy = 0;
     uint32_t transfers = 0;  // flows of its movers
+    uint32_t turns = 0;      // that others have to read from it
     Waiting for_pins, for_mover, for_idle, for_settler;
+    Waiting for_turn;  // requests of other nodes
     bool settler_busy = false;
 
     uint32_t link(Resource resource) const { return first_link + resource; }
@@ -126,6 +129,14 @@ class DataPlane {
   Progress make_room(uint32_t id, uint64_t bytes);
   Progress evict(uint32_t id, Replica& victim);
   Progress load(uint32_t id, const Item& item);
+  Progress fetch(uint32_t id, const Item& item);
+  Progress fetch_from(uint32_t id, const Replica& source);
+  bool has_turn_left(uint32_t node) const {
+    return nodes_[node].turns < kind(nodes_[node]).readers;
+  }
+  void give_turn(uint32_t id, uint32_t node);
+  void pass_turn(Request& request);
+  void send_to_copy(uint32_t source, uint32_t copy, const Item& item);
   Progress wait_idle(uint32_t id);
   void end_transfer(uint32_t node);
   void start_flow(uint32_t id, double bytes, std::initializer_list<uint32_t> links);

@@ -22,6 +22,7 @@ void DataPlane::let_go(Request& request) {
     flows_.cancel(now_ns_, std::exchange(request.flow, kNone));
     if (request.step == Step::kWorking) end_transfer(request.node);
   }
+  if (request.has_turn) pass_turn(request);
   if (request.step == Step::kWorking) end_serving(request);
   if (request.victim) {
     Replica& victim = *std::exchange(request.victim, nullptr);
@@ -52,6 +53,8 @@ void DataPlane::abandon(int64_t now_ns, uint32_t task) {
   Node& node = nodes_[request.node];
   for (Waiting* list : {&node.for_pins, &node.for_mover, &node.for_idle, &node.for_settler})
     leave(*list, id);
+  if (request.source != kNone && !request.has_turn)
+    leave(nodes_[std::exchange(request.source, kNone)].for_turn, id);
   if (request.step == Step::kSettling && request.flow != kNone) {
     for (const Item& item : request.items)
       if (item.write) store_.cache(request.node).slow.give(store_.bytes(item.dataset));
@@ -73,12 +76,18 @@ void DataPlane::source_failed(int64_t now_ns, uint32_t node) {
   now_ns_ = now_ns;
   for (uint32_t id = 0; id < requests_.size(); ++id) {
     Request& request = requests_[id];
-    if (request.source != node || request.flow == kNone) continue;
-    flows_.cancel(now_ns, std::exchange(request.flow, kNone));
-    end_transfer(request.node);
+    if (request.source != node) continue;
+    const bool about_to_begin = request.has_turn && request.flow == kNone;
+    if (request.flow != kNone) {
+      flows_.cancel(now_ns, std::exchange(request.flow, kNone));
+      end_transfer(request.node);
+    }
     request.source = kNone;
-    ready_.push_back(id);
+    request.has_turn = false;
+    if (!about_to_begin) ready_.push_back(id);
   }
+  nodes_[node].turns = 0;
+  nodes_[node].for_turn = {};
   run_ready();
 }
 

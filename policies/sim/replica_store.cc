@@ -37,19 +37,27 @@ Status ReplicaStore::place_homes() {
   return {};
 }
 
-const Replica* ReplicaStore::source(uint32_t dataset, uint32_t version, uint32_t reader,
-                                    uint32_t task) const {
+ReplicaStore::Sources ReplicaStore::sources(uint32_t dataset, uint32_t version, uint32_t reader,
+                                            uint32_t task) const {
   const Entry& entry = entries_[dataset];
-  if (entry.version != version) return nullptr;
-  const Holder* best = nullptr;
-  uint64_t best_rank = 0;
+  Sources sources;
+  if (entry.version != version) return sources;
+  auto& [best, count] = sources;
+  std::array<uint64_t, std::tuple_size_v<decltype(sources.best)>> ranks;
   for (const Holder& holder : entry.holders) {
     if (holder.node == reader) continue;
     const uint64_t rank = source_rank(task, holder.node);
-    const bool better = !best || (holder.fast != best->fast ? holder.fast : rank < best_rank);
-    if (better) best = &holder, best_rank = rank;
+    const auto before = [&](size_t i) {
+      return holder.fast != best[i].fast ? holder.fast : rank < ranks[i];
+    };
+    if (count == best.size() && !before(count - 1)) continue;
+    if (count < best.size()) ++count;
+    size_t at = count - 1;
+    for (; at > 0 && before(at - 1); --at) best[at] = best[at - 1], ranks[at] = ranks[at - 1];
+    best[at] = holder;
+    ranks[at] = rank;
   }
-  return best ? best->replica : nullptr;
+  return sources;
 }
 
 Replica* ReplicaStore::find(uint32_t node, uint32_t dataset, uint32_t version) {

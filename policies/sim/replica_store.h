@@ -3,9 +3,11 @@
 // EvictionOrder. Knows no time.
 #pragma once
 
+#include <array>
 #include <boost/container/deque.hpp>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/eviction_order.h"
@@ -70,9 +72,15 @@ class ReplicaStore {
   }
   // Changes when a dataset has lost its last holder or has one again.
   uint64_t availability() const { return availability_; }
-  // Where another node would read it for the task: of those that have it in fast memory, else of
-  // all, the first by source_rank(). Null when no node that is up holds this version.
-  const Replica* source(uint32_t dataset, uint32_t version, uint32_t reader, uint32_t task) const;
+  // Where another node would read it for the task, best first: those that have it in fast memory,
+  // then the others, each by source_rank(). Empty when no node that is up holds this version.
+  struct Sources {
+    std::array<Holder, 4> best{};  // more are not asked
+    size_t count = 0;
+
+    std::span<const Holder> all() const { return std::span(best).first(count); }
+  };
+  Sources sources(uint32_t dataset, uint32_t version, uint32_t reader, uint32_t task) const;
 
   // Ask for memory that will be touched.
   void expect(uint32_t dataset) const { prefetch(entries_[dataset]); }

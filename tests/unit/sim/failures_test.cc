@@ -41,13 +41,32 @@ TEST(Failures, EveryTaskEndsOnceAllTheSame) {
     const auto policy = make_locality_load_policy(1);
     const auto [result, log] = run(cluster, workload, *policy);
     EXPECT_EQ(result.succeeded + result.failed + result.rejected + result.unfinished, 2000u);
-    if (!exclusive) EXPECT_EQ(result.succeeded, 2000u) << "slow directories survive";
+    if (!exclusive) {
+      EXPECT_EQ(result.succeeded, 2000u) << "slow directories survive";
+    }
     EXPECT_EQ(result.succeeded, log.order.size());
     EXPECT_GT(result.node_failures, 0u);
     EXPECT_GT(result.gpu_failures, 0u);
     EXPECT_GT(result.restarts, 0u);
     EXPECT_EQ(log.decisions.size(), log.services.size() + log.abandons.size())
         << "each decision is rewarded or abandoned";
+  }
+}
+
+// Links so slow that there are lines at sources, which fail with readers and with those in line.
+TEST(Failures, WhoStandsInLineForDataIsNotLost) {
+  for (const uint32_t readers : {1U, 2U}) {
+    auto cluster = failing_cluster();
+    cluster.groups[0].count = 12;
+    cluster.groups[0].readers = readers;
+    cluster.groups[0].link_bytes_per_s = 10e6;
+    const auto workload = mixed(1000, cluster);
+    const auto policy = make_random_policy(1);
+    const auto [result, log] = run(cluster, workload, *policy);
+    EXPECT_EQ(result.succeeded, 1000u);
+    EXPECT_GT(result.fetched_bytes, 1000 * kMB);
+    EXPECT_GT(result.node_failures, 10u);
+    EXPECT_EQ(log.decisions.size(), log.services.size() + log.abandons.size());
   }
 }
 
