@@ -80,6 +80,7 @@ NodeConfig::Pool read_pool(ConfigReader& reader) {
   pool.slow_node_dir = absolute_path(section, "slow_node_dir", pool.fast_dir.native() + "-slow");
   pool.slow_node = numa_node(section, "slow_node");
   pool.workers = static_cast<int>(section.integer("workers", 2, 1, 64));
+  pool.readers = static_cast<int>(section.integer("readers", 2, 1, 64));
   if (pool.fast_budget_bytes < kMiB) section.complain("fast_budget", "must be at least 1 MiB");
   if (pool.slow_budget_bytes < kMiB) section.complain("slow_budget", "must be at least 1 MiB");
   if (pool.fast_dir == pool.slow_dir)

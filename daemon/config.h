@@ -25,6 +25,7 @@ struct NodeConfig {
     std::filesystem::path slow_node_dir;  // on tmpfs, for the slow tier's NUMA node
     std::optional<int> slow_node;         // absent: the next one by measured speed
     int workers = 2;
+    int readers = 2;  // other nodes that have a turn to read here at a time
   };
   struct Probe {
     bool calibrate = true;

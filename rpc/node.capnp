@@ -206,4 +206,15 @@ interface NodeSession {
 interface DataSource {
   # Offered by a daemon to other daemons at its data address.
   read @0 (dataset :Text, version :UInt64, offset :UInt64, maxBytes :UInt32) -> (data :Data);
+  # May the caller, whose own data address is `reader`, read now? Only so many read from a node at a
+  # time. Advice for speed: read() asks for no turn. Without `wait` and with none free, the answer has
+  # neither. With `wait` it comes when the caller's turn does, or with `elsewhere`, the data address
+  # of a node that has read this version from here in the meantime.
+  turn @1 (dataset :Text, version :UInt64, reader :Text, wait :Bool)
+      -> (turn :ReadTurn, elsewhere :Text);
+}
+
+interface ReadTurn {
+  # Lasts until it is dropped.
+  done @0 () -> ();  # all was read, and others may read it at `reader` now
 }

@@ -5,6 +5,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "rpc/address.h"
 
 namespace tierpilot {
 
@@ -12,8 +15,13 @@ struct Peer {
   std::string transport;     // "unix" or "tls"
   std::optional<uid_t> uid;  // Unix: when it connected or listened (SO_PEERCRED)
   std::optional<pid_t> pid;
-  std::string name;     // the certificate's subject CN, or "uid N"
-  std::string address;  // TLS: "10.0.0.7:40312"; empty for Unix
+  std::string name;                // the certificate's subject CN, or "uid N"
+  std::string address;             // TLS: "10.0.0.7:40312"; empty for Unix
+  std::vector<std::string> hosts;  // TLS: the names that the certificate is made out to
 };
+
+// Whether `address` is on the host of the peer: for tls:, the connection came from there or the
+// peer's certificate is made out to it by name; for unix:, the peer is of this process's own user.
+bool is_at(const Peer& peer, const Address& address);
 
 }  // namespace tierpilot

@@ -39,7 +39,7 @@ kj::Promise<Channel> within(EventLoop& loop, const RpcLimits& limits, std::strin
 Peer unix_peer(int fd) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  Peer peer{"unix", {}, {}, "unknown", {}};
+  Peer peer{"unix", {}, {}, "unknown", {}, {}};
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
     peer.uid = credentials.uid;
     peer.pid = credentials.pid;
@@ -48,14 +48,37 @@ Peer unix_peer(int fd) {
   return peer;
 }
 
-std::string common_name(SSL* ssl) {
+std::string common_name(X509* certificate) {
+  char name[256] = "";
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName,
+                                             name, sizeof name);
+  return size > 0 ? std::string(name, static_cast<size_t>(size)) : std::string();
+}
+
+// Its subjectAltName's; those who dial look at no other name.
+std::vector<std::string> host_names(X509* certificate) {
+  const std::unique_ptr<GENERAL_NAMES, decltype(&::GENERAL_NAMES_free)> names(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
+      &::GENERAL_NAMES_free);
+  std::vector<std::string> hosts;
+  for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_DNS) continue;
+    hosts.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(name->d.dNSName)),
+                       static_cast<size_t>(ASN1_STRING_length(name->d.dNSName)));
+  }
+  return hosts;
+}
+
+Peer tls_peer(SSL* ssl, std::string address) {
   const std::unique_ptr<X509, decltype(&::X509_free)> certificate(SSL_get1_peer_certificate(ssl),
                                                                   &::X509_free);
-  if (!certificate) return {};
-  char name[256] = "";
-  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()),
-                                             NID_commonName, name, sizeof name);
-  return size > 0 ? std::string(name, static_cast<size_t>(size)) : std::string();
+  Peer peer{"tls", {}, {}, {}, std::move(address), {}};
+  if (!certificate) return peer;
+  peer.name = common_name(certificate.get());
+  peer.hosts = host_names(certificate.get());
+  return peer;
 }
 
 // OpenSSL's own check, not Asio's callback: only this one says "hostname mismatch".
@@ -99,7 +122,7 @@ void tune_tcp(int fd) {
 
 Channel tls_channel(std::unique_ptr<TlsSocket> socket, std::string address,
                     const RpcLimits& limits) {
-  Peer peer{"tls", {}, {}, common_name(socket->native_handle()), std::move(address)};
+  Peer peer = tls_peer(socket->native_handle(), std::move(address));
   return {make_stream(std::move(socket), limits), std::move(peer)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <vector>
 
 #include "daemon/agent/completions.h"
@@ -14,27 +15,65 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+// A place in the line, then a turn; given up when it goes.
+class Place {
+ public:
+  Place(std::shared_ptr<ReadTurns> turns, ReadTurns::Id id) : turns_(std::move(turns)), id_(id) {}
+  ~Place() { turns_->leave(id_); }
+  KJ_DISALLOW_COPY(Place);
+  void done() { turns_->done(id_); }
+
+ private:
+  const std::shared_ptr<ReadTurns> turns_;
+  const ReadTurns::Id id_;
+};
+
+class TurnService final : public wire::ReadTurn::Server {
+ public:
+  explicit TurnService(kj::Own<Place> place) : place_(kj::mv(place)) {}
+  kj::Promise<void> done(DoneContext) override {
+    place_->done();
+    return kj::READY_NOW;
+  }
+
+ private:
+  kj::Own<Place> place_;
+};
+
+// What all connections share.
+struct Shared {
+  Shared(EventLoop& loop, Pool& pool, size_t readers)
+      : loop(loop), pool(pool), turns(std::make_shared<ReadTurns>(readers)), workers(1) {}
+
+  EventLoop& loop;
+  Pool& pool;
+  Completions<std::shared_ptr<Bytes>> reads;
+  const std::shared_ptr<ReadTurns> turns;
+  Workers workers;
+};
+
+// Of one connection.
 class DataService final : public wire::DataSource::Server {
  public:
-  DataService(EventLoop& loop, Pool& pool, Workers& workers)
-      : loop_(loop), pool_(pool), workers_(workers) {}
+  DataService(Shared& shared, const Peer& peer) : shared_(shared), peer_(peer) {}
 
   kj::Promise<void> read(ReadContext context) override {
-    if (reads_.size() >= DataServer::kMaxReads)
+    if (shared_.reads.size() >= DataServer::kMaxReads)
       value_or_throw(Status(fail(ErrorCode::kExhausted, "too many reads at once")));
     const auto request = context.getParams();
-    auto pending = reads_.add();
-    workers_.add([this_pool = &pool_, this_loop = &loop_, complete = std::move(pending.complete),
-                  name = std::string(request.getDataset().cStr(), request.getDataset().size()),
-                  version = request.getVersion(), offset = request.getOffset(),
-                  bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
-      auto data = std::make_shared<Bytes>(bytes);
-      auto got = this_pool->read(name, version, offset, *data);
-      if (got) data->resize(*got);
-      Result<std::shared_ptr<Bytes>> result = data;
-      if (!got) result = tl::unexpected(got.error());
-      this_loop->post([complete, result = std::move(result)] { complete(result); });
-    });
+    auto pending = shared_.reads.add();
+    shared_.workers.add(
+        [pool = &shared_.pool, loop = &shared_.loop, complete = std::move(pending.complete),
+         name = std::string(request.getDataset().cStr(), request.getDataset().size()),
+         version = request.getVersion(), offset = request.getOffset(),
+         bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
+          auto data = std::make_shared<Bytes>(bytes);
+          auto got = pool->read(name, version, offset, *data);
+          if (got) data->resize(*got);
+          Result<std::shared_ptr<Bytes>> result = data;
+          if (!got) result = tl::unexpected(got.error());
+          loop->post([complete, result = std::move(result)] { complete(result); });
+        });
     context.releaseParams();
     return pending.promise.then([context](std::shared_ptr<Bytes> data) mutable {
       context.getResults(capnp::MessageSize{data->size() / sizeof(capnp::word) + 16, 0})
@@ -42,22 +81,52 @@ class DataService final : public wire::DataSource::Server {
     });
   }
 
+  kj::Promise<void> turn(TurnContext context) override {
+    // Whoever does not wait any more leaves the line.
+    context.allowCancellation();
+    auto paf = kj::newPromiseAndFulfiller<ReadTurns::Answer>();
+    const auto told =
+        std::make_shared<kj::Own<kj::PromiseFulfiller<ReadTurns::Answer>>>(kj::mv(paf.fulfiller));
+    const auto id = value_or_throw(shared_.turns->ask(
+        wish_of(context.getParams()),
+        [told](const ReadTurns::Answer& answer) { (*told)->fulfill(ReadTurns::Answer(answer)); }));
+    context.releaseParams();
+    return paf.promise.then(
+        [context, place = kj::heap<Place>(shared_.turns, id)](ReadTurns::Answer answer) mutable {
+          auto results = context.getResults();
+          results.setElsewhere(answer.elsewhere);
+          if (answer.turn) results.setTurn(kj::heap<TurnService>(kj::mv(place)));
+        });
+  }
+
  private:
-  EventLoop& loop_;
-  Pool& pool_;
-  Workers& workers_;
-  Completions<std::shared_ptr<Bytes>> reads_;
+  // The caller's words are kept while he waits, and others are sent to where he says he serves.
+  ReadTurns::Wish wish_of(wire::DataSource::TurnParams::Reader request) const {
+    const std::string_view name(request.getDataset().cStr(), request.getDataset().size());
+    const std::string_view reader(request.getReader().cStr(), request.getReader().size());
+    if (name.size() > kMaxNameBytes || reader.size() > kMaxAddressBytes)
+      value_or_throw(Status(fail(ErrorCode::kExhausted, "a name is too long")));
+    const auto address = Address::parse(reader);
+    return {.dataset = {std::string(name), request.getVersion()},
+            .reader = std::string(reader),
+            .reachable = address && is_at(peer_, *address),
+            .wait = request.getWait()};
+  }
+
+  static constexpr size_t kMaxNameBytes = 128;
+  static constexpr size_t kMaxAddressBytes = 300;
+
+  Shared& shared_;
+  const Peer peer_;
 };
 
 }  // namespace
 
-// Members go in reverse: connections first, then the service, then the thread that it uses.
+// Members go in reverse: connections first, then what they share.
 struct DataServer::Impl {
-  explicit Impl(EventLoop& loop, Pool& pool)
-      : workers(1), service(kj::heap<DataService>(loop, pool, workers)) {}
+  Impl(EventLoop& loop, Pool& pool, size_t readers) : shared(loop, pool, readers) {}
 
-  Workers workers;
-  wire::DataSource::Client service;
+  Shared shared;
   std::unique_ptr<RpcServer> server;
 };
 
@@ -66,11 +135,12 @@ DataServer::~DataServer() = default;
 
 Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Address& address,
                                                        const std::optional<TlsFiles>& tls,
-                                                       Pool& pool) {
-  auto impl = std::make_unique<Impl>(loop, pool);
+                                                       Pool& pool, size_t readers) {
+  auto impl = std::make_unique<Impl>(loop, pool, readers);
   auto server = RpcServer::listen(
-      loop, address, tls, RpcLimits{},
-      [&service = impl->service](const Peer&) { return capnp::Capability::Client(service); });
+      loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer) {
+        return wire::DataSource::Client(kj::heap<DataService>(shared, peer));
+      });
   if (!server) return tl::unexpected(server.error());
   impl->server = std::move(*server);
   return std::unique_ptr<DataServer>(new DataServer(std::move(impl)));
@@ -78,6 +148,10 @@ Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Ad
 
 Address DataServer::address() const {
   return impl_->server->address();
+}
+
+ReadTurns::Totals DataServer::turns() const {
+  return impl_->shared.turns->totals();
 }
 
 }  // namespace tierpilot::agent

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "daemon/agent/read_turns.h"
 #include "daemon/memory/pool/pool.h"
 #include "rpc/address.h"
 #include "rpc/event_loop.h"
@@ -13,16 +14,18 @@
 namespace tierpilot::agent {
 
 // Owned by the event loop's thread. Disks are read on a thread of its own, so that a slow one does
-// not hold up heartbeats.
+// not hold up heartbeats. `readers` have a turn at a time, which is advice: reads need none.
 class DataServer {
  public:
   static constexpr uint32_t kMaxReadBytes = 1 << 20;
   static constexpr size_t kMaxReads = 64;  // at once; more are refused with kExhausted
 
   static Result<std::unique_ptr<DataServer>> listen(EventLoop& loop, const Address& address,
-                                                    const std::optional<TlsFiles>& tls, Pool& pool);
+                                                    const std::optional<TlsFiles>& tls, Pool& pool,
+                                                    size_t readers);
   ~DataServer();
   Address address() const;
+  ReadTurns::Totals turns() const;
 
  private:
   struct Impl;

@@ -247,6 +247,13 @@ Values pool_metrics(const PoolTotals& totals, const PoolUsage& usage) {
           {"pool_service_p99_ns", quantile(totals.service_ns, 0.99)}};
 }
 
+Values turn_metrics(const ReadTurns::Totals& totals) {
+  return {{"data_readers", count(totals.reading)},
+          {"data_readers_waiting", count(totals.waiting)},
+          {"data_turns", count(totals.turns)},
+          {"data_readers_sent_elsewhere", count(totals.sent_elsewhere)}};
+}
+
 MetricsCollector::MetricsCollector(const Pool& pool, PassiveProbe* probe, const Clock& clock)
     : pool_(pool), probe_(probe), clock_(clock), self_cost_(clock) {}
 

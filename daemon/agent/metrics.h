@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/agent/model.h"
+#include "daemon/agent/read_turns.h"
 #include "daemon/agent/self_cost.h"
 #include "daemon/memory/pool/pool.h"
 #include "daemon/probe/passive/passive_probe.h"
@@ -31,6 +32,7 @@ std::vector<MetricValue> fault_metrics(const std::optional<FaultStats>& stats,
 std::vector<MetricValue> block_io_metrics(const std::optional<BlockIoStats>& stats,
                                           const std::string& reason);
 std::vector<MetricValue> pool_metrics(const PoolTotals& totals, const PoolUsage& usage);
+std::vector<MetricValue> turn_metrics(const ReadTurns::Totals& totals);
 
 // What the kernel did with the memory of one task, in few figures. `subjects` have the reasons.
 std::vector<MetricValue> task_memory_metrics(const GroupIo& group,

@@ -177,17 +177,21 @@ void Node::Parts::make_lifecycle() {
 std::vector<MetricValue> Node::Parts::more_metrics() const {
   auto values = recalibration ? recalibration->metrics() : tier_metrics(calibration);
   for (auto& value : placement->metrics()) values.push_back(std::move(value));
+  if (data_server)
+    for (auto& value : turn_metrics(data_server->turns())) values.push_back(std::move(value));
   return values;
 }
 
 Status Node::Parts::listen() {
   auto address = Address::parse(config.data_listen);
   if (!address) return tl::unexpected(address.error());
-  auto listening = DataServer::listen(loop, *address, tls_files(config.tls), *pool);
+  auto listening = DataServer::listen(loop, *address, tls_files(config.tls), *pool,
+                                      static_cast<size_t>(config.pool.readers));
   if (!listening) return tl::unexpected(listening.error());
   data_server = std::move(*listening);
   data_address = config.data_advertise == config.data_listen ? data_server->address().to_string()
                                                              : config.data_advertise;
+  fetcher->set_reader(data_address);
   return {};
 }
 

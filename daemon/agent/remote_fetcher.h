@@ -8,11 +8,14 @@
 #include <optional>
 #include <set>
 
+#include "daemon/agent/mailbox.h"
 #include "daemon/memory/pool/remote.h"
 #include "rpc/event_loop.h"
 #include "rpc/tls.h"
 
 namespace tierpilot::agent {
+
+class TurnCalls;
 
 class RemoteFetcher final : public RemoteSource {
  public:
@@ -23,21 +26,36 @@ class RemoteFetcher final : public RemoteSource {
   RemoteFetcher(EventLoop& loop, std::optional<TlsFiles> tls, int64_t timeout_ms = 30'000);
   ~RemoteFetcher() override;
 
+  // On the loop's thread: where this node serves data itself, which those that it has a turn with
+  // may tell others.
+  void set_reader(const std::string& address);
+
   // On any other thread. kTimeout after `timeout_ms` without an answer, kUnavailable after close().
   Result<size_t> read(const std::string& address, const std::string& name, uint64_t version,
                       uint64_t offset, std::span<std::byte> into) override;
+  // Likewise. The loop must outlive the turn.
+  Result<TurnAnswer> turn(const std::string& address, const DatasetId& id, bool wait,
+                          int64_t limit_ms, const CancelFlag& cancel) override;
   // Ends every read, now and in future, and closes the connections.
   void close();
 
  private:
+  class HeldTurn;
   class Sources;
   struct Waiter;
 
+  template <class T, class Post>
+  Result<T> ask(Mailbox<T>& mailbox, const std::shared_ptr<AnyMailbox>& waiting,
+                const std::string& address, int64_t limit_ms, const CancelFlag& cancel,
+                const Post& post);
+
   EventLoop& loop_;
   const int64_t timeout_ms_;
-  std::shared_ptr<Sources> sources_;  // used on the loop's thread only
-  std::mutex mutex_;                  // guards what follows
-  std::set<std::shared_ptr<Waiter>> waiting_;
+  std::shared_ptr<Sources> sources_;  // used on the loop's thread only, as are turns
+  std::shared_ptr<TurnCalls> turns_;
+  std::mutex mutex_;  // guards what follows
+  std::set<std::shared_ptr<AnyMailbox>> waiting_;
+  uint64_t next_turn_ = 0;
   bool closed_ = false;
 };
 

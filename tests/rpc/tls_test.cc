@@ -43,6 +43,7 @@ TEST_F(Tls, GoodPairTalksAndKnowsEachOther) {
   for (const char* host : {"localhost", "127.0.0.1"}) {
     auto connection = connect(loop_, named(host), client_files_);
     EXPECT_EQ(connection->peer().name, "coordinator");
+    EXPECT_EQ(connection->peer().hosts, std::vector<std::string>{"localhost"});
     auto peer = echo_of(*connection).peerRequest().send().wait(loop_.wait_scope());
     EXPECT_EQ(std::string(peer.getTransport().cStr()), "tls");
     EXPECT_EQ(std::string(peer.getName().cStr()), "node-7");

@@ -6,8 +6,9 @@
 
 namespace tierpilot {
 
-Status ReplicaManager::fill(const Draft& draft, ServeHow from, const ServeItem& item,
-                            const CancelFlag& cancel) {
+Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, ServeHow from,
+                                                       const ServeItem& item,
+                                                       const CancelFlag& cancel) {
   const DatasetId id{item.name, item.version};
   if (from == ServeHow::kFetch)
     return fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
@@ -16,9 +17,10 @@ Status ReplicaManager::fill(const Draft& draft, ServeHow from, const ServeItem& 
   if (!source) return tl::unexpected(source.error());
   const auto what =
       fmt::format("{}: bringing {} in from {}", fast_.name(), describe(id), store.name());
-  auto status = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
+  const auto status = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
   store.drop_page_cache(source->get());
-  return status;
+  if (!status) return tl::unexpected(status.error());
+  return std::make_unique<ReadTurn>();
 }
 
 void ReplicaManager::note_rate(const ServedItem& served) {
@@ -49,10 +51,13 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
     return tl::unexpected(status.error());
   served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
   const int64_t start_ns = now_ns();
+  std::unique_ptr<ReadTurn> turn;
   const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
     auto draft = fast_.draft(item.bytes);
     if (!draft) return tl::unexpected(draft.error());
-    if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
+    auto filled = fill(*draft, served.how, item, cancel);
+    if (!filled) return tl::unexpected(filled.error());
+    turn = std::move(*filled);
     return fast_.publish(std::move(*draft), file, home);
   });
   if (!status) {
@@ -66,6 +71,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   // If the removal fails, the copy in an exclusive slow tier just stays, as in a durable one.
   if (replica.slow() && exclusive()) (void)remove_slow(lock, id, replica);
   changed(id, replica);
+  turn->done();
   return served;
 }
 
@@ -91,7 +97,9 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
     const auto copied = without_lock(lock, [&]() -> Status {
       auto draft = fast_.private_copy(owner, item.name, item.bytes);
       if (!draft) return tl::unexpected(draft.error());
-      if (auto filled = fill(*draft, served.how, item, cancel); !filled) return filled;
+      // Nobody else can read this copy: its turn ends without being done.
+      if (auto filled = fill(*draft, served.how, item, cancel); !filled)
+        return tl::unexpected(filled.error());
       served.path = draft->path();
       draft->keep();
       return {};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "daemon/memory/pool/source_choice.h"
+
 namespace tierpilot {
 namespace {
 
@@ -56,20 +58,30 @@ class Fetch {
 
 }  // namespace
 
-Status fetch(RemoteSource& remote, const std::vector<std::string>& sources, const DatasetId& id,
-             uint64_t bytes, int to, const CancelFlag& cancel) {
+Result<TurnAnswer> RemoteSource::turn(const std::string&, const DatasetId&, bool, int64_t,
+                                      const CancelFlag&) {
+  return TurnAnswer{std::make_unique<ReadTurn>(), {}};
+}
+
+Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
+                                        const std::vector<std::string>& sources,
+                                        const DatasetId& id, uint64_t bytes, int to,
+                                        const CancelFlag& cancel, int64_t patience_ms) {
   if (sources.empty())
     return fail(ErrorCode::kNotFound,
                 describe(id) + ": no replica on this node and no other node is known to hold it");
   Fetch fetch(remote, id, bytes, to, cancel);
+  SourceChoice choice(remote, sources, id, cancel, patience_ms);
   std::string failures;
   ErrorCode code = ErrorCode::kIo;
-  for (const auto& address : sources) {
-    const auto status = fetch.from(address);
-    if (status || fetch.local_failure()) return status;
+  while (auto chosen = choice.next()) {
+    const auto status = fetch.from(chosen->address);
+    if (status) return std::move(chosen->turn);
+    if (fetch.local_failure()) return tl::unexpected(status.error());
     if (cancel) return cancelled(describe(id));
+    choice.failed(chosen->address);
     code = status.error().code;
-    failures += fmt::format("{}from '{}': {}", failures.empty() ? "" : "; ", address,
+    failures += fmt::format("{}from '{}': {}", failures.empty() ? "" : "; ", chosen->address,
                             status.error().message);
   }
   return fail(code, fmt::format("{}: cannot be fetched: {}", describe(id), failures));

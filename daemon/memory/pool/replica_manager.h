@@ -97,7 +97,9 @@ class ReplicaManager {
   // Waits until no transfer owns the entry; null if there is no such entry (any more).
   Result<Replica*> wait_idle(Lock& lock, const DatasetId& id, const CancelFlag& cancel);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
-  Status fill(const Draft& draft, ServeHow from, const ServeItem& item, const CancelFlag& cancel);
+  // The turn by which it came, if it is from there.
+  Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,
+                                         const CancelFlag& cancel);
   void note_rate(const ServedItem& served);
 
   // Readies a private copy: all that can run out of room happens here.

@@ -27,6 +27,7 @@ TEST(NodeConfig, EmptyFileTakesTheMachine) {
   EXPECT_EQ(config->memory_bytes, 8ULL << 30);
   EXPECT_EQ(config->data_advertise, config->data_listen);
   EXPECT_FALSE(config->pool.fast_node);
+  EXPECT_EQ(config->pool.readers, 2);
 }
 
 TEST(NodeConfig, ReadsEverySection) {
@@ -43,6 +44,7 @@ fast_budget = "64MiB"
 slow_kind = "node"
 fast_node = 0
 slow_node = 1
+readers = 7
 [tls]
 ca = "/etc/ca.pem"
 certificate = "/etc/n1.pem"
@@ -53,6 +55,7 @@ key = "/etc/n1.key"
   EXPECT_EQ(config->units, 4u);
   EXPECT_EQ(config->pool.fast_budget_bytes, 64u << 20);
   EXPECT_EQ(config->pool.slow_node, 1);
+  EXPECT_EQ(config->pool.readers, 7);
 }
 
 TEST(NodeConfig, NamesEveryWrongValueAtOnce) {
@@ -64,10 +67,12 @@ unit = 3
 [pool]
 slow_kind = "tape"
 fast_dir = "here"
+readers = 0
 )");
-  for (const char* part : {"node.toml:2: node.name", "node.toml:3: node.coordinator",
-                           "node.toml:4: node.cpus: CPU 9", "node.toml:5: node.unit: unknown key",
-                           "node.toml:7: pool.slow_kind", "node.toml:8: pool.fast_dir"})
+  for (const char* part :
+       {"node.toml:2: node.name", "node.toml:3: node.coordinator", "node.toml:4: node.cpus: CPU 9",
+        "node.toml:5: node.unit: unknown key", "node.toml:7: pool.slow_kind",
+        "node.toml:8: pool.fast_dir", "node.toml:9: pool.readers"})
     EXPECT_NE(error.find(part), std::string::npos) << part << "\nis not in\n" << error;
 }
 

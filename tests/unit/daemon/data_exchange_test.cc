@@ -41,7 +41,7 @@ class DataExchange : public testing::Test {
 
   void serve() {
     server.reset();
-    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, std::nullopt, *pool);
+    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, std::nullopt, *pool, 2);
     ASSERT_TRUE(listening) << listening.error().message;
     server = std::move(*listening);
   }

@@ -36,6 +36,14 @@ TEST(Metrics, MinorFaultsAreThoseThatAreNotMajor) {
   EXPECT_EQ(find(fault_metrics(FaultStats{.faults = 10, .major = 3}, ""), "minor_faults").value, 7);
 }
 
+TEST(Metrics, TurnsTellWhoWaitsNow) {
+  const auto values = turn_metrics({.reading = 2, .waiting = 5, .turns = 9, .sent_elsewhere = 4});
+  EXPECT_EQ(find(values, "data_readers").value, 2);
+  EXPECT_EQ(find(values, "data_readers_waiting").value, 5);
+  EXPECT_EQ(find(values, "data_turns").value, 9);
+  EXPECT_EQ(find(values, "data_readers_sent_elsewhere").value, 4);
+}
+
 TEST(Metrics, ATasksWaitsAreSums) {
   GroupIo group;
   group.faults = FaultStats{.faults = 10, .major = 3};

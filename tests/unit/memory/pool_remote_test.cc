@@ -12,7 +12,9 @@ namespace {
 class RemoteTest : public ::testing::Test {
  protected:
   Status run(uint64_t bytes, const std::vector<std::string>& sources) {
-    return fetch(remote, sources, {"genes", 1}, bytes, file.get(), cancel);
+    const DatasetId id{"genes", 1};
+    auto turn = fetch(remote, sources, id, bytes, file.get(), cancel);
+    return turn ? Status{} : tl::unexpected(turn.error());
   }
   std::string fetched(size_t bytes) {
     std::string out(bytes, '\0');
