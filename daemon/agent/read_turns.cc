@@ -22,8 +22,9 @@ Result<ReadTurns::Id> ReadTurns::ask(Wish wish, Tell tell) {
 void ReadTurns::done(Id id) {
   const auto turn = reading_.find(id);
   if (turn == reading_.end()) return;
-  send_to(turn->second);
+  const Wish done = turn->second;
   leave(id);
+  send_to(done);
 }
 
 void ReadTurns::leave(Id id) {
@@ -45,17 +46,18 @@ void ReadTurns::begin(Id id, Wish wish, const Tell& tell) {
 
 void ReadTurns::send_to(const Wish& done) {
   if (!done.reachable) return;
-  size_t sent = 0;
-  for (auto it = line_.begin(); it != line_.end() && sent < readers_;) {
+  bool stays = true;
+  for (auto it = line_.begin(); it != line_.end();) {
     const auto here = it++;
+    if (here->wish.dataset != done.dataset) continue;
+    stays = !stays;
     // Nobody is sent to himself.
-    if (here->wish.dataset != done.dataset || here->wish.reader == done.reader) continue;
+    if (stays || here->wish.reader == done.reader) continue;
     const Tell tell = std::move(here->tell);
     line_.erase(here);
     tell({.turn = false, .elsewhere = done.reader});
-    ++sent;
+    ++sent_elsewhere_;
   }
-  sent_elsewhere_ += sent;
 }
 
 ReadTurns::Totals ReadTurns::totals() const {

@@ -42,8 +42,8 @@ class ReadTurns {
   // when somebody is done. Whoever has asked must leave, in line or with a turn. kExhausted: the
   // line is too long.
   Result<Id> ask(Wish wish, Tell tell);
-  // Ends a turn by which all was read: the first of the line that wait for the same version, as
-  // many as can read at a time, are sent to this reader, and the next one has the turn.
+  // Ends a turn by which all was read. The first of the line has the turn; of the others that wait
+  // for the same version every second is sent to this reader, so that a copy halves the line.
   void done(Id id);
   // Ends a turn, or a wait without an answer. Ids that have left already are fine.
   void leave(Id id);

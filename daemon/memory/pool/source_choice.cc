@@ -55,19 +55,19 @@ std::optional<SourceChoice::Chosen> SourceChoice::ask_around() {
 }
 
 std::optional<SourceChoice::Chosen> SourceChoice::wait_in_line() {
-  while (left_ms() > 0) {
-    const auto source = first();
-    if (!source) break;
-    auto answer = ask(*source, true);
-    if (!answer) continue;
-    if (answer->turn) return Chosen{*source, std::move(answer->turn)};
-    // To be sent in vain again and again would keep both ends busy for nothing.
-    if (answer->elsewhere.empty() || avoid_.contains(answer->elsewhere)) {
-      avoid_.insert(*source);
+  std::set<std::string> been;
+  for (auto at = first(); at && left_ms() > 0;) {
+    auto answer = ask(*at, true);
+    if (answer && answer->turn) return Chosen{*at, std::move(answer->turn)};
+    been.insert(*at);
+    if (answer && !avoid_.contains(answer->elsewhere) && !been.contains(answer->elsewhere) &&
+        !answer->elsewhere.empty()) {
+      at = answer->elsewhere;
       continue;
     }
-    auto there = ask(answer->elsewhere, false);
-    if (there && there->turn) return Chosen{answer->elsewhere, std::move(there->turn)};
+    // To be sent in vain again and again would keep both ends busy for nothing.
+    if (answer) avoid_.insert(*at);
+    at = first();
   }
   return std::nullopt;
 }

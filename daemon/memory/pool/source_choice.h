@@ -1,5 +1,5 @@
 // Which source a fetch reads from next. The first few are asked in order whether one has a turn
-// free; else the fetch stands in line at the first, and asks where it is sent from there. Turns
+// free; else the fetch stands in line at the first, and then wherever it is sent from there. Turns
 // make many fetches faster and decide nothing else: without one for too long, or where they are
 // unknown or refused, it reads without.
 #pragma once

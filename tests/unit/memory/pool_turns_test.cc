@@ -53,7 +53,9 @@ class TakingTurns : public FakeRemote {
     return [=](auto&&...) -> Result<TurnAnswer> { return TurnAnswer{nullptr, elsewhere}; };
   }
   static Answer broken(ErrorCode code = ErrorCode::kUnreachable) {
-    return [=](auto&&...) -> Result<TurnAnswer> { return tl::unexpected(Error{code, "nobody answers"}); };
+    return [=](auto&&...) -> Result<TurnAnswer> {
+      return tl::unexpected(Error{code, "nobody answers"});
+    };
   }
 
   std::map<std::string, std::vector<Answer>> answers;  // by what the log says
@@ -116,19 +118,40 @@ TEST_F(TurnsTest, GoesWhereItIsSent) {
   busy({"a"});
   remote.answers["a..."] = {TakingTurns::sent_to("x")};
   ASSERT_TRUE(run({"a"}));
-  EXPECT_EQ(remote.log, (Log{"a?", "a...", "x?"}));
+  EXPECT_EQ(remote.log, (Log{"a?", "a...", "x..."}));
   EXPECT_EQ(remote.bytes_read["x"], data.size());
   EXPECT_EQ(fetched(), data);
 }
 
-TEST_F(TurnsTest, GoesBackIntoTheLineIfThereIsNoTurn) {
+TEST_F(TurnsTest, GoesFromLineToLine) {
   hold({"a", "x", "y"});
-  busy({"a", "x"});
-  remote.answers["a..."] = {TakingTurns::sent_to("x"), TakingTurns::sent_to("x"),
-                            TakingTurns::sent_to("y")};
+  busy({"a"});
+  remote.answers["a..."] = {TakingTurns::sent_to("x")};
+  remote.answers["x..."] = {TakingTurns::sent_to("y")};
   ASSERT_TRUE(run({"a"}));
-  EXPECT_EQ(remote.log, (Log{"a?", "a...", "x?", "a...", "x?", "a...", "y?"}));
+  EXPECT_EQ(remote.log, (Log{"a?", "a...", "x...", "y..."}));
   EXPECT_EQ(remote.bytes_read["y"], data.size());
+}
+
+TEST_F(TurnsTest, GoesBackIntoTheLineIfNobodyIsThere) {
+  hold({"a"});
+  busy({"a"});
+  remote.answers["a..."] = {TakingTurns::sent_to("x"), remote.granted("a")};
+  remote.answers["x..."] = {TakingTurns::broken()};
+  ASSERT_TRUE(run({"a"}));
+  EXPECT_EQ(remote.log, (Log{"a?", "a...", "x...", "a..."}));
+  EXPECT_EQ(remote.bytes_read["a"], data.size());
+}
+
+TEST_F(TurnsTest, IsNotSentInCircles) {
+  hold({"a", "b"});
+  busy({"a", "b"});
+  remote.answers["a..."] = {TakingTurns::sent_to("x")};
+  remote.answers["x..."] = {TakingTurns::sent_to("a")};
+  ASSERT_TRUE(run({"a", "b"}));
+  EXPECT_EQ(remote.log.back(), "b...");
+  EXPECT_LE(remote.log.size(), 7u);
+  EXPECT_EQ(remote.bytes_read["b"], data.size());
 }
 
 TEST_F(TurnsTest, WhereItWasSentInVainItIsNotAskedAgain) {
@@ -138,7 +161,7 @@ TEST_F(TurnsTest, WhereItWasSentInVainItIsNotAskedAgain) {
   remote.answers["a..."] = {TakingTurns::sent_to("x")};
   ASSERT_TRUE(run({"a", "b"}));
   // The second time "a" is of no use, and the line of the next one is.
-  EXPECT_EQ(remote.log, (Log{"a?", "b?", "a...", "x?", "a?", "b?", "a...", "b..."}));
+  EXPECT_EQ(remote.log, (Log{"a?", "b?", "a...", "x...", "a?", "b?", "a...", "b..."}));
   EXPECT_EQ(remote.bytes_read["x"], 3 * kMiB);
   EXPECT_EQ(remote.bytes_read["b"], 1 * kMiB) << "goes on where the other one broke";
   EXPECT_EQ(remote.held["x"], 0);
