@@ -250,6 +250,32 @@ max_operations = 3e9
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--order", "size"}).code, 2);
 }
 
+TEST(CliAlone, NodesThatReadInTurnAreServedSooner) {
+  const TempFolder folder("/tmp");
+  const auto cluster = written(folder, "cluster.toml", R"(
+[[nodes]]
+count = 32
+fast_budget = "2GiB"
+link_gb_per_s = 0.3
+)");
+  const auto workload = written(folder, "workload.toml", R"(
+[workload]
+tasks = 1000
+offered_load = 0.6
+datasets = 50
+min_dataset = "100MiB"
+max_dataset = "200MiB"
+max_operations = 1e9
+)");
+  const auto mean_in = [&](const Argv& more) {
+    return simulated_mean("least-loaded", cluster, workload, more);
+  };
+  const double in_turn = mean_in({});
+  EXPECT_EQ(mean_in({"--readers", "2"}), in_turn);
+  EXPECT_LT(in_turn, 0.9 * mean_in({"--readers", "1000"}));
+  EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--readers", "0"}).code, 2);
+}
+
 TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
   const TempFolder folder("/tmp");
   const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 2\n");

@@ -23,6 +23,7 @@ struct Options {
   bool unguarded = false;
   bool holds_nothing = false;
   std::string order;
+  std::optional<uint32_t> readers;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
 };
@@ -52,6 +53,7 @@ int run(const Context& context, const Options& options) {
     coordinator.hold_tasks = coordinator.hold_tasks && !options.holds_nothing;
     coordinator.service_order =
         service_order_from_name(options.order).value_or(coordinator.service_order);
+    for (auto& group : cell.cluster.groups) group.readers = options.readers.value_or(group.readers);
   }
   const auto threads =
       policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
@@ -95,6 +97,11 @@ void add_evaluate(CLI::App& policy, Context& context) {
           "shortest)")
       ->check(CLI::IsMember({"shortest", "arrival"}))
       ->type_name("NAME");
+  command
+      ->add_option("--readers", options->readers,
+                   "nodes that read from one at a time (default: the cluster's; 2)")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("N");
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");

@@ -59,13 +59,20 @@ EvaluationCell draw_training_cell(SeededRandom& random, uint32_t tasks) {
   workload.tasks = std::max(10U, static_cast<uint32_t>(tasks * nodes / kMeanNodes));
   workload.offered_load =
       random.chance(0.4) ? uniform(random, 0.8, 0.95) : uniform(random, 0.3, 0.85);
-  workload.datasets = nodes * (4 + static_cast<uint32_t>(random.below(13)));
   workload.max_dataset_bytes = static_cast<uint64_t>(random.log_uniform(64e6, 512e6));
   workload.min_dataset_bytes = workload.max_dataset_bytes / 8;
   // A node that has room for no task's data would be no node.
   for (NodeGroup& group : cell.cluster.groups)
     group.fast_budget_bytes =
         std::max(group.fast_budget_bytes, uint64_t{3} * workload.max_dataset_bytes);
+  // From half to three times what all fast tiers hold.
+  double fast_bytes = 0;
+  for (const NodeGroup& group : cell.cluster.groups)
+    fast_bytes += static_cast<double>(group.fast_budget_bytes) * group.count;
+  const double mean_bytes =  // log-uniform
+      static_cast<double>(workload.max_dataset_bytes - workload.min_dataset_bytes) / std::log(8);
+  workload.datasets =
+      nodes + static_cast<uint32_t>(fast_bytes / mean_bytes * random.log_uniform(0.5, 3));
   workload.zipf_exponent = flattened(uniform(random, 0.3, 1.2), nodes);
   workload.write_share = uniform(random, 0, 0.3);
   if (random.chance(0.3)) workload.scan_share = uniform(random, 0.2, 0.9);
