@@ -53,7 +53,9 @@ class TakingTurns : public FakeRemote {
     return [=](auto&&...) -> Result<TurnAnswer> { return TurnAnswer{nullptr, elsewhere}; };
   }
   static Answer broken(ErrorCode code = ErrorCode::kUnreachable) {
-    return [=](auto&&...) -> Result<TurnAnswer> { return tl::unexpected(Error{code, "nobody answers"}); };
+    return [=](auto&&...) -> Result<TurnAnswer> {
+      return tl::unexpected(Error{code, "nobody answers"});
+    };
   }
 
   std::map<std::string, std::vector<Answer>> answers;  // by what the log says
