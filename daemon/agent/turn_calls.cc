@@ -15,19 +15,18 @@ void TurnCalls::ask(Id id, const std::string& address, const DatasetId& dataset,
   request.setWait(wait);
   call.task =
       request.send()
-          .then(
-              [this, &call, address, reply](capnp::Response<wire::DataSource::TurnResults>&& told) {
-                Told answer{told.hasTurn(), told.getElsewhere()};
-                if (answer.turn) call.turn = told.getTurn();
-                if (!worth_asking(answer.elsewhere, address)) answer.elsewhere.clear();
-                reply->put([&] { return Result<Told>(std::move(answer)); });
-              },
-              [&call, reply](kj::Exception&& exception) {
-                if (exception.getType() == kj::Exception::Type::UNIMPLEMENTED)
-                  reply->put([] { return Result<Told>(Told{.turn = true, .elsewhere = {}}); });
-                else
-                  reply->fail_with(call.link->failed(exception));
-              })
+          .then([this, &call, address, reply](capnp::Response<wire::DataSource::TurnResults> told) {
+            Told answer{told.hasTurn(), told.getElsewhere()};
+            if (answer.turn) call.turn = told.getTurn();
+            if (!worth_asking(answer.elsewhere, address)) answer.elsewhere.clear();
+            reply->put([&] { return Result<Told>(std::move(answer)); });
+          })
+          .catch_([&call, reply](kj::Exception&& exception) {
+            if (exception.getType() == kj::Exception::Type::UNIMPLEMENTED)
+              reply->put([] { return Result<Told>(Told{.turn = true, .elsewhere = {}}); });
+            else
+              reply->fail_with(call.link->failed(exception));
+          })
           .eagerlyEvaluate(nullptr);
 }
 
