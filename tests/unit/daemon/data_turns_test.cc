@@ -234,15 +234,18 @@ TEST_F(DataTurns, WhoIsDoneIsWhereOthersAreSent) {
   const auto a = "unix:" + (root / "a.sock").string(), b = "unix:" + (root / "b.sock").string();
   auto turn = turn_of(add_reader(a));
   auto other = turn_of(add_reader(b));
-  auto waits = start_turn(add_reader());
+  auto first = start_turn(add_reader());
   ASSERT_TRUE(becomes(2, 1));
+  auto second = start_turn(add_reader());
+  ASSERT_TRUE(becomes(2, 2));
   turn->done();
   turn.reset();
-  ASSERT_TRUE(comes_true([&] { return waits->answered.load(); }));
-  ASSERT_TRUE(*waits->answer);
-  EXPECT_EQ((**waits->answer).elsewhere, a);
-  EXPECT_FALSE((**waits->answer).turn);
-  EXPECT_TRUE(becomes(1, 0));
+  ASSERT_TRUE(comes_true([&] { return first->answered && second->answered; }));
+  ASSERT_TRUE(*first->answer && *second->answer);
+  EXPECT_TRUE((**first->answer).turn);
+  EXPECT_EQ((**second->answer).elsewhere, a);
+  EXPECT_FALSE((**second->answer).turn);
+  EXPECT_TRUE(becomes(2, 0));
 }
 
 TEST_F(DataTurns, NobodyIsSentToAFalseAddress) {

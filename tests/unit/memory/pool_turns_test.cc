@@ -235,7 +235,7 @@ TEST_F(TurnsTest, PatienceIsForAllWaitingTogether) {
                             }};
   ASSERT_TRUE(run({"a", "b"}, kPatienceMs));
   EXPECT_LE(waited_ms, kPatienceMs);
-  EXPECT_EQ(remote.log, (Log{"a?", "b?", "a...", "x?", "a?", "b?", "a..."}));
+  EXPECT_EQ(remote.log, (Log{"a?", "b?", "a...", "x...", "a?", "b?", "a..."}));
   EXPECT_EQ(remote.bytes_read["a"], data.size() - 1 * kMiB) << "without a turn, at the first";
   EXPECT_EQ(fetched(), data);
 }
