@@ -25,20 +25,28 @@ std::shared_ptr<DataLink> DataLinks::to(const std::string& address) {
 
 kj::Promise<wire::DataSource::Client> DataLinks::connect(const std::string& address,
                                                          std::weak_ptr<DataLink> weak) {
+  const auto break_link = [weak] {
+    if (const auto link = weak.lock()) link->broken = true;
+  };
   auto parsed = Address::parse(address);
-  if (!parsed) return to_exception(parsed.error());
-  return RpcConnection::connect(loop_, *parsed, tls_).then([weak](kj::Own<RpcConnection> made) {
-    auto source = made->bootstrap().castAs<wire::DataSource>();
-    if (const auto link = weak.lock()) {
-      link->watch = made->on_disconnect()
-                        .then([weak] {
-                          if (const auto link = weak.lock()) link->broken = true;
-                        })
-                        .eagerlyEvaluate(nullptr);
-      link->connection = kj::mv(made);
-    }
-    return source;
-  });
+  if (!parsed) {
+    break_link();
+    return to_exception(parsed.error());
+  }
+  return RpcConnection::connect(loop_, *parsed, tls_)
+      .then(
+          [weak, break_link](kj::Own<RpcConnection> made) {
+            auto source = made->bootstrap().castAs<wire::DataSource>();
+            if (const auto link = weak.lock()) {
+              link->watch = made->on_disconnect().then(break_link).eagerlyEvaluate(nullptr);
+              link->connection = kj::mv(made);
+            }
+            return source;
+          },
+          [break_link](kj::Exception&& exception) -> wire::DataSource::Client {
+            break_link();
+            kj::throwFatalException(kj::mv(exception));
+          });
 }
 
 void DataLinks::sweep_later() {

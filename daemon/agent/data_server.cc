@@ -19,9 +19,10 @@ using Bytes = std::vector<std::byte>;
 class Place {
  public:
   Place(std::shared_ptr<ReadTurns> turns, ReadTurns::Id id) : turns_(std::move(turns)), id_(id) {}
-  ~Place() { turns_->leave(id_); }
+  ~Place() { leave(); }
   KJ_DISALLOW_COPY(Place);
   void done() { turns_->done(id_); }
+  void leave() { turns_->leave(id_); }
 
  private:
   const std::shared_ptr<ReadTurns> turns_;
@@ -30,7 +31,11 @@ class Place {
 
 class TurnService final : public wire::ReadTurn::Server {
  public:
-  explicit TurnService(kj::Own<Place> place) : place_(kj::mv(place)) {}
+  TurnService(EventLoop& loop, kj::Own<Place> place)
+      : place_(kj::mv(place)),
+        end_(loop.after_ms(DataServer::kMaxTurnMs)
+                 .then([this] { place_->leave(); })
+                 .eagerlyEvaluate(nullptr)) {}
   kj::Promise<void> done(DoneContext) override {
     place_->done();
     return kj::READY_NOW;
@@ -38,6 +43,7 @@ class TurnService final : public wire::ReadTurn::Server {
 
  private:
   kj::Own<Place> place_;
+  kj::Promise<void> end_;
 };
 
 // What all connections share.
@@ -92,10 +98,11 @@ class DataService final : public wire::DataSource::Server {
         [told](const ReadTurns::Answer& answer) { (*told)->fulfill(ReadTurns::Answer(answer)); }));
     context.releaseParams();
     return paf.promise.then(
-        [context, place = kj::heap<Place>(shared_.turns, id)](ReadTurns::Answer answer) mutable {
+        [context, &loop = shared_.loop,
+         place = kj::heap<Place>(shared_.turns, id)](ReadTurns::Answer answer) mutable {
           auto results = context.getResults();
           results.setElsewhere(answer.elsewhere);
-          if (answer.turn) results.setTurn(kj::heap<TurnService>(kj::mv(place)));
+          if (answer.turn) results.setTurn(kj::heap<TurnService>(loop, kj::mv(place)));
         });
   }
 

@@ -18,6 +18,8 @@ namespace tierpilot::agent {
 class DataServer {
  public:
   static constexpr uint32_t kMaxReadBytes = 1 << 20;
+  // Then the next one may read too, whatever the first does: it may stand still.
+  static constexpr int64_t kMaxTurnMs = 60'000;
   static constexpr size_t kMaxReads = 64;  // at once; more are refused with kExhausted
 
   static Result<std::unique_ptr<DataServer>> listen(EventLoop& loop, const Address& address,

@@ -31,7 +31,10 @@ DataPlane::Progress DataPlane::copy_for_writing(uint32_t id, Item& item) {
     return room;
   // Looked for only now: making room may have evicted the version that is to be copied.
   Replica* base = store_.find(request.node, item.dataset, item.version);
-  if (base && base->busy) return wait_idle(id);
+  if (base && base->busy) {
+    if (!request.has_turn) return wait_idle(id);
+    base = nullptr;  // who loads it may stand in line for this very turn
+  }
   request.how = ServeHow::kFetch;
   if (base && (base->fast() || base->slow())) {
     base->busy = true;

@@ -61,7 +61,8 @@ std::optional<SourceChoice::Chosen> SourceChoice::wait_in_line() {
     if (answer && answer->turn) return Chosen{*at, std::move(answer->turn)};
     been.insert(*at);
     if (answer && !avoid_.contains(answer->elsewhere) && !been.contains(answer->elsewhere) &&
-        !answer->elsewhere.empty()) {
+        !answer->elsewhere.empty() && hops_ < kMostHops) {
+      ++hops_;
       at = answer->elsewhere;
       continue;
     }
@@ -73,9 +74,10 @@ std::optional<SourceChoice::Chosen> SourceChoice::wait_in_line() {
 }
 
 Result<TurnAnswer> SourceChoice::ask(const std::string& address, bool wait) {
-  auto answer = remote_.turn(address, id_, wait, left_ms(), cancel_);
+  const int64_t limit_ms = wait ? left_ms() : std::min(left_ms(), kAnswerMs);
+  auto answer = remote_.turn(address, id_, wait, limit_ms, cancel_);
   // A source is not to blame for a line that was longer than the patience.
-  if (!answer && left_ms() > 0) avoid_.insert(address);
+  if (!answer && (!wait || left_ms() > 0)) avoid_.insert(address);
   return answer;
 }
 

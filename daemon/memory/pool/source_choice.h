@@ -18,6 +18,9 @@ namespace tierpilot {
 class SourceChoice {
  public:
   static constexpr size_t kAsked = 4;
+  static constexpr int64_t kAnswerMs = 3'000;  // for an answer that waits for nothing
+  // To where sources send it: each copy halves a line. Who invents addresses is not followed on.
+  static constexpr size_t kMostHops = 12;
 
   struct Chosen {
     std::string address;
@@ -48,6 +51,7 @@ class SourceChoice {
   const CancelFlag& cancel_;
   int64_t patience_ns_;
   int64_t since_ns_ = 0;         // of the search under way
+  size_t hops_ = 0;              // of all searches
   std::set<std::string> avoid_;  // failed or without an answer to the question for a turn
 };
 

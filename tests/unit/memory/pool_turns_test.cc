@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <fmt/format.h>
+
 #include "base/unique_fd.h"
 #include "daemon/memory/pool/source_choice.h"
 #include "tests/unit/memory/pool_fixture.h"
@@ -141,6 +143,32 @@ TEST_F(TurnsTest, GoesBackIntoTheLineIfNobodyIsThere) {
   ASSERT_TRUE(run({"a"}));
   EXPECT_EQ(remote.log, (Log{"a?", "a...", "x...", "a..."}));
   EXPECT_EQ(remote.bytes_read["a"], data.size());
+}
+
+// Each address that it is sent to sends it to one that nobody has named before.
+TEST_F(TurnsTest, IsNotSentOnForEver) {
+  hold({"a", "b"});
+  busy({"a", "b"});
+  remote.answers["a..."] = {TakingTurns::sent_to("x0")};
+  for (int i = 0; i < 100; ++i)
+    remote.answers[fmt::format("x{}...", i)] = {TakingTurns::sent_to(fmt::format("x{}", i + 1))};
+  ASSERT_TRUE(run({"a", "b"}));
+  EXPECT_LE(remote.log.size(), 30u);
+  EXPECT_EQ(remote.bytes_read["b"], data.size());
+}
+
+// It hangs: what was to be waited for turns is left for others.
+TEST_F(TurnsTest, ASourceThatDoesNotAnswerTakesLittlePatience) {
+  hold({"a", "b"});
+  int64_t limit_ms = 0;
+  remote.answers["a?"] = {[&](int64_t limit, const CancelFlag&) -> Result<TurnAnswer> {
+    limit_ms = limit;
+    return fail(ErrorCode::kTimeout, "no answer");
+  }};
+  ASSERT_TRUE(run({"a", "b"}));
+  EXPECT_LE(limit_ms, kTurnPatienceMs / 5);
+  EXPECT_EQ(remote.reads["a"], 0);
+  EXPECT_EQ(remote.bytes_read["b"], data.size());
 }
 
 TEST_F(TurnsTest, IsNotSentInCircles) {

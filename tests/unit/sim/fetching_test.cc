@@ -67,6 +67,20 @@ TEST(Fetching, AWritersCopyIsNoSource) {
   EXPECT_NEAR(waits_s[2], 0.060, kTolerance) << "all three from node 0, one after the other";
 }
 
+// On node 1 a writer and a reader want it, and the reader stands in line behind the writer.
+TEST(Fetching, AWriterWithATurnDoesNotWaitForAReaderBehindIt) {
+  WorkloadBuilder tasks({20 * kMB});
+  tasks.add(0, 1, {{0}});
+  tasks.add(1, 1, {{0, true}});
+  tasks.add(2, 1, {{0}});
+  tasks.add(3, 1, {{0}});
+  auto cluster = plain_cluster(4, 2);
+  cluster.groups[0].readers = 1;
+  const auto [result, log] = run(cluster, tasks.workload(), {2, 1, 3, 1});
+  EXPECT_EQ(result.succeeded, 4u);
+  EXPECT_EQ(result.fetched_bytes, 4 * 20 * kMB);
+}
+
 // Two datasets have their homes on nodes 0 and 1: a line at one keeps nobody from the other.
 TEST(Fetching, EachSourceHasItsOwnLine) {
   WorkloadBuilder tasks({20 * kMB, 20 * kMB});
