@@ -38,7 +38,10 @@ kj::Promise<wire::DataSource::Client> DataLinks::connect(const std::string& addr
           [weak, break_link](kj::Own<RpcConnection> made) {
             auto source = made->bootstrap().castAs<wire::DataSource>();
             if (const auto link = weak.lock()) {
-              link->watch = made->on_disconnect().then(break_link).eagerlyEvaluate(nullptr);
+              // Not break_link itself: of what is no temporary KJ keeps only a reference.
+              link->watch = made->on_disconnect()
+                                .then([break_link] { break_link(); })
+                                .eagerlyEvaluate(nullptr);
               link->connection = kj::mv(made);
             }
             return source;
