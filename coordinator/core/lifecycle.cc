@@ -79,7 +79,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
     if (verdict.fate == Fate::kSucceeded) {
       const double operations = task->counted_operations / task->spec.units;
       const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
-      record->operations.add(operations, ran_s);
+      state_.registry.ran(*record, operations, ran_s);
       if (operations > 0 && ran_s > 0) state_.order.ran(operations, ran_s);
     }
   }

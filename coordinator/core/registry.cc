@@ -5,7 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/speed_class.h"
+
 namespace tierpilot {
+namespace {
+
+int class_of(const NodeRecord& node) {
+  return speed_class(node.operations.per_s());
+}
+
+}  // namespace
 
 const char* node_life_name(NodeLife life) {
   switch (life) {
@@ -128,7 +137,7 @@ const NodeRecord* Registry::find(const std::string& name) const {
 
 void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units) {
   node.held.insert(attempt);
-  set_assigned(node, node.assigned_units + units);
+  change_place(node, [&] { node.assigned_units += units; });
 }
 
 void Registry::run(NodeRecord& node, uint32_t units) {
@@ -138,7 +147,7 @@ void Registry::run(NodeRecord& node, uint32_t units) {
 
 bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running) {
   if (!node.held.erase(attempt)) return false;
-  set_assigned(node, node.assigned_units - units);
+  change_place(node, [&] { node.assigned_units -= units; });
   if (!running) return true;
   node.running_units -= units;
   if (node.life == NodeLife::kUp) up_.busy_units -= units;
@@ -157,25 +166,32 @@ bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
   return std::pair(load(a), a->slot) < std::pair(load(b), b->slot);
 }
 
-const NodesByLoad& Registry::up_by_load() const {
-  if (!std::exchange(ordered_by_load_, true))
-    up_by_load_.insert(up_nodes_.begin(), up_nodes_.end());
-  return up_by_load_;
+const NodesBySpeed& Registry::up_by_speed() const {
+  if (!std::exchange(ordered_, true))
+    for (const NodeRecord* node : up_nodes_) up_by_speed_[class_of(*node)].insert(node);
+  return up_by_speed_;
 }
 
-void Registry::set_assigned(NodeRecord& node, uint32_t units) {
-  NodesByLoad::node_type place;
-  if (ordered_by_load_ && node.life == NodeLife::kUp) place = up_by_load_.extract(&node);
-  node.assigned_units = units;
-  if (place) up_by_load_.insert(std::move(place));
+template <class Change>
+void Registry::change_place(NodeRecord& node, Change change) {
+  if (!ordered_ || node.life != NodeLife::kUp) return change();
+  const auto before = up_by_speed_.find(class_of(node));
+  auto place = before->second.extract(&node);
+  change();
+  up_by_speed_[class_of(node)].insert(std::move(place));
+  if (before->second.empty()) up_by_speed_.erase(before);
+}
+
+void Registry::ran(NodeRecord& node, double operations, double seconds) {
+  change_place(node, [&] { node.operations.add(operations, seconds); });
 }
 
 // Only when a node comes or goes.
 void Registry::look_who_is_up() {
   up_ = {};
   up_nodes_.clear();
-  up_by_load_.clear();
-  ordered_by_load_ = false;
+  up_by_speed_.clear();
+  ordered_ = false;
   known_shapes_ = up_shapes_ = {};
   for (const auto& [name, node] : nodes_) {
     if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));

@@ -2,6 +2,7 @@
 // Event loop thread only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -62,6 +63,8 @@ struct ByLoad {
   bool operator()(const NodeRecord* a, const NodeRecord* b) const;
 };
 using NodesByLoad = std::set<const NodeRecord*, ByLoad>;
+// By speed class, the fastest first; no class is empty.
+using NodesBySpeed = std::map<int, NodesByLoad, std::greater<>>;
 
 // What an idle node can take, or what a task needs.
 struct NodeShape {
@@ -105,6 +108,8 @@ class Registry {
   // Units and attempts of a node are changed here only, so that the sums below cost nothing.
   void assign(NodeRecord& node, AttemptId attempt, uint32_t units);
   void run(NodeRecord& node, uint32_t units);
+  // A task has run there: each of its units has done so many operations in so long.
+  void ran(NodeRecord& node, double operations, double seconds);
   // False: the node did not have the attempt.
   bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
   void set_life(NodeRecord& node, NodeLife life);
@@ -118,7 +123,7 @@ class Registry {
   const NodeShapes& up_shapes() const { return up_shapes_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
-  const NodesByLoad& up_by_load() const;
+  const NodesBySpeed& up_by_speed() const;
   uint32_t busy_units() const { return up_.busy_units; }
   uint32_t total_units() const { return up_.total_units; }
   uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
@@ -134,12 +139,13 @@ class Registry {
     double int32_to_float = 0;
   };
   void look_who_is_up();
-  // Changes what the order by load is made of.
-  void set_assigned(NodeRecord& node, uint32_t units);
+  // Changes what the orders by speed and load are made of.
+  template <class Change>
+  void change_place(NodeRecord& node, Change change);
 
   std::vector<const NodeRecord*> up_nodes_;
-  mutable NodesByLoad up_by_load_;  // kept in order once somebody has asked for it
-  mutable bool ordered_by_load_ = false;
+  mutable NodesBySpeed up_by_speed_;  // kept in order once somebody has asked for it
+  mutable bool ordered_ = false;
   Sums up_;
   NodeShapes known_shapes_;
   NodeShapes up_shapes_;

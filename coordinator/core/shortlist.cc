@@ -48,6 +48,23 @@ Nodes with_most_data(const ClusterState& state, const Task& task, size_t count, 
   return nodes;
 }
 
+// Up to `count` in all, least load first: of each class as many, the fastest first; what a class is
+// short of falls to the slower ones, and in the end to any.
+template <class Wanted>
+void add_of_each_class(const NodesBySpeed& nodes, size_t count, Nodes& chosen, Wanted wanted) {
+  std::vector<std::pair<NodesByLoad::const_iterator, NodesByLoad::const_iterator>> left;
+  for (const auto& [speed, alike] : nodes) left.emplace_back(alike.begin(), alike.end());
+  const auto add = [&](auto& part, size_t most) {
+    for (; part.first != part.second && chosen.size() < most; ++part.first)
+      if (wanted(*part.first)) chosen.push_back(*part.first);
+  };
+  for (size_t i = 0; i < left.size(); ++i) {
+    const size_t classes = left.size() - i;
+    add(left[i], chosen.size() + (count - chosen.size() + classes - 1) / classes);
+  }
+  for (auto& part : left) add(part, count);
+}
+
 Nodes full_with_most_data(const ClusterState& state, const Task& task, uint64_t data_bytes) {
   constexpr size_t kMost = 8;
   return with_most_data(state, task, kMost, [&](const NodeRecord& node) {
@@ -92,10 +109,8 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
     const auto end = chosen.begin() + static_cast<ptrdiff_t>(for_data);
     return std::binary_search(chosen.begin(), end, node);
   };
-  for (const auto* node : state.registry.up_by_load()) {
-    if (chosen.size() == count) break;
-    if (able(node) && !has(node)) chosen.push_back(node);
-  }
+  add_of_each_class(state.registry.up_by_speed(), count, chosen,
+                    [&](const NodeRecord* node) { return able(node) && !has(node); });
   if (with_full && !task.spec.datasets.empty())
     for (const auto* node : full_with_most_data(state, task, data_bytes)) chosen.push_back(node);
   return chosen;

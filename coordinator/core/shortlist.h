@@ -17,8 +17,9 @@ bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& 
 
 // All nodes that are up, if there are at most CoreSettings::considered_nodes. Else as many that can
 // take the task: up to half of them for the data they hold, most bytes first, the others, in
-// this order, for having the least load. `with_full`: and a few for the data they hold, although
-// they cannot take it now.
+// this order, for having the least load, as many of each speed class (policies/speed_class.h): the
+// least loaded of a cluster of unlike nodes are the slow ones. `with_full`: and a few for the data
+// they hold, although they cannot take it now.
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
                                          uint64_t data_bytes, bool with_full = false);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/speed_class.h"
+
 namespace tierpilot::sim {
 namespace {
 
@@ -178,7 +180,7 @@ void ClusterView::refresh(uint32_t node) {
   for (Candidates& candidates : shapes_)
     candidates.nodes.set(node, can_take(node, candidates.shape));
   if (is_large())
-    by_load_.set(node, load_of(state));
+    by_load_.set(node, speed_class(state.rates.operations_per_s), load_of(state));
   else if (shown_)
     mark(places_[node]);
 }
@@ -210,6 +212,7 @@ void ClusterView::succeeded(uint32_t index, const Task& task, double run_s) {
   node.operations.add(task.told_operations(), run_s);
   pace_.ran(task.told_operations(), run_s);
   view_.nodes[places_[index]].rates.operations_per_s = node.operations.per_s();
+  refresh(index);
 }
 
 void ClusterView::started(uint32_t node, const Task& task) {

@@ -1,5 +1,5 @@
-// Nodes in sets of equal load, least load first; kept as loads change. Loads are ratios of small
-// numbers, so there are few different ones.
+// Nodes by speed class, in sets of equal load, least load first; kept as these change. Loads are
+// ratios of small numbers, so there are few different ones.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ class LoadOrder {
  public:
   explicit LoadOrder(size_t nodes) : places_(nodes, levels_.end()) {}
 
-  void set(uint32_t node, double load) {
+  void set(uint32_t node, int speed_class, double load) {
+    const Key key{speed_class, load};
     const Place place = places_[node];
-    if (place != levels_.end() && place->first == load) return;
+    if (place != levels_.end() && place->first == key) return;
     remove(node);
-    places_[node] = level(load);
+    places_[node] = level(key);
     places_[node]->second.set(node, true);
   }
   // Of a node that is there.
-  double load(uint32_t node) const { return places_[node]->first; }
+  double load(uint32_t node) const { return places_[node]->first.load; }
   void remove(uint32_t node) {
     const Place place = std::exchange(places_[node], levels_.end());
     if (place == levels_.end()) return;
@@ -31,23 +32,50 @@ class LoadOrder {
     if (place->second.size() == 0) spare_.push_back(levels_.extract(place));
   }
   // Fills `chosen` up to `most` with those of `from` that have the least load, then the lowest
-  // numbers.
+  // numbers: of each speed class as many, the fastest first; what a class is short of falls to the
+  // slower ones, and in the end to any.
   void choose(const NodeSet& from, size_t most, NodeSet& chosen) const {
-    for (auto level = levels_.begin(); level != levels_.end() && chosen.size() < most; ++level)
-      chosen.add_common(level->second, from, most);
+    size_t classes = 0;
+    for (auto level = levels_.begin(); level != levels_.end(); level = next_class(level)) ++classes;
+    const bool some_left = classes > 1;
+    for (auto level = levels_.begin(); level != levels_.end(); --classes) {
+      const auto end = next_class(level);
+      add(level, end, from, chosen.size() + (most - chosen.size() + classes - 1) / classes, chosen);
+      level = end;
+    }
+    if (some_left) add(levels_.begin(), levels_.end(), from, most, chosen);
   }
 
  private:
-  using Levels = std::map<double, NodeSet>;
+  struct Key {
+    int speed_class = 0;
+    double load = 0;
+    bool operator==(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return speed_class != other.speed_class ? speed_class > other.speed_class : load < other.load;
+    }
+  };
+  using Levels = std::map<Key, NodeSet>;
   using Place = Levels::iterator;
+  using Seen = Levels::const_iterator;
 
-  Place level(double load) {
-    const Place at = levels_.lower_bound(load);
-    if (at != levels_.end() && at->first == load) return at;
-    if (spare_.empty()) return levels_.emplace_hint(at, load, NodeSet(places_.size()));
+  Seen next_class(Seen level) const {
+    const int current = level->first.speed_class;
+    while (level != levels_.end() && level->first.speed_class == current) ++level;
+    return level;
+  }
+  static void add(Seen level, Seen end, const NodeSet& from, size_t most, NodeSet& chosen) {
+    for (; level != end && chosen.size() < most; ++level)
+      chosen.add_common(level->second, from, most);
+  }
+
+  Place level(const Key& key) {
+    const Place at = levels_.lower_bound(key);
+    if (at != levels_.end() && at->first == key) return at;
+    if (spare_.empty()) return levels_.emplace_hint(at, key, NodeSet(places_.size()));
     auto handle = std::move(spare_.back());  // an empty one keeps its memory
     spare_.pop_back();
-    handle.key() = load;
+    handle.key() = key;
     return levels_.insert(at, std::move(handle));
   }
 

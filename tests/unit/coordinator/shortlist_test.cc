@@ -50,6 +50,38 @@ TEST_F(ShortlistTest, OfALargeOneTheLeastLoadedAreTaken) {
     EXPECT_THAT(found, Not(Contains(fmt::format("n{:03}", busy))));
 }
 
+TEST_F(ShortlistTest, OfEachSpeedAsManyAreTakenAndOfUnlikeNodesNotOnlyTheIdleOnes) {
+  state_->settings.considered_nodes = 6;
+  join_nodes(20);
+  const auto has_run = [&](int node, double operations) {
+    auto& registry = state_->registry;
+    registry.ran(*registry.find(fmt::format("n{:03}", node)), operations, 1);
+  };
+  EXPECT_THAT(names({}), SizeIs(6));  // while all are alike
+  for (int node = 0; node < 10; ++node) has_run(node, 1e9);
+  for (int node = 10; node < 20; ++node) has_run(node, 4e9);
+  for (int node = 10; node < 20; ++node) load(fmt::format("n{:03}", node), 1);
+  const auto fast = [&](const auto& found) {
+    return std::count_if(found.begin(), found.end(),
+                         [](const auto& name) { return name >= "n010"; });
+  };
+  EXPECT_THAT(names({}), SizeIs(6));
+  EXPECT_EQ(fast(names({})), 3);
+  load("n010", 2);
+  EXPECT_EQ(fast(names({})), 3);
+  EXPECT_THAT(names({}), Not(Contains("n010")));
+  // What is fully taken leaves its places to the others.
+  for (int node = 10; node < 18; ++node) load(fmt::format("n{:03}", node), node == 10 ? 1 : 3);
+  EXPECT_EQ(fast(names({})), 2);
+  EXPECT_THAT(names({}), SizeIs(6));
+  // A node that has become slow is one of the slow ones.
+  for (int times = 0; times < 100; ++times) has_run(18, 1e9);
+  EXPECT_EQ(fast(names({})), 1);
+  for (int busy = 0; busy < 10; ++busy) load(fmt::format("n{:03}", busy), 2);
+  EXPECT_THAT(names({}), Contains("n018"));
+  EXPECT_THAT(names({}), SizeIs(6));
+}
+
 TEST_F(ShortlistTest, ThoseThatHoldTheDataAreAmongThemThoughTheyAreBusier) {
   state_->settings.considered_nodes = 4;
   join_nodes(20);

@@ -1,9 +1,13 @@
 // What a decision in a large cluster is shown, against the rules written down once more, without
 // any of the bookkeeping: they are followed on the view of all nodes.
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
 
 #include "policies/sim/generator.h"
 #include "policies/sim/node_set.h"
+#include "policies/speed_class.h"
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {
@@ -35,9 +39,20 @@ std::vector<NodeState> shortlist_of(const View& all) {
   take(
       kConsidered / 2, [&](const auto& node) { return held(node) > 0; },
       [&](const auto& node) { return std::tuple(-held(node), load(node), node.slot); });
-  take(
-      kConsidered, [](const auto&) { return true; },
-      [&](const auto& node) { return std::tuple(load(node), node.slot); });
+  const auto by_load = [&](const auto& node) { return std::tuple(load(node), node.slot); };
+  const auto speed = [](const auto& node) { return speed_class(node.rates.operations_per_s); };
+  std::set<int, std::greater<>> classes;
+  for (const NodeState& node : all.nodes) classes.insert(speed(node));
+  size_t left = classes.size();
+  for (const int each : classes) {
+    const double share = std::ceil(static_cast<double>(kConsidered - listed.size()) / left--);
+    take(
+        listed.size() + static_cast<size_t>(share),
+        [&](const auto& node) { return speed(node) == each; }, by_load);
+  }
+  for (const int each : classes)
+    take(
+        kConsidered, [&](const auto& node) { return speed(node) == each; }, by_load);
   std::sort(listed.begin(), listed.end(),
             [](const auto& a, const auto& b) { return a.slot < b.slot; });
   return listed;
@@ -94,6 +109,7 @@ TEST(Shortlist, IsWhatTheRulesSayOfAllNodes) {
   auto cluster = plain_cluster(40, 2);
   cluster.groups.push_back(plain_nodes(20, 3));
   cluster.groups[1].gpus = 2;
+  cluster.groups[1].operations_per_s *= 3;
   cluster.groups[0].node_failures =
       cluster.groups[1].node_failures = {.mean_between_s = 100, .mean_repair_s = 20};
   cluster.groups[1].gpu_failures = {.mean_between_s = 100, .mean_repair_s = 20};
