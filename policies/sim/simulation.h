@@ -65,6 +65,7 @@ class Simulation final : private DataPlane::Client {
   // Ask for memory that coming events will touch (look_ahead.cc).
   void look_ahead(const Event& taken) const;
   void expect(const Event& event, Soon soon) const;
+  void expect_received(uint32_t task, Soon soon) const;
   void expect_at_node(uint32_t task, Soon soon) const;
   void expect_report(uint32_t task, Soon soon) const;
   void expect_arrivals(size_t arrived) const;
