@@ -78,7 +78,10 @@ void Simulation::expect_arrivals(size_t arrived) const {
     return task < workload_.tasks.size() ? workload_.uses_of(workload_.tasks[task])
                                          : std::span<const DatasetUse>();
   };
-  for (const auto& use : uses_of(arrived + kDatasetsAhead)) store_.expect(use.dataset);
+  for (const auto& use : uses_of(arrived + kDatasetsAhead)) {
+    store_.expect(use.dataset);
+    if (use.write) prefetch(writer_[use.dataset]);
+  }
   for (const auto& use : uses_of(arrived + kHoldersAhead)) store_.expect_holders(use.dataset);
   for (const auto& use : uses_of(arrived + kNodesAhead)) {
     const auto& holders = store_.holders(use.dataset);
