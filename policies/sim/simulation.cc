@@ -58,7 +58,8 @@ Result<RunResult> Simulation::run() {
     const int64_t event_ns = events_.next_ns();
     now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
-    recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
+    recorder_.passed(now_ns_, head_.size() + queue_.size(), view_.busy_units(),
+                     view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;
       if (looks_ahead_) expect_arrivals(arrived);
@@ -139,7 +140,6 @@ void Simulation::place(uint32_t task, const View& view, size_t node) {
   prefetch(held_[state.node]);
   head_.erase(next_);
   if (!held_back_.empty()) placed_after_hold(task);
-  queue_.erase(task);
   state.phase = Phase::kAssigned;
   state.decided_ns = now_ns_;
   state.missing_bytes =
