@@ -54,8 +54,11 @@ class EvictionOrder {
  public:
   void touch(TierReplica& replica) {
     replica.used_at_ = ++uses_;
-    relink_fast(replica);
-    relink_slow(replica);
+    // The newest is the last, whoever is there: in a large simulation looking would take longest.
+    replica.in_fast_.unlink();
+    if (replica.fast_) fast_.push_back(replica);
+    replica.in_slow_.unlink();
+    if (replica.slow_ && !replica.home_) slow_.push_back(replica);
   }
   void set_fast(TierReplica& replica, bool fast) {
     replica.fast_ = fast;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "policies/service_order.h"
+#include "policies/sim/task_queue.h"
 
 namespace tierpilot::sim {
 
@@ -32,16 +33,17 @@ class BlockedHead {
   size_t known() const { return known_; }
   void set_known(size_t entries) { known_ = entries; }
 
-  // A task has been queued.
-  void inserted(QueuePlace place) {
+  // A task has been queued; false: its place is beyond the head.
+  bool insert(QueuePlace place) {
     const auto at = find(place);
-    if (at == entries_.end()) return;
+    if (at == entries_.end()) return false;
     known_ = std::min(known_, static_cast<size_t>(at - entries_.begin()));
     entries_.insert(at, {place});
+    return true;
   }
-  // What lies beyond so many is forgotten; it is found again in the queue.
-  void cut(size_t most) {
-    if (entries_.size() > most) entries_.resize(most);
+  // What lies beyond so many goes back into the queue.
+  void cut(size_t most, TaskQueue& beyond) {
+    for (; entries_.size() > most; entries_.pop_back()) beyond.insert(entries_.back().place);
     known_ = std::min(known_, entries_.size());
   }
   // A task that was held has to be looked at.

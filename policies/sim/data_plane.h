@@ -52,6 +52,7 @@ class DataPlane {
   // Ask for memory that a coming event will touch, step by step.
   void expect_task(uint32_t task) const { prefetch(request_of_[task]); }
   void expect_request(uint32_t task, uint32_t node) const;
+  void expect_admission(uint32_t task) const;
   void expect_data(uint32_t task) const;
   void expect_flow(uint32_t flow, Soon soon) const;
   // True: a flow has ended; false: it still has to wait.

@@ -49,6 +49,7 @@ void Engines::run(int64_t now_ns, uint32_t index, uint32_t task, uint32_t genera
 }
 
 double Engines::handle(int64_t now_ns, uint32_t index) {
+  if (machines_.empty()) return 1;  // without a look at the node
   const Node& node = nodes_[index];
   const double work_s = node.group->handling_core_s / 3;
   if (node.machine == UINT32_MAX || work_s == 0) return 1;
@@ -88,6 +89,7 @@ void Engines::forget_ready(uint32_t node, uint32_t task) {
 }
 
 double Engines::transfer(int64_t now_ns, uint32_t index, bool begins) {
+  if (machines_.empty()) return 1;
   const Node& node = nodes_[index];
   if (node.machine == UINT32_MAX) return 1;
   Machine& machine = machines_[node.machine];

@@ -60,7 +60,7 @@ class Engines {
     const NodeGroup* group;
     uint32_t busy = 0;
     uint32_t machine = UINT32_MAX;
-    boost::container::small_vector<Ready, 1> ready;  // by place
+    boost::container::small_vector<Ready, 3> ready;  // by place; seldom more
   };
   // Processor sharing in virtual time: `served_s` grows by what each unit gets, so a task ends when
   // it has grown by the task's work (as in fair queueing: Demers, Keshav, Shenker 1989).

@@ -15,12 +15,25 @@ void Simulation::expect(const Event& event, Soon soon) const {
     case EventKind::kFlow:
       return data_.expect_flow(event.generation, soon);
     case EventKind::kReceived:
+      return expect_received(event.subject, soon);
     case EventKind::kRunEnd:
       return expect_at_node(event.subject, soon);
     case EventKind::kReported:
       return expect_report(event.subject, soon);
     default:
       return;
+  }
+}
+
+// The task itself was in use a moment ago, when it was given to the node.
+void Simulation::expect_received(uint32_t task, Soon soon) const {
+  const uint32_t node = states_[task].node;
+  if (node == kNone) return;
+  if (soon == Soon::kLater) {
+    engines_.expect(node);
+    data_.expect_admission(task);
+  } else {
+    data_.expect_data(task);
   }
 }
 
@@ -65,7 +78,10 @@ void Simulation::expect_arrivals(size_t arrived) const {
     return task < workload_.tasks.size() ? workload_.uses_of(workload_.tasks[task])
                                          : std::span<const DatasetUse>();
   };
-  for (const auto& use : uses_of(arrived + kDatasetsAhead)) store_.expect(use.dataset);
+  for (const auto& use : uses_of(arrived + kDatasetsAhead)) {
+    store_.expect(use.dataset);
+    if (use.write) prefetch(writer_[use.dataset]);
+  }
   for (const auto& use : uses_of(arrived + kHoldersAhead)) store_.expect_holders(use.dataset);
   for (const auto& use : uses_of(arrived + kNodesAhead)) {
     const auto& holders = store_.holders(use.dataset);
@@ -79,6 +95,15 @@ void DataPlane::expect_request(uint32_t task, uint32_t node) const {
   if (const uint32_t id = request_of_[task]; id != kNone) prefetch(requests_[id]);
 }
 
+void DataPlane::expect_admission(uint32_t task) const {
+  const uint32_t id = request_of_[task];
+  if (id == kNone) return;
+  const Request& request = requests_[id];
+  prefetch(nodes_[request.node]);
+  prefetch(store_.cache(request.node));
+  for (const Item& item : request.items) store_.expect(request.node, item.dataset);
+}
+
 void DataPlane::expect_data(uint32_t task) const {
   if (const uint32_t id = request_of_[task]; id != kNone) expect_data_of(id);
 }
@@ -86,10 +111,9 @@ void DataPlane::expect_data(uint32_t task) const {
 void DataPlane::expect_data_of(uint32_t id) const {
   const Request& request = requests_[id];
   for (const Item& item : request.items) {
-    if (item.replica)
-      prefetch(*item.replica);
-    else
-      store_.expect(request.node, item.dataset);
+    const Replica* const here =
+        item.replica ? item.replica : store_.newest(request.node, item.dataset);
+    if (here) prefetch(*here);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "policies/sim/recorder.h"
 
 #include <algorithm>
+#include <boost/sort/spreadsort/float_sort.hpp>
 #include <cmath>
 #include <numeric>
 
@@ -8,7 +9,7 @@ namespace tierpilot::sim {
 
 Spread spread_of(std::vector<float>& values) {
   if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
+  boost::sort::spreadsort::float_sort(values.begin(), values.end());
   const auto rank = [&](double q) {
     const auto at = static_cast<size_t>(std::ceil(q * static_cast<double>(values.size())));
     return static_cast<double>(values[std::max<size_t>(at, 1) - 1]);

@@ -89,6 +89,10 @@ class ReplicaStore {
     by_place_.expect(node, dataset);
   }
   void expect_holders(uint32_t dataset) const { prefetch(*entries_[dataset].holders.data()); }
+  // Of those versions that the node has an entry of; null: none.
+  const Replica* newest(uint32_t node, uint32_t dataset) const {
+    return by_place_.find(node, dataset);
+  }
   // Null when the node has no entry of this version.
   Replica* find(uint32_t node, uint32_t dataset, uint32_t version);
   // Finds the entry or makes one without any tier.

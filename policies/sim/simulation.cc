@@ -58,7 +58,8 @@ Result<RunResult> Simulation::run() {
     const int64_t event_ns = events_.next_ns();
     now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
-    recorder_.passed(now_ns_, queue_.size(), view_.busy_units(), view_.total_units());
+    recorder_.passed(now_ns_, head_.size() + queue_.size(), view_.busy_units(),
+                     view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;
       if (looks_ahead_) expect_arrivals(arrived);
@@ -135,19 +136,19 @@ void Simulation::handle(const Event& event) {
 
 void Simulation::place(uint32_t task, const View& view, size_t node) {
   State& state = states_[task];
+  state.node = view.nodes[node].slot;  // slots are the nodes' numbers
+  prefetch(held_[state.node]);
   head_.erase(next_);
   if (!held_back_.empty()) placed_after_hold(task);
-  queue_.erase(task);
   state.phase = Phase::kAssigned;
   state.decided_ns = now_ns_;
-  state.node = view.nodes[node].slot;  // slots are the nodes' numbers
   state.missing_bytes =
       view.task.data_bytes - std::min(view.task.data_bytes, view.nodes[node].held_fast_bytes);
   state.running = state.rewarded = false;
-  held_[state.node].push_back(task);
   set_writer(task, kNone, task);
   if (workload_.tasks[task].use_count > 0) data_.ask(task, state.node);
   state.gpus = view_.assign(state.node, workload_.tasks[task], state.missing_bytes);
+  held_[state.node].push_back(task);
   after_handling(EventQueue::Lane::kDispatch, cluster_.coordinator.dispatch_s, EventKind::kReceived,
                  task);
 }

@@ -65,6 +65,7 @@ class Simulation final : private DataPlane::Client {
   // Ask for memory that coming events will touch (look_ahead.cc).
   void look_ahead(const Event& taken) const;
   void expect(const Event& event, Soon soon) const;
+  void expect_received(uint32_t task, Soon soon) const;
   void expect_at_node(uint32_t task, Soon soon) const;
   void expect_report(uint32_t task, Soon soon) const;
   void expect_arrivals(size_t arrived) const;
@@ -131,9 +132,9 @@ class Simulation final : private DataPlane::Client {
   ClusterView view_;
   Engines engines_;
   Failures failures_;
-  TaskQueue queue_;
   BlockedHead head_;  // of the queue
-  size_t next_ = 0;   // of its entries, the task that is to be placed
+  TaskQueue queue_;   // beyond it
+  size_t next_ = 0;   // of the head's entries, the task that is to be placed
   HeldTasks held_back_;
   std::unordered_map<uint32_t, int64_t> first_asked_ns_;  // by task; of those that were held
   Recorder recorder_;

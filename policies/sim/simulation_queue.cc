@@ -33,12 +33,12 @@ void Simulation::pump() {
 void Simulation::enqueue(uint32_t task) {
   const Task& what = workload_.tasks[task];
   const TaskFeatures features{.operations = what.told_operations(), .units = what.units};
-  queue_.insert(task, view_.pace().place_s(cluster_.coordinator.service_order, features,
-                                           static_cast<double>(what.arrival_ns) * 1e-9));
-  head_.inserted(queue_.place(task));
+  queue_.set_place(task, view_.pace().place_s(cluster_.coordinator.service_order, features,
+                                              static_cast<double>(what.arrival_ns) * 1e-9));
+  const QueuePlace place = queue_.place(task);
+  if (!head_.insert(place)) queue_.insert(place);
   // Else none of those before it can be placed, and it would not be looked at.
-  if (queue_.place(task) < looked_until_ || availability_seen_ != store_.availability())
-    work_available_ = true;
+  if (place < looked_until_ || availability_seen_ != store_.availability()) work_available_ = true;
 }
 
 // Those whose data is at hand come before others of about the same place, see service_order.h.
@@ -49,13 +49,12 @@ uint32_t Simulation::next_task() {
   double least_s = HUGE_VAL;
   size_t given_up = 0;
   looked_until_ = kLast;
-  head_.cut(2 * (kMaxOvertaken + held_back_.size()));
+  head_.cut(2 * (kMaxOvertaken + held_back_.size()), queue_);
   for (size_t i = head_.known();;) {
     if (best == kNone) head_.set_known(i);
     if (i == head_.size()) {
-      const uint32_t next = i == 0 ? queue_.first() : queue_.after(head_[i - 1].task());
-      if (next == TaskQueue::kEnd) break;
-      head_.append(queue_.place(next));
+      if (queue_.empty()) break;
+      head_.append(queue_.take_first());
     }
     auto& [place, waits_for] = head_[i];
     if (place.first >= least_s) break;
@@ -113,7 +112,6 @@ bool Simulation::lost(uint32_t task) const {
 
 void Simulation::give_up(uint32_t task) {
   forget_held(task);
-  queue_.erase(task);
   ++recorder_.counts.failed;
   end(task);
 }

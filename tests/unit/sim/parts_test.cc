@@ -6,11 +6,11 @@
 #include <random>
 
 #include "base/eviction_order.h"
+#include "policies/sim/blocked_head.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/flows.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/replica_table.h"
-#include "policies/sim/task_queue.h"
 
 namespace tierpilot::sim {
 namespace {
@@ -97,36 +97,55 @@ TEST(ReplicaTable, AgreesWithAMap) {
   }
 }
 
-std::vector<uint32_t> order_of(const TaskQueue& queue) {
+void queue(TaskQueue& queue, uint32_t task, double place_s) {
+  queue.set_place(task, place_s);
+  queue.insert(queue.place(task));
+}
+
+std::vector<uint32_t> order_of(TaskQueue queue) {
   std::vector<uint32_t> order;
-  for (uint32_t task = queue.first(); task != TaskQueue::kEnd; task = queue.after(task))
-    order.push_back(task);
+  while (!queue.empty()) order.push_back(static_cast<uint32_t>(queue.take_first().second));
   return order;
 }
 
 TEST(TaskQueue, TasksOfOnePlaceTakeTheirOldOne) {
-  TaskQueue queue(10);
-  for (const uint32_t task : {1, 3, 5}) queue.insert(task, 0);
-  queue.insert(4, 0);
-  queue.insert(0, 0);
-  queue.erase(3);
-  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{0, 1, 4, 5}));
-  EXPECT_EQ(queue.size(), 4u);
-  for (const uint32_t task : order_of(queue)) queue.erase(task);
-  EXPECT_EQ(queue.first(), TaskQueue::kEnd);
+  TaskQueue tasks(10);
+  for (const uint32_t task : {1, 3, 5}) queue(tasks, task, 0);
+  EXPECT_EQ(tasks.take_first(), QueuePlace(0, 1));
+  queue(tasks, 4, 0);
+  queue(tasks, 0, 0);
+  queue(tasks, 1, 0);
+  EXPECT_EQ(tasks.size(), 5u);
+  EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{0, 1, 3, 4, 5}));
 }
 
 TEST(TaskQueue, PlacesComeBeforeNumbers) {
-  TaskQueue queue(10);
-  queue.insert(1, 2.5);
-  queue.insert(2, -1);
-  queue.insert(3, 2.5);
-  queue.insert(4, 0.5);
-  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{2, 4, 1, 3}));
-  queue.erase(4);
-  queue.insert(4, 9);
-  EXPECT_EQ(order_of(queue), (std::vector<uint32_t>{2, 1, 3, 4}));
-  EXPECT_EQ(queue.place(4), QueuePlace(9, 4));
+  TaskQueue tasks(10);
+  queue(tasks, 1, 2.5);
+  queue(tasks, 2, -1);
+  queue(tasks, 3, 2.5);
+  queue(tasks, 4, 0.5);
+  EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{2, 4, 1, 3}));
+  EXPECT_EQ(tasks.take_first(), QueuePlace(-1, 2));
+  queue(tasks, 2, 9);
+  EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{4, 1, 3, 2}));
+  EXPECT_EQ(tasks.place(2), QueuePlace(9, 2));
+}
+
+TEST(BlockedHead, WhatIsCutComesBackInItsOrder) {
+  TaskQueue tasks(10);
+  BlockedHead head;
+  for (const uint32_t task : {3, 2, 1, 0}) {
+    tasks.set_place(task, 10 - task);
+    head.append(tasks.place(task));
+  }
+  tasks.set_place(4, 8.5);
+  EXPECT_TRUE(head.insert(tasks.place(4)));
+  tasks.set_place(5, 11);
+  EXPECT_FALSE(head.insert(tasks.place(5)));
+  head.cut(2, tasks);
+  EXPECT_EQ(head.size(), 2u);
+  EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{4, 1, 0}));
 }
 
 TEST(Gpus, SharesFillTheFullestThatHasRoom) {

@@ -1,8 +1,11 @@
 // What a decision in a large cluster is shown, against the rules written down once more, without
 // any of the bookkeeping: they are followed on the view of all nodes.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <random>
 #include <set>
 
 #include "policies/sim/generator.h"
@@ -155,6 +158,38 @@ TEST(NodeSet, AddsTheLowestOfTwoSets) {
   sum.clear();
   EXPECT_EQ(sum.size(), 0u);
   EXPECT_FALSE(sum.contains(6));
+}
+
+// Of a cluster so large that whole stretches of it are empty.
+TEST(NodeSet, AgreesWithAnOrderedSet) {
+  constexpr uint32_t kNodes = 9000;
+  std::mt19937 random(7);
+  std::array<NodeSet, 2> sets{NodeSet(kNodes), NodeSet(kNodes)};
+  std::array<std::set<uint32_t>, 2> expected;
+  const auto nodes_of = [](const NodeSet& set) {
+    std::vector<uint32_t> nodes;
+    set.for_each([&](uint32_t node) { nodes.push_back(node); });
+    return nodes;
+  };
+  for (int round = 0; round < 200; ++round) {
+    for (int i = 0; i < 300; ++i) {
+      const size_t which = random() % 2;
+      const uint32_t node = random() % (round % 2 ? kNodes : 200);
+      const bool in = random() % 8 < (round < 100 ? 5 : 1);
+      sets[which].set(node, in);
+      in ? void(expected[which].insert(node)) : void(expected[which].erase(node));
+    }
+    for (size_t which : {0, 1})
+      ASSERT_EQ(nodes_of(sets[which]),
+                std::vector<uint32_t>(expected[which].begin(), expected[which].end()));
+    NodeSet common(kNodes);
+    common.add_common(sets[0], sets[1], 40);
+    std::vector<uint32_t> both;
+    std::set_intersection(expected[0].begin(), expected[0].end(), expected[1].begin(),
+                          expected[1].end(), std::back_inserter(both));
+    both.resize(std::min<size_t>(both.size(), 40));
+    ASSERT_EQ(nodes_of(common), both);
+  }
 }
 
 }  // namespace
