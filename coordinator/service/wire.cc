@@ -339,7 +339,7 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
     candidates[i].setNode(from.node);
     candidates[i].setEligible(from.eligible);
     write_figure(
-        optional_figure(from.q, from.eligible ? "this policy gives no score" : "not a candidate"),
+        optional_figure(from.q, from.eligible ? "this policy did not value it" : "not a candidate"),
         candidates[i].initQ());
     candidates[i].setFreeFastBytes(from.free_fast_bytes);
     candidates[i].setHeldFastBytes(from.held_fast_bytes);

@@ -30,19 +30,19 @@ DqnLearner::DqnLearner(const DqnSettings& settings, uint64_t seed, size_t pendin
 }
 
 DqnLearner::Sight DqnLearner::remember(const View& view, size_t node) const {
-  TokenSet tokens;
-  make_tokens(view, settings_.features, others_, tokens);
-  const auto token = std::find(tokens.nodes.begin(), tokens.nodes.end(), node);
-  if (token == tokens.nodes.end()) return nullptr;
-  const float prior = tokens.prior[static_cast<size_t>(token - tokens.nodes.begin())];
-  if (!std::isfinite(prior) || !std::isfinite(tokens.scale_s)) return nullptr;
-  return std::make_shared<const TokenSet>(thin_out(
-      tokens, static_cast<size_t>(token - tokens.nodes.begin()), settings_.remembered_tokens));
+  auto tokens = std::make_shared<TokenSet>();
+  make_tokens(view, settings_.features, others_, settings_.tokens, *tokens, node);
+  const auto token = std::find(tokens->nodes.begin(), tokens->nodes.end(), node);
+  if (token == tokens->nodes.end()) return {};
+  const auto action = static_cast<size_t>(token - tokens->nodes.begin());
+  if (!std::isfinite(tokens->prior[action]) || !std::isfinite(tokens->scale_s)) return {};
+  return {std::move(tokens), action};
 }
 
 void DqnLearner::decided(uint64_t id, const View& view, size_t node) {
   if (!pending_.contains(id)) ++progress_.decisions;
-  if (Sight seen = remember(view, node)) pending_.decided(id, std::move(seen), 0);
+  if (Sight sight = remember(view, node); sight.seen)
+    pending_.decided(id, std::move(sight.seen), sight.action);
   take_complete();
 }
 

@@ -49,9 +49,12 @@ class DqnLearner final : public Learner {
   Status start_from(const DqnWeights& weights);
 
  private:
-  using Sight = std::shared_ptr<const TokenSet>;
+  struct Sight {
+    std::shared_ptr<const TokenSet> seen;  // null: there is nothing to learn from
+    size_t action = 0;                     // the token
+  };
 
-  // The chosen node becomes token 0; null when it is no candidate.
+  // Without tokens when the chosen node is no candidate.
   Sight remember(const View& view, size_t node) const;
   float own_target(const TokenExperience& experience);
   float next_value(const TokenSet& next);

@@ -18,6 +18,7 @@ class DqnPolicy final : public Policy {
   DqnPolicy(const DqnSettings& settings, uint64_t seed,
             std::shared_ptr<Mailbox<DqnWeights>> weights)
       : features_(settings.features),
+        most_tokens_(settings.tokens),
         epsilon_(settings.epsilon),
         generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
@@ -29,7 +30,7 @@ class DqnPolicy final : public Policy {
     const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr)
       return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
-    make_tokens(view, features_, weights->others, tokens_);
+    make_tokens(view, features_, weights->others, most_tokens_, tokens_);
     if (tokens_.count() == 0)
       return fallback_decide(view, DecisionFault::kNone, "nothing to value");
     const std::vector<float>& values = valuer_.values(*weights, tokens_);
@@ -82,6 +83,7 @@ class DqnPolicy final : public Policy {
   }
 
   FeatureMask features_;
+  size_t most_tokens_;
   double epsilon_;
   std::mt19937_64 generator_;
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_;

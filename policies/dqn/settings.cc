@@ -42,7 +42,7 @@ Status validate(const DqnSettings& settings) {
   if (!(settings.gamma >= 0 && settings.gamma < 1))
     return wrong(fmt::format("gamma {} is not in [0, 1)", settings.gamma));
   if (settings.batch < 1) return wrong("batch must be at least 1");
-  if (settings.remembered_tokens < 2) return wrong("remembered_tokens must be at least 2");
+  if (settings.tokens < 2) return wrong("tokens must be at least 2");
   if (settings.train_start < settings.batch || settings.train_start > settings.replay_capacity)
     return wrong(fmt::format("train_start {} is not between batch {} and replay_capacity {}",
                              settings.train_start, settings.batch, settings.replay_capacity));
@@ -63,7 +63,8 @@ DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path
   read_count(section, "train_start", 1, 1 << 20, settings.train_start);
   read_count(section, "batch", 1, 1 << 16, settings.batch);
   read_count(section, "copy_interval", 1, 1 << 30, settings.copy_interval);
-  read_count(section, "remembered_tokens", 2, 1024, settings.remembered_tokens);
+  if (section.has("remembered_tokens")) section.complain("remembered_tokens", "is now 'tokens'");
+  read_count(section, "tokens", 2, 1024, settings.tokens);
   read_count(section, "training_nice", 0, 19, settings.training_nice);
   settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
   settings.training_cpu_share =

@@ -31,8 +31,9 @@ struct DqnSettings {
   size_t batch = 128;
   double batches_per_experience = 0.25;
   uint64_t copy_interval = 64;  // decisions between two copies of the weights
-  // A view is remembered with at most so many of its tokens.
-  size_t remembered_tokens = 32;
+  // Candidates that the network values and remembers: of more, those that cost least without it. It
+  // is trained on no more, and what it takes for the best of a thousand is mostly its own error.
+  size_t tokens = 32;
   // Nice value of the thread that trains all learners. Beside tasks that keep every core busy it
   // gets about a third of a core at 0, 5 % at 10, and next to nothing at 19.
   int training_nice = 10;

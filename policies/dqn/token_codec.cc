@@ -16,7 +16,7 @@ bool all_finite(const std::vector<float>& values) {
 }
 
 bool plausible(const TokenSet& sight) {
-  constexpr size_t kMost = 1024;  // as dqn.remembered_tokens
+  constexpr size_t kMost = 1024;  // as dqn.tokens
   constexpr double kShortest_s = 1e-6;
   return sight.count() > 0 && sight.count() <= kMost && sight.prior.size() == sight.count() &&
          sight.others.size() == sight.count() && all_finite(sight.others) &&

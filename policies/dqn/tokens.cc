@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <tuple>
 
 #include "policies/estimate.h"
 
@@ -36,6 +36,30 @@ float log_rate(double rate, double typical) {
 float log_copies(double copies) {
   constexpr double kMany = 15;
   return bounded(std::log2(1 + std::min(copies, kMany)) / 4);
+}
+
+// A candidate, before it has a token.
+struct Ranked {
+  FinishEstimate estimate;
+  double others_s = 0;
+  size_t node = 0;
+  double cost_s() const {
+    const double cost_s = estimate.finish_s() + others_s;
+    return std::isnan(cost_s) ? HUGE_VAL : cost_s;  // which would have no place in an order
+  }
+};
+
+// The `most` with the least cost, `keep` among them, in the order of their nodes.
+void keep_best(std::vector<Ranked>& ranked, size_t most, size_t keep) {
+  if (ranked.size() <= most) return;
+  const auto rank = [&](const Ranked& each) {
+    return std::tuple(each.node != keep, each.cost_s(), each.node);
+  };
+  std::nth_element(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(most), ranked.end(),
+                   [&](const Ranked& a, const Ranked& b) { return rank(a) < rank(b); });
+  ranked.resize(most);
+  std::sort(ranked.begin(), ranked.end(),
+            [](const Ranked& a, const Ranked& b) { return a.node < b.node; });
 }
 
 // What all tokens of a view share.
@@ -150,63 +174,39 @@ uint64_t hash_of(const TokenSet& tokens) {
   return std::hash<std::string_view>{}(bytes);
 }
 
-void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others,
-                 TokenSet& out) {
-  out.nodes.clear();
-  out.prior.clear();
-  out.others.clear();
-  out.scale_s = kShortest_s;
+void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others, size_t most,
+                 TokenSet& out, size_t keep) {
+  out.clear();
   Common common;
   common.typical = typical_rates(view);
-  double best_s = -1;
+  const Externality externality(view, common.typical, mask);
+  thread_local std::vector<Ranked> ranked;
+  ranked.clear();
+  double best_s = HUGE_VAL;
   for (size_t i = 0; i < view.nodes.size(); ++i) {
-    if (!view.nodes[i].candidate) continue;
-    const double finish_s = estimate_finish(view.task, view.nodes[i], common.typical).finish_s();
-    if (best_s < 0 || finish_s < best_s) best_s = finish_s;
-    out.nodes.push_back(static_cast<uint32_t>(i));
+    const NodeState& node = view.nodes[i];
+    if (!node.candidate) continue;
+    const FinishEstimate estimate = estimate_finish(view.task, node, common.typical);
+    best_s = std::min(best_s, estimate.finish_s());
+    ranked.push_back({estimate, externality.cost_s(node, estimate, others), i});
   }
-  out.features.resize(out.count() * kTokenSize);
-  if (out.nodes.empty()) return;
+  if (ranked.empty()) return;
+  keep_best(ranked, most, keep);
   out.scale_s = common.scale_s = std::max(best_s, kShortest_s);
   look_at_cluster(view, common);
   look_at_request(view.task, common);
-  const Externality externality(view, common.typical, mask);
-  const double worst = kWorst;
-  for (size_t t = 0; t < out.count(); ++t) {
-    const NodeState& node = view.nodes[out.nodes[t]];
-    const FinishEstimate estimate = estimate_finish(view.task, node, common.typical);
-    write_token(view.task, node, estimate, common, out.features.data() + t * kTokenSize);
-    out.prior.push_back(-static_cast<float>(std::min(estimate.finish_s() / common.scale_s, worst)));
-    out.others.push_back(-static_cast<float>(std::clamp(
-        externality.cost_s(node, estimate, others) / common.scale_s, -kMostOthers, kMostOthers)));
+  out.features.resize(ranked.size() * kTokenSize);
+  float* features = out.features.data();
+  for (const Ranked& each : ranked) {
+    write_token(view.task, view.nodes[each.node], each.estimate, common, features);
+    features += kTokenSize;
+    const double prior = std::min(each.estimate.finish_s() / out.scale_s, double{kWorst});
+    out.prior.push_back(-static_cast<float>(prior));
+    out.others.push_back(
+        -static_cast<float>(std::clamp(each.others_s / out.scale_s, -kMostOthers, kMostOthers)));
+    out.nodes.push_back(static_cast<uint32_t>(each.node));
   }
   apply_mask(mask, out.features);
-}
-
-TokenSet thin_out(const TokenSet& tokens, size_t keep, size_t most) {
-  std::vector<size_t> others(tokens.count());
-  std::iota(others.begin(), others.end(), size_t{0});
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(keep));
-  const size_t wanted = std::min(others.size(), most - 1);
-  const size_t best = wanted == others.size() ? wanted : wanted / 2;
-  const auto value = [&](size_t t) { return tokens.prior[t] + tokens.others[t]; };
-  if (best < others.size())
-    std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(best),
-                      others.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
-  TokenSet thin;
-  thin.scale_s = tokens.scale_s;
-  const auto take = [&](size_t t) {
-    const float* begin = tokens.features.data() + t * kTokenSize;
-    thin.features.insert(thin.features.end(), begin, begin + kTokenSize);
-    thin.prior.push_back(tokens.prior[t]);
-    thin.others.push_back(tokens.others[t]);
-    thin.nodes.push_back(tokens.nodes[t]);
-  };
-  take(keep);
-  for (size_t i = 0; i < best; ++i) take(others[i]);
-  for (size_t i = best; i < wanted; ++i)
-    take(others[best + (i - best) * (others.size() - best) / (wanted - best)]);
-  return thin;
 }
 
 }  // namespace tierpilot

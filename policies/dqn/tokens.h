@@ -68,6 +68,10 @@ struct TokenSet {
   double scale_s = 1;           // the best candidate's estimated time to the finish
 
   size_t count() const { return nodes.size(); }
+  void clear() {
+    features.clear(), prior.clear(), others.clear(), nodes.clear();
+    scale_s = 1;
+  }
   bool operator==(const TokenSet&) const = default;
 };
 
@@ -76,12 +80,9 @@ inline constexpr float kWorst = 16;
 
 uint64_t hash_of(const TokenSet& tokens);
 
-// Fills `out`, reusing its memory. No candidate, no tokens.
-void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others,
-                 TokenSet& out);
-
-// The tokens of `keep` and of at most `most` - 1 others: those with the best prior and others, for
-// the rest evenly spaced ones. For remembering views of many nodes; `keep` becomes the first token.
-TokenSet thin_out(const TokenSet& tokens, size_t keep, size_t most);
+// Fills `out`, reusing its memory. No candidate, no tokens; of more than `most` those with the best
+// sum of prior and others, and that of the node `keep`, if it is a candidate.
+void make_tokens(const View& view, FeatureMask mask, const ExternalityWeights& others, size_t most,
+                 TokenSet& out, size_t keep = kNoNode);
 
 }  // namespace tierpilot

@@ -46,12 +46,12 @@ std::string describe(const TrainingSettings& settings) {
   return fmt::format(
       "seed {} generations {} population {} runs {} each {} tasks {} worse {} episodes {} tasks {} "
       "every {} trials {} features {} epsilon {} gamma {} double {} rate {} replay {} start {} "
-      "batch {} batches {} remembered {} priority {}",
+      "batch {} batches {} tokens {} priority {}",
       settings.seed, search.generations, search.population, search.runs, search.runs_each,
       search.tasks, search.worse_factor, settings.episodes, settings.tasks, settings.trial_interval,
       settings.trials, dqn.features, dqn.epsilon, dqn.gamma, dqn.double_dqn, dqn.learning_rate,
       dqn.replay_capacity, dqn.train_start, dqn.batch, dqn.batches_per_experience,
-      dqn.remembered_tokens, dqn.priority);
+      dqn.tokens, dqn.priority);
 }
 
 }  // namespace tierpilot::sim

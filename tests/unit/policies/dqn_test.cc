@@ -15,6 +15,8 @@
 namespace tierpilot {
 namespace {
 
+constexpr size_t kAll = 1 << 20;
+
 using ::testing::HasSubstr;
 
 constexpr double kMB = 1e6;
@@ -78,7 +80,7 @@ TEST(Tokens, AreFiniteAndBoundedWhateverANodeSays) {
   view.nodes[2].candidate = true;
   view.nodes[2].assigned = UINT32_MAX;
   TokenSet tokens;
-  make_tokens(view, kAllFeatures, kNoExternality, tokens);
+  make_tokens(view, kAllFeatures, kNoExternality, kAll, tokens);
   ASSERT_GE(tokens.count(), 3u);
   for (float value : tokens.features) {
     ASSERT_TRUE(std::isfinite(value));
@@ -93,10 +95,10 @@ TEST(Tokens, OnlyCandidatesHaveOneAndAMaskBlanksItsGroup) {
   View view = random_view(10, 2);
   view.nodes[3].candidate = false;
   TokenSet all;
-  make_tokens(view, kAllFeatures, kNoExternality, all);
+  make_tokens(view, kAllFeatures, kNoExternality, kAll, all);
   EXPECT_EQ(std::count(all.nodes.begin(), all.nodes.end(), 3u), 0);
   TokenSet masked;
-  make_tokens(view, without(FeatureGroup::kRequest), kNoExternality, masked);
+  make_tokens(view, without(FeatureGroup::kRequest), kNoExternality, kAll, masked);
   for (size_t i = 0; i < masked.features.size(); ++i) {
     const bool request = kTokenFeatures[i % kTokenSize].group == FeatureGroup::kRequest;
     ASSERT_EQ(masked.features[i], request ? 0 : all.features[i]);
@@ -109,25 +111,40 @@ TEST(Tokens, ATaskThatDoesNotTellItsOperationsLooksLikeAnOrdinaryOne) {
   View view = random_view(5, 1);
   TokenSet silent, ordinary;
   view.task.operations = 0;
-  make_tokens(view, kAllFeatures, kNoExternality, silent);
+  make_tokens(view, kAllFeatures, kNoExternality, kAll, silent);
   view.task.operations = operations_of(view.task);
   EXPECT_GT(view.task.operations, 0);
-  make_tokens(view, kAllFeatures, kNoExternality, ordinary);
+  make_tokens(view, kAllFeatures, kNoExternality, kAll, ordinary);
   EXPECT_EQ(silent.features, ordinary.features);
 }
 
-TEST(Tokens, ThinnedOutTheyKeepTheChosenAndTheBest) {
-  TokenSet tokens;
-  make_tokens(random_view(200, 3), kAllFeatures, kNoExternality, tokens);
-  const TokenSet thin = thin_out(tokens, 7, 32);
-  ASSERT_EQ(thin.count(), 32u);
-  EXPECT_EQ(thin.nodes[0], tokens.nodes[7]);
-  const auto best = std::max_element(tokens.prior.begin(), tokens.prior.end());
-  EXPECT_EQ(*std::max_element(thin.prior.begin(), thin.prior.end()), *best);
-  auto nodes = thin.nodes;
-  std::sort(nodes.begin(), nodes.end());
-  EXPECT_EQ(std::unique(nodes.begin(), nodes.end()), nodes.end()) << "none twice";
-  EXPECT_EQ(thin_out(tokens, 0, 1000), tokens) << "nothing to leave out";
+TEST(Tokens, OfManyTheBestAreTakenAndTheOneThatIsToBeKept) {
+  const View view = random_view(200, 3);
+  TokenSet all, few;
+  make_tokens(view, kAllFeatures, kNoExternality, kAll, all);
+  std::vector<float> priors = all.prior;
+  std::sort(priors.begin(), priors.end(), std::greater<>());
+  make_tokens(view, kAllFeatures, kNoExternality, 32, few);
+  ASSERT_EQ(few.count(), 32u);
+  EXPECT_EQ(*std::min_element(few.prior.begin(), few.prior.end()), priors[31]);
+  EXPECT_TRUE(std::is_sorted(few.nodes.begin(), few.nodes.end()));
+  EXPECT_EQ(few.scale_s, all.scale_s);
+  for (size_t t = 0; t < few.count(); ++t) {  // a token is what it would be among all
+    const auto at = static_cast<size_t>(
+        std::find(all.nodes.begin(), all.nodes.end(), few.nodes[t]) - all.nodes.begin());
+    ASSERT_TRUE(std::equal(few.features.begin() + static_cast<ptrdiff_t>(t * kTokenSize),
+                           few.features.begin() + static_cast<ptrdiff_t>((t + 1) * kTokenSize),
+                           all.features.begin() + static_cast<ptrdiff_t>(at * kTokenSize)));
+  }
+  const auto worst =
+      static_cast<size_t>(std::min_element(all.prior.begin(), all.prior.end()) - all.prior.begin());
+  TokenSet kept;
+  make_tokens(view, kAllFeatures, kNoExternality, 32, kept, all.nodes[worst]);
+  EXPECT_EQ(kept.count(), 32u);
+  EXPECT_EQ(std::count(kept.nodes.begin(), kept.nodes.end(), all.nodes[worst]), 1);
+  EXPECT_EQ(*std::max_element(kept.prior.begin(), kept.prior.end()), priors[0]);
+  make_tokens(view, kAllFeatures, kNoExternality, 1000, few);
+  EXPECT_EQ(few, all) << "nothing to leave out";
 }
 
 TEST(TokenNet, AgreesWithLibtorch) {
@@ -141,7 +158,7 @@ TEST(TokenNet, AgreesWithLibtorch) {
   TokenNet::Scratch scratch;
   for (size_t nodes : {1, 2, 3, 4, 5, 7, 31, 32, 129, 1024}) {
     TokenSet tokens;
-    make_tokens(random_view(nodes, nodes), kAllFeatures, kNoExternality, tokens);
+    make_tokens(random_view(nodes, nodes), kAllFeatures, kNoExternality, kAll, tokens);
     std::vector<float> values(tokens.count(), 0);
     net.add_values(tokens.features, values, scratch);
     const auto expected = trainee.values(tokens);
@@ -219,6 +236,26 @@ TEST(DqnPolicy, ExploresCandidatesOnly) {
   EXPECT_NEAR(explored, 200, 60);
 }
 
+TEST(DqnPolicy, ValuesNoMoreNodesThanItIsToldTo) {
+  DqnSettings settings;
+  settings.epsilon = 0.5;
+  settings.tokens = 8;
+  auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
+  mailbox->put(some_weights(3));
+  const auto policy = make_dqn_policy(settings, 1, mailbox);
+  const View view = random_view(100, 5);
+  bool explored = false;
+  for (int i = 0; i < 50; ++i) {
+    const Decision decision = policy->decide(view, {});
+    EXPECT_EQ(
+        std::count_if(decision.q.begin(), decision.q.end(), [](const auto& q) { return !!q; }), 8);
+    ASSERT_LT(decision.node, view.nodes.size());
+    EXPECT_TRUE(decision.q[decision.node]);
+    explored = explored || decision.explored;
+  }
+  EXPECT_TRUE(explored);
+}
+
 TEST(DqnWeightsFile, ComesBackWithItsProvenance) {
   WeightsFile file{*some_weights(3),
                    without(FeatureGroup::kGpu),
@@ -280,7 +317,7 @@ double learned_ratio(const DqnWeights& weights) {
     for (NodeState& node : view.nodes) node.gpu_milli = node.slot % 2 == 0 ? 0 : 1000;
     for (NodeState& node : view.nodes) node.free_gpu_milli = node.gpu_milli;
     TokenSet tokens;
-    make_tokens(view, kAllFeatures, kNoExternality, tokens);
+    make_tokens(view, kAllFeatures, kNoExternality, kAll, tokens);
     const auto& values = valuer.values(weights, tokens);
     for (size_t i = 1; i < 4; i += 2) {
       if (tokens.prior[i] < -kWorst / 4) continue;
@@ -298,6 +335,23 @@ TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
   live_through(learner, 1500);
   EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6);
   EXPECT_GT(mailbox->newest()->version, 1u);
+}
+
+// Another policy may choose a node that the network would not even have looked at.
+TEST(DqnLearner, LearnsOfChoicesBeyondTheBestToo) {
+  use_one_torch_thread();
+  DqnSettings settings = quick();
+  settings.tokens = 4;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  View view = random_view(50, 3);
+  for (NodeState& node : view.nodes) node.candidate = true;
+  for (size_t node = 0; node < view.nodes.size(); ++node) {
+    learner.decided(node, view, node);
+    learner.finished(node, 1 + static_cast<double>(node));
+  }
+  const LearnerCounters now = learner.counters();
+  EXPECT_EQ(now.experiences, 49u);
+  EXPECT_EQ(now.pending, 1u) << "the last one waits for the next decision";
 }
 
 TEST(DqnLearner, LearnsTheSameWithPriorities) {
