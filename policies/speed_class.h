@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 namespace tierpilot {
@@ -12,6 +13,11 @@ inline int speed_class(double operations_per_s) {
   if (!(operations_per_s > 0) || !std::isfinite(operations_per_s))
     return std::numeric_limits<int>::min();
   return std::ilogb(operations_per_s);
+}
+
+// Of what is left, for the first of the classes that are left.
+inline size_t fair_share(size_t left, size_t classes) {
+  return (left + classes - 1) / classes;
 }
 
 }  // namespace tierpilot

@@ -166,24 +166,45 @@ bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
   return std::pair(load(a), a->slot) < std::pair(load(b), b->slot);
 }
 
-const NodesBySpeed& Registry::up_by_speed() const {
-  if (!std::exchange(ordered_, true))
-    for (const NodeRecord* node : up_nodes_) up_by_speed_[class_of(*node)].insert(node);
+const NodesBySpeed& Registry::up_by_speed(uint32_t backlog_units) const {
+  if (ordered_for_ == backlog_units) return up_by_speed_;
+  ordered_for_ = backlog_units;
+  up_by_speed_.clear();
+  for (const NodeRecord* node : up_nodes_) {
+    SpeedClass& alike = up_by_speed_[class_of(*node)];
+    ++alike.nodes;
+    if (has_room(*node)) alike.with_room.insert(node);
+  }
   return up_by_speed_;
 }
 
 template <class Change>
 void Registry::change_place(NodeRecord& node, Change change) {
-  if (!ordered_ || node.life != NodeLife::kUp) return change();
+  if (!ordered_for_ || node.life != NodeLife::kUp) return change();
   const auto before = up_by_speed_.find(class_of(node));
-  auto place = before->second.extract(&node);
+  auto place = before->second.with_room.extract(&node);
+  --before->second.nodes;
   change();
-  up_by_speed_[class_of(node)].insert(std::move(place));
-  if (before->second.empty()) up_by_speed_.erase(before);
+  SpeedClass& alike = up_by_speed_[class_of(node)];
+  ++alike.nodes;
+  if (has_room(node)) {
+    if (place)
+      alike.with_room.insert(std::move(place));
+    else
+      alike.with_room.insert(&node);
+  }
+  if (before->second.nodes == 0) up_by_speed_.erase(before);
 }
 
 void Registry::ran(NodeRecord& node, double operations, double seconds) {
-  change_place(node, [&] { node.operations.add(operations, seconds); });
+  if (!(operations > 0) || !(seconds > 0)) return;
+  WorkRate now = node.operations;
+  // What a task says is not checked; as QueueOrder::ran.
+  now.add(std::clamp(operations, 1e8 * seconds, 1e12 * seconds), seconds);
+  if (speed_class(now.per_s()) == class_of(node))
+    node.operations = now;
+  else
+    change_place(node, [&] { node.operations = now; });
 }
 
 // Only when a node comes or goes.
@@ -191,7 +212,7 @@ void Registry::look_who_is_up() {
   up_ = {};
   up_nodes_.clear();
   up_by_speed_.clear();
-  ordered_ = false;
+  ordered_for_.reset();
   known_shapes_ = up_shapes_ = {};
   for (const auto& [name, node] : nodes_) {
     if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));

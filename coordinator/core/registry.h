@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -63,8 +64,12 @@ struct ByLoad {
   bool operator()(const NodeRecord* a, const NodeRecord* b) const;
 };
 using NodesByLoad = std::set<const NodeRecord*, ByLoad>;
-// By speed class, the fastest first; no class is empty.
-using NodesBySpeed = std::map<int, NodesByLoad, std::greater<>>;
+struct SpeedClass {
+  size_t nodes = 0;
+  NodesByLoad with_room;  // those that have a unit of their backlog left
+};
+// The fastest first; no class is without nodes.
+using NodesBySpeed = std::map<int, SpeedClass, std::greater<>>;
 
 // What an idle node can take, or what a task needs.
 struct NodeShape {
@@ -108,7 +113,7 @@ class Registry {
   // Units and attempts of a node are changed here only, so that the sums below cost nothing.
   void assign(NodeRecord& node, AttemptId attempt, uint32_t units);
   void run(NodeRecord& node, uint32_t units);
-  // A task has run there: each of its units has done so many operations in so long.
+  // A task has run there: each of its units has done so many operations, as it says, in so long.
   void ran(NodeRecord& node, double operations, double seconds);
   // False: the node did not have the attempt.
   bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
@@ -123,7 +128,8 @@ class Registry {
   const NodeShapes& up_shapes() const { return up_shapes_; }
   // Those that are up, by name.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
-  const NodesBySpeed& up_by_speed() const;
+  // `backlog_units`: that a node takes beyond its own.
+  const NodesBySpeed& up_by_speed(uint32_t backlog_units) const;
   uint32_t busy_units() const { return up_.busy_units; }
   uint32_t total_units() const { return up_.total_units; }
   uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
@@ -139,13 +145,16 @@ class Registry {
     double int32_to_float = 0;
   };
   void look_who_is_up();
+  bool has_room(const NodeRecord& node) const {
+    return node.assigned_units < uint64_t{node.facts.units} + ordered_for_.value_or(0);
+  }
   // Changes what the orders by speed and load are made of.
   template <class Change>
   void change_place(NodeRecord& node, Change change);
 
   std::vector<const NodeRecord*> up_nodes_;
-  mutable NodesBySpeed up_by_speed_;  // kept in order once somebody has asked for it
-  mutable bool ordered_ = false;
+  mutable NodesBySpeed up_by_speed_;             // kept in order once somebody has asked for it
+  mutable std::optional<uint32_t> ordered_for_;  // backlog units
   Sums up_;
   NodeShapes known_shapes_;
   NodeShapes up_shapes_;

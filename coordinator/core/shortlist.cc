@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "policies/speed_class.h"
+
 namespace tierpilot {
 namespace {
 
@@ -53,14 +55,14 @@ Nodes with_most_data(const ClusterState& state, const Task& task, size_t count, 
 template <class Wanted>
 void add_of_each_class(const NodesBySpeed& nodes, size_t count, Nodes& chosen, Wanted wanted) {
   std::vector<std::pair<NodesByLoad::const_iterator, NodesByLoad::const_iterator>> left;
-  for (const auto& [speed, alike] : nodes) left.emplace_back(alike.begin(), alike.end());
+  for (const auto& [speed, alike] : nodes)
+    left.emplace_back(alike.with_room.begin(), alike.with_room.end());
   const auto add = [&](auto& part, size_t most) {
     for (; part.first != part.second && chosen.size() < most; ++part.first)
       if (wanted(*part.first)) chosen.push_back(*part.first);
   };
   for (size_t i = 0; i < left.size(); ++i) {
-    const size_t classes = left.size() - i;
-    add(left[i], chosen.size() + (count - chosen.size() + classes - 1) / classes);
+    add(left[i], chosen.size() + fair_share(count - chosen.size(), left.size() - i));
   }
   for (auto& part : left) add(part, count);
 }
@@ -109,7 +111,7 @@ std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& 
     const auto end = chosen.begin() + static_cast<ptrdiff_t>(for_data);
     return std::binary_search(chosen.begin(), end, node);
   };
-  add_of_each_class(state.registry.up_by_speed(), count, chosen,
+  add_of_each_class(state.registry.up_by_speed(state.settings.backlog_units), count, chosen,
                     [&](const NodeRecord* node) { return able(node) && !has(node); });
   if (with_full && !task.spec.datasets.empty())
     for (const auto* node : full_with_most_data(state, task, data_bytes)) chosen.push_back(node);

@@ -211,8 +211,8 @@ void ClusterView::succeeded(uint32_t index, const Task& task, double run_s) {
   Node& node = nodes_[index];
   node.operations.add(task.told_operations(), run_s);
   pace_.ran(task.told_operations(), run_s);
+  // It goes to its speed class when the task is released, which comes next.
   view_.nodes[places_[index]].rates.operations_per_s = node.operations.per_s();
-  refresh(index);
 }
 
 void ClusterView::started(uint32_t node, const Task& task) {

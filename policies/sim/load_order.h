@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policies/sim/node_set.h"
+#include "policies/speed_class.h"
 
 namespace tierpilot::sim {
 
@@ -40,7 +41,7 @@ class LoadOrder {
     const bool some_left = classes > 1;
     for (auto level = levels_.begin(); level != levels_.end(); --classes) {
       const auto end = next_class(level);
-      add(level, end, from, chosen.size() + (most - chosen.size() + classes - 1) / classes, chosen);
+      add(level, end, from, chosen.size() + fair_share(most - chosen.size(), classes), chosen);
       level = end;
     }
     if (some_left) add(levels_.begin(), levels_.end(), from, most, chosen);

@@ -82,6 +82,32 @@ TEST_F(ShortlistTest, OfEachSpeedAsManyAreTakenAndOfUnlikeNodesNotOnlyTheIdleOne
   EXPECT_THAT(names({}), SizeIs(6));
 }
 
+TEST_F(ShortlistTest, FollowsNodesThatChangeTheirSpeedAndComeAndGo) {
+  state_->settings.considered_nodes = 2;
+  join_nodes(6);
+  auto& registry = state_->registry;
+  const auto has_run = [&](const char* node, double operations) {
+    for (int times = 0; times < 100; ++times) registry.ran(*registry.find(node), operations, 1);
+  };
+  EXPECT_THAT(names({}), SizeIs(2));
+  for (const double speed : {1e9, 1e11, 2e9, 1e300, -1.0, double{NAN}, 4e9}) {
+    has_run("n003", speed);  // alone in its class, until it leaves that
+    EXPECT_THAT(names({}), Contains("n003")) << speed;
+  }
+  load("n003", 3);
+  EXPECT_THAT(names({}), Contains("n003"));
+  load("n003", 1);  // full: 2 units and a backlog of 2
+  EXPECT_THAT(names({}), Not(Contains("n003")));
+  EXPECT_THAT(names({}), SizeIs(2));
+  registry.set_life(*registry.find("n003"), NodeLife::kLost);
+  has_run("n003", 1e9);
+  EXPECT_THAT(names({}), SizeIs(2));
+  registry.set_life(*registry.find("n003"), NodeLife::kUp);
+  EXPECT_THAT(names({}), Not(Contains("n003")));
+  state_->settings.backlog_units = 3;
+  EXPECT_THAT(names({}), Contains("n003"));
+}
+
 TEST_F(ShortlistTest, ThoseThatHoldTheDataAreAmongThemThoughTheyAreBusier) {
   state_->settings.considered_nodes = 4;
   join_nodes(20);
