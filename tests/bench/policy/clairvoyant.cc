@@ -1,16 +1,21 @@
-// What there is to gain by choosing nodes: a policy that knows all tasks to come tries every good
-// candidate for each task by simulating the tasks after it, and takes the best (rollout: Bertsekas,
-// Tsitsiklis, Wu: Journal of Heuristics 3, 1997). It improves on the heuristic that goes on after
-// each trial, so no policy that does not know the future should be expected to gain as much.
+// What a scheduler that knows all tasks to come reaches, beside the policies that do not. It begins
+// with the decisions of whichever policy is the best on these tasks and tries other nodes for each
+// of them, by simulating all that follows; what is better is kept (fortified rollout: Bertsekas,
+// Tsitsiklis, Wu: Journal of Heuristics 3, 1997). So it is never worse than any policy, and what it
+// reaches can be reached, which cannot be said of the bound.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
+#include "policies/dqn/weights.h"
+#include "policies/estimate.h"
 #include "policies/registry.h"
 #include "policies/sim/evaluation/bound.h"
-#include "policies/sim/evaluation/externality_search.h"
 #include "policies/sim/evaluation/suite.h"
 #include "policies/sim/simulator.h"
 
@@ -19,120 +24,235 @@ namespace {
 
 struct Options {
   uint32_t tasks = 600;
-  uint32_t horizon = 100;   // tasks after the one that is tried
-  uint32_t candidates = 8;  // the best by the estimate
-  uint64_t seed = 7;
+  uint32_t candidates = 8;  // the best by the estimate; and the best full node
+  uint32_t passes = 1;
+  uint32_t seeds = 3;
+  uint64_t first_seed = 7;
+  uint32_t threads = std::max(1U, std::thread::hardware_concurrency());
+  std::string weights;
 };
 
-// Repeats a past, then takes `tried` if there is one, then goes on by a heuristic.
-class Rollout final : public Policy {
- public:
-  Rollout(const std::vector<size_t>& past, size_t tried, Policy& then, View* seen = nullptr)
-      : past_(past), tried_(tried), then_(then), seen_(seen) {}
+template <class Value>
+Value must(Result<Value> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
 
-  bool needs_observation() const override { return false; }
+class Policies {
+ public:
+  explicit Policies(const std::string& file)
+      : weights_(std::make_shared<const WeightsFile>(must(load_weights(file)))) {
+    for (const PolicyInfo& info : registered_policies())
+      if (!info.learns) names_.push_back(info.name);
+    names_.emplace_back("dqn");
+  }
+  const std::vector<std::string>& names() const { return names_; }
+  std::unique_ptr<Policy> make(const std::string& name, uint64_t seed) const {
+    PolicyContext context{.seed = seed};
+    context.dqn.epsilon = 0;
+    context.dqn.features = weights_->features;
+    context.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
+    context.dqn_weights->put({weights_, &weights_->weights});
+    auto policy = must(make_policy(name, context));
+    policy->explain(false);
+    return policy;
+  }
+
+ private:
+  std::shared_ptr<const WeightsFile> weights_;
+  std::vector<std::string> names_;
+};
+
+struct Choice {
+  size_t node = kNoNode;
+  size_t held_for = kNoNode;
+  bool operator==(const Choice&) const = default;
+};
+
+// A whole run: what was chosen, before what, and how it ended.
+struct Plan {
+  std::vector<Choice> choices;
+  std::vector<View> views;
+  double response_s = HUGE_VAL;
+};
+
+// Repeats the beginning of a plan, then takes `tried`, then goes on by a policy.
+class Trial final : public Policy {
+ public:
+  Trial(const Plan& plan, size_t begin, Choice tried, Policy& then)
+      : plan_(plan), begin_(begin), tried_(tried), then_(then) {}
+
+  bool needs_observation() const override { return then_.needs_observation(); }
+  bool holds() const override { return true; }
   Decision decide(const View& view, const Observation& observation) override {
-    const size_t now = next_++;
-    if (now == past_.size() && seen_) *seen_ = view;
-    const size_t node = now < past_.size() ? past_[now] : now == past_.size() ? tried_ : kNoNode;
-    if (node == kNoNode) return then_.decide(view, observation);
+    const size_t now = made.choices.size();
+    made.views.push_back(view);
     Decision decision;
-    decision.node = node;
+    if (now > begin_) {
+      decision = then_.decide(view, observation);
+    } else {
+      const Choice choice = now < begin_ ? plan_.choices[now] : tried_;
+      decision.node = choice.node;
+      decision.held_for = choice.held_for;
+    }
+    made.choices.push_back({decision.node, decision.held_for});
     return decision;
   }
 
+  Plan made;
+
  private:
-  const std::vector<size_t>& past_;
-  const size_t tried_;
+  const Plan& plan_;
+  const size_t begin_;
+  const Choice tried_;
   Policy& then_;
-  View* seen_;
-  size_t next_ = 0;
 };
 
-class ResponseSum final : public Listener {
+// What a policy does by itself.
+class Recorder final : public Policy {
  public:
-  void decided(Attempt, const View&, const Observation&, const Decision&) override {}
-  void served(Attempt, const ServiceMeasure&, const RewardParts&) override {}
-  void abandoned(Attempt) override {}
-  void finished(Attempt, const TaskTimes& times) override { sum_s += times.response_s; }
-  double sum_s = 0;
+  explicit Recorder(Policy& policy) : policy_(policy) {}
+  bool needs_observation() const override { return policy_.needs_observation(); }
+  bool holds() const override { return policy_.holds(); }
+  Decision decide(const View& view, const Observation& observation) override {
+    Decision decision = policy_.decide(view, observation);
+    made.views.push_back(view);
+    made.choices.push_back({decision.node, decision.held_for});
+    return decision;
+  }
+
+  Plan made;
+
+ private:
+  Policy& policy_;
 };
 
-double must(const Result<RunResult>& result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  return result->response_s.mean;
+struct Outcome {
+  double best_heuristic_s = HUGE_VAL;
+  double dqn_s = 0;
+  double knowing_s = 0;
+  double bound_s = 0;
+};
+
+class Scene {
+ public:
+  Scene(EvaluationCell cell, const Policies& policies, const Options& options, uint64_t seed)
+      : cell_(std::move(cell)), policies_(policies), options_(options), seed_(seed) {
+    cell_.workload.tasks = options.tasks;
+    workload_ = generate(cell_.workload, cell_.cluster, seed);
+  }
+
+  Outcome play() {
+    Outcome outcome;
+    outcome.bound_s = mean_response_bound_s(cell_.cluster, workload_);
+    Plan best;
+    for (const std::string& name : policies_.names()) {
+      const auto policy = policies_.make(name, seed_);
+      Recorder recorder(*policy);
+      recorder.made.response_s = response_s(recorder);
+      if (name == "dqn")
+        outcome.dqn_s = recorder.made.response_s;
+      else
+        outcome.best_heuristic_s = std::min(outcome.best_heuristic_s, recorder.made.response_s);
+      if (recorder.made.response_s < best.response_s) best = std::move(recorder.made), best_ = name;
+    }
+    for (uint32_t pass = 0; pass < options_.passes; ++pass) improve(best);
+    outcome.knowing_s = best.response_s;
+    return outcome;
+  }
+
+ private:
+  double response_s(Policy& policy) const {
+    return must(simulate(cell_.cluster, workload_, policy, {.seed = seed_})).response_s.mean;
+  }
+
+  void improve(Plan& best) const {
+    for (size_t at = 0; at < best.choices.size(); ++at) {
+      const View view = best.views[at];
+      for (const Choice choice : others(view, best.choices[at])) {
+        const auto then = policies_.make(best_, seed_);
+        Trial trial(best, at, choice, *then);
+        trial.made.response_s = response_s(trial);
+        if (trial.made.response_s < best.response_s) best = std::move(trial.made);
+      }
+    }
+  }
+
+  std::vector<Choice> others(const View& view, Choice taken) const {
+    std::vector<std::pair<double, size_t>> able, full;
+    const NodeRates typical = typical_rates(view);
+    for (size_t i = 0; i < view.nodes.size(); ++i) {
+      const NodeState& node = view.nodes[i];
+      const double finish_s = estimate_finish(view.task, node, typical).finish_s();
+      if (node.candidate)
+        able.emplace_back(finish_s, i);
+      else if (node.full && view.may_hold && node.held_fast_bytes > 0)
+        full.emplace_back(finish_s, i);
+    }
+    std::sort(able.begin(), able.end());
+    able.resize(std::min<size_t>(able.size(), options_.candidates));
+    std::vector<Choice> choices;
+    for (const auto& [finish_s, node] : able) choices.push_back({node, kNoNode});
+    if (!full.empty() && !able.empty())
+      choices.push_back({kNoNode, std::min_element(full.begin(), full.end())->second});
+    std::erase(choices, taken);
+    return choices;
+  }
+
+  EvaluationCell cell_;
+  const Policies& policies_;
+  const Options& options_;
+  const uint64_t seed_;
+  Workload workload_;
+  std::string best_;
+};
+
+std::vector<Outcome> play_all(std::vector<Scene>& scenes, uint32_t threads) {
+  std::vector<Outcome> outcomes(scenes.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < scenes.size(); i = next++) outcomes[i] = scenes[i].play();
+  };
+  std::vector<std::jthread> others;
+  for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  return outcomes;
 }
 
-class Clairvoyant {
- public:
-  Clairvoyant(const EvaluationCell& cell, const Workload& workload, const Options& options)
-      : cell_(cell),
-        workload_(workload),
-        options_(options),
-        heuristic_(make_externality_policy(delay_finish_externality(), kAllFeatures)) {}
-
-  double response_s() {
-    std::vector<size_t> past;
-    while (past.size() < workload_.tasks.size()) past.push_back(best_after(past));
-    Rollout rollout(past, kNoNode, *heuristic_);
-    return must(simulate(cell_.cluster, workload_, rollout, {}));
-  }
-
- private:
-  size_t best_after(const std::vector<size_t>& past) {
-    View view;
-    size_t best = kNoNode;
-    double least_s = sum_s(past, kNoNode, &view);
-    for (const size_t node : candidates(view)) {
-      const double sum = sum_s(past, node, nullptr);
-      if (sum < least_s) least_s = sum, best = node;
-    }
-    return best != kNoNode ? best : heuristic_->decide(view, {}).node;
-  }
-
-  double sum_s(const std::vector<size_t>& past, size_t tried, View* seen) {
-    Workload part = workload_;
-    part.tasks.resize(std::min<size_t>(part.tasks.size(), past.size() + options_.horizon));
-    Rollout rollout(past, tried, *heuristic_, seen);
-    ResponseSum responses;
-    must(simulate(cell_.cluster, part, rollout, {.listener = &responses}));
-    return responses.sum_s;
-  }
-
-  std::vector<size_t> candidates(const View& view) const {
-    std::vector<std::pair<double, size_t>> by_finish;
-    const NodeRates typical = typical_rates(view);
-    for (size_t i = 0; i < view.nodes.size(); ++i)
-      if (view.nodes[i].candidate)
-        by_finish.emplace_back(estimate_finish(view.task, view.nodes[i], typical).finish_s(), i);
-    std::sort(by_finish.begin(), by_finish.end());
-    std::vector<size_t> nodes;
-    for (size_t i = 0; i < by_finish.size() && i < options_.candidates; ++i)
-      nodes.push_back(by_finish[i].second);
-    return nodes;
-  }
-
-  const EvaluationCell& cell_;
-  const Workload& workload_;
-  const Options& options_;
-  std::unique_ptr<Policy> heuristic_;
-};
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
 
 void run(const Options& options) {
-  fmt::print("{:18}{:>14}{:>14}{:>14}{:>12}{:>14}\n", "8 nodes", "delay-finish s", "clairvoyant s",
-             "difference %", "bound s", "its room %");
-  const auto suite = make_suite("short");
-  for (EvaluationCell cell : suite->cells) {
+  const Policies policies(options.weights);
+  std::vector<std::string> names;
+  std::vector<Scene> scenes;
+  const Suite suite = must(make_suite("short"));
+  for (const EvaluationCell& cell : suite.cells) {
     if (cell.cluster.node_count() != 8) continue;
-    cell.workload.tasks = options.tasks;
-    const Workload workload = generate(cell.workload, cell.cluster, options.seed);
-    const auto heuristic = make_externality_policy(delay_finish_externality(), kAllFeatures);
-    const double base_s = must(simulate(cell.cluster, workload, *heuristic, {}));
-    const double knowing_s = Clairvoyant(cell, workload, options).response_s();
-    const double bound_s = mean_response_bound_s(cell.cluster, workload);
-    fmt::print("{:18}{:14.4f}{:14.4f}{:14.1f}{:12.4f}{:14.1f}\n", cell.workload.name, base_s,
-               knowing_s, 100 * (knowing_s / base_s - 1), bound_s, 100 * (bound_s / base_s - 1));
+    names.push_back(cell.workload.name);
+    for (uint64_t seed = 0; seed < options.seeds; ++seed)
+      scenes.emplace_back(cell, policies, options, options.first_seed + seed);
   }
+  const std::vector<Outcome> outcomes = play_all(scenes, options.threads);
+  fmt::print("{:20}{:>17}{:>9}{:>15}{:>9}{:>20}{:>15}\n", "8 nodes", "best heuristic s", "dqn s",
+             "clairvoyant s", "bound s", "clairvoyant / dqn %", "bound / dqn %");
+  std::vector<double> shares;
+  for (size_t row = 0; row < names.size(); ++row) {
+    Outcome mean{.best_heuristic_s = 0};
+    for (size_t i = row * options.seeds; i < (row + 1) * options.seeds; ++i) {
+      mean.best_heuristic_s += outcomes[i].best_heuristic_s / options.seeds;
+      mean.dqn_s += outcomes[i].dqn_s / options.seeds;
+      mean.knowing_s += outcomes[i].knowing_s / options.seeds;
+      mean.bound_s += outcomes[i].bound_s / options.seeds;
+    }
+    shares.push_back(100 * mean.knowing_s / mean.dqn_s);
+    fmt::print("{:20}{:17.4f}{:9.4f}{:15.4f}{:9.4f}{:20.1f}{:15.1f}\n", names[row],
+               mean.best_heuristic_s, mean.dqn_s, mean.knowing_s, mean.bound_s, shares.back(),
+               100 * mean.bound_s / mean.dqn_s);
+  }
+  fmt::print("{:70}{:20.1f}\n", "median", median(shares));
 }
 
 }  // namespace
@@ -140,11 +260,19 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   tierpilot::sim::Options options;
-  CLI::App app("What a policy that knows the future would gain by choosing other nodes");
+  CLI::App app("What a scheduler that knows the future reaches, beside the dqn and the heuristics");
+  app.add_option("--weights", options.weights, "of the dqn")->required();
   app.add_option("--tasks", options.tasks)->check(CLI::Range(10U, 100'000U));
-  app.add_option("--horizon", options.horizon)->check(CLI::Range(1U, 100'000U));
   app.add_option("--candidates", options.candidates)->check(CLI::Range(1U, 1000U));
-  app.add_option("--seed", options.seed);
+  app.add_option("--passes", options.passes)->check(CLI::Range(0U, 100U));
+  app.add_option("--seeds", options.seeds)->check(CLI::Range(1U, 1000U));
+  app.add_option("--first-seed", options.first_seed);
+  app.add_option("--threads", options.threads)->check(CLI::Range(1U, 1024U));
   CLI11_PARSE(app, argc, argv);
-  tierpilot::sim::run(options);
+  try {
+    tierpilot::sim::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
 }
