@@ -39,7 +39,8 @@ struct DqnSettings {
   int training_nice = 10;
   // Trains only where a core has nothing else to do (SCHED_IDLE), in place of the nice value.
   bool training_when_idle = false;
-  double training_cpu_share = 0.5;  // of one core, at most; a batch is never cut short
+  // Of one core, at most; a batch is never cut short. What a busy hour leaves is trained on later.
+  double training_cpu_share = 0.1;
   // That are learned from in the long run, by all learners; of more, a sample is. Remembering one
   // among 128 nodes takes some 50 us.
   double training_decisions_per_s = 500;

@@ -2,6 +2,7 @@
 // ratios of small numbers, so there are few different ones.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -61,9 +62,7 @@ class LoadOrder {
   using Seen = Levels::const_iterator;
 
   Seen next_class(Seen level) const {
-    const int current = level->first.speed_class;
-    while (level != levels_.end() && level->first.speed_class == current) ++level;
-    return level;
+    return levels_.upper_bound({level->first.speed_class, HUGE_VAL});
   }
   static void add(Seen level, Seen end, const NodeSet& from, size_t most, NodeSet& chosen) {
     for (; level != end && chosen.size() < most; ++level)
