@@ -50,8 +50,8 @@ std::string describe(const TrainingSettings& settings) {
       settings.seed, search.generations, search.population, search.runs, search.runs_each,
       search.tasks, search.worse_factor, settings.episodes, settings.tasks, settings.trial_interval,
       settings.trials, dqn.features, dqn.epsilon, dqn.gamma, dqn.double_dqn, dqn.learning_rate,
-      dqn.replay_capacity, dqn.train_start, dqn.batch, dqn.batches_per_experience,
-      dqn.tokens, dqn.priority);
+      dqn.replay_capacity, dqn.train_start, dqn.batch, dqn.batches_per_experience, dqn.tokens,
+      dqn.priority);
 }
 
 }  // namespace tierpilot::sim
