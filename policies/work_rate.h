@@ -1,6 +1,13 @@
 #pragma once
 
+#include <algorithm>
+
 namespace tierpilot {
+
+// What a task says it does is not checked: as many operations as any processor might have done.
+inline double believable_operations(double operations, double seconds) {
+  return std::clamp(operations, 1e8 * seconds, 1e12 * seconds);
+}
 
 // A rate over what was done lately: the last 1 / (1 - kept) or so pieces of work count.
 class WorkRate {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "policies/work_rate.h"
+
 namespace tierpilot {
 namespace {
 
@@ -19,7 +21,7 @@ double operations_of(const TaskSpec& spec, double int32_to_float) {
 }
 
 void QueueOrder::ran(double operations, double seconds) {
-  pace_.ran(std::clamp(operations, 1e8 * seconds, 1e12 * seconds), seconds);
+  pace_.ran(believable_operations(operations, seconds), seconds);
 }
 
 void QueueOrder::fetched(double bytes, double seconds) {

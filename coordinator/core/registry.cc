@@ -199,8 +199,7 @@ void Registry::change_place(NodeRecord& node, Change change) {
 void Registry::ran(NodeRecord& node, double operations, double seconds) {
   if (!(operations > 0) || !(seconds > 0)) return;
   WorkRate now = node.operations;
-  // What a task says is not checked; as QueueOrder::ran.
-  now.add(std::clamp(operations, 1e8 * seconds, 1e12 * seconds), seconds);
+  now.add(believable_operations(operations, seconds), seconds);
   if (speed_class(now.per_s()) == class_of(node))
     node.operations = now;
   else

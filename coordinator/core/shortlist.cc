@@ -61,9 +61,8 @@ void add_of_each_class(const NodesBySpeed& nodes, size_t count, Nodes& chosen, W
     for (; part.first != part.second && chosen.size() < most; ++part.first)
       if (wanted(*part.first)) chosen.push_back(*part.first);
   };
-  for (size_t i = 0; i < left.size(); ++i) {
+  for (size_t i = 0; i < left.size(); ++i)
     add(left[i], chosen.size() + fair_share(count - chosen.size(), left.size() - i));
-  }
   for (auto& part : left) add(part, count);
 }
 

@@ -91,6 +91,13 @@ gamma = 0.3
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("'colour' is none of: time, load"));
   EXPECT_THAT(status.error().message, HasSubstr("train_start"));
+
+  auto old = ConfigReader::parse("[dqn]\nremembered_tokens = 64\n", "t.toml");
+  ASSERT_TRUE(old);
+  read_dqn_settings(old->section("dqn"));
+  const Status renamed = old->finish();
+  ASSERT_FALSE(renamed);
+  EXPECT_THAT(renamed.error().message, HasSubstr("remembered_tokens: is now 'tokens'"));
 }
 
 TEST(DqnSettings, GivenWeightsAreTheDefaultWhereTheyFit) {

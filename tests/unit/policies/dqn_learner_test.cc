@@ -1,0 +1,150 @@
+#include "policies/dqn/dqn_learner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "policies/dqn/dqn_policy.h"
+#include "policies/learning/torch_thread.h"
+#include "tests/unit/policies/dqn_scene.h"
+
+namespace tierpilot {
+namespace {
+
+using ::testing::HasSubstr;
+
+DqnSettings quick() {
+  DqnSettings settings;
+  settings.batch = 32;
+  settings.train_start = 64;
+  settings.batches_per_experience = 2;
+  settings.learning_rate = 3e-3;
+  return settings;
+}
+
+// Nodes whose slot is odd take three times as long as the estimate says.
+void live_through(DqnLearner& learner, int tasks) {
+  for (int i = 0; i < tasks; ++i) {
+    View view = random_view(4, static_cast<uint64_t>(i));
+    for (NodeState& node : view.nodes) node.gpu_milli = node.slot % 2 == 0 ? 0 : 1000;
+    for (NodeState& node : view.nodes) node.free_gpu_milli = node.gpu_milli;
+    const size_t node = static_cast<size_t>(i) % 4;
+    if (!view.nodes[node].candidate) continue;
+    const auto id = static_cast<uint64_t>(i);
+    learner.decided(id, view, node);
+    const double estimate_s =
+        estimate_finish(view.task, view.nodes[node], typical_rates(view)).finish_s();
+    learner.finished(id, estimate_s * (node % 2 == 0 ? 1 : 3));
+    while (learner.ready()) learner.train_batch();
+    learner.copy_weights_if_due();
+  }
+}
+
+// How much dearer the odd nodes are than the even ones, by what was learned: the mean ratio.
+double learned_ratio(const DqnWeights& weights) {
+  double sum = 0;
+  int count = 0;
+  TokenValuer valuer;
+  for (uint64_t seed = 5000; seed < 5100; ++seed) {
+    View view = random_view(4, seed);
+    for (NodeState& node : view.nodes) node.candidate = true;
+    for (NodeState& node : view.nodes) node.gpu_milli = node.slot % 2 == 0 ? 0 : 1000;
+    for (NodeState& node : view.nodes) node.free_gpu_milli = node.gpu_milli;
+    TokenSet tokens;
+    make_tokens(view, kAllFeatures, kNoExternality, kAll, tokens);
+    const auto& values = valuer.values(weights, tokens);
+    for (size_t i = 1; i < 4; i += 2) {
+      if (tokens.prior[i] < -kWorst / 4) continue;
+      sum += values[i] / tokens.prior[i];
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+TEST(DqnLearner, LearnsWhatTheEstimateDoesNotKnow) {
+  use_one_torch_thread();
+  auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
+  DqnLearner learner(quick(), 1, 64, mailbox);
+  live_through(learner, 1500);
+  EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6);
+  EXPECT_GT(mailbox->newest()->version, 1u);
+}
+
+// Another policy may choose a node that the network would not even have looked at.
+TEST(DqnLearner, LearnsOfChoicesBeyondTheBestToo) {
+  use_one_torch_thread();
+  DqnSettings settings = quick();
+  settings.tokens = 4;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  View view = random_view(50, 3);
+  for (NodeState& node : view.nodes) node.candidate = true;
+  for (size_t node = 0; node < view.nodes.size(); ++node) {
+    learner.decided(node, view, node);
+    learner.finished(node, 1 + static_cast<double>(node));
+  }
+  const LearnerCounters now = learner.counters();
+  EXPECT_EQ(now.experiences, 49u);
+  EXPECT_EQ(now.pending, 1u) << "the last one waits for the next decision";
+}
+
+TEST(DqnLearner, LearnsTheSameWithPriorities) {
+  use_one_torch_thread();
+  DqnSettings settings = quick();
+  settings.priority = 0.6;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  live_through(learner, 1500);
+  EXPECT_NEAR(learned_ratio(learner.weights()), 3, 0.6) << "the weights undo the choice";
+}
+
+TEST(DqnLearner, KeepsWhatOthersPay) {
+  use_one_torch_thread();
+  auto mailbox = std::make_shared<Mailbox<DqnWeights>>();
+  DqnLearner learner(quick(), 1, 64, mailbox);
+  DqnWeights start = learner.weights();
+  start.others = delay_finish_externality();
+  ASSERT_TRUE(learner.start_from(start));
+  live_through(learner, 300);
+  EXPECT_EQ(mailbox->newest()->others, start.others);
+  DqnLearner second(quick(), 2, 64, std::make_shared<Mailbox<DqnWeights>>());
+  ASSERT_TRUE(second.restore(learner.save()));
+  EXPECT_EQ(second.weights().others, start.others);
+}
+
+TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {
+  use_one_torch_thread();
+  DqnLearner first(quick(), 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  live_through(first, 300);
+  first.decided(1000, random_view(3, 1), 0);
+  const std::string saved = first.save();
+  DqnLearner second(quick(), 2, 64, std::make_shared<Mailbox<DqnWeights>>());
+  ASSERT_TRUE(second.restore(saved));
+  EXPECT_EQ(second.weights().own.weights(), first.weights().own.weights());
+  EXPECT_EQ(second.counters().pending, first.counters().pending);
+  EXPECT_EQ(second.counters().replay_size, first.counters().replay_size);
+  EXPECT_EQ(second.counters().decisions, first.counters().decisions);
+  while (first.ready()) first.train_batch();
+  ASSERT_TRUE(second.restore(first.save()));
+  EXPECT_FALSE(second.ready()) << "what was used up is used again";
+  EXPECT_GT(second.counters().weights_version, first.counters().weights_version);
+  for (size_t size = 0; size < saved.size(); size += 1 + saved.size() / 200)
+    ASSERT_FALSE(second.restore(std::string_view(saved).substr(0, size))) << size;
+  DqnSettings other = quick();
+  other.features = without(FeatureGroup::kLoad);
+  DqnLearner third(other, 2, 64, std::make_shared<Mailbox<DqnWeights>>());
+  EXPECT_THAT(third.restore(saved).error().message, HasSubstr("other features"));
+}
+
+TEST(DqnLearner, BootstrapsWithDoubleDqnWhenAskedTo) {
+  use_one_torch_thread();
+  DqnSettings settings = quick();
+  settings.gamma = 0.3;
+  DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
+  live_through(learner, 300);
+  EXPECT_GT(learner.counters().batches, 100u);
+  EXPECT_TRUE(std::isfinite(learner.counters().loss));
+}
+
+}  // namespace
+}  // namespace tierpilot
