@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "base/bytes.h"
 #include "base/sysroot.h"
@@ -81,6 +82,8 @@ Result<ConfigReader> ConfigReader::parse(std::string_view toml_text, std::string
 }
 
 ConfigSection ConfigReader::section(std::string_view name) {
+  if (name.find('.') != name.npos)
+    throw std::logic_error(fmt::format("section '{}': there is one level of tables", name));
   if (!name.empty()) {
     if (auto* node = state_->find("", name); node && !node->is_table())
       state_->complain(node, "", name, "must be a table");

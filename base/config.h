@@ -55,7 +55,8 @@ class ConfigReader {
   ConfigReader(ConfigReader&&) noexcept;
   ~ConfigReader();
 
-  // "" is the file's top level. An absent section has no keys.
+  // "" is the file's top level. An absent section has no keys. Of one level: a name with a dot is a
+  // bug, as it would find nothing.
   ConfigSection section(std::string_view name);
   // One error that lists every wrong value and every key nobody asked for, a line each.
   Status finish();

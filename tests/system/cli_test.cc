@@ -250,6 +250,25 @@ max_operations = 3e9
   EXPECT_EQ(tierctl_at("unix:/nowhere/c.sock", {"policy", "evaluate", "--order", "size"}).code, 2);
 }
 
+TEST(CliAlone, HeuristicsAreEvaluatedAlsoAsTheyArePublished) {
+  const Argv evaluate{"policy", "evaluate", "--policies", "least-loaded", "--seeds", "1", "-j"};
+  const auto with = [&](const Argv& more) {
+    Argv arguments = evaluate;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return tierctl_at("unix:/nowhere/c.sock", arguments);
+  };
+  const auto outcome = with({"--plain", "least-loaded,locality-load"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto value = parse(outcome.out);
+  EXPECT_EQ(value["policies"],
+            (nlohmann::json{"least-loaded", "plain-least-loaded", "plain-locality-load"}));
+  for (const char* name : {"dqn", "slowest"}) {
+    const auto refused = with({"--plain", name});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find(name), std::string::npos) << refused.err;
+  }
+}
+
 TEST(CliAlone, NodesThatReadInTurnAreServedSooner) {
   const TempFolder folder("/tmp");
   const auto cluster = written(folder, "cluster.toml", R"(

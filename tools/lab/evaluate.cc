@@ -1,4 +1,6 @@
 // tierctl policy evaluate: policies on a suite of workloads and clusters.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,7 @@ struct Options {
   std::vector<std::string> policies{
       "random",          "round-robin", "least-loaded",   "locality-greedy", "locality-load",
       "earliest-finish", "least-cost",  "delay-locality", "delay-finish",    "dqn"};
+  std::vector<std::string> plain;
   PolicyOptions policy;
   std::string plots;
   bool unguarded = false;
@@ -38,7 +41,20 @@ Result<sim::Suite> suite_of(const SceneNames& names) {
   return sim::Suite{.name = names.workload, .cells = {std::move(cell)}, .seeds = kSceneSeeds};
 }
 
+Status check_plain(const Options& options) {
+  for (const auto& name : options.plain)
+    if (const auto* known = find_policy(name); known && known->learns)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("--plain: policy '{}' learns; only heuristics run plain", name));
+  const auto opened = open_policies(options.plain, "--plain", options.policy);
+  return opened ? Status() : tl::unexpected(opened.error());
+}
+
 int run(const Context& context, const Options& options) {
+  if (auto status = check_plain(options); !status) {
+    print_error(context.output, status.error());
+    return kExitUsage;
+  }
   const auto policies = open_policies(options.policies, "--policies", options.policy);
   if (!policies) {
     print_error(context.output, policies.error());
@@ -57,8 +73,8 @@ int run(const Context& context, const Options& options) {
   }
   const auto threads =
       policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
-  const auto evaluated = run_suite(std::move(*suite), options.policies, policies->maker(),
-                                   !options.unguarded, threads);
+  const auto evaluated = run_suite(std::move(*suite), {options.policies, options.plain},
+                                   policies->maker(), !options.unguarded, threads);
   if (!evaluated) return print_error(context.output, evaluated.error());
   if (!options.plots.empty())
     if (auto status = write_response_plots(*evaluated, options.plots); !status)
@@ -86,6 +102,12 @@ void add_evaluate(CLI::App& policy, Context& context) {
       ->delimiter(',')
       ->type_name("NAME,...")
       ->capture_default_str();
+  command
+      ->add_option("--plain", options->plain,
+                   "heuristics that also run without the rules that serve every policy here: tasks "
+                   "in the order of arrival, none kept back, any number of readers")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   command->add_flag("--no-guard", options->unguarded,
                     "policies that learn decide without a control share, and are never deposed");
   command->add_flag("--no-hold", options->holds_nothing,

@@ -102,19 +102,22 @@ std::map<std::string, GuardSettings> default_guards() {
 
 }  // namespace
 
-Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
+Result<Evaluated> run_suite(sim::Suite suite, const Contenders& contenders,
                             const sim::PlayerMaker& make, bool guarded,
                             std::optional<uint32_t> threads) {
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   auto runs = sim::evaluate(
-      suite, {.policies = policies,
+      suite, {.policies = contenders.policies,
+              .plain = contenders.plain,
               .guards = guarded ? default_guards() : std::map<std::string, GuardSettings>(),
               .threads = threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
               .make_player = make,
               .progress = [&](double share) { bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
-  return Evaluated{std::move(suite), policies, std::move(*runs)};
+  auto shown = contenders.policies;
+  for (const std::string& name : contenders.plain) shown.push_back(sim::plain_name(name));
+  return Evaluated{std::move(suite), std::move(shown), std::move(*runs)};
 }
 
 ordered_json evaluated_json(const Evaluated& evaluated) {

@@ -12,15 +12,20 @@
 
 namespace tierpilot::lab {
 
+struct Contenders {
+  std::vector<std::string> policies;
+  std::vector<std::string> plain = {};  // heuristics: see sim::EvaluationOptions
+};
+
 struct Evaluated {
   sim::Suite suite;
-  std::vector<std::string> policies;
+  std::vector<std::string> policies;  // as they are shown, plain ones too
   std::vector<sim::EvaluatedRun> runs;
 };
 
 // With a bar on a terminal. `threads`: as many as the machine has CPUs unless given; `guarded`:
 // policies that learn run under a guard with its defaults.
-Result<Evaluated> run_suite(sim::Suite suite, const std::vector<std::string>& policies,
+Result<Evaluated> run_suite(sim::Suite suite, const Contenders& contenders,
                             const sim::PlayerMaker& make, bool guarded,
                             std::optional<uint32_t> threads);
 

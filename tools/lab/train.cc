@@ -98,6 +98,21 @@ ordered_json curve_json(const std::vector<Episode>& curve) {
   return rows;
 }
 
+ordered_json externality_json(const ExternalityWeights& weights) {
+  ordered_json terms = ordered_json::object();
+  for (size_t i = 0; i < kExternalityCount; ++i)
+    terms[std::string(kExternalityTerms[i].name)] = weights[i];
+  return terms;
+}
+
+// As the training's settings have it, for another training to start from.
+std::string externality_table(const ordered_json& terms) {
+  std::string table = "Costs to others, as found:\n[externality]\n";
+  for (const auto& [name, weight] : terms.items())
+    table += fmt::format("\"{}\" = {:.3f}\n", name, weight.get<double>());
+  return table;
+}
+
 Status plot_curve(const ordered_json& curve, double searched_trial, const std::string& folder) {
   sim::plot::Series series{.name = "while it explores", .points = {}};
   sim::plot::Series trials{.name = "trials, always the same tasks", .points = {}};
@@ -138,7 +153,7 @@ Result<ordered_json> trained(const Options& options) {
   auto suite = sim::make_suite(options.suite);
   if (!suite) return tl::unexpected(suite.error());
   const auto evaluated = run_suite(
-      std::move(*suite), policies,
+      std::move(*suite), {policies},
       Policies{.weights = std::make_shared<const WeightsFile>(file), .learning = {}}.maker(), true,
       std::nullopt);
   if (!evaluated) return tl::unexpected(evaluated.error());
@@ -150,6 +165,7 @@ Result<ordered_json> trained(const Options& options) {
   value["output"] = options.output;
   value["config_digest"] = file.provenance.config_digest;
   value["search"] = search_json(curve->search);
+  value["externality"] = externality_json(file.weights.others);
   value["searched_trial"] = training.searched_trial();
   value["curve"] = curve_json(curve->episodes);
   if (!options.plots.empty())
@@ -173,6 +189,7 @@ int run(const Context& context, const Options& options) {
                                              {"COST", "/cost", Format::kNumber}}})
         << fmt::format("On the trials after the search: {:.4f}\n\n",
                        value->at("searched_trial").get<double>())
+        << externality_table(value->at("externality")) << '\n'
         << format_table(*value, {.title = "Training: response over the best heuristic's",
                                  .rows = "/curve",
                                  .columns = {{"EPISODES", "/episodes", Format::kNumber},
@@ -194,7 +211,8 @@ void add_train(CLI::App& policy, Context& context) {
       policy.add_subcommand("train", "train the dqn by simulation and write its weights");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("--config", options->config, "what to train (TOML): [training], [search], [dqn]")
+      ->add_option("--config", options->config,
+                   "what to train (TOML): [training], [search], [externality], [dqn]")
       ->type_name("FILE")
       ->required();
   command->add_option("-o,--output", options->output, "the weights")

@@ -64,28 +64,46 @@ class Evaluation {
     const auto workload = cell.tasks(job.seed);
     if (!workload) return tl::unexpected(workload.error());
     const double bound_s = mean_response_bound_s(cell.cluster, *workload);
-    for (const std::string& name : options_.policies) {
-      auto player = options_.make_player(name, job.seed);
-      if (!player) return tl::unexpected(player.error());
-      player->policy->explain(false);
-      std::optional<GuardedPolicy> guarded;
-      if (const auto guard = options_.guards.find(name); guard != options_.guards.end())
-        guarded.emplace(std::move(*player), guard->second, job.seed);
-      auto result = guarded ? simulate(cell.cluster, *workload, *guarded,
-                                       {.seed = job.seed, .listener = &*guarded})
-                            : simulate(cell.cluster, *workload, *player->policy,
-                                       {.seed = job.seed, .listener = player->learner.get()});
-      if (!result)
-        return fail(result.error().code,
-                    name + " on " + cell.workload.name + ": " + result.error().message);
-      if (job.seed != kFirstEvaluationSeed) {
-        result->responses_s = {};
-        result->samples = {};
-      }
-      runs_[index].push_back({job.cell, job.seed, name, std::move(*result), bound_s,
-                              guarded ? std::optional(guarded->tally()) : std::nullopt});
-    }
+    const ClusterSpec plain = without_shared_rules(cell.cluster);
+    const auto add = [&](const std::string& name, bool is_plain) -> Status {
+      auto run = run_policy(job, is_plain ? plain : cell.cluster, *workload, name, is_plain);
+      if (!run)
+        return fail(run.error().code,
+                    name + " on " + cell.workload.name + ": " + run.error().message);
+      run->bound_s = bound_s;
+      runs_[index].push_back(std::move(*run));
+      return {};
+    };
+    for (const std::string& name : options_.policies)
+      if (auto status = add(name, false); !status) return status;
+    for (const std::string& name : options_.plain)
+      if (auto status = add(name, true); !status) return status;
     return {};
+  }
+
+  Result<EvaluatedRun> run_policy(const Job& job, const ClusterSpec& cluster,
+                                  const Workload& workload, const std::string& name,
+                                  bool is_plain) const {
+    auto player = options_.make_player(name, job.seed);
+    if (!player) return tl::unexpected(player.error());
+    player->policy->explain(false);
+    std::optional<GuardedPolicy> guarded;
+    if (const auto guard = options_.guards.find(name); guard != options_.guards.end() && !is_plain)
+      guarded.emplace(std::move(*player), guard->second, job.seed);
+    auto result =
+        guarded ? simulate(cluster, workload, *guarded, {.seed = job.seed, .listener = &*guarded})
+                : simulate(cluster, workload, *player->policy,
+                           {.seed = job.seed, .listener = player->learner.get()});
+    if (!result) return tl::unexpected(result.error());
+    if (job.seed != kFirstEvaluationSeed) {
+      result->responses_s = {};
+      result->samples = {};
+    }
+    EvaluatedRun run{.cell = job.cell, .seed = job.seed, .policy = name};
+    if (is_plain) run.policy = plain_name(name);
+    run.result = std::move(*result);
+    if (guarded) run.guard = guarded->tally();
+    return run;
   }
 
   const Suite& suite_;
@@ -100,6 +118,17 @@ class Evaluation {
 };
 
 }  // namespace
+
+ClusterSpec without_shared_rules(ClusterSpec cluster) {
+  cluster.coordinator.service_order = ServiceOrder::kArrival;
+  cluster.coordinator.hold_tasks = false;
+  for (NodeGroup& group : cluster.groups) group.readers = UINT32_MAX;
+  return cluster;
+}
+
+std::string plain_name(const std::string& heuristic) {
+  return "plain-" + heuristic;
+}
 
 Result<std::vector<EvaluatedRun>> evaluate(const Suite& suite, const EvaluationOptions& options) {
   return Evaluation(suite, options).run();

@@ -25,8 +25,15 @@ struct EvaluatedRun {
   std::optional<GuardTally> guard;  // where it ran under one
 };
 
+// The cluster without the rules that serve every policy: waiting tasks in the order of arrival,
+// none kept back, data read by as many nodes at a time as want it.
+ClusterSpec without_shared_rules(ClusterSpec cluster);
+// What a heuristic is called that runs on such a cluster.
+std::string plain_name(const std::string& heuristic);
+
 struct EvaluationOptions {
   std::vector<std::string> policies;
+  std::vector<std::string> plain;               // heuristics that also run without_shared_rules
   std::map<std::string, GuardSettings> guards;  // of policies that run under one
   uint32_t threads = 1;
   PlayerMaker make_player;  // called from all threads

@@ -56,7 +56,11 @@ class Search {
  public:
   Search(const SearchSettings& settings, FeatureMask features, uint32_t threads,
          SeededRandom& random)
-      : settings_(settings), features_(features), threads_(threads), random_(random) {
+      : settings_(settings),
+        features_(features),
+        threads_(threads),
+        random_(random),
+        mean_(settings.start) {
     spread_.fill(0.3);
   }
 
@@ -157,7 +161,7 @@ class Search {
   std::vector<TrainingRun> runs_;
   size_t first_run_ = 0;
   std::vector<Candidate> population_;
-  ExternalityWeights mean_ = delay_finish_externality();
+  ExternalityWeights mean_;
   ExternalityWeights spread_{};
   std::vector<ExternalityWeights> means_;  // after each generation
 };

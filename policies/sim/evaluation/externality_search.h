@@ -12,7 +12,8 @@
 namespace tierpilot::sim {
 
 struct SearchSettings {
-  uint32_t generations = 60;  // 0: no search, the weights of delay-finish
+  ExternalityWeights start = delay_finish_externality();
+  uint32_t generations = 60;  // 0: no search, the weights that it would start from
   uint32_t population = 48;   // of each
   uint32_t runs = 192;        // that are drawn
   uint32_t runs_each = 48;    // of them, in turn, for one generation

@@ -1,6 +1,7 @@
 // Trains the dqn by simulation. First what a placement costs others is searched
-// (externality_search.h), from the heuristic delay-finish on. Then, an episode after the other, a
-// cluster and a workload are drawn, the dqn places the tasks and learns from each what it took.
+// (externality_search.h), from the heuristic delay-finish or given weights on. Then, an episode
+// after the other, a cluster and a workload are drawn, the dqn places the tasks and learns from
+// each what it took.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +27,9 @@ struct TrainingSettings {
   DqnSettings dqn;
 };
 
-// [training], [search] and [dqn]; kInvalid names every wrong value and unknown key with its line.
+// [training], [search], [externality] (the weights that the search starts from, by the names of the
+// terms; those of delay-finish where none is given) and [dqn]; kInvalid names every wrong value and
+// unknown key with its line.
 Result<TrainingSettings> read_training_settings(const std::filesystem::path& path);
 // Every setting as text: equal texts, equal trainings.
 std::string describe(const TrainingSettings& settings);

@@ -22,6 +22,13 @@ SearchSettings read_search(ConfigSection section) {
   return search;
 }
 
+ExternalityWeights read_externality(ConfigSection section, ExternalityWeights weights) {
+  constexpr double kMost = 1000;
+  for (size_t i = 0; i < kExternalityCount; ++i)
+    weights[i] = section.number(kExternalityTerms[i].name, weights[i], -kMost, kMost);
+  return weights;
+}
+
 }  // namespace
 
 Result<TrainingSettings> read_training_settings(const std::filesystem::path& path) {
@@ -35,6 +42,7 @@ Result<TrainingSettings> read_training_settings(const std::filesystem::path& pat
   read_count(section, "trial_interval", settings.trial_interval, 1, 1'000'000);
   read_count(section, "trials", settings.trials, 1, 1000);
   settings.search = read_search(reader->section("search"));
+  settings.search.start = read_externality(reader->section("externality"), settings.search.start);
   settings.dqn = read_dqn_settings(reader->section("dqn"));
   if (auto status = reader->finish(); !status) return tl::unexpected(status.error());
   return settings;
@@ -46,12 +54,12 @@ std::string describe(const TrainingSettings& settings) {
   return fmt::format(
       "seed {} generations {} population {} runs {} each {} tasks {} worse {} episodes {} tasks {} "
       "every {} trials {} features {} epsilon {} gamma {} double {} rate {} replay {} start {} "
-      "batch {} batches {} tokens {} priority {}",
+      "batch {} batches {} tokens {} priority {} start {}",
       settings.seed, search.generations, search.population, search.runs, search.runs_each,
       search.tasks, search.worse_factor, settings.episodes, settings.tasks, settings.trial_interval,
       settings.trials, dqn.features, dqn.epsilon, dqn.gamma, dqn.double_dqn, dqn.learning_rate,
       dqn.replay_capacity, dqn.train_start, dqn.batch, dqn.batches_per_experience, dqn.tokens,
-      dqn.priority);
+      dqn.priority, fmt::join(search.start, " "));
 }
 
 }  // namespace tierpilot::sim

@@ -114,6 +114,12 @@ TEST(Config, NamesAnUnknownListOfTables) {
   EXPECT_THAT(status.error().message, HasSubstr("placement.rule: unknown key"));
 }
 
+TEST(Config, ASectionWithinASectionIsABugThatIsSeen) {
+  auto reader = ConfigReader::parse("[search.start]\nserve = 1\n", "file.toml");
+  ASSERT_TRUE(reader);
+  EXPECT_THROW(reader->section("search.start"), std::logic_error);
+}
+
 TEST(Config, SectionThatIsNoTable) {
   auto reader = ConfigReader::parse("lease = 3\n", "t.toml");
   ASSERT_TRUE(reader);

@@ -58,6 +58,30 @@ TEST(Evaluation, IsTheSameInAnyNumberOfThreads) {
   EXPECT_EQ(evaluation_json(*suite, *one, {"random"}), evaluation_json(*suite, *three, {"random"}));
 }
 
+// In the order of arrival a short task waits for the long ones before it.
+TEST(Evaluation, APlainHeuristicRunsWithoutTheRulesOfTheOthers) {
+  auto suite = make_suite("quick");
+  ASSERT_TRUE(suite);
+  std::erase_if(suite->cells, [](const auto& cell) { return cell.workload.name != "bursts"; });
+  auto options = heuristics(2);
+  options.plain = {"least-loaded"};
+  const auto both = evaluate(*suite, options);
+  ASSERT_TRUE(both) << both.error().message;
+  for (auto& cell : suite->cells) cell.cluster = without_shared_rules(cell.cluster);
+  const auto bare = evaluate(*suite, heuristics(2));
+  ASSERT_TRUE(bare);
+  ASSERT_EQ(both->size(), suite->seeds * 4);
+  for (uint64_t seed = 0; seed < suite->seeds; ++seed) {
+    const EvaluatedRun& ruled = both->at(seed * 4 + 1);
+    const EvaluatedRun& plain = both->at(seed * 4 + 3);
+    EXPECT_EQ(ruled.policy, "least-loaded");
+    EXPECT_EQ(plain.policy, "plain-least-loaded");
+    EXPECT_EQ(plain.seed, ruled.seed);
+    EXPECT_EQ(plain.result.response_s.mean, bare->at(seed * 3 + 1).result.response_s.mean);
+    EXPECT_LT(ruled.result.response_s.mean, plain.result.response_s.mean);
+  }
+}
+
 TEST(Evaluation, UnknownSuitesAreRefusedWithTheNames) {
   const auto suite = make_suite("none");
   ASSERT_FALSE(suite);

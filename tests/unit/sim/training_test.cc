@@ -94,6 +94,16 @@ TEST(ExternalitySearch, OfNoGenerationsIsDelayFinish) {
   EXPECT_EQ(*weights, delay_finish_externality());
 }
 
+TEST(ExternalitySearch, StartsFromTheWeightsThatItIsGiven) {
+  ExternalityWeights start{};
+  start[0] = 0.25;
+  SeededRandom random(5);
+  const auto weights = search_externality({.start = start, .generations = 0}, kAllFeatures, 1,
+                                          random, [](const Generation&) { return true; });
+  ASSERT_TRUE(weights);
+  EXPECT_EQ(*weights, start);
+}
+
 TEST(Training, OfEqualSettingsGivesEqualWeightsInAnyNumberOfThreads) {
   const DqnWeights one = train(small(), 1);
   const DqnWeights three = train(small(), 3);
@@ -109,6 +119,33 @@ TEST(Training, LeavesOutWhatItIsToldTo) {
   settings.dqn.features = without(FeatureGroup::kLoad);
   const DqnWeights weights = train(settings, 2);
   EXPECT_NE(weights.others, kNoExternality);
+}
+
+TEST(TrainingSettings, TakeTheSearchsStartByTheNamesOfTheTerms) {
+  const ScratchDirectory folder;
+  const std::string path = folder.path() + "/train.toml";
+  std::ofstream(path) << "[externality]\n\"q wait\" = 0.25\nserve = -2\n";
+  const auto settings = read_training_settings(path);
+  ASSERT_TRUE(settings) << settings.error().message;
+  ExternalityWeights expected = delay_finish_externality();
+  for (size_t i = 0; i < kExternalityCount; ++i) {
+    if (kExternalityTerms[i].name == "q wait") expected[i] = 0.25;
+    if (kExternalityTerms[i].name == "serve") expected[i] = -2;
+  }
+  EXPECT_EQ(settings->search.start, expected);
+  EXPECT_NE(describe(*settings), describe(TrainingSettings{})) << "other weights would come of it";
+}
+
+TEST(TrainingSettings, NameATermThatDoesNotExistAndAWeightThatCannotBe) {
+  const ScratchDirectory folder;
+  const std::string path = folder.path() + "/train.toml";
+  std::ofstream(path) << "[externality]\nsolve = 1\nserve = nan\n";
+  const auto settings = read_training_settings(path);
+  ASSERT_FALSE(settings);
+  EXPECT_NE(settings.error().message.find(":2: externality.solve"), std::string::npos)
+      << settings.error().message;
+  EXPECT_NE(settings.error().message.find(":3: externality.serve"), std::string::npos)
+      << settings.error().message;
 }
 
 TEST(TrainingSettings, NamesEachUnknownKeyWithItsLine) {
