@@ -9,11 +9,12 @@
 namespace tierpilot {
 
 // The full node of the least cost, where that is below `least`; kNoNode: there is none, or the task
-// may not be kept back, or has no data that could be brought.
+// may not be kept back, or has no data that could be brought, or wants GPUs, whose wait nobody
+// estimates.
 template <class Cost, class CostOf>
 size_t full_node_below(const View& view, Cost least, CostOf cost_of) {
   size_t best = kNoNode;
-  if (!view.may_hold || view.task.data_bytes == 0) return best;
+  if (!view.may_hold || view.task.data_bytes == 0 || view.task.gpu_milli > 0) return best;
   for (size_t i = 0; i < view.nodes.size(); ++i) {
     if (!view.nodes[i].full) continue;
     if (const Cost here = cost_of(view.nodes[i]); here < least) least = here, best = i;

@@ -145,6 +145,22 @@ TEST(CliAlone, TrainedWeightsAreTheSameAgainAndCanBeEvaluated) {
             0);
 }
 
+// Both would run for hours.
+TEST(CliAlone, WhatCannotBeWrittenOrEvaluatedIsSaidBeforeTheRuns) {
+  const TempFolder folder("/tmp");
+  const auto config = (folder.path() / "long.toml").string();
+  std::ofstream(config) << "[training]\nepisodes = 1000000\n";
+  const auto trained = tierctl_at("unix:/nowhere/c.sock",
+                                  {"policy", "train", "--config", config, "--suite", "none"});
+  EXPECT_NE(trained.code, 0);
+  EXPECT_NE(trained.err.find("quick"), std::string::npos) << trained.err;
+  const auto evaluated = tierctl_at(
+      "unix:/nowhere/c.sock",
+      {"policy", "evaluate", "--suite", "full", "--seeds", "10000", "--plots", config + "/plots"});
+  EXPECT_NE(evaluated.code, 0);
+  EXPECT_NE(evaluated.err.find("--plots"), std::string::npos) << evaluated.err;
+}
+
 // The path of a new file.
 std::string written(const TempFolder& folder, const char* name, const char* text) {
   const auto path = folder.path() / name;
@@ -266,6 +282,25 @@ TEST(CliAlone, HeuristicsAreEvaluatedAlsoAsTheyArePublished) {
     const auto refused = with({"--plain", name});
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(refused.err.find(name), std::string::npos) << refused.err;
+  }
+}
+
+TEST(CliAlone, RowsOfATraceThatAreLeftOutAreNamed) {
+  const TempFolder folder("/tmp");
+  const auto cluster = written(folder, "cluster.toml", "[[nodes]]\ncount = 4\nunits = 4\n");
+  const auto trace = written(folder, "trace.swf",
+                             "1 0 1 10 4 -1 -1 4 10 -1 1 1 1 1 1 1 -1 -1\n"
+                             "2 x 1 10 4 -1 -1 4 10 -1 1 1 1 1 1 1 -1 -1\n");
+  for (const Argv& command : {Argv{"simulate", "--policy", "random"},
+                              Argv{"policy", "evaluate", "--policies", "random"}}) {
+    Argv arguments = command;
+    for (const auto& word : {std::string("--cluster"), cluster, std::string("--workload"),
+                             "trace:swf:" + trace, std::string("--seeds"), std::string("1")})
+      arguments.push_back(word);
+    const auto outcome = tierctl_at("unix:/nowhere/c.sock", arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("1 of the trace's 2 rows"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(trace + ":2"), std::string::npos) << outcome.err;
   }
 }
 

@@ -31,14 +31,26 @@ struct Options {
   std::optional<uint32_t> threads;
 };
 
+struct Subject {
+  sim::Suite suite;
+  std::optional<sim::TraceSummary> trace;
+};
+
+Result<Subject> suite_named(const std::string& name) {
+  auto suite = sim::make_suite(name);
+  if (!suite) return tl::unexpected(suite.error());
+  return Subject{std::move(*suite), {}};
+}
+
 // Of one cell, with what an operator brings.
-Result<sim::Suite> suite_of(const SceneNames& names) {
+Result<Subject> suite_of(const SceneNames& names) {
   auto scene = open_scene(names);
   if (!scene) return tl::unexpected(scene.error());
   sim::EvaluationCell cell{.cluster = std::move(scene->cluster), .workload = {}, .source = {}};
   cell.workload.name = names.workload;
   cell.source = std::move(scene->source.make);
-  return sim::Suite{.name = names.workload, .cells = {std::move(cell)}, .seeds = kSceneSeeds};
+  return Subject{{.name = names.workload, .cells = {std::move(cell)}, .seeds = kSceneSeeds},
+                 scene->source.summary};
 }
 
 Status check_plain(const Options& options) {
@@ -60,11 +72,14 @@ int run(const Context& context, const Options& options) {
     print_error(context.output, policies.error());
     return kExitUsage;
   }
-  auto suite =
-      options.scene.workload.empty() ? sim::make_suite(options.suite) : suite_of(options.scene);
-  if (!suite) return print_error(context.output, suite.error());
-  if (options.seeds) suite->seeds = *options.seeds;
-  for (auto& cell : suite->cells) {
+  auto subject =
+      options.scene.workload.empty() ? suite_named(options.suite) : suite_of(options.scene);
+  if (!subject) return print_error(context.output, subject.error());
+  if (auto status = open_plots(options.plots); !status)
+    return print_error(context.output, status.error());
+  sim::Suite& suite = subject->suite;
+  if (options.seeds) suite.seeds = *options.seeds;
+  for (auto& cell : suite.cells) {
     auto& coordinator = cell.cluster.coordinator;
     coordinator.hold_tasks = coordinator.hold_tasks && !options.holds_nothing;
     coordinator.service_order =
@@ -73,13 +88,14 @@ int run(const Context& context, const Options& options) {
   }
   const auto threads =
       policies->repeatable_in_threads(options.policies) ? options.threads : std::optional(1U);
-  const auto evaluated = run_suite(std::move(*suite), {options.policies, options.plain},
+  const auto evaluated = run_suite(std::move(suite), {options.policies, options.plain},
                                    policies->maker(), !options.unguarded, threads);
   if (!evaluated) return print_error(context.output, evaluated.error());
   if (!options.plots.empty())
     if (auto status = write_response_plots(*evaluated, options.plots); !status)
       return print_error(context.output, status.error());
   auto value = evaluated_json(*evaluated);
+  if (subject->trace) value["trace"] = trace_json(*subject->trace);
   value["learned_during_runs"] = policies->learning.has_value();
   if (const auto& weights = policies->weights)
     value["weights"] = {{"version", weights->weights.version},

@@ -9,6 +9,7 @@
 
 #include "policies/registry.h"
 #include "tools/lab/progress_bar.h"
+#include "tools/lab/scene.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -82,7 +83,7 @@ void shown_as_percent(ordered_json& value) {
 }
 
 std::vector<std::string> warnings_of(const ordered_json& value) {
-  std::vector<std::string> warnings;
+  auto warnings = trace_warnings(value);
   for (const auto& run : value["runs"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = run[what].get<uint64_t>(); count > 0)
@@ -143,13 +144,15 @@ int show_evaluation(const Output& output, ordered_json value) {
       if (cell.is_number_float()) cell = cell.get<double>() / 1e9;
   value["evenness"] = measure_by_policy(value, "fairness");
   value["waits"] = measure_by_policy(value, "wait_mean_s");
+  value["long_waits"] = measure_by_policy(value, "wait_p99_s");
   shown_as_percent(value);
   const auto columns = policy_columns(value);
   std::vector<Table> tables;
   for (const auto& [title, rows] :
        {std::pair{"Mean response, s", "/responses"}, std::pair{"p99 response, s", "/tails"},
-        std::pair{"Mean wait, s", "/waits"}, std::pair{"Utilisation", "/utilisations"},
-        std::pair{"Evicted, GB", "/evictions"}, std::pair{"Fairness between users", "/evenness"}})
+        std::pair{"Mean wait, s", "/waits"}, std::pair{"p99 wait, s", "/long_waits"},
+        std::pair{"Utilisation", "/utilisations"}, std::pair{"Evicted, GB", "/evictions"},
+        std::pair{"Fairness between users", "/evenness"}})
     tables.push_back({.title = title, .rows = rows, .columns = columns});
   if (!value["cells"].empty()) {
     tables.push_back({.title = "Against the best heuristic of the row, paired by seed; and the "

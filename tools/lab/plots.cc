@@ -1,6 +1,7 @@
 #include "tools/lab/plots.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -74,9 +75,18 @@ Chart course(const std::vector<sim::PolicyRun>& runs, std::string title, sim::pl
 
 }  // namespace
 
-Status write_plot(const std::filesystem::path& file, const std::string& svg) {
+Status open_plots(const std::filesystem::path& folder) {
+  if (folder.empty()) return {};
   std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
+  std::filesystem::create_directories(folder, error);
+  int number = error.value();
+  if (number == 0 && access(folder.c_str(), W_OK) != 0) number = errno;
+  if (number == 0) return {};
+  return fail_errno(number,
+                    fmt::format("--plots: folder '{}' cannot be written to", folder.string()));
+}
+
+Status write_plot(const std::filesystem::path& file, const std::string& svg) {
   std::ofstream out(file);
   out << svg;
   if (!out.flush()) return fail_errno(errno, fmt::format("'{}' cannot be written", file.string()));

@@ -11,7 +11,10 @@
 
 namespace tierpilot::lab {
 
-// Makes the folder where it is missing.
+// Before minutes of runs, not after them: makes the folder where it is missing, and says why
+// nothing could be written there. An empty name is none.
+Status open_plots(const std::filesystem::path& folder);
+
 Status write_plot(const std::filesystem::path& file, const std::string& svg);
 
 // responses-WORKLOAD-NODES.svg for every cell: the distribution of response times of the first

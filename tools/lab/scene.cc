@@ -1,5 +1,8 @@
 #include "tools/lab/scene.h"
 
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/config.h"
@@ -50,6 +53,31 @@ Result<Scene> open_scene(const SceneNames& names) {
   auto cluster = cluster_for(names.cluster, *source);
   if (!cluster) return tl::unexpected(cluster.error());
   return Scene{std::move(*cluster), std::move(*source)};
+}
+
+nlohmann::ordered_json trace_json(const sim::TraceSummary& summary) {
+  return {{"format", summary.format},
+          {"rows", summary.rows},
+          {"tasks", summary.tasks},
+          {"span_s", static_cast<double>(summary.span_ns) / 1e9},
+          {"skipped", summary.skipped},
+          {"first_skipped", summary.first_skipped},
+          {"not_in_the_trace", summary.derived}};
+}
+
+std::vector<std::string> trace_warnings(const nlohmann::ordered_json& answer) {
+  if (!answer.contains("trace")) return {};
+  const auto& trace = answer["trace"];
+  uint64_t count = 0;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, rows] : trace["skipped"].items()) {
+    count += rows.get<uint64_t>();
+    reasons.push_back(fmt::format("{} ({})", reason, rows.get<uint64_t>()));
+  }
+  if (count == 0) return {};
+  return {fmt::format("{} of the trace's {} rows are left out: {}; the first is {}", count,
+                      trace["rows"].get<uint64_t>(), fmt::join(reasons, ", "),
+                      trace["first_skipped"].get<std::string>())};
 }
 
 }  // namespace tierpilot::lab

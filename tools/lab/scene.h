@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "policies/sim/workload_source.h"
@@ -24,5 +26,10 @@ struct Scene {
 CLI::Option* add_scene_options(CLI::App& command, SceneNames& names);
 
 Result<Scene> open_scene(const SceneNames& names);
+
+// What a command says of a trace, as "trace" of its answer.
+nlohmann::ordered_json trace_json(const sim::TraceSummary& summary);
+// Of an answer: which rows of its trace, if it has one, were left out and why.
+std::vector<std::string> trace_warnings(const nlohmann::ordered_json& answer);
 
 }  // namespace tierpilot::lab

@@ -80,7 +80,7 @@ const std::vector<Column> kDifferences{{"POLICY", "/policy"},
                                        {"REWARD %", "/reward_mean"}};
 
 int show(const Output& output, ordered_json value, const std::string& baseline) {
-  std::vector<std::string> warnings;
+  auto warnings = trace_warnings(value);
   for (const auto& row : value["policies"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = row[what].get<uint64_t>(); count > 0)
@@ -101,20 +101,11 @@ int show(const Output& output, ordered_json value, const std::string& baseline) 
   return print(output, value, tables, warnings);
 }
 
-ordered_json summary_json(const sim::TraceSummary& summary) {
-  return {{"format", summary.format},
-          {"rows", summary.rows},
-          {"tasks", summary.tasks},
-          {"span_s", static_cast<double>(summary.span_ns) / 1e9},
-          {"skipped", summary.skipped},
-          {"first_skipped", summary.first_skipped},
-          {"not_in_the_trace", summary.derived}};
-}
-
 Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& make) {
   const auto scene = open_scene(options.scene);
   if (!scene) return tl::unexpected(scene.error());
   const auto& [cluster, source] = *scene;
+  if (auto status = open_plots(options.plots); !status) return tl::unexpected(status.error());
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   const auto runs = sim::compare(cluster, source,
                                  {.policies = options.policies,
@@ -131,7 +122,7 @@ Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& m
        {{"name", cluster.name}, {"nodes", cluster.node_count()}, {"units", cluster.unit_count()}}},
       {"workload", options.scene.workload},
       {"baseline", options.baseline}};
-  if (source.summary) value["trace"] = summary_json(*source.summary);
+  if (source.summary) value["trace"] = trace_json(*source.summary);
   value.update(sim::comparison_json(*runs, options.baseline));
   return value;
 }

@@ -136,7 +136,10 @@ Status plot_curve(const ordered_json& curve, double searched_trial, const std::s
 Result<ordered_json> trained(const Options& options) {
   const auto settings = sim::read_training_settings(options.config);
   if (!settings) return tl::unexpected(settings.error());
+  auto suite = sim::make_suite(options.suite);
+  if (!suite) return tl::unexpected(suite.error());
   if (auto status = check_writable(options.output); !status) return tl::unexpected(status.error());
+  if (auto status = open_plots(options.plots); !status) return tl::unexpected(status.error());
   sim::Training training(*settings);
   const auto curve = train(training, *settings);
   if (!curve) return tl::unexpected(curve.error());
@@ -150,8 +153,6 @@ Result<ordered_json> trained(const Options& options) {
       .program_version = TIERPILOT_VERSION};
   const std::vector<std::string> policies{"locality-load",  "earliest-finish", "least-cost",
                                           "delay-locality", "delay-finish",    "dqn"};
-  auto suite = sim::make_suite(options.suite);
-  if (!suite) return tl::unexpected(suite.error());
   const auto evaluated = run_suite(
       std::move(*suite), {policies},
       Policies{.weights = std::make_shared<const WeightsFile>(file), .learning = {}}.maker(), true,

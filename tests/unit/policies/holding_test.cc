@@ -52,6 +52,9 @@ TEST(Holding, NothingIsHeldThatMayNotBe) {
   view = choice(0.1);
   view.task.data_bytes = 0;
   EXPECT_EQ(held_for(view), kNoNode) << "there is nothing to fetch";
+  view = choice(0.1);
+  view.task.gpu_milli = 500;
+  EXPECT_EQ(held_for(view), kNoNode) << "how long its GPUs are taken is not known";
   EXPECT_EQ(held_for(choice(0.1), kNoExternality), kNoNode) << "nothing is known of others";
 }
 
