@@ -83,7 +83,7 @@ void shown_as_percent(ordered_json& value) {
 }
 
 std::vector<std::string> warnings_of(const ordered_json& value) {
-  auto warnings = trace_warnings(value);
+  std::vector<std::string> warnings;
   for (const auto& run : value["runs"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = run[what].get<uint64_t>(); count > 0)
@@ -161,7 +161,9 @@ int show_evaluation(const Output& output, ordered_json value) {
                       .columns = kCellColumns});
     tables.push_back({.title = "Over all rows", .rows = "/overall", .columns = kOverallColumns});
   }
-  return print(output, value, tables, warnings);
+  const int code = print(output, value, tables, warnings);
+  *output.out << trace_note(value);
+  return code;
 }
 
 }  // namespace tierpilot::lab

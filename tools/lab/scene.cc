@@ -65,7 +65,7 @@ nlohmann::ordered_json trace_json(const sim::TraceSummary& summary) {
           {"not_in_the_trace", summary.derived}};
 }
 
-std::vector<std::string> trace_warnings(const nlohmann::ordered_json& answer) {
+std::string trace_note(const nlohmann::ordered_json& answer) {
   if (!answer.contains("trace")) return {};
   const auto& trace = answer["trace"];
   uint64_t count = 0;
@@ -75,9 +75,9 @@ std::vector<std::string> trace_warnings(const nlohmann::ordered_json& answer) {
     reasons.push_back(fmt::format("{} ({})", reason, rows.get<uint64_t>()));
   }
   if (count == 0) return {};
-  return {fmt::format("{} of the trace's {} rows are left out: {}; the first is {}", count,
-                      trace["rows"].get<uint64_t>(), fmt::join(reasons, ", "),
-                      trace["first_skipped"].get<std::string>())};
+  return fmt::format("\n{} of the trace's {} rows are left out: {}; the first is {}\n", count,
+                     trace["rows"].get<uint64_t>(), fmt::join(reasons, ", "),
+                     trace["first_skipped"].get<std::string>());
 }
 
 }  // namespace tierpilot::lab

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "policies/sim/workload_source.h"
@@ -29,7 +28,7 @@ Result<Scene> open_scene(const SceneNames& names);
 
 // What a command says of a trace, as "trace" of its answer.
 nlohmann::ordered_json trace_json(const sim::TraceSummary& summary);
-// Of an answer: which rows of its trace, if it has one, were left out and why.
-std::vector<std::string> trace_warnings(const nlohmann::ordered_json& answer);
+// For people: which rows of the answer's trace were left out and why, a line or "".
+std::string trace_note(const nlohmann::ordered_json& answer);
 
 }  // namespace tierpilot::lab

@@ -80,7 +80,7 @@ const std::vector<Column> kDifferences{{"POLICY", "/policy"},
                                        {"REWARD %", "/reward_mean"}};
 
 int show(const Output& output, ordered_json value, const std::string& baseline) {
-  auto warnings = trace_warnings(value);
+  std::vector<std::string> warnings;
   for (const auto& row : value["policies"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = row[what].get<uint64_t>(); count > 0)
@@ -98,7 +98,9 @@ int show(const Output& output, ordered_json value, const std::string& baseline) 
     tables.push_back({.title = fmt::format("Against {}, paired by seed", baseline),
                       .rows = "/differences",
                       .columns = kDifferences});
-  return print(output, value, tables, warnings);
+  const int code = print(output, value, tables, warnings);
+  *output.out << trace_note(value);
+  return code;
 }
 
 Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& make) {
