@@ -25,7 +25,8 @@ DqnLearner::DqnLearner(const DqnSettings& settings, uint64_t seed, size_t pendin
     : settings_(settings),
       mailbox_(std::move(mailbox)),
       pending_(pending_capacity),
-      own_(settings, seed, [this](const auto& experience) { return own_target(experience); }) {
+      own_(settings, seed, [this](const auto& experience) { return own_target(experience); }),
+      returns_(settings.return_steps, settings.gamma, settings.replay_capacity) {
   publish(1);
 }
 
@@ -56,6 +57,7 @@ void DqnLearner::finished(uint64_t id, double response_s) {
 void DqnLearner::take_complete() {
   for (TokenExperience& experience : pending_.take_complete()) {
     trained_on_.widen(experience.seen->features);
+    returns_.add(experience);
     ++(own_.add(std::move(experience)) ? progress_.experiences : duplicates_);
   }
 }
@@ -69,20 +71,20 @@ void DqnLearner::train_batch() {
 // The network learns what the estimate does not know.
 float DqnLearner::own_target(const TokenExperience& experience) {
   const TokenSet& seen = *experience.seen;
-  float target = static_cast<float>(experience.reward) - seen.prior[experience.action];
-  if (settings_.gamma > 0 && experience.next)
-    target += static_cast<float>(settings_.gamma * experience.next->scale_s / seen.scale_s) *
-              next_value(*experience.next);
+  const Returns::Sum sum = returns_.from(experience);
+  float target = static_cast<float>(sum.measured) - seen.prior[experience.action];
+  if (sum.rest) target += static_cast<float>(sum.weight) * next_value(*sum.rest);
   return std::clamp(target, -kWorst, kWorst);
 }
 
-// Double DQN (van Hasselt et al., AAAI 2016): one network selects, the other one values.
+// Double DQN (van Hasselt et al., AAAI 2016): one network selects, the other one values. Decisions
+// are taken by what others pay, too; but that is no part of what is measured.
 float DqnLearner::next_value(const TokenSet& next) {
   const std::vector<float>& values = valuer_.values(*published_, next);
   const std::vector<float>& selecting =
       settings_.double_dqn ? selector_.values(selecting_, next) : values;
   const auto best = std::max_element(selecting.begin(), selecting.end()) - selecting.begin();
-  return values[static_cast<size_t>(best)];
+  return values[static_cast<size_t>(best)] - next.others[static_cast<size_t>(best)];
 }
 
 void DqnLearner::copy_weights() {
@@ -171,6 +173,8 @@ Status DqnLearner::restore(std::string_view saved) {
   weights.version = progress_.weights_version + 1;
   weights.trained_on = memory->trained_on;
   copied_at_decision_ = progress_.decisions;
+  returns_.clear();
+  for (const TokenExperience& experience : memory->experiences.replay) returns_.add(experience);
   own_.restore(std::move(memory->experiences.replay), progress_.credit_batches);
   pending_.restore(std::move(memory->experiences.pending));
   return start_from(weights);
@@ -186,6 +190,7 @@ Status DqnLearner::restore_weights(std::string_view saved) {
   if (file->features != settings_.features)
     return fail(ErrorCode::kInvalid, "it was trained on other features than the settings ask for");
   own_.forget();
+  returns_.clear();
   file->weights.version = progress_.weights_version + 1;
   return start_from(file->weights);
 }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "policies/dqn/dqn_policy.h"
+#include "policies/dqn/returns.h"
 #include "policies/dqn/settings.h"
 #include "policies/dqn/value_trainer.h"
 #include "policies/dqn/weights.h"
@@ -65,6 +66,7 @@ class DqnLearner final : public Learner {
   std::shared_ptr<Mailbox<DqnWeights>> mailbox_;
   PendingTable<TokenSet> pending_;
   ValueTrainer own_;
+  Returns returns_;
   ExternalityWeights others_ = delay_finish_externality();
   std::shared_ptr<const DqnWeights> published_;
   FeatureRange trained_on_;

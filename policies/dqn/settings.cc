@@ -41,6 +41,7 @@ Status validate(const DqnSettings& settings) {
   const auto wrong = [](std::string why) { return fail(ErrorCode::kInvalid, "dqn: " + why); };
   if (!(settings.gamma >= 0 && settings.gamma < 1))
     return wrong(fmt::format("gamma {} is not in [0, 1)", settings.gamma));
+  if (settings.return_steps < 1) return wrong("return_steps must be at least 1");
   if (settings.batch < 1) return wrong("batch must be at least 1");
   if (settings.tokens < 2) return wrong("tokens must be at least 2");
   if (settings.train_start < settings.batch || settings.train_start > settings.replay_capacity)
@@ -54,6 +55,7 @@ DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path
   settings.features = read_mask(section);
   settings.epsilon = section.number("epsilon", settings.epsilon, 0, 1);
   settings.gamma = section.number("gamma", settings.gamma, 0, 0.9999);
+  read_count(section, "return_steps", 1, 1024, settings.return_steps);
   settings.double_dqn = section.boolean("double_dqn", settings.double_dqn);
   settings.priority = section.number("priority", settings.priority, 0, 1);
   settings.learning_rate = section.number("learning_rate", settings.learning_rate, 1e-8, 1);

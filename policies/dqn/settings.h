@@ -19,6 +19,8 @@ struct DqnSettings {
   // Weight of the next decision's value; 0: a value is the measured cost of its decision alone
   // (Monte-Carlo), and nothing is bootstrapped. Measured against 0.3 in docs/evaluation.md.
   double gamma = 0;
+  // Decisions whose measured costs are summed, by gamma, before the value of what comes after them.
+  size_t return_steps = 1;
   bool double_dqn = true;  // the trained network chooses the next node, the copied one values it
   double learning_rate = 1e-3;
 

@@ -84,8 +84,8 @@ int show(const Output& output, ordered_json value, const std::string& baseline) 
   for (const auto& row : value["policies"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = row[what].get<uint64_t>(); count > 0)
-        warnings.push_back(fmt::format("{}: {} tasks {}, which the times leave out",
-                                       row["policy"].get<std::string>(), count, what));
+        warnings.push_back(fmt::format("{}: tasks {}: {}; the times leave them out",
+                                       row["policy"].get<std::string>(), what, count));
   if (output.json) return print(output, value, {}, warnings);
   value["times"] = rows_for_people(value["policies"], 1, "{:.4g}");
   value["differences"] = rows_for_people(value["differences"], 100, "{:+.1f}");

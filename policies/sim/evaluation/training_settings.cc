@@ -54,12 +54,13 @@ std::string describe(const TrainingSettings& settings) {
   return fmt::format(
       "seed {} generations {} population {} runs {} each {} tasks {} worse {} episodes {} tasks {} "
       "every {} trials {} features {} epsilon {} gamma {} double {} rate {} replay {} start {} "
-      "batch {} batches {} tokens {} priority {} start {}",
+      "batch {} batches {} tokens {} priority {} start {}{}",
       settings.seed, search.generations, search.population, search.runs, search.runs_each,
       search.tasks, search.worse_factor, settings.episodes, settings.tasks, settings.trial_interval,
       settings.trials, dqn.features, dqn.epsilon, dqn.gamma, dqn.double_dqn, dqn.learning_rate,
       dqn.replay_capacity, dqn.train_start, dqn.batch, dqn.batches_per_experience, dqn.tokens,
-      dqn.priority, fmt::join(search.start, " "));
+      dqn.priority, fmt::join(search.start, " "),
+      dqn.return_steps > 1 ? fmt::format(" steps {}", dqn.return_steps) : "");
 }
 
 }  // namespace tierpilot::sim

@@ -55,7 +55,7 @@ Figures measure(const Options& options) {
     for (const auto& [thread, spent_s] : thread_cpu_s(cluster.coordinator().pid())) {
       const auto found = before_s.find(thread);
       const double used_s = spent_s - (found == before_s.end() ? 0 : found->second);
-      figures["cpu_us_per_task " + thread].push_back(used_s * 1e6 / options.tasks);
+      figures["cpu_us_per_task thread " + thread].push_back(used_s * 1e6 / options.tasks);
     }
   }
   return figures;

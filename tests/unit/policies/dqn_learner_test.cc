@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "policies/dqn/dqn_policy.h"
 #include "policies/learning/torch_thread.h"
 #include "tests/unit/policies/dqn_scene.h"
@@ -136,14 +134,47 @@ TEST(DqnLearner, GoesOnFromWhatItSavedAndRefusesDamage) {
   EXPECT_THAT(third.restore(saved).error().message, HasSubstr("other features"));
 }
 
-TEST(DqnLearner, BootstrapsWithDoubleDqnWhenAskedTo) {
+// The value of a decision that is taken again and again, each time at twice the cost that the
+// estimate says, in units of that estimate.
+double learned_value(const DqnSettings& settings) {
   use_one_torch_thread();
-  DqnSettings settings = quick();
-  settings.gamma = 0.3;
   DqnLearner learner(settings, 1, 64, std::make_shared<Mailbox<DqnWeights>>());
-  live_through(learner, 300);
-  EXPECT_GT(learner.counters().batches, 100u);
-  EXPECT_TRUE(std::isfinite(learner.counters().loss));
+  DqnWeights weights = learner.weights();
+  weights.others.fill(0.5);
+  EXPECT_TRUE(learner.start_from(weights));
+  const View view = random_view(1, 7);
+  const double estimate_s =
+      estimate_finish(view.task, view.nodes[0], typical_rates(view)).finish_s();
+  for (uint64_t id = 0; id < 2000; ++id) {
+    learner.decided(id, view, 0);
+    const double all_differ = 1e-9 * static_cast<double>(id);
+    learner.finished(id, 2 * estimate_s * (1 + all_differ));
+    while (learner.ready()) learner.train_batch();
+    learner.copy_weights_if_due();
+  }
+  TokenSet tokens;
+  make_tokens(view, settings.features, weights.others, kAll, tokens);
+  EXPECT_LT(tokens.others[0], -0.5);
+  tokens.others[0] = 0;
+  return TokenValuer().values(learner.weights(), tokens)[0];
+}
+
+TEST(DqnLearner, WithoutGammaAValueIsTheCostOfTheDecisionAlone) {
+  EXPECT_NEAR(learned_value(quick()), -2, 0.1);
+}
+
+// 1 + 1/2 + 1/4 + ... times the cost, however it is summed; what others pay is never measured and
+// no part of it.
+TEST(DqnLearner, WithGammaAValueIsTheDiscountedCostOfAllThatFollows) {
+  DqnSettings settings = quick();
+  settings.gamma = 0.5;
+  EXPECT_NEAR(learned_value(settings), -4, 0.2) << "bootstrapped";
+  settings.double_dqn = false;
+  EXPECT_NEAR(learned_value(settings), -4, 0.2) << "bootstrapped by one network";
+  settings.return_steps = 4;
+  EXPECT_NEAR(learned_value(settings), -4, 0.2) << "four steps";
+  settings.return_steps = 64;
+  EXPECT_NEAR(learned_value(settings), -4, 0.2) << "Monte-Carlo";
 }
 
 }  // namespace

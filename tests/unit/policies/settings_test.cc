@@ -76,6 +76,7 @@ TEST(DqnSettings, ReadsATableAndNamesWhatCannotBe) {
 [dqn]
 leave_out = ["gpu", "speed"]
 gamma = 0.3
+return_steps = 8
 )",
                                     "t.toml");
   ASSERT_TRUE(reader);
@@ -83,6 +84,7 @@ gamma = 0.3
   EXPECT_TRUE(reader->finish());
   EXPECT_EQ(s.features, without(FeatureGroup::kGpu) & without(FeatureGroup::kSpeed));
   EXPECT_EQ(s.gamma, 0.3);
+  EXPECT_EQ(s.return_steps, 8u);
 
   auto wrong = ConfigReader::parse("[dqn]\nleave_out = [\"colour\"]\nbatch = 9999\n", "t.toml");
   ASSERT_TRUE(wrong);
