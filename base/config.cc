@@ -65,6 +65,7 @@ ConfigReader::~ConfigReader() = default;
 Result<ConfigReader> ConfigReader::load(const std::filesystem::path& path) {
   auto text = Sysroot("/").read(std::filesystem::absolute(path));
   if (!text) return fail(text.error().code, fmt::format("configuration {}", text.error().message));
+  if (text->ends_with('\r')) text->pop_back();  // of a last line's CR LF
   return parse(*text, path.string());
 }
 

@@ -110,7 +110,7 @@ Result<WeightsFile> decode_weights(std::string_view bytes) {
 }
 
 Status save_weights(const std::filesystem::path& path, const WeightsFile& file) {
-  return save_bytes(path, encode_weights(file));
+  return save_bytes(path, encode_weights(file), 0644);  // a coordinator is another user
 }
 
 Result<WeightsFile> load_weights(const std::filesystem::path& path) {

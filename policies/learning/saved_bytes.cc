@@ -35,9 +35,9 @@ Status sync_directory(const std::filesystem::path& directory) {
 
 }  // namespace
 
-Status save_bytes(const std::filesystem::path& file, std::string_view bytes) {
+Status save_bytes(const std::filesystem::path& file, std::string_view bytes, mode_t mode) {
   const std::string temporary = file.string() + ".new";
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
   if (!fd) return fail_errno(errno, fmt::format("'{}': open", temporary));
   if (Status status = write_all(fd.get(), bytes, temporary); !status) {
     ::unlink(temporary.c_str());

@@ -71,7 +71,6 @@ class ClusterView {
   void gpu_failed(uint32_t node, uint32_t gpu, bool failed);
 
   uint64_t total_units() const { return total_units_; }
-  uint64_t busy_units() const { return busy_units_; }
   double utilisation() const {
     return total_units_ ? static_cast<double>(busy_units_) / static_cast<double>(total_units_) : 0;
   }

@@ -32,6 +32,7 @@ bool Engines::start_next(uint32_t index, uint32_t& task) {
   Node& node = nodes_[index];
   if (node.ready.empty() || node.busy + node.ready.front().units > node.group->units) return false;
   node.busy += node.ready.front().units;
+  busy_ += node.ready.front().units;
   task = node.ready.front().task;
   node.ready.erase(node.ready.begin());
   return true;
@@ -73,6 +74,7 @@ double Engines::ran_s(int64_t now_ns, uint32_t index, uint32_t task, int64_t sta
 void Engines::end(int64_t now_ns, uint32_t index, uint32_t task, uint32_t units) {
   Node& node = nodes_[index];
   node.busy -= units;
+  busy_ -= units;
   if (node.machine == UINT32_MAX) return;
   Machine& machine = machines_[node.machine];
   machine.settle(now_ns);

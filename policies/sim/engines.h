@@ -24,6 +24,8 @@ class Engines {
 
   Engines(const ClusterSpec& cluster, EventQueue& events);
 
+  // Of tasks that run, whatever the coordinator knows of them yet.
+  uint64_t busy_units() const { return busy_; }
   const NodeGroup& group(uint32_t node) const { return *nodes_[node].group; }
   void expect(uint32_t node) const { prefetch(nodes_[node]); }
   // `place` orders those that wait; its number is that of the task's arrival at the node.
@@ -87,6 +89,7 @@ class Engines {
   void schedule(int64_t now_ns, uint32_t machine);
 
   EventQueue& events_;
+  uint64_t busy_ = 0;
   LargeVector<Node> nodes_;
   std::vector<Machine> machines_;
   std::vector<Started> ended_;

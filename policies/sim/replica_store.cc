@@ -23,10 +23,12 @@ Status ReplicaStore::place_homes() {
     const auto candidate = [&] { return (dataset + tried) % nodes; };
     while (tried < nodes && !caches_[candidate()].slow.fits(entries_[dataset].bytes)) ++tried;
     if (tried == nodes)
-      return fail(ErrorCode::kExhausted,
-                  fmt::format("dataset {} of {} bytes: no node has room for it in its slow tier: "
-                              "raise slow_budget",
-                              dataset, entries_[dataset].bytes));
+      return fail(
+          ErrorCode::kExhausted,
+          fmt::format("the datasets do not fit into the nodes' slow tiers: dataset {} of {} "
+                      "({} bytes) finds no room beside those before it. Raise slow_budget "
+                      "in the cluster file, or make the datasets fewer or smaller",
+                      dataset + 1, entries_.size(), entries_[dataset].bytes));
     Cache& cache = caches_[candidate()];
     cache.slow.take(entries_[dataset].bytes);
     Replica& replica = entry(candidate(), dataset, 1);

@@ -58,7 +58,7 @@ Result<RunResult> Simulation::run() {
     const int64_t event_ns = events_.next_ns();
     now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
-    recorder_.passed(now_ns_, head_.size() + queue_.size(), view_.busy_units(),
+    recorder_.passed(now_ns_, head_.size() + queue_.size(), engines_.busy_units(),
                      view_.total_units());
     if (arrival_ns <= event_ns) {
       ++count;

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/sysroot.h"
 #include "policies/sim/cluster_spec.h"
 
 namespace tierpilot::sim {
@@ -39,7 +38,7 @@ class Figures {
     if (faults_.empty()) return {};
     return fail(ErrorCode::kInvalid,
                 fmt::format("'{}': its first tier does not say {}. It must be what `tiertool tier "
-                            "show -j` writes, with two tiers or more (--slow-dir adds one)",
+                            "show -j` writes, with two tiers or more (--dir DIR adds one)",
                             origin_, faults_));
   }
 
@@ -52,13 +51,18 @@ class Figures {
 }  // namespace
 
 Result<TierSpeeds> read_tier_speeds(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) return fail_errno(errno, fmt::format("'{}' cannot be read", path.string()));
-  const auto value = json::parse(file, nullptr, false);
-  if (!value.is_object() || !value.contains("tiers") || !value["tiers"].is_array() ||
-      value["tiers"].empty())
-    return fail(ErrorCode::kInvalid,
-                fmt::format("'{}': no JSON object with a list \"tiers\"", path.string()));
+  const auto text = Sysroot("/").read(std::filesystem::absolute(path));
+  if (!text) return tl::unexpected(text.error());
+  const auto value = json::parse(*text, nullptr, false);
+  const auto wrong = [&](const char* why) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("'{}': {}; `tiertool tier show -j` writes such a file", path.string(), why));
+  };
+  if (value.is_discarded()) return wrong("it is not JSON");
+  if (!value.is_object() || !value.contains("tiers") || !value["tiers"].is_array())
+    return wrong("it is no JSON object with a list \"tiers\"");
+  if (value["tiers"].empty()) return wrong("its list \"tiers\" is empty");
   Figures fast(value["tiers"][0], path.string());
   TierSpeeds speeds;
   speeds.fast_latency_ns = fast.positive("/latency_ns/p50");

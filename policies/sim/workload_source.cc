@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -12,14 +13,30 @@
 namespace tierpilot::sim {
 namespace {
 
+constexpr std::string_view kPrefix = "trace:";
+
 Result<WorkloadSource> generated(const std::string& path) {
   auto options = read_generator_options(path);
+  if (!options && !path.ends_with(".toml"))
+    return fail(options.error().code, options.error().message +
+                                          " (a trace is given as trace:KIND:FILE, such as "
+                                          "trace:swf:FILE)");
   if (!options) return tl::unexpected(options.error());
   auto shared = std::make_shared<const GeneratorOptions>(std::move(*options));
   return WorkloadSource{[shared](const ClusterSpec& cluster, uint64_t seed) -> Result<Workload> {
                           return generate(*shared, cluster, seed);
                         },
                         std::nullopt, std::nullopt};
+}
+
+Status check_seekable(const std::string& path) {
+  std::error_code unknown;  // what is not there the reader tells
+  const auto kind = std::filesystem::status(path, unknown).type();
+  using std::filesystem::file_type;
+  if (kind != file_type::fifo && kind != file_type::socket) return {};
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("trace {}: it is a pipe, and read once for each seed; give a file", path));
 }
 
 using Read = std::function<Result<Trace>(const TraceOptions&)>;
@@ -67,6 +84,8 @@ Result<WorkloadSource> openb(const std::string& files, const TraceOptions& optio
     return fail(ErrorCode::kInvalid,
                 fmt::format("workload 'trace:openb:{}': it needs two files, PODS,NODES", files));
   const auto pods = files.substr(0, comma), nodes = files.substr(comma + 1);
+  for (const std::string& path : {pods, nodes})
+    if (auto status = check_seekable(path); !status) return tl::unexpected(status.error());
   auto whole = read_openb(pods, nodes, options);
   if (!whole) return tl::unexpected(whole.error());
   auto source = traced(
@@ -82,9 +101,12 @@ Result<WorkloadSource> openb(const std::string& files, const TraceOptions& optio
 
 }  // namespace
 
+bool is_trace(std::string_view text) {
+  return text.starts_with(kPrefix);
+}
+
 Result<WorkloadSource> open_workload(const std::string& text, const TraceOptions& options) {
-  constexpr std::string_view kPrefix = "trace:";
-  if (!text.starts_with(kPrefix)) return generated(text);
+  if (!is_trace(text)) return generated(text);
   const auto colon = text.find(':', kPrefix.size());
   const auto kind = text.substr(kPrefix.size(), colon - kPrefix.size());
   const auto files = colon == std::string::npos ? std::string() : text.substr(colon + 1);
@@ -97,6 +119,7 @@ Result<WorkloadSource> open_workload(const std::string& text, const TraceOptions
                 fmt::format("workload '{}': a trace is trace:philly:FILE, trace:swf:FILE, "
                             "trace:history:FILE or trace:openb:PODS,NODES",
                             text));
+  if (auto status = check_seekable(files); !status) return tl::unexpected(status.error());
   return traced(
       [read = reader->second, files](const TraceOptions& wanted) { return read(files, wanted); },
       options);

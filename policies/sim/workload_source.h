@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +21,9 @@ struct WorkloadSource {
   std::optional<ClusterSpec> cluster;   // that the trace was taken on
   std::optional<TraceSummary> summary;  // of a trace
 };
+
+// The text names a trace, not a generator's file.
+bool is_trace(std::string_view text);
 
 // A generator's TOML file, or trace:KIND:FILE with KIND philly, swf or history, or
 // trace:openb:PODS,NODES. `options` are for traces. kInvalid names the kinds there are.

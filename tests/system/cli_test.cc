@@ -1,6 +1,8 @@
 // What scripts rely on: exit codes, JSON on stdout, errors on stderr.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <memory>
@@ -201,6 +203,44 @@ TEST(CliAlone, SimulateNeedsNoCoordinatorAndRepeatsItself) {
 }
 
 // Of two seeds, in seconds.
+TEST(CliAlone, WhatATraceDoesNotTellIsSaid) {
+  const TempFolder folder("/tmp");
+  const auto cluster =
+      written(folder, "cluster.toml", "[[nodes]]\nunits = 8\nfast_budget = \"1TiB\"\n");
+  const auto row = [](int number, const char* run_s, int processors) {
+    return fmt::format("{0} 0 1 {1} {2} -1 -1 {2} 60 -1 1 1 1 1 1 1 -1 -1\r\n", number, run_s,
+                       processors);
+  };
+  const auto jobs =
+      written(folder, "jobs.swf",
+              (row(1, "60", 1) + row(2, "x", 1) + row(3, "60", 1) + row(4, "60", 99)).c_str());
+  const auto simulate = [&](const std::string& workload, Argv more = {}) {
+    Argv words{"simulate", "--cluster", cluster, "--policy", "random", "--workload", workload};
+    words.insert(words.end(), more.begin(), more.end());
+    return tierctl_at("unix:/nowhere/c.sock", words);
+  };
+  const auto text = simulate("trace:swf:" + jobs);
+  EXPECT_EQ(text.code, 4);
+  EXPECT_THAT(text.err, testing::HasSubstr("tasks rejected: 1 (no node has their units"));
+  EXPECT_THAT(text.out, testing::HasSubstr("Not in the trace: datasets"));
+  EXPECT_THAT(text.out, testing::HasSubstr("Rows left out: 1 of the trace's 4"));
+
+  const auto bare = simulate(jobs);
+  EXPECT_EQ(bare.code, 1);
+  EXPECT_THAT(bare.err, testing::HasSubstr("trace:swf:FILE"));
+  const auto generated = written(folder, "workload.toml", "[workload]\ntasks = 10\n");
+  const auto options = written(folder, "options.toml", "[trace]\nrate = 2\n");
+  const auto unused = simulate(generated, {"--trace-options", options});
+  EXPECT_EQ(unused.code, 1);
+  EXPECT_THAT(unused.err, testing::HasSubstr("--trace-options"));
+
+  const auto pipe = (folder.path() / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto piped = simulate("trace:swf:" + pipe);  // nobody writes: it would wait for ever
+  EXPECT_EQ(piped.code, 1);
+  EXPECT_THAT(piped.err, testing::HasSubstr("it is a pipe"));
+}
+
 double simulated_mean(const std::string& policy, const std::string& cluster,
                       const std::string& workload, const Argv& more) {
   Argv words{"policy",  "evaluate", "--cluster", cluster,      "--workload",      workload,
@@ -280,7 +320,7 @@ TEST(CliAlone, HeuristicsAreEvaluatedAlsoAsTheyArePublished) {
             (nlohmann::json{"least-loaded", "plain-least-loaded", "plain-locality-load"}));
   for (const char* name : {"dqn", "slowest"}) {
     const auto refused = with({"--plain", name});
-    EXPECT_EQ(refused.code, 2);
+    EXPECT_EQ(refused.code, name == std::string("dqn") ? 2 : 3);
     EXPECT_NE(refused.err.find(name), std::string::npos) << refused.err;
   }
 }
@@ -298,7 +338,8 @@ TEST(CliAlone, RowsOfATraceThatAreLeftOutAreNamed) {
                              "trace:swf:" + trace, std::string("--seeds"), std::string("1")})
       arguments.push_back(word);
     const auto outcome = tierctl_at("unix:/nowhere/c.sock", arguments);
-    EXPECT_NE(outcome.out.find("1 of the trace's 2 rows"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("Rows left out: 1 of the trace's 2"), std::string::npos)
+        << outcome.out;
     EXPECT_NE(outcome.out.find(trace + ":2"), std::string::npos) << outcome.out;
   }
 }
@@ -354,7 +395,7 @@ TEST(CliAlone, PoliciesLearnDuringSimulatedRunsWhenTheyAreToldTo) {
   EXPECT_EQ(rows[2], rows_anew[2]);
 
   expect_json_error(simulate({}), 2, "--learn");
-  expect_json_error(simulate({"--learn", "--learning", "/no/such"}), 2, "/no/such");
+  expect_json_error(simulate({"--learn", "--learning", "/no/such"}), 3, "/no/such");
   const auto path = written(folder, "path.toml", "[dqn]\nweights = \"/a\"\n");
   expect_json_error(simulate({"--learn", "--learning", path}), 2, "--weights");
   const auto typo = written(folder, "typo.toml", "[dqn]\nbatsch = 64\n");

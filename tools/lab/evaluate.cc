@@ -63,15 +63,9 @@ Status check_plain(const Options& options) {
 }
 
 int run(const Context& context, const Options& options) {
-  if (auto status = check_plain(options); !status) {
-    print_error(context.output, status.error());
-    return kExitUsage;
-  }
+  if (auto status = check_plain(options); !status) return refuse(context.output, status.error());
   const auto policies = open_policies(options.policies, "--policies", options.policy);
-  if (!policies) {
-    print_error(context.output, policies.error());
-    return kExitUsage;
-  }
+  if (!policies) return refuse(context.output, policies.error());
   auto subject =
       options.scene.workload.empty() ? suite_named(options.suite) : suite_of(options.scene);
   if (!subject) return print_error(context.output, subject.error());

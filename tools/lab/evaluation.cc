@@ -87,10 +87,10 @@ std::vector<std::string> warnings_of(const ordered_json& value) {
   for (const auto& run : value["runs"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = run[what].get<uint64_t>(); count > 0)
-        warnings.push_back(
-            fmt::format("{} on {} with seed {}: tasks {}: {}; the times leave them out",
-                        run["policy"].get<std::string>(), run["workload"].get<std::string>(),
-                        run["seed"].get<uint64_t>(), what, count));
+        warnings.push_back(fmt::format("{} on {} with seed {}: {}",
+                                       run["policy"].get<std::string>(),
+                                       run["workload"].get<std::string>(),
+                                       run["seed"].get<uint64_t>(), left_out(what, count)));
   return warnings;
 }
 

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <new>
 
 #include "tools/lab/command.h"
 #include "tools/output/arguments.h"
@@ -14,5 +15,11 @@ int main(int argc, char** argv) {
   lab::add_train(*policy, context);
   lab::add_evaluate(*policy, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
-  return context.command();
+  try {
+    return context.command();
+  } catch (const std::bad_alloc&) {  // a run keeps some 300 bytes for each of its tasks
+    return print_error(
+        context.output,
+        {ErrorCode::kExhausted, "the memory does not suffice: take fewer tasks, nodes or seeds"});
+  }
 }

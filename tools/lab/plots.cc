@@ -102,10 +102,10 @@ Status write_response_plots(const Evaluated& evaluated, const std::string& folde
     for (const auto& run : evaluated.runs)
       if (run.cell == i && run.seed == sim::kFirstEvaluationSeed)
         add_distribution(chart, run.policy, run.result.responses_s);
+    auto workload = std::filesystem::path(cell.workload.name).stem().string();
+    std::replace(workload.begin(), workload.end(), ' ', '-');
     const auto file = std::filesystem::path(folder) /
-                      fmt::format("responses-{}-{}.svg",
-                                  std::filesystem::path(cell.workload.name).stem().string(),
-                                  cell.cluster.node_count());
+                      fmt::format("responses-{}-{}.svg", workload, cell.cluster.node_count());
     if (auto status = write_plot(file, sim::plot::to_svg(chart)); !status) return status;
   }
   return {};

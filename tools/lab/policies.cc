@@ -143,4 +143,8 @@ Result<Policies> open_policies(const std::vector<std::string>& names, const std:
   return policies;
 }
 
+int refuse(const Output& output, const Error& error) {
+  return print_error(output, error) == kExitNotFound ? kExitNotFound : kExitUsage;
+}
+
 }  // namespace tierpilot::lab

@@ -11,6 +11,7 @@
 #include "policies/dqn/weights.h"
 #include "policies/registry.h"
 #include "policies/sim/player.h"
+#include "tools/output/output.h"
 
 namespace tierpilot::lab {
 
@@ -43,5 +44,8 @@ struct Policies {
 // Every name exists, can be made and is there once; `option` is for messages.
 Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,
                                const PolicyOptions& options);
+
+// Says what of the options cannot be; kExitNotFound or kExitUsage.
+int refuse(const Output& output, const Error& error);
 
 }  // namespace tierpilot::lab

@@ -46,6 +46,10 @@ CLI::Option* add_scene_options(CLI::App& command, SceneNames& names) {
 }
 
 Result<Scene> open_scene(const SceneNames& names) {
+  if (!names.trace_options.empty() && !sim::is_trace(names.workload))
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("--trace-options: workload '{}' is generated, not a trace", names.workload));
   const auto trace_options = trace_options_from(names.trace_options);
   if (!trace_options) return tl::unexpected(trace_options.error());
   auto source = sim::open_workload(names.workload, *trace_options);
@@ -65,19 +69,30 @@ nlohmann::ordered_json trace_json(const sim::TraceSummary& summary) {
           {"not_in_the_trace", summary.derived}};
 }
 
+std::string left_out(const std::string& what, uint64_t tasks) {
+  const char* why = what == "rejected"
+                        ? " (no node has their units, their GPUs or a fast_budget for their data)"
+                        : "";
+  return fmt::format("tasks {}: {}{}; the times leave them out", what, tasks, why);
+}
+
 std::string trace_note(const nlohmann::ordered_json& answer) {
   if (!answer.contains("trace")) return {};
   const auto& trace = answer["trace"];
+  std::string note;
+  for (const auto& derived : trace["not_in_the_trace"])
+    note += fmt::format("\nNot in the trace: {}", derived.get<std::string>());
+  if (!note.empty()) note += '\n';
   uint64_t count = 0;
   std::vector<std::string> reasons;
   for (const auto& [reason, rows] : trace["skipped"].items()) {
     count += rows.get<uint64_t>();
     reasons.push_back(fmt::format("{} ({})", reason, rows.get<uint64_t>()));
   }
-  if (count == 0) return {};
-  return fmt::format("\n{} of the trace's {} rows are left out: {}; the first is {}\n", count,
-                     trace["rows"].get<uint64_t>(), fmt::join(reasons, ", "),
-                     trace["first_skipped"].get<std::string>());
+  if (count == 0) return note;
+  return note + fmt::format("\nRows left out: {} of the trace's {}: {}; the first is {}\n", count,
+                            trace["rows"].get<uint64_t>(), fmt::join(reasons, ", "),
+                            trace["first_skipped"].get<std::string>());
 }
 
 }  // namespace tierpilot::lab

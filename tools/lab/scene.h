@@ -28,7 +28,11 @@ Result<Scene> open_scene(const SceneNames& names);
 
 // What a command says of a trace, as "trace" of its answer.
 nlohmann::ordered_json trace_json(const sim::TraceSummary& summary);
-// For people: which rows of the answer's trace were left out and why, a line or "".
+// What a warning says of tasks that are not in the times: `what` is failed, rejected or unfinished.
+std::string left_out(const std::string& what, uint64_t tasks);
+
+// For people: what is not in the answer's trace and was made up, and which rows were left out and
+// why; lines or "".
 std::string trace_note(const nlohmann::ordered_json& answer);
 
 }  // namespace tierpilot::lab

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "policies/sim/comparison.h"
@@ -37,20 +38,30 @@ Status check_baseline(const Options& options) {
   return {};
 }
 
-std::string with_interval(const ordered_json& estimate, double scale, const char* format) {
+using Write = std::string (*)(double value, bool is_interval);
+
+// Four digits, all those before the point.
+std::string figure(double value, bool) {
+  return std::abs(value) < 1e4 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
+}
+
+std::string percent(double share, bool is_interval) {
+  return is_interval ? fmt::format("{:.1f}", share * 100) : fmt::format("{:+.1f}", share * 100);
+}
+
+std::string with_interval(const ordered_json& estimate, Write write) {
   if (estimate["mean"].is_null()) return "-";
-  auto text = fmt::format(fmt::runtime(format), estimate["mean"].get<double>() * scale);
-  if (!estimate["ci95"].is_null())
-    text += " ± " + fmt::format(fmt::runtime(format), estimate["ci95"].get<double>() * scale);
+  auto text = write(estimate["mean"], false);
+  if (!estimate["ci95"].is_null()) text += " ± " + write(estimate["ci95"], true);
   return text;
 }
 
 // The same rows for people: an estimate and its interval are one cell.
-ordered_json rows_for_people(const ordered_json& rows, double scale, const char* format) {
+ordered_json rows_for_people(const ordered_json& rows, Write write) {
   auto shown = rows;
   for (auto& row : shown)
     for (auto& [key, value] : row.items())
-      if (value.is_object()) value = with_interval(value, scale, format);
+      if (value.is_object()) value = with_interval(value, write);
   return shown;
 }
 
@@ -79,18 +90,18 @@ const std::vector<Column> kDifferences{{"POLICY", "/policy"},
                                        {"P99 RESPONSE %", "/response_p99_s"},
                                        {"REWARD %", "/reward_mean"}};
 
-int show(const Output& output, ordered_json value, const std::string& baseline) {
+int show(const Output& output, ordered_json value, const std::string& baseline, uint32_t seeds) {
   std::vector<std::string> warnings;
   for (const auto& row : value["policies"])
     for (const char* what : {"failed", "rejected", "unfinished"})
       if (const auto count = row[what].get<uint64_t>(); count > 0)
-        warnings.push_back(fmt::format("{}: tasks {}: {}; the times leave them out",
-                                       row["policy"].get<std::string>(), what, count));
+        warnings.push_back(
+            fmt::format("{}: {}", row["policy"].get<std::string>(), left_out(what, count)));
   if (output.json) return print(output, value, {}, warnings);
-  value["times"] = rows_for_people(value["policies"], 1, "{:.4g}");
-  value["differences"] = rows_for_people(value["differences"], 100, "{:+.1f}");
+  value["times"] = rows_for_people(value["policies"], figure);
+  value["differences"] = rows_for_people(value["differences"], percent);
   std::vector<Table> tables{
-      {.title = "Means over seeds, with 95 % confidence intervals",
+      {.title = seeds > 1 ? "Means over seeds, with 95 % confidence intervals" : "One seed",
        .rows = "/times",
        .columns = kTimes},
       {.title = "Tasks of all seeds, and bytes of one", .rows = "/policies", .columns = kBytes}};
@@ -132,14 +143,11 @@ Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& m
 int run(const Context& context, Options options) {
   const auto policies = open_policies(options.policies, "--policy", options.policy);
   const Status wrong = policies ? check_baseline(options) : tl::unexpected(policies.error());
-  if (!wrong) {
-    print_error(context.output, wrong.error());
-    return kExitUsage;
-  }
+  if (!wrong) return refuse(context.output, wrong.error());
   if (options.baseline.empty()) options.baseline = options.policies.front();
   auto value = simulated(options, policies->maker());
   if (!value) return print_error(context.output, value.error());
-  return show(context.output, std::move(*value), options.baseline);
+  return show(context.output, std::move(*value), options.baseline, options.seeds);
 }
 
 }  // namespace

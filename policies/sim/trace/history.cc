@@ -19,6 +19,13 @@ constexpr int kVersion = 1;
 constexpr double kMaxBytes = 1e18;
 constexpr double kMaxMs = 9e12;
 
+// nlohmann's dump recurses: a deep value would be the end of the stack.
+std::string written(const json& value) {
+  if (value.is_array()) return "a list";
+  if (value.is_object()) return "an object";
+  return shown(value.dump(-1, ' ', true, json::error_handler_t::replace));
+}
+
 // A member as a number within [0, max]; null and absent are 0.
 double number(const json& object, const char* key, double max, std::optional<Fault>& fault) {
   const auto at = object.find(key);
@@ -27,14 +34,17 @@ double number(const json& object, const char* key, double max, std::optional<Fau
   if (value >= 0 && value <= max) return value;
   if (!fault)
     fault = Fault{fmt::format("{} is out of range", key),
-                  fmt::format("{}: {} is not a number within 0 and {}", key,
-                              shown(at->dump(-1, ' ', true, json::error_handler_t::replace)), max)};
+                  fmt::format("{}: {} is not a number within 0 and {}", key, written(*at), max)};
   return 0;
 }
 
 std::string text(const json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+bool names_a_dataset(const json& use) {
+  return use.is_object() && !text(use, "dataset").empty();
 }
 
 class HistoryReader {
@@ -97,11 +107,17 @@ class HistoryReader {
 
   std::vector<DatasetUse> uses_of(const json& line, std::optional<Fault>& fault) {
     const auto list = line.find("uses");
-    if (list == line.end() || !list->is_array()) return {};
+    if (list == line.end() || list->is_null()) return {};
+    if (!list->is_array() || !std::all_of(list->begin(), list->end(), names_a_dataset)) {
+      if (!fault)
+        fault = Fault{"uses are no list of datasets",
+                      fmt::format("uses: {} does not name datasets", written(*list))};
+      return {};
+    }
     learn_from_served(line, *list, fault);
     std::vector<DatasetUse> uses;
     for (const auto& use : *list) {
-      const auto known = use.is_object() ? datasets_.find(text(use, "dataset")) : datasets_.end();
+      const auto known = datasets_.find(text(use, "dataset"));
       if (known == datasets_.end()) {
         ++left_out_;
         continue;
@@ -118,13 +134,13 @@ class HistoryReader {
     std::string unknown;
     double rest = number(line, "served_bytes", kMaxBytes, fault);
     for (const auto& use : uses) {
-      const auto name = use.is_object() ? text(use, "dataset") : std::string();
+      const auto name = text(use, "dataset");
       const auto known = datasets_.find(name);
       if (known != datasets_.end()) {
         rest -= static_cast<double>(known->second.bytes);
         continue;
       }
-      if (name.empty() || !unknown.empty()) return;
+      if (!unknown.empty()) return;
       unknown = name;
     }
     if (unknown.empty() || rest < 1) return;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace tierpilot {
 namespace {
 
@@ -43,6 +46,18 @@ TEST(Config, NamesUnknownKeysWithTheirLines) {
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("t.toml:3: lease.duratoin_ms: unknown key"));
   EXPECT_THAT(status.error().message, HasSubstr("t.toml:4: what: unknown key"));
+}
+
+TEST(Config, ReadsFilesWithEitherLineEnd) {
+  const std::string path = testing::TempDir() + "/config-line-ends.toml";
+  for (const char* text : {"[a]\r\nb = 1\r\n", "[a]\r\nb = 1", "[a]\nb = 1\n\n"}) {
+    std::ofstream(path) << text;
+    auto reader = ConfigReader::load(path);
+    ASSERT_TRUE(reader) << reader.error().message;
+    EXPECT_EQ(reader->section("a").integer("b", 0, 0, 9), 1);
+    EXPECT_TRUE(reader->finish());
+  }
+  std::filesystem::remove(path);
 }
 
 TEST(Config, CollectsEveryWrongValue) {

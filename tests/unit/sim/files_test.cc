@@ -93,6 +93,9 @@ TEST_F(Files, HostileTiersAreRefused) {
         R"({"tiers": [{"latency_ns": {"p50": -1}}]})",
         R"({"tiers": [{"latency_ns": 3, "read_gb_per_s": "x", "evict_gb_per_s": []}]})"})
     EXPECT_FALSE(read_tier_speeds(write("bad.json", text))) << text;
+  const auto folder = read_tier_speeds(folder_);
+  ASSERT_FALSE(folder);
+  EXPECT_THAT(folder.error().message, HasSubstr("directory"));
   const auto missing = read_tier_speeds(write("one.json", R"({"tiers": [{"latency_ns": {"p50": 90},
       "read_gb_per_s": 12, "copy_gb_per_s": 6, "evict_gb_per_s": null,
       "evict_gb_per_s_unavailable": "no slower tier", "promote_gb_per_s": 1}]})"));

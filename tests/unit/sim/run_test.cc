@@ -74,6 +74,11 @@ TEST(Run, UtilisationIsTheWorkDone) {
   double work_s = 0;
   for (const Task& task : workload.tasks) work_s += task.operations / 1e9;
   EXPECT_NEAR(result.utilisation, work_s / (8 * result.makespan_s), 1e-3);
+  auto slow_to_tell = cluster;
+  slow_to_tell.coordinator.report_s = 1;
+  const auto again = run(slow_to_tell, workload, *policy).result;
+  EXPECT_NEAR(again.utilisation, work_s / (8 * again.makespan_s), 1e-3)
+      << "a task that has ended keeps no unit busy until the coordinator knows";
   EXPECT_LE(result.samples.size(), RunResult::kMostSamples);
   EXPECT_GT(result.samples.size(), RunResult::kMostSamples / 4);
   EXPECT_EQ(result.responses_s.size(), workload.tasks.size());

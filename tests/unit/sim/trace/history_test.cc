@@ -51,6 +51,20 @@ TEST_F(History, ARemovedDatasetIsAsLargeAsWhatWasServed) {
   EXPECT_THAT(trace->summary.derived, Contains(HasSubstr("1 uses of datasets of unknown size")));
 }
 
+TEST_F(History, UsesThatAreNoneAreSkipped) {
+  const auto trace = read(std::string(kHeader) + R"(
+{"dataset":"a","bytes":100}
+{"task":1,"submitted_ms":1,"wall_ns":1000,"uses":"a"}
+{"task":2,"submitted_ms":1,"wall_ns":1000,"uses":[{"dataset":5}]}
+{"task":3,"submitted_ms":1,"wall_ns":1000,"uses":["a"]}
+{"task":4,"submitted_ms":1,"wall_ns":1000,"uses":null}
+{"task":5,"submitted_ms":1,"wall_ns":1000,"uses":[{"dataset":"a"}]}
+)");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->workload.tasks.size(), 2u);
+  EXPECT_THAT(trace->summary.skipped, ElementsAre(Pair("uses are no list of datasets", 3)));
+}
+
 TEST_F(History, WhatDidNotRunIsSkipped) {
   const auto trace = read(std::string(kHeader) + R"(
 {"task":1,"submitted_ms":1,"wall_ns":1000}
@@ -79,11 +93,14 @@ TEST_F(History, OtherFilesAndVersionsAreRefused) {
 }
 
 TEST_F(History, DeepNestingIsNotACrash) {
+  const auto deep = std::string(400'000, '[') + std::string(400'000, ']');
   const auto trace = read(kHeader + std::string(500'000, '[') + "\n" +
-                          R"({"task":1,"submitted_ms":1,"wall_ns":1000,"uses":)" +
-                          std::string(100'000, '[') + std::string(100'000, ']') + "}\n");
+                          R"({"task":1,"submitted_ms":1,"wall_ns":1000,"uses":)" + deep + "}\n" +
+                          R"({"task":2,"submitted_ms":)" + deep + R"(,"wall_ns":1000})" + "\n" +
+                          R"({"task":3,"submitted_ms":1,"wall_ns":1000})" + "\n");
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->summary.skipped.at("not JSON"), 1u);
+  EXPECT_EQ(trace->workload.tasks.size(), 1u);
 }
 
 }  // namespace
