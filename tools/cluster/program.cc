@@ -58,7 +58,10 @@ Result<fs::path> find_program(const std::string& name) {
   }
   return fail(
       ErrorCode::kNotFound,
-      fmt::format("program {} was found neither beside this one nor in PATH ({})", name, looked));
+      fmt::format(
+          "program {0} was found neither beside this one nor in PATH ({1}); where only some "
+          "programs were built, `ninja -C build` builds all",
+          name, looked));
 }
 
 Result<fs::path> find_data_file(const std::string& name) {
