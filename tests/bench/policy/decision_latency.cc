@@ -1,9 +1,9 @@
 // Decision latency at batch 1, one core. The dqn at 32 candidates, at 16 of which the task may also
-// wait for 16 full nodes, and at 1,024; the published
-// network beside its floor, reading every weight once from memory, and beside reading only those
-// that a decision needs; all of it alone and beside a training thread. Measurements are
-// interleaved, so that a busy moment of the machine hits all of them; the decisions of
-// dqn-published and its floor are compared pair by pair.
+// wait for 16 full nodes, and at 1,024; the published network beside its floor, reading every
+// weight once from memory, and beside reading only those that a decision needs. All of it alone,
+// beside a training thread as a coordinator has it, and beside one that trains without a pause.
+// Measurements are interleaved, so that a busy moment of the machine hits all of them; the
+// decisions of dqn-published and its floor are compared pair by pair.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -74,14 +74,13 @@ struct Timings {
 
 class Bench {
  public:
-  explicit Bench(int rounds) : rounds_(rounds) {
+  // A network that is still blank is not computed at all, so the weights must be trained ones.
+  Bench(int rounds, const WeightsFile& file) : rounds_(rounds) {
     context_.dqn.batches_per_experience = 1000;  // the trainer never runs out of work here
     context_.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
     context_.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
-    DqnWeights start;
-    start.others = delay_finish_externality();
-    context_.start = std::make_shared<const DqnWeights>(start);
-    learner_ = *make_learner("dqn", context_, 16384);
+    context_.start = std::make_shared<const DqnWeights>(file.weights);
+    context_.dqn_weights->put(context_.start);
     published_ = PublishedTrainer(context_.published, 1).published();
     context_.published_weights->put(published_);
     dqn_ = *make_policy("dqn", context_);
@@ -119,10 +118,20 @@ class Bench {
 
   nlohmann::json run() {
     measure(20);  // warm up
-    const nlohmann::json alone = to_json(measure(rounds_));
+    return {{"schema", 5},
+            {"rounds", rounds_},
+            {"published_weights", published_->network.weight_count()},
+            {"alone", to_json(measure(rounds_))},
+            {"training", beside_training(context_.dqn.training_cpu_share)},
+            {"always training", beside_training(1)}};
+  }
+
+ private:
+  nlohmann::json beside_training(double cpu_share) {
     std::vector<TrainingThread::NamedLearner> learners;
-    learners.push_back({"dqn", std::move(learner_), true});
-    TrainingThread training(std::move(learners), {}, {context_.dqn.training_nice},
+    learners.push_back({"dqn", *make_learner("dqn", context_, 16384), true});
+    TrainingThread training(std::move(learners), {},
+                            {.nice = context_.dqn.training_nice, .cpu_share = cpu_share},
                             VersionArchive({}, 0));
     for (uint64_t id = 0; id < 1024; ++id) {
       training.decided(id, std::make_shared<const View>(few_[id % few_.size()]), id % 32);
@@ -131,18 +140,13 @@ class Bench {
     while (training.status("dqn").counters.batches == 0) std::this_thread::yield();
     const uint64_t before = training.status("dqn").counters.batches;
     const auto begin = SteadyClock::now();
-    const nlohmann::json beside = to_json(measure(rounds_));
+    nlohmann::json beside = to_json(measure(rounds_));
     const double seconds = std::chrono::duration<double>(SteadyClock::now() - begin).count();
     const auto batches = static_cast<double>(training.status("dqn").counters.batches - before);
-    return {{"schema", 4},
-            {"rounds", rounds_},
-            {"published_weights", published_->network.weight_count()},
-            {"alone", alone},
-            {"training", beside},
-            {"training_batches_per_s", batches / seconds}};
+    beside["batches_per_s"] = batches / seconds;
+    return beside;
   }
 
- private:
   static float decide(Policy& policy, const View& view) {
     const Observation seen = policy.needs_observation() ? observe(view) : Observation{};
     return static_cast<float>(policy.decide(view, seen).node);
@@ -170,7 +174,6 @@ class Bench {
 
   int rounds_;
   PolicyContext context_;
-  std::unique_ptr<Learner> learner_;
   std::shared_ptr<const PublishedWeights> published_;
   std::unique_ptr<Policy> dqn_;
   std::unique_ptr<Policy> dqn_published_;
@@ -180,26 +183,27 @@ class Bench {
 };
 
 void print(const nlohmann::json& report) {
-  fmt::print("{:10}{:24}{:>10}{:>10}\n", "", "", "p50 us", "p99 us");
-  for (const char* when : {"alone", "training"}) {
+  fmt::print("{:17}{:24}{:>10}{:>10}\n", "", "", "p50 us", "p99 us");
+  for (const char* when : {"alone", "training", "always training"}) {
     for (const char* what : {"dqn, 32 candidates", "dqn, 16 and 16 full", "dqn, 1024 candidates",
                              "dqn-published", "its weights streamed", "those that it reads"}) {
       const auto& line = report[when][what];
-      fmt::print("{:10}{:24}{:10.1f}{:10.1f}\n", when, what, line["p50_us"].get<double>(),
+      fmt::print("{:17}{:24}{:10.1f}{:10.1f}\n", when, what, line["p50_us"].get<double>(),
                  line["p99_us"].get<double>());
     }
     const auto print_ratio = [&](const char* name, const char* floor) {
       const auto& ratio = report[when][name];
       fmt::print(
-          "{:10}dqn-published takes {:.2f} times as long as {}, by pairs ({:.2f} to {:.2f})\n",
+          "{:17}dqn-published takes {:.2f} times as long as {}, by pairs ({:.2f} to {:.2f})\n",
           when, ratio["p50"].get<double>(), floor, ratio["p25"].get<double>(),
           ratio["p75"].get<double>());
     };
     print_ratio("published_per_floor", "streaming its weights");
     print_ratio("published_per_floor_read", "streaming those that it reads");
   }
-  fmt::print("{:.0f} training batches of the dqn a second meanwhile\n",
-             report["training_batches_per_s"].get<double>());
+  for (const char* when : {"training", "always training"})
+    fmt::print("{:17}{:.0f} batches of the dqn a second\n", when,
+               report[when]["batches_per_s"].get<double>());
 }
 
 }  // namespace
@@ -211,9 +215,16 @@ int main(int argc, char** argv) {
   bool json = false;
   app.add_flag("--quick", quick, "200 rounds instead of 2,000");
   app.add_flag("--json", json, "Print JSON");
+  std::string weights_file;
+  app.add_option("--weights", weights_file, "of the dqn")->required();
   CLI11_PARSE(app, argc, argv);
   tierpilot::use_one_torch_thread();
-  const auto report = tierpilot::Bench(quick ? 200 : 2000).run();
+  const auto weights = tierpilot::load_weights(weights_file);
+  if (!weights) {
+    fmt::print(stderr, "error: {}\n", weights.error().message);
+    return 1;
+  }
+  const auto report = tierpilot::Bench(quick ? 200 : 2000, *weights).run();
   if (json)
     fmt::print("{}\n", report.dump(2));
   else
