@@ -1,0 +1,27 @@
+#include "tests/system/command_line.h"
+
+#include <gtest/gtest.h>
+
+namespace tierpilot::test {
+
+Json parse(const std::string& text) {
+  auto json = Json::parse(text, nullptr, false);
+  EXPECT_FALSE(json.is_discarded()) << "no JSON: " << text;
+  return json.is_discarded() ? Json::object() : json;
+}
+
+Outcome tierctl_at(const std::string& address, Argv arguments) {
+  arguments.insert(arguments.begin(), program("TIERPILOT_TEST_TIERCTL"));
+  return run_command(arguments, {{"TIERPILOT_COORDINATOR", address}});
+}
+
+void expect_json_error(const Outcome& outcome, int code, const std::string& word) {
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  const auto json = parse(outcome.err);
+  EXPECT_EQ(json.value("schema", 0), 1);
+  const auto message = json.value("/error/message"_json_pointer, std::string());
+  EXPECT_NE(message.find(word), std::string::npos) << "'" << word << "' is not in: " << outcome.err;
+}
+
+}  // namespace tierpilot::test
