@@ -6,7 +6,7 @@
 #include <array>
 #include <filesystem>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 
 namespace tierpilot {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/result.h"
 #include "coordinator/core/cluster_state.h"
-#include "coordinator/core/oversight.h"
-#include "policies/dqn/settings.h"
-#include "policies/published/settings.h"
+#include "coordinator/core/decisions/oversight.h"
+#include "policies/placement/dqn/settings.h"
+#include "policies/placement/published/settings.h"
 #include "rpc/address.h"
 #include "rpc/tls.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/guard.h"
+#include "policies/learning/guard.h"
 
 namespace tierpilot {
 
@@ -104,8 +104,8 @@ struct Task {
   // What the current attempt is counted with at its node; not stored either.
   double counted_operations = 0;
   uint64_t counted_fetch_bytes = 0;
-  // In the queue, see policies/service_order.h; not stored, as what it is reckoned with is not.
-  // Once the task is in a TaskBook, only that changes it.
+  // In the queue, see policies/scheduling/service_order.h; not stored, as what it is reckoned with
+  // is not. Once the task is in a TaskBook, only that changes it.
   double place_s = 0;
 };
 
@@ -145,7 +145,7 @@ struct DecisionRecord {
   bool explored = false;
   std::string fallback;
   std::string mode;      // of the policy; empty: it does not learn
-  std::string arm;       // who was to decide, see policies/guard.h
+  std::string arm;       // who was to decide, see policies/learning/guard.h
   std::string proposed;  // the node that the policy wanted, where it was asked and did not get it
   std::string reason;
   int64_t decide_ns = 0;

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/log.h"
-#include "daemon/agent/node.h"
+#include "daemon/agent/node/node.h"
 #include "daemon/config.h"
 
 namespace {

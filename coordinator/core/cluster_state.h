@@ -7,14 +7,14 @@
 #include <string>
 
 #include "base/clock.h"
-#include "coordinator/core/catalog.h"
-#include "coordinator/core/queue_order.h"
-#include "coordinator/core/registry.h"
-#include "coordinator/core/scoreboard.h"
-#include "coordinator/core/task_book.h"
+#include "coordinator/core/data/catalog.h"
+#include "coordinator/core/decisions/scoreboard.h"
+#include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/queue/queue_order.h"
+#include "coordinator/core/queue/task_book.h"
 #include "coordinator/store/store.h"
-#include "policies/held_tasks.h"
-#include "policies/reward.h"
+#include "policies/placement/reward.h"
+#include "policies/scheduling/held_tasks.h"
 
 namespace tierpilot {
 

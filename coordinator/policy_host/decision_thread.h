@@ -15,7 +15,7 @@
 #include "coordinator/policy_host/open_requests.h"
 #include "coordinator/policy_host/shared_policy.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/features.h"
+#include "policies/interface/features.h"
 
 namespace tierpilot {
 

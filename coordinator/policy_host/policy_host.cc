@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "coordinator/policy_host/saved_learner.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/dqn/weights.h"
+#include "policies/placement/dqn/weights.h"
 
 namespace tierpilot {
 

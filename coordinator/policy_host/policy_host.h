@@ -16,10 +16,10 @@
 
 #include "base/result.h"
 #include "coordinator/policy_host/decision_thread.h"
-#include "policies/dqn/settings.h"
-#include "policies/published/settings.h"
-#include "policies/registry.h"
-#include "policies/values.h"
+#include "policies/interface/values.h"
+#include "policies/placement/dqn/settings.h"
+#include "policies/placement/published/settings.h"
+#include "policies/placement/registry.h"
 
 namespace tierpilot {
 

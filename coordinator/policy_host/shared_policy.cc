@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "base/log.h"
-#include "policies/fallback.h"
+#include "policies/placement/fallback.h"
 
 namespace tierpilot {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "policies/policy.h"
+#include "policies/interface/policy.h"
 
 namespace tierpilot {
 

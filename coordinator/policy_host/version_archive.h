@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/confidence.h"
+#include "policies/learning/confidence.h"
 
 namespace tierpilot {
 

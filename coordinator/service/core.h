@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
-#include "coordinator/core/dataset_admin.h"
-#include "coordinator/core/dispatcher.h"
-#include "coordinator/core/intake.h"
-#include "coordinator/core/lifecycle.h"
-#include "coordinator/core/membership.h"
-#include "policies/dqn/settings.h"
-#include "policies/published/settings.h"
+#include "coordinator/core/data/dataset_admin.h"
+#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/queue/intake.h"
+#include "policies/placement/dqn/settings.h"
+#include "policies/placement/published/settings.h"
 
 namespace tierpilot {
 

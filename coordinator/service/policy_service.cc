@@ -5,7 +5,7 @@
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/policy_wire.h"
 #include "coordinator/service/wire.h"
-#include "policies/dqn/token_net.h"
+#include "policies/placement/dqn/token_net.h"
 #include "rpc/error.h"
 
 namespace tierpilot {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/core/oversight.h"
+#include "coordinator/core/decisions/oversight.h"
 #include "coordinator/policy_host/version_archive.h"
-#include "policies/guard.h"
+#include "policies/learning/guard.h"
 #include "rpc/cluster.capnp.h"
 
 namespace tierpilot {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/core/node_link.h"
+#include "coordinator/core/nodes/node_link.h"
 #include "rpc/event_loop.h"
 #include "rpc/node.capnp.h"
 

@@ -1,11 +1,11 @@
 // Cap'n Proto to the coordinator's values and back: only here.
 #pragma once
 
-#include "coordinator/core/catalog.h"
-#include "coordinator/core/kept_back.h"
-#include "coordinator/core/node_link.h"
-#include "coordinator/core/registry.h"
-#include "coordinator/core/scoreboard.h"
+#include "coordinator/core/data/catalog.h"
+#include "coordinator/core/decisions/scoreboard.h"
+#include "coordinator/core/nodes/node_link.h"
+#include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/queue/kept_back.h"
 #include "coordinator/model.h"
 #include "rpc/cluster.capnp.h"
 

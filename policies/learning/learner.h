@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "policies/values.h"
+#include "policies/interface/values.h"
 
 namespace tierpilot {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/service_order.h"
+#include "policies/scheduling/service_order.h"
 #include "policies/sim/task_queue.h"
 
 namespace tierpilot::sim {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/service_order.h"
+#include "policies/scheduling/service_order.h"
 
 namespace tierpilot::sim {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "policies/speed_class.h"
+#include "policies/scheduling/speed_class.h"
 
 namespace tierpilot::sim {
 namespace {

@@ -1,6 +1,6 @@
 // What the coordinator knows of the nodes, kept as the one View that policies are shown: only what
 // has changed is written. The rules of who is a candidate, and of which nodes a decision looks at
-// in a large cluster, are those of coordinator/core/shortlist.cc.
+// in a large cluster, are those of coordinator/core/decisions/shortlist.cc.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/large_pages.h"
-#include "policies/held_tasks.h"
-#include "policies/service_order.h"
+#include "policies/interface/values.h"
+#include "policies/scheduling/held_tasks.h"
+#include "policies/scheduling/service_order.h"
+#include "policies/scheduling/work_rate.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
@@ -18,8 +20,6 @@
 #include "policies/sim/replica_store.h"
 #include "policies/sim/service.h"
 #include "policies/sim/workload.h"
-#include "policies/values.h"
-#include "policies/work_rate.h"
 
 namespace tierpilot::sim {
 

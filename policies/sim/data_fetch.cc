@@ -1,6 +1,7 @@
 // Bringing data in from another node, when it is the request's turn there: a source whose link is
 // shared by few is soon done with them, and then there are more sources (as
-// daemon/agent/read_turns.h; upload slots: Cohen, Incentives Build Robustness in BitTorrent, 2003).
+// daemon/agent/data/read_turns.h; upload slots: Cohen, Incentives Build Robustness in BitTorrent,
+// 2003).
 #include <algorithm>
 
 #include "policies/sim/data_plane.h"

@@ -1,6 +1,6 @@
 // The compute units of the nodes: tasks whose data has been served wait for units in the order of
-// the coordinator's queue, and none overtakes (as daemon/agent/task_table.cc). Where nodes are
-// processes of one machine, running tasks share its cores.
+// the coordinator's queue, and none overtakes (as daemon/agent/tasks/task_table.cc). Where nodes
+// are processes of one machine, running tasks share its cores.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/large_pages.h"
-#include "policies/service_order.h"
+#include "policies/scheduling/service_order.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/event_queue.h"
 #include "policies/sim/prefetch.h"

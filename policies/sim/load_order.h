@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "policies/scheduling/speed_class.h"
 #include "policies/sim/node_set.h"
-#include "policies/speed_class.h"
 
 namespace tierpilot::sim {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "policies/source_rank.h"
+#include "policies/scheduling/source_rank.h"
 
 namespace tierpilot::sim {
 

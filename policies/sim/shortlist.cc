@@ -1,4 +1,5 @@
-// Which nodes of a large cluster a decision looks at: the rules of coordinator/core/shortlist.h.
+// Which nodes of a large cluster a decision looks at: the rules of
+// coordinator/core/decisions/shortlist.h.
 #include <algorithm>
 #include <tuple>
 

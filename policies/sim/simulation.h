@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/large_pages.h"
-#include "policies/held_tasks.h"
+#include "policies/scheduling/held_tasks.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
 #include "policies/sim/data_plane.h"
@@ -72,7 +72,7 @@ class Simulation final : private DataPlane::Client {
   void pump();
   void enqueue(uint32_t task);
   uint32_t next_task();
-  // See policies/service_order.h.
+  // See policies/scheduling/service_order.h.
   double far_s(uint32_t task) const;
   // The policy's decision about the queue's `next_`.
   Status ask_policy(uint32_t task);

@@ -1,8 +1,8 @@
-// Tasks that the policy keeps back (policies/held_tasks.h), as the coordinator does
-// (coordinator/core/dispatcher_holding.cc).
+// Tasks that the policy keeps back (policies/scheduling/held_tasks.h), as the coordinator does
+// (coordinator/core/decisions/dispatcher_holding.cc).
 #include <algorithm>
 
-#include "policies/estimate.h"
+#include "policies/scheduling/estimate.h"
 #include "policies/sim/simulation.h"
 
 namespace tierpilot::sim {

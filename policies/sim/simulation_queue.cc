@@ -1,5 +1,5 @@
 // The coordinator's queue: which task is next, and asking the policy where it goes, as in
-// coordinator/core/view.cc and dispatcher.cc.
+// coordinator/core/decisions/view.cc and dispatcher.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

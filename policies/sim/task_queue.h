@@ -1,13 +1,13 @@
 // The coordinator's queue beyond its head (blocked_head.h): tasks by their places
-// (policies/service_order.h), equals by their numbers, which is the order of arrival. Only its
-// first is ever asked for, so it is a heap.
+// (policies/scheduling/service_order.h), equals by their numbers, which is the order of arrival.
+// Only its first is ever asked for, so it is a heap.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "base/large_pages.h"
-#include "policies/service_order.h"
+#include "policies/scheduling/service_order.h"
 #include "policies/sim/event_heap.h"
 
 namespace tierpilot::sim {

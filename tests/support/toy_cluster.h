@@ -10,8 +10,8 @@
 #include <random>
 #include <vector>
 
-#include "policies/reward.h"
-#include "policies/values.h"
+#include "policies/interface/values.h"
+#include "policies/placement/reward.h"
 
 namespace tierpilot {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "policies/dqn/weights.h"
-#include "policies/published/weights.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/published/weights.h"
 
 namespace tierpilot {
 

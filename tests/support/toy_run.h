@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {

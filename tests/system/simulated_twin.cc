@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 
 namespace tierpilot::test {
 namespace {

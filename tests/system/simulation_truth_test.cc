@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "tests/system/real_cluster.h"
 #include "tests/system/simulated_twin.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/lab/scene.h"
 

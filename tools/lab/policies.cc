@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/config.h"
-#include "policies/dqn/dqn_policy.h"
-#include "policies/published/weights.h"
+#include "policies/placement/dqn/dqn_policy.h"
+#include "policies/placement/published/weights.h"
 #include "policies/sim/evaluation/teacher.h"
 #include "tools/cluster/program.h"
 

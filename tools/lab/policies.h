@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "policies/dqn/weights.h"
-#include "policies/registry.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/player.h"
 #include "tools/output/output.h"
 

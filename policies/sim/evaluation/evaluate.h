@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/guard.h"
+#include "policies/learning/guard.h"
 #include "policies/sim/evaluation/guarded_policy.h"
 #include "policies/sim/evaluation/suite.h"
 #include "policies/sim/player.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "policies/dqn/holding.h"
+#include "policies/placement/dqn/holding.h"
 
 namespace tierpilot::sim {
 namespace {

@@ -1,12 +1,12 @@
-// Searches the weights of what a placement costs others (policies/dqn/externality.h) by simulation:
-// the cross-entropy method (de Boer, Kroese, Mannor, Rubinstein: Annals of Operations Research 134,
-// 2005) on the mean response time itself, which no single decision shows.
+// Searches the weights of what a placement costs others (policies/placement/dqn/externality.h) by
+// simulation: the cross-entropy method (de Boer, Kroese, Mannor, Rubinstein: Annals of Operations
+// Research 134, 2005) on the mean response time itself, which no single decision shows.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "policies/dqn/externality.h"
+#include "policies/placement/dqn/externality.h"
 #include "policies/sim/evaluation/training_mix.h"
 
 namespace tierpilot::sim {

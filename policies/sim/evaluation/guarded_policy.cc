@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/random.h"
-#include "policies/estimate.h"
-#include "policies/fallback.h"
+#include "policies/placement/fallback.h"
+#include "policies/scheduling/estimate.h"
 
 namespace tierpilot::sim {
 

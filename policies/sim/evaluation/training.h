@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "policies/dqn/dqn_learner.h"
+#include "policies/placement/dqn/dqn_learner.h"
 #include "policies/sim/evaluation/externality_search.h"
 
 namespace tierpilot::sim {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/evaluation/bound.h"
 #include "policies/sim/simulator.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/random.h"
-#include "policies/policy.h"
+#include "policies/interface/policy.h"
 #include "policies/sim/evaluation/suite.h"
 #include "policies/sim/workload.h"
 

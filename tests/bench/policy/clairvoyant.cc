@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "policies/dqn/weights.h"
-#include "policies/estimate.h"
-#include "policies/registry.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/registry.h"
+#include "policies/scheduling/estimate.h"
 #include "policies/sim/evaluation/bound.h"
 #include "policies/sim/evaluation/suite.h"
 #include "policies/sim/simulator.h"

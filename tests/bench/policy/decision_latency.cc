@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/dqn/weights.h"
 #include "policies/learning/torch_thread.h"
-#include "policies/published/trainer.h"
-#include "policies/registry.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/published/trainer.h"
+#include "policies/placement/registry.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
-#include "policies/heuristics.h"
+#include "policies/placement/heuristics.h"
 #include "policies/sim/generator.h"
 #include "policies/sim/simulator.h"
 

@@ -1,4 +1,4 @@
-#include "coordinator/core/admission.h"
+#include "coordinator/core/queue/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

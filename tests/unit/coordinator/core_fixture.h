@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <mutex>
 
-#include "coordinator/core/dataset_admin.h"
-#include "coordinator/core/intake.h"
-#include "coordinator/core/lifecycle.h"
-#include "coordinator/core/membership.h"
+#include "coordinator/core/data/dataset_admin.h"
+#include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/queue/intake.h"
 
 namespace tierpilot::testing {
 

@@ -1,4 +1,5 @@
-// Tasks that the policy keeps back for a full node (policies/held_tasks.h), in the coordinator.
+// Tasks that the policy keeps back for a full node (policies/scheduling/held_tasks.h), in the
+// coordinator.
 #pragma once
 
 #include "placing_fixture.h"

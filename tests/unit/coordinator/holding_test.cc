@@ -1,7 +1,8 @@
-// Tasks that the policy keeps back for a full node (policies/held_tasks.h), in the coordinator.
+// Tasks that the policy keeps back for a full node (policies/scheduling/held_tasks.h), in the
+// coordinator.
 #include <gmock/gmock.h>
 
-#include "coordinator/core/kept_back.h"
+#include "coordinator/core/queue/kept_back.h"
 #include "holding_fixture.h"
 
 namespace tierpilot::testing {

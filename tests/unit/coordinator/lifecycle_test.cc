@@ -1,4 +1,4 @@
-#include "coordinator/core/lifecycle.h"
+#include "coordinator/core/outcomes/lifecycle.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Who decides: modes, the control share, the guard, and what of it a restart remembers.
-#include "coordinator/core/oversight.h"
+#include "coordinator/core/decisions/oversight.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 #include "placing_fixture.h"
 
 #include "coordinator/store/records.h"
-#include "policies/dqn/weights.h"
+#include "policies/placement/dqn/weights.h"
 
 namespace tierpilot::testing {
 namespace {

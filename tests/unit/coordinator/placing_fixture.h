@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/core/dispatcher.h"
+#include "coordinator/core/decisions/dispatcher.h"
 #include "core_fixture.h"
-#include "policies/dqn/externality.h"
+#include "policies/placement/dqn/externality.h"
 
 namespace tierpilot::testing {
 

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "policies/dqn/weights.h"
+#include "policies/placement/dqn/weights.h"
 #include "policy_host_fixture.h"
 
 namespace tierpilot::testing {

@@ -1,9 +1,10 @@
-// In which order the tasks that wait for room are asked about (policies/service_order.h).
+// In which order the tasks that wait for room are asked about
+// (policies/scheduling/service_order.h).
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "coordinator/core/view.h"
+#include "coordinator/core/decisions/view.h"
 #include "core_fixture.h"
 #include "holding_fixture.h"
 

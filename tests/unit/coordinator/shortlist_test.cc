@@ -1,9 +1,9 @@
-#include "coordinator/core/shortlist.h"
+#include "coordinator/core/decisions/shortlist.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "coordinator/core/view.h"
+#include "coordinator/core/decisions/view.h"
 #include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {

@@ -1,4 +1,4 @@
-#include "coordinator/core/task_book.h"
+#include "coordinator/core/queue/task_book.h"
 
 #include <gmock/gmock.h>
 

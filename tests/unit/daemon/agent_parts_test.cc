@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemon/agent/cpu_allocator.h"
-#include "daemon/agent/lease.h"
-#include "daemon/agent/task_dirs.h"
+#include "daemon/agent/node/lease.h"
+#include "daemon/agent/tasks/cpu_allocator.h"
+#include "daemon/agent/tasks/task_dirs.h"
 
 namespace tierpilot::agent {
 namespace {

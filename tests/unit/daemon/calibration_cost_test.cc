@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "daemon/agent/calibration.h"
+#include "daemon/agent/calibration/calibration.h"
 #include "daemon/probe/active/interference.h"
 #include "tests/unit/probe/scratch_directory.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/agent/calibration.h"
+#include "daemon/agent/calibration/calibration.h"
 
 #include <gtest/gtest.h>
 

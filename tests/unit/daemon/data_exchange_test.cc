@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "daemon/agent/data_server.h"
-#include "daemon/agent/remote_fetcher.h"
+#include "daemon/agent/data/data_server.h"
+#include "daemon/agent/data/remote_fetcher.h"
 
 namespace tierpilot::agent {
 namespace {

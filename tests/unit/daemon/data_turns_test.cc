@@ -10,8 +10,8 @@
 #include <map>
 #include <thread>
 
-#include "daemon/agent/data_server.h"
-#include "daemon/agent/remote_fetcher.h"
+#include "daemon/agent/data/data_server.h"
+#include "daemon/agent/data/remote_fetcher.h"
 #include "rpc/node.capnp.h"
 #include "rpc/server.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/agent/event_stream.h"
+#include "daemon/agent/link/event_stream.h"
 
 #include <gtest/gtest.h>
 

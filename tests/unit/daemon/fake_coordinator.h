@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/agent/attempt.h"
+#include "daemon/agent/tasks/attempt.h"
 #include "rpc/cluster.capnp.h"
 #include "rpc/event_loop.h"
 #include "rpc/server.h"

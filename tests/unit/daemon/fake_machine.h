@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "daemon/agent/placement_worker.h"
+#include "daemon/agent/paging/placement_worker.h"
 #include "tests/unit/memory/fake_pages.h"
 #include "tests/unit/probe/scratch_directory.h"
 

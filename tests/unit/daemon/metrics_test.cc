@@ -1,4 +1,4 @@
-#include "daemon/agent/metrics.h"
+#include "daemon/agent/metrics/metrics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Placement as a part of the node, with its thread.
-#include "daemon/agent/placement.h"
+#include "daemon/agent/paging/placement.h"
 
 #include <gtest/gtest.h>
 

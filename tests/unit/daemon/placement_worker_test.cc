@@ -1,5 +1,5 @@
 // Which processes are found and how they are placed, on a machine of two tiers that is made up.
-#include "daemon/agent/placement_worker.h"
+#include "daemon/agent/paging/placement_worker.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "daemon/agent/process_scan.h"
+#include "daemon/agent/paging/process_scan.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "daemon/agent/read_turns.h"
+#include "daemon/agent/data/read_turns.h"
 
 #include <gtest/gtest.h>
 

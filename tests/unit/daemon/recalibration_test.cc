@@ -1,5 +1,5 @@
 // A calibration that follows the machine, and what is taken over when tiers are measured again.
-#include "daemon/agent/recalibration.h"
+#include "daemon/agent/calibration/recalibration.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

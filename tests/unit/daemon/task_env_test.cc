@@ -1,4 +1,4 @@
-#include "daemon/agent/task_env.h"
+#include "daemon/agent/tasks/task_env.h"
 
 #include <gtest/gtest.h>
 

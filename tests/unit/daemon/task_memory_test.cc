@@ -1,4 +1,4 @@
-#include "daemon/agent/task_memory.h"
+#include "daemon/agent/paging/task_memory.h"
 
 #include <gtest/gtest.h>
 

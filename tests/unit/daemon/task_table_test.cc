@@ -1,4 +1,4 @@
-#include "daemon/agent/task_table.h"
+#include "daemon/agent/tasks/task_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "daemon/agent/wire.h"
+#include "daemon/agent/link/wire.h"
 
 #include <capnp/message.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "policies/published/checkpoint.h"
+#include "policies/placement/published/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "policies/dqn/dqn_learner.h"
+#include "policies/placement/dqn/dqn_learner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policies/dqn/dqn_policy.h"
 #include "policies/learning/torch_thread.h"
+#include "policies/placement/dqn/dqn_policy.h"
 #include "tests/unit/policies/dqn_scene.h"
 
 namespace tierpilot {

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "policies/dqn/weights.h"
-#include "policies/values.h"
+#include "policies/interface/values.h"
+#include "policies/placement/dqn/weights.h"
 
 namespace tierpilot {
 

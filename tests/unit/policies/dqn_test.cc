@@ -6,10 +6,10 @@
 #include <limits>
 #include <random>
 
-#include "policies/dqn/dqn_policy.h"
-#include "policies/dqn/token_trainee.h"
-#include "policies/estimate.h"
 #include "policies/learning/torch_thread.h"
+#include "policies/placement/dqn/dqn_policy.h"
+#include "policies/placement/dqn/token_trainee.h"
+#include "policies/scheduling/estimate.h"
 #include "tests/unit/policies/dqn_scene.h"
 
 namespace tierpilot {

@@ -1,10 +1,10 @@
-#include "policies/estimate.h"
+#include "policies/scheduling/estimate.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 
 namespace tierpilot {
 namespace {

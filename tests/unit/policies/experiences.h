@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "policies/published/experience.h"
+#include "policies/placement/published/experience.h"
 
 namespace tierpilot::testing_experiences {
 

@@ -1,4 +1,4 @@
-#include "policies/published/exploration.h"
+#include "policies/placement/published/exploration.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/dqn/externality.h"
+#include "policies/placement/dqn/externality.h"
 
 #include <gtest/gtest.h>
 

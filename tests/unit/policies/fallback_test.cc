@@ -1,4 +1,4 @@
-#include "policies/fallback.h"
+#include "policies/placement/fallback.h"
 
 #include <gtest/gtest.h>
 

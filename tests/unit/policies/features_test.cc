@@ -1,4 +1,4 @@
-#include "policies/features.h"
+#include "policies/interface/features.h"
 
 #include <gtest/gtest.h>
 

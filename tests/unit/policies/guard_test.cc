@@ -1,5 +1,5 @@
 // The guard on streams of rewards that are made up, with known means.
-#include "policies/guard.h"
+#include "policies/learning/guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "policies/held_tasks.h"
+#include "policies/scheduling/held_tasks.h"
 
 #include <gmock/gmock.h>
 

@@ -1,13 +1,13 @@
-#include "policies/heuristics.h"
+#include "policies/placement/heuristics.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "policies/dqn/weights.h"
-#include "policies/fallback.h"
-#include "policies/published/weights.h"
-#include "policies/registry.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/fallback.h"
+#include "policies/placement/published/weights.h"
+#include "policies/placement/registry.h"
 #include "tests/unit/policies/view_builder.h"
 
 namespace tierpilot {

@@ -1,4 +1,4 @@
-#include "policies/dqn/holding.h"
+#include "policies/placement/dqn/holding.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <random>
 
-#include "policies/published/q_network.h"
-#include "policies/published/q_trainee.h"
+#include "policies/placement/published/q_network.h"
+#include "policies/placement/published/q_trainee.h"
 
 namespace tierpilot {
 namespace {

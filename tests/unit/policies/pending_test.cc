@@ -1,4 +1,4 @@
-#include "policies/published/experience.h"
+#include "policies/placement/published/experience.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/dqn/returns.h"
+#include "policies/placement/dqn/returns.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "policies/reward.h"
+#include "policies/placement/reward.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "policies/service_order.h"
+#include "policies/scheduling/service_order.h"
 
 #include <gtest/gtest.h>
 

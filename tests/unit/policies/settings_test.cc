@@ -1,9 +1,9 @@
-#include "policies/published/settings.h"
+#include "policies/placement/published/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policies/dqn/settings.h"
+#include "policies/placement/dqn/settings.h"
 
 namespace tierpilot {
 namespace {

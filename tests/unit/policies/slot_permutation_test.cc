@@ -1,4 +1,4 @@
-#include "policies/published/slot_permutation.h"
+#include "policies/placement/published/slot_permutation.h"
 
 #include <gtest/gtest.h>
 

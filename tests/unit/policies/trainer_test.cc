@@ -1,11 +1,11 @@
-#include "policies/published/trainer.h"
+#include "policies/placement/published/trainer.h"
 #include "policies/learning/torch_thread.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "policies/published/q_network.h"
+#include "policies/placement/published/q_network.h"
 #include "tests/unit/policies/experiences.h"
 
 namespace tierpilot {

@@ -1,7 +1,7 @@
 // Short ways to write views in tests.
 #pragma once
 
-#include "policies/values.h"
+#include "policies/interface/values.h"
 
 namespace tierpilot::testing_views {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/evaluation/bound.h"
 #include "policies/sim/evaluation/evaluate.h"
 #include "tests/unit/sim/small_world.h"

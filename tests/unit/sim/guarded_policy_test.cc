@@ -1,7 +1,7 @@
 #include "policies/sim/evaluation/guarded_policy.h"
 
-#include "policies/earliest_finish.h"
-#include "policies/fallback.h"
+#include "policies/placement/earliest_finish.h"
+#include "policies/placement/fallback.h"
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {

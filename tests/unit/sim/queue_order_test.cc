@@ -1,5 +1,5 @@
-// Which of the tasks that wait is served next (policies/service_order.h), in the queue and on
-// nodes.
+// Which of the tasks that wait is served next (policies/scheduling/service_order.h), in the queue
+// and on nodes.
 #include "policies/sim/generator.h"
 #include "tests/unit/sim/small_world.h"
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/generator.h"
 #include "tests/unit/sim/small_world.h"

@@ -8,9 +8,9 @@
 #include <random>
 #include <set>
 
+#include "policies/scheduling/speed_class.h"
 #include "policies/sim/generator.h"
 #include "policies/sim/node_set.h"
-#include "policies/speed_class.h"
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {

@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "policies/heuristics.h"
-#include "policies/registry.h"
+#include "policies/placement/heuristics.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/player.h"
 
 namespace tierpilot::sim {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "policies/dqn/weights.h"
-#include "policies/published/weights.h"
+#include "policies/placement/dqn/weights.h"
+#include "policies/placement/published/weights.h"
 #include "policies/sim/evaluation/guarded_policy.h"
 #include "policies/sim/generator.h"
 #include "tests/unit/sim/small_world.h"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "policies/registry.h"
+#include "policies/placement/registry.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot::sim {

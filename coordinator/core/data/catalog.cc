@@ -1,0 +1,122 @@
+#include "coordinator/core/data/catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
+  return replica.version == entry.dataset.version && (replica.in_fast || replica.in_slow);
+}
+
+}  // namespace
+
+Catalog::Entry* Catalog::find(const std::string& name) {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+const Catalog::Entry* Catalog::find(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+Catalog::Entry& Catalog::put(Dataset dataset) {
+  strays_.erase(dataset.name);  // its home has told of it already
+  auto& entry = entries_[dataset.name];
+  entry.dataset = std::move(dataset);
+  return entry;
+}
+
+bool Catalog::apply(const std::string& node, const std::string& name, const ReplicaState& state) {
+  auto* entry = find(name);
+  if (!entry) {
+    const bool held = state.in_fast || state.in_slow;
+    if (held)
+      strays_[name].insert(node);
+    else if (const auto known = strays_.find(name); known != strays_.end())
+      known->second.erase(node);
+    return held;
+  }
+  if (state.version != entry->dataset.version) return state.in_fast || state.in_slow;
+  if (state.in_fast || state.in_slow)
+    entry->replicas[node] = state;
+  else
+    entry->replicas.erase(node);
+  return false;
+}
+
+std::set<std::string> Catalog::strays(const std::string& name) const {
+  const auto known = strays_.find(name);
+  return known != strays_.end() ? known->second : std::set<std::string>();
+}
+
+void Catalog::forget_node(const std::string& node) {
+  for (auto& [name, nodes] : strays_) nodes.erase(node);
+  std::erase_if(strays_, [](const auto& stray) { return stray.second.empty(); });
+  for (auto& [name, entry] : entries_) entry.replicas.erase(node);
+}
+
+Catalog::Held Catalog::held(const TaskSpec& spec, const std::string& node) const {
+  Held held;
+  for (const auto& use : spec.datasets) {
+    const auto* entry = find(use.dataset);
+    if (!entry) continue;
+    const auto replica = entry->replicas.find(node);
+    if (replica == entry->replicas.end() || !is_held(*entry, replica->second)) continue;
+    (replica->second.in_fast ? held.fast_bytes : held.slow_bytes) += entry->dataset.bytes;
+  }
+  return held;
+}
+
+uint64_t Catalog::data_bytes(const TaskSpec& spec) const {
+  uint64_t bytes = 0;
+  for (const auto& use : spec.datasets)
+    if (const auto* entry = find(use.dataset)) bytes += entry->dataset.bytes;
+  return bytes;
+}
+
+uint32_t Catalog::count_on(const std::string& node) const {
+  return static_cast<uint32_t>(
+      std::count_if(entries_.begin(), entries_.end(),
+                    [&](const auto& entry) { return entry.second.replicas.contains(node); }));
+}
+
+std::string Catalog::blocked_by(const Task& task) const {
+  for (const auto& use : task.spec.datasets) {
+    const auto* entry = find(use.dataset);
+    if (!entry) return fmt::format("dataset '{}' does not exist any more", use.dataset);
+    if (std::none_of(entry->replicas.begin(), entry->replicas.end(),
+                     [&](const auto& replica) { return is_held(*entry, replica.second); }))
+      return fmt::format("waiting for dataset '{}': no node that is up holds version {} (home: {})",
+                         use.dataset, entry->dataset.version, entry->dataset.home);
+    if (use.write && entry->writer != 0 && entry->writer != task.id)
+      return fmt::format("waiting for task {} to end: it writes dataset '{}'", entry->writer,
+                         use.dataset);
+  }
+  return {};
+}
+
+void Catalog::lock_writes(const Task& task) {
+  for (const auto& use : task.spec.datasets)
+    if (auto* entry = find(use.dataset); entry && use.write) entry->writer = task.id;
+}
+
+void Catalog::unlock_writes(const Task& task) {
+  for (const auto& use : task.spec.datasets)
+    if (auto* entry = find(use.dataset); entry && entry->writer == task.id) entry->writer = 0;
+}
+
+void Catalog::add_user(const Task& task) {
+  for (const auto& use : task.spec.datasets)
+    if (auto* entry = find(use.dataset)) entry->users.insert(task.id);
+}
+
+void Catalog::remove_user(const Task& task) {
+  for (const auto& use : task.spec.datasets)
+    if (auto* entry = find(use.dataset)) entry->users.erase(task.id);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,144 @@
+#include "coordinator/core/data/dataset_admin.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+std::string describe(const DatasetSource& source) {
+  if (const auto* file = std::get_if<FileSource>(&source)) return "file " + file->path;
+  if (const auto* zero = std::get_if<ZeroSource>(&source))
+    return fmt::format("{} zero bytes", zero->bytes);
+  const auto& random = std::get<RandomSource>(source);
+  return fmt::format("{} random bytes, seed {}", random.bytes, random.seed);
+}
+
+}  // namespace
+
+bool is_dataset_name(const std::string& name) {
+  return !name.empty() && name.size() <= 128 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
+  if (!wanted.empty()) {
+    auto* node = state_.registry.find(wanted);
+    if (!node) return fail(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", wanted));
+    if (!node->can_be_asked())
+      return fail(ErrorCode::kUnavailable, fmt::format("node '{}' is not connected now", wanted));
+    return node;
+  }
+  NodeRecord* best = nullptr;
+  for (auto& [name, node] : state_.registry.all())
+    if (node.can_be_asked() && (!best || node.slow_free_bytes > best->slow_free_bytes))
+      best = &node;
+  if (!best) return fail(ErrorCode::kUnavailable, "no node is connected that could take a dataset");
+  return best;
+}
+
+void DatasetAdmin::add(const std::string& request_id, const std::string& name,
+                       const DatasetSource& source, const std::string& wanted, Added added) {
+  if (!is_dataset_name(name))
+    return added(fail(ErrorCode::kInvalid,
+                      fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', "
+                                  "'_' or '.', not starting with '.'",
+                                  name)));
+  if (const auto* entry = state_.catalog.find(name)) {
+    if (!request_id.empty() && entry->dataset.request_id == request_id)
+      return added(entry->dataset);
+    return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name)));
+  }
+  if (making_.contains(name))
+    return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name)));
+  // Its version may be the new one's, with other bytes.
+  if (const auto strays = state_.catalog.strays(name); !strays.empty())
+    return added(fail(ErrorCode::kConflict,
+                      fmt::format("dataset '{}': node '{}' still holds one of that name that is in "
+                                  "no catalog: 'tierctl dataset remove {}' clears it",
+                                  name, *strays.begin(), name)));
+  auto node = choose_node(wanted);
+  if (!node)
+    return added(
+        fail(node.error().code, fmt::format("dataset '{}': {}", name, node.error().message)));
+  making_.insert(name);
+  Dataset dataset;
+  dataset.name = name;
+  dataset.home = (*node)->facts.name;
+  dataset.origin = describe(source);
+  dataset.request_id = request_id;
+  (*node)->link->create_dataset(
+      name, source,
+      [this, node = dataset.home, dataset, added = std::move(added)](Result<DatasetVersion> made) {
+        created(node, dataset, std::move(made), added);
+      });
+}
+
+void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<DatasetVersion> made,
+                           Added added) {
+  if (!made) {
+    making_.erase(dataset.name);
+    return added(tl::unexpected(made.error()));
+  }
+  dataset.bytes = made->bytes;
+  dataset.version = made->version;
+  state_.store.write(
+      [dataset](Db& db) { return records::put_dataset(db, dataset); },
+      [this, node, dataset, added = std::move(added)](Status status) {
+        making_.erase(dataset.name);
+        if (!status) {
+          drop(node, dataset.name);
+          return added(tl::unexpected(status.error()));
+        }
+        state_.catalog.put(dataset).replicas[node] = {dataset.version, dataset.bytes, false, true};
+        added(dataset);
+        available_();
+      });
+}
+
+void DatasetAdmin::drop(const std::string& node, const std::string& name) {
+  auto* record = state_.registry.find(node);
+  if (record && record->can_be_asked()) record->link->drop_dataset(name, UINT64_MAX);
+}
+
+void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> removed) {
+  const auto* entry = state_.catalog.find(name);
+  if (!entry) {
+    const auto strays =
+        making_.contains(name) ? std::set<std::string>() : state_.catalog.strays(name);
+    for (const auto& node : strays) drop(node, name);
+    if (!strays.empty()) return removed({});
+    return removed(fail(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name)));
+  }
+  if (!entry->users.empty())
+    return removed(
+        fail(ErrorCode::kConflict,
+             fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
+                         "{}: cancel them or wait",
+                         name, entry->users.size(), *entry->users.begin())));
+  state_.catalog.remove(name);
+  std::vector<std::string> away;
+  for (const auto& node : state_.registry.known_names()) {
+    auto* record = state_.registry.find(node);
+    if (record && record->can_be_asked()) {
+      record->link->drop_dataset(name, UINT64_MAX);
+    } else {
+      away.push_back(node);
+      state_.owed_drops[node].insert(name);
+    }
+  }
+  state_.store.write(
+      [name, away](Db& db) -> Status {
+        for (const auto& node : away)
+          if (auto put = records::put_owed_drop(db, node, name); !put) return put;
+        return records::remove_dataset(db, name);
+      },
+      std::move(removed));
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,375 @@
+#include "coordinator/core/decisions/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "base/log.h"
+#include "coordinator/store/records.h"
+#include "policies/placement/fallback.h"
+#include "policies/scheduling/estimate.h"
+#include "policies/scheduling/source_rank.h"
+
+namespace tierpilot {
+namespace {
+
+// Tasks placed in one go; before more, the loop serves what has come meanwhile.
+constexpr int kMostAtOnce = 16;
+
+// By which learning knows a decision, also after a restart. Attempts are few; the low bits hold
+// them so that an id is never used twice.
+uint64_t decision_id(AttemptId attempt) {
+  return attempt.task << 12 | (attempt.attempt & 0xfff);
+}
+
+// At most so many: a decision is written at every task. The chosen node first, then the best by the
+// policy's score, then those that were no candidates.
+std::vector<size_t> worth_recording(const View& view, const Decision& decision, size_t most) {
+  std::vector<size_t> order(view.nodes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  if (order.size() <= most) return order;
+  const auto rank = [&](size_t i) {
+    const double q = i < decision.q.size() ? decision.q[i].value_or(-HUGE_VAL) : -HUGE_VAL;
+    return std::tuple(i != decision.node, !view.nodes[i].candidate, -q, i);
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(most), order.end(),
+                    [&](size_t a, size_t b) { return rank(a) < rank(b); });
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+DecisionRecord describe(const PlacementView& placement, const Decision& decision, size_t most) {
+  DecisionRecord record;
+  record.explored = decision.explored;
+  record.reason = decision.reason;
+  record.weights_version = decision.weights_version;
+  record.operations = placement.view.task.operations;
+  record.data_bytes = placement.view.task.data_bytes;
+  record.writes = placement.view.task.writes;
+  record.considered = static_cast<uint32_t>(placement.view.nodes.size());
+  record.eligible =
+      static_cast<uint32_t>(std::count_if(placement.view.nodes.begin(), placement.view.nodes.end(),
+                                          [](const NodeState& node) { return node.candidate; }));
+  for (const size_t i : worth_recording(placement.view, decision, most)) {
+    const auto& node = placement.view.nodes[i];
+    record.candidates.push_back({placement.records[i]->facts.name, node.candidate,
+                                 i < decision.q.size() ? decision.q[i] : std::nullopt,
+                                 node.free_fast_bytes, node.held_fast_bytes, node.held_slow_bytes,
+                                 node.assigned, node.units});
+  }
+  return record;
+}
+
+bool is_candidate(const View& view, size_t node) {
+  return node < view.nodes.size() && view.nodes[node].candidate;
+}
+
+// The node that it would have the task on, now or later.
+size_t wanted_by(const Decision& decision) {
+  return decision.node != kNoNode ? decision.node : decision.held_for;
+}
+
+bool is_kept_back(const View& view, const Decision& decision) {
+  const size_t full = decision.held_for;
+  return view.may_hold && decision.node == kNoNode && full < view.nodes.size() &&
+         view.nodes[full].full;
+}
+
+}  // namespace
+
+void Dispatcher::pump() {
+  if (pumping_) return;  // what is placed below pumps again
+  pumping_ = true;
+  for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
+    if (placed == kMostAtOnce) {
+      go_on_later();
+      break;
+    }
+    wake_held();
+    auto next = next_task(state_, may_hold(host_.active()));
+    if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
+  }
+  pumping_ = false;
+}
+
+void Dispatcher::go_on_later() {
+  if (std::exchange(goes_on_, true)) return;
+  hooks_.post([this] {
+    goes_on_ = false;
+    pump();
+  });
+}
+
+bool Dispatcher::dispatch(Task& task, PlacementView placement) {
+  const AttemptId attempt{task.id, task.attempt + 1};
+  const int64_t now_ns = state_.clock.boot_ns();
+  const auto [turn, since_ns] = asked(task.id, placement.view);
+  placement.view.may_hold = may_be_held(task.id);
+  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
+            turn,        now_ns,  since_ns};
+  if (!open.turn.asks())
+    return fall_back(open, open.turn.ticket.arm == Arm::kControl
+                               ? "a control decision, to compare with"
+                               : fmt::format("policy '{}' is deposed", open.turn.policy));
+  open_ = std::move(open);
+  if (const auto decided = host_.decide_at_once(open_->request, open_->view())) {
+    answered(*decided);
+    return task.state == TaskState::kAssigned || state_.held.waits(task.id);
+  }
+  host_.decide(open_->request, open_->shared_view(), [this](PolicyHost::Decided decided) {
+    hooks_.post([this, decided = std::move(decided)] { answered(decided); });
+  });
+  watch_deadline(state_.settings.decision_deadline_us);
+  return true;
+}
+
+void Dispatcher::answered(const PolicyHost::Decided& decided) {
+  if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
+  const Open open = std::move(*open_);
+  open_.reset();
+  if (decided.policy != open.turn.policy || !still_decides(open.turn)) return pump();
+  const Decision& decision = decided.decision;
+  const bool usable =
+      is_candidate(open.view(), decision.node) || is_kept_back(open.view(), decision);
+  const auto fault = usable || decision.fault != DecisionFault::kNone ? decision.fault
+                                                                      : DecisionFault::kNoCandidate;
+  oversight_.answered(open.turn, fault);
+  if (fault == DecisionFault::kNoCandidate)
+    count_fall_back(open, fmt::format("policy '{}' chose no candidate", decided.policy));
+  else if (fault != DecisionFault::kNone)
+    count_fall_back(open, decision.reason);
+  else if (open.turn.ticket.arm == Arm::kPolicy && open.turn.mode == PolicyMode::kEnforce)
+    carry_out(open, decided);
+  else
+    take_advice(open, decided);
+  pump();
+}
+
+void Dispatcher::watch_deadline(int64_t in_us) {
+  if (std::exchange(watching_deadline_, true)) return;
+  hooks_.after(in_us, [this] {
+    watching_deadline_ = false;
+    deadline_passed();
+  });
+}
+
+void Dispatcher::deadline_passed() {
+  if (!open_) return;
+  const int64_t left_us =
+      state_.settings.decision_deadline_us - (state_.clock.boot_ns() - open_->asked_ns) / 1000;
+  if (left_us > 0) return watch_deadline(left_us);
+  const Open open = std::move(*open_);
+  open_.reset();
+  host_.dismiss(open.request);
+  if (!still_decides(open.turn)) return pump();
+  oversight_.answered(open.turn, DecisionFault::kSlow);
+  count_fall_back(open, fmt::format("no decision within {:.1f} ms",
+                                    state_.settings.decision_deadline_us / 1e3));
+  pump();
+}
+
+void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
+  const View& view = open.view();
+  const size_t wanted = wanted_by(decided.decision);
+  const auto heuristic = fallback_decide(view);
+  const size_t own = wanted_by(heuristic);
+  const double later = *heuristic.q[wanted] / *heuristic.q[own] - 1;
+  const bool acts = open.turn.ticket.arm == Arm::kPolicy;
+  const bool follows = acts && later <= oversight_.settings().advice_band;
+  oversight_.compared(open.turn, wanted != own, follows);
+  if (follows) return carry_out(open, decided);
+  fall_back(open,
+            acts ? fmt::format("advice: the heuristic finds the policy's choice {:.0f} % dearer",
+                               later * 100)
+                 : fmt::format("policy '{}' is {}", decided.policy,
+                               open.turn.mode == PolicyMode::kShadow ? "in shadow" : "deposed"),
+            wanted);
+}
+
+void Dispatcher::carry_out(const Open& open, const PolicyHost::Decided& decided) {
+  if (is_kept_back(open.view(), decided.decision)) return hold(open, decided.decision);
+  auto record = describe(*open.placement, decided.decision, state_.settings.recorded_nodes);
+  record.encoded = decided.decision.seen;
+  record.decide_ns = decided.decide_ns;
+  place(open, decided.decision, std::move(record));
+}
+
+void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
+  state_.scores.fell_back(open.turn.policy);
+  fall_back(open, why);
+}
+
+bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
+  const auto decision = fallback_decide(open.view());
+  if (is_kept_back(open.view(), decision)) {
+    hold(open, decision);
+    return state_.held.waits(open.attempt.task);
+  }
+  auto record = describe(*open.placement, decision, state_.settings.recorded_nodes);
+  record.fallback = why;
+  if (proposed != kNoNode) record.proposed = open.placement->records[proposed]->facts.name;
+  record.decide_ns = state_.clock.boot_ns() - open.asked_ns;
+  return place(open, decision, std::move(record));
+}
+
+bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecord record) {
+  auto* task = state_.tasks.find(open.attempt.task);
+  auto* node = is_candidate(open.view(), decision.node)
+                   ? state_.registry.find(open.placement->records[decision.node]->facts.name)
+                   : nullptr;
+  // While the policy thought, the task may have been cancelled or the node may have gone.
+  const bool valid = task && task->state == TaskState::kQueued &&
+                     task->attempt + 1 == open.attempt.attempt && node && node->can_be_asked() &&
+                     state_.catalog.blocked_by(*task).empty();
+  if (!valid) return false;
+  host_.took(decision_id(open.attempt), open.shared_view(), decision.node);
+  record.policy = open.turn.policy;
+  if (oversight_.guard(record.policy)) {
+    record.mode = policy_mode_name(open.turn.mode);
+    record.arm = arm_name(open.turn.ticket.arm);
+  }
+  state_.scores.decided(record.policy, record.decide_ns);
+  record.attempt = open.attempt;
+  record.node = node->facts.name;
+  record.at_ms = state_.clock.wall_ms();
+  const uint32_t total = state_.registry.total_units();
+  record.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
+
+  state_.tasks.advance(*task, TaskState::kAssigned);
+  end_hold(*node, record);
+  task->attempt = open.attempt.attempt;
+  task->node = node->facts.name;
+  task->policy = record.policy;
+  task->reason.clear();
+  state_.registry.assign(*node, open.attempt, task->spec.units);
+  const auto& chosen = open.view().nodes[decision.node];
+  const auto& wanted = open.view().task;
+  node->count(*task, wanted.operations,
+              wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
+  in_flight_[open.attempt] = {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
+                              !record.fallback.empty()};
+  state_.catalog.lock_writes(*task);
+  auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
+  auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
+  state_.store.write(
+      [shared](Db& db) -> Status {
+        if (auto put = records::update_task(db, shared->first); !put) return put;
+        return records::put_decision(db, shared->second);
+      },
+      [this, assignment, name = node->facts.name](Status status) {
+        auto* written = state_.tasks.find(assignment->attempt.task);
+        const bool still = written && written->state == TaskState::kAssigned &&
+                           written->attempt == assignment->attempt.attempt;
+        if (!still) return;
+        if (!status) return lifecycle_->unassign(*written, status.error().message);
+        send(*assignment, name);
+      });
+  return true;
+}
+
+Assignment Dispatcher::make_assignment(Task& task, const std::string& node) const {
+  Assignment assignment{{task.id, task.attempt}, task.spec, {}, state_.reckoning, task.place_s};
+  task.data_versions.clear();
+  for (const auto& use : task.spec.datasets) {
+    const auto& entry = *state_.catalog.find(use.dataset);
+    task.data_versions[use.dataset] = entry.dataset.version;
+    DatasetNeed need{use.dataset, entry.dataset.version, entry.dataset.bytes, use.write, {}};
+    need.sources = sources_of(entry, task.id, node);
+    assignment.datasets.push_back(std::move(need));
+  }
+  return assignment;
+}
+
+// Those that have it in fast memory answer fastest.
+std::vector<std::string> Dispatcher::sources_of(const Catalog::Entry& entry, uint64_t task,
+                                                const std::string& reader) const {
+  std::vector<std::tuple<bool, uint64_t, std::string>> ranked;
+  for (const auto& [name, replica] : entry.replicas) {
+    const auto* holder = state_.registry.find(name);
+    if (name != reader && holder && holder->can_be_asked())
+      ranked.emplace_back(!replica.in_fast, source_rank(task, holder->slot),
+                          holder->facts.data_address);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> addresses;
+  for (auto& [slow, rank, address] : ranked) addresses.push_back(std::move(address));
+  return addresses;
+}
+
+void Dispatcher::send(const Assignment& assignment, const std::string& name) {
+  auto* node = state_.registry.find(name);
+  // Away: when it comes back it says that it does not hold the attempt, or its lease ends.
+  if (!node || !node->link) return;
+  node->link->start(assignment, [this, attempt = assignment.attempt, name](Status status) {
+    if (status || status.error().code == ErrorCode::kUnreachable) return;
+    lifecycle_->fail_assigned(
+        attempt, fmt::format("node '{}' refused it: {}", name, status.error().message));
+  });
+  // A cancel that came while the assignment was on its way to the disk found nothing on the node.
+  const auto* task = state_.tasks.find(assignment.attempt.task);
+  if (task && task->cancel_asked) node->link->cancel(assignment.attempt, "cancelled");
+}
+
+void Dispatcher::served(AttemptId attempt, const ServedData& data) {
+  // None: an earlier coordinator decided. Its learners go on here, its oversight began anew.
+  const auto placed = in_flight_.find(attempt);
+  const uint32_t total = state_.registry.total_units();
+  ServiceMeasure measure;
+  measure.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
+  measure.service_ns = static_cast<double>(std::max<uint64_t>(data.latency_ns, 1));
+  measure.reference_ns = static_cast<double>(data.reference_ns);  // 0: not measured there
+  // A clean copy that is dropped moves no byte: only what was written is paid for.
+  measure.evicted_bytes = data.evicted_written_bytes;
+  measure.evict_bytes_per_s = data.evict_gb_per_s.value.value_or(0) * 1e9;
+  RewardRecord reward;
+  reward.utilisation = measure.utilisation;
+  reward.latency_ns = data.latency_ns;
+  reward.reference_ns = data.reference_ns;
+  reward.evicted_bytes = data.evicted_written_bytes;
+  reward.evict_gb_per_s = data.evict_gb_per_s;
+  if (const auto parts = compute_reward(measure, state_.settings.reward)) {
+    reward.reward = parts->reward;
+    reward.latency_term = parts->latency_term;
+    reward.penalty_term = parts->penalty_term;
+    if (placed != in_flight_.end()) credit(placed->second, parts->reward);
+    host_.outcome(decision_id(attempt), *parts);
+  } else {
+    spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
+  }
+  state_.store.write([attempt, reward](Db& db) { return records::put_reward(db, attempt, reward); },
+                     nullptr);
+}
+
+void Dispatcher::credit(const InFlight& placed, double reward) {
+  if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, reward);
+  oversight_.rewarded(placed.turn, reward);
+}
+
+void Dispatcher::ended(AttemptId attempt, bool succeeded) {
+  const auto placed = in_flight_.extract(attempt);
+  if (!succeeded) return host_.abandon(decision_id(attempt));
+  if (placed.empty()) return ended_from_before(attempt);
+  const auto seconds_since = [now_ns = state_.clock.boot_ns()](int64_t then_ns) {
+    return static_cast<double>(now_ns - then_ns) / 1e9;
+  };
+  host_.finished(decision_id(attempt), seconds_since(placed.mapped().decided_ns));
+  oversight_.finished(placed.mapped().turn, seconds_since(placed.mapped().asked_ns));
+}
+
+void Dispatcher::ended_from_before(AttemptId attempt) {
+  const auto decisions = records::decisions(state_.store.reader(), attempt.task);
+  if (!decisions) return host_.abandon(decision_id(attempt));
+  for (const auto& decision : *decisions)
+    if (const int64_t took_ms = state_.clock.wall_ms() - decision.at_ms;
+        decision.attempt == attempt && took_ms > 0)
+      return host_.finished(decision_id(attempt), static_cast<double>(took_ms) / 1e3);
+  host_.abandon(decision_id(attempt));
+}
+
+}  // namespace tierpilot

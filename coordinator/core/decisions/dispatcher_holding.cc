@@ -1,0 +1,99 @@
+// Tasks that are kept back for a full node (policies/scheduling/held_tasks.h).
+#include <algorithm>
+
+#include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/decisions/shortlist.h"
+#include "policies/scheduling/estimate.h"
+
+namespace tierpilot {
+
+bool Dispatcher::may_hold(const std::string& policy) const {
+  const PolicyInfo* info = find_policy(policy);
+  return state_.settings.hold_tasks && info && (info->holds || oversight_.guard(policy));
+}
+
+bool Dispatcher::may_be_held(uint64_t task) const {
+  if (!may_hold(host_.active())) return false;
+  const auto* held = state_.held.find(task);
+  return held ? state_.clock.boot_ns() < held->until_ns
+              : state_.held.size() < HeldTasks::most(state_.registry.up_count());
+}
+
+void Dispatcher::wake_held() {
+  if (state_.held.empty()) return;
+  const Guard* guard = oversight_.guard(host_.active());
+  std::pair keeper(host_.active(), guard ? guard->era() : 0);
+  if (!may_hold(keeper.first) || keeper != held_by_) state_.held.wake_everything();
+  state_.held.wake_for_room();
+  held_by_ = std::move(keeper);
+}
+
+bool Dispatcher::still_decides(const Oversight::Turn& turn) const {
+  return turn.policy == host_.active() && oversight_.stands(turn);
+}
+
+Dispatcher::Asked Dispatcher::asked(uint64_t task, const View& view) {
+  const auto held = held_.find(task);
+  if (held != held_.end() && still_decides(held->second.turn)) return held->second;
+  Asked anew{oversight_.next(host_.active()), state_.clock.boot_ns()};
+  anew.turn.estimate_s = best_finish_s(view);
+  return anew;
+}
+
+// While the policy thought, the node may have got room, lost the data or gone, which nobody would
+// tell again.
+bool Dispatcher::can_still_hold(const Open& open, size_t full) const {
+  const auto* task = state_.tasks.find(open.attempt.task);
+  if (!task || task->state != TaskState::kQueued || task->attempt + 1 != open.attempt.attempt)
+    return false;
+  const NodeRecord& node = *open.placement->records[full];
+  const NodeState& seen = open.view().nodes[full];
+  const auto has = state_.catalog.held(task->spec, node.facts.name);
+  const uint64_t data_bytes = open.view().task.data_bytes;
+  return has.fast_bytes + has.slow_bytes >= seen.held_fast_bytes + seen.held_slow_bytes &&
+         could_take(node, *task, data_bytes) && !can_take(state_.settings, node, *task, data_bytes);
+}
+
+void Dispatcher::hold(const Open& open, const Decision& decision) {
+  const uint64_t id = open.attempt.task;
+  if (!can_still_hold(open, decision.held_for)) return;
+  const NodeRecord& node = *open.placement->records[decision.held_for];
+  const auto& wanted = open.view().task;
+  if (state_.held.empty()) held_by_ = {open.turn.policy, open.turn.ticket.era};
+  const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
+  state_.held.hold({state_.tasks.find(id)->place_s, id}, node.slot,
+                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
+                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9),
+                   node.assigned_units < node.facts.units + state_.settings.backlog_units);
+  held_[id] = {open.turn, open.first_asked_ns};
+  if (held_.size() > state_.held.size())
+    std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });
+  watch_held();
+}
+
+void Dispatcher::end_hold(const NodeRecord& node, DecisionRecord& record) {
+  const uint64_t task = record.attempt.task;
+  const auto* held = state_.held.find(task);
+  if (!held) return;
+  const int64_t kept_ns = state_.clock.boot_ns() - held->since_ns;
+  record.kept_back_for = state_.registry.name_of(held->slot);
+  record.kept_back_ms = kept_ns / 1'000'000;
+  state_.scores.kept_back(held_[task].turn.policy, kept_ns, held->slot == node.slot);
+  state_.held.forget(task);
+  held_.erase(task);
+}
+
+void Dispatcher::watch_held() {
+  const int64_t due_ns = state_.held.next_due_ns();
+  if (due_ns >= held_watched_ns_) return;
+  held_watched_ns_ = due_ns;
+  const int64_t in_ns = std::max<int64_t>(due_ns - state_.clock.boot_ns(), 0);
+  hooks_.after(in_ns / 1000 + 1, [this, due_ns] {
+    if (held_watched_ns_ == due_ns) held_watched_ns_ = INT64_MAX;
+    state_.held.wake_due(state_.clock.boot_ns());
+    watch_held();
+    pump();
+  });
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,142 @@
+#include "coordinator/core/decisions/oversight.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr double kShownMiss = 0.05;
+
+MeanInterval interval_of(const std::optional<ConfidenceSequence>& sequence) {
+  return sequence ? sequence->interval() : MeanInterval{};
+}
+
+}  // namespace
+
+Status Oversight::begin(OversightSettings settings,
+                        const std::map<std::string, JudgedBy>& learned) {
+  settings_ = std::move(settings);
+  generator_.seed(settings_.seed);
+  const auto known = records::policy_standings(store_.reader());
+  if (!known) return tl::unexpected(known.error());
+  for (const auto& [policy, measure] : learned) {
+    GuardSettings guard = settings_.guard;
+    guard.judged = measure;
+    GuardMemory memory;
+    memory.mode = settings_.mode;
+    for (const auto& standing : *known)
+      if (standing.policy == policy) memory = standing.memory;
+    if (memory.standing != Standing::kTrusted)
+      spdlog::warn("policy '{}' is {}: {}", policy, standing_name(memory.standing), memory.why);
+    subject(policy).guard.emplace(guard, memory);
+  }
+  return {};
+}
+
+Oversight::Subject& Oversight::subject(const std::string& policy) {
+  Subject& found = subjects_[policy];
+  if (!found.reward) {
+    found.reward.emplace(settings_.guard.reward_low, settings_.guard.reward_high, kShownMiss);
+    found.response.emplace(0, RelativeResponse::kMost, kShownMiss);
+  }
+  return found;
+}
+
+bool Oversight::stands(const Turn& turn) const {
+  const Guard* watching = guard(turn.policy);
+  return !watching || (watching->memory().mode == turn.mode && watching->era() == turn.ticket.era);
+}
+
+Oversight::Turn Oversight::next(const std::string& policy) {
+  Subject& asked = subject(policy);
+  if (!asked.guard) return {policy, {}, PolicyMode::kEnforce, 0};
+  const double chance = std::uniform_real_distribution<>()(generator_);
+  Turn turn{policy, asked.guard->next(chance), asked.guard->memory().mode, 0};
+  asked.tally.asked += turn.asks();
+  asked.tally.control += turn.ticket.arm == Arm::kControl;
+  return turn;
+}
+
+void Oversight::answered(const Turn& turn, DecisionFault fault) {
+  Subject& asked = subject(turn.policy);
+  ++asked.tally.faults.at(static_cast<size_t>(fault));
+  if (!asked.guard) return;
+  asked.guard->answered(fault);
+  write_changes(turn.policy, asked);
+}
+
+void Oversight::compared(const Turn& turn, bool differs, bool followed) {
+  Tally& tally = subject(turn.policy).tally;
+  ++tally.advised;
+  tally.differed += differs;
+  tally.followed += differs && followed;
+}
+
+void Oversight::rewarded(const Turn& turn, double reward) {
+  Subject& asked = subject(turn.policy);
+  if (turn.ticket.arm == Arm::kPolicy) asked.reward->add(reward);
+  if (!asked.guard) return;
+  asked.guard->measured(JudgedBy::kReward, turn.ticket, reward);
+  write_changes(turn.policy, asked);
+}
+
+void Oversight::finished(const Turn& turn, double response_s) {
+  const auto relative = relative_.of(response_s, turn.estimate_s);
+  if (!relative) return;
+  Subject& asked = subject(turn.policy);
+  if (turn.ticket.arm == Arm::kPolicy) asked.response->add(*relative);
+  if (!asked.guard) return;
+  asked.guard->measured(JudgedBy::kResponse, turn.ticket, *relative);
+  write_changes(turn.policy, asked);
+}
+
+Status Oversight::set_mode(const std::string& policy, PolicyMode mode) {
+  Subject& asked = subject(policy);
+  if (!asked.guard)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("policy '{}' does not learn: it has no mode", policy));
+  asked.guard->set_mode(mode);
+  write_changes(policy, asked);
+  return {};
+}
+
+void Oversight::start_anew(const std::string& policy, const std::string& why) {
+  if (auto& guard = subject(policy).guard) guard->start_anew();
+  record({clock_.wall_ms(), policy, "rolled back", why});
+}
+
+const Guard* Oversight::guard(const std::string& policy) const {
+  const auto known = subjects_.find(policy);
+  return known != subjects_.end() && known->second.guard ? &*known->second.guard : nullptr;
+}
+
+Oversight::Measured Oversight::measured(const std::string& policy) {
+  const Subject& asked = subject(policy);
+  return {interval_of(asked.reward), interval_of(asked.response)};
+}
+
+Result<std::vector<PolicyEvent>> Oversight::events(const std::string& policy, uint32_t limit) {
+  return records::policy_events(store_.reader(), policy, limit);
+}
+
+void Oversight::write_changes(const std::string& policy, Subject& subject) {
+  const auto events = subject.guard->take_events();
+  if (events.empty()) return;
+  for (const auto& event : events) record({clock_.wall_ms(), policy, event.what, event.why});
+  const PolicyStanding standing{policy, subject.guard->memory()};
+  store_.write([standing](Db& db) { return records::put_policy_standing(db, standing); }, nullptr);
+  if (events.back().what == "deposed" && on_deposed) on_deposed(policy, events.back().why);
+}
+
+void Oversight::record(PolicyEvent event) {
+  spdlog::warn("policy '{}': {}: {}", event.policy, event.what, event.why);
+  store_.write([event = std::move(event)](Db& db) { return records::put_policy_event(db, event); },
+               nullptr);
+}
+
+}  // namespace tierpilot

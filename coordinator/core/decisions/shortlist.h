@@ -1,0 +1,26 @@
+// Which nodes a decision looks at. Looking at all of a thousand nodes costs more than it finds; the
+// idea is that of Kubernetes' percentageOfNodesToScore, but the choice is not random. Pure.
+#pragma once
+
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+
+namespace tierpilot {
+
+// Whether the node can take the task when it has nothing else to do: it has the units, the memory
+// and room for the data.
+bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes);
+// Whether it can take it now: up to the backlog it has units left as well.
+bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,
+              uint64_t data_bytes);
+
+// All nodes that are up, if there are at most CoreSettings::considered_nodes. Else as many that can
+// take the task: up to half of them for the data they hold, most bytes first, the others, in
+// this order, for having the least load, as many of each speed class
+// (policies/scheduling/speed_class.h): the least loaded of a cluster of unlike nodes are the slow
+// ones. `with_full`: and a few for the data they hold, although they cannot take it now.
+std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
+                                         uint64_t data_bytes, bool with_full = false);
+
+}  // namespace tierpilot

@@ -1,0 +1,170 @@
+#include "coordinator/core/decisions/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "coordinator/core/decisions/shortlist.h"
+
+namespace tierpilot {
+namespace {
+
+// Tasks that one look at the queue goes through, beside those that are kept back.
+constexpr int kMaxOvertaken = 256;
+
+bool has_room(const ClusterState& state, const NodeRecord& node) {
+  return node.assigned_units < node.facts.units + state.settings.backlog_units;
+}
+
+// What data is far, in one look at the queue: many tasks want the same.
+class FarData {
+ public:
+  explicit FarData(const ClusterState& state) : state_(state) {}
+
+  // How much later the task's turn is for that; 0 where no node has room, as nobody's turn comes.
+  double delay_s(const Task& task) {
+    if (task.spec.datasets.empty() || state_.settings.service_order == ServiceOrder::kArrival ||
+        !some_node_has_room())
+      return 0;
+    uint64_t bytes = 0;
+    for (const auto& use : task.spec.datasets)
+      if (const auto* entry = state_.catalog.find(use.dataset))
+        if (is_far(*entry, task.spec.node)) bytes += entry->dataset.bytes;
+    return state_.order.far_s(state_.settings.service_order, bytes);
+  }
+
+ private:
+  bool some_node_has_room() {
+    const auto& nodes = state_.registry.up();
+    if (!some_has_room_)
+      some_has_room_ = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const NodeRecord* node) { return has_room(state_, *node); });
+    return *some_has_room_;
+  }
+  // In the fast memory of no node with room, or not in that of the one which the task is bound to.
+  bool is_far(const Catalog::Entry& entry, const std::string& bound_to) {
+    const auto [known, is_new] = known_.try_emplace({&entry, bound_to});
+    const auto serves = [&](const auto& replica) {
+      const auto& [name, held] = replica;
+      if (!held.in_fast || held.version != entry.dataset.version) return false;
+      const auto* node = state_.registry.find(name);
+      return node && node->can_be_asked() && has_room(state_, *node) &&
+             (bound_to.empty() || bound_to == name);
+    };
+    if (is_new) known->second = std::none_of(entry.replicas.begin(), entry.replicas.end(), serves);
+    return known->second;
+  }
+
+  const ClusterState& state_;
+  std::optional<bool> some_has_room_;
+  std::map<std::pair<const Catalog::Entry*, std::string>, bool> known_;
+};
+
+// The queued tasks that can be asked about, by when their turn is.
+class Turns {
+ public:
+  explicit Turns(ClusterState& state)
+      : state_(state), far_(state), at_(state.tasks.queue().begin()) {}
+
+  // Null: none is left, or none of those that may be looked at.
+  Task* next() {
+    // Nobody's turn is before its place.
+    for (; at_ != state_.tasks.queue().end() && looked_at_ < kMaxOvertaken; ++at_) {
+      if (!turns_.empty() && turns_.begin()->first <= at_->first) break;
+      if (!state_.held.waits(at_->second)) look_at(*state_.tasks.find(at_->second));
+    }
+    if (turns_.empty()) return nullptr;
+    const auto first = turns_.extract(turns_.begin());
+    return state_.tasks.find(first.value().second);
+  }
+
+ private:
+  void look_at(Task& task) {
+    ++looked_at_;
+    task.reason = state_.catalog.blocked_by(task);
+    if (!task.reason.empty()) return;
+    const double far_s = far_.delay_s(task);
+    if (far_s > 0)
+      task.reason =
+          "waiting for its turn, which is later as no node with room has its data in fast memory";
+    turns_.insert({task.place_s + far_s, task.id});
+  }
+
+  ClusterState& state_;
+  FarData far_;
+  std::set<QueuePlace>::const_iterator at_;
+  int looked_at_ = 0;
+  std::set<QueuePlace> turns_;  // of those that were looked at
+};
+
+}  // namespace
+
+bool PlacementView::has_candidate() const {
+  return std::any_of(view.nodes.begin(), view.nodes.end(),
+                     [](const NodeState& node) { return node.candidate; });
+}
+
+PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
+  PlacementView placement;
+  auto& features = placement.view.task;
+  features.operations = operations_of(task.spec, state.registry.int32_to_float());
+  features.data_bytes = state.catalog.data_bytes(task.spec);
+  features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
+                                [](const DatasetUse& use) { return use.write; });
+  features.units = task.spec.units;
+  const auto listed_nodes = shortlist(state, task, features.data_bytes, shows_full);
+  placement.view.nodes.reserve(listed_nodes.size());
+  placement.records.reserve(listed_nodes.size());
+  for (const NodeRecord* listed : listed_nodes) {
+    const NodeRecord& node = *listed;
+    const auto held = state.catalog.held(task.spec, node.facts.name);
+    NodeState seen;
+    seen.slot = node.slot;
+    seen.candidate = can_take(state.settings, node, task, features.data_bytes);
+    if (shows_full) {
+      const auto kept_back = state.held.load(node.slot);
+      seen.full = !seen.candidate && could_take(node, task, features.data_bytes);
+      seen.held_units = kept_back.units;
+      seen.held_operations = kept_back.operations;
+    }
+    seen.running = node.running_units;
+    seen.assigned = node.assigned_units;
+    seen.units = node.facts.units;
+    seen.free_fast_bytes = node.fast_free_bytes;
+    seen.fast_budget_bytes = node.facts.fast_budget_bytes;
+    seen.held_fast_bytes = held.fast_bytes;
+    seen.held_slow_bytes = held.slow_bytes;
+    seen.assigned_operations = node.assigned_operations;
+    seen.assigned_fetch_bytes = node.assigned_fetch_bytes;
+    seen.rates = node.rates();
+    placement.view.nodes.push_back(seen);
+    placement.records.push_back(listed);
+  }
+  return placement;
+}
+
+NextTask next_task(ClusterState& state, bool shows_full) {
+  state.keep_order();
+  Turns turns(state);
+  while (Task* task = turns.next()) {
+    if (!state.registry.up_shapes().hold(
+            {task->spec.units, task->spec.memory_bytes, state.catalog.data_bytes(task->spec)})) {
+      task->reason = "waiting for a node that is large enough: none of those that are up is";
+      continue;
+    }
+    auto placement = make_view(state, *task, shows_full);
+    task->reason.clear();
+    if (placement.has_candidate()) return {task, std::move(placement)};
+    if (task->spec.node.empty()) {
+      task->reason = "waiting for a node with room";
+      break;
+    }
+    task->reason = fmt::format("waiting for room on node '{}'", task->spec.node);
+  }
+  return {};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,33 @@
+// What a policy is shown for one task. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "policies/interface/values.h"
+
+namespace tierpilot {
+
+// A view and its nodes in the registry (which forgets none), in the same order.
+struct PlacementView {
+  View view;
+  std::vector<const NodeRecord*> records;
+  bool has_candidate() const;
+};
+
+// The shortlisted nodes; candidates are those of them that can take the task now.
+// `shows_full`: among them are some that are full, and it says so.
+PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full = false);
+
+// The queued task to place next and why others before it could not be; tasks wait for room in the
+// order of their places, those whose data no node with room has in fast memory later than they
+// stand, but one that waits for a dataset, for a node of its own or for a larger one lets others
+// pass, and so does one that is kept back.
+struct NextTask {
+  Task* task = nullptr;
+  PlacementView placement;
+};
+NextTask next_task(ClusterState& state, bool shows_full = false);
+
+}  // namespace tierpilot

@@ -1,0 +1,122 @@
+#include "coordinator/core/nodes/membership.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMaxNameBytes = 64;
+
+Status check_facts(const NodeFacts& facts) {
+  const bool named = !facts.name.empty() && facts.name.size() <= kMaxNameBytes &&
+                     std::all_of(facts.name.begin(), facts.name.end(), [](unsigned char c) {
+                       return std::isalnum(c) || c == '-' || c == '_' || c == '.';
+                     });
+  if (!named)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("a node's name must be 1 to {} letters, digits, '-', '_' or '.'",
+                            kMaxNameBytes));
+  if (facts.units == 0)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("node '{}': it offers no compute unit", facts.name));
+  return {};
+}
+
+}  // namespace
+
+Result<Membership::Ticket> Membership::join(
+    const NodeFacts& facts, std::shared_ptr<NodeLink> link,
+    const std::vector<std::pair<std::string, ReplicaState>>& replicas,
+    const std::set<AttemptId>& live) {
+  if (auto ok = check_facts(facts); !ok) return tl::unexpected(ok.error());
+  const int64_t now_ns = state_.clock.boot_ns();
+  auto* known = state_.registry.find(facts.name);
+  const bool same = known && known->facts.instance == facts.instance;
+  if (known && !same && known->life != NodeLife::kLost && now_ns < known->lease_end_ns) {
+    if (!known->held.empty() || known->link)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("node '{}': another instance of that name holds a lease for {} ms "
+                              "more: wait, or give this one a name of its own",
+                              facts.name, (known->lease_end_ns - now_ns) / 1'000'000));
+  }
+  if (known && !same && known->life != NodeLife::kLost)
+    lifecycle_.give_up(*known, fmt::format("node '{}' started anew", facts.name));
+  auto added = state_.registry.add(facts);
+  if (!added) return tl::unexpected(added.error());
+  auto& node = **added;
+  state_.registry.set_life(node, NodeLife::kUp);
+  node.link = std::move(link);
+  node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
+  state_.store.write(
+      [name = facts.name, slot = node.slot, instance = facts.instance](Db& db) {
+        return records::put_node(db, name, {slot, instance});
+      },
+      nullptr);
+  state_.catalog.forget_node(facts.name);
+  const auto owed = pay_owed_drops(node);
+  for (const auto& [dataset, replica] : replicas)
+    if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
+  lifecycle_.reconcile(node, live);
+  state_.units_changed();
+  spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units,
+               live.size());
+  current_join_[facts.name] = ++joins_;
+  return Ticket{facts.name, joins_};
+}
+
+std::set<std::string> Membership::pay_owed_drops(NodeRecord& node) {
+  auto owed = state_.owed_drops.extract(node.facts.name);
+  if (owed.empty()) return {};
+  for (const auto& dataset : owed.mapped()) node.link->drop_dataset(dataset, UINT64_MAX);
+  state_.store.write(
+      [name = node.facts.name](Db& db) { return records::clear_owed_drops(db, name); }, nullptr);
+  return std::move(owed.mapped());
+}
+
+void Membership::disconnected(const Ticket& ticket) {
+  if (current_join_[ticket.node] != ticket.join) return;
+  auto* node = state_.registry.find(ticket.node);
+  if (!node || !node->link) return;
+  node->link.reset();
+  state_.held.wake_all(node->slot);
+  spdlog::warn("node '{}': connection lost; its lease holds for {} ms", ticket.node,
+               std::max<int64_t>(0, node->lease_end_ns - state_.clock.boot_ns()) / 1'000'000);
+}
+
+Result<NodeRecord*> Membership::renew(const Ticket& ticket) {
+  auto* node = state_.registry.find(ticket.node);
+  if (!node || current_join_[ticket.node] != ticket.join || node->life != NodeLife::kUp)
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("node '{}': its lease has ended: it has to register again", ticket.node));
+  node->lease_end_ns = state_.clock.boot_ns() + state_.settings.lease_ms * 1'000'000;
+  return node;
+}
+
+void Membership::replica_changed(const std::string& node, const std::string& dataset,
+                                 const ReplicaState& replica) {
+  const bool of_no_use = state_.catalog.apply(node, dataset, replica);
+  auto* record = state_.registry.find(node);
+  const auto* entry = state_.catalog.find(dataset);
+  if (!record || !entry) return;
+  if (!entry->replicas.contains(node)) state_.data_gone(*entry, *record);
+  // A version above the current one is a write whose task's end is still to be told: it stays.
+  if (of_no_use && record->link && replica.version < entry->dataset.version)
+    record->link->drop_dataset(dataset, entry->dataset.version);
+}
+
+void Membership::expire() {
+  const int64_t now_ns = state_.clock.boot_ns();
+  for (auto& [name, node] : state_.registry.all()) {
+    if (node.life == NodeLife::kLost || now_ns < node.lease_end_ns) continue;
+    lifecycle_.give_up(node,
+                       fmt::format("the lease of node '{}' ended without a word from it", name));
+  }
+}
+
+}  // namespace tierpilot

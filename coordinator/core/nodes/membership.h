@@ -1,0 +1,49 @@
+// Who belongs to the cluster: joining under a name, leases, coming back, being lost.
+// Event loop thread only.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/outcomes/lifecycle.h"
+
+namespace tierpilot {
+
+class Membership {
+ public:
+  Membership(ClusterState& state, Lifecycle& lifecycle) : state_(state), lifecycle_(lifecycle) {}
+
+  // One joining of a daemon; updates of an older one are refused.
+  struct Ticket {
+    std::string node;
+    uint64_t join = 0;
+  };
+
+  // kConflict while another instance of the name may still run tasks; kInvalid for an unusable name
+  // or no units.
+  Result<Ticket> join(const NodeFacts& facts, std::shared_ptr<NodeLink> link,
+                      const std::vector<std::pair<std::string, ReplicaState>>& replicas,
+                      const std::set<AttemptId>& live);
+  // Its connection is gone; the lease runs on.
+  void disconnected(const Ticket& ticket);
+  // The node behind the ticket, its lease renewed; kConflict when it has to join again.
+  Result<NodeRecord*> renew(const Ticket& ticket);
+  void replica_changed(const std::string& node, const std::string& dataset,
+                       const ReplicaState& replica);
+  // Gives up the nodes whose lease has passed.
+  void expire();
+
+ private:
+  // Has it drop the datasets that were removed while it was away.
+  std::set<std::string> pay_owed_drops(NodeRecord& node);
+
+  ClusterState& state_;
+  Lifecycle& lifecycle_;
+  uint64_t joins_ = 0;
+  std::map<std::string, uint64_t> current_join_;  // by node
+};
+
+}  // namespace tierpilot

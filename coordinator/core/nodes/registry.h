@@ -1,0 +1,165 @@
+// The nodes: what they are, what they have given away, and until when their lease holds.
+// Event loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "coordinator/core/nodes/node_link.h"
+#include "coordinator/model.h"
+#include "policies/interface/values.h"
+#include "policies/scheduling/work_rate.h"
+
+namespace tierpilot {
+
+// What decisions need of a node's registration.
+struct NodeFacts {
+  std::string name;
+  uint64_t instance = 0;
+  uint32_t units = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  std::string data_address;
+  double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
+  NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
+};
+
+// expected: known from the store after a restart; its tasks may still run there.
+enum class NodeLife { kExpected, kUp, kLost };
+const char* node_life_name(NodeLife life);
+
+struct NodeRecord {
+  NodeFacts facts;
+  NodeLife life = NodeLife::kUp;
+  uint32_t slot = 0;               // a number for good; the published network's output
+  std::shared_ptr<NodeLink> link;  // empty while disconnected
+  int64_t lease_end_ns = 0;        // boot time; the node's tasks are dead after it
+  uint64_t fast_free_bytes = 0;
+  uint64_t slow_free_bytes = 0;
+  uint64_t tasks_done = 0;
+  std::set<AttemptId> held;  // attempts assigned to it or running on it
+  uint32_t assigned_units = 0;
+  uint32_t running_units = 0;
+  double assigned_operations = 0;     // of the held attempts, for each unit they take
+  uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
+  WorkRate operations;                // of one unit, over the tasks that ran here
+  WorkRate fetches;                   // from other nodes
+
+  NodeRates rates() const;
+  // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
+  void count(Task& task, double operations, uint64_t fetch_bytes);
+  void count_served(Task& task);
+  void uncount(Task& task);
+  bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
+};
+
+// Least load first: assigned units per unit, then the slot.
+struct ByLoad {
+  bool operator()(const NodeRecord* a, const NodeRecord* b) const;
+};
+using NodesByLoad = std::set<const NodeRecord*, ByLoad>;
+struct SpeedClass {
+  size_t nodes = 0;
+  NodesByLoad with_room;  // those that have a unit of their backlog left
+};
+// The fastest first; no class is without nodes.
+using NodesBySpeed = std::map<int, SpeedClass, std::greater<>>;
+
+// What an idle node can take, or what a task needs.
+struct NodeShape {
+  uint32_t units = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t fast_budget_bytes = 0;
+  bool holds(const NodeShape& needed) const;
+};
+
+// The shapes of some nodes, without those that another one of them holds: mostly one or two.
+class NodeShapes {
+ public:
+  void add(const NodeShape& shape);
+  bool empty() const { return shapes_.empty(); }
+  // One of the nodes has all of it.
+  bool hold(const NodeShape& needed) const;
+  // The most that any has of each; no node may have all of it.
+  NodeShape largest() const;
+
+ private:
+  std::vector<NodeShape> shapes_;
+};
+NodeShape shape_of(const NodeFacts& facts);
+
+class Registry {
+ public:
+  // Against names without end. The published network has outputs for the first 128 only.
+  static constexpr uint32_t kMaxNodes = 16384;
+
+  // Gives a known name its slot back. kExhausted when all slots are taken.
+  Result<NodeRecord*> add(const NodeFacts& facts);
+  // A slot remembered from before a restart.
+  void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
+  // Every node that ever joined, also those that are away.
+  std::vector<std::string> known_names() const;
+  // Of the node with this slot; "" for none.
+  std::string name_of(uint32_t slot) const;
+  // A node that tasks were left on when the coordinator stopped.
+  NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
+
+  // Units and attempts of a node are changed here only, so that the sums below cost nothing.
+  void assign(NodeRecord& node, AttemptId attempt, uint32_t units);
+  void run(NodeRecord& node, uint32_t units);
+  // A task has run there: each of its units has done so many operations, as it says, in so long.
+  void ran(NodeRecord& node, double operations, double seconds);
+  // False: the node did not have the attempt.
+  bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
+  void set_life(NodeRecord& node, NodeLife life);
+
+  NodeRecord* find(const std::string& name);
+  const NodeRecord* find(const std::string& name) const;
+  std::map<std::string, NodeRecord>& all() { return nodes_; }
+  const std::map<std::string, NodeRecord>& all() const { return nodes_; }
+
+  const NodeShapes& known_shapes() const { return known_shapes_; }
+  const NodeShapes& up_shapes() const { return up_shapes_; }
+  // Those that are up, by name.
+  const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
+  // `backlog_units`: that a node takes beyond its own.
+  const NodesBySpeed& up_by_speed(uint32_t backlog_units) const;
+  uint32_t busy_units() const { return up_.busy_units; }
+  uint32_t total_units() const { return up_.total_units; }
+  uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
+  // The mean measured cost of an int32 operation; 1 without nodes.
+  double int32_to_float() const {
+    return up_nodes_.empty() ? 1 : up_.int32_to_float / static_cast<double>(up_nodes_.size());
+  }
+
+ private:
+  struct Sums {
+    uint32_t busy_units = 0;
+    uint32_t total_units = 0;
+    double int32_to_float = 0;
+  };
+  void look_who_is_up();
+  bool has_room(const NodeRecord& node) const {
+    return node.assigned_units < uint64_t{node.facts.units} + ordered_for_.value_or(0);
+  }
+  // Changes what the orders by speed and load are made of.
+  template <class Change>
+  void change_place(NodeRecord& node, Change change);
+
+  std::vector<const NodeRecord*> up_nodes_;
+  mutable NodesBySpeed up_by_speed_;             // kept in order once somebody has asked for it
+  mutable std::optional<uint32_t> ordered_for_;  // backlog units
+  Sums up_;
+  NodeShapes known_shapes_;
+  NodeShapes up_shapes_;
+  std::map<std::string, NodeRecord> nodes_;
+  std::map<std::string, uint32_t> slots_;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,296 @@
+#include "coordinator/core/outcomes/lifecycle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/log.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+void call(const Lifecycle::Durable& durable, Status status) {
+  if (durable) durable(std::move(status));
+}
+
+}  // namespace
+
+Task* Lifecycle::current(const std::string& node, AttemptId attempt) {
+  auto* task = state_.tasks.find(attempt.task);
+  const bool held = task && task->attempt == attempt.attempt && task->node == node &&
+                    (task->state == TaskState::kAssigned || task->state == TaskState::kRunning);
+  return held ? task : nullptr;
+}
+
+void Lifecycle::started(const std::string& node, AttemptId attempt) {
+  auto* task = current(node, attempt);
+  if (!task || task->state == TaskState::kRunning) return;
+  task->state = TaskState::kRunning;
+  task->started_ms = state_.clock.wall_ms();
+  state_.registry.run(*state_.registry.find(node), task->spec.units);
+  state_.units_changed();
+  starts_.insert(task->id);
+  if (!writing_starts_) write_starts();
+}
+
+void Lifecycle::write_starts() {
+  writing_starts_ = !starts_.empty();
+  if (writing_starts_)
+    write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_starts(); });
+}
+
+void Lifecycle::flush_starts() {
+  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, [](Status) {});
+}
+
+void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
+  auto* task = current(node, attempt);
+  if (!task || task->served) return;
+  task->served = data;
+  if (auto* record = state_.registry.find(node)) {
+    record->count_served(*task);
+    const auto bytes = static_cast<double>(data.fetched_bytes);
+    const double fetch_s = static_cast<double>(data.fetch_ns) / 1e9;
+    record->fetches.add(bytes, fetch_s);
+    state_.order.fetched(bytes, fetch_s);
+  }
+  hooks_.served(attempt, data);
+}
+
+void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable) {
+  auto* task = current(node, attempt);
+  if (!task) task = late_success(node, attempt, exit);
+  if (!task) return superseded(node, attempt, exit, std::move(durable));
+  const bool stale = exit.how == "data_failed" && data_is_stale(*task);
+  const auto verdict = judge(*task, exit, state_.settings.max_attempts, stale);
+  // The report of its start may have been lost with an earlier coordinator, or repeated to this
+  // one.
+  if (exit.wall_ns > 0) {
+    const int64_t by_exit_ms =
+        std::max(state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
+                 task->submitted_ms);
+    task->started_ms = task->started_ms == 0 ? by_exit_ms : std::min(task->started_ms, by_exit_ms);
+  }
+  task->exit = std::move(exit);
+  if (auto* record = state_.registry.find(node)) {
+    ++record->tasks_done;
+    if (verdict.fate == Fate::kSucceeded) {
+      const double operations = task->counted_operations / task->spec.units;
+      const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
+      state_.registry.ran(*record, operations, ran_s);
+      if (operations > 0 && ran_s > 0) state_.order.ran(operations, ran_s);
+    }
+  }
+  finish(*task, verdict, std::move(durable));
+}
+
+Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {
+  auto* task = state_.tasks.find(attempt.task);
+  const bool waits = task && task->state == TaskState::kQueued &&
+                     task->attempt == attempt.attempt && task->node == node;
+  return waits && exit.how == "exited" && exit.code == 0 ? task : nullptr;
+}
+
+void Lifecycle::superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
+                           Durable durable) {
+  if (unwritten_.contains(attempt.task))
+    return call(durable, fail(ErrorCode::kIo, "the end of the task is not on disk yet"));
+  auto* record = state_.registry.find(node);
+  for (const auto& written : exit.written) {
+    const auto* entry = state_.catalog.find(written.dataset);
+    // Another try wrote the version that counts, or will: this one's is dropped.
+    const bool held_elsewhere = !entry || !entry->replicas.empty();
+    if (held_elsewhere && record && record->link && (!entry || entry->dataset.home != node))
+      record->link->drop_dataset(written.dataset, written.version + 1);
+  }
+  call(durable, {});
+}
+
+bool Lifecycle::data_is_stale(const Task& task) const {
+  for (const auto& [name, version] : task.data_versions)
+    if (const auto* entry = state_.catalog.find(name); !entry || entry->dataset.version != version)
+      return true;
+  return false;
+}
+
+void Lifecycle::detach(Task& task, bool succeeded) {
+  auto* node = state_.registry.find(task.node);
+  if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.units,
+                                      task.state == TaskState::kRunning)) {
+    node->uncount(task);
+    state_.held.room(node->slot);
+    state_.units_changed();
+  }
+  state_.catalog.unlock_writes(task);
+  hooks_.attempt_ended({task.id, task.attempt}, succeeded);
+}
+
+void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
+  detach(task, verdict.fate == Fate::kSucceeded);
+  state_.held.forget(task.id);
+  if (verdict.fate == Fate::kAgain && task.cancel_asked)
+    verdict = {Fate::kCancelled, "cancelled while its node was lost"};
+  std::vector<uint64_t> changed{task.id};
+  std::vector<Dataset> datasets;
+  task.reason = verdict.reason;
+  if (verdict.fate == Fate::kAgain) {
+    spdlog::warn("task {}: {}: it is queued again", task.id, verdict.reason);
+    task.started_ms = 0;
+    task.served.reset();
+    state_.tasks.enqueue(task);
+  } else {
+    task.finished_ms = state_.clock.wall_ms();
+    if (verdict.fate == Fate::kSucceeded) {
+      state_.tasks.advance(task, TaskState::kSucceeded);
+      datasets = publish_written(task);
+      for (const uint64_t child : state_.tasks.release_children(task.id)) changed.push_back(child);
+    } else {
+      const bool failed = verdict.fate == Fate::kFailed;
+      state_.tasks.advance(task, failed ? TaskState::kFailed : TaskState::kCancelled);
+      for (const uint64_t id : state_.tasks.descendants(task.id)) {
+        auto& child = *state_.tasks.find(id);
+        state_.tasks.advance(child, TaskState::kFailed);
+        child.finished_ms = task.finished_ms;
+        child.reason = fmt::format("task {}{} before it {}: {}", task.id,
+                                   task.spec.name.empty() ? "" : " ('" + task.spec.name + "')",
+                                   failed ? "failed" : "was cancelled", verdict.reason);
+        changed.push_back(id);
+      }
+    }
+  }
+  write(std::move(changed), std::move(datasets), std::move(durable));
+  hooks_.work_available();
+}
+
+std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
+  std::vector<Dataset> changed;
+  for (const auto& use : task.spec.datasets) {
+    if (auto* entry = state_.catalog.find(use.dataset)) ++entry->dataset.reads;
+  }
+  if (!task.exit) return changed;
+  for (const auto& written : task.exit->written) {
+    auto* entry = state_.catalog.find(written.dataset);
+    if (!entry || written.version <= entry->dataset.version) continue;
+    for (const auto& [name, replica] : entry->replicas) {
+      auto* node = state_.registry.find(name);
+      if (name == task.node || !node) continue;
+      state_.data_gone(*entry, *node);
+      if (node->link) node->link->drop_dataset(written.dataset, written.version);
+    }
+    ++entry->dataset.writes;
+    entry->dataset.version = written.version;
+    entry->dataset.bytes = written.bytes;
+    entry->dataset.home = task.node;
+    // The writer's node holds the new version in both tiers until it reports otherwise.
+    entry->replicas = {{task.node, {written.version, written.bytes, true, true}}};
+    if (auto* node = state_.registry.find(task.node); node && node->link)
+      node->link->set_home(written.dataset, written.version, true);
+    changed.push_back(entry->dataset);
+  }
+  return changed;
+}
+
+void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datasets,
+                      Durable durable) {
+  auto copies = std::make_shared<std::vector<Task>>();
+  for (const uint64_t id : changed) {
+    const auto& task = *state_.tasks.find(id);
+    copies->push_back(task);
+    starts_.erase(id);
+    if (is_ended(task.state)) unwritten_.insert(id);
+  }
+  state_.store.write(
+      [copies, datasets = std::move(datasets)](Db& db) -> Status {
+        for (const auto& task : *copies)
+          if (auto put = records::update_task(db, task); !put) return put;
+        for (const auto& dataset : datasets)
+          if (auto put = records::put_dataset(db, dataset); !put) return put;
+        return {};
+      },
+      [this, copies, durable = std::move(durable)](Status status) {
+        for (const auto& task : *copies) {
+          if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
+          state_.catalog.remove_user(task);
+          state_.tasks.remove(task.id);
+          if (auto* node = state_.registry.find(task.node); node && node->link && task.attempt > 0)
+            node->link->release({task.id, task.attempt});
+          hooks_.ended(task.id);
+        }
+        call(durable, std::move(status));
+      });
+}
+
+void Lifecycle::retry_writes() {
+  if (unwritten_.empty()) return;
+  std::vector<Dataset> datasets;
+  for (const auto& [name, entry] : state_.catalog.all()) datasets.push_back(entry.dataset);
+  write({unwritten_.begin(), unwritten_.end()}, std::move(datasets), nullptr);
+}
+
+void Lifecycle::cancel(uint64_t id, Durable done) {
+  auto* task = state_.tasks.find(id);
+  if (!task || is_ended(task->state)) return call(done, {});
+  if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
+    return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));
+  task->cancel_asked = true;
+  if (auto* node = state_.registry.find(task->node); node && node->link)
+    node->link->cancel({id, task->attempt}, "cancelled");
+  write({id}, {}, std::move(done));
+}
+
+void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
+  auto* task = state_.tasks.find(attempt.task);
+  if (!task || task->attempt != attempt.attempt || task->state != TaskState::kRunning)
+    return call(done, {});
+  task->reason = paused ? "paused" : "";
+  write({task->id}, {}, std::move(done));
+}
+
+void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
+  state_.held.wake_all(node.slot);  // it may have other data and room than before
+  const auto held = node.held;
+  for (const auto& attempt : held) {
+    auto* task = current(node.facts.name, attempt);
+    if (!task) continue;
+    if (!live.contains(attempt))
+      finish(*task,
+             judge_lost(*task, fmt::format("node '{}' does not have it any more", node.facts.name),
+                        state_.settings.max_attempts),
+             nullptr);
+    else if (task->cancel_asked && node.link)
+      node.link->cancel(attempt, "cancelled");
+  }
+  for (const auto& attempt : live)
+    if (!held.contains(attempt) && node.link) node.link->cancel(attempt, "superseded");
+}
+
+void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
+  spdlog::warn("node '{}': {}", node.facts.name, why);
+  state_.registry.set_life(node, NodeLife::kLost);
+  node.link.reset();
+  state_.catalog.forget_node(node.facts.name);
+  state_.held.wake_all(node.slot);
+  const auto held = node.held;
+  for (const auto& attempt : held)
+    if (auto* task = current(node.facts.name, attempt))
+      finish(*task, judge_lost(*task, why, state_.settings.max_attempts), nullptr);
+  state_.units_changed();
+}
+
+void Lifecycle::unassign(Task& task, const std::string& why) {
+  if (task.cancel_asked) return finish(task, {Fate::kCancelled, "cancelled"}, nullptr);
+  detach(task, false);
+  task.reason = why;
+  --task.attempt;  // it never left the coordinator
+  state_.tasks.enqueue(task);
+}
+
+void Lifecycle::fail_assigned(AttemptId attempt, const std::string& why) {
+  auto* task = state_.tasks.find(attempt.task);
+  if (!task || task->attempt != attempt.attempt || task->state != TaskState::kAssigned) return;
+  finish(*task, {Fate::kFailed, why}, nullptr);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,79 @@
+// The life of accepted tasks: given to a node, run, ended or tried again. Every step that somebody
+// is told about is on disk first. Event loop thread only.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/outcomes/task_end.h"
+
+namespace tierpilot {
+
+class Lifecycle {
+ public:
+  using Durable = std::function<void(Status)>;  // called once what was told is on disk, or is not
+
+  struct Hooks {
+    std::function<void()> work_available;         // something may be dispatched now
+    std::function<void(uint64_t task_id)> ended;  // durably
+    std::function<void(AttemptId, const ServedData&)> served;
+    std::function<void(AttemptId, bool succeeded)> attempt_ended;
+  };
+
+  Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}
+
+  // Ends a task that has not ended; `done` once that is on disk or, for one that a node holds, once
+  // the node has been asked to end it.
+  void cancel(uint64_t id, Durable done);
+
+  // Its node has stopped the attempt's processes where they are, or let them go on. Shown as the
+  // reason of a running task; nothing when it does not run any more.
+  void paused(AttemptId attempt, bool paused, Durable done);
+
+  // What nodes report. An attempt that is not the current one is told to stop and otherwise
+  // ignored.
+  void started(const std::string& node, AttemptId attempt);
+  void served(const std::string& node, AttemptId attempt, const ServedData& data);
+  void exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable);
+
+  // A node is back (or new) and holds just these attempts.
+  void reconcile(NodeRecord& node, const std::set<AttemptId>& live);
+  // Nothing runs on the node any more: its lease has passed, or it is a new instance.
+  void give_up(NodeRecord& node, const std::string& why);
+
+  // The dispatcher's choice did not reach the disk, or the node refused the task.
+  void unassign(Task& task, const std::string& why);
+  void fail_assigned(AttemptId attempt, const std::string& why);
+
+  // Before a clean end: starts that wait behind a write go to the store as well.
+  void flush_starts();
+  // Tries again to write ends that could not be written.
+  void retry_writes();
+
+ private:
+  // The task if `attempt` is its current one and it is with `node`.
+  Task* current(const std::string& node, AttemptId attempt);
+  // A success that was reported only after the node had been given up, before another try began.
+  Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
+  void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
+                  Durable durable);
+  bool data_is_stale(const Task& task) const;
+  void detach(Task& task, bool succeeded);
+  void finish(Task& task, Verdict verdict, Durable durable);
+  // One such write is under way at a time: until the next, a short task's end may come and make
+  // that of its start needless.
+  void write_starts();
+  std::vector<Dataset> publish_written(const Task& task);
+  void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
+
+  ClusterState& state_;
+  Hooks hooks_;
+  std::set<uint64_t> starts_;  // started, and not written since
+  bool writing_starts_ = false;
+  std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
+};
+
+}  // namespace tierpilot

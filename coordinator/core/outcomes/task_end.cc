@@ -1,0 +1,33 @@
+#include "coordinator/core/outcomes/task_end.h"
+
+#include <fmt/format.h>
+
+namespace tierpilot {
+
+Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data) {
+  if (exit.how == "exited" && exit.code == 0) return {Fate::kSucceeded, {}};
+  if (exit.how == "cancelled") {
+    const auto reason = exit.reason.empty() ? "cancelled" : exit.reason;
+    // Nobody asked for it: the node ended the task for reasons of its own, such as a restart.
+    return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason};
+  }
+  // lost: the node's warden died and took the task along; nothing of it is left there.
+  if (exit.how == "lease_expired" || exit.how == "lost")
+    return judge_lost(task, exit.reason, max_attempts);
+  if (exit.how == "data_failed") {
+    if (stale_data) return {Fate::kAgain, exit.reason};
+    return judge_lost(task, exit.reason, max_attempts);
+  }
+  if (!exit.reason.empty()) return {Fate::kFailed, exit.reason};
+  if (exit.how == "exited") return {Fate::kFailed, fmt::format("exit status {}", exit.code)};
+  if (exit.how == "signalled") return {Fate::kFailed, fmt::format("ended by signal {}", exit.code)};
+  return {Fate::kFailed, exit.how};
+}
+
+Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {
+  if (task.attempt < max_attempts) return {Fate::kAgain, why};
+  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, task.attempt,
+                                     max_attempts, task.node)};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,191 @@
+#include "coordinator/core/queue/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "base/bytes.h"
+#include "base/memory_wish.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMaxCommandBytes = 128 * 1024;  // what one execve argument may hold
+constexpr uint32_t kMaxUnits = 1'000'000;
+
+std::string label(const TaskSpec& spec, size_t index) {
+  return spec.name.empty() ? fmt::format("task #{}", index + 1)
+                           : fmt::format("task '{}'", spec.name);
+}
+
+Status check_command(const TaskSpec& spec, const std::string& who) {
+  if (spec.argv.empty() || spec.argv.front().empty())
+    return fail(ErrorCode::kInvalid, who + ": the command is empty");
+  size_t bytes = 0;
+  for (const auto& argument : spec.argv) bytes += argument.size() + 1;
+  for (const auto& [name, value] : spec.env) {
+    if (name.empty() || name.find('=') != std::string::npos)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: '{}' is not a name of an environment variable", who, name));
+    bytes += name.size() + value.size() + 2;
+  }
+  if (bytes > kMaxCommandBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: command and environment are {} bytes, at most {} are taken: pass "
+                            "them in a file",
+                            who, bytes, kMaxCommandBytes));
+  return {};
+}
+
+Status check_numbers(const TaskSpec& spec, const std::string& who) {
+  if (spec.units == 0 || spec.units > kMaxUnits)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
+  // Beyond these every figure that is derived from them, such as a node's speed, is nonsense.
+  for (const double operations : {spec.float_operations, spec.int_operations})
+    if (operations != 0 && !(operations >= 1 && operations <= 1e24))
+      return fail(ErrorCode::kInvalid,
+                  who + ": the estimated operations must be 0 (not known) or from 1 to 1e24");
+  if (spec.time_limit_ms < 0)
+    return fail(ErrorCode::kInvalid, who + ": the time limit must not be negative");
+  return {};
+}
+
+Status check_memory_tier(const TaskSpec& spec, const std::string& who) {
+  const auto wish = parse_memory_wish(spec.memory_tier);
+  if (!wish) return fail(wish.error().code, who + ": " + wish.error().message);
+  return {};
+}
+
+Status check_datasets(const TaskSpec& spec, const std::string& who, const Catalog& catalog) {
+  std::set<std::string> seen;
+  for (const auto& use : spec.datasets) {
+    if (!catalog.find(use.dataset))
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{}: dataset '{}' does not exist: add it first", who, use.dataset));
+    if (!seen.insert(use.dataset).second)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: dataset '{}' is named twice", who, use.dataset));
+  }
+  return {};
+}
+
+// Against the nodes the cluster knows; one without nodes cannot tell yet and lets the task wait.
+Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& catalog,
+                  const Registry& registry) {
+  if (!spec.node.empty() && !registry.find(spec.node))
+    return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
+  NodeShapes shapes = registry.known_shapes();
+  if (!spec.node.empty()) {
+    shapes = {};
+    if (const auto& facts = registry.find(spec.node)->facts; facts.units > 0)
+      shapes.add(shape_of(facts));
+  }
+  const uint64_t data = catalog.data_bytes(spec);
+  if (shapes.empty() || shapes.hold({spec.units, spec.memory_bytes, data})) return {};
+  const auto [units, memory, fast] = shapes.largest();
+  const auto refused = [&](const std::string& what, const std::string& most) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("{}: {}, {} has {}", who, what,
+                    spec.node.empty() ? "the largest node" : "node '" + spec.node + "'", most));
+  };
+  if (spec.units > units)
+    return refused(fmt::format("asks for {} units", spec.units), std::to_string(units));
+  if (spec.memory_bytes > memory)
+    return refused(fmt::format("asks for {} of memory", format_bytes(spec.memory_bytes)),
+                   format_bytes(memory));
+  if (data > fast)
+    return refused(fmt::format("its datasets are {}", format_bytes(data)),
+                   format_bytes(fast) + " of fast memory for datasets");
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
+                          "there are such nodes for each, but none for all together",
+                          who, spec.units, format_bytes(spec.memory_bytes), format_bytes(data)));
+}
+
+Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {
+  std::unordered_map<std::string, size_t> by_name;
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].name.empty() && !by_name.emplace(specs[i].name, i).second)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("task '{}': the name is given twice in this submit", specs[i].name));
+  Dependencies depends_on(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (const auto& parent : specs[i].after) {
+      const auto found = by_name.find(parent);
+      if (found == by_name.end())
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("{}: it is to run after '{}', which is not in this submit",
+                                label(specs[i], i), parent));
+      if (std::find(depends_on[i].begin(), depends_on[i].end(), found->second) ==
+          depends_on[i].end())
+        depends_on[i].push_back(found->second);
+    }
+  return depends_on;
+}
+
+// Kahn's algorithm: what cannot be sorted is on or behind a cycle.
+Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depends_on) {
+  std::vector<std::vector<size_t>> children(specs.size());
+  std::vector<size_t> missing(specs.size());
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    missing[i] = depends_on[i].size();
+    for (const size_t parent : depends_on[i]) children[parent].push_back(i);
+    if (missing[i] == 0) ready.push_back(i);
+  }
+  size_t sorted = 0;
+  while (!ready.empty()) {
+    const size_t next = ready.back();
+    ready.pop_back();
+    ++sorted;
+    for (const size_t child : children[next])
+      if (--missing[child] == 0) ready.push_back(child);
+  }
+  if (sorted == specs.size()) return {};
+  // Walking up missing parents from any unsorted task runs into the cycle.
+  size_t at = static_cast<size_t>(
+      std::find_if(missing.begin(), missing.end(), [](size_t n) { return n > 0; }) -
+      missing.begin());
+  std::vector<size_t> path;
+  while (std::find(path.begin(), path.end(), at) == path.end()) {
+    path.push_back(at);
+    at = *std::find_if(depends_on[at].begin(), depends_on[at].end(),
+                       [&](size_t parent) { return missing[parent] > 0; });
+  }
+  std::string text = label(specs[at], at);
+  for (auto it = path.rbegin(); it != path.rend(); ++it) {
+    text += " -> " + label(specs[*it], *it);
+    if (*it == at) break;
+  }
+  return fail(ErrorCode::kInvalid, "the dependencies form a cycle: " + text);
+}
+
+}  // namespace
+
+Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& catalog,
+                           const Registry& registry) {
+  if (specs.empty()) return fail(ErrorCode::kInvalid, "submit: there is no task in it");
+  if (specs.size() > kMaxTasksPerSubmit)
+    return fail(ErrorCode::kInvalid, fmt::format("submit: {} tasks, at most {} are taken at once",
+                                                 specs.size(), kMaxTasksPerSubmit));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto who = label(specs[i], i);
+    if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
+      return tl::unexpected(ok.error());
+  }
+  auto depends_on = resolve_dependencies(specs);
+  if (!depends_on) return depends_on;
+  if (auto ok = refuse_cycle(specs, *depends_on); !ok) return tl::unexpected(ok.error());
+  return depends_on;
+}
+
+}  // namespace tierpilot

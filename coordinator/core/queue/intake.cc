@@ -1,0 +1,112 @@
+#include "coordinator/core/queue/intake.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <memory>
+
+#include "coordinator/model_json.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMaxRequestIdBytes = 128;
+
+std::string digest_of(const std::vector<TaskSpec>& specs) {
+  std::string text;
+  for (const auto& spec : specs) text += spec_text(spec) + '\n';
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned int size = 0;
+  EVP_Digest(text.data(), text.size(), hash.data(), &size, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) hex += fmt::format("{:02x}", hash[i]);
+  return hex;
+}
+
+tl::unexpected<Error> other_content(const std::string& request_id) {
+  return fail(
+      ErrorCode::kConflict,
+      fmt::format("request id '{}' was used before with other tasks: draw a new one", request_id));
+}
+
+}  // namespace
+
+void Intake::submit(const std::string& user, const std::string& request_id,
+                    std::vector<TaskSpec> specs, Answer answer) {
+  if (request_id.empty() || request_id.size() > kMaxRequestIdBytes)
+    return answer(fail(ErrorCode::kInvalid,
+                       fmt::format("the request id must have 1 to {} bytes", kMaxRequestIdBytes)));
+  const auto digest = digest_of(specs);
+  if (auto pending = pending_.find(request_id); pending != pending_.end()) {
+    if (pending->second.digest != digest) return answer(other_content(request_id));
+    pending->second.waiting.push_back(std::move(answer));
+    return;
+  }
+  auto before = records::receipt(state_.store.reader(), request_id);
+  if (!before) return answer(tl::unexpected(before.error()));
+  if (*before) {
+    if ((*before)->digest != digest) return answer(other_content(request_id));
+    return answer(**before);
+  }
+  auto depends_on = admit(specs, state_.catalog, state_.registry);
+  if (!depends_on) return answer(tl::unexpected(depends_on.error()));
+
+  auto tasks = number(user, std::move(specs), *depends_on);
+  const SubmitReceipt receipt{state_.last_job, tasks.front().id, tasks.size(), digest};
+  // A dataset must not be removed between this check and the commit.
+  for (const auto& task : tasks) state_.catalog.add_user(task);
+  pending_[request_id] = {digest, {}};
+  pending_[request_id].waiting.push_back(std::move(answer));
+  auto shared = std::make_shared<const std::vector<Task>>(tasks);
+  state_.store.write_first(
+      [shared, receipt, request_id](Db& db) -> Status {
+        for (const auto& task : *shared)
+          if (auto put = records::put_task(db, task); !put) return put;
+        return records::put_receipt(db, request_id, receipt);
+      },
+      [this, request_id, receipt, tasks = std::move(tasks),
+       depends_on = std::move(*depends_on)](Status status) mutable {
+        committed(request_id, receipt, std::move(tasks), depends_on, status);
+      });
+}
+
+std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> specs,
+                                 const Dependencies& depends_on) {
+  const uint64_t job = ++state_.last_job;
+  std::vector<Task> tasks;
+  tasks.reserve(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    Task task;
+    task.id = ++state_.last_task;
+    task.job = job;
+    task.state = depends_on[i].empty() ? TaskState::kQueued : TaskState::kWaiting;
+    task.submitted_ms = state_.clock.wall_ms();
+    task.user = user;
+    task.spec = std::move(specs[i]);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+void Intake::committed(const std::string& request_id, const SubmitReceipt& receipt,
+                       std::vector<Task> tasks, const Dependencies& depends_on,
+                       const Status& status) {
+  auto waiting = std::move(pending_[request_id].waiting);
+  pending_.erase(request_id);
+  if (!status) {
+    for (const auto& task : tasks) state_.catalog.remove_user(task);
+    for (auto& answer : waiting) answer(tl::unexpected(status.error()));
+    return;
+  }
+  std::vector<std::vector<uint64_t>> parents(tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i)
+    for (const size_t parent : depends_on[i]) parents[i].push_back(receipt.first_task + parent);
+  for (auto& task : tasks) task.place_s = state_.place_s(task);
+  state_.tasks.add(std::move(tasks), parents);
+  for (auto& answer : waiting) answer(receipt);
+  accepted_();
+}
+
+}  // namespace tierpilot

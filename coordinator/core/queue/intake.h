@@ -1,0 +1,42 @@
+// Accepting submits: checked, numbered, on disk, and only then answered. Event loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/queue/admission.h"
+
+namespace tierpilot {
+
+class Intake {
+ public:
+  using Answer = std::function<void(Result<SubmitReceipt>)>;
+
+  // `accepted` is called when new tasks stand in the book.
+  Intake(ClusterState& state, std::function<void()> accepted)
+      : state_(state), accepted_(std::move(accepted)) {}
+
+  // The same request id gets the same answer, before and after a restart; with other content it is
+  // a kConflict.
+  void submit(const std::string& user, const std::string& request_id, std::vector<TaskSpec> specs,
+              Answer answer);
+
+ private:
+  struct Pending {
+    std::string digest;
+    std::vector<Answer> waiting;
+  };
+  std::vector<Task> number(const std::string& user, std::vector<TaskSpec> specs,
+                           const Dependencies& depends_on);
+  void committed(const std::string& request_id, const SubmitReceipt& receipt,
+                 std::vector<Task> tasks, const Dependencies& depends_on, const Status& status);
+
+  ClusterState& state_;
+  std::function<void()> accepted_;
+  std::map<std::string, Pending> pending_;  // submits on their way to the disk, by request id
+};
+
+}  // namespace tierpilot

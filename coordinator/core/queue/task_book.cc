@@ -1,0 +1,98 @@
+#include "coordinator/core/queue/task_book.h"
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+QueuePlace place_of(const Task& task) {
+  return {task.place_s, task.id};
+}
+
+}  // namespace
+
+void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on) {
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const uint64_t id = tasks[i].id;
+    for (const uint64_t parent : depends_on[i]) {
+      children_[parent].push_back(id);
+      missing_[id].insert(parent);
+    }
+    if (tasks[i].state == TaskState::kQueued) queue_.insert(place_of(tasks[i]));
+    tasks_.insert_or_assign(id, std::move(tasks[i]));
+  }
+}
+
+Task* TaskBook::find(uint64_t id) {
+  const auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : &found->second;
+}
+
+const Task* TaskBook::find(uint64_t id) const {
+  const auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : &found->second;
+}
+
+void TaskBook::remove(uint64_t id) {
+  if (const Task* task = find(id)) queue_.erase(place_of(*task));
+  children_.erase(id);
+  missing_.erase(id);
+  tasks_.erase(id);
+}
+
+void TaskBook::enqueue(Task& task) {
+  task.state = TaskState::kQueued;
+  queue_.insert(place_of(task));
+}
+
+void TaskBook::advance(Task& task, TaskState state) {
+  queue_.erase(place_of(task));
+  task.state = state;
+}
+
+void TaskBook::place_anew(const std::function<double(const Task&)>& place_s) {
+  queue_.clear();
+  for (auto& [id, task] : tasks_) {
+    task.place_s = place_s(task);
+    if (task.state == TaskState::kQueued) queue_.insert(place_of(task));
+  }
+}
+
+std::vector<uint64_t> TaskBook::release_children(uint64_t id) {
+  std::vector<uint64_t> ready;
+  const auto found = children_.find(id);
+  if (found == children_.end()) return ready;
+  for (const uint64_t child : found->second) {
+    auto* task = find(child);
+    auto missing = missing_.find(child);
+    if (!task || missing == missing_.end()) continue;
+    missing->second.erase(id);
+    if (!missing->second.empty() || task->state != TaskState::kWaiting) continue;
+    missing_.erase(missing);
+    enqueue(*task);
+    ready.push_back(child);
+  }
+  return ready;
+}
+
+std::vector<uint64_t> TaskBook::descendants(uint64_t id) const {
+  std::set<uint64_t> seen;
+  std::vector<uint64_t> open{id};
+  while (!open.empty()) {
+    const auto found = children_.find(open.back());
+    open.pop_back();
+    if (found == children_.end()) continue;
+    for (const uint64_t child : found->second)
+      if (const auto* task = find(child); task && !is_ended(task->state))
+        if (seen.insert(child).second) open.push_back(child);
+  }
+  return {seen.begin(), seen.end()};
+}
+
+size_t TaskBook::running() const {
+  return static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
+    return entry.second.state == TaskState::kRunning;
+  }));
+}
+
+}  // namespace tierpilot

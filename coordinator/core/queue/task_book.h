@@ -1,0 +1,46 @@
+// The tasks that have not ended, their dependencies, and the queue. Event loop thread only.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "coordinator/model.h"
+#include "policies/scheduling/service_order.h"
+
+namespace tierpilot {
+
+class TaskBook {
+ public:
+  // Tasks of one submit, with the ids of those that each depends on (parallel to `tasks`), as far
+  // as they have not succeeded yet. A task without any is queued, the others wait.
+  void add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on);
+
+  Task* find(uint64_t id);
+  const Task* find(uint64_t id) const;
+  const std::map<uint64_t, Task>& all() const { return tasks_; }
+  void remove(uint64_t id);
+
+  // Queued tasks in the order of their places; one that comes back stands where it stood.
+  const std::set<QueuePlace>& queue() const { return queue_; }
+  void enqueue(Task& task);
+  // Takes a task out of the queue into the given state.
+  void advance(Task& task, TaskState state);
+  void place_anew(const std::function<double(const Task&)>& place_s);
+
+  // `id` has succeeded: the tasks that now have nothing left to wait for, already queued.
+  std::vector<uint64_t> release_children(uint64_t id);
+  // All that depend on `id`, directly or not, and have not ended, by rising id.
+  std::vector<uint64_t> descendants(uint64_t id) const;
+
+  size_t running() const;
+
+ private:
+  std::map<uint64_t, Task> tasks_;
+  std::set<QueuePlace> queue_;
+  std::map<uint64_t, std::vector<uint64_t>> children_;
+  std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
+};
+
+}  // namespace tierpilot

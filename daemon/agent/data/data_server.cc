@@ -1,0 +1,164 @@
+#include "daemon/agent/data/data_server.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "daemon/agent/node/completions.h"
+#include "daemon/memory/pool/workers.h"
+#include "rpc/node.capnp.h"
+#include "rpc/server.h"
+
+namespace tierpilot::agent {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// A place in the line, then a turn; given up when it goes.
+class Place {
+ public:
+  Place(std::shared_ptr<ReadTurns> turns, ReadTurns::Id id) : turns_(std::move(turns)), id_(id) {}
+  ~Place() { leave(); }
+  KJ_DISALLOW_COPY(Place);
+  void done() { turns_->done(id_); }
+  void leave() { turns_->leave(id_); }
+
+ private:
+  const std::shared_ptr<ReadTurns> turns_;
+  const ReadTurns::Id id_;
+};
+
+class TurnService final : public wire::ReadTurn::Server {
+ public:
+  TurnService(EventLoop& loop, kj::Own<Place> place)
+      : place_(kj::mv(place)),
+        end_(loop.after_ms(DataServer::kMaxTurnMs)
+                 .then([this] { place_->leave(); })
+                 .eagerlyEvaluate(nullptr)) {}
+  kj::Promise<void> done(DoneContext) override {
+    place_->done();
+    return kj::READY_NOW;
+  }
+
+ private:
+  kj::Own<Place> place_;
+  kj::Promise<void> end_;
+};
+
+// What all connections share.
+struct Shared {
+  Shared(EventLoop& loop, Pool& pool, size_t readers)
+      : loop(loop), pool(pool), turns(std::make_shared<ReadTurns>(readers)), workers(1) {}
+
+  EventLoop& loop;
+  Pool& pool;
+  Completions<std::shared_ptr<Bytes>> reads;
+  const std::shared_ptr<ReadTurns> turns;
+  Workers workers;
+};
+
+// Of one connection.
+class DataService final : public wire::DataSource::Server {
+ public:
+  DataService(Shared& shared, const Peer& peer) : shared_(shared), peer_(peer) {}
+
+  kj::Promise<void> read(ReadContext context) override {
+    if (shared_.reads.size() >= DataServer::kMaxReads)
+      value_or_throw(Status(fail(ErrorCode::kExhausted, "too many reads at once")));
+    const auto request = context.getParams();
+    auto pending = shared_.reads.add();
+    shared_.workers.add(
+        [pool = &shared_.pool, loop = &shared_.loop, complete = std::move(pending.complete),
+         name = std::string(request.getDataset().cStr(), request.getDataset().size()),
+         version = request.getVersion(), offset = request.getOffset(),
+         bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
+          auto data = std::make_shared<Bytes>(bytes);
+          auto got = pool->read(name, version, offset, *data);
+          if (got) data->resize(*got);
+          Result<std::shared_ptr<Bytes>> result = data;
+          if (!got) result = tl::unexpected(got.error());
+          loop->post([complete, result = std::move(result)] { complete(result); });
+        });
+    context.releaseParams();
+    return pending.promise.then([context](std::shared_ptr<Bytes> data) mutable {
+      context.getResults(capnp::MessageSize{data->size() / sizeof(capnp::word) + 16, 0})
+          .setData(kj::arrayPtr(reinterpret_cast<const kj::byte*>(data->data()), data->size()));
+    });
+  }
+
+  kj::Promise<void> turn(TurnContext context) override {
+    // Whoever does not wait any more leaves the line.
+    context.allowCancellation();
+    auto paf = kj::newPromiseAndFulfiller<ReadTurns::Answer>();
+    const auto told =
+        std::make_shared<kj::Own<kj::PromiseFulfiller<ReadTurns::Answer>>>(kj::mv(paf.fulfiller));
+    const auto id = value_or_throw(shared_.turns->ask(
+        wish_of(context.getParams()),
+        [told](const ReadTurns::Answer& answer) { (*told)->fulfill(ReadTurns::Answer(answer)); }));
+    context.releaseParams();
+    return paf.promise.then(
+        [context, &loop = shared_.loop,
+         place = kj::heap<Place>(shared_.turns, id)](ReadTurns::Answer answer) mutable {
+          auto results = context.getResults();
+          results.setElsewhere(answer.elsewhere);
+          if (answer.turn) results.setTurn(kj::heap<TurnService>(loop, kj::mv(place)));
+        });
+  }
+
+ private:
+  // The caller's words are kept while he waits, and others are sent to where he says he serves.
+  ReadTurns::Wish wish_of(wire::DataSource::TurnParams::Reader request) const {
+    const std::string_view name(request.getDataset().cStr(), request.getDataset().size());
+    const std::string_view reader(request.getReader().cStr(), request.getReader().size());
+    if (name.size() > kMaxNameBytes || reader.size() > kMaxAddressBytes)
+      value_or_throw(Status(fail(ErrorCode::kExhausted, "a name is too long")));
+    const auto address = Address::parse(reader);
+    return {.dataset = {std::string(name), request.getVersion()},
+            .reader = std::string(reader),
+            .reachable = address && is_at(peer_, *address),
+            .wait = request.getWait()};
+  }
+
+  static constexpr size_t kMaxNameBytes = 128;
+  static constexpr size_t kMaxAddressBytes = 300;
+
+  Shared& shared_;
+  const Peer peer_;
+};
+
+}  // namespace
+
+// Members go in reverse: connections first, then what they share.
+struct DataServer::Impl {
+  Impl(EventLoop& loop, Pool& pool, size_t readers) : shared(loop, pool, readers) {}
+
+  Shared shared;
+  std::unique_ptr<RpcServer> server;
+};
+
+DataServer::DataServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DataServer::~DataServer() = default;
+
+Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Address& address,
+                                                       const std::optional<TlsFiles>& tls,
+                                                       Pool& pool, size_t readers) {
+  auto impl = std::make_unique<Impl>(loop, pool, readers);
+  auto server = RpcServer::listen(
+      loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer) {
+        return wire::DataSource::Client(kj::heap<DataService>(shared, peer));
+      });
+  if (!server) return tl::unexpected(server.error());
+  impl->server = std::move(*server);
+  return std::unique_ptr<DataServer>(new DataServer(std::move(impl)));
+}
+
+Address DataServer::address() const {
+  return impl_->server->address();
+}
+
+ReadTurns::Totals DataServer::turns() const {
+  return impl_->shared.turns->totals();
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,69 @@
+#include "daemon/agent/link/event_stream.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tierpilot::agent {
+
+void EventStream::add(EventBody body) {
+  if (const auto* replica = std::get_if<ReplicaChange>(&body)) {
+    std::erase_if(unsent_, [&](const EventBody& other) {
+      const auto* older = std::get_if<ReplicaChange>(&other);
+      return older && older->name == replica->name;
+    });
+  }
+  unsent_.push_back(std::move(body));
+  if (on_pending_) on_pending_();
+}
+
+std::vector<const Event*> EventStream::batch(size_t max_events) {
+  while (sent_.size() < max_events && !unsent_.empty()) {
+    sent_.push_back({next_sequence_++, std::move(unsent_.front())});
+    unsent_.pop_front();
+  }
+  std::vector<const Event*> events;
+  for (const auto& event : sent_) {
+    if (events.size() == max_events) break;
+    events.push_back(&event);
+  }
+  return events;
+}
+
+std::vector<AttemptId> EventStream::acknowledge(uint64_t sequence) {
+  std::vector<AttemptId> exited;
+  while (!sent_.empty() && sent_.front().sequence <= sequence) {
+    if (const auto* exit = std::get_if<ExitedEvent>(&sent_.front().body))
+      exited.push_back(exit->attempt);
+    sent_.pop_front();
+  }
+  return exited;
+}
+
+void EventStream::registered(const std::vector<ReplicaChange>& all) {
+  std::map<std::string, const ReplicaChange*> present;
+  for (const auto& replica : all) present[replica.name] = &replica;
+  std::erase_if(unsent_,
+                [](const EventBody& body) { return std::holds_alternative<ReplicaChange>(body); });
+
+  // What an exit wrote is a fact of that moment: the present state must follow it.
+  std::vector<ReplicaChange> rewritten;
+  const auto note_written = [&](const EventBody& body) {
+    if (const auto* exit = std::get_if<ExitedEvent>(&body))
+      for (const auto& written : exit->exit.written)
+        if (auto now = present.find(written.name); now != present.end())
+          rewritten.push_back(*now->second);
+  };
+  for (auto& event : sent_) {
+    note_written(event.body);
+    auto* replica = std::get_if<ReplicaChange>(&event.body);
+    if (!replica) continue;
+    if (auto now = present.find(replica->name); now != present.end())
+      *replica = *now->second;
+    else
+      replica->in_fast = replica->in_slow = false;
+  }
+  for (const auto& body : unsent_) note_written(body);
+  for (auto& replica : rewritten) add(std::move(replica));
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,194 @@
+#include "daemon/agent/link/wire.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace tierpilot::agent {
+namespace {
+
+constexpr uint32_t kMaxItems = 4096;
+
+void write_served(wire::ServedData::Builder to, const ServedData& from) {
+  to.setLocalBytes(from.pool.local_bytes);
+  to.setPromotedBytes(from.pool.promoted_bytes);
+  to.setFetchedBytes(from.pool.fetched_bytes);
+  to.setEvictedBytes(from.pool.evicted_bytes);
+  to.setEvictedWrittenBytes(from.pool.evicted_written_bytes);
+  to.setLatencyNs(from.latency_ns);
+  write_measure(to.initEvictGbPerS(), from.evict_gb_per_s);
+  to.setReferenceNs(from.reference_ns);
+  to.setRunningUnits(from.running_units);
+  to.setQueuedNs(static_cast<uint64_t>(from.pool.queued_ns));
+  to.setEvictNs(static_cast<uint64_t>(from.pool.evict_ns));
+  to.setPromoteNs(static_cast<uint64_t>(from.pool.promote_ns));
+  to.setFetchNs(static_cast<uint64_t>(from.pool.fetch_ns));
+}
+
+Result<double> measure(std::optional<uint64_t> bytes) {
+  if (bytes) return static_cast<double>(*bytes);
+  return fail(ErrorCode::kUnavailable, "not accounted by this kernel");
+}
+
+void write_process(wire::Exit::Builder to, const ProcessExit& from) {
+  to.setCode(from.exit_code.value_or(from.signal.value_or(0)));
+  to.setCpuUserNs(static_cast<uint64_t>(from.cpu_user_ns.value_or(0)));
+  to.setCpuSystemNs(static_cast<uint64_t>(from.cpu_system_ns.value_or(0)));
+  to.setMaxResidentBytes(from.cgroup_peak_bytes.value_or(from.max_rss_bytes.value_or(0)));
+  to.setWallNs(static_cast<uint64_t>(from.wall_ms.value_or(0)) * 1'000'000);
+  write_measure(to.initIoReadBytes(), measure(from.read_bytes));
+  write_measure(to.initIoWriteBytes(), measure(from.written_bytes));
+}
+
+void write_exit(wire::Exit::Builder to, const ExitReport& from) {
+  to.setHow(from.how);
+  to.setReason(from.reason);
+  if (from.process) {
+    write_process(to, *from.process);
+  } else {
+    to.initIoReadBytes().setUnavailable("the task was not launched");
+    to.initIoWriteBytes().setUnavailable("the task was not launched");
+  }
+  auto written = to.initWritten(static_cast<uint32_t>(from.written.size()));
+  for (uint32_t i = 0; i < written.size(); ++i) write_replica(written[i], from.written[i]);
+  to.setMemoryTier(from.memory_tier);
+  auto memory = to.initMemory(static_cast<uint32_t>(from.memory.size()));
+  for (uint32_t i = 0; i < memory.size(); ++i) write_metric(memory[i], from.memory[i]);
+}
+
+struct EventWriter {
+  wire::NodeEvent::Builder to;
+
+  void operator()(const ReplicaChange& from) { write_replica(to.initReplica(), from); }
+  void operator()(const ServedEvent& from) {
+    auto served = to.initServed();
+    write_attempt(served.initAttempt(), from.attempt);
+    write_served(served.initData(), from.data);
+  }
+  void operator()(const StartedEvent& from) {
+    auto started = to.initStarted();
+    write_attempt(started.initAttempt(), from.attempt);
+    started.setPid(from.pid);
+  }
+  void operator()(const ExitedEvent& from) {
+    auto exited = to.initExited();
+    write_attempt(exited.initAttempt(), from.attempt);
+    write_exit(exited.initExit(), from.exit);
+  }
+};
+
+Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
+  ServeItem need{
+      read_text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {}};
+  if (need.name.empty()) return fail(ErrorCode::kInvalid, "a dataset without a name");
+  if (from.getSources().size() > kMaxItems)
+    return fail(ErrorCode::kInvalid, fmt::format("dataset '{}': too many sources", need.name));
+  for (const auto source : from.getSources()) need.sources.push_back(read_text(source));
+  return need;
+}
+
+bool has_nul(const std::string& value) {
+  return value.find('\0') != std::string::npos;
+}
+
+Status check_strings(const Assignment& assignment) {
+  for (const auto& argument : assignment.argv)
+    if (has_nul(argument)) return fail(ErrorCode::kInvalid, "an argument has a NUL byte");
+  for (const auto& [name, value] : assignment.env)
+    if (name.empty() || name.find('=') != std::string::npos || has_nul(name) || has_nul(value))
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("environment variable '{}' cannot be set: its name is empty or has "
+                              "'=', or a NUL byte is in it",
+                              name));
+  return {};
+}
+
+}  // namespace
+
+void write_metric(wire::Metric::Builder to, const MetricValue& from) {
+  to.setName(from.name);
+  write_measure(to.initValue(), from.value);
+}
+
+void write_measure(wire::Measure::Builder to, const Result<double>& from) {
+  if (from)
+    to.setValue(*from);
+  else
+    to.setUnavailable(from.error().message);
+}
+
+void write_attempt(wire::Attempt::Builder to, AttemptId from) {
+  to.setTask(from.task);
+  to.setAttempt(from.attempt);
+}
+
+void write_replica(wire::Replica::Builder to, const ReplicaChange& from) {
+  to.setDataset(from.name);
+  to.setVersion(from.version);
+  to.setBytes(from.bytes);
+  to.setInFast(from.in_fast);
+  to.setInSlow(from.in_slow);
+}
+
+void write_event(wire::NodeEvent::Builder to, const Event& from) {
+  to.setSequence(from.sequence);
+  std::visit(EventWriter{to}, from.body);
+}
+
+std::string read_text(capnp::Text::Reader from) {
+  return {from.cStr(), from.size()};
+}
+
+AttemptId read_attempt(wire::Attempt::Reader from) {
+  return {from.getTask(), from.getAttempt()};
+}
+
+Result<Assignment> read_assignment(wire::Assignment::Reader from) {
+  Assignment assignment;
+  assignment.attempt = read_attempt(from.getAttempt());
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::kInvalid, fmt::format("task {} attempt {}: {}", assignment.attempt.task,
+                                                 assignment.attempt.attempt, why));
+  };
+  if (std::max({from.getArgv().size(), from.getEnv().size(), from.getDatasets().size()}) >
+      kMaxItems)
+    return refuse(fmt::format("more than {} arguments, variables or datasets", kMaxItems));
+  for (const auto argument : from.getArgv()) assignment.argv.push_back(read_text(argument));
+  for (const auto variable : from.getEnv())
+    assignment.env.emplace_back(read_text(variable.getName()), read_text(variable.getValue()));
+  if (auto status = check_strings(assignment); !status) return refuse(status.error().message);
+
+  assignment.units = from.getUnits();
+  assignment.memory_limit_bytes = from.getMemoryLimitBytes();
+  assignment.time_limit_ms = from.getTimeLimitMs();
+  if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");
+  assignment.name = read_text(from.getName());
+  auto wish = parse_memory_wish(read_text(from.getMemoryTier()));
+  if (!wish) return refuse(wish.error().message);
+  assignment.memory_wish = *wish;
+  assignment.reckoning = from.getReckoning();
+  assignment.place_s = from.getPlaceS();
+  std::set<std::string> seen;
+  for (const auto item : from.getDatasets()) {
+    auto need = read_need(item);
+    if (!need) return refuse(need.error().message);
+    if (!seen.insert(need->name).second)
+      return refuse(fmt::format("dataset '{}' is named twice", need->name));
+    assignment.datasets.push_back(std::move(*need));
+  }
+  return assignment;
+}
+
+Result<CreateSource> read_source(wire::DatasetSource::Reader from) {
+  switch (from.which()) {
+    case wire::DatasetSource::FILE:
+      return ImportFile{read_text(from.getFile())};
+    case wire::DatasetSource::ZERO_BYTES:
+      return ZeroFill{from.getZeroBytes()};
+    case wire::DatasetSource::RANDOM:
+      return RandomFill{from.getRandom().getBytes(), from.getRandom().getSeed()};
+  }
+  return fail(ErrorCode::kInvalid, "a kind of dataset source that this version does not know");
+}
+
+}  // namespace tierpilot::agent

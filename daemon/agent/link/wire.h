@@ -1,0 +1,26 @@
+// The agent's values and their Cap'n Proto form; nothing else of the agent translates. Reading is
+// strict: what comes from the network is checked here for form, by the task table for sense.
+#pragma once
+
+#include "base/result.h"
+#include "daemon/agent/node/model.h"
+#include "rpc/node.capnp.h"
+
+namespace tierpilot::agent {
+
+void write_measure(wire::Measure::Builder to, const Result<double>& from);
+void write_metric(wire::Metric::Builder to, const MetricValue& from);
+void write_attempt(wire::Attempt::Builder to, AttemptId from);
+void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
+void write_event(wire::NodeEvent::Builder to, const Event& from);
+
+std::string read_text(capnp::Text::Reader from);
+AttemptId read_attempt(wire::Attempt::Reader from);
+// kInvalid: names or values with NUL bytes, environment names with '=', negative limits, datasets
+// without a name or named twice, unknown memory tiers, more than 4,096 arguments, variables or
+// datasets.
+Result<Assignment> read_assignment(wire::Assignment::Reader from);
+// kInvalid: a kind of source that this version does not know.
+Result<CreateSource> read_source(wire::DatasetSource::Reader from);
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,78 @@
+// The agent's plain values: what an assignment asks for and what is reported about it. They mirror
+// rpc/node.capnp without Cap'n Proto, so that the lifecycle is tested without it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/memory_wish.h"
+#include "base/result.h"
+#include "daemon/agent/tasks/attempt.h"
+#include "daemon/exec/task.h"
+#include "daemon/memory/pool/types.h"
+
+namespace tierpilot::agent {
+
+struct Assignment {
+  AttemptId attempt;
+  std::vector<std::string> argv;
+  std::vector<std::pair<std::string, std::string>> env;
+  uint32_t units = 1;
+  uint64_t memory_limit_bytes = 0;  // 0: none
+  int64_t time_limit_ms = 0;        // 0: none
+  std::vector<ServeItem> datasets;
+  std::string name;
+  MemoryWish memory_wish;
+  int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
+  double place_s = 0;     // the least; not finite: as 0
+};
+
+struct ServedData {
+  Served pool;
+  uint64_t latency_ns = 0;  // from receiving the assignment to the last byte
+  Result<double> evict_gb_per_s = fail(ErrorCode::kUnavailable, "not measured");
+  uint64_t reference_ns = 0;  // the fast tier's own time for as many bytes; 0: not measured
+  uint32_t running_units = 0;
+};
+
+// A figure with its unit in its name, or why there is none.
+struct MetricValue {
+  std::string name;
+  Result<double> value;
+};
+
+struct ExitReport {
+  std::string how;  // task_end_name(), or data_failed
+  std::string reason;
+  std::optional<ProcessExit> process;  // nothing: it was never launched
+  std::vector<ReplicaChange> written;
+  std::string memory_tier;          // what its wish for memory came to; empty: it had none
+  std::vector<MetricValue> memory;  // what the kernel did with its memory
+
+  bool success() const { return how == "exited" && process && process->exit_code == 0; }
+};
+
+struct ServedEvent {
+  AttemptId attempt;
+  ServedData data;
+};
+struct StartedEvent {
+  AttemptId attempt;
+  int32_t pid = 0;
+};
+struct ExitedEvent {
+  AttemptId attempt;
+  ExitReport exit;
+};
+using EventBody = std::variant<ReplicaChange, ServedEvent, StartedEvent, ExitedEvent>;
+
+struct Event {
+  uint64_t sequence = 0;
+  EventBody body;
+};
+
+}  // namespace tierpilot::agent

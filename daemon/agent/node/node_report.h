@@ -1,0 +1,60 @@
+// What this node is and how it does, as the coordinator is told.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/agent/calibration/calibration.h"
+#include "daemon/agent/metrics/metrics.h"
+#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/tasks/task_table.h"
+#include "daemon/config.h"
+#include "daemon/exec/cgroup.h"
+#include "daemon/memory/pool/pool.h"
+#include "daemon/probe/passive/passive_probe.h"
+#include "rpc/node.capnp.h"
+
+namespace tierpilot::agent {
+
+// Of these only topology, calibration and placement change while the daemon runs.
+struct NodeFacts {
+  const NodeConfig& config;
+  const Topology& topology;
+  const Calibration& calibration;
+  const LimitsReport& limits;
+  std::vector<SubjectState> subjects;  // of the passive probe; empty: it is off
+  const Placement& placement;
+  uint64_t instance = 0;
+  std::string data_address;
+};
+
+void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts);
+
+// Owned by the event loop's thread.
+class StatusReporter {
+ public:
+  // `probe` may be null. `more` are metrics beside the collector's own.
+  StatusReporter(const DataPlane& data, const Pool& pool, const TaskTable& tasks,
+                 PassiveProbe* probe, std::function<std::vector<MetricValue>()> more,
+                 const Clock& clock)
+      : data_(data),
+        pool_(pool),
+        tasks_(tasks),
+        more_(std::move(more)),
+        metrics_(pool, probe, clock) {}
+
+  void write(wire::NodeStatus::Builder to);
+
+ private:
+  const DataPlane& data_;
+  const Pool& pool_;
+  const TaskTable& tasks_;
+  std::function<std::vector<MetricValue>()> more_;
+  MetricsCollector metrics_;
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,62 @@
+#include "daemon/agent/node/node_service.h"
+
+#include "daemon/agent/link/wire.h"
+
+namespace tierpilot::agent {
+
+kj::Promise<void> NodeService::start(StartContext context) {
+  value_or_throw(
+      tasks_.start(value_or_throw(read_assignment(context.getParams().getAssignment()))));
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> NodeService::cancel(CancelContext context) {
+  const auto params = context.getParams();
+  tasks_.cancel(read_attempt(params.getAttempt()), read_text(params.getReason()));
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> NodeService::pause(PauseContext context) {
+  const auto params = context.getParams();
+  value_or_throw(tasks_.pause(read_attempt(params.getAttempt()), params.getPaused()));
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
+  const auto params = context.getParams();
+  auto source = value_or_throw(read_source(params.getSource()));
+  auto pending = creations_.add();
+  pool_.create(read_text(params.getName()), std::move(source), std::move(pending.complete));
+  return pending.promise.then([context](ReplicaChange made) mutable {
+    write_replica(context.getResults().initReplica(), made);
+  });
+}
+
+kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
+  const auto params = context.getParams();
+  auto pending = changes_.add();
+  pool_.drop(read_text(params.getName()), params.getBelowVersion(), std::move(pending.complete));
+  return kj::mv(pending.promise);
+}
+
+kj::Promise<void> NodeService::setHome(SetHomeContext context) {
+  const auto params = context.getParams();
+  auto pending = changes_.add();
+  pool_.set_home(read_text(params.getName()), params.getVersion(), params.getHome(),
+                 std::move(pending.complete));
+  return kj::mv(pending.promise);
+}
+
+kj::Promise<void> NodeService::readLog(ReadLogContext context) {
+  const auto params = context.getParams();
+  const auto chunk = value_or_throw(dirs_.read_log(read_attempt(params.getAttempt()),
+                                                   read_text(params.getStream()),
+                                                   params.getOffset(), params.getMaxBytes()));
+  auto results = context.getResults();
+  results.setData(
+      kj::arrayPtr(reinterpret_cast<const kj::byte*>(chunk.data.data()), chunk.data.size()));
+  results.setEnd(chunk.end);
+  return kj::READY_NOW;
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,34 @@
+// What the coordinator may ask of this node (wire::Node).
+#pragma once
+
+#include "daemon/agent/node/completions.h"
+#include "daemon/agent/tasks/task_dirs.h"
+#include "daemon/agent/tasks/task_table.h"
+#include "daemon/memory/pool/pool.h"
+#include "rpc/node.capnp.h"
+
+namespace tierpilot::agent {
+
+// Owned by Cap'n Proto on the event loop's thread; what it refers to must outlive its connections.
+class NodeService final : public wire::Node::Server {
+ public:
+  NodeService(TaskTable& tasks, Pool& pool, const TaskDirs& dirs)
+      : tasks_(tasks), pool_(pool), dirs_(dirs) {}
+
+  kj::Promise<void> start(StartContext context) override;
+  kj::Promise<void> cancel(CancelContext context) override;
+  kj::Promise<void> pause(PauseContext context) override;
+  kj::Promise<void> createDataset(CreateDatasetContext context) override;
+  kj::Promise<void> dropDataset(DropDatasetContext context) override;
+  kj::Promise<void> readLog(ReadLogContext context) override;
+  kj::Promise<void> setHome(SetHomeContext context) override;
+
+ private:
+  TaskTable& tasks_;
+  Pool& pool_;
+  const TaskDirs& dirs_;
+  Completions<ReplicaChange> creations_;
+  Completions<void> changes_;
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,36 @@
+#include "daemon/agent/tasks/cpu_allocator.h"
+
+namespace tierpilot::agent {
+
+CpuAllocator::CpuAllocator(std::vector<int> cpus, uint32_t units)
+    : cpus_(std::move(cpus)), busy_(units, false) {}
+
+std::optional<CpuAllocator::Grant> CpuAllocator::take(uint32_t units) {
+  if (units > this->units() - busy_count_) return std::nullopt;
+  Grant grant;
+  for (uint32_t unit = 0; unit < busy_.size() && grant.units.size() < units; ++unit) {
+    if (busy_[unit]) continue;
+    busy_[unit] = true;
+    grant.units.push_back(unit);
+  }
+  busy_count_ += units;
+  grant.cpus = cpus_of(grant.units);
+  return grant;
+}
+
+void CpuAllocator::give_back(const Grant& grant) {
+  for (const uint32_t unit : grant.units) busy_[unit] = false;
+  busy_count_ -= static_cast<uint32_t>(grant.units.size());
+}
+
+std::vector<int> CpuAllocator::cpus_of(const std::vector<uint32_t>& units) const {
+  if (cpus_.size() < busy_.size()) return cpus_;
+  std::vector<int> cpus;
+  for (const size_t unit : units)
+    for (size_t i = unit * cpus_.size() / busy_.size();
+         i < (unit + 1) * cpus_.size() / busy_.size(); ++i)
+      cpus.push_back(cpus_[i]);
+  return cpus;
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,121 @@
+#include "daemon/agent/tasks/exec_runner.h"
+
+#include "base/log.h"
+#include "daemon/agent/paging/task_memory.h"
+#include "daemon/agent/tasks/task_env.h"
+
+namespace tierpilot::agent {
+
+namespace {
+
+// The later ones win.
+void merge(Environment& env, Environment more) {
+  for (auto& variable : more) {
+    std::erase_if(env, [&](const auto& known) { return known.first == variable.first; });
+    env.push_back(std::move(variable));
+  }
+}
+
+PlacedTask placed_task(const Assignment& assignment) {
+  PlacedTask task{
+      .attempt = assignment.attempt, .name = assignment.name, .wish = assignment.memory_wish};
+  for (const auto& need : assignment.datasets) task.datasets.push_back(need.name);
+  return task;
+}
+
+}  // namespace
+
+Status ExecRunner::launch(const LaunchOrder& order) {
+  const auto& assignment = order.assignment;
+  auto dir = dirs_.create(assignment.attempt);
+  if (!dir) return tl::unexpected(dir.error());
+  TaskLaunch task;
+  task.task_id = assignment.attempt.task;
+  task.attempt = assignment.attempt.attempt;
+  task.argv = assignment.argv;
+  task.env = task_environment(assignment, order.datasets, order.cpus, options_.node, *dir);
+  task.working_directory = task.log_directory = dir->native();
+  task.cpus = order.cpus;
+  if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
+  task.time_limit_ms = assignment.time_limit_ms;
+  auto memory = plan_task_memory(assignment.memory_wish, placement_.tiers(),
+                                 find_heap_library(Sysroot("/")), task.env);
+  task.memory_nodes = memory.nodes;
+  task.interleave_memory = memory.interleave;
+  merge(task.env, std::move(memory.env));
+  auto launched = executor_.launch(task);
+  if (launched)
+    launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
+  return launched;
+}
+
+Status ExecRunner::pause(AttemptId attempt, bool paused) {
+  return paused ? executor_.freeze(attempt.task, attempt.attempt)
+                : executor_.thaw(attempt.task, attempt.attempt);
+}
+
+void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
+  cancel_reasons_.emplace(attempt, reason);
+  if (auto status = executor_.cancel(attempt.task, attempt.attempt, options_.cancel_grace_ms);
+      !status && status.error().code != ErrorCode::kNotFound)
+    spdlog::warn("task {} attempt {} cannot be cancelled: {}", attempt.task, attempt.attempt,
+                 status.error().message);
+}
+
+void ExecRunner::deliver(TaskTable& tasks) {
+  for (auto& event : executor_.poll()) {
+    if (const auto* start = std::get_if<TaskStarted>(&event)) {
+      started(*start, tasks);
+    } else {
+      auto& exit = std::get<ProcessExit>(event);
+      const AttemptId attempt{exit.task_id, exit.attempt};
+      dirs_.mark_ended(attempt);
+      tasks.exited(attempt, report(std::move(exit)));
+    }
+  }
+}
+
+void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
+  const AttemptId attempt{event.task_id, event.attempt};
+  if (probe_) {
+    probe_->track_group(event.pid, own_cgroup(attempt));
+    groups_[attempt] = event.pid;
+  }
+  if (const auto launched = launched_.find(attempt); launched != launched_.end()) {
+    launched->second.placed.pid = event.pid;
+    placement_.task_started(launched->second.placed);
+  }
+  tasks.started(attempt, event.pid);
+}
+
+OwnCgroup ExecRunner::own_cgroup(AttemptId attempt) const {
+  const auto cgroup = executor_.cgroup(attempt.task, attempt.attempt);
+  if (!cgroup) return {};
+  const uint64_t id = cgroup->id();
+  return {.id = id, .charges_memory = id != 0 && executor_.limits().memory.on};
+}
+
+ExitReport ExecRunner::report(ProcessExit exit) {
+  const AttemptId attempt{exit.task_id, exit.attempt};
+  ExitReport report;
+  if (const auto group = groups_.extract(attempt)) {
+    const auto seen = probe_->group_io(group.mapped());
+    const auto& io = seen.block_io;
+    if (io && !exit.read_bytes) exit.read_bytes = io->read.bytes;
+    if (io && !exit.written_bytes) exit.written_bytes = io->write.bytes;
+    report.memory = task_memory_metrics(seen, probe_->subjects());
+    probe_->untrack_group(group.mapped());
+  }
+  placement_.task_ended(attempt);
+  if (auto launched = launched_.extract(attempt))
+    report.memory_tier = std::move(launched.mapped().memory_outcome);
+  report.how = task_end_name(exit.how);
+  report.reason = exit.reason;
+  if (const auto reason = cancel_reasons_.extract(attempt);
+      reason && exit.how == TaskEnd::kCancelled)
+    report.reason = reason.mapped();
+  report.process = std::move(exit);
+  return report;
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,60 @@
+// The executor as the task lifecycle sees it: directories, environment and launch on the way in, an
+// exit report on the way out.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/tasks/task_dirs.h"
+#include "daemon/agent/tasks/task_table.h"
+#include "daemon/exec/executor.h"
+#include "daemon/probe/passive/passive_probe.h"
+
+namespace tierpilot::agent {
+
+// Owned by the event loop's thread.
+class ExecRunner final : public TaskRunner {
+ public:
+  struct Options {
+    std::string node;
+    int64_t cancel_grace_ms = 2000;
+  };
+  // `probe` may be null.
+  ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
+             PassiveProbe* probe)
+      : options_(std::move(options)),
+        executor_(executor),
+        dirs_(dirs),
+        placement_(placement),
+        probe_(probe) {}
+
+  Status launch(const LaunchOrder& order) override;
+  void cancel(AttemptId attempt, const std::string& reason) override;
+  Status pause(AttemptId attempt, bool paused) override;
+  void forget(uint64_t task) override { executor_.forget(task); }
+
+  // Passes on what the executor has to tell. Call it when its event_fd is readable.
+  void deliver(TaskTable& tasks);
+
+ private:
+  struct Launched {
+    PlacedTask placed;
+    std::string memory_outcome;
+  };
+
+  void started(const TaskStarted& event, TaskTable& tasks);
+  OwnCgroup own_cgroup(AttemptId attempt) const;
+  ExitReport report(ProcessExit exit);
+
+  const Options options_;
+  Executor& executor_;
+  const TaskDirs& dirs_;
+  Placement& placement_;
+  PassiveProbe* probe_;
+  std::map<AttemptId, Launched> launched_;
+  std::map<AttemptId, std::string> cancel_reasons_;
+  std::map<AttemptId, pid_t> groups_;  // process groups whose I/O the probe counts
+};
+
+}  // namespace tierpilot::agent

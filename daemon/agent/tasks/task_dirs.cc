@@ -1,0 +1,135 @@
+#include "daemon/agent/tasks/task_dirs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <vector>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+
+namespace tierpilot::agent {
+namespace fs = std::filesystem;
+namespace {
+
+struct Found {
+  AttemptId attempt;
+  fs::path path;
+  int64_t modified_ms = 0;
+  uint64_t bytes = 0;
+};
+
+uint64_t tree_bytes(const fs::path& path) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator it(path, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    struct stat st;
+    if (::lstat(it->path().c_str(), &st) == 0) bytes += static_cast<uint64_t>(st.st_blocks) * 512;
+  }
+  return bytes;
+}
+
+std::vector<Found> ended_oldest_first(const fs::path& root, const std::set<AttemptId>& held) {
+  std::vector<Found> found;
+  std::error_code error;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+    auto attempt = parse_attempt(it->path().filename().native());
+    if (!attempt || held.contains(*attempt)) continue;
+    struct stat st;
+    if (::lstat(it->path().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+    found.push_back({*attempt, it->path(),
+                     st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1'000'000,
+                     tree_bytes(it->path())});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Found& a, const Found& b) { return a.modified_ms < b.modified_ms; });
+  return found;
+}
+
+}  // namespace
+
+Result<TaskDirs> TaskDirs::open(const fs::path& work_dir, Limits limits) {
+  const auto root = work_dir / "tasks";
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error)
+    return fail_errno(error.value(),
+                      fmt::format("task directory {} cannot be made", root.native()));
+  return TaskDirs(root, limits);
+}
+
+fs::path TaskDirs::path_of(AttemptId attempt) const {
+  return root_ / to_string(attempt);
+}
+
+Result<fs::path> TaskDirs::create(AttemptId attempt) const {
+  const auto path = path_of(attempt);
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error || ::mkdir(path.c_str(), 0700) != 0)
+    return fail_errno(error ? error.value() : errno,
+                      fmt::format("task directory {} cannot be made", path.native()));
+  return path;
+}
+
+void TaskDirs::mark_ended(AttemptId attempt) const {
+  ::utimensat(AT_FDCWD, path_of(attempt).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, uint64_t offset,
+                                    uint32_t max_bytes) const {
+  if (stream != "stdout" && stream != "stderr")
+    return fail(ErrorCode::kInvalid,
+                fmt::format("log stream '{}': must be stdout or stderr", stream));
+  const auto path = path_of(attempt) / fmt::format("{}.log", stream);
+  // The task owns this directory and may have put a link or a pipe there.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) {
+    if (errno == ENOENT)
+      return fail(ErrorCode::kNotFound, fmt::format("task {} attempt {}: no {} log on this node",
+                                                    attempt.task, attempt.attempt, stream));
+    return fail_errno(errno, fmt::format("log {} cannot be opened", path.native()));
+  }
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode))
+    return fail(ErrorCode::kConflict, fmt::format("log {} is not a file", path.native()));
+  const auto size = static_cast<uint64_t>(st.st_size);
+  LogChunk chunk;
+  if (offset >= size) {
+    chunk.end = true;
+    return chunk;
+  }
+  chunk.data.resize(std::min<uint64_t>(std::min(max_bytes, kMaxLogChunkBytes), size - offset));
+  const ssize_t got =
+      ::pread(fd.get(), chunk.data.data(), chunk.data.size(), static_cast<off_t>(offset));
+  if (got < 0) return fail_errno(errno, fmt::format("log {} cannot be read", path.native()));
+  chunk.data.resize(static_cast<size_t>(got));
+  chunk.end = offset + chunk.data.size() >= size;
+  return chunk;
+}
+
+size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const {
+  auto found = ended_oldest_first(root_, held);
+  uint64_t total = 0;
+  for (const auto& dir : found) total += dir.bytes;
+  size_t removed = 0;
+  for (const auto& dir : found) {
+    const bool old = now_wall_ms - dir.modified_ms > limits_.keep_s * 1000;
+    if (!old && total <= limits_.keep_bytes) continue;
+    std::error_code error;
+    fs::remove_all(dir.path, error);
+    if (error) {
+      spdlog::warn("task directory {} cannot be removed: {}", dir.path.native(), error.message());
+      continue;
+    }
+    total -= dir.bytes;
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace tierpilot::agent

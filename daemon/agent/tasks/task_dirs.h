@@ -1,0 +1,49 @@
+// Task directories: <work_dir>/tasks/<task>-<attempt>/ with stdout.log and stderr.log. They outlive
+// the daemon, so logs can be read after a restart; old ones are swept.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "daemon/agent/tasks/attempt.h"
+
+namespace tierpilot::agent {
+
+struct LogChunk {
+  std::string data;
+  bool end = false;  // nothing more now
+};
+
+class TaskDirs {
+ public:
+  struct Limits {
+    int64_t keep_s = 24 * 3600;
+    uint64_t keep_bytes = 1 << 30;  // of all ended attempts together
+  };
+  static constexpr uint32_t kMaxLogChunkBytes = 1 << 20;
+
+  static Result<TaskDirs> open(const std::filesystem::path& work_dir, Limits limits);
+
+  std::filesystem::path path_of(AttemptId attempt) const;
+  // Makes an empty directory, mode 0700; leftovers of the same attempt are removed first.
+  Result<std::filesystem::path> create(AttemptId attempt) const;
+  // Its age counts from now on.
+  void mark_ended(AttemptId attempt) const;
+  // `stream` is "stdout" or "stderr". Reads at most kMaxLogChunkBytes.
+  Result<LogChunk> read_log(AttemptId attempt, std::string_view stream, uint64_t offset,
+                            uint32_t max_bytes) const;
+  // Removes what is over the limits, oldest first, never those in `held`. Returns how many.
+  size_t sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const;
+
+ private:
+  TaskDirs(std::filesystem::path root, Limits limits) : root_(std::move(root)), limits_(limits) {}
+
+  std::filesystem::path root_;
+  Limits limits_;
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,340 @@
+#include "daemon/agent/tasks/task_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "daemon/agent/tasks/task_env.h"
+
+namespace tierpilot::agent {
+namespace {
+
+enum class Stage { kBlocked, kStaging, kReady, kRunning, kCommitting, kEnded };
+
+ExitReport exit_of(std::string how, std::string reason) {
+  ExitReport exit;
+  exit.how = std::move(how);
+  exit.reason = std::move(reason);
+  return exit;
+}
+
+std::string label(AttemptId id) {
+  return fmt::format("task {} attempt {}", id.task, id.attempt);
+}
+
+}  // namespace
+
+struct TaskTable::Entry {
+  Assignment assignment;
+  uint64_t arrival = 0;
+  int64_t received_ns = 0;
+  Stage stage = Stage::kBlocked;
+  std::vector<ServedItem> datasets;
+  CpuAllocator::Grant grant;
+  int32_t pid = 0;                 // 0: not started yet
+  std::optional<ExitReport> doom;  // decided while the pool is still busy with it
+  uint64_t ending = 0;             // order of ending
+  bool acknowledged = false;
+  bool released = false;
+
+  AttemptId id() const { return assignment.attempt; }
+  bool launched() const { return stage >= Stage::kRunning; }
+  ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
+};
+
+TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
+                     Report report)
+    : limits_(std::move(limits)),
+      data_(data),
+      runner_(runner),
+      clock_(clock),
+      report_(std::move(report)),
+      cpus_(limits_.cpus, limits_.units),
+      self_(std::make_shared<TaskTable*>(this)) {}
+
+TaskTable::~TaskTable() = default;
+
+template <class Value>
+std::function<void(Value)> TaskTable::later(AttemptId attempt,
+                                            void (TaskTable::*then)(Entry&, Value)) {
+  return [weak = std::weak_ptr(self_), attempt, then](Value value) {
+    const auto self = weak.lock();
+    if (!self) return;
+    if (Entry* entry = (*self)->find(attempt)) ((*self)->*then)(*entry, std::move(value));
+  };
+}
+
+Status TaskTable::start(Assignment assignment) {
+  const AttemptId id = assignment.attempt;
+  if (find(id)) return {};
+  const auto newer = entries_.upper_bound(id);
+  if (newer != entries_.end() && newer->first.task == id.task)
+    return fail(ErrorCode::kConflict, fmt::format("{}: this node already knows attempt {}",
+                                                  label(id), newer->first.attempt));
+  if (auto status = admissible(assignment); !status) return status;
+
+  auto entry = std::make_unique<Entry>();
+  entry->assignment = std::move(assignment);
+  if (!std::isfinite(entry->assignment.place_s)) entry->assignment.place_s = 0;
+  entry->arrival = next_arrival_++;
+  entry->received_ns = clock_.boot_ns();
+  Entry& placed = *(entries_[id] = std::move(entry));
+  if (Entry* older = unended_older(id)) cancel(older->id(), "a newer attempt was started");
+  if (!unended_older(id) && placed.stage == Stage::kBlocked) begin_staging(placed);
+  return {};
+}
+
+Status TaskTable::admissible(const Assignment& assignment) const {
+  const auto refuse = [&](ErrorCode code, std::string why) {
+    return fail(code, fmt::format("{}: {}", label(assignment.attempt), why));
+  };
+  if (closed_) return refuse(ErrorCode::kUnavailable, *closed_);
+  if (assignment.argv.empty() || assignment.argv.front().empty())
+    return refuse(ErrorCode::kInvalid, "the command is empty");
+  if (assignment.units == 0 || assignment.units > cpus_.units())
+    return refuse(ErrorCode::kInvalid, fmt::format("needs {} compute units, this node has {}",
+                                                   assignment.units, cpus_.units()));
+  if (assignment.memory_limit_bytes > limits_.memory_bytes)
+    return refuse(ErrorCode::kInvalid,
+                  fmt::format("needs {} bytes of memory, this node offers {}",
+                              assignment.memory_limit_bytes, limits_.memory_bytes));
+  if (auto status = check_dataset_env(assignment.datasets); !status)
+    return refuse(status.error().code, status.error().message);
+  const auto live = std::count_if(entries_.begin(), entries_.end(), [](const auto& item) {
+    return item.second->stage != Stage::kEnded;
+  });
+  if (static_cast<size_t>(live) >= limits_.max_live)
+    return refuse(ErrorCode::kExhausted,
+                  fmt::format("this node holds {} attempts already", limits_.max_live));
+  return {};
+}
+
+void TaskTable::begin_staging(Entry& entry) {
+  entry.stage = Stage::kStaging;
+  if (entry.assignment.datasets.empty()) return staged(entry, Served{});
+  data_.serve(entry.id(), entry.assignment.datasets,
+              later<Result<Served>>(entry.id(), &TaskTable::staged));
+}
+
+void TaskTable::staged(Entry& entry, Result<Served> data) {
+  if (entry.stage != Stage::kStaging) return;
+  if (!data) {
+    auto exit = entry.doom ? *entry.doom : exit_of("data_failed", data.error().message);
+    return end(entry, std::move(exit));
+  }
+  if (entry.doom) return let_go(entry, *entry.doom);
+  ServedData served;
+  served.latency_ns = static_cast<uint64_t>(clock_.boot_ns() - entry.received_ns);
+  served.evict_gb_per_s = data_.evict_gb_per_s();
+  served.reference_ns =
+      data_.reference_ns(data->local_bytes + data->promoted_bytes + data->fetched_bytes);
+  served.running_units = cpus_.busy_units();
+  entry.datasets = data->items;
+  served.pool = std::move(*data);
+  entry.stage = Stage::kReady;
+  ready_[entry.place()] = entry.id();
+  report_(ServedEvent{entry.id(), std::move(served)});
+  launch_ready();
+}
+
+void TaskTable::launch_ready() {
+  while (!ready_.empty() && clock_.boot_ns() < lease_deadline_ns_) {
+    Entry* entry = find(ready_.begin()->second);
+    // No backfill: a wide task would wait for ever behind narrow ones.
+    auto grant = cpus_.take(entry->assignment.units);
+    if (!grant) return;
+    ready_.erase(ready_.begin());
+    launch(*entry, std::move(*grant));
+  }
+}
+
+void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
+  entry.stage = Stage::kRunning;
+  entry.grant = std::move(grant);
+  const auto launched =
+      runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
+  if (launched) return;
+  cpus_.give_back(entry.grant);
+  let_go(entry, exit_of("could_not_start", launched.error().message));
+}
+
+void TaskTable::started(AttemptId attempt, int32_t pid) {
+  Entry* entry = find(attempt);
+  if (!entry || entry->stage != Stage::kRunning) return;
+  entry->pid = pid;
+  report_(StartedEvent{attempt, pid});
+}
+
+void TaskTable::repeat_starts() {
+  for (const auto& [id, entry] : entries_)
+    if (entry->stage == Stage::kRunning && entry->pid != 0) report_(StartedEvent{id, entry->pid});
+}
+
+void TaskTable::exited(AttemptId attempt, ExitReport exit) {
+  Entry* entry = find(attempt);
+  if (!entry || entry->stage != Stage::kRunning) return;
+  cpus_.give_back(entry->grant);
+  let_go(*entry, std::move(exit));
+  launch_ready();
+}
+
+void TaskTable::let_go(Entry& entry, ExitReport exit) {
+  entry.stage = Stage::kCommitting;
+  if (entry.assignment.datasets.empty()) return end(entry, std::move(exit));
+  const bool success = exit.success();
+  data_.finish(entry.id(), success,
+               [weak = std::weak_ptr(self_), id = entry.id(),
+                exit = std::move(exit)](Result<std::vector<ReplicaChange>> written) mutable {
+                 const auto self = weak.lock();
+                 Entry* entry = self ? (*self)->find(id) : nullptr;
+                 if (!entry) return;
+                 if (written) {
+                   exit.written = std::move(*written);
+                 } else if (exit.success()) {
+                   exit.how = "data_failed";
+                   exit.reason = written.error().message;
+                 }
+                 (*self)->end(*entry, std::move(exit));
+               });
+}
+
+void TaskTable::end(Entry& entry, ExitReport exit) {
+  const AttemptId id = entry.id();
+  entry.stage = Stage::kEnded;
+  entry.ending = next_ending_++;
+  // Only what a repeated start is compared with is kept.
+  entry.assignment = Assignment{};
+  entry.assignment.attempt = id;
+  entry.datasets.clear();
+  report_(ExitedEvent{id, std::move(exit)});
+  begin_newer(id);
+  if (entry.released) erase(id);
+  forget_surplus();
+}
+
+void TaskTable::begin_newer(AttemptId ended) {
+  for (auto it = entries_.upper_bound(ended); it != entries_.end() && it->first.task == ended.task;
+       ++it) {
+    Entry& newer = *it->second;
+    if (newer.stage == Stage::kBlocked && !unended_older(newer.id())) return begin_staging(newer);
+  }
+}
+
+void TaskTable::abandon(Entry& entry, const std::string& how, const std::string& reason) {
+  switch (entry.stage) {
+    case Stage::kBlocked:
+      return end(entry, exit_of(how, reason));
+    case Stage::kStaging:
+      if (entry.doom) return;
+      entry.doom = exit_of(how, reason);
+      return data_.cancel(entry.id());
+    case Stage::kReady:
+      ready_.erase(entry.place());
+      let_go(entry, exit_of(how, reason));
+      return launch_ready();
+    case Stage::kRunning:
+      return runner_.cancel(entry.id(), reason);
+    case Stage::kCommitting:
+    case Stage::kEnded:
+      return;
+  }
+}
+
+void TaskTable::cancel(AttemptId attempt, const std::string& reason) {
+  if (Entry* entry = find(attempt)) abandon(*entry, "cancelled", reason);
+}
+
+Status TaskTable::pause(AttemptId attempt, bool paused) {
+  const Entry* entry = find(attempt);
+  if (entry && entry->stage == Stage::kRunning) return runner_.pause(attempt, paused);
+  return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
+}
+
+void TaskTable::close(const std::string& reason) {
+  closed_ = reason;
+  for (const auto attempt : held()) cancel(attempt, reason);
+}
+
+void TaskTable::release(AttemptId attempt) {
+  Entry* entry = find(attempt);
+  if (!entry) return;
+  if (entry->stage == Stage::kEnded) {
+    erase(attempt);
+    return;
+  }
+  entry->released = true;
+  cancel(attempt, "the coordinator has released it");
+}
+
+void TaskTable::exit_acknowledged(AttemptId attempt) {
+  if (Entry* entry = find(attempt)) entry->acknowledged = true;
+  forget_surplus();
+}
+
+void TaskTable::lease_granted(int64_t deadline_ns) {
+  lease_deadline_ns_ = deadline_ns;
+  launch_ready();
+}
+
+void TaskTable::lease_ended() {
+  lease_deadline_ns_ = 0;
+  for (const auto attempt : held()) {
+    Entry* entry = find(attempt);
+    if (entry && !entry->launched())
+      abandon(*entry, "lease_expired", "the coordinator could not be reached in time");
+  }
+}
+
+std::vector<AttemptId> TaskTable::live() const {
+  std::vector<AttemptId> ids;
+  for (const auto& [id, entry] : entries_)
+    if (entry->stage != Stage::kEnded || !entry->acknowledged) ids.push_back(id);
+  return ids;
+}
+
+std::set<AttemptId> TaskTable::held() const {
+  std::set<AttemptId> ids;
+  for (const auto& [id, entry] : entries_)
+    if (entry->stage != Stage::kEnded) ids.insert(id);
+  return ids;
+}
+
+size_t TaskTable::running_tasks() const {
+  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [](const auto& item) {
+    return item.second->stage == Stage::kRunning;
+  }));
+}
+
+bool TaskTable::idle() const {
+  return held().empty();
+}
+
+void TaskTable::erase(AttemptId attempt) {
+  entries_.erase(attempt);
+  const auto other = entries_.lower_bound({attempt.task, 0});
+  if (other == entries_.end() || other->first.task != attempt.task) runner_.forget(attempt.task);
+}
+
+void TaskTable::forget_surplus() {
+  std::vector<std::pair<uint64_t, AttemptId>> forgettable;
+  if (entries_.size() <= limits_.max_ended) return;
+  for (const auto& [id, entry] : entries_)
+    if (entry->stage == Stage::kEnded && entry->acknowledged)
+      forgettable.emplace_back(entry->ending, id);
+  std::sort(forgettable.begin(), forgettable.end());
+  const size_t surplus = entries_.size() - limits_.max_ended;
+  for (size_t i = 0; i < std::min(surplus, forgettable.size()); ++i) erase(forgettable[i].second);
+}
+
+TaskTable::Entry* TaskTable::find(AttemptId attempt) {
+  auto found = entries_.find(attempt);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+TaskTable::Entry* TaskTable::unended_older(AttemptId attempt) {
+  for (auto it = entries_.lower_bound({attempt.task, 0});
+       it != entries_.end() && it->first < attempt; ++it)
+    if (it->second->stage != Stage::kEnded) return it->second.get();
+  return nullptr;
+}
+
+}  // namespace tierpilot::agent
