@@ -53,4 +53,10 @@ double Histogram::quantile(double q) const {
   return static_cast<double>(max_);
 }
 
+uint64_t Histogram::count_below(uint64_t bound) const {
+  uint64_t below = 0;
+  for (size_t i = 0; i < bucket_of(bound); ++i) below += buckets_[i];
+  return below;
+}
+
 }  // namespace tierpilot

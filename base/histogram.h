@@ -19,11 +19,14 @@ class Histogram {
   uint64_t count() const { return count_; }
   uint64_t min() const { return count_ ? min_ : 0; }
   uint64_t max() const { return max_; }
+  uint64_t sum() const { return sum_; }
   double mean() const {
     return count_ ? static_cast<double>(sum_) / static_cast<double>(count_) : 0;
   }
   // The value below which a share q in [0, 1] lies; 0 when empty.
   double quantile(double q) const;
+  // How many lie below `bound`; exact where a bucket begins there, as at every power of two.
+  uint64_t count_below(uint64_t bound) const;
 
   static size_t bucket_of(uint64_t value);
   static uint64_t bucket_floor(size_t bucket);

@@ -49,6 +49,15 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
                     "mutual TLS");
   config.max_connections =
       static_cast<size_t>(listen.integer("max_connections", 2048, 1, 1'000'000));
+  auto metrics = reader.section("metrics");
+  if (const auto text = metrics.text("listen", ""); !text.empty()) {
+    if (auto address = MetricsAddress::parse(text); !address)
+      metrics.complain("listen", address.error().message);
+    else if (address->tls && !complete)
+      metrics.complain("listen", "needs [tls] ca, certificate and key");
+    else
+      config.metrics = *address;
+  }
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 

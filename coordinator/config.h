@@ -11,6 +11,7 @@
 #include "policies/placement/dqn/settings.h"
 #include "policies/placement/published/settings.h"
 #include "rpc/address.h"
+#include "rpc/metrics_page.h"
 #include "rpc/tls.h"
 
 namespace tierpilot {
@@ -21,6 +22,7 @@ struct CoordinatorConfig {
   std::optional<Address> listen_unix;
   std::optional<Address> listen_tls;
   std::optional<TlsFiles> tls;
+  std::optional<MetricsAddress> metrics;
   size_t max_connections = 0;  // per address that is listened on
   CoreSettings core;
   int64_t keep_history_ms = 0;

@@ -10,6 +10,7 @@
 #include "coordinator/config.h"
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/core.h"
+#include "coordinator/service/metrics.h"
 #include "rpc/server.h"
 
 namespace tierpilot {
@@ -93,6 +94,15 @@ int run(const CoordinatorConfig& config) {
   auto listening = listen(loop, config, service);
   if (!listening) return fail_start(listening.error());
   servers = std::move(*listening);
+  std::unique_ptr<MetricsPage> metrics;
+  if (config.metrics) {
+    auto page = MetricsPage::listen(loop, *config.metrics, config.tls, [&core, &service] {
+      return coordinator_metrics(core, service.rejected_frames());
+    });
+    if (!page) return fail_start(page.error());
+    metrics = std::move(*page);
+    spdlog::info("metrics at {}", metrics->address().to_string());
+  }
   loop.on_signal({SIGTERM, SIGINT}, [&loop](int signal) {
     spdlog::info("ending on signal {}", signal);
     loop.stop();
@@ -102,6 +112,7 @@ int run(const CoordinatorConfig& config) {
   sd_notify(0, "READY=1");
   loop.run();
   sd_notify(0, "STOPPING=1");
+  metrics.reset();
   servers.clear();
   core.lifecycle.flush_starts();
   // Its threads call back into the core, which goes before it.

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "rpc/address.h"
+#include "rpc/metrics_page.h"
 
 namespace tierpilot {
 namespace {
@@ -175,6 +176,13 @@ Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machi
   config.pool = read_pool(reader);
   config.probe = read_probe(reader);
   config.placement = read_placement(reader);
+  auto metrics = reader.section("metrics");
+  config.metrics_listen = metrics.text("listen", "");
+  if (const auto address = MetricsAddress::parse(config.metrics_listen);
+      !config.metrics_listen.empty() && !address)
+    metrics.complain("listen", address.error().message);
+  else if (address && address->tls && config.tls.ca.empty())
+    metrics.complain("listen", "needs [tls] ca, certificate and key");
   auto log = reader.section("log");
   config.log_level =
       one_of(log, "level", "info", {"trace", "debug", "info", "warning", "error", "critical"});

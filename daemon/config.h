@@ -55,6 +55,7 @@ struct NodeConfig {
   Probe probe;
   PlacementConfig placement;
   Tls tls;
+  std::string metrics_listen;  // "http:127.0.0.1:port" or "tls:host:port"; empty: off
   std::string log_level;
 };
 

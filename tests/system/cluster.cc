@@ -90,6 +90,8 @@ Cluster::Cluster(const ClusterOptions& options)
       nodes_(static_cast<size_t>(options.nodes)),
       client_(address()) {
   if (options_.tls) draw_certificates();
+  for (int i = -1; options_.metrics && i < options_.nodes; ++i)
+    metrics_ports_.push_back(free_port());
   write_configs();
   start_coordinator();
   for (int node = 0; node < options.nodes; ++node) {
@@ -123,17 +125,17 @@ void Cluster::draw_certificates() {
 }
 
 void Cluster::write_configs() const {
-  write_file(
-      folder() / "coordinator.toml",
-      fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
-                  "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
-                  "[policy]\nactive = \"{}\"\n{}",
-                  state_dir().string(), address(),
-                  options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
-                                     tls_section(folder(), "coordinator")
-                               : "",
-                  options_.lease_ms, options_.max_attempts, options_.policy,
-                  options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : ""));
+  write_file(folder() / "coordinator.toml",
+             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
+                         "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
+                         "[policy]\nactive = \"{}\"\n{}{}",
+                         state_dir().string(), address(),
+                         options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
+                                            tls_section(folder(), "coordinator")
+                                      : "",
+                         options_.lease_ms, options_.max_attempts, options_.policy,
+                         options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
+                         metrics_section(-1)));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }
 
@@ -144,17 +146,28 @@ void Cluster::write_node_config(int node) const {
     fs::create_directories(path);
   const auto listen = options_.tls ? fmt::format("tls:127.0.0.1:{}", ports_.at(node + 1))
                                    : "unix:" + data_socket(node).string();
-  write_file(folder() / (name + ".toml"),
-             fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
-                         "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                         "cancel_grace_ms = 500\n"
-                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
-                         "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
-                         "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}",
-                         name, options_.tls ? tls_address() : address(), listen, options_.units,
-                         (home / "work").string(), (fast_.path() / name).string(),
-                         options_.fast_budget, (home / "slow").string(), options_.slow_budget,
-                         options_.calibrate, options_.tls ? tls_section(folder(), name) : ""));
+  write_file(
+      folder() / (name + ".toml"),
+      fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
+                  "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+                  "cancel_grace_ms = 500\n"
+                  "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
+                  "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
+                  "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}",
+                  name, options_.tls ? tls_address() : address(), listen, options_.units,
+                  (home / "work").string(), (fast_.path() / name).string(), options_.fast_budget,
+                  (home / "slow").string(), options_.slow_budget, options_.calibrate,
+                  options_.tls ? tls_section(folder(), name) : "", metrics_section(node)));
+}
+
+std::string Cluster::metrics_section(int node) const {
+  if (!options_.metrics) return "";
+  return fmt::format("[metrics]\nlisten = \"{}:{}\"\n", options_.tls ? "tls" : "http",
+                     metrics_host(node));
+}
+
+std::string Cluster::metrics_host(int node) const {
+  return fmt::format("127.0.0.1:{}", metrics_ports_.at(static_cast<size_t>(node + 1)));
 }
 
 void Cluster::start_coordinator() {

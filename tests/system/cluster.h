@@ -39,6 +39,7 @@ struct ClusterOptions {
   std::string slow_budget = "128MiB";
   // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
   bool tls = false;
+  bool metrics = false;             // for Prometheus; with TLS only over TLS
   std::filesystem::path state_dir;  // empty: in the cluster's folder
 };
 
@@ -65,6 +66,8 @@ class Cluster {
   // that let a tool in.
   std::string tls_address() const;
   Argv tls_arguments() const;
+  // With ClusterOptions::metrics: "127.0.0.1:port" of a node's, or of the coordinator's (-1).
+  std::string metrics_host(int node) const;
   std::filesystem::path state_dir() const;
   static std::string node_name(int node);
   std::string logs() const;
@@ -73,11 +76,13 @@ class Cluster {
   void draw_certificates();
   void write_configs() const;
   void write_node_config(int node) const;
+  std::string metrics_section(int node) const;
 
   ClusterOptions options_;
   TempFolder folder_;
   TempFolder fast_;
-  std::vector<int> ports_;  // the coordinator's, then each node's; empty without TLS
+  std::vector<int> ports_;          // the coordinator's, then each node's; empty without TLS
+  std::vector<int> metrics_ports_;  // likewise
   Process coordinator_;
   std::vector<Process> nodes_;
   Client client_;

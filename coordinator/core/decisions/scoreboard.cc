@@ -22,6 +22,15 @@ void Scoreboard::kept_back(const std::string& policy, int64_t kept_ns, bool reac
   score.kept_back_reached += reached;
 }
 
+void Scoreboard::ended(const Task& task) {
+  const auto since_submitted_ns = [&](int64_t at_ms) {
+    return static_cast<uint64_t>(std::max<int64_t>(at_ms - task.submitted_ms, 0)) * 1'000'000;
+  };
+  ++ends_.tasks[task.state];
+  if (task.started_ms > 0) ends_.wait_ns.add(since_submitted_ns(task.started_ms));
+  ends_.response_ns.add(since_submitted_ns(task.finished_ms));
+}
+
 void Scoreboard::units_changed(int64_t now_ns, uint32_t busy, uint32_t total) {
   busy_ms_ = busy_unit_ms(now_ns);
   capacity_ms_ = capacity_unit_ms(now_ns);

@@ -212,6 +212,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
       [this, copies, durable = std::move(durable)](Status status) {
         for (const auto& task : *copies) {
           if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
+          state_.scores.ended(task);
           state_.catalog.remove_user(task);
           state_.tasks.remove(task.id);
           if (auto* node = state_.registry.find(task.node); node && node->link && task.attempt > 0)

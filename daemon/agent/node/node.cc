@@ -18,6 +18,7 @@
 #include "daemon/agent/node/systemd.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/exec_runner.h"
+#include "rpc/metrics_page.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -62,6 +63,7 @@ struct Node::Parts {
   void make_lifecycle();
   std::vector<MetricValue> more_metrics() const;
   Status listen();
+  Status serve_metrics();
   void make_link();
   void watch();
   void stop_on_signal();
@@ -96,6 +98,7 @@ struct Node::Parts {
   std::unique_ptr<TaskTable> tasks;
   std::unique_ptr<StatusReporter> status;
   std::unique_ptr<DataServer> data_server;
+  std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration
   std::string data_address;
   int exit_code = 0;
   bool stopping = false;
@@ -192,6 +195,18 @@ Status Node::Parts::listen() {
   data_address = config.data_advertise == config.data_listen ? data_server->address().to_string()
                                                              : config.data_advertise;
   fetcher->set_reader(data_address);
+  return {};
+}
+
+Status Node::Parts::serve_metrics() {
+  if (config.metrics_listen.empty()) return {};
+  auto address = MetricsAddress::parse(config.metrics_listen);
+  if (!address) return tl::unexpected(address.error());
+  auto page = MetricsPage::listen(loop, *address, tls_files(config.tls),
+                                  [this] { return status->page(calibration); });
+  if (!page) return tl::unexpected(page.error());
+  metrics = std::move(*page);
+  spdlog::info("metrics at {}", metrics->address().to_string());
   return {};
 }
 
@@ -316,6 +331,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   if (auto status = parts->open_pool(); !status) return tl::unexpected(status.error());
   parts->make_lifecycle();
   if (auto status = parts->listen(); !status) return tl::unexpected(status.error());
+  if (auto status = parts->serve_metrics(); !status) return tl::unexpected(status.error());
   parts->make_link();
   parts->watch();
   // Start leaves more behind than running needs.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/agent/link/wire.h"
+#include "daemon/agent/metrics/exposed.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -101,6 +102,26 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   write_features(to, facts);
 }
 
+std::vector<MetricValue> StatusReporter::figures() {
+  metrics_.refresh();
+  auto values = metrics_.values();
+  for (auto& value : more_()) values.push_back(std::move(value));
+  return values;
+}
+
+std::string StatusReporter::page(const Calibration& calibration) {
+  Exposition page;
+  page.gauge("tierpilot_build_info", "Always 1; the version is a label.", 1,
+             {{"version", TIERPILOT_VERSION}});
+  page.process();
+  page.gauge("tierpilot_running_units", "Compute units that run a task.",
+             static_cast<double>(tasks_.running_units()));
+  expose_tiers(page, calibration);
+  expose_pool(page, pool_.usage());
+  expose(page, figures());
+  return page.text();
+}
+
 void StatusReporter::write(wire::NodeStatus::Builder to) {
   const auto usage = pool_.usage();
   to.setFastFreeBytes(usage.fast_budget_bytes -
@@ -109,12 +130,10 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
                       std::min(usage.slow_used_bytes, usage.slow_budget_bytes));
   to.setRunningUnits(tasks_.running_units());
   write_measure(to.initEvictGbPerS(), data_.evict_gb_per_s());
-  metrics_.refresh();
+  const auto values = figures();
   write_measure(to.initSelfCpuShare(), metrics_.cpu_share());
   to.setSelfResidentBytes(metrics_.resident_bytes());
   write_measure(to.initBpfRunTimeShare(), metrics_.bpf_share());
-  auto values = metrics_.values();
-  for (auto& value : more_()) values.push_back(std::move(value));
   auto metrics = to.initMetrics(static_cast<uint32_t>(values.size()));
   for (uint32_t i = 0; i < metrics.size(); ++i) write_metric(metrics[i], values[i]);
 }

@@ -48,8 +48,12 @@ class StatusReporter {
         metrics_(pool, probe, clock) {}
 
   void write(wire::NodeStatus::Builder to);
+  // The same and the tiers', for Prometheus.
+  std::string page(const Calibration& calibration);
 
  private:
+  std::vector<MetricValue> figures();
+
   const DataPlane& data_;
   const Pool& pool_;
   const TaskTable& tasks_;

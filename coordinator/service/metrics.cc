@@ -1,0 +1,98 @@
+#include "coordinator/service/metrics.h"
+
+#include "base/exposition.h"
+
+namespace tierpilot {
+namespace {
+
+// Powers of two, in ns: from about 1 ms to 9 hours, and from about 1 us to 1 s.
+constexpr int kTaskFrom = 20, kTaskTo = 45;
+constexpr int kDecisionFrom = 10, kDecisionTo = 30;
+
+double number(auto count) {
+  return static_cast<double>(count);
+}
+
+void tasks(Exposition& page, const ClusterState& state) {
+  const std::string name = "tierpilot_tasks";
+  const std::string help = "Tasks that have not ended, by where they are.";
+  const size_t queued = state.tasks.queue().size();
+  size_t on_nodes = 0;
+  for (const auto& [node, record] : state.registry.all()) on_nodes += record.held.size();
+  const size_t known = state.tasks.all().size();
+  page.gauge(name, help, number(queued), {{"state", "queued"}});
+  page.gauge(name, help, number(on_nodes), {{"state", "on_node"}});
+  page.gauge(name, help, number(known - std::min(known, queued + on_nodes)),
+             {{"state", "waiting"}});
+  page.gauge("tierpilot_tasks_kept_back", "Queued tasks that wait for a node that is full.",
+             number(state.held.size()));
+}
+
+void ends(Exposition& page, const Scoreboard::Ends& ends) {
+  for (const auto state : {TaskState::kSucceeded, TaskState::kFailed, TaskState::kCancelled}) {
+    const auto found = ends.tasks.find(state);
+    page.counter("tierpilot_tasks_ended_total", "Tasks whose end was written down since the start.",
+                 found == ends.tasks.end() ? 0 : number(found->second),
+                 {{"state", task_state_name(state)}});
+  }
+  page.histogram("tierpilot_task_wait_seconds", "From the submission of a task to its start.",
+                 ends.wait_ns, kTaskFrom, kTaskTo);
+  page.histogram("tierpilot_task_response_seconds", "From the submission of a task to its end.",
+                 ends.response_ns, kTaskFrom, kTaskTo);
+}
+
+void nodes(Exposition& page, const Registry& registry) {
+  std::map<NodeLife, size_t> lives;
+  size_t connected = 0;
+  for (const auto& [name, node] : registry.all()) {
+    ++lives[node.life];
+    connected += node.can_be_asked();
+  }
+  for (const auto life : {NodeLife::kExpected, NodeLife::kUp, NodeLife::kLost})
+    page.gauge("tierpilot_nodes", "Nodes that have joined, by what became of them.",
+               number(lives[life]), {{"state", node_life_name(life)}});
+  page.gauge("tierpilot_nodes_connected", "Nodes that are up and connected.", number(connected));
+  page.gauge("tierpilot_compute_units", "Compute units of the nodes that are up.",
+             number(registry.total_units()));
+  page.gauge("tierpilot_compute_units_busy", "Of these, those that run a task.",
+             number(registry.busy_units()));
+}
+
+void policies(Exposition& page, const Core& core) {
+  for (const auto& [policy, score] : core.state.scores.policies()) {
+    const Exposition::Labels label{{"policy", policy}};
+    page.counter("tierpilot_decisions_total", "Decisions while the policy was active.",
+                 number(score.decisions), label);
+    page.counter("tierpilot_decision_fallbacks_total",
+                 "Decisions that the fallback heuristic took in the policy's place.",
+                 number(score.fallbacks), label);
+    page.histogram("tierpilot_decision_seconds", "How long decisions took.", score.decide_ns,
+                   kDecisionFrom, kDecisionTo, label);
+    page.counter("tierpilot_rewards_total", "Decisions whose reward was measured.",
+                 number(score.rewards), label);
+    page.gauge("tierpilot_reward_mean", "Mean measured reward of the policy's decisions.",
+               score.rewards == 0 ? 0 : score.reward_sum / number(score.rewards), label);
+  }
+}
+
+}  // namespace
+
+std::string coordinator_metrics(const Core& core, uint64_t rejected_frames) {
+  const auto& state = core.state;
+  Exposition page;
+  page.gauge("tierpilot_build_info", "Always 1; the version is a label.", 1,
+             {{"version", TIERPILOT_VERSION}});
+  page.process();
+  tasks(page, state);
+  ends(page, state.scores.ends());
+  nodes(page, state.registry);
+  policies(page, core);
+  page.gauge("tierpilot_datasets", "Datasets in the catalog.", number(state.catalog.all().size()));
+  page.gauge("tierpilot_store_failing", "1 while the store cannot be written.",
+             state.store.trouble().empty() ? 0 : 1);
+  page.counter("tierpilot_rejected_frames_total", "Messages that were no valid frames.",
+               number(rejected_frames));
+  return page.text();
+}
+
+}  // namespace tierpilot
