@@ -1,4 +1,4 @@
-// The lines of `tierctl history export`; docs/traces.md describes each member.
+// The lines of `tierctl history export`; docs/reference/traces.md describes each member.
 #pragma once
 
 #include <cstdint>

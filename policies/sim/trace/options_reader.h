@@ -1,4 +1,4 @@
-// TraceOptions from a file; docs/traces.md has an example.
+// TraceOptions from a file; docs/reference/traces.md has an example.
 #pragma once
 
 #include "base/config.h"

@@ -43,7 +43,7 @@ Result<OpenbTrace> read_openb(const std::filesystem::path& pods, const std::file
 // for a preceding job is not simulated.
 Result<Trace> read_swf(const std::filesystem::path& path, const TraceOptions& options);
 
-// What `tierctl history export` writes: JSON lines, see docs/traces.md.
+// What `tierctl history export` writes: JSON lines, see docs/reference/traces.md.
 Result<Trace> read_history(const std::filesystem::path& path, const TraceOptions& options);
 
 }  // namespace tierpilot::sim
