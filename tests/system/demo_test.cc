@@ -62,8 +62,8 @@ class Demo : public testing::Test {
 TEST_F(Demo, ComparesPoliciesAndWritesWhatItShows) {
   const auto file = folder_.path() / "shown.json";
   const auto outcome =
-      run_command(demo({"--tasks", "24", "--seconds", "2", "--work", "0.2", "--policies",
-                        "least-loaded,dqn", "--json", file.string()}),
+      run_command(demo({"--rounds", "2", "--tasks", "12", "--seconds", "1", "--work", "0.2",
+                        "--policies", "least-loaded,dqn", "--json", file.string()}),
                   {}, kWhole);
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   for (const char* shown : {"POLICY", "least-loaded", "dqn (cold)", "Where dqn stood", "TIER"})
@@ -79,12 +79,15 @@ TEST_F(Demo, ComparesPoliciesAndWritesWhatItShows) {
   }
   ASSERT_EQ(json["policies"].size(), 3u);
   for (const auto& policy : json["policies"]) {
-    EXPECT_EQ(policy["tasks"], 24) << policy;
+    EXPECT_EQ(policy["tasks"], policy["name"] == "dqn (cold)" ? 12 : 24) << policy;
     EXPECT_EQ(policy["failed"], 0) << policy;
     EXPECT_GT(policy["response_ms"]["mean"], policy["wait_ms"]["mean"]);
     EXPECT_TRUE(policy["reward_mean"].is_number());
     EXPECT_GT(policy["decision_us"]["p50"], 0);
   }
+  EXPECT_EQ(json["response_difference"]["rounds"], 2);
+  EXPECT_EQ(json["response_difference"]["against"], "least-loaded");
+  EXPECT_NE(outcome.out.find("95 % over 2"), std::string::npos) << outcome.out;
   expect_nothing_left();
 }
 

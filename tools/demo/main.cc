@@ -20,6 +20,7 @@
 #include "tools/demo/layout.h"
 #include "tools/demo/policy_run.h"
 #include "tools/demo/report.h"
+#include "tools/demo/rounds.h"
 #include "tools/demo/runtime_folder.h"
 #include "tools/output/output.h"
 
@@ -39,9 +40,10 @@ constexpr const char* kColdRow = "dqn (cold)";
 
 struct Options {
   uint64_t seed = 1;
-  uint32_t tasks = 300;
+  uint32_t rounds = 5;
+  uint32_t tasks = 100;  // of each policy in each round
   uint32_t datasets = 24;
-  double seconds = 24;  // in which the tasks of one policy arrive
+  double seconds = 4;  // in which they arrive
   double work = 1;
   std::vector<std::string> policies{"random", "least-loaded", "locality-greedy", "dqn"};
   bool cold = true;  // also a run of the dqn that starts without weights
@@ -84,8 +86,8 @@ Result<uint64_t> fast_budget() {
 }
 
 // Datasets from a 24th to a third of a node's fast tier: together more than all of them hold.
-Result<tierload::Workload> workload_for(const Options& options, uint64_t budget) {
-  return tierload::make_workload({.seed = options.seed,
+Result<tierload::Workload> workload_for(const Options& options, uint64_t budget, uint32_t round) {
+  return tierload::make_workload({.seed = options.seed + round,
                                   .tasks = options.tasks,
                                   .datasets = options.datasets,
                                   .min_dataset_bytes = budget / 24,
@@ -114,14 +116,33 @@ Status check_disk(const std::filesystem::path& folder, const tierload::Workload&
 struct Stage {
   const Options& options;
   const Layout& layout;
-  const Layout& cold_layout;  // of a second cluster, after the first one
-  const tierload::Workload& workload;
+  const Layout& cold_layout;                      // of a second cluster, after the first one
+  const std::vector<tierload::Workload>& rounds;  // the same for every policy
   RunFacts facts;
 };
 
+// By policy, in the order in which they were asked for; a round may be missing after an error.
+using Rounds = std::vector<std::vector<PolicyRun>>;
+
+Status run_round(DemoCluster& cluster, const std::vector<std::string>& policies,
+                 const tierload::Workload& workload, size_t round, const std::string& program,
+                 Progress& progress, Rounds& runs) {
+  for (const auto& policy : order_of_round(policies, round)) {
+    auto run = run_policy(cluster, policy, workload, program, progress);
+    if (!run) return tl::unexpected(run.error());
+    progress.done(
+        fmt::format("round {}  {:<16} {} tasks in {:.1f} s, {} failed, response {:.1f} ms",
+                    round + 1, policy, run->summary.tasks, run->wall_s, run->summary.failed,
+                    run->summary.response_ms ? run->summary.response_ms->mean : 0));
+    const auto place = std::find(policies.begin(), policies.end(), policy) - policies.begin();
+    runs[static_cast<size_t>(place)].push_back(std::move(*run));
+  }
+  return {};
+}
+
 Status run_policies(const Stage& stage, const Layout& layout,
-                    const std::vector<std::string>& policies, Progress& progress,
-                    std::vector<PolicyRun>& runs, nlohmann::ordered_json& tiers) {
+                    const std::vector<std::string>& policies, size_t rounds, Progress& progress,
+                    Rounds& runs, nlohmann::ordered_json& tiers) {
   const auto program = find_program("tierload");
   if (!program) return tl::unexpected(program.error());
   auto cluster = DemoCluster::start(layout, progress);
@@ -131,28 +152,36 @@ Status run_policies(const Stage& stage, const Layout& layout,
   tiers = *measured;
   progress.done(
       fmt::format("{} nodes are up, {} memory tiers measured", layout.nodes.size(), tiers.size()));
-  for (const auto& policy : policies) {
-    auto run = run_policy(**cluster, policy, stage.workload, *program, progress);
-    if (!run) return tl::unexpected(run.error());
-    progress.done(fmt::format("{:<16} {} tasks in {:.1f} s, {} failed", policy, run->summary.tasks,
-                              run->wall_s, run->summary.failed));
-    runs.push_back(std::move(*run));
-  }
+  for (size_t round = 0; round < rounds; ++round)
+    if (auto status =
+            run_round(**cluster, policies, stage.rounds[round], round, *program, progress, runs);
+        !status)
+      return status;
   return {};
+}
+
+void add_pooled(const Rounds& rounds, std::vector<PolicyRun>& runs) {
+  for (const auto& of_policy : rounds)
+    if (!of_policy.empty()) runs.push_back(pooled(of_policy));
 }
 
 // The learner learns from the tasks of every policy: only a cluster of its own is a cold start.
 Status run_all(const Stage& stage, Progress& progress, std::vector<PolicyRun>& runs,
                nlohmann::ordered_json& tiers) {
   const auto& policies = stage.options.policies;
-  if (auto status = run_policies(stage, stage.layout, policies, progress, runs, tiers); !status)
-    return status;
+  Rounds rounds(policies.size());
+  const auto done =
+      run_policies(stage, stage.layout, policies, stage.rounds.size(), progress, rounds, tiers);
+  add_pooled(rounds, runs);
+  if (!done) return done;
   if (!stage.options.cold ||
       std::find(policies.begin(), policies.end(), kLearner) == policies.end())
     return {};
   progress.done("a second cluster, where the dqn starts cold: without weights, the first to place");
   nlohmann::ordered_json same_tiers;
-  auto status = run_policies(stage, stage.cold_layout, {kLearner}, progress, runs, same_tiers);
+  Rounds cold(1);
+  auto status = run_policies(stage, stage.cold_layout, {kLearner}, 1, progress, cold, same_tiers);
+  add_pooled(cold, runs);
   if (status) runs.back().name = kColdRow;
   return status;
 }
@@ -200,9 +229,13 @@ Result<int> run(const Options& options) {
   RuntimeFolder::remove_stale(kFastParent);
   const auto budget = fast_budget();
   if (!budget) return tl::unexpected(budget.error());
-  const auto workload = workload_for(options, *budget);
-  if (!workload) return tl::unexpected(workload.error());
-  if (auto status = check_disk(disk, *workload); !status) return tl::unexpected(status.error());
+  std::vector<tierload::Workload> rounds;
+  for (uint32_t round = 0; round < options.rounds; ++round) {
+    auto workload = workload_for(options, *budget, round);
+    if (!workload) return tl::unexpected(workload.error());
+    if (auto status = check_disk(disk, *workload); !status) return tl::unexpected(status.error());
+    rounds.push_back(std::move(*workload));
+  }
 
   Guardian guardian;
   auto folder = RuntimeFolder::create(disk);
@@ -228,18 +261,22 @@ Result<int> run(const Options& options) {
   const Stage stage{options,
                     layout,
                     cold_layout,
-                    *workload,
+                    rounds,
                     {.seed = options.seed,
                      .nodes = kNodes,
                      .cpus = cpus.size(),
-                     .tasks = workload->tasks.size(),
-                     .datasets = workload->datasets.size(),
-                     .dataset_bytes = total_bytes(*workload),
+                     .rounds = rounds.size(),
+                     .tasks = rounds.front().tasks.size(),
+                     .datasets = rounds.front().datasets.size(),
+                     .dataset_bytes = total_bytes(rounds.front()),
                      .fast_budget_bytes = *budget,
                      .load_at_start = load_average()}};
-  fmt::print("{} nodes {} {} CPUs; {} tasks over {} datasets ({}), {} of fast memory a node\n",
-             kNodes, cpus.size() < kNodes ? "share" : "on", cpus.size(), stage.facts.tasks,
-             stage.facts.datasets, format_bytes(stage.facts.dataset_bytes), format_bytes(*budget));
+  fmt::print(
+      "{} nodes {} {} CPUs; {} rounds of {} tasks over {} datasets ({}), {} of fast memory a "
+      "node\n",
+      kNodes, cpus.size() < kNodes ? "share" : "on", cpus.size(), stage.facts.rounds,
+      stage.facts.tasks, stage.facts.datasets, format_bytes(stage.facts.dataset_bytes),
+      format_bytes(*budget));
   if (stage.facts.load_at_start > kBusyLoad * static_cast<double>(cpus.size()))
     fmt::print(
         "note: this machine is busy with other work (load {:.1f} on {} CPUs), which disturbs "
@@ -265,13 +302,17 @@ int main(int argc, char** argv) {
   demo::Options options;
   CLI::App app{"Runs a small cluster on this machine and compares placement policies",
                "tierpilot-demo"};
-  app.add_option("--tasks", options.tasks, "tasks of each policy's run")
+  app.add_option("--rounds", options.rounds,
+                 "in each every policy runs once, with the same tasks; another one is the first")
+      ->check(CLI::Range(1u, 1000u))
+      ->capture_default_str();
+  app.add_option("--tasks", options.tasks, "tasks of each policy in each round")
       ->check(CLI::Range(1u, 1'000'000u))
       ->capture_default_str();
   app.add_option("--datasets", options.datasets, "datasets")
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "in which the tasks of one policy arrive")
+  app.add_option("--seconds", options.seconds, "in which these tasks arrive")
       ->check(CLI::Range(0.1, 86'400.0))
       ->capture_default_str();
   app.add_option("--work", options.work, "scales each task's work")

@@ -113,9 +113,8 @@ Status add_judgement(DemoCluster& cluster, const std::vector<tierload::TaskFacts
                      const PolicyState& before, PolicyRun& run) {
   auto decisions = decisions_of(cluster.connection(), tasks);
   if (!decisions) return tl::unexpected(decisions.error());
-  std::vector<std::optional<double>> rewards;
-  for (const auto& decision : *decisions) rewards.push_back(decision.reward);
-  run.rewards = reward_stats(rewards);
+  for (const auto& decision : *decisions) run.reward_list.push_back(decision.reward);
+  run.rewards = reward_stats(run.reward_list);
   auto after = policy_state(cluster.connection(), run.name);
   if (!after) return tl::unexpected(after.error());
   run.decision_us = after->entry["decision_us"];
@@ -151,7 +150,8 @@ Status replay_and_measure(DemoCluster& cluster, const tierload::Workload& worklo
     if (!task.succeeded)
       run.failures.push_back(fmt::format("task {} ({}) on {}: {}", task.id, task.name,
                                          task.node.empty() ? "no node" : task.node, task.reason));
-  return add_judgement(cluster, replay->tasks, *before, run);
+  run.tasks = replay->tasks;
+  return add_judgement(cluster, run.tasks, *before, run);
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ RewardStats reward_stats(const std::vector<std::optional<double>>& rewards);
 
 struct PolicyRun {
   std::string name;
+  std::vector<tierload::TaskFacts> tasks;
+  std::vector<std::optional<double>> reward_list;  // in the order of the decisions
   tierload::Summary summary;
   std::vector<std::string> failures;  // "task 7 (task-00007) on n2: cause"
   double wall_s = 0;
@@ -32,6 +34,8 @@ struct PolicyRun {
   nlohmann::ordered_json decision_us;  // {"p50", "p99"}, null with the reason beside it
   uint64_t fallbacks = 0;
   nlohmann::ordered_json learner_start, learner_end;  // null: it does not learn
+  // Of several rounds, see pooled(): the mean response in each.
+  std::vector<double> round_response_ms;
 };
 
 // The nodes' datasets are gone before and after.

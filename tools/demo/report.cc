@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/demo/rounds.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::demo {
@@ -39,6 +40,7 @@ ordered_json policy_json(const PolicyRun& run) {
   json["fallbacks"] = run.fallbacks;
   json["failures"] = run.failures;
   json["wall_s"] = run.wall_s;
+  json["round_response_ms"] = run.round_response_ms;
   json["latest_submit_ms"] = run.latest_submit_ms;
   if (!run.learner_end.is_null())
     json["learner"] = {{"start", learner_json(run.learner_start, run.rewards.first_quarter)},
@@ -108,28 +110,62 @@ void print_learners(std::ostream& out, const ordered_json& report) {
 
 }  // namespace
 
+namespace {
+
+const PolicyRun* first_learner(const std::vector<PolicyRun>& runs) {
+  for (const auto& run : runs)
+    if (!run.learner_end.is_null()) return &run;
+  return nullptr;
+}
+
+std::string response_comparison(const PolicyRun& learned, const PolicyRun& best) {
+  if (!learned.summary.response_ms) return "";
+  const double ours = learned.summary.response_ms->mean, theirs = best.summary.response_ms->mean;
+  auto text = fmt::format(
+      "{}'s mean response is {:.1f} ms, {:+.1f} % against the best heuristic's ({}, {:.1f} ms)",
+      learned.name, ours, (ours / theirs - 1) * 100, best.name, theirs);
+  const auto difference = response_difference(learned, best);
+  if (!difference) return text + "; a single round cannot tell whether that is more than noise\n";
+  return text +
+         fmt::format("; by rounds {:+.1f} % [{:+.1f}, {:+.1f}], 95 % over {}: {}\n",
+                     difference->percent, difference->low, difference->high, difference->rounds,
+                     difference->more_than_noise() ? "more than noise" : "not told from noise");
+}
+
+std::string reward_comparison(const PolicyRun& learned, const std::vector<PolicyRun>& runs) {
+  if (!learned.rewards.mean) return "";
+  std::string text;
+  for (const auto& other : runs)
+    if (other.learner_end.is_null() && other.rewards.mean)
+      text += fmt::format("{} {:+.1f} % against {} ({:.3f})", text.empty() ? ":" : ",",
+                          (*learned.rewards.mean / *other.rewards.mean - 1) * 100, other.name,
+                          *other.rewards.mean);
+  return text.empty() ? ""
+                      : fmt::format("its mean reward is {:.3f}{}", *learned.rewards.mean, text);
+}
+
+ordered_json difference_json(const std::vector<PolicyRun>& runs) {
+  const auto* learned = first_learner(runs);
+  const auto* best = best_heuristic(runs);
+  if (!learned || !best) return nullptr;
+  const auto difference = response_difference(*learned, *best);
+  if (!difference) return nullptr;
+  return {{"policy", learned->name},
+          {"against", best->name},
+          {"percent", difference->percent},
+          {"low", difference->low},
+          {"high", difference->high},
+          {"rounds", difference->rounds},
+          {"more_than_noise", difference->more_than_noise()}};
+}
+
+}  // namespace
+
 std::string comparison(const std::vector<PolicyRun>& runs) {
-  const PolicyRun* learned = nullptr;
-  const PolicyRun* best = nullptr;
-  const PolicyRun* random = nullptr;
-  for (const auto& run : runs) {
-    if (!run.rewards.mean) continue;
-    if (!run.learner_end.is_null())
-      learned = learned ? learned : &run;
-    else if (run.name == "random")
-      random = &run;
-    else if (!best || *run.rewards.mean > *best->rewards.mean)
-      best = &run;
-  }
-  if (!learned || (!random && !best)) return "";
-  std::string text = fmt::format("{}'s mean reward {:.3f}", learned->name, *learned->rewards.mean);
-  for (const auto* other : {random, best})
-    if (other)
-      text += fmt::format("; {:+.1f} % against {} ({:.3f})",
-                          (*learned->rewards.mean / *other->rewards.mean - 1) * 100,
-                          other == best ? "the best heuristic, " + other->name : other->name,
-                          *other->rewards.mean);
-  return text;
+  const auto* learned = first_learner(runs);
+  if (!learned) return "";
+  const auto* best = best_heuristic(runs);
+  return (best ? response_comparison(*learned, *best) : "") + reward_comparison(*learned, runs);
 }
 
 ordered_json report_json(const RunFacts& facts, const ordered_json& tiers,
@@ -139,6 +175,7 @@ ordered_json report_json(const RunFacts& facts, const ordered_json& tiers,
                        {{"seed", facts.seed},
                         {"nodes", facts.nodes},
                         {"cpus", facts.cpus},
+                        {"rounds", facts.rounds},
                         {"tasks", facts.tasks},
                         {"datasets", facts.datasets},
                         {"dataset_bytes", facts.dataset_bytes},
@@ -150,6 +187,7 @@ ordered_json report_json(const RunFacts& facts, const ordered_json& tiers,
   for (auto& tier : report["tiers"]) tier["latency_ns"] = quantiles_or_reason(tier["latency_ns"]);
   for (const auto& run : runs) report["policies"].push_back(policy_json(run));
   report["comparison"] = comparison(runs);
+  report["response_difference"] = difference_json(runs);
   return report;
 }
 

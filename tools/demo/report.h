@@ -13,7 +13,8 @@ struct RunFacts {
   uint64_t seed = 0;
   size_t nodes = 0;
   size_t cpus = 0;
-  size_t tasks = 0;
+  size_t rounds = 1;
+  size_t tasks = 0;  // of each policy in each round
   size_t datasets = 0;
   uint64_t dataset_bytes = 0;
   uint64_t fast_budget_bytes = 0;  // of each node
@@ -25,7 +26,8 @@ struct RunFacts {
 nlohmann::ordered_json report_json(const RunFacts& facts, const nlohmann::ordered_json& tiers,
                                    const std::vector<PolicyRun>& runs);
 
-// How the learned policy compares: ratios of mean rewards; empty when there is nothing to compare.
+// How the learned policy compares, in responses and in rewards; empty when there is nothing to
+// compare.
 std::string comparison(const std::vector<PolicyRun>& runs);
 
 void print_report(std::ostream& out, const nlohmann::ordered_json& report);

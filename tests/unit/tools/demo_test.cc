@@ -11,6 +11,7 @@
 #include "tools/demo/layout.h"
 #include "tools/demo/progress.h"
 #include "tools/demo/report.h"
+#include "tools/demo/rounds.h"
 #include "tools/demo/runtime_folder.h"
 
 namespace tierpilot::demo {
@@ -170,13 +171,77 @@ TEST(Report, HasWhatReadersCountOn) {
 }
 
 TEST(Report, ComparesTheLearnedPolicy) {
-  const auto text = comparison({run_of("random", 0.5), run_of("least-loaded", 0.7),
-                                run_of("locality-greedy", 0.8), run_of("dqn", 0.76, true)});
-  EXPECT_NE(text.find("dqn's mean reward 0.760"), std::string::npos) << text;
-  EXPECT_NE(text.find("+52.0 % against random"), std::string::npos) << text;
-  EXPECT_NE(text.find("-5.0 % against the best heuristic, locality-greedy"), std::string::npos)
+  const auto text = comparison(
+      {run_of("random", 0.5), run_of("locality-greedy", 0.8), run_of("dqn", 0.76, true)});
+  EXPECT_NE(text.find("mean reward is 0.760: +52.0 % against random (0.500), -5.0 % against "
+                      "locality-greedy"),
+            std::string::npos)
       << text;
   EXPECT_EQ(comparison({run_of("dqn", 0.5, true)}), "");
+}
+
+// Its tasks took so long in each round.
+PolicyRun rounds_of(const std::string& name, const std::vector<int64_t>& response_ms,
+                    bool learns = false) {
+  std::vector<PolicyRun> rounds;
+  for (const int64_t ms : response_ms) {
+    auto run = run_of(name, 0.5, learns);
+    run.reward_list = {0.5};
+    run.wall_s = 2;
+    run.utilisation = static_cast<double>(ms) / 1000;
+    run.tasks = {
+        {.id = 1, .succeeded = true, .submitted_ms = 1, .started_ms = 2, .finished_ms = 1 + ms}};
+    run.summary = tierload::summarize(run.tasks);
+    rounds.push_back(run);
+  }
+  return pooled(rounds);
+}
+
+TEST(Rounds, ArePooled) {
+  const auto run = rounds_of("dqn", {100, 200, 300}, true);
+  EXPECT_EQ(run.summary.tasks, 3u);
+  EXPECT_DOUBLE_EQ(run.summary.response_ms->mean, 200);
+  EXPECT_EQ(run.round_response_ms, (std::vector<double>{100, 200, 300}));
+  EXPECT_DOUBLE_EQ(run.wall_s, 6);
+  EXPECT_DOUBLE_EQ(*run.utilisation, 0.2);
+  EXPECT_EQ(run.rewards.measured, 3u);
+}
+
+TEST(Rounds, BeginWithAnotherPolicyEach) {
+  EXPECT_EQ(order_of_round({"a", "b", "c"}, 0), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(order_of_round({"a", "b", "c"}, 4), (std::vector<std::string>{"b", "c", "a"}));
+  EXPECT_TRUE(order_of_round({}, 3).empty());
+}
+
+TEST(Rounds, ADifferenceIsByPairsAndSaysWhetherItIsNoise) {
+  const auto slow = rounds_of("least-loaded", {100, 200, 400});
+  // Rounds differ by far more than the policies do in each of them.
+  const auto clear = response_difference(rounds_of("dqn", {90, 180, 361}, true), slow);
+  ASSERT_TRUE(clear);
+  EXPECT_NEAR(clear->percent, -10, 0.2);
+  EXPECT_TRUE(clear->more_than_noise());
+  EXPECT_LT(clear->high, 0);
+  const auto unclear = response_difference(rounds_of("dqn", {50, 250, 300}, true), slow);
+  ASSERT_TRUE(unclear);
+  EXPECT_FALSE(unclear->more_than_noise());
+  EXPECT_LT(unclear->low, unclear->percent);
+  EXPECT_FALSE(response_difference(rounds_of("dqn", {90}, true), rounds_of("random", {100})));
+}
+
+TEST(Rounds, TheReportSaysBoth) {
+  const std::vector<PolicyRun> runs{rounds_of("random", {300, 300}),
+                                    rounds_of("least-loaded", {100, 200}),
+                                    rounds_of("dqn", {90, 180}, true)};
+  EXPECT_EQ(best_heuristic(runs)->name, "least-loaded");
+  const auto text = comparison(runs);
+  EXPECT_NE(text.find("dqn's mean response is 135.0 ms, -10.0 % against the best heuristic's "
+                      "(least-loaded, 150.0 ms)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("more than noise"), std::string::npos) << text;
+  const auto report = report_json({}, ordered_json::array(), runs);
+  EXPECT_EQ(report["response_difference"]["against"], "least-loaded");
+  EXPECT_EQ(report["response_difference"]["more_than_noise"], true);
 }
 
 TEST(Report, PrintsTables) {
