@@ -10,6 +10,7 @@
 #include "coordinator/core/data/catalog.h"
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/queue/queue_load.h"
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
 #include "coordinator/store/store.h"
@@ -29,6 +30,7 @@ struct CoreSettings {
   int64_t decision_deadline_us = 5'000;
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
+  QueueLimits queue_limits;
 };
 
 struct ClusterState {
@@ -48,6 +50,7 @@ struct ClusterState {
   QueueOrder order;
   int64_t reckoning = 0;            // how often all places were reckoned; in the order of arrival 0
   int64_t reckoned_ns = INT64_MIN;  // boot time, the last time
+  QueueLoad load;                   // tasks in the book, and those on their way there
 
   double place_s(const Task& task) const {
     return order.place_s(settings.service_order, task, clock.wall_ms());

@@ -1,7 +1,10 @@
 // The Cluster interface as one client sees it.
 #pragma once
 
+#include <list>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
@@ -61,6 +64,9 @@ class ClusterService final : public wire::Cluster::Server {
 
   ServiceContext& shared_;
   Peer peer_;
+  // Of each taskWait under way; shared, as a call may outlive this object by a turn of the loop.
+  std::shared_ptr<std::list<std::vector<EndWaits::Wait>>> waits_ =
+      std::make_shared<std::list<std::vector<EndWaits::Wait>>>();
 };
 
 }  // namespace tierpilot

@@ -20,7 +20,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       dispatcher(state, policy_host, oversight, hooks),
       lifecycle(
           state,
-          {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },
+          {[this] { dispatcher.pump(); }, [this](uint64_t task) { waits_.ended(task); },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); }}),
       intake(state, [this] { dispatcher.pump(); }),
@@ -103,15 +103,10 @@ void Core::prune() {
   state.store.write([before_ms](Db& db) { return records::prune(db, before_ms); }, nullptr);
 }
 
-void Core::when_ended(uint64_t task, std::function<void()> done) {
-  if (!state.tasks.find(task)) return done();
-  waiting_[task].push_back(std::move(done));
-}
-
-void Core::ended(uint64_t task) {
-  auto node = waiting_.extract(task);
-  if (node.empty()) return;
-  for (auto& done : node.mapped()) done();
+std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void()> done) {
+  if (state.tasks.find(task)) return waits_.add(task, std::move(done));
+  done();
+  return std::nullopt;
 }
 
 Result<Task> Core::task(uint64_t id) {

@@ -213,6 +213,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
         for (const auto& task : *copies) {
           if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
           state_.catalog.remove_user(task);
+          state_.load.remove(task.user, {1, task_bytes(task.spec)});
           state_.tasks.remove(task.id);
           if (auto* node = state_.registry.find(task.node); node && node->link && task.attempt > 0)
             node->link->release({task.id, task.attempt});
