@@ -76,10 +76,11 @@ int run(const CoordinatorConfig& config) {
                 "decision deadline");
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
-  core.keep_history_ms = config.keep_history_ms;
   core.dqn = config.dqn;
   core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
+  if (auto begun = core.history.begin(config.keep_history_ms); !begun)
+    return fail_start(begun.error());
   if (auto begun = core.begin(config.oversight, config.version_interval_ms); !begun)
     return fail_start(begun.error());
 

@@ -8,7 +8,6 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kRetryNs = 1'000'000'000;
-constexpr int64_t kPruneNs = 600'000'000'000;
 
 }  // namespace
 
@@ -25,7 +24,8 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); }}),
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
-      datasets(state, [this] { dispatcher.pump(); }) {
+      datasets(state, [this] { dispatcher.pump(); }),
+      history(state, hooks.after) {
   dispatcher.set_lifecycle(lifecycle);
   post_ = std::move(hooks.post);
   oversight.on_deposed = [this](const std::string& policy, const std::string& why) {
@@ -91,16 +91,9 @@ void Core::tick() {
       state.store.write([now_ns](Db& db) { return records::put_setting(db, "retried_ns", now_ns); },
                         [this](Status) { dispatcher.pump(); });
   }
-  if (now_ns >= next_prune_ns_) prune();
+  history.tick();
   if (version_interval_ns_ > 0 && now_ns >= next_versions_ns_) keep_versions("at its time");
   dispatcher.pump();
-}
-
-void Core::prune() {
-  next_prune_ns_ = state.clock.boot_ns() + kPruneNs;
-  if (keep_history_ms <= 0) return;
-  const int64_t before_ms = state.clock.wall_ms() - keep_history_ms;
-  state.store.write([before_ms](Db& db) { return records::prune(db, before_ms); }, nullptr);
 }
 
 std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void()> done) {

@@ -11,6 +11,7 @@
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/outcomes/end_waits.h"
+#include "coordinator/core/outcomes/history.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
 #include "policies/placement/dqn/settings.h"
@@ -45,12 +46,11 @@ class Core {
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;
-  int64_t keep_history_ms = 0;
+  History history;
   DqnSettings dqn;  // as configured, to be shown
   PublishedSettings dqn_published;
 
  private:
-  void prune();
   void rolled_back(uint64_t id, const std::string& policy, const std::string& who,
                    const Result<WeightsVersion>& version);
   void keep_versions(const std::string& why);
@@ -58,7 +58,6 @@ class Core {
 
   EndWaits waits_;
   int64_t next_retry_ns_ = 0;
-  int64_t next_prune_ns_ = 0;
   std::function<void(std::function<void()>)> post_;
   std::map<uint64_t, VersionDone> rolling_back_;
   uint64_t last_roll_back_ = 0;
