@@ -242,7 +242,7 @@ interface Cluster {
       -> (session :Node.NodeSession, leaseMs :UInt32);
   # `live`: attempts the daemon holds (waiting, running, or ended and not acknowledged).
 
-  nodeList @2 () -> (nodes :List(NodeEntry));
+  nodeList @2 (after :Text, limit :UInt32) -> (nodes :List(NodeEntry));
   nodeShow @3 (name :Text) -> (node :NodeEntry);
 
   datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text)

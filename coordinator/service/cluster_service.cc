@@ -15,6 +15,7 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
+constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 
 [[noreturn]] void refuse(ErrorCode code, std::string message) {
   kj::throwFatalException(to_exception({code, std::move(message)}));
@@ -97,10 +98,18 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
 }
 
 kj::Promise<void> ClusterService::nodeList(NodeListContext context) {
+  const auto params = context.getParams();
+  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& nodes = core().state.registry.all();
-  auto out = context.getResults().initNodes(static_cast<unsigned>(nodes.size()));
-  unsigned i = 0;
-  for (const auto& [name, node] : nodes) write_node(node, out[i++]);
+  std::vector<const NodeRecord*> page;
+  size_t bytes = 0;
+  for (auto it = nodes.upper_bound(text(params.getAfter()));
+       it != nodes.end() && page.size() < limit && (page.empty() || bytes < kPageBytes); ++it) {
+    page.push_back(&it->second);
+    bytes += shared_.cards.bytes(it->first);
+  }
+  auto out = context.getResults().initNodes(static_cast<unsigned>(page.size()));
+  for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], out[i]);
   return kj::READY_NOW;
 }
 

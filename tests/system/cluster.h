@@ -40,6 +40,7 @@ struct ClusterOptions {
   // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
   bool tls = false;
   std::filesystem::path state_dir;  // empty: in the cluster's folder
+  int keep_history_hours = 720;     // 0: for good
 };
 
 class Cluster {
