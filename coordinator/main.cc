@@ -10,6 +10,7 @@
 #include "coordinator/config.h"
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/core.h"
+#include "coordinator/store/backup.h"
 #include "rpc/server.h"
 
 namespace tierpilot {
@@ -86,7 +87,8 @@ int run(const CoordinatorConfig& config) {
 
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;
-  ServiceContext service{loop, core, cards, system_clock().wall_ms(), [&servers] {
+  BackupMaker backups(loop, config.state_dir, **host);
+  ServiceContext service{loop, core, cards, backups, system_clock().wall_ms(), [&servers] {
                            uint64_t rejected = 0;
                            for (const auto& server : servers) rejected += server->rejected_frames();
                            return rejected;
@@ -105,8 +107,18 @@ int run(const CoordinatorConfig& config) {
   sd_notify(0, "STOPPING=1");
   servers.clear();
   core.lifecycle.flush_starts();
+  backups.finish();  // it uses the host
   // Its threads call back into the core, which goes before it.
   host->reset();
+  return 0;
+}
+
+int restore_from(const std::string& backup, const CoordinatorConfig& config) {
+  if (auto done = restore_backup(backup, config.state_dir, system_clock().wall_ms()); !done) {
+    fmt::print(stderr, "{}\n", done.error().message);
+    return 1;
+  }
+  fmt::print("{}: restored; start the coordinator\n", config.state_dir.string());
   return 0;
 }
 
@@ -116,6 +128,10 @@ int main_checked(int argc, char** argv) {
   bool check_only = false;
   app.add_option("--config", config_path, "Configuration file (TOML)")->capture_default_str();
   app.add_flag("--check-config", check_only, "Read the configuration, say what is wrong, and end");
+  std::string backup;
+  app.add_option("--restore", backup,
+                 "Make the state of a coordinator from this backup, in an empty state directory, "
+                 "and end");
   app.set_version_flag("--version", "tierpilot-coordinator " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);
@@ -131,6 +147,7 @@ int main_checked(int argc, char** argv) {
     fmt::print("{}: ok\n", config_path);
     return 0;
   }
+  if (!backup.empty()) return restore_from(backup, *config);
   if (auto log = start_log("tierpilot-coordinator", config->log_level); !log) {
     fmt::print(stderr, "{}\n", log.error().message);
     return 1;

@@ -233,6 +233,10 @@ struct Health {
   keptBack @15 :UInt64;         # of the queued: wait for a full node
 }
 
+interface Backup {
+  read @0 (offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+}
+
 interface Cluster {
   # Lists take `after` and `limit` so that no answer outgrows a frame; limit 0 means 500.
   health @0 () -> (health :Health);
@@ -284,4 +288,7 @@ interface Cluster {
       -> (comparisons :List(PolicyComparison), concurrent :Bool);
   # No second: with the heuristic's control decisions, taken at the same time. No first: the active
   # policy.
+
+  backup @23 () -> (backup :Backup);
+  # The whole memory of the coordinator as of one commit. For its operator only.
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -43,6 +44,8 @@ Status restore_tasks(ClusterState& state) {
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
+  if (auto adopting = records::setting(db, restored::kAdopting, 0); adopting && *adopting != 0)
+    state.adopt_until_ns = lease_end_ns;
   for (size_t i = 0; i < active->size(); ++i) {
     auto& task = (*active)[i];
     if (task.state == TaskState::kWaiting && depends_on[i].empty()) task.state = TaskState::kQueued;
@@ -89,8 +92,13 @@ Status restore(ClusterState& state) {
   const auto reckonings = records::setting(db, kReckonings, 0);
   if (!reckonings) return tl::unexpected(reckonings.error());
   state.begin_reckoning(*reckonings + 1);
-  state.last_task = *last_task;
-  state.last_job = *last_job;
+  const auto ids_above = records::setting(db, restored::kIdsAbove, 0);
+  const auto attempts_above = records::setting(db, restored::kAttemptsAbove, 0);
+  if (!ids_above || !attempts_above) return tl::unexpected(ids_above.error());
+  state.last_task = std::max(*last_task, static_cast<uint64_t>(*ids_above));
+  state.last_job = std::max(*last_job, static_cast<uint64_t>(*ids_above));
+  state.restored_up_to = static_cast<uint64_t>(*ids_above);
+  state.attempts_above = static_cast<uint32_t>(*attempts_above);
   auto datasets = records::datasets(db);
   if (!datasets) return tl::unexpected(datasets.error());
   for (auto& dataset : *datasets) state.catalog.put(std::move(dataset));

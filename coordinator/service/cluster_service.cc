@@ -1,6 +1,7 @@
 #include "coordinator/service/cluster_service.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -166,6 +167,25 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
       (*fulfiller)->fulfill();
     else
       (*fulfiller)->reject(to_exception(status.error()));
+  });
+  return kj::mv(paf.promise);
+}
+
+bool ClusterService::is_operator() const {
+  return peer_.uid && (*peer_.uid == 0 || *peer_.uid == ::geteuid());
+}
+
+kj::Promise<void> ClusterService::backup(BackupContext context) {
+  if (!is_operator())
+    refuse(ErrorCode::kDenied,
+           "a backup has everybody's tasks: only root and the coordinator's "
+           "user get one, on its machine");
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  shared_.backups.make([context, fulfiller](Result<UniqueFd> made) mutable {
+    if (!made) return (*fulfiller)->reject(to_exception(made.error()));
+    context.getResults().setBackup(kj::heap<BackupReader>(std::move(*made)));
+    (*fulfiller)->fulfill();
   });
   return kj::mv(paf.promise);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/service/backup_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
 #include "rpc/cluster.capnp.h"
@@ -19,6 +20,7 @@ struct ServiceContext {
   EventLoop& loop;
   Core& core;
   NodeCards& cards;
+  BackupMaker& backups;
   int64_t started_ms = 0;
   std::function<uint64_t()> rejected_frames;
 };
@@ -50,9 +52,12 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> policyMode(PolicyModeContext context) override;
   kj::Promise<void> policyRollback(PolicyRollbackContext context) override;
   kj::Promise<void> policyCompare(PolicyCompareContext context) override;
+  kj::Promise<void> backup(BackupContext context) override;
 
  private:
   Core& core() { return shared_.core; }
+  // Root, or the coordinator's own user, on its own machine.
+  bool is_operator() const;
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
   // As it is in memory or on disk, with what keeps it back.
   void write(const Task& task, wire::Task::Builder out);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -92,6 +93,11 @@ void Core::tick() {
                         [this](Status) { dispatcher.pump(); });
   }
   history.tick();
+  if (state.adopt_until_ns != 0 && !state.adopting()) {
+    state.adopt_until_ns = 0;
+    state.store.write([](Db& db) { return records::put_setting(db, restored::kAdopting, 0); },
+                      nullptr);
+  }
   if (version_interval_ns_ > 0 && now_ns >= next_versions_ns_) keep_versions("at its time");
   dispatcher.pump();
 }
