@@ -93,6 +93,7 @@ struct Task {
   served @13 :Node.ServedData;
   policy @14 :Text;
   keptBack @15 :KeptBack;  # null: it is not
+  hidden @16 :Text;        # what of it only others may see; empty: nothing
 
   struct KeptBack {
     # It waits for a node that is full.

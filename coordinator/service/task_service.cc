@@ -36,6 +36,11 @@ size_t wire_size(const Task& task) {
 
 void ClusterService::write(const Task& task, wire::Task::Builder out) {
   write_task(task, out);
+  if (!task.spec.env.empty() && task.user != peer_.name && !is_operator()) {
+    // Where keys and passwords stand.
+    out.getSpec().initEnv(0);
+    out.setHidden("its environment: shown to its submitter and to the operator");
+  }
   if (const auto kept = kept_back(core().state, task)) write_kept_back(*kept, out);
 }
 
