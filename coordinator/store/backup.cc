@@ -20,9 +20,9 @@ constexpr const char* kPolicyFolder = "policy";
 constexpr const char* kStoreFile = "tierpilot.db";
 
 // More than any coordinator gives in a second, so that a later restore begins above all that were
-// given since an earlier one, also when both are of the same backup. 47 bits last until 2093.
+// given since an earlier one, also when both are of the same backup. 47 bits last until 2091.
 constexpr int64_t kIdsPerSecond = 65'536;
-constexpr int64_t kEpochSeconds = 1'735'689'600;  // 2025-01-01
+constexpr int64_t kEpochSeconds = 1'672'531'200;  // 2023-01-01
 
 Status put_file(Db& db, const std::string& name, const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

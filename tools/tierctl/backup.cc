@@ -54,10 +54,10 @@ Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
 }  // namespace
 
 void add_backup(CLI::App& app, Context& context) {
-  auto* backup = app.add_subcommand("backup", "the coordinator's tasks and weights in a file");
+  auto* command = app.add_subcommand("backup", "the coordinator's tasks and weights in a file");
   auto file = std::make_shared<std::string>();
-  backup->add_option("FILE", *file, "replaced if it is there")->required();
-  on_chosen(*backup, context, [&context, file](ClusterConnection& connection) -> Result<int> {
+  command->add_option("FILE", *file, "replaced if it is there")->required();
+  on_chosen(*command, context, [&context, file](ClusterConnection& connection) -> Result<int> {
     auto bytes = fetch(connection, *file);
     if (!bytes) {
       std::error_code ignored;
