@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/unique_fd.h"
 #include "tools/tierctl/object.h"
@@ -64,8 +67,9 @@ void add_backup(CLI::App& app, Context& context) {
       std::filesystem::remove(*file + ".unfinished", ignored);
       return tl::unexpected(bytes.error());
     }
+    const nlohmann::ordered_json written{{"file", *file}, {"bytes", *bytes}};
     return print(
-        context.output, {{"backup", {{"file", *file}, {"bytes", *bytes}}}},
+        context.output, {{"backup", written}},
         {{.rows = "/backup", .columns = {{"File", "/file"}, {"Size", "/bytes", Format::kBytes}}}});
   });
 }
