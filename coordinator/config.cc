@@ -75,6 +75,14 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
       static_cast<uint32_t>(queue.integer("backlog_units", core.backlog_units, 0, 4096));
   core.max_attempts =
       static_cast<uint32_t>(queue.integer("max_attempts", core.max_attempts, 1, 100));
+  auto& limits = core.queue_limits;
+  const auto limit = [&](const char* key, uint64_t fallback, int64_t least, int64_t most) {
+    return static_cast<uint64_t>(queue.integer(key, static_cast<int64_t>(fallback), least, most));
+  };
+  limits.tasks = limit("max_tasks", limits.tasks, 1, 100'000'000);
+  limits.tasks_per_user = limit("max_tasks_per_user", limits.tasks_per_user, 1, 100'000'000);
+  limits.bytes = queue.bytes("max_bytes", limits.bytes);
+  limits.bytes_per_user = queue.bytes("max_bytes_per_user", limits.bytes_per_user);
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
   auto reward = reader.section("reward");
   core.reward.utilisation_weight =

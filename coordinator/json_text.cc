@@ -1,8 +1,12 @@
 #include "coordinator/json_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
 
 namespace tierpilot {
 
@@ -21,11 +25,18 @@ void JsonText::string(std::string_view value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
-  // What is not UTF-8 is replaced: an argument may be any bytes but must not stop the store.
+  // What is not UTF-8 is replaced: what a node or a user is called must not stop the store.
   if (!plain)
     text_ += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
   else
     (text_ += '"').append(value) += '"';
+}
+
+void write_json(JsonText& out, const ExactBytes& exact) {
+  if (is_utf8(exact.bytes)) return out.write(exact.bytes);
+  std::string hex;
+  for (const unsigned char byte : exact.bytes) hex += fmt::format("{:02x}", byte);
+  out.object([&] { out.put("hex", hex); });
 }
 
 }  // namespace tierpilot

@@ -12,6 +12,11 @@
 
 namespace tierpilot {
 
+// Any bytes, kept as they are: text as a string, others as {"hex": "..."}. JSON has only text.
+struct ExactBytes {
+  std::string_view bytes;
+};
+
 class JsonText {
  public:
   JsonText() { text_.reserve(512); }
@@ -86,5 +91,7 @@ class JsonText {
 
   std::string text_;
 };
+
+void write_json(JsonText& out, const ExactBytes& bytes);
 
 }  // namespace tierpilot

@@ -11,6 +11,7 @@
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/metrics.h"
+#include "coordinator/store/backup.h"
 #include "rpc/server.h"
 
 namespace tierpilot {
@@ -77,16 +78,18 @@ int run(const CoordinatorConfig& config) {
                 "decision deadline");
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
-  core.keep_history_ms = config.keep_history_ms;
   core.dqn = config.dqn;
   core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
+  if (auto begun = core.history.begin(config.keep_history_ms); !begun)
+    return fail_start(begun.error());
   if (auto begun = core.begin(config.oversight, config.version_interval_ms); !begun)
     return fail_start(begun.error());
 
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;
-  ServiceContext service{loop, core, cards, system_clock().wall_ms(), [&servers] {
+  BackupMaker backups(loop, config.state_dir, **host);
+  ServiceContext service{loop, core, cards, backups, system_clock().wall_ms(), [&servers] {
                            uint64_t rejected = 0;
                            for (const auto& server : servers) rejected += server->rejected_frames();
                            return rejected;
@@ -115,8 +118,18 @@ int run(const CoordinatorConfig& config) {
   metrics.reset();
   servers.clear();
   core.lifecycle.flush_starts();
+  backups.finish();  // it uses the host
   // Its threads call back into the core, which goes before it.
   host->reset();
+  return 0;
+}
+
+int restore_from(const std::string& backup, const CoordinatorConfig& config) {
+  if (auto done = restore_backup(backup, config.state_dir, system_clock().wall_ms()); !done) {
+    fmt::print(stderr, "{}\n", done.error().message);
+    return 1;
+  }
+  fmt::print("{}: restored; start the coordinator\n", config.state_dir.string());
   return 0;
 }
 
@@ -126,6 +139,10 @@ int main_checked(int argc, char** argv) {
   bool check_only = false;
   app.add_option("--config", config_path, "Configuration file (TOML)")->capture_default_str();
   app.add_flag("--check-config", check_only, "Read the configuration, say what is wrong, and end");
+  std::string backup;
+  app.add_option("--restore", backup,
+                 "Make the state of a coordinator from this backup, in an empty state directory, "
+                 "and end");
   app.set_version_flag("--version", "tierpilot-coordinator " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);
@@ -141,6 +158,7 @@ int main_checked(int argc, char** argv) {
     fmt::print("{}: ok\n", config_path);
     return 0;
   }
+  if (!backup.empty()) return restore_from(backup, *config);
   if (auto log = start_log("tierpilot-coordinator", config->log_level); !log) {
     fmt::print(stderr, "{}\n", log.error().message);
     return 1;

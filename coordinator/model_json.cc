@@ -1,6 +1,9 @@
 #include "coordinator/model_json.h"
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace tierpilot {
 
@@ -38,10 +41,27 @@ static double number_or_zero(const json& in, const char* key) {
   return optional_number(in, key).value_or(0);
 }
 
+// See ExactBytes in json_text.h.
+static std::string exact_bytes(const json& in) {
+  if (in.is_string()) return in.get<std::string>();
+  const auto& hex = in.at("hex").get_ref<const std::string&>();
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    const char* end = hex.data() + std::min(i + 2, hex.size());
+    unsigned char byte = 0;
+    if (const auto [stop, error] = std::from_chars(hex.data() + i, end, byte, 16);
+        error != std::errc() || stop != hex.data() + i + 2)
+      throw std::invalid_argument("'" + hex + "' is not hexadecimal");
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
 void from_json(const json& in, TaskSpec& s) {
   in.at("name").get_to(s.name);
-  in.at("argv").get_to(s.argv);
-  in.at("env").get_to(s.env);
+  for (const auto& argument : in.at("argv")) s.argv.push_back(exact_bytes(argument));
+  for (const auto& variable : in.at("env"))
+    s.env.emplace_back(exact_bytes(variable.at(0)), exact_bytes(variable.at(1)));
   in.at("datasets").get_to(s.datasets);
   in.at("units").get_to(s.units);
   in.at("memory_bytes").get_to(s.memory_bytes);
@@ -155,7 +175,7 @@ template <class T>
 Result<T> parse(const std::string& text, const char* what) {
   try {
     return json::parse(text).get<T>();
-  } catch (const json::exception& e) {
+  } catch (const std::exception& e) {
     return fail(ErrorCode::kInvalid, std::string("store: ") + what + ": " + e.what());
   }
 }

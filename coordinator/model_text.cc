@@ -58,11 +58,30 @@ static void write_json(JsonText& out, const CandidateColumns& candidates) {
   });
 }
 
+// What a program is told may be any bytes.
+struct Arguments {
+  const std::vector<std::string>& of;
+};
+
+static void write_json(JsonText& out, const Arguments& arguments) {
+  out.array(arguments.of, [](const std::string& each) { return ExactBytes{each}; });
+}
+
+struct Environment {
+  const std::vector<std::pair<std::string, std::string>>& of;
+};
+
+static void write_json(JsonText& out, const Environment& environment) {
+  out.array(environment.of, [](const auto& variable) {
+    return std::pair(ExactBytes{variable.first}, ExactBytes{variable.second});
+  });
+}
+
 std::string spec_text(const TaskSpec& spec) {
   JsonText out;
   out.object([&] {
-    out.put("after", spec.after).put("argv", spec.argv).put("datasets", spec.datasets);
-    out.put("env", spec.env).put("float_operations", spec.float_operations);
+    out.put("after", spec.after).put("argv", Arguments{spec.argv}).put("datasets", spec.datasets);
+    out.put("env", Environment{spec.env}).put("float_operations", spec.float_operations);
     out.put("int_operations", spec.int_operations).put("memory_bytes", spec.memory_bytes);
     out.put("memory_tier", spec.memory_tier).put("name", spec.name).put("node", spec.node);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);

@@ -93,6 +93,7 @@ struct Task {
   served @13 :Node.ServedData;
   policy @14 :Text;
   keptBack @15 :KeptBack;  # null: it is not
+  hidden @16 :Text;        # what of it only others may see; empty: nothing
 
   struct KeptBack {
     # It waits for a node that is full.
@@ -233,6 +234,10 @@ struct Health {
   keptBack @15 :UInt64;         # of the queued: wait for a full node
 }
 
+interface Backup {
+  read @0 (offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+}
+
 interface Cluster {
   # Lists take `after` and `limit` so that no answer outgrows a frame; limit 0 means 500.
   health @0 () -> (health :Health);
@@ -242,7 +247,7 @@ interface Cluster {
       -> (session :Node.NodeSession, leaseMs :UInt32);
   # `live`: attempts the daemon holds (waiting, running, or ended and not acknowledged).
 
-  nodeList @2 () -> (nodes :List(NodeEntry));
+  nodeList @2 (after :Text, limit :UInt32) -> (nodes :List(NodeEntry));
   nodeShow @3 (name :Text) -> (node :NodeEntry);
 
   datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text)
@@ -284,4 +289,7 @@ interface Cluster {
       -> (comparisons :List(PolicyComparison), concurrent :Bool);
   # No second: with the heuristic's control decisions, taken at the same time. No first: the active
   # policy.
+
+  backup @23 () -> (backup :Backup);
+  # The whole memory of the coordinator as of one commit. For its operator only.
 }

@@ -1,25 +1,31 @@
 #include "coordinator/core/cluster_state.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "base/log.h"
+#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
 namespace {
 
-// Which tasks of its submit a waiting task still waits for.
-Result<std::vector<uint64_t>> missing_parents(Db& db, const Task& task) {
-  records::TaskFilter filter;
-  filter.job = task.job;
-  filter.limit = UINT32_MAX;
-  auto siblings = records::tasks(db, filter);
-  if (!siblings) return tl::unexpected(siblings.error());
-  std::vector<uint64_t> missing;
-  for (const auto& name : task.spec.after)
-    for (const auto& sibling : *siblings)
-      if (sibling.spec.name == name && sibling.state != TaskState::kSucceeded)
-        missing.push_back(sibling.id);
+// Which tasks of its submit each waiting task (parallel to `active`) still waits for. Those that
+// are not active have succeeded: with one that ended otherwise, all that wait for it ended too, in
+// the same commit.
+std::vector<std::vector<uint64_t>> missing_parents(const std::vector<Task>& active) {
+  std::map<std::pair<uint64_t, std::string_view>, uint64_t> by_name;
+  for (const auto& task : active)
+    if (!task.spec.name.empty()) by_name[{task.job, task.spec.name}] = task.id;
+  std::vector<std::vector<uint64_t>> missing(active.size());
+  for (size_t i = 0; i < active.size(); ++i) {
+    if (active[i].state != TaskState::kWaiting) continue;
+    for (const auto& name : active[i].spec.after)
+      if (const auto parent = by_name.find({active[i].job, name}); parent != by_name.end())
+        missing[i].push_back(parent->second);
+  }
   return missing;
 }
 
@@ -32,21 +38,20 @@ Status restore_tasks(ClusterState& state) {
   for (const auto& [name, memory] : *nodes) state.registry.remember_slot(name, memory.slot);
   auto active = records::active_tasks(db);
   if (!active) return tl::unexpected(active.error());
-  std::vector<std::vector<uint64_t>> depends_on;
-  for (const auto& task : *active) {
-    auto missing = task.state == TaskState::kWaiting ? missing_parents(db, task)
-                                                     : Result<std::vector<uint64_t>>{};
-    if (!missing) return tl::unexpected(missing.error());
-    depends_on.push_back(std::move(*missing));
-  }
+  const auto depends_on = missing_parents(*active);
   // The old coordinator may have granted a lease of its own length just before it died.
   auto old_lease_ms = records::setting(db, "lease_ms", state.settings.lease_ms);
   if (!old_lease_ms) return tl::unexpected(old_lease_ms.error());
   const int64_t lease_end_ns =
       state.clock.boot_ns() + std::max(*old_lease_ms, state.settings.lease_ms) * 1'000'000;
-  for (auto& task : *active) {
+  if (auto adopting = records::setting(db, restored::kAdopting, 0); adopting && *adopting != 0)
+    state.adopt_until_ns = lease_end_ns;
+  for (size_t i = 0; i < active->size(); ++i) {
+    auto& task = (*active)[i];
+    if (task.state == TaskState::kWaiting && depends_on[i].empty()) task.state = TaskState::kQueued;
     task.place_s = state.place_s(task);
     state.catalog.add_user(task);
+    state.load.add(task.user, {1, task_bytes(task.spec)});
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
     state.registry.assign(node, {task.id, task.attempt}, task.spec.units);
@@ -87,8 +92,13 @@ Status restore(ClusterState& state) {
   const auto reckonings = records::setting(db, kReckonings, 0);
   if (!reckonings) return tl::unexpected(reckonings.error());
   state.begin_reckoning(*reckonings + 1);
-  state.last_task = *last_task;
-  state.last_job = *last_job;
+  const auto ids_above = records::setting(db, restored::kIdsAbove, 0);
+  const auto attempts_above = records::setting(db, restored::kAttemptsAbove, 0);
+  if (!ids_above || !attempts_above) return tl::unexpected(ids_above.error());
+  state.last_task = std::max(*last_task, static_cast<uint64_t>(*ids_above));
+  state.last_job = std::max(*last_job, static_cast<uint64_t>(*ids_above));
+  state.restored_up_to = static_cast<uint64_t>(*ids_above);
+  state.attempts_above = static_cast<uint32_t>(*attempts_above);
   auto datasets = records::datasets(db);
   if (!datasets) return tl::unexpected(datasets.error());
   for (auto& dataset : *datasets) state.catalog.put(std::move(dataset));

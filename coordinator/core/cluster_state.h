@@ -1,6 +1,7 @@
 // Everything the coordinator holds in memory, and what it works with. Event loop thread only.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -10,6 +11,7 @@
 #include "coordinator/core/data/catalog.h"
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/queue/queue_load.h"
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
 #include "coordinator/store/store.h"
@@ -29,6 +31,7 @@ struct CoreSettings {
   int64_t decision_deadline_us = 5'000;
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
+  QueueLimits queue_limits;
 };
 
 struct ClusterState {
@@ -48,10 +51,26 @@ struct ClusterState {
   QueueOrder order;
   int64_t reckoning = 0;            // how often all places were reckoned; in the order of arrival 0
   int64_t reckoned_ns = INT64_MIN;  // boot time, the last time
+  QueueLoad load;                   // tasks in the book, and those on their way there
+  uint32_t attempts_above = 0;      // of tasks that were restored from a backup, see next_attempt()
+  uint64_t restored_up_to = 0;      // tasks up to this one were restored from a backup
+  int64_t adopt_until_ns = 0;       // boot time; until then nothing is dispatched, see adopting()
 
   double place_s(const Task& task) const {
     return order.place_s(settings.service_order, task, clock.wall_ms());
   }
+  // After a restore, nodes may run what the backup does not know of: for as long as an old lease
+  // may last, what they hold is adopted, and nothing else is begun.
+  bool adopting() const { return clock.boot_ns() < adopt_until_ns; }
+  // Not one that was given after the backup was taken.
+  uint32_t next_attempt(const Task& task) const {
+    return (restores(task) ? std::max(task.attempt, attempts_above) : task.attempt) + 1;
+  }
+  uint32_t max_attempts(const Task& task) const {
+    const bool is_above = restores(task) && task.attempt > attempts_above;
+    return settings.max_attempts + (is_above ? attempts_above : 0);
+  }
+  bool restores(const Task& task) const { return task.id <= restored_up_to; }
   // Before the queue is looked at.
   void keep_order();
   // Places of another reckoning cannot be compared with those that nodes were told.

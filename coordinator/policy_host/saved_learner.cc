@@ -81,8 +81,11 @@ Result<TakenOver> take_over_learner(const fs::path& state_dir, const std::string
   const fs::path file = origin_file(state_dir, policy);
   taken->origin = beginning;
   if (!taken->found) {
-    if (auto written = save_bytes(file, beginning); !written)
-      return tl::unexpected(written.error());
+    auto written = save_bytes(file, beginning);
+    if (written) return taken;
+    if (written.error().code != ErrorCode::kExhausted) return tl::unexpected(written.error());
+    // Where the disk is full, tasks that were acknowledged are still served.
+    spdlog::error("what learning begins from is not written down: {}", written.error().message);
     return taken;
   }
   auto origin = read_origin(file);

@@ -22,7 +22,7 @@ struct TakenOver {
 // A checkpoint that is damaged or does not fit is renamed to "<policy>.checkpoint.refused" (with a
 // number, if that is there) and noted; a directory or file that cannot be read is an error. With an
 // empty `state_dir` there is nothing to take over. A learner that begins does so from `beginning`,
-// which is written down beside its checkpoint.
+// which is written down beside its checkpoint, unless the disk is full.
 Result<TakenOver> take_over_learner(const std::filesystem::path& state_dir,
                                     const std::string& policy, const std::string& beginning,
                                     Learner& learner);

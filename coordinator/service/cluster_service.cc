@@ -1,6 +1,7 @@
 #include "coordinator/service/cluster_service.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -15,6 +16,7 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
+constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 
 [[noreturn]] void refuse(ErrorCode code, std::string message) {
   kj::throwFatalException(to_exception({code, std::move(message)}));
@@ -97,10 +99,18 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
 }
 
 kj::Promise<void> ClusterService::nodeList(NodeListContext context) {
+  const auto params = context.getParams();
+  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& nodes = core().state.registry.all();
-  auto out = context.getResults().initNodes(static_cast<unsigned>(nodes.size()));
-  unsigned i = 0;
-  for (const auto& [name, node] : nodes) write_node(node, out[i++]);
+  std::vector<const NodeRecord*> page;
+  size_t bytes = 0;
+  for (auto it = nodes.upper_bound(text(params.getAfter()));
+       it != nodes.end() && page.size() < limit && (page.empty() || bytes < kPageBytes); ++it) {
+    page.push_back(&it->second);
+    bytes += shared_.cards.bytes(it->first);
+  }
+  auto out = context.getResults().initNodes(static_cast<unsigned>(page.size()));
+  for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], out[i]);
   return kj::READY_NOW;
 }
 
@@ -157,6 +167,25 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
       (*fulfiller)->fulfill();
     else
       (*fulfiller)->reject(to_exception(status.error()));
+  });
+  return kj::mv(paf.promise);
+}
+
+bool ClusterService::is_operator() const {
+  return peer_.uid && (*peer_.uid == 0 || *peer_.uid == ::geteuid());
+}
+
+kj::Promise<void> ClusterService::backup(BackupContext context) {
+  if (!is_operator())
+    refuse(ErrorCode::kDenied,
+           "a backup has everybody's tasks: only root and the coordinator's "
+           "user get one, on its machine");
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  shared_.backups.make([context, fulfiller](Result<UniqueFd> made) mutable {
+    if (!made) return (*fulfiller)->reject(to_exception(made.error()));
+    context.getResults().setBackup(kj::heap<BackupReader>(std::move(*made)));
+    (*fulfiller)->fulfill();
   });
   return kj::mv(paf.promise);
 }

@@ -1,8 +1,12 @@
 // The Cluster interface as one client sees it.
 #pragma once
 
+#include <list>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "coordinator/service/backup_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
 #include "rpc/cluster.capnp.h"
@@ -16,6 +20,7 @@ struct ServiceContext {
   EventLoop& loop;
   Core& core;
   NodeCards& cards;
+  BackupMaker& backups;
   int64_t started_ms = 0;
   std::function<uint64_t()> rejected_frames;
 };
@@ -47,9 +52,12 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> policyMode(PolicyModeContext context) override;
   kj::Promise<void> policyRollback(PolicyRollbackContext context) override;
   kj::Promise<void> policyCompare(PolicyCompareContext context) override;
+  kj::Promise<void> backup(BackupContext context) override;
 
  private:
   Core& core() { return shared_.core; }
+  // Root, or the coordinator's own user, on its own machine.
+  bool is_operator() const;
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
   // As it is in memory or on disk, with what keeps it back.
   void write(const Task& task, wire::Task::Builder out);
@@ -61,6 +69,9 @@ class ClusterService final : public wire::Cluster::Server {
 
   ServiceContext& shared_;
   Peer peer_;
+  // Of each taskWait under way; shared, as a call may outlive this object by a turn of the loop.
+  std::shared_ptr<std::list<std::vector<EndWaits::Wait>>> waits_ =
+      std::make_shared<std::list<std::vector<EndWaits::Wait>>>();
 };
 
 }  // namespace tierpilot

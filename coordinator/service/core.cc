@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
 namespace {
 
 constexpr int64_t kRetryNs = 1'000'000'000;
-constexpr int64_t kPruneNs = 600'000'000'000;
 
 }  // namespace
 
@@ -20,12 +20,13 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       dispatcher(state, policy_host, oversight, hooks),
       lifecycle(
           state,
-          {[this] { dispatcher.pump(); }, [this](uint64_t task) { ended(task); },
+          {[this] { dispatcher.pump(); }, [this](uint64_t task) { waits_.ended(task); },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); }}),
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
-      datasets(state, [this] { dispatcher.pump(); }) {
+      datasets(state, [this] { dispatcher.pump(); }),
+      history(state, hooks.after) {
   dispatcher.set_lifecycle(lifecycle);
   post_ = std::move(hooks.post);
   oversight.on_deposed = [this](const std::string& policy, const std::string& why) {
@@ -91,27 +92,20 @@ void Core::tick() {
       state.store.write([now_ns](Db& db) { return records::put_setting(db, "retried_ns", now_ns); },
                         [this](Status) { dispatcher.pump(); });
   }
-  if (now_ns >= next_prune_ns_) prune();
+  history.tick();
+  if (state.adopt_until_ns != 0 && !state.adopting()) {
+    state.adopt_until_ns = 0;
+    state.store.write([](Db& db) { return records::put_setting(db, restored::kAdopting, 0); },
+                      nullptr);
+  }
   if (version_interval_ns_ > 0 && now_ns >= next_versions_ns_) keep_versions("at its time");
   dispatcher.pump();
 }
 
-void Core::prune() {
-  next_prune_ns_ = state.clock.boot_ns() + kPruneNs;
-  if (keep_history_ms <= 0) return;
-  const int64_t before_ms = state.clock.wall_ms() - keep_history_ms;
-  state.store.write([before_ms](Db& db) { return records::prune(db, before_ms); }, nullptr);
-}
-
-void Core::when_ended(uint64_t task, std::function<void()> done) {
-  if (!state.tasks.find(task)) return done();
-  waiting_[task].push_back(std::move(done));
-}
-
-void Core::ended(uint64_t task) {
-  auto node = waiting_.extract(task);
-  if (node.empty()) return;
-  for (auto& done : node.mapped()) done();
+std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void()> done) {
+  if (state.tasks.find(task)) return waits_.add(task, std::move(done));
+  done();
+  return std::nullopt;
 }
 
 Result<Task> Core::task(uint64_t id) {

@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/data/dataset_admin.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/outcomes/end_waits.h"
+#include "coordinator/core/outcomes/history.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
 #include "policies/placement/dqn/settings.h"
@@ -30,8 +32,9 @@ class Core {
   // See PolicyHost; `done` runs on the loop.
   void roll_back(const std::string& policy, uint64_t number, const std::string& who,
                  VersionDone done);
-  // Calls `done` once, when the task has ended durably; at once when it has.
-  void when_ended(uint64_t task, std::function<void()> done);
+  // Calls `done` once, when the task has ended durably; at once, with no wait, when it has.
+  [[nodiscard]] std::optional<EndWaits::Wait> when_ended(uint64_t task, std::function<void()> done);
+  size_t waits() const { return waits_.size(); }
   // A task wherever it is, in memory or on disk.
   Result<Task> task(uint64_t id);
 
@@ -43,21 +46,18 @@ class Core {
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;
-  int64_t keep_history_ms = 0;
+  History history;
   DqnSettings dqn;  // as configured, to be shown
   PublishedSettings dqn_published;
 
  private:
-  void ended(uint64_t task);
-  void prune();
   void rolled_back(uint64_t id, const std::string& policy, const std::string& who,
                    const Result<WeightsVersion>& version);
   void keep_versions(const std::string& why);
   WeightsVersion about(const std::string& policy, const std::string& why);
 
-  std::map<uint64_t, std::vector<std::function<void()>>> waiting_;
+  EndWaits waits_;
   int64_t next_retry_ns_ = 0;
-  int64_t next_prune_ns_ = 0;
   std::function<void(std::function<void()>)> post_;
   std::map<uint64_t, VersionDone> rolling_back_;
   uint64_t last_roll_back_ = 0;

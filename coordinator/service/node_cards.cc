@@ -39,4 +39,13 @@ NodeCards::Card* NodeCards::find(const std::string& node) {
   return found == cards_.end() ? nullptr : found->second.get();
 }
 
+size_t NodeCards::bytes(const std::string& node) {
+  constexpr size_t kEntryBytes = 512;
+  const auto* card = find(node);
+  if (!card) return kEntryBytes;
+  const auto words = card->info->getRoot<wire::NodeInfo>().asReader().totalSize().wordCount +
+                     card->status->getRoot<wire::NodeStatus>().asReader().totalSize().wordCount;
+  return kEntryBytes + words * sizeof(capnp::word);
+}
+
 }  // namespace tierpilot

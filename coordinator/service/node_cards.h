@@ -23,6 +23,8 @@ class NodeCards {
   void reported(const std::string& node, wire::NodeStatus::Reader status);
   void described(const std::string& node, wire::NodeInfo::Reader info);
   Card* find(const std::string& node);
+  // What a node takes of an answer that shows it, about.
+  size_t bytes(const std::string& node);
 
  private:
   std::map<std::string, std::unique_ptr<Card>> cards_;

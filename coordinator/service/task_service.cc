@@ -16,6 +16,7 @@ constexpr uint32_t kPage = 500;
 constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 constexpr uint32_t kMaxLogBytes = 1 << 20;
 constexpr uint32_t kMaxWaitMs = 60'000;
+constexpr size_t kMaxWaits = 256;  // of a client at a time
 
 // A page ends early rather than outgrow a frame.
 template <class Get>
@@ -35,6 +36,11 @@ size_t wire_size(const Task& task) {
 
 void ClusterService::write(const Task& task, wire::Task::Builder out) {
   write_task(task, out);
+  if (!task.spec.env.empty() && task.user != peer_.name && !is_operator()) {
+    // Where keys and passwords stand.
+    out.getSpec().initEnv(0);
+    out.setHidden("its environment: shown to its submitter and to the operator");
+  }
   if (const auto kept = kept_back(core().state, task)) write_kept_back(*kept, out);
 }
 
@@ -126,7 +132,14 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
   const auto one_ended = [fulfiller, left] {
     if (--*left == 0) (*fulfiller)->fulfill();
   };
-  for (const uint64_t id : ids) core().when_ended(id, one_ended);
+  if (waits_->size() >= kMaxWaits)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kExhausted,
+         fmt::format("{} waits are under way on this connection: one call takes up to {} tasks",
+                     kMaxWaits, kPage)}));
+  const auto waits = waits_->emplace(waits_->end());
+  for (const uint64_t id : ids)
+    if (auto wait = core().when_ended(id, one_ended)) waits->push_back(std::move(*wait));
   one_ended();
   const auto timeout_ms = std::min(params.getTimeoutMs(), kMaxWaitMs);
   return paf.promise.exclusiveJoin(shared_.loop.after_ms(timeout_ms))
@@ -138,7 +151,9 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
         results.setDone(*left == 0);
         auto out = results.initTasks(static_cast<unsigned>(tasks.size()));
         for (unsigned i = 0; i < out.size(); ++i) write(tasks[i], out[i]);
-      });
+      })
+      // Answered, timed out, or called off by its client.
+      .attach(kj::defer([all = waits_, waits] { all->erase(waits); }));
 }
 
 kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {

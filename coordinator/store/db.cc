@@ -96,6 +96,17 @@ Status Db::execute(const char* sql) {
   return {};
 }
 
+Status Db::copy_to(Db& target) {
+  auto* copy = sqlite3_backup_init(target.db_.get(), "main", db_.get(), "main");
+  if (!copy) return fail_sqlite(target.db_.get());
+  // In one go: what others write between two steps would begin it anew.
+  const int code = sqlite3_backup_step(copy, -1);
+  sqlite3_backup_finish(copy);
+  if (code == SQLITE_DONE) return {};
+  return fail(code == SQLITE_FULL ? ErrorCode::kExhausted : ErrorCode::kIo,
+              fmt::format("store: copying it: {}", sqlite3_errstr(code)));
+}
+
 Status Db::checkpoint() {
   *logged_pages_ = 0;
   const int code =

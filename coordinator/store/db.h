@@ -52,6 +52,8 @@ class Db {
   Status execute(const char* sql);
   // `sql` must be a literal: statements are cached by its address.
   Result<Query> query(const char* sql);
+  // All of it as of one commit; others go on writing.
+  Status copy_to(Db& target);
   // Of the write-ahead log, after this connection's last commit; 0 if checkpoint() came after it.
   int logged_pages() const { return *logged_pages_; }
   // As much of the log as nobody reads, without waiting for anybody.

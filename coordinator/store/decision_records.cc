@@ -20,9 +20,11 @@ Result<DecisionRecord> read_decision(const Query& row) {
   const auto encoded = row.bytes(1);
   if (encoded.size() % sizeof(float) != 0)
     return fail(ErrorCode::kInvalid, "store: decision: what the network saw is cut short");
-  decision->encoded.resize(encoded.size() / sizeof(float));
-  // A heuristic's is empty, and memcpy takes no null pointer even then.
-  if (!encoded.empty()) std::memcpy(decision->encoded.data(), encoded.data(), encoded.size());
+  // A heuristic's is empty, and the first stores have it in the text.
+  if (!encoded.empty()) {
+    decision->encoded.resize(encoded.size() / sizeof(float));
+    std::memcpy(decision->encoded.data(), encoded.data(), encoded.size());
+  }
   if (row.is_null(2)) return decision;
   auto reward = parse_reward(row.text(2));
   if (!reward) return tl::unexpected(reward.error());

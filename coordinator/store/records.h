@@ -23,8 +23,6 @@ Status put_dataset(Db& db, const Dataset& dataset);
 Status remove_dataset(Db& db, const std::string& name);
 Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt);
 Status put_setting(Db& db, const std::string& key, int64_t value);
-// Ended tasks (with their decisions and receipts) that finished before the given time.
-Status prune(Db& db, int64_t finished_before_ms);
 
 struct TaskFilter {
   std::optional<TaskState> state;

@@ -192,31 +192,4 @@ Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_
                                      as_unsigned(*query, 2), query->text(3)});
 }
 
-Status prune(Db& db, int64_t finished_before_ms) {
-  // A job goes as a whole, so that a receipt never points at tasks that are gone; the last one
-  // stays, so that its ids are not used again.
-  for (const char* sql : {"CREATE TEMP TABLE IF NOT EXISTS old_jobs(job INTEGER PRIMARY KEY)",
-                          "DELETE FROM temp.old_jobs"}) {
-    if (auto done = db.execute(sql); !done) return done;
-  }
-  auto pick = db.query(
-      "INSERT INTO temp.old_jobs SELECT job FROM tasks GROUP BY job "
-      "HAVING MIN(state) >= 4 AND MAX(finished_ms) < ? AND job < (SELECT MAX(job) FROM tasks) "
-      "LIMIT 10000");
-  if (!pick) return tl::unexpected(pick.error());
-  if (auto done = pick->bind(finished_before_ms).run(); !done) return done;
-  for (const char* sql :
-       {"DELETE FROM decisions_by_id WHERE id IN (SELECT d.id FROM temp.old_jobs o "
-        "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN decisions_by_id d "
-        "ON d.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
-        "DELETE FROM rewards WHERE id IN (SELECT r.id FROM temp.old_jobs o "
-        "CROSS JOIN tasks t ON t.job = o.job CROSS JOIN rewards r "
-        "ON r.id BETWEEN t.id << 16 AND t.id << 16 | 65535)",
-        "DELETE FROM receipts WHERE job IN temp.old_jobs",
-        "DELETE FROM tasks WHERE job IN temp.old_jobs"}) {
-    if (auto done = db.execute(sql); !done) return done;
-  }
-  return {};
-}
-
 }  // namespace tierpilot::records

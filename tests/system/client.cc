@@ -141,8 +141,11 @@ Result<Json> Client::health() {
 }
 
 Result<Json> Client::nodes() {
-  return json_of(connection_->call(connection_->cluster().nodeListRequest()),
-                 [](const auto& answer) { return messages_json(answer.getNodes()); });
+  auto all = Json::array();
+  auto status = for_each_node(
+      *connection_, [&](wire::NodeEntry::Reader node) { all.push_back(message_json(node)); });
+  if (!status) return tl::unexpected(status.error());
+  return all;
 }
 
 Result<Json> Client::tasks() {

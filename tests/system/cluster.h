@@ -41,6 +41,7 @@ struct ClusterOptions {
   bool tls = false;
   bool metrics = false;             // for Prometheus; with TLS only over TLS
   std::filesystem::path state_dir;  // empty: in the cluster's folder
+  int keep_history_hours = 720;     // 0: for good
 };
 
 class Cluster {

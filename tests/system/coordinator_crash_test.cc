@@ -54,6 +54,26 @@ std::vector<Request> repeats(const Ledger& ledger, const std::vector<Request>& l
   return requests;
 }
 
+// No attempt ran twice, and none ran that had not been decided on disk; what is told of the end is
+// what happened.
+void expect_told(Client& client, uint64_t id, const std::vector<Journal::Run>& runs) {
+  const auto told = client.explain(id);
+  ASSERT_TRUE(told) << told.error().message;
+  const auto& task = (*told)["task"];
+  const auto& decisions = (*told)["decisions"];
+  EXPECT_EQ(task["exit"]["code"], 0) << told->dump(2);
+  EXPECT_EQ(task["attempt"], runs.back().attempt) << "the last run is the one that counts";
+  EXPECT_EQ(task["node"], runs.back().node);
+  EXPECT_LE(decisions.size(), task["attempt"].get<size_t>());
+  std::set<int> attempts;
+  for (const auto& run : runs) {
+    EXPECT_TRUE(attempts.insert(run.attempt).second)
+        << "task " << id << " ran twice as attempt " << run.attempt;
+    ASSERT_LE(static_cast<size_t>(run.attempt), decisions.size()) << "task " << id;
+    EXPECT_EQ(decisions[static_cast<size_t>(run.attempt) - 1]["node"], run.node);
+  }
+}
+
 class CoordinatorCrash : public testing::Test {
  protected:
   void SetUp() override {
@@ -101,6 +121,7 @@ TEST_F(CoordinatorCrash, LosesNoAcknowledgedTaskAndRunsNoneTwiceAtOnce) {
     const auto found = record.runs.find(std::to_string(task));
     ASSERT_NE(found, record.runs.end()) << "task " << task << " succeeded without a run";
     EXPECT_TRUE(found->second.back().ended) << "task " << task;
+    expect_told(cluster.client(), task, found->second);
     runs += found->second.size();
     for (const auto& run : found->second) finished += run.ended;
   }

@@ -65,12 +65,24 @@ TEST_F(FullDisk, SubmitsGetAClearErrorAndNothingIsLost) {
   EXPECT_NE((*health)["degraded"], "");
   EXPECT_TRUE(cluster.coordinator().running());
 
-  // A crash on a full disk loses nothing either.
-  std::filesystem::remove(disk_.path() / "ballast");
+  // A crash on a full disk loses nothing either: it starts, tells what there is, and says that it
+  // cannot write.
   cluster.coordinator().kill_now();
+  fill_up(disk_.path() / "ballast");
   cluster.start_coordinator();
-  const auto after = submit(fmt::format("full-{}", tries));
-  ASSERT_TRUE(after) << after.error().message;
+  for (const auto& [id, submitted] : acknowledged) {
+    const auto task = client.show(submitted.tasks.at(0));
+    EXPECT_TRUE(task) << id << ": " << task.error().message;
+  }
+  EXPECT_TRUE(eventually([&] {
+    const auto told = client.health();
+    return told && (*told)["degraded"] != "";
+  }));
+  std::filesystem::remove(disk_.path() / "ballast");
+  Result<Submitted> after;
+  ASSERT_TRUE(eventually([&] {
+    return (after = submit(fmt::format("full-{}", tries))).has_value();
+  })) << after.error().message;
   for (const auto& [id, submitted] : acknowledged) {
     const auto ended = client.wait(submitted.tasks.at(0));
     ASSERT_TRUE(ended) << id << ": " << ended.error().message;

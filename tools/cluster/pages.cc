@@ -2,6 +2,26 @@
 
 namespace tierpilot {
 
+Status for_each_node(ClusterConnection& connection,
+                     const std::function<void(wire::NodeEntry::Reader)>& visit) {
+  for (std::string after;;) {
+    auto request = connection.cluster().nodeListRequest();
+    request.setAfter(after);
+    auto answer = connection.call(kj::mv(request));
+    if (!answer) return tl::unexpected(answer.error());
+    bool is_new = false;
+    // An older coordinator knows no pages: it gives all nodes each time.
+    for (const auto node : answer->getNodes()) {
+      const std::string name = node.getInfo().getName().cStr();
+      if (name <= after) continue;
+      visit(node);
+      after = name;
+      is_new = true;
+    }
+    if (!is_new) return {};
+  }
+}
+
 Status for_each_dataset(ClusterConnection& connection,
                         const std::function<void(wire::Dataset::Reader)>& visit) {
   for (std::string after;;) {

@@ -11,6 +11,10 @@ namespace tierpilot {
 // Making a dataset means writing all of its bytes: this much longer than other calls.
 inline constexpr int64_t kDatasetAddMs = 600'000;
 
+// By rising name.
+Status for_each_node(ClusterConnection& connection,
+                     const std::function<void(wire::NodeEntry::Reader)>& visit);
+
 Status for_each_dataset(ClusterConnection& connection,
                         const std::function<void(wire::Dataset::Reader)>& visit);
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/cluster/message_json.h"
+#include "tools/cluster/pages.h"
 #include "tools/tierctl/object.h"
 
 namespace tierpilot::tierctl {
@@ -22,9 +23,11 @@ const std::vector<Column> kTierColumns{{"TIER", "/tier"},
                                        {"PROMOTE GB/s", "/promote_gb_per_s", Format::kNumber}};
 
 Result<int> list_nodes(Context& context, ClusterConnection& connection) {
-  auto answer = connection.call(connection.cluster().nodeListRequest());
-  if (!answer) return tl::unexpected(answer.error());
-  return print(context.output, {{"nodes", messages_json(answer->getNodes())}},
+  auto nodes = ordered_json::array();
+  auto listed = for_each_node(
+      connection, [&](wire::NodeEntry::Reader node) { nodes.push_back(message_json(node)); });
+  if (!listed) return tl::unexpected(listed.error());
+  return print(context.output, {{"nodes", nodes}},
                {{.rows = "/nodes",
                  .columns = {{"NODE", "/info/name"},
                              {"STATE", "/state"},

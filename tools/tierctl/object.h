@@ -23,6 +23,7 @@ void add_dataset(CLI::App& app, Context& context);
 void add_task(CLI::App& app, Context& context);
 void add_policy(CLI::App& app, Context& context);
 void add_history(CLI::App& app, Context& context);
+void add_backup(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 

@@ -118,11 +118,11 @@ Status collect(ClusterConnection& connection, std::vector<uint64_t>& open,
 }  // namespace
 
 Result<std::vector<std::string>> nodes_up(ClusterConnection& connection) {
-  auto answer = connection.call(connection.cluster().nodeListRequest());
-  if (!answer) return tl::unexpected(answer.error());
   std::vector<std::string> names;
-  for (const auto node : answer->getNodes())
+  auto listed = for_each_node(connection, [&](wire::NodeEntry::Reader node) {
     if (node.getState() == "up") names.emplace_back(node.getInfo().getName());
+  });
+  if (!listed) return tl::unexpected(listed.error());
   if (names.empty())
     return fail(ErrorCode::kUnavailable, "no node is up: start tierpilotd on a machine first");
   return names;

@@ -84,7 +84,7 @@ bool is_kept_back(const View& view, const Decision& decision) {
 }  // namespace
 
 void Dispatcher::pump() {
-  if (pumping_) return;  // what is placed below pumps again
+  if (pumping_ || state_.adopting()) return;  // what is placed below pumps again
   pumping_ = true;
   for (int placed = 0; !open_ && state_.store.trouble().empty(); ++placed) {
     if (placed == kMostAtOnce) {
@@ -107,7 +107,7 @@ void Dispatcher::go_on_later() {
 }
 
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
-  const AttemptId attempt{task.id, task.attempt + 1};
+  const AttemptId attempt{task.id, state_.next_attempt(task)};
   const int64_t now_ns = state_.clock.boot_ns();
   const auto [turn, since_ns] = asked(task.id, placement.view);
   placement.view.may_hold = may_be_held(task.id);
@@ -225,7 +225,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
                    : nullptr;
   // While the policy thought, the task may have been cancelled or the node may have gone.
   const bool valid = task && task->state == TaskState::kQueued &&
-                     task->attempt + 1 == open.attempt.attempt && node && node->can_be_asked() &&
+                     state_.next_attempt(*task) == open.attempt.attempt && node && node->can_be_asked() &&
                      state_.catalog.blocked_by(*task).empty();
   if (!valid) return false;
   host_.took(decision_id(open.attempt), open.shared_view(), decision.node);

@@ -64,7 +64,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   const bool stale = exit.how == "data_failed" && data_is_stale(*task);
-  const auto verdict = judge(*task, exit, state_.settings.max_attempts, stale);
+  const auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
   // one.
   if (exit.wall_ns > 0) {
@@ -214,6 +214,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
           if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
           state_.scores.ended(task);
           state_.catalog.remove_user(task);
+          state_.load.remove(task.user, {1, task_bytes(task.spec)});
           state_.tasks.remove(task.id);
           if (auto* node = state_.registry.find(task.node); node && node->link && task.attempt > 0)
             node->link->release({task.id, task.attempt});
@@ -258,13 +259,32 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
     if (!live.contains(attempt))
       finish(*task,
              judge_lost(*task, fmt::format("node '{}' does not have it any more", node.facts.name),
-                        state_.settings.max_attempts),
+                        state_.max_attempts(*task)),
              nullptr);
     else if (task->cancel_asked && node.link)
       node.link->cancel(attempt, "cancelled");
   }
   for (const auto& attempt : live)
-    if (!held.contains(attempt) && node.link) node.link->cancel(attempt, "superseded");
+    if (!held.contains(attempt) && node.link && !adopt(node, attempt))
+      node.link->cancel(attempt, "superseded");
+}
+
+bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
+  auto* task = state_.adopting() ? state_.tasks.find(attempt.task) : nullptr;
+  if (!task || task->attempt >= attempt.attempt || task->state == TaskState::kWaiting ||
+      is_ended(task->state))
+    return false;
+  if (task->state != TaskState::kQueued) detach(*task, false);
+  state_.tasks.advance(*task, TaskState::kAssigned);
+  task->attempt = attempt.attempt;
+  task->node = node.facts.name;
+  task->reason.clear();
+  state_.registry.assign(node, attempt, task->spec.units);
+  state_.catalog.lock_writes(*task);
+  spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
+               node.facts.name);
+  write({task->id}, {}, nullptr);
+  return true;
 }
 
 void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
@@ -276,7 +296,7 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
   const auto held = node.held;
   for (const auto& attempt : held)
     if (auto* task = current(node.facts.name, attempt))
-      finish(*task, judge_lost(*task, why, state_.settings.max_attempts), nullptr);
+      finish(*task, judge_lost(*task, why, state_.max_attempts(*task)), nullptr);
   state_.units_changed();
 }
 

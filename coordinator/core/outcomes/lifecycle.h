@@ -60,6 +60,8 @@ class Lifecycle {
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
+  // After a restore: an attempt that the store does not know of goes on where it is.
+  bool adopt(NodeRecord& node, AttemptId attempt);
   bool data_is_stale(const Task& task) const;
   void detach(Task& task, bool succeeded);
   void finish(Task& task, Verdict verdict, Durable durable);

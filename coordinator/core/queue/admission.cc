@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/memory_wish.h"
+#include "base/utf8.h"
 
 namespace tierpilot {
 namespace {
@@ -21,15 +22,32 @@ std::string label(const TaskSpec& spec, size_t index) {
                            : fmt::format("task '{}'", spec.name);
 }
 
+// Others name it, and it is shown; arguments may be any bytes.
+Status check_name(const TaskSpec& spec, size_t index) {
+  if (!is_utf8(spec.name) || spec.name.find('\0') != std::string::npos)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("task #{}: its name is not text (UTF-8)", index + 1));
+  return {};
+}
+
 Status check_command(const TaskSpec& spec, const std::string& who) {
   if (spec.argv.empty() || spec.argv.front().empty())
     return fail(ErrorCode::kInvalid, who + ": the command is empty");
   size_t bytes = 0;
-  for (const auto& argument : spec.argv) bytes += argument.size() + 1;
+  for (const auto& argument : spec.argv) {
+    if (argument.find('\0') != std::string::npos)
+      return fail(ErrorCode::kInvalid,
+                  who + ": an argument has a NUL byte in it, where a program would see its end");
+    bytes += argument.size() + 1;
+  }
   for (const auto& [name, value] : spec.env) {
     if (name.empty() || name.find('=') != std::string::npos)
       return fail(ErrorCode::kInvalid,
                   fmt::format("{}: '{}' is not a name of an environment variable", who, name));
+    if (name.find('\0') != std::string::npos || value.find('\0') != std::string::npos)
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: the environment variable '{}' has a NUL byte in it", who,
+                              name.substr(0, name.find('\0'))));
     bytes += name.size() + value.size() + 2;
   }
   if (bytes > kMaxCommandBytes)
@@ -121,10 +139,12 @@ Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {
         return fail(ErrorCode::kInvalid,
                     fmt::format("{}: it is to run after '{}', which is not in this submit",
                                 label(specs[i], i), parent));
-      if (std::find(depends_on[i].begin(), depends_on[i].end(), found->second) ==
-          depends_on[i].end())
-        depends_on[i].push_back(found->second);
+      depends_on[i].push_back(found->second);
     }
+  for (auto& parents : depends_on) {
+    std::sort(parents.begin(), parents.end());
+    parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+  }
   return depends_on;
 }
 
@@ -174,6 +194,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     return fail(ErrorCode::kInvalid, fmt::format("submit: {} tasks, at most {} are taken at once",
                                                  specs.size(), kMaxTasksPerSubmit));
   for (size_t i = 0; i < specs.size(); ++i) {
+    if (auto ok = check_name(specs[i], i); !ok) return tl::unexpected(ok.error());
     const auto who = label(specs[i], i);
     if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());

@@ -53,6 +53,12 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   auto depends_on = admit(specs, state_.catalog, state_.registry);
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
 
+  QueueLoad::Load load{specs.size(), 0};
+  for (const auto& spec : specs) load.bytes += task_bytes(spec);
+  if (auto room = state_.load.room_for(state_.settings.queue_limits, user, load); !room)
+    return answer(tl::unexpected(room.error()));
+  state_.load.add(user, load);
+
   auto tasks = number(user, std::move(specs), *depends_on);
   const SubmitReceipt receipt{state_.last_job, tasks.front().id, tasks.size(), digest};
   // A dataset must not be removed between this check and the commit.
@@ -96,7 +102,10 @@ void Intake::committed(const std::string& request_id, const SubmitReceipt& recei
   auto waiting = std::move(pending_[request_id].waiting);
   pending_.erase(request_id);
   if (!status) {
-    for (const auto& task : tasks) state_.catalog.remove_user(task);
+    for (const auto& task : tasks) {
+      state_.catalog.remove_user(task);
+      state_.load.remove(task.user, {1, task_bytes(task.spec)});
+    }
     for (auto& answer : waiting) answer(tl::unexpected(status.error()));
     return;
   }

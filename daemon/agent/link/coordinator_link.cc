@@ -2,11 +2,19 @@
 
 #include <capnp/message.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "daemon/agent/link/wire.h"
 #include "rpc/error.h"
 
 namespace tierpilot::agent {
+namespace {
+
+// In a registration, which must fit a frame; the others follow in updates.
+constexpr size_t kReplicasAtOnce = 5'000;
+
+}  // namespace
 
 CoordinatorLink::CoordinatorLink(Parts parts, Address address, std::optional<TlsFiles> tls,
                                  uint64_t seed)
@@ -77,8 +85,9 @@ void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Build
   described_ = capnp::canonicalize(to.getInfo().asReader());
   to.setNode(parts_.node);
   const auto replicas = parts_.replicas();
-  parts_.events.registered(replicas);
-  auto list = to.initReplicas(static_cast<uint32_t>(replicas.size()));
+  const size_t told = std::min(replicas.size(), kReplicasAtOnce);
+  parts_.events.registered(replicas, told);
+  auto list = to.initReplicas(static_cast<uint32_t>(told));
   for (uint32_t i = 0; i < list.size(); ++i) write_replica(list[i], replicas[i]);
   const auto live = parts_.tasks.live();
   auto attempts = to.initLive(static_cast<uint32_t>(live.size()));

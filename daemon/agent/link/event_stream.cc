@@ -39,7 +39,7 @@ std::vector<AttemptId> EventStream::acknowledge(uint64_t sequence) {
   return exited;
 }
 
-void EventStream::registered(const std::vector<ReplicaChange>& all) {
+void EventStream::registered(const std::vector<ReplicaChange>& all, size_t told) {
   std::map<std::string, const ReplicaChange*> present;
   for (const auto& replica : all) present[replica.name] = &replica;
   std::erase_if(unsent_,
@@ -64,6 +64,10 @@ void EventStream::registered(const std::vector<ReplicaChange>& all) {
   }
   for (const auto& body : unsent_) note_written(body);
   for (auto& replica : rewritten) add(std::move(replica));
+  // Not by add(), which looks through all that is unsent: these are as many as the node has
+  // datasets.
+  if (told < all.size())
+    unsent_.insert(unsent_.end(), all.begin() + static_cast<ptrdiff_t>(told), all.end());
 }
 
 }  // namespace tierpilot::agent

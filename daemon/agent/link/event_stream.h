@@ -32,7 +32,8 @@ class EventStream {
   std::vector<AttemptId> acknowledge(uint64_t sequence);
   // A registration carries `all` replicas: older replica events must not overwrite it. Unsent ones
   // are dropped, sent ones take the present state (the coordinator may have seen that number).
-  void registered(const std::vector<ReplicaChange>& all);
+  // Only the first `told` of them fit the registration: the others follow as events.
+  void registered(const std::vector<ReplicaChange>& all, size_t told = SIZE_MAX);
 
   bool empty() const { return sent_.empty() && unsent_.empty(); }
   size_t size() const { return sent_.size() + unsent_.size(); }

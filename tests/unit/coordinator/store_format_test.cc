@@ -1,7 +1,12 @@
-// Stores of earlier programs are converted when they are opened.
+// Stores of every earlier format, as its programs wrote them (stores/format_N.sql), are brought to
+// today's when they are opened, step by step; those of later programs are left alone.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/model_json.h"
+#include <fstream>
+#include <sstream>
+
+#include "coordinator/store/migrations/migration.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/store.h"
 #include "core_fixture.h"
@@ -9,65 +14,133 @@
 namespace tierpilot::testing {
 namespace {
 
-class OlderStores : public CoreTest {
- protected:
-  // Of task 7, after `older` has made the store that of an earlier program.
-  std::vector<DecisionRecord> read_from(Store::Change older) {
-    store_->write(std::move(older), nullptr);
-    flush();
-    restart();
-    restart();  // what was converted is not converted again
-    const auto read = records::decisions(store_->reader(), 7);
-    EXPECT_TRUE(read) << read.error().message;
-    return read.value_or(std::vector<DecisionRecord>{});
-  }
+using ::testing::HasSubstr;
 
-  static DecisionRecord decision() {
-    DecisionRecord decision;
-    decision.attempt = {7, 2};
-    decision.node = "n";
-    return decision;
+int64_t newest_format() {
+  return records::migrations().back().to;
+}
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class EarlierStores : public CoreTest, public ::testing::WithParamInterface<int64_t> {
+ protected:
+  static std::filesystem::path written(int64_t format) {
+    return std::filesystem::path(TEST_STORES) / ("format_" + std::to_string(format) + ".sql");
+  }
+  // In place of the store that the fixture has made.
+  void begin_with(const std::string& sql) {
+    close();
+    for (const char* file : {"tierpilot.db", "tierpilot.db-wal", "tierpilot.db-shm"})
+      std::filesystem::remove(directory_ / file);
+    auto db = Db::open((directory_ / "tierpilot.db").string());
+    ASSERT_TRUE(db) << db.error().message;
+    const auto made = db->execute(sql.c_str());
+    ASSERT_TRUE(made) << made.error().message;
+  }
+  int64_t number(const char* sql) {
+    auto query = store_->reader().query(sql);
+    EXPECT_TRUE(query && *query->step());
+    return query->integer(0);
+  }
+  std::string tables() {
+    auto query = store_->reader().query(
+        "SELECT GROUP_CONCAT(t.name || '(' || (SELECT GROUP_CONCAT(c.name || ' ' || c.type) "
+        "FROM pragma_table_info(t.name) c) || ')') FROM (SELECT name FROM sqlite_schema "
+        "WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name) t");
+    EXPECT_TRUE(query && *query->step());
+    return query->text(0);
   }
 };
 
-TEST_F(OlderStores, DecisionsAreRead) {
-  const std::string body = decision_text(decision());
-  const auto read = read_from([&](Db& db) -> Status {
-    if (auto made = db.execute(
-            "DROP TABLE decisions_by_id; UPDATE settings SET value = 1 WHERE key = 'format';"
-            "CREATE TABLE decisions(task INTEGER NOT NULL, attempt INTEGER NOT NULL, "
-            "body TEXT NOT NULL, PRIMARY KEY(task, attempt)) WITHOUT ROWID");
-        !made)
-      return made;
-    auto put = db.query("INSERT INTO decisions VALUES(7, 2, ?)");
-    return put ? put->bind(body).run() : Status(tl::unexpected(put.error()));
-  });
-  ASSERT_EQ(read.size(), 1u);
-  EXPECT_EQ(read.front().attempt, (AttemptId{7, 2}));
-  EXPECT_EQ(read.front().node, "n");
-  EXPECT_TRUE(records::decisions(store_->reader(), 6)->empty());
-  EXPECT_TRUE(records::decisions(store_->reader(), 8)->empty());
+void expect_the_rows(Store& store) {
+  auto& db = store.reader();
+  const auto task = records::task(db, 7);
+  ASSERT_TRUE(task && *task);
+  EXPECT_EQ((*task)->spec.argv, (std::vector<std::string>{"echo", "a b"}));
+  EXPECT_EQ((*task)->spec.env.front().second, "1");
+  EXPECT_EQ((*task)->exit->written.front().version, 2u);
+  EXPECT_EQ((*task)->served->evict_gb_per_s.value, 1.5);
+  const auto active = records::active_tasks(db);
+  ASSERT_TRUE(active);
+  ASSERT_EQ(active->size(), 1u);
+  EXPECT_EQ(active->front().id, 8u);
+  const auto decisions = records::decisions(db, 7);
+  ASSERT_TRUE(decisions) << decisions.error().message;
+  ASSERT_EQ(decisions->size(), 1u);
+  const auto& decision = decisions->front();
+  EXPECT_EQ(decision.attempt, (AttemptId{7, 2}));
+  EXPECT_EQ(decision.reward.reward, 0.75);
+  EXPECT_EQ(decision.encoded, (std::vector<float>{0.5f, -1.0f}));
+  ASSERT_EQ(decision.candidates.size(), 1u);
+  EXPECT_EQ(decision.candidates.front().q, 0.5);
+  EXPECT_TRUE(records::decisions(db, 6)->empty());
+  EXPECT_TRUE(records::decisions(db, 8)->empty());
+  EXPECT_EQ(records::datasets(db)->front().home, "n1");
+  EXPECT_EQ((*records::receipt(db, "r1"))->first_task, 7u);
+  EXPECT_EQ(records::nodes(db)->at("n1").instance, 99u);
+  EXPECT_EQ(*records::setting(db, "lease_ms", 0), 12345);
 }
 
-TEST_F(OlderStores, RewardsAreRead) {
-  RewardRecord reward;
-  reward.reward = 0.5;
-  const std::string body = decision_text(decision()), rewarded = reward_text(reward);
-  const auto read = read_from([&](Db& db) -> Status {
-    if (auto made = db.execute(
-            "DROP TABLE decisions_by_id; DROP TABLE rewards; DROP INDEX tasks_active;"
-            "DROP INDEX tasks_without_success; CREATE INDEX tasks_by_state ON tasks(state, id);"
-            "UPDATE settings SET value = 3 WHERE key = 'format';"
-            "CREATE TABLE decisions_by_id(id INTEGER PRIMARY KEY, body TEXT NOT NULL, "
-            "encoded BLOB, reward TEXT)");
-        !made)
-      return made;
-    auto put = db.query("INSERT INTO decisions_by_id VALUES((7 << 16) + 2, ?, NULL, ?)");
-    if (!put) return tl::unexpected(put.error());
-    return put->bind(body).bind(rewarded).run();
-  });
-  ASSERT_EQ(read.size(), 1u);
-  EXPECT_EQ(read.front().reward.reward, 0.5);
+TEST_P(EarlierStores, AreBroughtToTodays) {
+  const std::string tables_of_today = tables();
+  begin_with(contents(written(GetParam())));
+  for (int run = 0; run < 2; ++run) {  // what was brought is not brought again
+    auto opened = Store::open(directory_, [](auto) {});
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+    expect_the_rows(*store_);
+    EXPECT_EQ(*records::setting(store_->reader(), "format", 0), newest_format());
+    EXPECT_EQ(tables(), tables_of_today);
+    EXPECT_EQ(number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'tasks_by_state'"), 0);
+    store_.reset();
+  }
+}
+
+TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
+  // The last step makes this index: a view of the table's name takes none.
+  begin_with(contents(written(GetParam())) +
+             "DROP TABLE receipts; CREATE VIEW receipts AS SELECT 1 AS job;");
+  const auto path = directory_ / "tierpilot.db";
+  auto opened = Store::open(directory_, [](auto) {});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("while format"));
+  auto db = Db::open(path.string());
+  EXPECT_EQ(*records::setting(*db, "format", 0), GetParam());
+  auto rewards = db->query("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'rewards'");
+  ASSERT_TRUE(rewards && *rewards->step());
+  EXPECT_EQ(rewards->integer(0), GetParam() == 4) << "the steps before it are undone with it";
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 5));
+
+TEST_F(EarlierStores, EveryFormatHasAStoreToTestWith) {
+  int64_t format = 1;
+  for (const auto& step : records::migrations()) {
+    EXPECT_TRUE(std::filesystem::exists(written(format))) << written(format);
+    EXPECT_EQ(step.to, ++format) << "no step may be left out";
+  }
+}
+
+TEST_F(EarlierStores, ANewerStoreIsRefusedUnharmed) {
+  close();
+  const auto path = directory_ / "tierpilot.db";
+  {
+    auto db = Db::open(path.string());
+    ASSERT_TRUE(
+        db->execute("UPDATE settings SET value = 1000 WHERE key = 'format';"
+                    "DROP TABLE owed_drops; PRAGMA wal_checkpoint(TRUNCATE);"));
+  }
+  const std::string before = contents(path);
+  auto opened = Store::open(directory_, [](auto) {});
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message, HasSubstr("format 1000"));
+  EXPECT_THAT(opened.error().message, HasSubstr("newer"));
+  EXPECT_EQ(contents(path), before);
 }
 
 }  // namespace

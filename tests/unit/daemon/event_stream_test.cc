@@ -87,6 +87,25 @@ TEST(EventStream, RegistrationOutdatesReplicaEvents) {
   EXPECT_FALSE(std::get<ReplicaChange>(events[1]->body).in_fast) << "what is no more there is gone";
 }
 
+TEST(EventStream, WhatDoesNotFitARegistrationFollows) {
+  EventStream stream;
+  std::vector<ReplicaChange> all;
+  for (int i = 0; i < 1'000; ++i) all.push_back(replica("d" + std::to_string(i), 1, true));
+  stream.registered(all, 300);
+  EXPECT_EQ(stream.size(), 700u);
+  size_t told = 300;
+  for (auto batch = stream.batch(); !batch.empty(); batch = stream.batch()) {
+    EXPECT_LE(batch.size(), EventStream::kBatchEvents);
+    for (const auto* event : batch)
+      EXPECT_EQ(std::get<ReplicaChange>(event->body).name, "d" + std::to_string(told++));
+    stream.acknowledge(batch.back()->sequence);
+  }
+  EXPECT_EQ(told, all.size());
+  stream.registered(all, 300);
+  stream.registered(all, 300);
+  EXPECT_EQ(stream.size(), 700u) << "those of a registration that failed are not told twice";
+}
+
 TEST(EventStream, PresentStateFollowsAnOldExit) {
   EventStream stream;
   stream.add(exited(1, {replica("d", 2)}));

@@ -1,0 +1,56 @@
+// How long ended tasks are remembered. Their receipts go with them, and by those a repeated submit
+// is known: a wall clock that jumps must not make that history old. Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/store/pruning.h"
+
+namespace tierpilot {
+
+// Follows the wall clock, but never gains on it faster than time passes: within an hour it goes
+// forward by two at most. What is kept for a month is kept for half a month at least, whatever the
+// wall clock does, and a clock that was away for a day has caught up after another.
+class HistoryClock {
+ public:
+  HistoryClock(const Clock& clock, int64_t now_ms)
+      : clock_(clock), now_ms_(now_ms), read_at_ns_(clock.boot_ns()) {}
+  int64_t now_ms();
+
+ private:
+  const Clock& clock_;
+  int64_t now_ms_;
+  int64_t read_at_ns_;  // boot time
+};
+
+class History {
+ public:
+  using After = std::function<void(int64_t us, std::function<void()>)>;
+  // `after` calls back on the loop.
+  History(ClusterState& state, After after) : state_(state), after_(std::move(after)) {}
+
+  // After restore(). 0: nothing is forgotten.
+  Status begin(int64_t keep_ms);
+  // Several times a second.
+  void tick();
+  bool pruning() const { return pruning_; }
+
+ private:
+  struct Slice;
+  void next_slice();
+  void written(const Slice& slice, const Status& status);
+
+  ClusterState& state_;
+  After after_;
+  int64_t keep_ms_ = 0;
+  std::unique_ptr<HistoryClock> clock_;
+  int64_t next_round_ns_ = 0;
+  uint64_t rounds_ = 0;
+  bool pruning_ = false;
+  records::PruneRound round_;
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,17 @@
+#include <array>
+
+#include "coordinator/store/migrations/migration.h"
+
+namespace tierpilot::records {
+
+std::span<const Migration> migrations() {
+  static constexpr std::array kSteps{
+      Migration{2, add_decision_inputs},
+      Migration{3, key_decisions_by_id},
+      Migration{4, move_rewards},
+      Migration{5, make_tables},
+  };
+  return kSteps;
+}
+
+}  // namespace tierpilot::records

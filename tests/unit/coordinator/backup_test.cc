@@ -1,0 +1,128 @@
+// A backup while the store is written, and what a restored coordinator may give and begin.
+#include "coordinator/store/backup.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "coordinator/store/records.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Backup : public CoreTest {
+ protected:
+  std::filesystem::path file() const { return directory_ / "backup"; }
+  // The coordinator that is restored from file(); what the lost one had lies beside.
+  void lose_and_restore() {
+    close();
+    const auto lost = directory_;
+    directory_ += "-restored" + std::to_string(++restores_);
+    std::filesystem::remove_all(directory_);
+    const auto done = restore_backup(lost / "backup", directory_, clock_.wall_ms());
+    ASSERT_TRUE(done) << done.error().message;
+    std::filesystem::rename(lost / "backup", directory_ / "backup");
+    std::filesystem::remove_all(lost);
+    open();
+  }
+  int restores_ = 0;
+};
+
+TEST_F(Backup, HasWhatWasWrittenAndThePolicyFiles) {
+  ASSERT_TRUE(submit({spec("a"), spec("b", {"a"})}, "once"));
+  std::filesystem::create_directories(directory_ / "policy" / "versions");
+  std::ofstream(directory_ / "policy" / "versions" / "1") << std::string("we\0ghts", 7);
+  std::ofstream(directory_ / "policy" / "half.new") << "not whole";
+  ASSERT_TRUE(write_backup(directory_, file()));
+  ASSERT_TRUE(submit({spec()}, "later"));
+  lose_and_restore();
+  EXPECT_EQ(state_->tasks.find(1)->state, TaskState::kQueued);
+  EXPECT_EQ(state_->tasks.find(2)->state, TaskState::kWaiting);
+  EXPECT_EQ(state_->tasks.find(3), nullptr);
+  EXPECT_EQ(submit({spec("a"), spec("b", {"a"})}, "once")->first_task, 1u);
+  std::ifstream in(directory_ / "policy" / "versions" / "1");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), std::string("we\0ghts", 7));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "policy" / "half.new"));
+}
+
+TEST_F(Backup, IdsAreNotGivenTwiceByTwoRestoresOfOneBackup) {
+  ASSERT_TRUE(submit({spec()}));
+  ASSERT_TRUE(write_backup(directory_, file()));
+  uint64_t last = 1;
+  for (int restore = 0; restore < 2; ++restore) {
+    clock_.advance_ns(1'000'000'000);
+    lose_and_restore();
+    const auto given = submit(std::vector<TaskSpec>(1'000, spec()));
+    ASSERT_TRUE(given);
+    EXPECT_GT(given->first_task, last);
+    EXPECT_GT(given->job, last);
+    last = given->first_task + 999;
+    restart();  // the last ones may be forgotten
+    EXPECT_GT(submit({spec()})->first_task, last);
+    last += 1;
+  }
+  EXPECT_LT(last, uint64_t{1} << 47) << "decisions are found by 47 bits of it";
+}
+
+TEST_F(Backup, WhatRunsIsAdoptedAndNothingElseBegins) {
+  ASSERT_TRUE(submit({spec("queued"), spec("elsewhere"), spec("waits", {"queued"})}));
+  join("n1");
+  (void)assign(2, "n1");
+  flush();
+  ASSERT_TRUE(write_backup(directory_, file()));
+  clock_.advance_ns(100'000'000'000);
+  lose_and_restore();
+  EXPECT_TRUE(state_->adopting());
+  // Meanwhile the first ran, the second was moved, and another was submitted.
+  const auto n2 = join("n2", 8, {{1, 1}, {2, 2}, {99, 1}});
+  ASSERT_EQ(n2->cancelled.size(), 1u);
+  EXPECT_EQ(n2->cancelled.front().first, (AttemptId{99, 1}));
+  EXPECT_EQ(state_->tasks.find(1)->node, "n2");
+  EXPECT_EQ(state_->tasks.find(2)->attempt, 2u);
+  const auto n1 = join("n1");
+  EXPECT_EQ(state_->tasks.find(2)->node, "n2");
+  flush();
+  EXPECT_EQ(stored(1)->attempt, 1u);
+  EXPECT_TRUE(exit("n2", {1, 1}, success()));
+  EXPECT_EQ(state_->tasks.find(3)->state, TaskState::kQueued);
+  EXPECT_GT(state_->next_attempt(*state_->tasks.find(3)), 1'000u) << "not one of before";
+  EXPECT_GT(state_->max_attempts({.id = 3, .attempt = state_->attempts_above + 1}),
+            state_->attempts_above + 1);
+  clock_.advance_ns(settings_.lease_ms * 1'000'000);
+  EXPECT_FALSE(state_->adopting());
+}
+
+TEST_F(Backup, AStateThatIsThereIsKept) {
+  ASSERT_TRUE(write_backup(directory_, file()));
+  const auto refused = restore_backup(file(), directory_, clock_.wall_ms());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(submit({spec()}));
+}
+
+TEST_F(Backup, OtherFilesAreRefused) {
+  const auto target = directory_ / "target";
+  const auto expect_refused = [&](const std::filesystem::path& from, const std::string& why) {
+    const auto refused = restore_backup(from, target, clock_.wall_ms());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr(why));
+    EXPECT_FALSE(std::filesystem::exists(target / "tierpilot.db"));
+  };
+  expect_refused(directory_ / "none", "no such file");
+  std::ofstream(directory_ / "text")
+      << "This is a text, and no database at all. " << std::string(9000, 'x');
+  expect_refused(directory_ / "text", "text");
+  flush();
+  expect_refused(directory_ / "tierpilot.db", "no backup");
+  ASSERT_TRUE(write_backup(directory_, file()));
+  ASSERT_TRUE(
+      Db::open(file().string())->execute("INSERT INTO backup_files VALUES('policy/../../x', 'y')"));
+  expect_refused(file(), "a file named");
+}
+
+}  // namespace
+}  // namespace tierpilot::testing

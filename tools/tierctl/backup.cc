@@ -1,0 +1,77 @@
+// tierctl backup: the coordinator's whole memory in a file.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "tools/tierctl/object.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+// Making it means copying the whole store.
+constexpr int64_t kMakeMs = 3'600'000;
+
+Status write_all(int fd, capnp::Data::Reader bytes, const std::string& file) {
+  for (size_t done = 0; done < bytes.size();) {
+    const auto wrote = ::write(fd, bytes.begin() + done, bytes.size() - done);
+    if (wrote < 0 && errno != EINTR) return fail_errno(errno, file);
+    if (wrote > 0) done += static_cast<size_t>(wrote);
+  }
+  return {};
+}
+
+// How many bytes; into a file that gets its name when it is whole and on disk.
+Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
+  auto made = connection.call(connection.cluster().backupRequest(), kMakeMs);
+  if (!made) return tl::unexpected(made.error());
+  auto backup = made->getBackup();
+  const std::string unfinished = file + ".unfinished";
+  const UniqueFd fd(
+      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail_errno(errno, unfinished);
+  uint64_t offset = 0;
+  for (bool end = false; !end;) {
+    auto request = backup.readRequest();
+    request.setOffset(offset);
+    auto answer = connection.call(kj::mv(request));
+    if (!answer) return tl::unexpected(answer.error());
+    if (auto written = write_all(fd.get(), answer->getData(), unfinished); !written)
+      return tl::unexpected(written.error());
+    offset += answer->getData().size();
+    end = answer->getEnd();
+  }
+  if (::fsync(fd.get()) != 0) return fail_errno(errno, unfinished);
+  if (std::rename(unfinished.c_str(), file.c_str()) != 0) return fail_errno(errno, file);
+  return offset;
+}
+
+}  // namespace
+
+void add_backup(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("backup", "the coordinator's tasks and weights in a file");
+  auto file = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "replaced if it is there")->required();
+  on_chosen(*command, context, [&context, file](ClusterConnection& connection) -> Result<int> {
+    auto bytes = fetch(connection, *file);
+    if (!bytes) {
+      std::error_code ignored;
+      std::filesystem::remove(*file + ".unfinished", ignored);
+      return tl::unexpected(bytes.error());
+    }
+    const nlohmann::ordered_json written{{"file", *file}, {"bytes", *bytes}};
+    return print(
+        context.output, {{"backup", written}},
+        {{.rows = "/backup", .columns = {{"File", "/file"}, {"Size", "/bytes", Format::kBytes}}}});
+  });
+}
+
+}  // namespace tierpilot::tierctl
