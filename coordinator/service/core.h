@@ -10,6 +10,7 @@
 #include "coordinator/core/data/dataset_admin.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/nodes/membership.h"
+#include "coordinator/core/nodes/node_admin.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
 #include "policies/placement/dqn/settings.h"
@@ -43,6 +44,7 @@ class Core {
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;
+  NodeAdmin nodes;
   int64_t keep_history_ms = 0;
   DqnSettings dqn;  // as configured, to be shown
   PublishedSettings dqn_published;

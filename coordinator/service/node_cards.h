@@ -23,6 +23,7 @@ class NodeCards {
   void reported(const std::string& node, wire::NodeStatus::Reader status);
   void described(const std::string& node, wire::NodeInfo::Reader info);
   Card* find(const std::string& node);
+  void forget(const std::string& node) { cards_.erase(node); }
 
  private:
   std::map<std::string, std::unique_ptr<Card>> cards_;

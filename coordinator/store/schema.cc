@@ -6,7 +6,7 @@
 namespace tierpilot::records {
 namespace {
 
-constexpr int64_t kFormat = 4;
+constexpr int64_t kFormat = 5;
 
 constexpr const char* kTables = R"sql(
 CREATE TABLE IF NOT EXISTS settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS tasks(
   id INTEGER PRIMARY KEY, job INTEGER NOT NULL, state INTEGER NOT NULL, reason TEXT NOT NULL,
   node TEXT NOT NULL, attempt INTEGER NOT NULL, submitted_ms INTEGER NOT NULL,
   started_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL, user TEXT NOT NULL,
-  policy TEXT NOT NULL, cancel_asked INTEGER NOT NULL, spec TEXT NOT NULL, exit TEXT, served TEXT);
+  policy TEXT NOT NULL, cancel_asked INTEGER NOT NULL, spec TEXT NOT NULL, exit TEXT, served TEXT,
+  forgiven INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX IF NOT EXISTS tasks_active ON tasks(id) WHERE state < 4;
 CREATE INDEX IF NOT EXISTS tasks_without_success ON tasks(state, id) WHERE state > 4;
 CREATE INDEX IF NOT EXISTS tasks_by_job ON tasks(job, id);
@@ -30,6 +31,12 @@ CREATE TABLE IF NOT EXISTS receipts(
   task_count INTEGER NOT NULL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS nodes(
   node TEXT PRIMARY KEY, slot INTEGER NOT NULL, instance INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS node_orders(
+  node TEXT PRIMARY KEY, kind INTEGER NOT NULL, since_ms INTEGER NOT NULL,
+  deadline_ms INTEGER NOT NULL, who TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS node_events(
+  id INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, node TEXT NOT NULL, what TEXT NOT NULL,
+  why TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS owed_drops(
   node TEXT NOT NULL, dataset TEXT NOT NULL, PRIMARY KEY(node, dataset)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS policy_standings(
@@ -40,6 +47,15 @@ CREATE TABLE IF NOT EXISTS policy_events(
   why TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS receipts_by_job ON receipts(job);
 )sql";
+
+Status add_forgiven(Db& db) {
+  auto query = db.query("SELECT COUNT(*) FROM pragma_table_info('tasks') WHERE name = 'forgiven'");
+  if (!query) return tl::unexpected(query.error());
+  auto row = query->step();
+  if (!row) return tl::unexpected(row.error());
+  if (query->integer(0) > 0) return {};
+  return db.execute("ALTER TABLE tasks ADD COLUMN forgiven INTEGER NOT NULL DEFAULT 0");
+}
 
 Status convert(Db& db, int64_t from) {
   if (from == 1)
@@ -63,6 +79,8 @@ Status convert(Db& db, int64_t from) {
                                 "ALTER TABLE decisions_by_id DROP COLUMN reward");
         !moved)
       return moved;
+  if (from < 5)
+    if (auto added = add_forgiven(db); !added) return added;
   // Of all states, it was changed at every step of a task.
   return db.execute("DROP INDEX IF EXISTS tasks_by_state");
 }
