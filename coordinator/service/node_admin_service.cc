@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "coordinator/service/cluster_service.h"
+#include "coordinator/service/wire.h"
 #include "coordinator/store/records.h"
 #include "rpc/error.h"
-#include "coordinator/service/wire.h"
 
 namespace tierpilot {
 namespace {
@@ -107,8 +107,8 @@ kj::Promise<void> ClusterService::nodeOrder(NodeOrderContext context) {
   const auto name = text(params.getName());
   const auto kind = order_from(text(params.getOrder()));
   if (!kind)
-    refuse(ErrorCode::kInvalid, fmt::format("order '{}': must be open, cordon or drain",
-                                            text(params.getOrder())));
+    refuse(ErrorCode::kInvalid,
+           fmt::format("order '{}': must be open, cordon or drain", text(params.getOrder())));
   if (params.getWithinMs() < 0)
     refuse(ErrorCode::kInvalid, "the time of a drain must not be negative");
   auto paf = kj::newPromiseAndFulfiller<void>();
@@ -126,8 +126,8 @@ kj::Promise<void> ClusterService::nodeRemove(NodeRemoveContext context) {
   const auto name = text(context.getParams().getName());
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().nodes.remove(name, peer_.name, [this, self = thisCap(), name, fulfiller](Status status) {
-    if (status) shared_.cards.forget(name);
+  core().nodes.remove(name, peer_.name, [&cards = shared_.cards, name, fulfiller](Status status) {
+    if (status) cards.forget(name);
     settle(fulfiller, status);
   });
   return kj::mv(paf.promise);

@@ -7,8 +7,9 @@
 namespace tierpilot::records {
 
 Status remove_node(Db& db, const std::string& node) {
-  for (const char* sql : {"DELETE FROM nodes WHERE node = ?", "DELETE FROM node_orders WHERE node = ?",
-                          "DELETE FROM owed_drops WHERE node = ?"}) {
+  for (const char* sql :
+       {"DELETE FROM nodes WHERE node = ?", "DELETE FROM node_orders WHERE node = ?",
+        "DELETE FROM owed_drops WHERE node = ?"}) {
     auto query = db.query(sql);
     if (!query) return tl::unexpected(query.error());
     if (auto done = query->bind(node).run(); !done) return done;

@@ -168,7 +168,7 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served FROM tasks INDEXED BY tasks_active "
+      "policy, cancel_asked, spec, exit, served, forgiven FROM tasks INDEXED BY tasks_active "
       "WHERE state < 4 ORDER BY id");
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);

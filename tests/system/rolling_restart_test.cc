@@ -81,8 +81,9 @@ TEST_F(RollingRestart, WithoutADrainTasksBeginAgainAndNoneFails) {
   const auto gate = cluster_->folder() / "gate";
   std::vector<TaskPlan> plans;
   for (int i = 0; i < 6; ++i)
-    plans.push_back(journal_->task(
-        fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string()), fmt::format("t{}", i)));
+    plans.push_back(
+        journal_->task(fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string()),
+                       fmt::format("t{}", i)));
   const auto submitted = client().submit(plans);
   ASSERT_TRUE(submitted) << submitted.error().message;
   ASSERT_TRUE(eventually([&] { return tasks_begun() >= 2; }));
@@ -116,15 +117,15 @@ TEST_F(RollingRestart, AKilledDaemonsTasksGoOnAtOnceWhenItIsBack) {
 TEST_F(RollingRestart, AnOperatorDrainsANodeAndOpensItAgain) {
   ASSERT_NO_FATAL_FAILURE(start(0, 2));
   const auto gate = cluster_->folder() / "gate";
-  auto plan = journal_->task(fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string()),
-                             "long");
+  auto plan =
+      journal_->task(fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string()), "long");
   const auto submitted = client().submit({plan});
   ASSERT_TRUE(submitted);
   ASSERT_TRUE(eventually([&] { return !journal_->read().runs["long"].empty(); }));
   const auto first = journal_->read().runs["long"].front().node;
   const int index = first == Cluster::node_name(0) ? 0 : 1;
-  const auto drained = tierctl_at(cluster_->address(),
-                                  {"-j", "node", "drain", first, "--deadline", "0", "--wait"});
+  const auto drained =
+      tierctl_at(cluster_->address(), {"-j", "node", "drain", first, "--deadline", "0", "--wait"});
   EXPECT_EQ(drained.code, 0) << drained.err;
   EXPECT_EQ(order_of(index), "drained");
   ASSERT_TRUE(eventually([&] { return journal_->read().runs["long"].size() == 2; }));

@@ -83,8 +83,7 @@ void add_node_orders(CLI::App& node, Context& context) {
   auto* sub = node.add_subcommand(
       "drain", "gets no new tasks; those that do not end in time go to other nodes");
   sub->add_option("NAME", arguments->node)->required();
-  sub->add_option("--deadline", arguments->deadline,
-                  "time that running tasks have to end; 0: none")
+  sub->add_option("--deadline", arguments->deadline, "time that running tasks have to end; 0: none")
       ->capture_default_str();
   sub->add_flag("--wait", arguments->wait, "return when no task is left on it");
   on_chosen(*sub, context, [&context, arguments](ClusterConnection& connection) {

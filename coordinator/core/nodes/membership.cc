@@ -39,9 +39,9 @@ Result<Membership::Ticket> Membership::join(
   auto* known = state_.registry.find(facts.name);
   const bool same = known && known->facts.instance == facts.instance;
   // Its tasks are dead, and it has the reports of those that ended: no need to wait for the lease.
-  const bool heir = known && !same && known->life != NodeLife::kLost &&
-                    std::count(facts.predecessors.begin(), facts.predecessors.end(),
-                               known->facts.instance) > 0;
+  const bool heir =
+      known && !same && known->life != NodeLife::kLost &&
+      std::count(facts.predecessors.begin(), facts.predecessors.end(), known->facts.instance) > 0;
   if (known && !same && !heir && known->life != NodeLife::kLost && now_ns < known->lease_end_ns) {
     if (!known->held.empty() || known->link)
       return fail(ErrorCode::kConflict,

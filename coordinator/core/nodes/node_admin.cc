@@ -36,6 +36,7 @@ void NodeAdmin::order(const std::string& node, NodeOrder::Kind kind, int64_t wit
   if (kind == NodeOrder::Kind::kDrained)
     order.deadline_ms = now_ms + std::clamp<int64_t>(within_ms, 0, kLongestDrain_ms);
   state_.registry.set_order(node, order);
+  deadlines_ns_.erase(node);
   note(state_, node, event_of(kind), "by " + who);
   state_.store.write([node, order](Db& db) { return records::put_node_order(db, node, order); },
                      std::move(done));
@@ -45,9 +46,19 @@ void NodeAdmin::order(const std::string& node, NodeOrder::Kind kind, int64_t wit
   ask_back(*record);
 }
 
+int64_t NodeAdmin::deadline_ns(const NodeRecord& node) {
+  const auto [known, is_new] = deadlines_ns_.try_emplace(node.facts.name);
+  const auto& order = node.order;
+  const int64_t left_ms =
+      std::clamp<int64_t>(order.deadline_ms - state_.clock.wall_ms(), 0,
+                          std::max<int64_t>(order.deadline_ms - order.since_ms, 0));
+  if (is_new) known->second = state_.clock.boot_ns() + left_ms * 1'000'000;
+  return known->second;
+}
+
 void NodeAdmin::ask_back(NodeRecord& node) {
   if (node.order.kind != NodeOrder::Kind::kDrained || !node.link) return;
-  const bool all = state_.clock.wall_ms() >= node.order.deadline_ms;
+  const bool all = state_.clock.boot_ns() >= deadline_ns(node);
   for (const auto& attempt : node.held) {
     const auto* task = state_.tasks.find(attempt.task);
     if (!task || (!all && task->state == TaskState::kRunning)) continue;
@@ -91,6 +102,7 @@ void NodeAdmin::remove(const std::string& node, const std::string& who, Done don
   if (auto ok = removable(node); !ok) return done(std::move(ok));
   state_.registry.remove(node);
   state_.owed_drops.erase(node);
+  deadlines_ns_.erase(node);
   note(state_, node, "removed", "by " + who);
   state_.store.write([node](Db& db) { return records::remove_node(db, node); }, std::move(done));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,8 +32,11 @@ class NodeAdmin {
  private:
   Status removable(const std::string& node) const;
   void ask_back(NodeRecord& node);
+  // Of a drain: boot time, so that a wall clock that is set does not matter.
+  int64_t deadline_ns(const NodeRecord& node);
 
   ClusterState& state_;
+  std::map<std::string, int64_t> deadlines_ns_;  // of drains, once they were asked for
   // Attempts that were asked back, and over which connection: one that breaks may lose it.
   std::set<std::pair<AttemptId, const NodeLink*>> asked_back_;
 };

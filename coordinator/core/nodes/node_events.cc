@@ -8,11 +8,9 @@ namespace tierpilot {
 void note(ClusterState& state, const std::string& node, const std::string& what,
           const std::string& why) {
   spdlog::warn("node '{}': {}: {}", node, what, why);
-  state.store.write(
-      [event = NodeEvent{state.clock.wall_ms(), node, what, why}](Db& db) {
-        return records::put_node_event(db, event);
-      },
-      nullptr);
+  state.store.write([event = NodeEvent{state.clock.wall_ms(), node, what, why}](
+                        Db& db) { return records::put_node_event(db, event); },
+                    nullptr);
 }
 
 void close_node(ClusterState& state, NodeRecord& node) {

@@ -1,4 +1,5 @@
-// What became of nodes, for an operator to read: in the log, and in the store for `tierctl node show`.
+// What became of nodes, for an operator to read: in the log, and in the store for `tierctl node
+// show`.
 #pragma once
 
 #include <string>

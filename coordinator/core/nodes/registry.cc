@@ -186,9 +186,9 @@ std::string NodeRecord::closed_because() const {
     case NodeOrder::Kind::kCordoned:
       return fmt::format("cordoned by {}: it gets no new tasks", order.who);
     case NodeOrder::Kind::kDrained:
-      return held.empty() ? fmt::format("drained by {}: no task is left on it", order.who)
-                          : fmt::format("drained by {}: {} tasks are left on it", order.who,
-                                        held.size());
+      return held.empty()
+                 ? fmt::format("drained by {}: no task is left on it", order.who)
+                 : fmt::format("drained by {}: {} tasks are left on it", order.who, held.size());
     case NodeOrder::Kind::kNone:
       break;
   }

@@ -1,7 +1,7 @@
-// Which daemons have had this work folder, in <work_dir>/instances. The coordinator lets a new daemon
-// join at once, without waiting for the lease of the one before, when that one is among them: whoever
-// holds the lock on the folder knows that nothing of it runs any more. That holds for one boot of one
-// machine only, so that a copy of the folder on another one proves nothing.
+// Which daemons have had this work folder, in <work_dir>/instances. The coordinator lets a new
+// daemon join at once, without waiting for the lease of the one before, when that one is among
+// them: whoever holds the lock on the folder knows that nothing of it runs any more. That holds for
+// one boot of one machine only, so that a copy of the folder on another one proves nothing.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,9 @@ Status TaskTable::admissible(const Assignment& assignment) const {
   if (closed_) return refuse(ErrorCode::kUnavailable, *closed_);
   if (assignment.argv.empty() || assignment.argv.front().empty())
     return refuse(ErrorCode::kInvalid, "the command is empty");
-  if (assignment.units == 0 || assignment.units > cpus_.units())
+  if (assignment.units == 0) return refuse(ErrorCode::kInvalid, "asks for no compute unit");
+  // Of these two the coordinator may know better by now: the configuration has changed.
+  if (assignment.units > cpus_.units())
     return refuse(ErrorCode::kExhausted, fmt::format("needs {} compute units, this node has {}",
                                                      assignment.units, cpus_.units()));
   if (assignment.memory_limit_bytes > limits_.memory_bytes)

@@ -76,6 +76,7 @@ TEST_F(NodeAdminTest, ADrainHandsBackWhatDoesNotEndInTime) {
   back.how = "cancelled";
   ASSERT_TRUE(exit("a", waits, back));
   EXPECT_EQ(stored(waits.task)->state, TaskState::kQueued);
+  clock_.step_wall_ms(3'600'000);
   clock_.advance_ns(4'999'000'000);
   admin().tick();
   EXPECT_THAT(link->cancelled, SizeIs(1));

@@ -57,7 +57,8 @@ TEST_F(ExitRecords, ATornRecordIsDropped) {
   run(shell(7, "true"));
   const auto path = root() + "/.exits/7-1";
   const auto whole = read_text(path);
-  for (const auto& text : {whole.substr(0, whole.size() / 2), std::string(), std::string(70'000, 'x')}) {
+  for (const auto& text :
+       {whole.substr(0, whole.size() / 2), std::string(), std::string(70'000, 'x')}) {
     std::ofstream(path, std::ios::trunc) << text;
     EXPECT_EQ(kept(), std::vector<uint64_t>{});
     EXPECT_FALSE(std::ifstream(path)) << "still there";
