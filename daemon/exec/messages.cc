@@ -39,9 +39,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskLaunch, task_id, attempt, argv, env, work
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopTask, task_id, attempt, grace_ms, how)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeaseExtension, deadline_boot_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskStarted, task_id, attempt, pid, boot_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessExit, task_id, attempt, how, exit_code, signal, node_fault, reason,
-                                   started_boot_ns, wall_ms, cpu_user_ns, cpu_system_ns,
-                                   max_rss_bytes, cgroup_peak_bytes, read_bytes, written_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessExit, task_id, attempt, how, exit_code, signal,
+                                   node_fault, reason, started_boot_ns, wall_ms, cpu_user_ns,
+                                   cpu_system_ns, max_rss_bytes, cgroup_peak_bytes, read_bytes,
+                                   written_bytes)
 
 namespace {
 

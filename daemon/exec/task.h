@@ -71,8 +71,8 @@ struct ProcessExit {
   TaskEnd how = TaskEnd::kExited;
   // Of the task's first process; one of the two when it ran and its end was seen.
   std::optional<int> exit_code, signal;
-  // It could not start, or was lost, for a reason that is this machine's or its daemon's: on another
-  // one it may run.
+  // It could not start, or was lost, for a reason that is this machine's or its daemon's: on
+  // another one it may run.
   bool node_fault = false;
   std::string reason;  // for people: "killed by signal 11 (Segmentation fault)"
   std::optional<int64_t> started_boot_ns, wall_ms;

@@ -48,8 +48,9 @@ Status read_to_end(ClusterConnection& connection, const Arguments& arguments, ui
     if (!answer) return tl::unexpected(answer.error());
     const auto data = answer->getData();
     if (answer->getDropped() > 0)
-      std::cerr << fmt::format("[{} bytes of this log were dropped: the node keeps the last ones]\n",
-                               answer->getDropped());
+      std::cerr << fmt::format(
+          "[{} bytes of this log were dropped: the node keeps the last ones]\n",
+          answer->getDropped());
     take(std::string_view(reinterpret_cast<const char*>(data.begin()), data.size()));
     offset += answer->getDropped() + data.size();
     if (answer->getEnd() || data.size() == 0) return {};

@@ -19,9 +19,8 @@ constexpr int kMaxOvertaken = 256;
 bool is_kept_off(const ClusterState& state, const Task& task) {
   if (task.faults == 0) return false;
   const auto& up = state.registry.up();
-  return std::any_of(up.begin(), up.end(), [&](const NodeRecord* node) {
-    return node->health.keeps_off(task.id);
-  });
+  return std::any_of(up.begin(), up.end(),
+                     [&](const NodeRecord* node) { return node->health.keeps_off(task.id); });
 }
 
 bool has_room(const ClusterState& state, const NodeRecord& node) {
@@ -49,10 +48,9 @@ class FarData {
   bool some_node_has_room() {
     const auto& nodes = state_.registry.up();
     if (!some_has_room_)
-      some_has_room_ = std::any_of(nodes.begin(), nodes.end(),
-                                   [&](const NodeRecord* node) {
-                                     return !node->is_closed() && has_room(state_, *node);
-                                   });
+      some_has_room_ = std::any_of(nodes.begin(), nodes.end(), [&](const NodeRecord* node) {
+        return !node->is_closed() && has_room(state_, *node);
+      });
     return *some_has_room_;
   }
   // In the fast memory of no node with room, or not in that of the one which the task is bound to.
@@ -172,9 +170,9 @@ NextTask next_task(ClusterState& state, bool shows_full) {
     if (!task->spec.node.empty()) {
       const auto* node = state.registry.find(task->spec.node);
       const std::string closed = node ? node->closed_because() : std::string();
-      task->reason = fmt::format("waiting for {} node '{}'{}{}",
-                                 closed.empty() ? "room on" : "its", task->spec.node,
-                                 closed.empty() ? "" : ", which is closed: ", closed);
+      task->reason =
+          fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
+                      task->spec.node, closed.empty() ? "" : ", which is closed: ", closed);
     } else if (is_kept_off(state, *task)) {
       task->reason = "waiting for a node that it was not tried on just now without success";
     } else {

@@ -18,8 +18,8 @@ class NodeHealth {
   static constexpr int64_t kFirstPause_ns = 2'000'000'000;
   static constexpr int64_t kLongestPause_ns = 120'000'000'000;
 
-  // It could not start the task, or not serve its data, which it had `faults` times before anywhere:
-  // until when it does not get it again.
+  // It could not start the task, or not serve its data, which it had `faults` times before
+  // anywhere: until when it does not get it again.
   void keep_off(uint64_t task, uint32_t faults, int64_t now_ns);
   // It could not start the task for a reason of its own. True: it is asked nothing from now on.
   bool failed_to_start(uint64_t task, const std::string& why, int64_t now_ns);

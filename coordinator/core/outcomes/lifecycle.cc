@@ -273,8 +273,8 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, boo
     auto* task = current(node.facts.name, attempt);
     if (!task) continue;
     if (!live.contains(attempt)) {
-      const auto why = fmt::format("node '{}' does not have it{}", node.facts.name,
-                                   same ? "" : " any more");
+      const auto why =
+          fmt::format("node '{}' does not have it{}", node.facts.name, same ? "" : " any more");
       finish(*task,
              same ? Verdict{Fate::kAgain, why, false}
                   : judge_lost(*task, why, state_.settings.max_attempts),

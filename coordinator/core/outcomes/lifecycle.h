@@ -39,15 +39,16 @@ class Lifecycle {
   void served(const std::string& node, AttemptId attempt, const ServedData& data);
   void exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable);
 
-  // A node is back (or new) and holds just these attempts. `same`: the daemon that was told of those
-  // it does not name, and so never heard of them.
+  // A node is back (or new) and holds just these attempts. `same`: the daemon that was told of
+  // those it does not name, and so never heard of them.
   void reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same);
   // Nothing runs on the node any more: its lease has passed, or it is a new instance.
   void give_up(NodeRecord& node, const std::string& why);
 
   // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
-  // The node refused the task: kInvalid is the task's own fault, and its end; else it is tried again.
+  // The node refused the task: kInvalid is the task's own fault, and its end; else it is tried
+  // again.
   void refused(const std::string& node, AttemptId attempt, const Error& error);
   // The node was never told of the attempt, and will not be.
   void take_back(const std::string& node, AttemptId attempt, const std::string& why);

@@ -15,9 +15,9 @@ struct Verdict {
   bool counts = true;  // of another try: that this one was one of the task's own
 };
 
-// What a node reports as its own fault, and what it ended for reasons of its own, does not count as a
-// try. `stale_data`: a dataset changed after the task was assigned, so a failure to serve it is nobody's
-// fault and does not count as a try.
+// What a node reports as its own fault, and what it ended for reasons of its own, does not count as
+// a try. `stale_data`: a dataset changed after the task was assigned, so a failure to serve it is
+// nobody's fault and does not count as a try.
 Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data);
 
 // Tries that counted, with this one.

@@ -175,9 +175,9 @@ void Node::Parts::make_lifecycle() {
           .kernel = system_page_kernel(),
           .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
       placement_tiers(topology, calibration));
-  runner = std::make_unique<ExecRunner>(ExecRunner::Options{config.name, config.cancel_grace_ms,
-                                                            config.work_dir / "tasks"},
-                                        *executor, dirs, *placement, probe.get());
+  runner = std::make_unique<ExecRunner>(
+      ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
+      *executor, dirs, *placement, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
@@ -220,10 +220,10 @@ Status Node::Parts::take_over() {
 }
 
 void Node::Parts::make_link() {
-  auto facts = std::make_shared<NodeFacts>(NodeFacts{
-      config, topology, calibration, executor->limits(),
-      probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance, data_address,
-      instances.predecessors()});
+  auto facts = std::make_shared<NodeFacts>(
+      NodeFacts{config, topology, calibration, executor->limits(),
+                probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance,
+                data_address, instances.predecessors()});
   CoordinatorLink::Parts parts{
       .loop = loop,
       .clock = system_clock(),
@@ -241,8 +241,7 @@ void Node::Parts::make_link() {
       .say = [](const std::string& text) { notify_status(text); },
       .registered =
           [this] {
-            if (auto kept = instances.registered(); !kept)
-              spdlog::warn("{}", kept.error().message);
+            if (auto kept = instances.registered(); !kept) spdlog::warn("{}", kept.error().message);
           },
   };
   link = std::make_unique<CoordinatorLink>(std::move(parts), *Address::parse(config.coordinator),
@@ -322,9 +321,11 @@ void Node::Parts::stop_on_signal() {
   notify_draining(config.drain_s * 1000 + config.cancel_grace_ms + kKillTimeoutMs +
                   kFlushTimeoutMs);
   link->wake();
-  loop.detach(wait_until([this] { return stopping || tasks->idle(); }, config.drain_s * 1000)
-                  .then([this] { stop_now(); }),
-              "draining");
+  loop.detach(
+      wait_until([this] { return stopping || tasks->idle(); }, config.drain_s * 1000).then([this] {
+        stop_now();
+      }),
+      "draining");
 }
 
 void Node::Parts::stop_now() {
