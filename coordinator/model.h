@@ -64,6 +64,8 @@ struct TaskExit {
   std::vector<DatasetVersion> written;
   std::string memory_tier;                             // what became of the wish for one
   std::vector<std::pair<std::string, Figure>> memory;  // what the kernel did with it
+  // It did not start, or was lost, for a reason of the node; not stored.
+  bool node_fault = false;
 };
 
 struct ServedData {
@@ -90,6 +92,7 @@ struct Task {
   std::string reason;
   std::string node;
   uint32_t attempt = 0;
+  uint32_t forgiven = 0;  // of its attempts, those that ended for a reason of the node
   int64_t submitted_ms = 0;
   int64_t started_ms = 0;
   int64_t finished_ms = 0;
@@ -99,6 +102,7 @@ struct Task {
   TaskSpec spec;
   std::optional<TaskExit> exit;
   std::optional<ServedData> served;
+  uint32_t faults = 0;  // starts and services of data that nodes failed at, since the last restart
   // What the current attempt was given; not stored: after a restart a change goes unnoticed.
   std::map<std::string, uint64_t> data_versions;
   // What the current attempt is counted with at its node; not stored either.
@@ -174,6 +178,14 @@ struct PolicyStanding {
 struct PolicyEvent {
   int64_t at_ms = 0;  // wall time
   std::string policy;
+  std::string what;
+  std::string why;
+};
+
+// Something about a node that an operator should know of.
+struct NodeEvent {
+  int64_t at_ms = 0;  // wall time
+  std::string node;
   std::string what;
   std::string why;
 };

@@ -142,10 +142,13 @@ void read_node(ConfigReader& reader, const MachineDefaults& machine, bool has_tl
   config.work_dir = absolute_path(section, "work_dir", "/var/lib/tierpilot");
   config.keep_logs_s = section.integer("keep_logs_s", 24 * 3600, 0, 366 * 24 * 3600);
   config.keep_logs_bytes = section.bytes("keep_logs", kGiB);
+  config.log_bytes = section.bytes("task_log", 256 * kMiB);
+  if (config.log_bytes < kMiB) section.complain("task_log", "must be at least 1 MiB");
   config.cgroup = section.text("cgroup", "");
   if (!config.cgroup.empty() && !config.cgroup.starts_with('/'))
     section.complain("cgroup", "must be a path such as \"/tierpilot/n1\"");
   config.cancel_grace_ms = section.integer("cancel_grace_ms", 2000, 0, 600'000);
+  config.drain_s = section.integer("drain_s", 10, 0, 30 * 24 * 3600);
 }
 
 }  // namespace

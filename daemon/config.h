@@ -49,7 +49,9 @@ struct NodeConfig {
   std::filesystem::path work_dir;
   int64_t keep_logs_s = 0;
   uint64_t keep_logs_bytes = 0;
+  uint64_t log_bytes = 0;       // of each log of a running task; the oldest go first
   int64_t cancel_grace_ms = 0;  // between SIGTERM and SIGKILL
+  int64_t drain_s = 0;          // what runs may end by itself so long before the daemon stops
   std::string cgroup;           // for limits; empty: the daemon's own, where it was delegated
   Pool pool;
   Probe probe;

@@ -131,6 +131,14 @@ struct NodeEntry {
   datasets @7 :UInt32;
   reason @8 :Text;
   keptBackUnits @9 :UInt32;     # of tasks that wait for it, beside those it was given
+  order @10 :Text;              # an operator's: open, cordoned, draining, drained
+  drainedByMs @11 :Int64;       # of a drain: what has not ended by then is handed back
+}
+
+struct NodeNote {
+  atMs @0 :Int64;
+  what @1 :Text;
+  why @2 :Text;
 }
 
 struct PolicyEntry {
@@ -248,7 +256,8 @@ interface Cluster {
   # `live`: attempts the daemon holds (waiting, running, or ended and not acknowledged).
 
   nodeList @2 (after :Text, limit :UInt32) -> (nodes :List(NodeEntry));
-  nodeShow @3 (name :Text) -> (node :NodeEntry);
+  nodeShow @3 (name :Text) -> (node :NodeEntry, notes :List(NodeNote));
+  # Notes: newest first.
 
   datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text)
       -> (dataset :Dataset);
@@ -263,7 +272,8 @@ interface Cluster {
   taskWait @11 (ids :List(UInt64), timeoutMs :UInt32) -> (done :Bool, tasks :List(Task));
   # Answers when all are ended, or at the timeout with done = false.
   taskCancel @12 (id :UInt64) -> (task :Task);
-  taskLog @13 (id :UInt64, stream :Text, offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+  taskLog @13 (id :UInt64, stream :Text, offset :UInt64, maxBytes :UInt32)
+      -> (data :Data, end :Bool, dropped :UInt64);
   taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision));
 
   policyList @15 () -> (policies :List(PolicyEntry));
@@ -292,4 +302,9 @@ interface Cluster {
 
   backup @23 () -> (backup :Backup);
   # The whole memory of the coordinator as of one commit. For its operator only.
+  nodeOrder @24 (name :Text, order :Text, withinMs :Int64) -> (node :NodeEntry);
+  # open: tasks as they come. cordon: no new ones. drain: no new ones, those that have not started go
+  # to other nodes at once, and those that have not ended within so long then.
+  nodeRemove @25 (name :Text) -> ();
+  # A node that is gone for good; refused while it is up, or anything depends on it.
 }

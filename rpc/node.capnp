@@ -57,6 +57,8 @@ struct NodeInfo {
   int32ToFloat @14 :Measure; # float operations that one int32 operation costs here, as measured
   features @15 :List(Feature);
   limits @16 :List(Feature);
+  predecessors @17 :List(UInt64);  # instances that had its work folder on this machine since it was
+                                   # booted, and of which nothing runs any more: it holds their lock
 }
 
 struct Feature {
@@ -74,6 +76,7 @@ struct NodeStatus {
   selfResidentBytes @5 :UInt64;
   bpfRunTimeShare @6 :Measure;   # of one core
   metrics @7 :List(Metric);
+  takesNone @8 :Text;            # why it takes no tasks now; empty: it takes them
 }
 
 struct Metric {
@@ -127,6 +130,7 @@ struct Exit {
   written @9 :List(Replica); # new versions this task made
   memoryTier @10 :Text;      # what became of the wish in Assignment.memoryTier; empty: there was none
   memory @11 :List(Metric);  # what the kernel did with the task's memory: faults, waits for reclaim
+  nodeFault @12 :Bool;       # could_not_start, lost: for a reason of the node, not of the task
 }
 
 struct NodeEvent {
@@ -185,7 +189,9 @@ interface Node {
   createDataset @2 (name :Text, source :DatasetSource) -> (replica :Replica);
   # Forgets all versions below the given one.
   dropDataset @3 (name :Text, belowVersion :UInt64) -> ();
-  readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32) -> (data :Data, end :Bool);
+  # `dropped`: bytes from `offset` on that are there no more; `data` begins behind them.
+  readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32)
+      -> (data :Data, end :Bool, dropped :UInt64);
   # The home copy of a dataset is never dropped for room.
   setHome @5 (name :Text, version :UInt64, home :Bool) -> ();
   unused6 @6 () -> ();  # was a call for each attempt that NodeSession.update's answer now names

@@ -36,6 +36,9 @@ Status restore_tasks(ClusterState& state) {
   auto nodes = records::nodes(db);
   if (!nodes) return tl::unexpected(nodes.error());
   for (const auto& [name, memory] : *nodes) state.registry.remember_slot(name, memory.slot);
+  auto orders = records::node_orders(db);
+  if (!orders) return tl::unexpected(orders.error());
+  for (const auto& [name, order] : *orders) state.registry.set_order(name, order);
   auto active = records::active_tasks(db);
   if (!active) return tl::unexpected(active.error());
   const auto depends_on = missing_parents(*active);

@@ -16,7 +16,6 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
-constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 
 [[noreturn]] void refuse(ErrorCode code, std::string message) {
   kj::throwFatalException(to_exception({code, std::move(message)}));
@@ -71,54 +70,6 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   results.setSession(kj::heap<NodeSession>(shared_.loop, core(), shared_.cards, link, ticket));
   results.setLeaseMs(static_cast<uint32_t>(core().state.settings.lease_ms));
   core().dispatcher.pump();
-  return kj::READY_NOW;
-}
-
-void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder out) {
-  const auto& name = node.facts.name;
-  if (auto* card = shared_.cards.find(name)) {
-    out.setInfo(card->info->getRoot<wire::NodeInfo>().asReader());
-    out.setStatus(card->status->getRoot<wire::NodeStatus>().asReader());
-  } else {
-    out.initInfo().setName(name);
-  }
-  out.setState(node_life_name(node.life));
-  const int64_t left_ns = node.lease_end_ns - core().state.clock.boot_ns();
-  out.setLeaseLeftMs(std::max<int64_t>(left_ns / 1'000'000, 0));
-  out.setAssignedUnits(node.assigned_units);
-  out.setKeptBackUnits(core().state.held.load(node.slot).units);
-  out.setTasksRunning(static_cast<uint32_t>(node.held.size()));
-  out.setTasksDone(node.tasks_done);
-  out.setDatasets(core().state.catalog.count_on(name));
-  if (node.life == NodeLife::kUp && !node.link)
-    out.setReason("not connected");
-  else if (node.life == NodeLife::kLost)
-    out.setReason("its lease ended without a word from it");
-  else if (node.life == NodeLife::kExpected)
-    out.setReason("tasks were left on it; it has not come back yet");
-}
-
-kj::Promise<void> ClusterService::nodeList(NodeListContext context) {
-  const auto params = context.getParams();
-  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  const auto& nodes = core().state.registry.all();
-  std::vector<const NodeRecord*> page;
-  size_t bytes = 0;
-  for (auto it = nodes.upper_bound(text(params.getAfter()));
-       it != nodes.end() && page.size() < limit && (page.empty() || bytes < kPageBytes); ++it) {
-    page.push_back(&it->second);
-    bytes += shared_.cards.bytes(it->first);
-  }
-  auto out = context.getResults().initNodes(static_cast<unsigned>(page.size()));
-  for (unsigned i = 0; i < out.size(); ++i) write_node(*page[i], out[i]);
-  return kj::READY_NOW;
-}
-
-kj::Promise<void> ClusterService::nodeShow(NodeShowContext context) {
-  const auto name = text(context.getParams().getName());
-  const auto* node = core().state.registry.find(name);
-  if (!node) refuse(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", name));
-  write_node(*node, context.getResults().initNode());
   return kj::READY_NOW;
 }
 

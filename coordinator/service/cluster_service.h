@@ -33,6 +33,8 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> registerNode(RegisterNodeContext context) override;
   kj::Promise<void> nodeList(NodeListContext context) override;
   kj::Promise<void> nodeShow(NodeShowContext context) override;
+  kj::Promise<void> nodeOrder(NodeOrderContext context) override;
+  kj::Promise<void> nodeRemove(NodeRemoveContext context) override;
   kj::Promise<void> datasetAdd(DatasetAddContext context) override;
   kj::Promise<void> datasetList(DatasetListContext context) override;
   kj::Promise<void> datasetShow(DatasetShowContext context) override;

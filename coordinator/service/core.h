@@ -12,6 +12,7 @@
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/outcomes/end_waits.h"
 #include "coordinator/core/outcomes/history.h"
+#include "coordinator/core/nodes/node_admin.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
 #include "policies/placement/dqn/settings.h"
@@ -47,6 +48,7 @@ class Core {
   Membership membership;
   DatasetAdmin datasets;
   History history;
+  NodeAdmin nodes;
   DqnSettings dqn;  // as configured, to be shown
   PublishedSettings dqn_published;
 

@@ -25,6 +25,7 @@ class NodeCards {
   Card* find(const std::string& node);
   // What a node takes of an answer that shows it, about.
   size_t bytes(const std::string& node);
+  void forget(const std::string& node) { cards_.erase(node); }
 
  private:
   std::map<std::string, std::unique_ptr<Card>> cards_;

@@ -24,6 +24,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   const auto status = context.getParams().getStatus();
   node->fast_free_bytes = status.getFastFreeBytes();
   node->slow_free_bytes = status.getSlowFreeBytes();
+  core_.membership.says(*node, text(status.getTakesNone()));
   cards_.reported(ticket_.node, status);
 
   auto progress = std::make_shared<Progress>();

@@ -225,6 +225,7 @@ kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
   return request.send().then([context, ended](auto&& response) mutable {
     auto results = context.getResults();
     results.setData(response.getData());
+    results.setDropped(response.getDropped());
     // More may come while the task runs.
     results.setEnd(response.getEnd() && ended);
   });

@@ -162,6 +162,7 @@ TaskExit read_exit(wire::Exit::Reader in) {
   for (const auto replica : in.getWritten())
     exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
   exit.memory_tier = text(in.getMemoryTier());
+  exit.node_fault = in.getNodeFault();
   // What a node may make the store keep for each task.
   constexpr unsigned kMostFigures = 64;
   for (const auto figure : in.getMemory())
@@ -216,6 +217,9 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
     facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
+  constexpr size_t kMostPredecessors = 256;
+  for (const uint64_t instance : in.getPredecessors())
+    if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);
   return facts;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/core/nodes/node_order.h"
 #include "coordinator/model.h"
 #include "coordinator/store/db.h"
 
@@ -61,6 +62,15 @@ struct NodeMemory {
 };
 Status put_node(Db& db, const std::string& node, const NodeMemory& memory);
 Result<std::map<std::string, NodeMemory>> nodes(Db& db);
+// A node that is gone for good, with what was ordered of it.
+Status remove_node(Db& db, const std::string& node);
+// None removes it.
+Status put_node_order(Db& db, const std::string& node, const NodeOrder& order);
+Result<std::map<std::string, NodeOrder>> node_orders(Db& db);
+// The last ten thousand of all nodes are kept.
+Status put_node_event(Db& db, const NodeEvent& event);
+// Newest first.
+Result<std::vector<NodeEvent>> node_events(Db& db, const std::string& node, uint32_t limit);
 // Datasets that a node must drop when it joins, as (node, dataset).
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drops(Db& db, const std::string& node);

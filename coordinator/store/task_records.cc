@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kTaskColumns =
     "id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, policy, "
-    "cancel_asked, spec, exit, served";
+    "cancel_asked, spec, exit, served, forgiven";
 
 Result<Task> read_task(const Query& row) {
   Task task;
@@ -24,6 +24,7 @@ Result<Task> read_task(const Query& row) {
   task.user = row.text(9);
   task.policy = row.text(10);
   task.cancel_asked = row.integer(11) != 0;
+  task.forgiven = static_cast<uint32_t>(row.integer(15));
   auto spec = parse_spec(row.text(12));
   if (!spec) return tl::unexpected(spec.error());
   task.spec = std::move(*spec);
@@ -54,8 +55,8 @@ Status put_task(Db& db, const Task& task) {
   const std::string spec = spec_text(task.spec);
   auto query = db.query(
       "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
-      "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''))");
+      "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?)");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task.id);
   bind_unsigned(*query, task.job);
@@ -65,6 +66,7 @@ Status put_task(Db& db, const Task& task) {
   query->bind(int64_t{task.cancel_asked}).bind_borrowed(spec);
   query->bind(task.exit ? exit_text(*task.exit) : std::string());
   query->bind(task.served ? served_text(*task.served) : std::string());
+  query->bind(int64_t{task.forgiven});
   return query->run();
 }
 
@@ -73,14 +75,14 @@ Status update_task(Db& db, const Task& task) {
   const auto served = task.served ? served_text(*task.served) : std::string();
   auto query = db.query(
       "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
-      "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,'') "
-      "WHERE id = ?");
+      "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,''), "
+      "forgiven = ? WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
   query->bind_borrowed(task.node);
   query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
   query->bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
-  query->bind_borrowed(exit).bind_borrowed(served);
+  query->bind_borrowed(exit).bind_borrowed(served).bind(int64_t{task.forgiven});
   return bind_unsigned(*query, task.id).run();
 }
 
@@ -98,7 +100,7 @@ Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& r
 Result<std::optional<Task>> task(Db& db, uint64_t id) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served FROM tasks WHERE id = ?");
+      "policy, cancel_asked, spec, exit, served, forgiven FROM tasks WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, id);
   auto rows = read_all<Task>(*query, read_task);
@@ -166,7 +168,7 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served FROM tasks INDEXED BY tasks_active "
+      "policy, cancel_asked, spec, exit, served, forgiven FROM tasks INDEXED BY tasks_active "
       "WHERE state < 4 ORDER BY id");
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);

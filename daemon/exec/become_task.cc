@@ -141,6 +141,13 @@ std::vector<std::string> candidates(const TaskLaunch& task) {
   return files;
 }
 
+// A program that is missing or forbidden is the task's own affair; these say that the machine has
+// run out of something, or cannot read its disk.
+bool is_of_the_machine(int err) {
+  constexpr int kScarce[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOSPC, EDQUOT, EIO, ESTALE, ENOLINK};
+  return std::find(std::begin(kScarce), std::end(kScarce), err) != std::end(kScarce);
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (auto& text : texts) list.push_back(text.data());
@@ -148,7 +155,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-Error run_program(const TaskLaunch& task) {
+StartFault run_program(const TaskLaunch& task) {
   auto arguments = task.argv;
   std::vector<std::string> environment;
   for (const auto& [name, value] : task.env) environment.push_back(name + "=" + value);
@@ -165,13 +172,13 @@ Error run_program(const TaskLaunch& task) {
   }
   Error error = fail_errno(worst, fmt::format("cannot run '{}'", task.argv[0])).value();
   error.message += hint;
-  return error;
+  return {std::move(error), !is_of_the_machine(worst)};
 }
 
 }  // namespace
 
-Error become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& cgroup,
-                  const ExecutorOptions& options, pid_t supervisor) {
+StartFault become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& cgroup,
+                       const ExecutorOptions& options, pid_t supervisor) {
   set_preferences(options);
   const Status ready =
       enter_session(supervisor)
@@ -182,7 +189,7 @@ Error become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& cgrou
           .and_then([&] { return limit_core(options.core_limit_bytes); })
           .and_then([&] { return drop_privileges(); })
           .and_then([&] { return enter_directory(task, options.task_root); });
-  if (!ready) return ready.error();
+  if (!ready) return {ready.error(), false};
   reset_signals();
   return run_program(task);
 }

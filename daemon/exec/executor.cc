@@ -209,6 +209,7 @@ void Executor::report_lost(std::vector<TaskEvent>& told) {
     told.emplace_back(ProcessExit{.task_id = task_id,
                                   .attempt = latest.attempt,
                                   .how = TaskEnd::kLost,
+                                  .node_fault = true,
                                   .reason =
                                       "the warden died, which ends its tasks; how far this one "
                                       "got is unknown"});

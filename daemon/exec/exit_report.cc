@@ -81,6 +81,7 @@ void add_usage(const TaskEnding& ending, ProcessExit& exit) {
 
 ProcessExit exit_report(const TaskLaunch& task, const TaskEnding& ending) {
   ProcessExit exit{.task_id = task.task_id, .attempt = task.attempt, .how = how_it_ended(ending)};
+  exit.node_fault = exit.how == TaskEnd::kCouldNotStart && !ending.start_fault_is_its_own;
   if (exit.how != TaskEnd::kCouldNotStart) {
     if (ending.wait_status && WIFEXITED(*ending.wait_status))
       exit.exit_code = WEXITSTATUS(*ending.wait_status);

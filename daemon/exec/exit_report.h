@@ -12,9 +12,10 @@
 namespace tierpilot {
 
 struct TaskEnding {
-  std::optional<int> wait_status;  // of the task's first process
-  std::string start_fault;         // why it could not start; empty when it did
-  std::optional<TaskEnd> stopped;  // why it was stopped, when it was
+  std::optional<int> wait_status;       // of the task's first process
+  std::string start_fault;              // why it could not start; empty when it did
+  bool start_fault_is_its_own = false;  // not this machine's
+  std::optional<TaskEnd> stopped;       // why it was stopped, when it was
   int64_t started_boot_ns = 0;
   int64_t ended_boot_ns = 0;
   std::optional<CgroupFigures> cgroup;

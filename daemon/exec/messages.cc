@@ -35,13 +35,14 @@ using nlohmann::json;
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskLaunch, task_id, attempt, argv, env, working_directory,
                                    log_directory, cpus, memory_nodes, interleave_memory,
-                                   memory_limit_bytes, time_limit_ms)
+                                   memory_limit_bytes, time_limit_ms, keep_success)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopTask, task_id, attempt, grace_ms, how)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeaseExtension, deadline_boot_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskStarted, task_id, attempt, pid, boot_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessExit, task_id, attempt, how, exit_code, signal, reason,
-                                   started_boot_ns, wall_ms, cpu_user_ns, cpu_system_ns,
-                                   max_rss_bytes, cgroup_peak_bytes, read_bytes, written_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessExit, task_id, attempt, how, exit_code, signal,
+                                   node_fault, reason, started_boot_ns, wall_ms, cpu_user_ns,
+                                   cpu_system_ns, max_rss_bytes, cgroup_peak_bytes, read_bytes,
+                                   written_bytes)
 
 namespace {
 

@@ -14,12 +14,15 @@
 
 #include "base/clock.h"
 #include "daemon/exec/become_task.h"
+#include "daemon/exec/exit_records.h"
 #include "daemon/exec/exit_report.h"
 #include "daemon/exec/process.h"
 
 namespace tierpilot {
 namespace {
 
+// What a complaint through the start pipe begins with.
+constexpr char kItsOwn = 't', kThisMachines = 'm';
 constexpr int64_t kNsPerMs = 1'000'000;
 constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kSweepNs = 10 * kNsPerMs;
@@ -55,6 +58,7 @@ class Supervisor {
   void begin_kill();
   void kill_all();
   void report(size_t unkilled);
+  void keep(const ProcessExit& exit);
   void send(const ExecMessage& message);
 
   const TaskLaunch& task_;
@@ -84,7 +88,8 @@ Status Supervisor::start(const CgroupTree& cgroups) {
     return fail_errno(errno, "fork");
   }
   if (main_ == 0) {
-    const std::string why = become_task(task_, cgroup_, options_, supervisor).message;
+    const auto fault = become_task(task_, cgroup_, options_, supervisor);
+    const std::string why = (fault.its_own ? kItsOwn : kThisMachines) + fault.error.message;
     // Shorter than a pipe's buffer: one write, which cannot block.
     (void)!::write(complaint.get(), why.data(), std::min<size_t>(why.size(), PIPE_BUF));
     ::_exit(127);
@@ -144,9 +149,10 @@ void Supervisor::on_start_pipe() {
   char text[PIPE_BUF];
   const ssize_t got = ::read(start_pipe_.get(), text, sizeof text);
   if (got < 0) return;
-  if (got > 0)
-    ending_.start_fault.assign(text, static_cast<size_t>(got));
-  else
+  if (got > 0) {
+    ending_.start_fault_is_its_own = text[0] == kItsOwn;
+    ending_.start_fault.assign(text + 1, static_cast<size_t>(got) - 1);
+  } else
     send(TaskStarted{task_.task_id, task_.attempt, main_, ending_.started_boot_ns});
   start_pipe_.reset();
 }
@@ -216,7 +222,20 @@ void Supervisor::report(size_t unkilled) {
   if (ending_.ended_boot_ns == 0) ending_.ended_boot_ns = now_ns();
   if (cgroup_) ending_.cgroup = cgroup_->figures();
   ending_.unkilled = unkilled;
-  send(exit_report(task_, ending_));
+  const auto exit = exit_report(task_, ending_);
+  keep(exit);
+  send(exit);
+}
+
+// Only an end that the task came to by itself: the others are its daemon's, which is gone or knows.
+void Supervisor::keep(const ProcessExit& exit) {
+  const bool by_itself = exit.how == TaskEnd::kExited || exit.how == TaskEnd::kSignalled ||
+                         exit.how == TaskEnd::kTimedOut || exit.how == TaskEnd::kMemoryLimit;
+  if (!by_itself || options_.task_root.empty()) return;
+  if (exit.how == TaskEnd::kExited && exit.exit_code == 0 && !task_.keep_success) return;
+  if (auto kept = keep_exit(options_.task_root, exit); !kept)
+    spdlog::warn("{}: it runs again if the daemon dies before the end was acknowledged",
+                 kept.error().message);
 }
 
 void Supervisor::send(const ExecMessage& message) {

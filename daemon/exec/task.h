@@ -35,6 +35,8 @@ struct TaskLaunch {
   std::optional<uint64_t> memory_limit_bytes;
   // 0: none.
   int64_t time_limit_ms = 0;
+  // Its success needs nothing more of the daemon, so that a report of it is worth keeping.
+  bool keep_success = true;
 };
 
 struct TaskStarted {
@@ -69,6 +71,9 @@ struct ProcessExit {
   TaskEnd how = TaskEnd::kExited;
   // Of the task's first process; one of the two when it ran and its end was seen.
   std::optional<int> exit_code, signal;
+  // It could not start, or was lost, for a reason that is this machine's or its daemon's: on
+  // another one it may run.
+  bool node_fault = false;
   std::string reason;  // for people: "killed by signal 11 (Segmentation fault)"
   std::optional<int64_t> started_boot_ns, wall_ms;
   // All processes of the task together.

@@ -165,6 +165,7 @@ void Warden::refuse(const TaskLaunch& task, std::string why) {
   to_daemon(ProcessExit{.task_id = task.task_id,
                         .attempt = task.attempt,
                         .how = TaskEnd::kCouldNotStart,
+                        .node_fault = true,
                         .reason = fmt::format("task {}: {}", task.task_id, why)});
 }
 

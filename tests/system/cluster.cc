@@ -153,12 +153,12 @@ void Cluster::write_node_config(int node) const {
       folder() / (name + ".toml"),
       fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
                   "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                  "cancel_grace_ms = 500\n"
+                  "cancel_grace_ms = 500\ndrain_s = {}\n"
                   "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
                   "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
                   "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}",
                   name, options_.tls ? tls_address() : address(), listen, options_.units,
-                  (home / "work").string(), (fast_.path() / name).string(), options_.fast_budget,
+                  (home / "work").string(), options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
                   (home / "slow").string(), options_.slow_budget, options_.calibrate,
                   options_.tls ? tls_section(folder(), name) : "", metrics_section(node)));
 }

@@ -31,6 +31,7 @@ struct ClusterOptions {
   int units = 2;  // of each node
   int64_t lease_ms = 10'000;
   int max_attempts = 3;
+  int drain_s = 0;
   std::string policy = "least-loaded";
   bool small_network = false;  // the coordinator starts in half the time
   bool calibrate = false;

@@ -31,6 +31,7 @@ Result<int> list_nodes(Context& context, ClusterConnection& connection) {
                {{.rows = "/nodes",
                  .columns = {{"NODE", "/info/name"},
                              {"STATE", "/state"},
+                             {"TASKS", "/order"},
                              {"CPUS", "/info/cpus"},
                              {"UNITS", "/info/units", Format::kNumber},
                              {"BUSY", "/assigned_units", Format::kNumber},
@@ -50,10 +51,13 @@ Result<int> show_node(Context& context, ClusterConnection& connection, const std
   auto answer = connection.call(kj::mv(request));
   if (!answer) return tl::unexpected(answer.error());
   return print(
-      context.output, {{"node", message_json(answer->getNode())}},
+      context.output,
+      {{"node", message_json(answer->getNode())}, {"notes", messages_json(answer->getNotes())}},
       {{.rows = "/node",
         .columns = {{"Node", "/info/name"},
                     {"State", "/state"},
+                    {"Tasks", "/order"},
+                    {"Drained by", "/drained_by_ms", Format::kTime},
                     {"Reason", "/reason"},
                     {"Host", "/info/hostname"},
                     {"Version", "/info/version"},
@@ -92,7 +96,11 @@ Result<int> show_node(Context& context, ClusterConnection& connection, const std
        {.title = "Metrics",
         .rows = "/node/status/metrics",
         .columns = {{"METRIC", "/name"}, {"VALUE", "/value", Format::kNumber}},
-        .empty = "none reported"}});
+        .empty = "none reported"},
+       {.title = "What became of it, the newest first",
+        .rows = "/notes",
+        .columns = {{"WHEN", "/at_ms", Format::kTime}, {"WHAT", "/what"}, {"WHY", "/why"}},
+        .empty = "nothing"}});
 }
 
 }  // namespace
@@ -103,6 +111,7 @@ void add_node(CLI::App& app, Context& context) {
   on_chosen(*node->add_subcommand("list", "all nodes"), context,
             [&context](ClusterConnection& connection) { return list_nodes(context, connection); });
   add_by_name(*node, context, "show", "one node, its tiers and features", show_node);
+  add_node_orders(*node, context);
 }
 
 }  // namespace tierpilot::tierctl

@@ -30,6 +30,9 @@ void add_simulate(CLI::App& app, Context& context);
 // Verbs of `policy` that need no cluster.
 void add_policy_laboratory(CLI::App& policy, Context& context);
 
+// Verbs of `node` that change what it gets.
+void add_node_orders(CLI::App& node, Context& context);
+
 // Verbs of `task` that have a file of their own.
 void add_task_submit(CLI::App& task, Context& context);
 void add_task_logs(CLI::App& task, Context& context);

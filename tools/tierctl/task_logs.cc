@@ -1,5 +1,8 @@
 // tierctl task logs: what a task printed, as raw bytes; -f goes on until the task has ended.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <iostream>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
@@ -44,8 +47,12 @@ Status read_to_end(ClusterConnection& connection, const Arguments& arguments, ui
     auto answer = connection.call(kj::mv(request));
     if (!answer) return tl::unexpected(answer.error());
     const auto data = answer->getData();
+    if (answer->getDropped() > 0)
+      std::cerr << fmt::format(
+          "[{} bytes of this log were dropped: the node keeps the last ones]\n",
+          answer->getDropped());
     take(std::string_view(reinterpret_cast<const char*>(data.begin()), data.size()));
-    offset += data.size();
+    offset += answer->getDropped() + data.size();
     if (answer->getEnd() || data.size() == 0) return {};
   }
 }

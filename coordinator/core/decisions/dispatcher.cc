@@ -225,7 +225,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
                    : nullptr;
   // While the policy thought, the task may have been cancelled or the node may have gone.
   const bool valid = task && task->state == TaskState::kQueued &&
-                     state_.next_attempt(*task) == open.attempt.attempt && node && node->can_be_asked() &&
+                     state_.next_attempt(*task) == open.attempt.attempt && node &&
+                     node->takes(task->id) &&
                      state_.catalog.blocked_by(*task).empty();
   if (!valid) return false;
   host_.took(decision_id(open.attempt), open.shared_view(), decision.node);
@@ -306,10 +307,13 @@ void Dispatcher::send(const Assignment& assignment, const std::string& name) {
   auto* node = state_.registry.find(name);
   // Away: when it comes back it says that it does not hold the attempt, or its lease ends.
   if (!node || !node->link) return;
+  // Closed while the decision was on its way to the disk.
+  if (node->is_closed())
+    return lifecycle_->take_back(name, assignment.attempt, node->closed_because());
   node->link->start(assignment, [this, attempt = assignment.attempt, name](Status status) {
     if (status || status.error().code == ErrorCode::kUnreachable) return;
-    lifecycle_->fail_assigned(
-        attempt, fmt::format("node '{}' refused it: {}", name, status.error().message));
+    lifecycle_->refused(name, attempt, status.error());
+    pump();
   });
   // A cancel that came while the assignment was on its way to the disk found nothing on the node.
   const auto* task = state_.tasks.find(assignment.attempt.task);

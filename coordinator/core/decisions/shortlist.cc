@@ -76,7 +76,7 @@ Nodes full_with_most_data(const ClusterState& state, const Task& task, uint64_t 
 }  // namespace
 
 bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes) {
-  return node.can_be_asked() && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
+  return node.takes(task.id) && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
          task.spec.units <= node.facts.units && task.spec.memory_bytes <= node.facts.memory_bytes &&
          data_bytes <= node.facts.fast_budget_bytes;
 }

@@ -8,8 +8,8 @@
 
 namespace tierpilot {
 
-// Whether the node can take the task when it has nothing else to do: it has the units, the memory
-// and room for the data.
+// Whether the node can take the task when it has nothing else to do: it takes tasks, has the units,
+// the memory and room for the data.
 bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes);
 // Whether it can take it now: up to the backlog it has units left as well.
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,

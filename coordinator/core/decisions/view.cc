@@ -15,6 +15,14 @@ namespace {
 // Tasks that one look at the queue goes through, beside those that are kept back.
 constexpr int kMaxOvertaken = 256;
 
+// By a node that could take it else: others must not wait for that.
+bool is_kept_off(const ClusterState& state, const Task& task) {
+  if (task.faults == 0) return false;
+  const auto& up = state.registry.up();
+  return std::any_of(up.begin(), up.end(),
+                     [&](const NodeRecord* node) { return node->health.keeps_off(task.id); });
+}
+
 bool has_room(const ClusterState& state, const NodeRecord& node) {
   return node.assigned_units < node.facts.units + state.settings.backlog_units;
 }
@@ -40,8 +48,9 @@ class FarData {
   bool some_node_has_room() {
     const auto& nodes = state_.registry.up();
     if (!some_has_room_)
-      some_has_room_ = std::any_of(nodes.begin(), nodes.end(),
-                                   [&](const NodeRecord* node) { return has_room(state_, *node); });
+      some_has_room_ = std::any_of(nodes.begin(), nodes.end(), [&](const NodeRecord* node) {
+        return !node->is_closed() && has_room(state_, *node);
+      });
     return *some_has_room_;
   }
   // In the fast memory of no node with room, or not in that of the one which the task is bound to.
@@ -51,7 +60,7 @@ class FarData {
       const auto& [name, held] = replica;
       if (!held.in_fast || held.version != entry.dataset.version) return false;
       const auto* node = state_.registry.find(name);
-      return node && node->can_be_asked() && has_room(state_, *node) &&
+      return node && node->can_be_asked() && !node->is_closed() && has_room(state_, *node) &&
              (bound_to.empty() || bound_to == name);
     };
     if (is_new) known->second = std::none_of(entry.replicas.begin(), entry.replicas.end(), serves);
@@ -158,11 +167,18 @@ NextTask next_task(ClusterState& state, bool shows_full) {
     auto placement = make_view(state, *task, shows_full);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};
-    if (task->spec.node.empty()) {
+    if (!task->spec.node.empty()) {
+      const auto* node = state.registry.find(task->spec.node);
+      const std::string closed = node ? node->closed_because() : std::string();
+      task->reason =
+          fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
+                      task->spec.node, closed.empty() ? "" : ", which is closed: ", closed);
+    } else if (is_kept_off(state, *task)) {
+      task->reason = "waiting for a node that it was not tried on just now without success";
+    } else {
       task->reason = "waiting for a node with room";
       break;
     }
-    task->reason = fmt::format("waiting for room on node '{}'", task->spec.node);
   }
   return {};
 }

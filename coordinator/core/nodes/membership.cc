@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -37,18 +38,26 @@ Result<Membership::Ticket> Membership::join(
   const int64_t now_ns = state_.clock.boot_ns();
   auto* known = state_.registry.find(facts.name);
   const bool same = known && known->facts.instance == facts.instance;
-  if (known && !same && known->life != NodeLife::kLost && now_ns < known->lease_end_ns) {
+  // Its tasks are dead, and it has the reports of those that ended: no need to wait for the lease.
+  const bool heir =
+      known && !same && known->life != NodeLife::kLost &&
+      std::count(facts.predecessors.begin(), facts.predecessors.end(), known->facts.instance) > 0;
+  if (known && !same && !heir && known->life != NodeLife::kLost && now_ns < known->lease_end_ns) {
     if (!known->held.empty() || known->link)
       return fail(ErrorCode::kConflict,
                   fmt::format("node '{}': another instance of that name holds a lease for {} ms "
                               "more: wait, or give this one a name of its own",
                               facts.name, (known->lease_end_ns - now_ns) / 1'000'000));
   }
-  if (known && !same && known->life != NodeLife::kLost)
+  if (known && !same && !heir && known->life != NodeLife::kLost)
     lifecycle_.give_up(*known, fmt::format("node '{}' started anew", facts.name));
   auto added = state_.registry.add(facts);
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
+  if (!same) {
+    node.health = {};
+    node.takes_none.clear();
+  }
   state_.registry.set_life(node, NodeLife::kUp);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
@@ -61,7 +70,7 @@ Result<Membership::Ticket> Membership::join(
   const auto owed = pay_owed_drops(node);
   for (const auto& [dataset, replica] : replicas)
     if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
-  lifecycle_.reconcile(node, live);
+  lifecycle_.reconcile(node, live, same);
   state_.units_changed();
   spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units,
                live.size());
@@ -98,6 +107,16 @@ Result<NodeRecord*> Membership::renew(const Ticket& ticket) {
   return node;
 }
 
+void Membership::says(NodeRecord& node, const std::string& takes_none) {
+  if (node.takes_none == takes_none) return;
+  const bool was_closed = node.is_closed();
+  node.takes_none = takes_none;
+  if (node.is_closed() == was_closed) return;
+  state_.registry.look_who_is_open();
+  state_.held.wake_all(node.slot);
+  note(state_, node.facts.name, takes_none.empty() ? "takes tasks" : "takes no tasks", takes_none);
+}
+
 void Membership::replica_changed(const std::string& node, const std::string& dataset,
                                  const ReplicaState& replica) {
   const bool of_no_use = state_.catalog.apply(node, dataset, replica);
@@ -113,6 +132,10 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
 void Membership::expire() {
   const int64_t now_ns = state_.clock.boot_ns();
   for (auto& [name, node] : state_.registry.all()) {
+    if (node.health.tick(now_ns)) {
+      state_.registry.look_who_is_open();
+      state_.held.wake_all(node.slot);
+    }
     if (node.life == NodeLife::kLost || now_ns < node.lease_end_ns) continue;
     lifecycle_.give_up(node,
                        fmt::format("the lease of node '{}' ended without a word from it", name));

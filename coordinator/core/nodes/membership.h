@@ -31,9 +31,11 @@ class Membership {
   void disconnected(const Ticket& ticket);
   // The node behind the ticket, its lease renewed; kConflict when it has to join again.
   Result<NodeRecord*> renew(const Ticket& ticket);
+  // What a node says with each update: why it takes no tasks; empty: it takes them.
+  void says(NodeRecord& node, const std::string& takes_none);
   void replica_changed(const std::string& node, const std::string& dataset,
                        const ReplicaState& replica);
-  // Gives up the nodes whose lease has passed.
+  // Gives up the nodes whose lease has passed, and ends pauses.
   void expire();
 
  private:

@@ -98,6 +98,8 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   auto& record = nodes_[facts.name];
   record.facts = facts;
   record.slot = slot->second;
+  if (const auto order = orders_.find(facts.name); order != orders_.end())
+    record.order = order->second;
   look_who_is_up();
   return &record;
 }
@@ -120,6 +122,7 @@ NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t
   record.facts.instance = instance;
   record.life = NodeLife::kExpected;
   record.lease_end_ns = lease_end_ns;
+  if (const auto order = orders_.find(name); order != orders_.end()) record.order = order->second;
   if (const auto slot = slots_.find(name); slot != slots_.end()) record.slot = slot->second;
   look_who_is_up();
   return record;
@@ -157,6 +160,39 @@ bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool
 void Registry::set_life(NodeRecord& node, NodeLife life) {
   node.life = life;
   look_who_is_up();
+}
+
+void Registry::set_order(const std::string& name, const NodeOrder& order) {
+  if (order.kind == NodeOrder::Kind::kNone)
+    orders_.erase(name);
+  else
+    orders_[name] = order;
+  if (auto* node = find(name)) node->order = order;
+  look_who_is_up();
+}
+
+void Registry::remove(const std::string& name) {
+  constexpr size_t kMostRemoved = 256;  // a view of them lives for milliseconds
+  slots_.erase(name);
+  orders_.erase(name);
+  if (auto node = nodes_.extract(name)) removed_.push_back(std::move(node));
+  if (removed_.size() > kMostRemoved) removed_.pop_front();
+  look_who_is_up();
+}
+
+std::string NodeRecord::closed_because() const {
+  if (!takes_none.empty()) return takes_none;
+  switch (order.kind) {
+    case NodeOrder::Kind::kCordoned:
+      return fmt::format("cordoned by {}: it gets no new tasks", order.who);
+    case NodeOrder::Kind::kDrained:
+      return held.empty()
+                 ? fmt::format("drained by {}: no task is left on it", order.who)
+                 : fmt::format("drained by {}: {} tasks are left on it", order.who, held.size());
+    case NodeOrder::Kind::kNone:
+      break;
+  }
+  return health.why();
 }
 
 bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
@@ -217,7 +253,7 @@ void Registry::look_who_is_up() {
     if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));
     if (node.life != NodeLife::kUp) continue;
     up_nodes_.push_back(&node);
-    up_shapes_.add(shape_of(node.facts));
+    if (!node.is_closed()) up_shapes_.add(shape_of(node.facts));
     up_.busy_units += node.running_units;
     up_.total_units += node.facts.units;
     up_.int32_to_float += node.facts.int32_to_float;

@@ -2,6 +2,7 @@
 // Event loop thread only.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,7 +12,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "coordinator/core/nodes/node_health.h"
 #include "coordinator/core/nodes/node_link.h"
+#include "coordinator/core/nodes/node_order.h"
 #include "coordinator/model.h"
 #include "policies/interface/values.h"
 #include "policies/scheduling/work_rate.h"
@@ -28,6 +31,9 @@ struct NodeFacts {
   std::string data_address;
   double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
   NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
+  // Instances that had the same work folder, on this machine since it was booted: the lock on that
+  // folder tells that nothing of them runs any more.
+  std::vector<uint64_t> predecessors;
 };
 
 // expected: known from the store after a restart; its tasks may still run there.
@@ -50,6 +56,9 @@ struct NodeRecord {
   uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
   WorkRate operations;                // of one unit, over the tasks that ran here
   WorkRate fetches;                   // from other nodes
+  NodeHealth health;
+  NodeOrder order;
+  std::string takes_none;  // why, as the node says; empty: it takes tasks
 
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
@@ -57,6 +66,16 @@ struct NodeRecord {
   void count_served(Task& task);
   void uncount(Task& task);
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
+  // Why it gets no tasks, or only some; empty: it gets them as they come.
+  std::string closed_because() const;
+  bool is_closed() const {
+    return order.kind != NodeOrder::Kind::kNone || !takes_none.empty() || health.paused();
+  }
+  // The task may be given to it, as far as it is not a question of room.
+  bool takes(uint64_t task) const {
+    return can_be_asked() && !is_closed() && !health.keeps_off(task) &&
+           (!health.on_trial() || held.empty());
+  }
 };
 
 // Least load first: assigned units per unit, then the slot.
@@ -118,6 +137,12 @@ class Registry {
   // False: the node did not have the attempt.
   bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
   void set_life(NodeRecord& node, NodeLife life);
+  // What NodeRecord::is_closed() says has changed.
+  void look_who_is_open() { look_who_is_up(); }
+  // Also for a node that is away.
+  void set_order(const std::string& name, const NodeOrder& order);
+  // Forgets a node that is not up; what was decided with it in view may still look at it.
+  void remove(const std::string& name);
 
   NodeRecord* find(const std::string& name);
   const NodeRecord* find(const std::string& name) const;
@@ -160,6 +185,8 @@ class Registry {
   NodeShapes up_shapes_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
+  std::map<std::string, NodeOrder> orders_;
+  std::deque<std::map<std::string, NodeRecord>::node_type> removed_;  // the last ones
 };
 
 }  // namespace tierpilot

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -29,7 +30,12 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   if (!task || task->state == TaskState::kRunning) return;
   task->state = TaskState::kRunning;
   task->started_ms = state_.clock.wall_ms();
-  state_.registry.run(*state_.registry.find(node), task->spec.units);
+  auto& record = *state_.registry.find(node);
+  state_.registry.run(record, task->spec.units);
+  if (record.health.started()) {
+    state_.registry.look_who_is_open();
+    note(state_, node, "trusted again", "a task has started there");
+  }
   state_.units_changed();
   starts_.insert(task->id);
   if (!writing_starts_) write_starts();
@@ -76,6 +82,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   task->exit = std::move(exit);
   if (auto* record = state_.registry.find(node)) {
     ++record->tasks_done;
+    judge_node(*record, *task, *task->exit);
     if (verdict.fate == Fate::kSucceeded) {
       const double operations = task->counted_operations / task->spec.units;
       const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
@@ -84,6 +91,16 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
     }
   }
   finish(*task, verdict, std::move(durable));
+}
+
+void Lifecycle::judge_node(NodeRecord& node, Task& task, const TaskExit& exit) {
+  const bool did_not_start = exit.how == "could_not_start" && exit.node_fault;
+  if (!did_not_start && exit.how != "data_failed") return;
+  const int64_t now_ns = state_.clock.boot_ns();
+  node.health.keep_off(task.id, task.faults++, now_ns);
+  // Data is mostly missed for what another node did.
+  if (did_not_start && node.health.failed_to_start(task.id, exit.reason, now_ns))
+    close_node(state_, node);
 }
 
 Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {
@@ -137,6 +154,7 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
   task.reason = verdict.reason;
   if (verdict.fate == Fate::kAgain) {
     spdlog::warn("task {}: {}: it is queued again", task.id, verdict.reason);
+    if (!verdict.counts) ++task.forgiven;
     task.started_ms = 0;
     task.served.reset();
     state_.tasks.enqueue(task);
@@ -250,18 +268,20 @@ void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
   write({task->id}, {}, std::move(done));
 }
 
-void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live) {
+void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same) {
   state_.held.wake_all(node.slot);  // it may have other data and room than before
   const auto held = node.held;
   for (const auto& attempt : held) {
     auto* task = current(node.facts.name, attempt);
     if (!task) continue;
-    if (!live.contains(attempt))
+    if (!live.contains(attempt)) {
+      const auto why =
+          fmt::format("node '{}' does not have it{}", node.facts.name, same ? "" : " any more");
       finish(*task,
-             judge_lost(*task, fmt::format("node '{}' does not have it any more", node.facts.name),
-                        state_.max_attempts(*task)),
+             same ? Verdict{Fate::kAgain, why, false}
+                  : judge_lost(*task, why, state_.max_attempts(*task)),
              nullptr);
-    else if (task->cancel_asked && node.link)
+    } else if (task->cancel_asked && node.link)
       node.link->cancel(attempt, "cancelled");
   }
   for (const auto& attempt : live)
@@ -308,10 +328,28 @@ void Lifecycle::unassign(Task& task, const std::string& why) {
   state_.tasks.enqueue(task);
 }
 
-void Lifecycle::fail_assigned(AttemptId attempt, const std::string& why) {
-  auto* task = state_.tasks.find(attempt.task);
-  if (!task || task->attempt != attempt.attempt || task->state != TaskState::kAssigned) return;
-  finish(*task, {Fate::kFailed, why}, nullptr);
+void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error& error) {
+  auto* task = current(node, attempt);
+  if (!task || task->state != TaskState::kAssigned) return;
+  const auto why = fmt::format("node '{}' refused it: {}", node, error.message);
+  if (error.code == ErrorCode::kInvalid) return finish(*task, {Fate::kFailed, why}, nullptr);
+  auto& record = *state_.registry.find(node);
+  // An error that is no refusal of its own may have come after it took the task.
+  if (record.link && (error.code == ErrorCode::kIo || error.code == ErrorCode::kTimeout))
+    record.link->cancel(attempt, "its start failed");
+  const int64_t now_ns = state_.clock.boot_ns();
+  record.health.keep_off(task->id, task->faults++, now_ns);
+  const bool closed = error.code == ErrorCode::kUnavailable
+                          ? record.health.refused(error.message, now_ns)
+                          : record.health.failed_to_start(task->id, error.message, now_ns);
+  if (closed) close_node(state_, record);
+  finish(*task, {Fate::kAgain, why, false}, nullptr);
+}
+
+void Lifecycle::take_back(const std::string& node, AttemptId attempt, const std::string& why) {
+  auto* task = current(node, attempt);
+  if (!task || task->state != TaskState::kAssigned) return;
+  finish(*task, {Fate::kAgain, fmt::format("node '{}': {}", node, why), false}, nullptr);
 }
 
 }  // namespace tierpilot

@@ -39,14 +39,19 @@ class Lifecycle {
   void served(const std::string& node, AttemptId attempt, const ServedData& data);
   void exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable);
 
-  // A node is back (or new) and holds just these attempts.
-  void reconcile(NodeRecord& node, const std::set<AttemptId>& live);
+  // A node is back (or new) and holds just these attempts. `same`: the daemon that was told of
+  // those it does not name, and so never heard of them.
+  void reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same);
   // Nothing runs on the node any more: its lease has passed, or it is a new instance.
   void give_up(NodeRecord& node, const std::string& why);
 
-  // The dispatcher's choice did not reach the disk, or the node refused the task.
+  // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
-  void fail_assigned(AttemptId attempt, const std::string& why);
+  // The node refused the task: kInvalid is the task's own fault, and its end; else it is tried
+  // again.
+  void refused(const std::string& node, AttemptId attempt, const Error& error);
+  // The node was never told of the attempt, and will not be.
+  void take_back(const std::string& node, AttemptId attempt, const std::string& why);
 
   // Before a clean end: starts that wait behind a write go to the store as well.
   void flush_starts();
@@ -56,6 +61,8 @@ class Lifecycle {
  private:
   // The task if `attempt` is its current one and it is with `node`.
   Task* current(const std::string& node, AttemptId attempt);
+  // What a report of its end says about a node.
+  void judge_node(NodeRecord& node, Task& task, const TaskExit& exit);
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,

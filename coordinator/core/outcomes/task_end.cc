@@ -2,20 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tierpilot {
+
+namespace {
+
+// A task may kill the warden that it runs under, which looks like a fault of the node.
+constexpr uint32_t kMostLossesForgiven = 16;
+
+bool is_the_nodes_fault(const Task& task, const TaskExit& exit) {
+  if (!exit.node_fault) return false;
+  return exit.how == "could_not_start" ||
+         (exit.how == "lost" && task.forgiven < kMostLossesForgiven);
+}
+
+}  // namespace
 
 Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data) {
   if (exit.how == "exited" && exit.code == 0) return {Fate::kSucceeded, {}};
   if (exit.how == "cancelled") {
     const auto reason = exit.reason.empty() ? "cancelled" : exit.reason;
     // Nobody asked for it: the node ended the task for reasons of its own, such as a restart.
-    return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason};
+    return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason, false};
   }
+  if (is_the_nodes_fault(task, exit)) return {Fate::kAgain, exit.reason, false};
   // lost: the node's warden died and took the task along; nothing of it is left there.
   if (exit.how == "lease_expired" || exit.how == "lost")
     return judge_lost(task, exit.reason, max_attempts);
   if (exit.how == "data_failed") {
-    if (stale_data) return {Fate::kAgain, exit.reason};
+    if (stale_data) return {Fate::kAgain, exit.reason, false};
     return judge_lost(task, exit.reason, max_attempts);
   }
   if (!exit.reason.empty()) return {Fate::kFailed, exit.reason};
@@ -24,9 +40,13 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
   return {Fate::kFailed, exit.how};
 }
 
+uint32_t counted_tries(const Task& task) {
+  return task.attempt - std::min(task.attempt, task.forgiven);
+}
+
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {
-  if (task.attempt < max_attempts) return {Fate::kAgain, why};
-  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, task.attempt,
+  if (counted_tries(task) < max_attempts) return {Fate::kAgain, why};
+  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, counted_tries(task),
                                      max_attempts, task.node)};
 }
 

@@ -12,11 +12,16 @@ enum class Fate { kSucceeded, kFailed, kCancelled, kAgain };
 struct Verdict {
   Fate fate;
   std::string reason;  // empty on success
+  bool counts = true;  // of another try: that this one was one of the task's own
 };
 
-// `stale_data`: a dataset changed after the task was assigned, so a failure to serve it is nobody's
-// fault and does not count as a try.
+// What a node reports as its own fault, and what it ended for reasons of its own, does not count as
+// a try. `stale_data`: a dataset changed after the task was assigned, so a failure to serve it is
+// nobody's fault and does not count as a try.
 Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data);
+
+// Tries that counted, with this one.
+uint32_t counted_tries(const Task& task);
 
 // The node was lost (or forgot the attempt) and cannot be running it any more.
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts);

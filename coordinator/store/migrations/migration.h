@@ -26,5 +26,6 @@ Status add_decision_inputs(Db& db);
 Status key_decisions_by_id(Db& db);
 Status move_rewards(Db& db);
 Status make_tables(Db& db);
+Status add_node_orders(Db& db);
 
 }  // namespace tierpilot::records

@@ -10,6 +10,7 @@ std::span<const Migration> migrations() {
       Migration{3, key_decisions_by_id},
       Migration{4, move_rewards},
       Migration{5, make_tables},
+      Migration{6, add_node_orders},
   };
   return kSteps;
 }

@@ -74,6 +74,7 @@ kj::Promise<void> CoordinatorLink::register_node() {
     backoff_.reset();
     last_error_.message.clear();
     parts_.say(fmt::format("Registered with {}", address_.to_string()));
+    parts_.registered();
     parts_.tasks.repeat_starts();
     lease_granted(sent_ns, answer.getLeaseMs());
   }),

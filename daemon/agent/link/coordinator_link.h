@@ -33,6 +33,7 @@ class CoordinatorLink {
     // CLOCK_BOOTTIME until which tasks may run; comes before any launch under it.
     std::function<void(int64_t deadline_ns)> extend_lease;
     std::function<void(const std::string& status)> say;  // for operators
+    std::function<void()> registered;                    // the coordinator knows this instance
   };
   CoordinatorLink(Parts parts, Address address, std::optional<TlsFiles> tls, uint64_t seed);
   ~CoordinatorLink();

@@ -43,6 +43,7 @@ void write_process(wire::Exit::Builder to, const ProcessExit& from) {
 void write_exit(wire::Exit::Builder to, const ExitReport& from) {
   to.setHow(from.how);
   to.setReason(from.reason);
+  to.setNodeFault(from.node_fault);
   if (from.process) {
     write_process(to, *from.process);
   } else {

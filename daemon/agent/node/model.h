@@ -48,6 +48,7 @@ struct MetricValue {
 struct ExitReport {
   std::string how;  // task_end_name(), or data_failed
   std::string reason;
+  bool node_fault = false;             // could_not_start, lost: for a reason of this node's
   std::optional<ProcessExit> process;  // nothing: it was never launched
   std::vector<ReplicaChange> written;
   std::string memory_tier;          // what its wish for memory came to; empty: it had none

@@ -13,6 +13,7 @@
 #include "daemon/agent/data/pool_plane.h"
 #include "daemon/agent/data/remote_fetcher.h"
 #include "daemon/agent/link/coordinator_link.h"
+#include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/node_report.h"
 #include "daemon/agent/node/node_service.h"
 #include "daemon/agent/node/systemd.h"
@@ -24,6 +25,7 @@ namespace tierpilot::agent {
 namespace {
 
 constexpr int64_t kSweepMs = 600'000;
+constexpr int64_t kLogBoundMs = 1'000;
 constexpr int64_t kRecalibrationMs = 1'000;
 constexpr int64_t kPollMs = 20;             // while stopping
 constexpr int64_t kKillTimeoutMs = 12'000;  // the executor kills what is left within 10 s
@@ -42,6 +44,10 @@ Status stay_on(const std::vector<int>& cpus) {
   if (::sched_setaffinity(0, sizeof set, &set) != 0)
     return fail_errno(errno, fmt::format("node.cpus {}", format_id_list(cpus)));
   return {};
+}
+
+std::string boot_id() {
+  return Sysroot("/").read("/proc/sys/kernel/random/boot_id").value_or("");
 }
 
 std::optional<TlsFiles> tls_files(const NodeConfig::Tls& tls) {
@@ -64,13 +70,16 @@ struct Node::Parts {
   std::vector<MetricValue> more_metrics() const;
   Status listen();
   Status serve_metrics();
+  Status take_over();
   void make_link();
   void watch();
   void stop_on_signal();
+  void stop_now();
   kj::Promise<void> wind_down();
   kj::Promise<void> wait_until(std::function<bool()> done, int64_t timeout_ms);
   kj::Promise<void> feed_watchdog(int64_t period_ms);
   kj::Promise<void> sweep_dirs(int64_t delay_ms);
+  kj::Promise<void> bound_logs();
   kj::Promise<void> recalibrate();
   void deliver_exec_events();
   void log_probe_events();
@@ -100,7 +109,9 @@ struct Node::Parts {
   std::unique_ptr<DataServer> data_server;
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration
   std::string data_address;
+  Instances instances;
   int exit_code = 0;
+  bool draining = false;
   bool stopping = false;
 };
 
@@ -167,8 +178,9 @@ void Node::Parts::make_lifecycle() {
           .kernel = system_page_kernel(),
           .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
       placement_tiers(topology, calibration));
-  runner = std::make_unique<ExecRunner>(ExecRunner::Options{config.name, config.cancel_grace_ms},
-                                        *executor, dirs, *placement, probe.get());
+  runner = std::make_unique<ExecRunner>(
+      ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
+      *executor, dirs, *placement, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
@@ -210,10 +222,23 @@ Status Node::Parts::serve_metrics() {
   return {};
 }
 
+// The executor holds the lock: what earlier daemons left can be told in their stead.
+Status Node::Parts::take_over() {
+  auto taken = Instances::take_over(config.work_dir, instance, boot_id());
+  if (!taken) return tl::unexpected(taken.error());
+  instances = std::move(*taken);
+  auto ended = runner->kept_exits();
+  if (!ended.empty())
+    spdlog::info("{} tasks ended under an earlier daemon: their ends are reported", ended.size());
+  tasks->restore(std::move(ended));
+  return {};
+}
+
 void Node::Parts::make_link() {
-  auto facts = std::make_shared<NodeFacts>(NodeFacts{
-      config, topology, calibration, executor->limits(),
-      probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance, data_address});
+  auto facts = std::make_shared<NodeFacts>(
+      NodeFacts{config, topology, calibration, executor->limits(),
+                probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance,
+                data_address, instances.predecessors()});
   CoordinatorLink::Parts parts{
       .loop = loop,
       .clock = system_clock(),
@@ -229,6 +254,10 @@ void Node::Parts::make_link() {
               spdlog::error("lease: {}", done.error().message);
           },
       .say = [](const std::string& text) { notify_status(text); },
+      .registered =
+          [this] {
+            if (auto kept = instances.registered(); !kept) spdlog::warn("{}", kept.error().message);
+          },
   };
   link = std::make_unique<CoordinatorLink>(std::move(parts), *Address::parse(config.coordinator),
                                            tls_files(config.tls), instance);
@@ -250,6 +279,7 @@ void Node::Parts::watch() {
   if (const int64_t period_ms = watchdog_period_ms(); period_ms > 0)
     loop.detach(feed_watchdog(period_ms), "watchdog");
   loop.detach(sweep_dirs(kPollMs), "task directories");
+  loop.detach(bound_logs(), "logs of running tasks");
 }
 
 void Node::Parts::deliver_exec_events() {
@@ -257,7 +287,7 @@ void Node::Parts::deliver_exec_events() {
   if (executor->warden_alive() || stopping) return;
   spdlog::critical("the warden has died and every task with it");
   exit_code = 1;
-  stop_on_signal();
+  stop_now();
 }
 
 void Node::Parts::log_probe_events() {
@@ -281,6 +311,13 @@ kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
   });
 }
 
+kj::Promise<void> Node::Parts::bound_logs() {
+  return loop.after_ms(kLogBoundMs).then([this] {
+    for (const auto attempt : tasks->held()) dirs.bound_logs(attempt, config.log_bytes);
+    return bound_logs();
+  });
+}
+
 kj::Promise<void> Node::Parts::recalibrate() {
   return loop.after_ms(kRecalibrationMs).then([this] {
     recalibration->tick();
@@ -290,6 +327,23 @@ kj::Promise<void> Node::Parts::recalibrate() {
 }
 
 void Node::Parts::stop_on_signal() {
+  if (draining || stopping || config.drain_s == 0) return stop_now();
+  draining = true;
+  tasks->drain("the node is stopping");
+  if (tasks->idle()) return stop_now();
+  spdlog::info("stopping: {} tasks run and have {} s to end", tasks->running_tasks(),
+               config.drain_s);
+  notify_draining(config.drain_s * 1000 + config.cancel_grace_ms + kKillTimeoutMs +
+                  kFlushTimeoutMs);
+  link->wake();
+  loop.detach(
+      wait_until([this] { return stopping || tasks->idle(); }, config.drain_s * 1000).then([this] {
+        stop_now();
+      }),
+      "draining");
+}
+
+void Node::Parts::stop_now() {
   if (stopping) return;
   stopping = true;
   spdlog::info("stopping: {} attempts are cancelled", tasks->held().size());
@@ -332,6 +386,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   parts->make_lifecycle();
   if (auto status = parts->listen(); !status) return tl::unexpected(status.error());
   if (auto status = parts->serve_metrics(); !status) return tl::unexpected(status.error());
+  if (auto status = parts->take_over(); !status) return tl::unexpected(status.error());
   parts->make_link();
   parts->watch();
   // Start leaves more behind than running needs.

@@ -97,6 +97,8 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   to.setFastBudgetBytes(config.pool.fast_budget_bytes);
   to.setSlowBudgetBytes(config.pool.slow_budget_bytes);
   to.setDataAddress(facts.data_address);
+  auto predecessors = to.initPredecessors(static_cast<uint32_t>(facts.predecessors.size()));
+  for (uint32_t i = 0; i < predecessors.size(); ++i) predecessors.set(i, facts.predecessors[i]);
   write_tiers(to, facts.calibration);
   write_gpus(to, facts.topology);
   write_features(to, facts);
@@ -129,6 +131,7 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
   to.setSlowFreeBytes(usage.slow_budget_bytes -
                       std::min(usage.slow_used_bytes, usage.slow_budget_bytes));
   to.setRunningUnits(tasks_.running_units());
+  to.setTakesNone(tasks_.closed_because());
   write_measure(to.initEvictGbPerS(), data_.evict_gb_per_s());
   const auto values = figures();
   write_measure(to.initSelfCpuShare(), metrics_.cpu_share());

@@ -30,6 +30,7 @@ struct NodeFacts {
   const Placement& placement;
   uint64_t instance = 0;
   std::string data_address;
+  std::vector<uint64_t> predecessors;  // instances that this one has taken over from
 };
 
 void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts);

@@ -56,6 +56,7 @@ kj::Promise<void> NodeService::readLog(ReadLogContext context) {
   results.setData(
       kj::arrayPtr(reinterpret_cast<const kj::byte*>(chunk.data.data()), chunk.data.size()));
   results.setEnd(chunk.end);
+  results.setDropped(chunk.dropped);
   return kj::READY_NOW;
 }
 

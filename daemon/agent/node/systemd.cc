@@ -13,6 +13,13 @@ void notify_status(const std::string& status) {
   ::sd_notify(0, fmt::format("STATUS={}", status).c_str());
 }
 
+void notify_draining(int64_t more_ms) {
+  ::sd_notify(0, fmt::format("STOPPING=1\nSTATUS=Draining: running tasks may end\n"
+                             "EXTEND_TIMEOUT_USEC={}",
+                             more_ms * 1000)
+                     .c_str());
+}
+
 void notify_stopping() {
   ::sd_notify(0, "STOPPING=1\nSTATUS=Stopping tasks");
 }

@@ -9,6 +9,8 @@ namespace tierpilot::agent {
 
 void notify_ready(const std::string& status);
 void notify_status(const std::string& status);
+// The stop will take up to so long more than was planned for.
+void notify_draining(int64_t more_ms);
 void notify_stopping();
 void notify_watchdog();
 // Half of the watchdog's interval; 0: no watchdog is asked for.

@@ -1,8 +1,11 @@
 #include "daemon/agent/tasks/exec_runner.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "daemon/agent/paging/task_memory.h"
 #include "daemon/agent/tasks/task_env.h"
+#include "daemon/exec/exit_records.h"
 
 namespace tierpilot::agent {
 
@@ -38,6 +41,9 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   task.cpus = order.cpus;
   if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
   task.time_limit_ms = assignment.time_limit_ms;
+  // What it wrote becomes a version only when the daemon has committed it.
+  task.keep_success = std::none_of(assignment.datasets.begin(), assignment.datasets.end(),
+                                   [](const ServeItem& need) { return need.write; });
   auto memory = plan_task_memory(assignment.memory_wish, placement_.tiers(),
                                  find_heap_library(Sysroot("/")), task.env);
   task.memory_nodes = memory.nodes;
@@ -60,6 +66,19 @@ void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
       !status && status.error().code != ErrorCode::kNotFound)
     spdlog::warn("task {} attempt {} cannot be cancelled: {}", attempt.task, attempt.attempt,
                  status.error().message);
+}
+
+void ExecRunner::acknowledged(AttemptId attempt) {
+  drop_exit(options_.task_root, attempt.task, attempt.attempt);
+}
+
+std::vector<std::pair<AttemptId, ExitReport>> ExecRunner::kept_exits() {
+  std::vector<std::pair<AttemptId, ExitReport>> kept;
+  for (auto& exit : tierpilot::kept_exits(options_.task_root)) {
+    const AttemptId attempt{exit.task_id, exit.attempt};
+    kept.emplace_back(attempt, report(std::move(exit)));
+  }
+  return kept;
 }
 
 void ExecRunner::deliver(TaskTable& tasks) {
@@ -111,6 +130,7 @@ ExitReport ExecRunner::report(ProcessExit exit) {
     report.memory_tier = std::move(launched.mapped().memory_outcome);
   report.how = task_end_name(exit.how);
   report.reason = exit.reason;
+  report.node_fault = exit.node_fault;
   if (const auto reason = cancel_reasons_.extract(attempt);
       reason && exit.how == TaskEnd::kCancelled)
     report.reason = reason.mapped();

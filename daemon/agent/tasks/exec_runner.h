@@ -4,6 +4,8 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/task_dirs.h"
@@ -19,6 +21,7 @@ class ExecRunner final : public TaskRunner {
   struct Options {
     std::string node;
     int64_t cancel_grace_ms = 2000;
+    std::string task_root;
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
@@ -33,6 +36,10 @@ class ExecRunner final : public TaskRunner {
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId attempt, bool paused) override;
   void forget(uint64_t task) override { executor_.forget(task); }
+  void acknowledged(AttemptId attempt) override;
+
+  // Ends that an earlier daemon may not have reported.
+  std::vector<std::pair<AttemptId, ExitReport>> kept_exits();
 
   // Passes on what the executor has to tell. Call it when its event_fd is readable.
   void deliver(TaskTable& tasks);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
@@ -14,6 +16,8 @@
 namespace tierpilot::agent {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr uint64_t kHoleBytes = 64 * 1024;
 
 struct Found {
   AttemptId attempt;
@@ -103,6 +107,12 @@ Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, 
     chunk.end = true;
     return chunk;
   }
+  // Where the file system tells no holes from data, what was dropped reads as zeros.
+  if (const off_t data = ::lseek(fd.get(), static_cast<off_t>(offset), SEEK_DATA);
+      data > static_cast<off_t>(offset)) {
+    chunk.dropped = static_cast<uint64_t>(data) - offset;
+    offset = static_cast<uint64_t>(data);
+  }
   chunk.data.resize(std::min<uint64_t>(std::min(max_bytes, kMaxLogChunkBytes), size - offset));
   const ssize_t got =
       ::pread(fd.get(), chunk.data.data(), chunk.data.size(), static_cast<off_t>(offset));
@@ -110,6 +120,23 @@ Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, 
   chunk.data.resize(static_cast<size_t>(got));
   chunk.end = offset + chunk.data.size() >= size;
   return chunk;
+}
+
+void TaskDirs::bound_logs(AttemptId attempt, uint64_t keep_bytes) const {
+  for (const char* name : {"stdout.log", "stderr.log"}) {
+    const auto path = path_of(attempt) / name;
+    struct stat st;
+    if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    // Half as much again before anything is done: a hole costs more than a look.
+    if (static_cast<uint64_t>(st.st_blocks) * 512 < keep_bytes + keep_bytes / 2) continue;
+    const auto size = static_cast<uint64_t>(st.st_size);
+    const auto from = (size - std::min(size, keep_bytes)) / kHoleBytes * kHoleBytes;
+    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!fd || from == 0) continue;
+    if (::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                    static_cast<off_t>(from)) != 0)
+      spdlog::warn("log {} cannot be bounded: {}", path.native(), std::strerror(errno));
+  }
 }
 
 size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const {

@@ -14,6 +14,7 @@
 namespace tierpilot::agent {
 
 struct LogChunk {
+  uint64_t dropped = 0;  // bytes from the offset on that are there no more; `data` is behind them
   std::string data;
   bool end = false;  // nothing more now
 };
@@ -36,6 +37,9 @@ class TaskDirs {
   // `stream` is "stdout" or "stderr". Reads at most kMaxLogChunkBytes.
   Result<LogChunk> read_log(AttemptId attempt, std::string_view stream, uint64_t offset,
                             uint32_t max_bytes) const;
+  // Drops the oldest of each of the attempt's logs, so that about `keep_bytes` of it take room.
+  // Offsets stay what they were.
+  void bound_logs(AttemptId attempt, uint64_t keep_bytes) const;
   // Removes what is over the limits, oldest first, never those in `held`. Returns how many.
   size_t sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const;
 

@@ -90,11 +90,13 @@ Status TaskTable::admissible(const Assignment& assignment) const {
   if (closed_) return refuse(ErrorCode::kUnavailable, *closed_);
   if (assignment.argv.empty() || assignment.argv.front().empty())
     return refuse(ErrorCode::kInvalid, "the command is empty");
-  if (assignment.units == 0 || assignment.units > cpus_.units())
-    return refuse(ErrorCode::kInvalid, fmt::format("needs {} compute units, this node has {}",
-                                                   assignment.units, cpus_.units()));
+  if (assignment.units == 0) return refuse(ErrorCode::kInvalid, "asks for no compute unit");
+  // Of these two the coordinator may know better by now: the configuration has changed.
+  if (assignment.units > cpus_.units())
+    return refuse(ErrorCode::kExhausted, fmt::format("needs {} compute units, this node has {}",
+                                                     assignment.units, cpus_.units()));
   if (assignment.memory_limit_bytes > limits_.memory_bytes)
-    return refuse(ErrorCode::kInvalid,
+    return refuse(ErrorCode::kExhausted,
                   fmt::format("needs {} bytes of memory, this node offers {}",
                               assignment.memory_limit_bytes, limits_.memory_bytes));
   if (auto status = check_dataset_env(assignment.datasets); !status)
@@ -154,7 +156,9 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
       runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
   if (launched) return;
   cpus_.give_back(entry.grant);
-  let_go(entry, exit_of("could_not_start", launched.error().message));
+  auto exit = exit_of("could_not_start", launched.error().message);
+  exit.node_fault = launched.error().code != ErrorCode::kInvalid;
+  let_go(entry, std::move(exit));
 }
 
 void TaskTable::started(AttemptId attempt, int32_t pid) {
@@ -249,6 +253,23 @@ Status TaskTable::pause(AttemptId attempt, bool paused) {
   return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
 }
 
+void TaskTable::drain(const std::string& reason) {
+  closed_ = reason;
+  for (const auto attempt : held())
+    if (Entry* entry = find(attempt); entry && !entry->launched()) cancel(attempt, reason);
+}
+
+void TaskTable::restore(std::vector<std::pair<AttemptId, ExitReport>> ended) {
+  for (auto& [attempt, exit] : ended) {
+    auto entry = std::make_unique<Entry>();
+    entry->assignment.attempt = attempt;
+    entry->stage = Stage::kEnded;
+    entry->ending = next_ending_++;
+    entries_[attempt] = std::move(entry);
+    report_(ExitedEvent{attempt, std::move(exit)});
+  }
+}
+
 void TaskTable::close(const std::string& reason) {
   closed_ = reason;
   for (const auto attempt : held()) cancel(attempt, reason);
@@ -266,6 +287,7 @@ void TaskTable::release(AttemptId attempt) {
 }
 
 void TaskTable::exit_acknowledged(AttemptId attempt) {
+  runner_.acknowledged(attempt);
   if (Entry* entry = find(attempt)) entry->acknowledged = true;
   forget_surplus();
 }

@@ -59,6 +59,8 @@ class TaskRunner {
   virtual Status pause(AttemptId attempt, bool paused) = 0;
   // No attempt of the task is remembered any more.
   virtual void forget(uint64_t task) = 0;
+  // The coordinator has the attempt's end for good.
+  virtual void acknowledged(AttemptId attempt) = 0;
 };
 
 // Owned by the event loop's thread.
@@ -84,8 +86,14 @@ class TaskTable {
   // Stops a running attempt's processes where they are, or lets them go on. Lease, time limit and
   // units count on. kNotFound when it does not run, kUnavailable without cgroups.
   Status pause(AttemptId attempt, bool paused);
+  // Cancels what has not been launched and refuses what comes; what runs goes on.
+  void drain(const std::string& reason);
   // Cancels everything and refuses what comes.
   void close(const std::string& reason);
+  // Why no task is taken; empty: tasks are taken.
+  std::string closed_because() const { return closed_.value_or(""); }
+  // Before the first start: ends that an earlier daemon may not have told. They are reported.
+  void restore(std::vector<std::pair<AttemptId, ExitReport>> ended);
   // The coordinator has the exit for good.
   void release(AttemptId attempt);
   void exit_acknowledged(AttemptId attempt);

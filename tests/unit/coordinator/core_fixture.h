@@ -56,7 +56,7 @@ class FakeNode final : public NodeLink {
   void start(const Assignment& assignment, std::function<void(Status)> done) override {
     started.push_back(assignment.attempt);
     assignments.push_back(assignment);
-    done({});
+    done(refusal ? Status(tl::unexpected(*refusal)) : Status{});
   }
   void cancel(AttemptId attempt, const std::string& reason) override {
     cancelled.emplace_back(attempt, reason);
@@ -75,6 +75,7 @@ class FakeNode final : public NodeLink {
   }
   void release(AttemptId attempt) override { released.push_back(attempt); }
 
+  std::optional<Error> refusal;  // of every start
   std::vector<AttemptId> started, released;
   std::vector<Assignment> assignments;
   std::vector<std::pair<AttemptId, std::string>> cancelled;

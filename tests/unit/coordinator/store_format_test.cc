@@ -102,9 +102,8 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 }
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
-  // The last step makes this index: a view of the table's name takes none.
-  begin_with(contents(written(GetParam())) +
-             "DROP TABLE receipts; CREATE VIEW receipts AS SELECT 1 AS job;");
+  // The last step makes a table of this name.
+  begin_with(contents(written(GetParam())) + "CREATE VIEW node_orders AS SELECT 1 AS node;");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -113,10 +112,10 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(*records::setting(*db, "format", 0), GetParam());
   auto rewards = db->query("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'rewards'");
   ASSERT_TRUE(rewards && *rewards->step());
-  EXPECT_EQ(rewards->integer(0), GetParam() == 4) << "the steps before it are undone with it";
+  EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 5));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 6));
 
 TEST_F(EarlierStores, EveryFormatHasAStoreToTestWith) {
   int64_t format = 1;

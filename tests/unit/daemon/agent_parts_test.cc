@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/lease.h"
 #include "daemon/agent/tasks/cpu_allocator.h"
 #include "daemon/agent/tasks/task_dirs.h"
@@ -111,6 +112,54 @@ TEST_F(TaskDirsTest, SweepsOldAndSurplusButNeverHeld) {
   by_age.sweep({{2, 1}}, now_ms + 120'000);
   EXPECT_FALSE(fs::exists(by_age.path_of({1, 1})));
   EXPECT_TRUE(fs::exists(by_age.path_of({2, 1})));
+}
+
+TEST_F(TaskDirsTest, ALongLogKeepsItsEndAndItsOffsets) {
+  constexpr uint64_t kKept = 1 << 20;
+  const auto path = make({1, 1}, "") / "stdout.log";
+  const std::string line(1023, 'x');
+  std::ofstream log(path, std::ios::app);
+  for (int i = 0; i < 4096; ++i) log << line << '\n';
+  log.flush();
+  auto dirs = *TaskDirs::open(root, {});
+  dirs.bound_logs({1, 1}, kKept);
+  log << "the end" << std::flush;
+  struct stat st;
+  ASSERT_EQ(::stat(path.c_str(), &st), 0);
+  const auto size = static_cast<uint64_t>(st.st_size);
+  EXPECT_EQ(size, 4096u * 1024 + 7);
+  EXPECT_LT(static_cast<uint64_t>(st.st_blocks) * 512, kKept * 3 / 2);
+  std::string text;
+  uint64_t offset = 0, dropped = 0;
+  for (bool end = false; !end;) {
+    const auto chunk = dirs.read_log({1, 1}, "stdout", offset, 256 << 10);
+    ASSERT_TRUE(chunk) << chunk.error().message;
+    dropped += chunk->dropped;
+    text += chunk->data;
+    offset += chunk->dropped + chunk->data.size();
+    end = chunk->end;
+  }
+  EXPECT_EQ(offset, size);
+  EXPECT_EQ(dropped + text.size(), size);
+  EXPECT_GE(text.size(), kKept);
+  EXPECT_TRUE(text.ends_with("the end"));
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+}
+
+TEST_F(TaskDirsTest, AnHeirKnowsTheDaemonsSinceTheLastThatRegistered) {
+  auto first = Instances::take_over(root, 1, "boot");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(first->predecessors().empty());
+  ASSERT_TRUE(first->registered());
+  ASSERT_TRUE(Instances::take_over(root, 2, "boot"));  // dies before it registers
+  auto third = Instances::take_over(root, 3, "boot");
+  EXPECT_EQ(third->predecessors(), (std::vector<uint64_t>{1, 2}));
+  ASSERT_TRUE(third->registered());
+  EXPECT_EQ(Instances::take_over(root, 4, "boot")->predecessors(), std::vector<uint64_t>{3});
+  EXPECT_TRUE(Instances::take_over(root, 5, "another boot")->predecessors().empty());
+  std::ofstream(root / "instances") << "boot\nnonsense -1 99999999999999999999999";
+  EXPECT_TRUE(Instances::take_over(root, 6, "boot")->predecessors().empty());
+  EXPECT_TRUE(Instances::take_over(root, 7, "")->predecessors().empty()) << "which boot is unknown";
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ class FakeCoordinator::Session final : public wire::NodeSession::Server {
 
   kj::Promise<void> update(UpdateContext context) override {
     ++owner_.updates;
+    owner_.takes_none = context.getParams().getStatus().getTakesNone().cStr();
     uint64_t last = 0;
     for (const auto event : context.getParams().getEvents()) {
       owner_.events.push_back(heard_event(event));
@@ -82,6 +83,8 @@ class FakeCoordinator::Cluster final : public wire::Cluster::Server {
     Registration& seen = owner_.registrations.emplace_back();
     seen.name = params.getInfo().getName().cStr();
     seen.instance = params.getInfo().getInstance();
+    for (const uint64_t instance : params.getInfo().getPredecessors())
+      seen.predecessors.push_back(instance);
     seen.data_address = params.getInfo().getDataAddress().cStr();
     for (const auto attempt : params.getLive()) seen.live.push_back(attempt_of(attempt));
     for (const auto replica : params.getReplicas())

@@ -29,6 +29,7 @@ struct HeardEvent {
 struct Registration {
   std::string name;
   uint64_t instance = 0;
+  std::vector<uint64_t> predecessors;
   std::vector<agent::AttemptId> live;
   std::vector<std::string> replicas;
   std::vector<std::string> tier_roles;
@@ -64,6 +65,7 @@ class FakeCoordinator {
   std::vector<Registration> registrations;
   std::vector<HeardEvent> events;
   uint64_t updates = 0;
+  std::string takes_none;                  // as the last update said
   std::optional<wire::Node::Client> node;  // the latest to register
   std::map<std::string, wire::Node::Client> nodes;
 

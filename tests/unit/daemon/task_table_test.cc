@@ -50,8 +50,9 @@ class FakeRunner final : public TaskRunner {
     return {};
   }
   void forget(uint64_t task) override { forgotten.push_back(task); }
+  void acknowledged(AttemptId attempt) override { told.push_back(attempt); }
 
-  std::vector<AttemptId> launched, cancelled;
+  std::vector<AttemptId> launched, cancelled, told;
   std::vector<uint64_t> forgotten;
   std::vector<std::pair<AttemptId, bool>> pauses;
   std::map<AttemptId, std::vector<int>> cpus;
@@ -254,7 +255,8 @@ TEST_F(TaskTableTest, UnitsAreCpusOfTheirOwn) {
 }
 
 TEST_F(TaskTableTest, RefusesTheImpossible) {
-  EXPECT_EQ(table.start(work(kFirst, 3)).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(table.start(work(kFirst, 3)).error().code, ErrorCode::kExhausted)
+      << "another node may have as many";
   EXPECT_EQ(table.start(work(kFirst, 0)).error().code, ErrorCode::kInvalid);
   auto empty = work(kFirst);
   empty.argv.clear();
@@ -394,6 +396,44 @@ TEST(TaskTableLimits, EndedAttemptsAreForgottenOldestFirst) {
   ASSERT_TRUE(table.start({.attempt = {6, 1}, .argv = {"x"}}));
   ASSERT_TRUE(table.start({.attempt = {7, 1}, .argv = {"x"}}));
   EXPECT_EQ(table.start({.attempt = {8, 1}, .argv = {"x"}}).error().code, ErrorCode::kExhausted);
+}
+
+TEST_F(TaskTableTest, ADrainedTableLetsEndWhatRuns) {
+  ASSERT_TRUE(table.start(work(kFirst, 2)));
+  table.started(kFirst, 7);
+  ASSERT_TRUE(table.start(work(kSecond)));
+  ASSERT_TRUE(table.start(work(kThird, 1, {"d"})));
+  table.drain("the node is stopping");
+  EXPECT_EQ(how(kSecond), "cancelled") << "it has not begun";
+  EXPECT_TRUE(runner.cancelled.empty());
+  EXPECT_EQ(table.start(work({4, 1})).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(table.closed_because(), "the node is stopping");
+  pool.served(kThird, fail(ErrorCode::kUnavailable, "cancelled"));
+  EXPECT_EQ(how(kThird), "cancelled");
+  EXPECT_FALSE(table.idle());
+  table.exited(kFirst, exit_code(0));
+  EXPECT_EQ(how(kFirst), "exited");
+  EXPECT_TRUE(table.idle());
+}
+
+TEST_F(TaskTableTest, EndsOfAnEarlierDaemonAreToldUntilTheyAreAcknowledged) {
+  table.restore({{kFirst, exit_code(3)}});
+  EXPECT_EQ(how(kFirst), "exited");
+  EXPECT_EQ(table.live(), std::vector{kFirst});
+  EXPECT_TRUE(table.idle());
+  ASSERT_TRUE(table.start(work(kFirst))) << "it is known";
+  EXPECT_TRUE(runner.launched.empty());
+  table.exit_acknowledged(kFirst);
+  EXPECT_EQ(runner.told, std::vector{kFirst});
+  EXPECT_TRUE(table.live().empty());
+}
+
+TEST_F(TaskTableTest, ALaunchThatFailsIsTheNodesFault) {
+  runner.refusal = "No space left on device";
+  ASSERT_TRUE(table.start(work(kFirst)));
+  ASSERT_EQ(events<ExitedEvent>().size(), 1u);
+  EXPECT_EQ(how(kFirst), "could_not_start");
+  EXPECT_TRUE(events<ExitedEvent>()[0].exit.node_fault);
 }
 
 }  // namespace

@@ -1,0 +1,142 @@
+#include "coordinator/core/nodes/node_admin.h"
+
+#include <gmock/gmock.h>
+
+#include "coordinator/core/decisions/view.h"
+#include "coordinator/store/records.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using Kind = NodeOrder::Kind;
+
+class NodeAdminTest : public CoreTest {
+ protected:
+  Status order(const std::string& node, Kind kind, int64_t within_ms = 0) {
+    return settled([&](auto done) { admin().order(node, kind, within_ms, "tester", done); });
+  }
+  Status remove(const std::string& node) {
+    return settled([&](auto done) { admin().remove(node, "tester", done); });
+  }
+  template <class Ask>
+  Status settled(Ask ask) {
+    std::optional<Status> status;
+    ask([&](Status told) { status = std::move(told); });
+    EXPECT_TRUE(posts_.run_until([&] { return status.has_value(); }));
+    return *status;
+  }
+  NodeAdmin& admin() {
+    if (!admin_) admin_ = std::make_unique<NodeAdmin>(*state_);
+    return *admin_;
+  }
+  void restart_all() {
+    admin_.reset();
+    restart();
+  }
+  const NodeRecord& node(const std::string& name) { return *state_->registry.find(name); }
+  bool is_placed() { return next_task(*state_).task != nullptr; }
+
+  std::unique_ptr<NodeAdmin> admin_;
+};
+
+TEST_F(NodeAdminTest, ACordonedNodeGetsNothingAlsoAfterARestart) {
+  auto link = join("a");
+  const auto id = submit({spec(), spec()})->first_task;
+  const auto running = assign(id, "a");
+  ASSERT_TRUE(order("a", Kind::kCordoned));
+  EXPECT_FALSE(is_placed());
+  EXPECT_THAT(link->cancelled, IsEmpty()) << "what it has goes on";
+  EXPECT_TRUE(exit("a", running, success()));
+  restart_all();
+  join("a", 8);
+  EXPECT_FALSE(is_placed());
+  EXPECT_THAT(node("a").closed_because(), HasSubstr("cordoned by tester"));
+  ASSERT_TRUE(order("a", Kind::kNone));
+  EXPECT_TRUE(is_placed());
+  restart_all();
+  join("a", 8);
+  EXPECT_TRUE(is_placed());
+  EXPECT_EQ(order("b", Kind::kCordoned).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(NodeAdminTest, ADrainHandsBackWhatDoesNotEndInTime) {
+  auto link = join("a");
+  const auto id = submit({spec(), spec()})->first_task;
+  const auto runs = assign(id, "a"), waits = assign(id + 1, "a");
+  lifecycle_->started("a", runs);
+  ASSERT_TRUE(order("a", Kind::kDrained, 5000));
+  EXPECT_THAT(link->cancelled, ElementsAre(Pair(waits, HasSubstr("drained"))));
+  TaskExit back;
+  back.how = "cancelled";
+  ASSERT_TRUE(exit("a", waits, back));
+  EXPECT_EQ(stored(waits.task)->state, TaskState::kQueued);
+  clock_.step_wall_ms(3'600'000);
+  clock_.advance_ns(4'999'000'000);
+  admin().tick();
+  EXPECT_THAT(link->cancelled, SizeIs(1));
+  clock_.advance_ns(2'000'000);
+  admin().tick();
+  admin().tick();
+  EXPECT_THAT(link->cancelled, SizeIs(2)) << "asked once";
+  // A connection that broke may have lost that.
+  membership_->disconnected(tickets_["a"]);
+  auto again = join("a", 7, {runs});
+  admin().tick();
+  EXPECT_THAT(again->cancelled, ElementsAre(Pair(runs, HasSubstr("drained"))));
+  ASSERT_TRUE(exit("a", runs, back));
+  EXPECT_EQ(stored(runs.task)->state, TaskState::kQueued);
+  EXPECT_EQ(stored(runs.task)->forgiven, 1u);
+  EXPECT_THAT(node("a").closed_because(), HasSubstr("no task is left"));
+}
+
+TEST_F(NodeAdminTest, ANodeIsRemovedOnlyWhenNothingDependsOnIt) {
+  join("a");
+  join("b");
+  EXPECT_THAT(remove("a").error().message, HasSubstr("is up"));
+  add_dataset("d", 4096, "a");
+  auto bound = spec();
+  bound.node = "a";
+  const auto id = submit({bound})->first_task;
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  EXPECT_THAT(remove("a").error().message, HasSubstr("task 1 is bound to it"));
+  bool cancelled = false;
+  lifecycle_->cancel(id, [&](Status) { cancelled = true; });
+  ASSERT_TRUE(posts_.run_until([&] { return cancelled; }));
+  EXPECT_THAT(remove("a").error().message, HasSubstr("home of dataset 'd'"));
+  EXPECT_TRUE(remove("b"));
+  EXPECT_EQ(state_->registry.find("b"), nullptr);
+  EXPECT_EQ(remove("b").error().code, ErrorCode::kNotFound);
+  restart_all();
+  EXPECT_THAT(state_->registry.known_names(), ElementsAre("a"));
+  join("b");  // as a new one
+  EXPECT_EQ(node("b").closed_because(), "");
+}
+
+TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
+  const auto id = submit({spec()})->first_task;
+  store_->write(
+      [](Db& db) {
+        return db.execute(
+            "ALTER TABLE tasks DROP COLUMN forgiven; DROP TABLE node_orders; DROP TABLE "
+            "node_events; UPDATE settings SET value = 4 WHERE key = 'format'");
+      },
+      nullptr);
+  flush();
+  restart_all();
+  restart_all();  // what was converted is not converted again
+  ASSERT_TRUE(stored(id));
+  EXPECT_EQ(stored(id)->forgiven, 0u);
+  join("a");
+  EXPECT_TRUE(order("a", Kind::kCordoned));
+  EXPECT_THAT(*records::node_events(store_->reader(), "a", 5), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
