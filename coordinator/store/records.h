@@ -65,6 +65,7 @@ Status put_node(Db& db, const std::string& node, const NodeMemory& memory);
 Result<std::map<std::string, NodeMemory>> nodes(Db& db);
 // Datasets that a node must drop when it joins, as (node, dataset).
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
+Status clear_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drops(Db& db, const std::string& node);
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
 Status put_policy_standing(Db& db, const PolicyStanding& standing);
