@@ -30,8 +30,8 @@ class Catalog {
   void end_removal(const std::string& name, bool removed);
   bool is_being_removed(const std::string& name) const { return leaving_.contains(name); }
 
-  // A node's report. True when what it holds is of no use: an unknown dataset, a version that is not
-  // the current one, or other bytes under its number.
+  // A node's report. True when what it holds is of no use: an unknown dataset, a version that is
+  // not the current one, or other bytes under its number.
   bool apply(const std::string& node, const std::string& name, const ReplicaState& state);
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.

@@ -76,8 +76,9 @@ void Membership::discard_unclaimed(
   const auto is_written = [&](const std::string& dataset) {
     return std::any_of(live.begin(), live.end(), [&](AttemptId attempt) {
       const auto* task = state_.tasks.find(attempt.task);
-      return task && std::any_of(task->spec.datasets.begin(), task->spec.datasets.end(),
-                                 [&](const auto& use) { return use.write && use.dataset == dataset; });
+      return task &&
+             std::any_of(task->spec.datasets.begin(), task->spec.datasets.end(),
+                         [&](const auto& use) { return use.write && use.dataset == dataset; });
     });
   };
   for (const auto& [dataset, replica] : replicas) {
@@ -85,9 +86,10 @@ void Membership::discard_unclaimed(
     if (!entry || replica.version <= entry->dataset.version || is_written(dataset)) continue;
     // Its bytes may be all that is left.
     if (entry->replicas.empty()) {
-      spdlog::error("dataset '{}': node '{}' holds version {}, which no task has reported, and no "
-                    "node that is up holds version {}: it is kept there",
-                    dataset, node.facts.name, replica.version, entry->dataset.version);
+      spdlog::error(
+          "dataset '{}': node '{}' holds version {}, which no task has reported, and no "
+          "node that is up holds version {}: it is kept there",
+          dataset, node.facts.name, replica.version, entry->dataset.version);
       continue;
     }
     spdlog::warn("dataset '{}': version {} of node '{}' was never acknowledged: it is discarded",

@@ -112,7 +112,8 @@ void Lifecycle::superseded(const std::string& node, AttemptId attempt, const Tas
     // What this attempt published, if it did and is repeating itself.
     if (!entry || (entry->dataset.home == node && entry->dataset.version >= written.version))
       continue;
-    // Another try wrote the version that counts, or will: this one's is not it, whatever its number.
+    // Another try wrote the version that counts, or will: this one's is not it, whatever its
+    // number.
     if (const auto told = entry->replicas.find(node);
         told != entry->replicas.end() && told->second.version == written.version) {
       entry->replicas.erase(told);

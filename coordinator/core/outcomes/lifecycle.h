@@ -78,7 +78,7 @@ class Lifecycle {
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
   std::set<std::string> outdated_;  // datasets whose older versions nodes may still hold
-  std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
+  std::set<uint64_t> unwritten_;    // ended tasks whose end is not on disk
 };
 
 }  // namespace tierpilot

@@ -64,8 +64,8 @@ class Pool {
   // Removes all versions below `below_version`, home or not; UINT64_MAX: all. Pinned ones go when
   // their last pin does. Unknown names are fine.
   void drop(const std::string& name, uint64_t below_version, StatusDone done);
-  // Removes this version, of which the cluster has other bytes or none; a writer may take its number
-  // at once.
+  // Removes this version, of which the cluster has other bytes or none; a writer may take its
+  // number at once.
   void discard(const std::string& name, uint64_t version, StatusDone done);
   // A home replica is never dropped for room. Making a replica one also writes it to a durable slow
   // tier. kNotFound if there is no such replica here.

@@ -51,9 +51,9 @@ class ReplicaManager {
   Result<ServedItem> copy_for_writing(const std::string& owner, const ServeItem& item,
                                       const CancelFlag& cancel, EvictionTally& tally);
   // Blocks. Turns the copies into the next version of their datasets, all of them or none (but for
-  // a failing rename), with this node as their home. Older versions stay until they are dropped: the
-  // new one does not count before the coordinator has it on disk.
-  // The copies are gone afterwards, whatever the result.
+  // a failing rename), with this node as their home. Older versions stay until they are dropped:
+  // the new one does not count before the coordinator has it on disk. The copies are gone
+  // afterwards, whatever the result.
   Result<std::vector<ReplicaChange>> commit(const std::vector<PrivateCopy>& copies);
   // Blocks. Removes a private copy.
   void discard(const PrivateCopy& copy);

@@ -1,4 +1,5 @@
-// Nothing of a dataset is dropped before what replaces it is on disk, and no version has two values.
+// Nothing of a dataset is dropped before what replaces it is on disk, and no version has two
+// values.
 #include <gmock/gmock.h>
 
 #include "core_fixture.h"
