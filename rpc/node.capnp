@@ -187,8 +187,8 @@ interface Node {
   # Ends the attempt wherever it is: waiting for data, queued, running. An Exit event follows.
   cancel @1 (attempt :Attempt, reason :Text) -> ();
   createDataset @2 (name :Text, source :DatasetSource) -> (replica :Replica);
-  # Forgets all versions below the given one.
-  dropDataset @3 (name :Text, belowVersion :UInt64) -> ();
+  # Forgets all versions below the given one, or, unless it is 0, only the last one.
+  dropDataset @3 (name :Text, belowVersion :UInt64, onlyVersion :UInt64) -> ();
   # `dropped`: bytes from `offset` on that are there no more; `data` begins behind them.
   readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32)
       -> (data :Data, end :Bool, dropped :UInt64);

@@ -67,6 +67,13 @@ void RpcNodeLink::drop_dataset(const std::string& name, uint64_t below_version) 
   send(request.send().ignoreResult(), "drop dataset");
 }
 
+void RpcNodeLink::discard_version(const std::string& name, uint64_t version) {
+  auto request = client_.dropDatasetRequest();
+  request.setName(name);
+  request.setOnlyVersion(version);
+  send(request.send().ignoreResult(), "discard dataset version");
+}
+
 void RpcNodeLink::set_home(const std::string& name, uint64_t version, bool home) {
   auto request = client_.setHomeRequest();
   request.setName(name);

@@ -56,6 +56,12 @@ Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset
   return query->bind(node).bind(dataset).run();
 }
 
+Status clear_owed_drop(Db& db, const std::string& node, const std::string& dataset) {
+  auto query = db.query("DELETE FROM owed_drops WHERE node = ? AND dataset = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(node).bind(dataset).run();
+}
+
 Status clear_owed_drops(Db& db, const std::string& node) {
   auto query = db.query("DELETE FROM owed_drops WHERE node = ?");
   if (!query) return tl::unexpected(query.error());

@@ -73,6 +73,7 @@ Status put_node_event(Db& db, const NodeEvent& event);
 Result<std::vector<NodeEvent>> node_events(Db& db, const std::string& node, uint32_t limit);
 // Datasets that a node must drop when it joins, as (node, dataset).
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
+Status clear_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drops(Db& db, const std::string& node);
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
 Status put_policy_standing(Db& db, const PolicyStanding& standing);

@@ -30,8 +30,18 @@ Catalog::Entry& Catalog::put(Dataset dataset) {
   return entry;
 }
 
+void Catalog::begin_removal(const std::string& name) {
+  if (auto entry = entries_.extract(name)) leaving_.insert(std::move(entry));
+}
+
+void Catalog::end_removal(const std::string& name, bool removed) {
+  auto entry = leaving_.extract(name);
+  if (entry && !removed) entries_.insert(std::move(entry));
+}
+
 bool Catalog::apply(const std::string& node, const std::string& name, const ReplicaState& state) {
   auto* entry = find(name);
+  if (const auto leaving = leaving_.find(name); leaving != leaving_.end()) entry = &leaving->second;
   if (!entry) {
     const bool held = state.in_fast || state.in_slow;
     if (held)
@@ -41,6 +51,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
     return held;
   }
   if (state.version != entry->dataset.version) return state.in_fast || state.in_slow;
+  if (state.bytes != entry->dataset.bytes && (state.in_fast || state.in_slow)) return true;
   if (state.in_fast || state.in_slow)
     entry->replicas[node] = state;
   else
@@ -56,7 +67,8 @@ std::set<std::string> Catalog::strays(const std::string& name) const {
 void Catalog::forget_node(const std::string& node) {
   for (auto& [name, nodes] : strays_) nodes.erase(node);
   std::erase_if(strays_, [](const auto& stray) { return stray.second.empty(); });
-  for (auto& [name, entry] : entries_) entry.replicas.erase(node);
+  for (auto* entries : {&entries_, &leaving_})
+    for (auto& [name, entry] : *entries) entry.replicas.erase(node);
 }
 
 Catalog::Held Catalog::held(const TaskSpec& spec, const std::string& node) const {

@@ -24,10 +24,14 @@ class Catalog {
   const Entry* find(const std::string& name) const;
   const std::map<std::string, Entry>& all() const { return entries_; }
   Entry& put(Dataset dataset);
-  void remove(const std::string& name) { entries_.erase(name); }
+  // Its removal is being written down: nobody finds it any more, reports about it still count.
+  void begin_removal(const std::string& name);
+  // It is gone, or is here again as the write failed.
+  void end_removal(const std::string& name, bool removed);
+  bool is_being_removed(const std::string& name) const { return leaving_.contains(name); }
 
-  // A node's report. True when what it holds is of no use: an unknown dataset, or a version that
-  // is not the current one.
+  // A node's report. True when what it holds is of no use: an unknown dataset, a version that is
+  // not the current one, or other bytes under its number.
   bool apply(const std::string& node, const std::string& name, const ReplicaState& state);
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.
@@ -53,6 +57,7 @@ class Catalog {
 
  private:
   std::map<std::string, Entry> entries_;
+  std::map<std::string, Entry> leaving_;
   std::map<std::string, std::set<std::string>> strays_;  // nodes by name
 };
 

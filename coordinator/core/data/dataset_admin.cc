@@ -56,6 +56,9 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   }
   if (making_.contains(name))
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being made", name)));
+  if (state_.catalog.is_being_removed(name))
+    return added(
+        fail(ErrorCode::kConflict, fmt::format("dataset '{}' is just being removed", name)));
   // Its version may be the new one's, with other bytes.
   if (const auto strays = state_.catalog.strays(name); !strays.empty())
     return added(fail(ErrorCode::kConflict,
@@ -121,24 +124,49 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
              fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
                          "{}: cancel them or wait",
                          name, entry->users.size(), *entry->users.begin())));
-  state_.catalog.remove(name);
-  std::vector<std::string> away;
+  std::set<std::string> owed;
+  for (const auto& [node, replica] : entry->replicas) owed.insert(node);
   for (const auto& node : state_.registry.known_names()) {
-    auto* record = state_.registry.find(node);
-    if (record && record->can_be_asked()) {
-      record->link->drop_dataset(name, UINT64_MAX);
-    } else {
-      away.push_back(node);
-      state_.owed_drops[node].insert(name);
-    }
+    const auto* record = state_.registry.find(node);
+    if (!record || !record->can_be_asked()) owed.insert(node);
   }
+  state_.catalog.begin_removal(name);
+  // What nodes still have to drop is written with it, so that a crash right after forgets nothing.
   state_.store.write(
-      [name, away](Db& db) -> Status {
-        for (const auto& node : away)
+      [name, owed](Db& db) -> Status {
+        for (const auto& node : owed)
           if (auto put = records::put_owed_drop(db, node, name); !put) return put;
         return records::remove_dataset(db, name);
       },
-      std::move(removed));
+      [this, name, owed, removed = std::move(removed)](Status status) {
+        state_.catalog.end_removal(name, status.has_value());
+        if (status)
+          drop_everywhere(name, owed);
+        else
+          available_();
+        removed(std::move(status));
+      });
+}
+
+void DatasetAdmin::drop_everywhere(const std::string& name, const std::set<std::string>& owed) {
+  std::vector<std::string> paid;
+  for (const auto& node : state_.registry.known_names()) {
+    const auto* record = state_.registry.find(node);
+    if (record && record->can_be_asked()) {
+      drop(node, name);
+      if (owed.contains(node)) paid.push_back(node);
+    } else if (owed.contains(node)) {
+      state_.owed_drops[node].insert(name);
+    }
+  }
+  if (paid.empty()) return;
+  state_.store.write(
+      [name, paid = std::move(paid)](Db& db) -> Status {
+        for (const auto& node : paid)
+          if (auto done = records::clear_owed_drop(db, node, name); !done) return done;
+        return {};
+      },
+      nullptr);
 }
 
 }  // namespace tierpilot

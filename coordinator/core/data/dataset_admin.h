@@ -28,6 +28,8 @@ class DatasetAdmin {
  private:
   // Sends `node` away what it holds of a dataset; nothing if it is not connected.
   void drop(const std::string& node, const std::string& name);
+  // Its removal is on disk, with `owed`, the nodes that may hold some of it.
+  void drop_everywhere(const std::string& name, const std::set<std::string>& owed);
   Result<NodeRecord*> choose_node(const std::string& wanted);
   void created(const std::string& node, Dataset dataset, Result<DatasetVersion> made, Added added);
 

@@ -70,12 +70,41 @@ Result<Membership::Ticket> Membership::join(
   const auto owed = pay_owed_drops(node);
   for (const auto& [dataset, replica] : replicas)
     if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
+  discard_unclaimed(node, replicas, live);
   lifecycle_.reconcile(node, live, same);
   state_.units_changed();
   spdlog::info("node '{}' joined: {} units, {} attempts live", facts.name, facts.units,
                live.size());
   current_join_[facts.name] = ++joins_;
   return Ticket{facts.name, joins_};
+}
+
+void Membership::discard_unclaimed(
+    const NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas,
+    const std::set<AttemptId>& live) {
+  const auto is_written = [&](const std::string& dataset) {
+    return std::any_of(live.begin(), live.end(), [&](AttemptId attempt) {
+      const auto* task = state_.tasks.find(attempt.task);
+      return task &&
+             std::any_of(task->spec.datasets.begin(), task->spec.datasets.end(),
+                         [&](const auto& use) { return use.write && use.dataset == dataset; });
+    });
+  };
+  for (const auto& [dataset, replica] : replicas) {
+    const auto* entry = state_.catalog.find(dataset);
+    if (!entry || replica.version <= entry->dataset.version || is_written(dataset)) continue;
+    // Its bytes may be all that is left.
+    if (entry->replicas.empty()) {
+      spdlog::error(
+          "dataset '{}': node '{}' holds version {}, which no task has reported, and no "
+          "node that is up holds version {}: it is kept there",
+          dataset, node.facts.name, replica.version, entry->dataset.version);
+      continue;
+    }
+    spdlog::warn("dataset '{}': version {} of node '{}' was never acknowledged: it is discarded",
+                 dataset, replica.version, node.facts.name);
+    node.link->discard_version(dataset, replica.version);
+  }
 }
 
 std::set<std::string> Membership::pay_owed_drops(NodeRecord& node) {
@@ -127,6 +156,11 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
   // A version above the current one is a write whose task's end is still to be told: it stays.
   if (of_no_use && record->link && replica.version < entry->dataset.version)
     record->link->drop_dataset(dataset, entry->dataset.version);
+  if (of_no_use && record->link && replica.version == entry->dataset.version) {
+    spdlog::error("dataset '{}': node '{}' has {} bytes as version {}, which has {}: discarded",
+                  dataset, node, replica.bytes, replica.version, entry->dataset.bytes);
+    record->link->discard_version(dataset, replica.version);
+  }
 }
 
 void Membership::expire() {

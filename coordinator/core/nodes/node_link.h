@@ -48,6 +48,8 @@ class NodeLink {
   virtual void create_dataset(const std::string& name, const DatasetSource& source,
                               std::function<void(Result<DatasetVersion>)> done) = 0;
   virtual void drop_dataset(const std::string& name, uint64_t below_version) = 0;
+  // Just this version: the cluster has other bytes under its number, or goes on without it.
+  virtual void discard_version(const std::string& name, uint64_t version) = 0;
   virtual void set_home(const std::string& name, uint64_t version, bool home) = 0;
   // It is over for the coordinator too. Told with the answer to an update, and not if the node is
   // lost before.

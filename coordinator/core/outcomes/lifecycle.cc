@@ -107,7 +107,16 @@ Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const 
   auto* task = state_.tasks.find(attempt.task);
   const bool waits = task && task->state == TaskState::kQueued &&
                      task->attempt == attempt.attempt && task->node == node;
-  return waits && exit.how == "exited" && exit.code == 0 ? task : nullptr;
+  const bool succeeded = waits && exit.how == "exited" && exit.code == 0;
+  return succeeded && may_publish(*task, exit) ? task : nullptr;
+}
+
+bool Lifecycle::may_publish(const Task& task, const TaskExit& exit) const {
+  return std::all_of(exit.written.begin(), exit.written.end(), [&](const auto& written) {
+    const auto* entry = state_.catalog.find(written.dataset);
+    return entry && written.version == entry->dataset.version + 1 &&
+           (entry->writer == 0 || entry->writer == task.id);
+  });
 }
 
 void Lifecycle::superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
@@ -116,11 +125,18 @@ void Lifecycle::superseded(const std::string& node, AttemptId attempt, const Tas
     return call(durable, fail(ErrorCode::kIo, "the end of the task is not on disk yet"));
   auto* record = state_.registry.find(node);
   for (const auto& written : exit.written) {
-    const auto* entry = state_.catalog.find(written.dataset);
-    // Another try wrote the version that counts, or will: this one's is dropped.
-    const bool held_elsewhere = !entry || !entry->replicas.empty();
-    if (held_elsewhere && record && record->link && (!entry || entry->dataset.home != node))
-      record->link->drop_dataset(written.dataset, written.version + 1);
+    auto* entry = state_.catalog.find(written.dataset);
+    // What this attempt published, if it did and is repeating itself.
+    if (!entry || (entry->dataset.home == node && entry->dataset.version >= written.version))
+      continue;
+    // Another try wrote the version that counts, or will: this one's is not it, whatever its
+    // number.
+    if (const auto told = entry->replicas.find(node);
+        told != entry->replicas.end() && told->second.version == written.version) {
+      entry->replicas.erase(told);
+      if (record) state_.data_gone(*entry, *record);
+    }
+    if (record && record->link) record->link->discard_version(written.dataset, written.version);
   }
   call(durable, {});
 }
@@ -195,7 +211,6 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
       auto* node = state_.registry.find(name);
       if (name == task.node || !node) continue;
       state_.data_gone(*entry, *node);
-      if (node->link) node->link->drop_dataset(written.dataset, written.version);
     }
     ++entry->dataset.writes;
     entry->dataset.version = written.version;
@@ -205,14 +220,27 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
     entry->replicas = {{task.node, {written.version, written.bytes, true, true}}};
     if (auto* node = state_.registry.find(task.node); node && node->link)
       node->link->set_home(written.dataset, written.version, true);
+    outdated_.insert(written.dataset);
     changed.push_back(entry->dataset);
   }
   return changed;
 }
 
+void Lifecycle::drop_outdated(const std::vector<Dataset>& written) {
+  for (const auto& dataset : written) {
+    const auto* entry = state_.catalog.find(dataset.name);
+    if (!outdated_.contains(dataset.name)) continue;
+    // A node that is away is told when it joins with an old version.
+    for (auto& [name, node] : state_.registry.all())
+      if (node.can_be_asked()) node.link->drop_dataset(dataset.name, dataset.version);
+    if (!entry || entry->dataset.version == dataset.version) outdated_.erase(dataset.name);
+  }
+}
+
 void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datasets,
                       Durable durable) {
   auto copies = std::make_shared<std::vector<Task>>();
+  const auto published = std::make_shared<const std::vector<Dataset>>(std::move(datasets));
   for (const uint64_t id : changed) {
     const auto& task = *state_.tasks.find(id);
     copies->push_back(task);
@@ -220,14 +248,15 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
     if (is_ended(task.state)) unwritten_.insert(id);
   }
   state_.store.write(
-      [copies, datasets = std::move(datasets)](Db& db) -> Status {
+      [copies, published](Db& db) -> Status {
         for (const auto& task : *copies)
           if (auto put = records::update_task(db, task); !put) return put;
-        for (const auto& dataset : datasets)
+        for (const auto& dataset : *published)
           if (auto put = records::put_dataset(db, dataset); !put) return put;
         return {};
       },
-      [this, copies, durable = std::move(durable)](Status status) {
+      [this, copies, published, durable = std::move(durable)](Status status) {
+        if (status) drop_outdated(*published);
         for (const auto& task : *copies) {
           if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
           state_.scores.ended(task);

@@ -65,6 +65,8 @@ class Lifecycle {
   void judge_node(NodeRecord& node, Task& task, const TaskExit& exit);
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
+  // What it wrote are the next versions of their datasets, and nobody else writes those now.
+  bool may_publish(const Task& task, const TaskExit& exit) const;
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
   // After a restore: an attempt that the store does not know of goes on where it is.
@@ -76,13 +78,16 @@ class Lifecycle {
   // that of its start needless.
   void write_starts();
   std::vector<Dataset> publish_written(const Task& task);
+  // These versions are on disk: those before them are needed by nobody any more.
+  void drop_outdated(const std::vector<Dataset>& written);
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
 
   ClusterState& state_;
   Hooks hooks_;
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
-  std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
+  std::set<std::string> outdated_;  // datasets whose older versions nodes may still hold
+  std::set<uint64_t> unwritten_;    // ended tasks whose end is not on disk
 };
 
 }  // namespace tierpilot

@@ -35,6 +35,10 @@ kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
 kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
+  if (const uint64_t only = params.getOnlyVersion(); only > 0) {
+    pool_.discard(read_text(params.getName()), only, std::move(pending.complete));
+    return kj::mv(pending.promise);
+  }
   pool_.drop(read_text(params.getName()), params.getBelowVersion(), std::move(pending.complete));
   return kj::mv(pending.promise);
 }

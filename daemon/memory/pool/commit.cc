@@ -138,7 +138,6 @@ Status ReplicaManager::publish(Lock& lock, Staged& staged) {
   }
   ledger_.order.set_home(replica, true);
   ledger_.order.touch(replica);
-  ledger_.doom(staged.id.name, staged.id.version);
   ++totals_.commits;
   changed(staged.id, replica);
   return {};

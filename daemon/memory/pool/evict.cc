@@ -133,6 +133,11 @@ void ReplicaManager::doom(const std::string& name, uint64_t below) {
   ledger_.doom(name, below);
 }
 
+void ReplicaManager::doom_one(const DatasetId& id) {
+  Lock lock(mutex_);
+  if (Replica* replica = ledger_.find(id)) replica->doomed = true;
+}
+
 void ReplicaManager::sweep() {
   Lock lock(mutex_);
   while (const auto id = ledger_.removable()) {

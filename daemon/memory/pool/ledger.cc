@@ -87,7 +87,7 @@ uint64_t PoolLedger::newest_version(const std::string& name) const {
   uint64_t newest = 0;
   for (auto it = entries_.lower_bound({name, 0}); it != entries_.end() && it->first.name == name;
        ++it)
-    if (it->second.fast() || it->second.slow()) newest = it->first.version;
+    if (!it->second.doomed && (it->second.fast() || it->second.slow())) newest = it->first.version;
   return newest;
 }
 

@@ -61,7 +61,7 @@ class PoolLedger {
   std::optional<DatasetId> removable() const;
   // Any version at all, one in the making included.
   bool holds(const std::string& name) const;
-  // The newest version with a replica; 0: none.
+  // The newest version with a replica that is to stay; 0: none.
   uint64_t newest_version(const std::string& name) const;
 
  private:

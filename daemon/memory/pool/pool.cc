@@ -103,6 +103,17 @@ void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done
   });
 }
 
+void Pool::discard(const std::string& name, uint64_t version, StatusDone done) {
+  auto status = check_dataset_id({name, version});
+  // Now: a writer's request may be right behind.
+  if (status) state_->manager->doom_one({name, version});
+  state_->run(state_->settler,
+              [state = state_.get(), status = std::move(status), done = std::move(done)] {
+                state->manager->sweep();
+                state->complete(done, status);
+              });
+}
+
 void Pool::set_home(const std::string& name, uint64_t version, bool home, StatusDone done) {
   state_->run(state_->movers,
               [state = state_.get(), id = DatasetId{name, version}, home, done = std::move(done)] {

@@ -55,6 +55,7 @@ class Pool {
   void cancel(const std::string& owner);
   // Ends the pins. After success each private copy becomes the next version of its dataset (in the
   // result; durable if the slow tier is), with this node as its home; else it is thrown away.
+  // Older versions stay: drop() them when nobody can need them any more.
   // On error nothing was committed, and pins and copies are gone all the same.
   void finish(const std::string& owner, bool success, FinishDone done);
 
@@ -63,6 +64,9 @@ class Pool {
   // Removes all versions below `below_version`, home or not; UINT64_MAX: all. Pinned ones go when
   // their last pin does. Unknown names are fine.
   void drop(const std::string& name, uint64_t below_version, StatusDone done);
+  // Removes this version, of which the cluster has other bytes or none; a writer may take its
+  // number at once.
+  void discard(const std::string& name, uint64_t version, StatusDone done);
   // A home replica is never dropped for room. Making a replica one also writes it to a durable slow
   // tier. kNotFound if there is no such replica here.
   void set_home(const std::string& name, uint64_t version, bool home, StatusDone done);

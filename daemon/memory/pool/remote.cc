@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
 #include "daemon/memory/pool/source_choice.h"
 
 namespace tierpilot {
@@ -56,6 +61,29 @@ class Fetch {
   bool local_failure_ = false;
 };
 
+// Between tries at sources that have too many readers: longer each time, with chance, so that a
+// crowd does not come back as one.
+class Pause {
+ public:
+  // False: it has been patient for long enough, or is cancelled.
+  bool take(const CancelFlag& cancel) {
+    if (taken_ms_ >= kBusyPatienceMs) return false;
+    const int64_t wait_ms = std::uniform_int_distribution<int64_t>(next_ms_ / 2, next_ms_)(random_);
+    for (int64_t left_ms = wait_ms; left_ms > 0 && !cancel; left_ms -= kLookMs)
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(left_ms, kLookMs)));
+    taken_ms_ += wait_ms;
+    next_ms_ = std::min(2 * next_ms_, kLongestMs);
+    return !cancel;
+  }
+
+ private:
+  static constexpr int64_t kLookMs = 50, kLongestMs = 2'000;
+
+  std::minstd_rand random_{std::random_device{}()};
+  int64_t next_ms_ = 20;
+  int64_t taken_ms_ = 0;
+};
+
 }  // namespace
 
 Result<TurnAnswer> RemoteSource::turn(const std::string&, const DatasetId&, bool, int64_t,
@@ -72,6 +100,7 @@ Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
                 describe(id) + ": no replica on this node and no other node is known to hold it");
   Fetch fetch(remote, id, bytes, to, cancel);
   SourceChoice choice(remote, sources, id, cancel, patience_ms);
+  Pause pause;
   std::string failures;
   ErrorCode code = ErrorCode::kIo;
   while (auto chosen = choice.next()) {
@@ -79,6 +108,8 @@ Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
     if (status) return std::move(chosen->turn);
     if (fetch.local_failure()) return tl::unexpected(status.error());
     if (cancel) return cancelled(describe(id));
+    // Busy is not broken: it goes on where it stopped, from whoever has room first.
+    if (status.error().code == ErrorCode::kExhausted && pause.take(cancel)) continue;
     choice.failed(chosen->address);
     code = status.error().code;
     failures += fmt::format("{}from '{}': {}", failures.empty() ? "" : "; ", chosen->address,

@@ -45,6 +45,9 @@ class RemoteSource {
 // How long a fetch may wait for turns, all together; then it reads without one.
 inline constexpr int64_t kTurnPatienceMs = 30'000;
 
+// How long, all together, it waits for sources that have too many readers already (kExhausted).
+inline constexpr int64_t kBusyPatienceMs = 600'000;
+
 // Writes the dataset's `bytes` bytes to `to`, from the first source that has a turn and can give
 // them (see source_choice.h). A version never changes, so after an error the next source goes on
 // where the last one stopped; a source whose copy has another size is not believed at all, and the

@@ -51,8 +51,9 @@ class ReplicaManager {
   Result<ServedItem> copy_for_writing(const std::string& owner, const ServeItem& item,
                                       const CancelFlag& cancel, EvictionTally& tally);
   // Blocks. Turns the copies into the next version of their datasets, all of them or none (but for
-  // a failing rename), with this node as their home; older versions go when they are unpinned.
-  // The copies are gone afterwards, whatever the result.
+  // a failing rename), with this node as their home. Older versions stay until they are dropped:
+  // the new one does not count before the coordinator has it on disk. The copies are gone
+  // afterwards, whatever the result.
   Result<std::vector<ReplicaChange>> commit(const std::vector<PrivateCopy>& copies);
   // Blocks. Removes a private copy.
   void discard(const PrivateCopy& copy);
@@ -63,6 +64,7 @@ class ReplicaManager {
   Status set_home(const DatasetId& id, bool home, const CancelFlag& cancel);
   // Marks every version below `below` for removal; sweep() (blocks) removes those that are free.
   void doom(const std::string& name, uint64_t below);
+  void doom_one(const DatasetId& id);
   void sweep();
   // Blocks shortly. An open file survives eviction, so the bytes are right whatever happens.
   Result<size_t> read(const DatasetId& id, uint64_t offset, std::span<std::byte> into);

@@ -70,6 +70,9 @@ class FakeNode final : public NodeLink {
   void drop_dataset(const std::string& name, uint64_t below) override {
     dropped.emplace_back(name, below);
   }
+  void discard_version(const std::string& name, uint64_t version) override {
+    discarded.emplace_back(name, version);
+  }
   void set_home(const std::string& name, uint64_t, bool home) override {
     if (home) homes.push_back(name);
   }
@@ -79,7 +82,7 @@ class FakeNode final : public NodeLink {
   std::vector<AttemptId> started, released;
   std::vector<Assignment> assignments;
   std::vector<std::pair<AttemptId, std::string>> cancelled;
-  std::vector<std::pair<std::string, uint64_t>> dropped;
+  std::vector<std::pair<std::string, uint64_t>> dropped, discarded;
   std::vector<std::string> homes;
 };
 

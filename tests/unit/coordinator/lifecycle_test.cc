@@ -269,6 +269,8 @@ TEST_F(CoreTest, WritersTakeTurnsAndPublishTheirVersion) {
   EXPECT_EQ(entry.dataset.home, "m");
   EXPECT_EQ(entry.replicas.size(), 1u);
   EXPECT_THAT(n->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", 2}));
+  EXPECT_THAT(m->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", 2}))
+      << "it keeps its old version until it hears that the new one counts";
   EXPECT_THAT(m->homes, ElementsAre("d"));
   EXPECT_EQ(state_->catalog.blocked_by(*state_->tasks.find(receipt->first_task + 1)), "");
   restart();

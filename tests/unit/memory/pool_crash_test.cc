@@ -29,6 +29,7 @@ class PoolCrash : public PoolTest {
       if (!result) break;
       version = result->at(0).version;
       if (::write(tell, &version, sizeof version) != sizeof version) break;
+      if (!drop("w", version)) break;  // the cluster has it on disk
     }
     ::_exit(1);
   }

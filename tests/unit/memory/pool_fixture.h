@@ -72,6 +72,8 @@ class FakeRemote : public RemoteSource {
     ++reads[address];
     const auto it = copies.find(address + "/" + name + "@" + std::to_string(version));
     if (it == copies.end()) return fail(ErrorCode::kUnreachable, "nobody answers");
+    if (busy[address] > 0 && busy[address]-- % 2 == 1)
+      return fail(ErrorCode::kExhausted, "too many reads at once");
     if (offset >= fail_from[address] && fail_from[address] > 0)
       return fail(ErrorCode::kIo, "connection lost");
     if (hook) hook(lock);
@@ -92,6 +94,7 @@ class FakeRemote : public RemoteSource {
   std::mutex mutex;
   std::map<std::string, std::string> copies;
   std::map<std::string, uint64_t> fail_from;
+  std::map<std::string, int> busy;  // every other of so many reads is refused
   std::map<std::string, int> reads;
   std::map<std::string, uint64_t> bytes_read;
   size_t max_bytes = SIZE_MAX;

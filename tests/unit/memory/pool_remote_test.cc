@@ -103,6 +103,50 @@ TEST_F(RemoteTest, FullDiskIsNotBlamedOnTheSources) {
   EXPECT_EQ(remote.reads["b"], 0);
 }
 
+TEST_F(RemoteTest, ABusySourceIsAskedAgainAndTheFetchGoesOn) {
+  const auto data = content(4 * kMiB, 'a');
+  remote.put("slow", "genes", 1, data);
+  remote.busy["slow"] = 7;
+  const auto status = run(data.size(), {"slow"});
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_EQ(remote.busy["slow"], 0);
+  EXPECT_EQ(remote.bytes_read["slow"], data.size()) << "nothing was read twice";
+}
+
+// A source that serves one read at a time and refuses the others, as a crowd finds it.
+TEST_F(RemoteTest, ACrowdAtASlowSourceIsServedToTheLast) {
+  constexpr size_t kReaders = 20, kBytes = 3 * kMiB;
+  struct OneAtATime : RemoteSource {
+    Result<size_t> read(const std::string&, const std::string&, uint64_t, uint64_t offset,
+                        std::span<std::byte> into) override {
+      if (reading.exchange(true)) {
+        ++refused;
+        return fail(ErrorCode::kExhausted, "too many reads at once");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      const size_t n = offset < kBytes ? std::min<size_t>(into.size(), kBytes - offset) : 0;
+      std::memset(into.data(), 'x', n);
+      reading = false;
+      return n;
+    }
+    std::atomic<bool> reading{false};
+    std::atomic<int> refused{0};
+  } source;
+  std::vector<std::future<Status>> crowd;
+  for (size_t i = 0; i < kReaders; ++i)
+    crowd.push_back(std::async(std::launch::async, [&]() -> Status {
+      const UniqueFd to(::memfd_create("crowd", 0));
+      auto turn = fetch(source, {"slow"}, {"genes", 1}, kBytes, to.get(), cancel);
+      return turn ? Status{} : tl::unexpected(turn.error());
+    }));
+  for (auto& one : crowd) {
+    const auto status = one.get();
+    EXPECT_TRUE(status) << status.error().message;
+  }
+  EXPECT_GT(source.refused, 0) << "it was no crowd";
+}
+
 TEST_F(RemoteTest, CancelEndsIt) {
   const auto data = content(8 * kMiB, 'a');
   remote.put("a", "genes", 1, data);

@@ -94,6 +94,7 @@ class PoolStress : public PoolTest, public ::testing::WithParamInterface<const c
         ++commits;
         chosen.version = result->at(0).version;
         chosen.bytes = bytes;
+        EXPECT_TRUE(drop(name(index), chosen.version));
       }
     }
     std::lock_guard lock(chosen.mutex);

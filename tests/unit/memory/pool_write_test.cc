@@ -50,7 +50,9 @@ TEST_P(PoolWrite, ReadersKeepTheOldVersionUntilTheyEnd) {
   ASSERT_TRUE(next);
   EXPECT_EQ(read_file(next->items[0].path), new_data);
   ASSERT_TRUE(finish("reader"));
-  EXPECT_FALSE(replica("w", 1)) << "the last reader of the old version has ended";
+  EXPECT_TRUE(replica("w", 1)) << "the cluster may not know of the new version yet";
+  ASSERT_TRUE(drop("w", 2));
+  EXPECT_FALSE(replica("w", 1));
   ASSERT_TRUE(finish("next"));
   expect_consistent();
 }
@@ -64,7 +66,11 @@ TEST_P(PoolWrite, CommitSurvivesReopening) {
   ASSERT_TRUE(finish("writer"));
   open();
   EXPECT_EQ(replica("w", 2), (ReplicaChange{"w", 2, kMiB, true, durable(), true}));
-  EXPECT_FALSE(replica("w", 1));
+  EXPECT_EQ(replica("w", 1)->home, true) << "nobody has said that version 2 counts";
+  const auto old_reader = serve("old", {item("w", kMiB)});
+  ASSERT_TRUE(old_reader);
+  EXPECT_EQ(read_file(old_reader->items[0].path), old_data);
+  ASSERT_TRUE(finish("old"));
   const auto reader = serve("reader", {item("w", kMiB, 2)});
   ASSERT_TRUE(reader);
   EXPECT_EQ(read_file(reader->items[0].path), new_data);
@@ -148,6 +154,29 @@ TEST_P(PoolWrite, WhatOutgrowsTheNodeIsRefusedAndTheOldVersionStays) {
   EXPECT_EQ(result.error().code, ErrorCode::kExhausted);
   EXPECT_NE(result.error().message.find("5242880"), std::string::npos) << result.error().message;
   EXPECT_TRUE(replica("w", 1));
+  expect_consistent();
+}
+
+TEST_P(PoolWrite, ADiscardedVersionLeavesItsNumberToTheNextWriterAtOnce) {
+  const auto writer = serve("writer", {write_item("w", kMiB)});
+  ASSERT_TRUE(writer);
+  write_file(writer->items[0].path, new_data);
+  ASSERT_TRUE(finish("writer"));
+  std::promise<Status> told;
+  pool->discard("w", 2, [&](Status status) { told.set_value(std::move(status)); });
+  // Right behind: nothing has been removed yet, perhaps.
+  const auto again = serve("again", {write_item("w", kMiB)});
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(read_file(again->items[0].path), old_data);
+  ASSERT_TRUE(told.get_future().get());
+  EXPECT_FALSE(replica("w", 2));
+  EXPECT_TRUE(replica("w", 1)) << "only the one that was named goes";
+  write_file(again->items[0].path, content(kMiB, 'z'));
+  ASSERT_TRUE(finish("again"));
+  const auto reader = serve("reader", {item("w", kMiB, 2)});
+  ASSERT_TRUE(reader);
+  EXPECT_EQ(read_file(reader->items[0].path), content(kMiB, 'z'));
+  ASSERT_TRUE(finish("reader"));
   expect_consistent();
 }
 

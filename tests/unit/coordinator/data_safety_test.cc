@@ -1,0 +1,184 @@
+// Nothing of a dataset is dropped before what replaces it is on disk, and no version has two
+// values.
+#include <gmock/gmock.h>
+
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Version = std::pair<std::string, uint64_t>;
+
+class DataSafetyTest : public CoreTest {
+ protected:
+  uint64_t submit_writer(const std::string& name = "w") {
+    auto writer = spec(name);
+    writer.datasets = {{"d", true}};
+    return submit({writer})->first_task;
+  }
+  static TaskExit wrote(uint64_t version, uint64_t bytes = 4096) {
+    auto exit = success();
+    exit.written = {{"d", version, bytes}};
+    return exit;
+  }
+  void lose_all_nodes() {
+    clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+    membership_->expire();
+  }
+  using Replicas = std::vector<std::pair<std::string, ReplicaState>>;
+  std::shared_ptr<FakeNode> come_back(const std::string& name, uint64_t instance,
+                                      const Replicas& replicas, std::set<AttemptId> live = {}) {
+    auto link = std::make_shared<FakeNode>();
+    EXPECT_TRUE(membership_->join(facts(name, instance), link, replicas, live));
+    return link;
+  }
+  void break_store(const char* sql) {
+    store_->write([sql](Db& db) { return db.execute(sql); }, nullptr);
+    flush();
+  }
+  Status remove(const std::string& name) {
+    std::optional<Status> removed;
+    datasets_->remove(name, [&](Status status) { removed = std::move(status); });
+    EXPECT_TRUE(posts_.run_until([&] { return removed.has_value(); }));
+    return *removed;
+  }
+};
+
+TEST_F(DataSafetyTest, OldVersionsStayWhileTheNewOneIsNotOnDisk) {
+  auto n = join("n");
+  auto m = join("m");
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("m", "d", {1, 4096, true, false});
+  const auto attempt = assign(submit_writer(), "m");
+  break_store("ALTER TABLE datasets RENAME TO away");
+  EXPECT_FALSE(exit("m", attempt, wrote(2)));
+  EXPECT_THAT(n->dropped, IsEmpty());
+  EXPECT_THAT(m->dropped, IsEmpty());
+  break_store("ALTER TABLE away RENAME TO datasets");
+  lifecycle_->retry_writes();
+  flush();
+  EXPECT_THAT(n->dropped, ElementsAre(Version{"d", 2}));
+  EXPECT_THAT(m->dropped, ElementsAre(Version{"d", 2}));
+}
+
+// The node committed, and died before anybody had heard of it.
+TEST_F(DataSafetyTest, AVersionThatNobodyReportsIsDiscardedAndItsWriterRunsAgain) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  const auto attempt = assign(submit_writer(), "n");
+  flush();
+  restart();
+  lose_all_nodes();
+  auto back = come_back("n", 8, {{"d", {1, 4096, false, true}}, {"d", {2, 4096, true, true}}});
+  EXPECT_THAT(back->discarded, ElementsAre(Version{"d", 2}));
+  EXPECT_THAT(back->dropped, IsEmpty());
+  auto* task = state_->tasks.find(attempt.task);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->state, TaskState::kQueued);
+  EXPECT_EQ(state_->catalog.blocked_by(*task), "");
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 1u);
+}
+
+TEST_F(DataSafetyTest, WhatMayBeTheLastCopyIsKept) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  assign(submit_writer(), "n");
+  lose_all_nodes();
+  auto back = come_back("n", 8, {{"d", {2, 4096, true, true}}});
+  EXPECT_THAT(back->discarded, IsEmpty());
+  EXPECT_THAT(back->dropped, IsEmpty());
+}
+
+TEST_F(DataSafetyTest, AVersionWhoseWriterIsStillToReportStays) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  const auto attempt = assign(submit_writer(), "n");
+  lose_all_nodes();
+  auto back =
+      come_back("n", 7, {{"d", {1, 4096, false, true}}, {"d", {2, 4096, true, true}}}, {attempt});
+  EXPECT_THAT(back->discarded, IsEmpty());
+  ASSERT_TRUE(exit("n", attempt, wrote(2)));
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 2u);
+  EXPECT_THAT(back->dropped, ElementsAre(Version{"d", 2}));
+}
+
+TEST_F(DataSafetyTest, ALateSuccessGivesWayToWhoWritesNow) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "m");
+  const auto late = assign(submit_writer("late"), "n");
+  lose_all_nodes();
+  come_back("m", 7, {{"d", {1, 4096, false, true}}});
+  const auto now = assign(submit_writer("now"), "m");
+  auto n = come_back("n", 7, {{"d", {2, 4096, true, true}}}, {late});
+  ASSERT_TRUE(exit("n", late, wrote(2)));
+  EXPECT_EQ(state_->tasks.find(late.task)->state, TaskState::kQueued) << "it runs again";
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 1u);
+  EXPECT_THAT(n->discarded, ElementsAre(Version{"d", 2}));
+  ASSERT_TRUE(exit("m", now, wrote(2)));
+  const auto& entry = *state_->catalog.find("d");
+  EXPECT_EQ(entry.dataset.version, 2u);
+  EXPECT_EQ(entry.dataset.home, "m");
+  // The other way around: its base has been overtaken.
+  const auto again = assign(late.task, "n");
+  ASSERT_TRUE(exit("n", again, wrote(3)));
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 3u);
+}
+
+TEST_F(DataSafetyTest, ALateSuccessOnAnOvertakenVersionIsNone) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "m");
+  const auto late = assign(submit_writer("late"), "n");
+  lose_all_nodes();
+  come_back("m", 7, {{"d", {1, 4096, false, true}}});
+  ASSERT_TRUE(exit("m", assign(submit_writer("now"), "m"), wrote(2)));
+  auto n = come_back("n", 7, {{"d", {2, 4096, true, true}}}, {late});
+  ASSERT_TRUE(exit("n", late, wrote(2)));
+  EXPECT_EQ(state_->tasks.find(late.task)->state, TaskState::kQueued);
+  EXPECT_THAT(n->discarded, ElementsAre(Version{"d", 2}));
+  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("n")) << "those are other bytes";
+}
+
+TEST_F(DataSafetyTest, AnotherSizeUnderTheSameNumberIsNoReplica) {
+  join("n");
+  auto m = join("m");
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("m", "d", {1, 5000, true, false});
+  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
+  EXPECT_THAT(m->discarded, ElementsAre(Version{"d", 1}));
+}
+
+TEST_F(DataSafetyTest, ARemovalThatCouldNotBeWrittenDropsNothing) {
+  auto n = join("n");
+  add_dataset("d", 4096, "n");
+  break_store("ALTER TABLE datasets RENAME TO away");
+  EXPECT_FALSE(remove("d"));
+  EXPECT_THAT(n->dropped, IsEmpty());
+  ASSERT_TRUE(state_->catalog.find("d"));
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("n"));
+  break_store("ALTER TABLE away RENAME TO datasets");
+  EXPECT_TRUE(remove("d"));
+  EXPECT_THAT(n->dropped, ElementsAre(Version{"d", UINT64_MAX}));
+}
+
+TEST_F(DataSafetyTest, ACrashRightAfterARemovalForgetsNoReplica) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  datasets_->remove("d", [](Status) {});
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", ZeroSource{1}, "n", [&](auto made) { added = std::move(made); });
+  ASSERT_TRUE(added && !*added);
+  EXPECT_THAT(added->error().message, HasSubstr("just being removed"));
+  restart();  // on disk, and nobody has been told
+  EXPECT_FALSE(state_->catalog.find("d"));
+  auto back = come_back("n", 7, {{"d", {1, 4096, false, true}}});
+  EXPECT_THAT(back->dropped, ElementsAre(Version{"d", UINT64_MAX}));
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
