@@ -95,11 +95,12 @@ void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks
 
 void Client::add_dataset(uint64_t number) {
   const auto name = dataset_name(number);
-  const auto request = fmt::format("add {} {}", name, ++requests_);
+  const uint64_t source = ++requests_;
+  const auto request = fmt::format("add {} {}", name, source);
   ask(
       request,
-      [this, request, name](Core& core, Answer answer) {
-        core.datasets.add(request, name, ZeroSource{1 << 20}, "",
+      [this, request, name, source](Core& core, Answer answer) {
+        core.datasets.add(request, name, ZeroSource{(1 << 20) + source}, "",
                           [this, name, answer](Result<Dataset> made) {
                             if (!made) return answer(made.error().code == ErrorCode::kInvalid);
                             const auto* content = at_.content(made->home, {name, made->version});

@@ -64,6 +64,8 @@ void Coordinator::start() {
 }
 
 void Coordinator::start_later(int64_t down_ns) {
+  // The machine lost its power while it started.
+  if (at_.disk.dead()) at_.disk.revive(Disk::End::kPowerCut);
   at_.loop.after(down_ns, nullptr, [this] {
     if (!up()) start();
   });

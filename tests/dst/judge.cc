@@ -39,9 +39,11 @@ void Judge::process_ended(const Run& run) {
   tell("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1);
 }
 
-Digest Judge::made(const std::string& dataset) {
-  const Digest content = origins_.size() + 1;
-  origins_[content] = {0, "made as " + dataset};
+Digest Judge::made(const std::string& dataset, uint64_t source) {
+  Digest& content = made_[{dataset, source}];
+  if (content != 0) return content;
+  content = origins_.size() + 1;
+  origins_[content] = {0, fmt::format("made as {} from source {}", dataset, source)};
   return content;
 }
 

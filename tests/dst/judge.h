@@ -49,7 +49,8 @@ class Judge {
   void process_ended(const Run& run);
 
   // Contents.
-  Digest made(const std::string& dataset);
+  // The same source gives the same content.
+  Digest made(const std::string& dataset, uint64_t source);
   Digest written(Digest from, const Run& run);
   // For people: what it is.
   const std::string& origin(Digest content) const { return origins_.at(content).by; }
@@ -98,6 +99,7 @@ class Judge {
     std::string by;
   };
   std::map<Digest, Origin> origins_;
+  std::map<std::pair<std::string, uint64_t>, Digest> made_;
   struct Commit {
     uint64_t version = 0;
     Digest content = 0;

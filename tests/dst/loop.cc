@@ -19,8 +19,9 @@ bool Loop::step(int64_t until_ns) {
   events_.pop();
   now_ns_ = event.at_ns;
   if (event.life && !event.life->alive) return true;
-  if (event.life && event.life->stopped_until_ns > now_ns_)
-    after(event.life->stopped_until_ns - now_ns_, std::move(event.life), std::move(event.what));
+  const int64_t stopped_ns = event.life ? event.life->stopped_until_ns - now_ns_ : 0;
+  if (stopped_ns > 0)
+    after(stopped_ns, std::move(event.life), std::move(event.what));
   else
     event.what();
   return true;

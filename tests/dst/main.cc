@@ -24,8 +24,12 @@ struct Asked {
   WorldOptions world;
 };
 
-std::optional<Violation> run(uint64_t seed, const Plan& plan, const WorldOptions& options) {
-  return World(seed, plan, options).run();
+std::optional<Violation> run(uint64_t seed, const Plan& plan, const WorldOptions& options,
+                             uint64_t* steps = nullptr) {
+  World world(seed, plan, options);
+  auto verdict = world.run();
+  if (steps) *steps += world.steps();
+  return verdict;
 }
 
 void show(uint64_t seed, const Plan& plan, const Violation& found, const Asked& asked) {
@@ -53,9 +57,7 @@ int run_all(const Asked& asked) {
   uint64_t steps = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const Plan plan = make_plan(seed, asked.world.known);
-    World world(seed, plan, asked.world);
-    const auto verdict = world.run();
-    steps += world.steps();
+    const auto verdict = run(seed, plan, asked.world, &steps);
     if (!verdict) continue;
     if (found[verdict->invariant]++ == 0) show(seed, plan, *verdict, asked);
     if (!asked.keep_going) break;

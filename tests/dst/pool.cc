@@ -135,7 +135,7 @@ void Pool::create(const std::string& name, uint64_t bytes,
     if (newest(name) > 0)
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
     const DatasetId id{name, 1};
-    shelf_[id] = {at_.judge.made(name), bytes, false, true, true};
+    shelf_[id] = {at_.judge.made(name, bytes), bytes, false, true, true};
     at_.changed(change_of(id, shelf_[id]));
     done(change_of(id, shelf_[id]));
   });

@@ -1,6 +1,7 @@
 #include "tests/dst/shrink.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace tierpilot::dst {
 
