@@ -61,8 +61,7 @@ bool Relay::pass_on(int from, int to) {
   const ssize_t got = ::recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   for (ssize_t sent = 0; sent < got;) {
-    const ssize_t now =
-        ::send(to, bytes + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
+    const ssize_t now = ::send(to, bytes + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
     if (now < 0 && errno != EINTR) return false;
     sent += std::max<ssize_t>(now, 0);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct ClusterOptions {
   // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
   bool tls = false;
   std::filesystem::path state_dir;  // empty: in the cluster's folder
+  // The address at which a node finds the coordinator, whose socket it is given; empty: that.
+  std::function<std::string(int node, const std::filesystem::path& socket)> way_to_coordinator;
 };
 
 class Cluster {
@@ -71,6 +74,7 @@ class Cluster {
 
  private:
   void draw_certificates();
+  std::string way_to_coordinator(int node) const;
   void write_configs() const;
   void write_node_config(int node) const;
 
