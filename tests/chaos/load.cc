@@ -67,6 +67,7 @@ std::vector<std::string> Load::settle() {
     wrong_.push_back(fmt::format("there are {} tasks, and {} were acknowledged",
                                  all ? all->size() : 0, tasks.size()));
   check_journal();
+  client_.disconnect();
   return wrong_;
 }
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <exception>
+#include <future>
+#include <thread>
 
 #include "tests/chaos/faults.h"
 #include "tests/chaos/load.h"
@@ -30,7 +33,7 @@ int torment(const Asked& asked) {
   std::vector<std::unique_ptr<Relay>> relays;
   test::ClusterOptions options{.nodes = asked.faults.nodes,
                                .lease_ms = 2'000,
-                               .max_attempts = 10'000,
+                               .max_attempts = 100,
                                .small_network = true};
   options.way_to_coordinator = [&](int node, const std::filesystem::path& coordinator) {
     relays.push_back(std::make_unique<Relay>(relay_socket(sockets.path(), node), coordinator));
@@ -39,14 +42,21 @@ int torment(const Asked& asked) {
   test::Cluster cluster(options);
   const test::Journal journal(cluster.folder());
   Load load(cluster.address(), journal);
+  // With a thread of its own, so that faults and requests meet anywhere.
+  std::atomic<bool> healed = false;
+  auto submitting = std::async(std::launch::async, [&] {
+    while (!healed) {
+      load.submit_some();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return load.settle();
+  });
   Faults faults(cluster, relays, asked.faults);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(asked.seconds);
-  while (std::chrono::steady_clock::now() < end) {
-    load.submit_some();
-    faults.strike();
-  }
+  while (std::chrono::steady_clock::now() < end) faults.strike();
   faults.heal();
-  const auto wrong = load.settle();
+  healed = true;
+  const auto wrong = submitting.get();
   int count = 0;
   for (const auto& [fault, times] : faults.counts()) {
     fmt::print("{:5} {}\n", times, fault);

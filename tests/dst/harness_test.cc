@@ -93,8 +93,8 @@ TEST(Judge, SeesAnOverlap) {
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
   const Digest first = judge.made("d", 1);
-  const Run a{1, 1, 0}, b{2, 1, 1};
-  for (const Run& run : {a, b}) {
+  const dst::Run a{1, 1, 0}, b{2, 1, 1};
+  for (const dst::Run& run : {a, b}) {
     judge.committed(run, "d", run.task + 1, judge.written(first, run));
     Task task;
     task.id = run.task;
