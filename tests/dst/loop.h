@@ -1,6 +1,7 @@
 // Virtual time: everything that happens is an event at its moment, one after another.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,8 @@ inline constexpr int64_t kSecond = 1'000 * kMs;
 struct Life {
   bool alive = true;
   int64_t stopped_until_ns = 0;
+  // Never shorter than it is: what waits keeps its order.
+  void stop_until(int64_t ns) { stopped_until_ns = std::max(stopped_until_ns, ns); }
 };
 using LifePtr = std::shared_ptr<Life>;
 

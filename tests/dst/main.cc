@@ -55,7 +55,9 @@ int run_all(const Asked& asked) {
   std::map<std::string, uint64_t> found;
   const auto begin = std::chrono::steady_clock::now();
   uint64_t steps = 0;
+  uint64_t last = first;
   for (uint64_t seed = first; seed < first + count; ++seed) {
+    last = seed;
     const Plan plan = make_plan(seed, asked.world.known);
     const auto verdict = run(seed, plan, asked.world, &steps);
     if (!verdict) continue;

@@ -68,7 +68,7 @@ void Node::stop(int64_t down_ns) {
 }
 
 void Node::pause(int64_t ns) {
-  if (up()) daemon_->life()->stopped_until_ns = at_.loop.now_ns() + ns;
+  if (up()) daemon_->life()->stop_until(at_.loop.now_ns() + ns);
 }
 
 void Node::evict() {
@@ -88,7 +88,6 @@ void Node::at_commit_step(int step) {
 void Node::heal() {
   refuses_until_ns_ = 0;
   trap_ = {};
-  if (up()) daemon_->life()->stopped_until_ns = 0;
 }
 
 }  // namespace tierpilot::dst
