@@ -2,8 +2,6 @@
 
 #include <pthread.h>
 
-#include <string>
-
 #include "base/log.h"
 
 namespace tierpilot {
@@ -14,15 +12,15 @@ constexpr int kLongLog = 8192;
 
 }  // namespace
 
-Checkpointer::Checkpointer(Db db) : db_(std::move(db)) {
+Checkpointer::Checkpointer(Db db, bool by_thread) : db_(std::move(db)) {
   ::sem_init(&asked_, 0, 0);
-  thread_ = std::thread([this] { run(); });
+  if (by_thread) thread_ = std::thread([this] { run(); });
 }
 
 Checkpointer::~Checkpointer() {
   stop_ = true;
   ::sem_post(&asked_);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   ::sem_destroy(&asked_);
 }
 
@@ -32,6 +30,7 @@ void Checkpointer::committed(Db& writer) {
   if (writer.logged_pages() < kLongLog) return;
   // What makes this one fail makes the next one of the thread below fail, which tells.
   if (has_asked) return (void)writer.checkpoint();
+  if (!thread_.joinable()) return checkpoint();
   state_ = State::kAsked;
   ::sem_post(&asked_);
 }
@@ -42,16 +41,19 @@ void Checkpointer::make_room(Db& writer) {
 
 void Checkpointer::run() {
   pthread_setname_np(pthread_self(), "checkpoint");
-  std::string trouble;
   for (;;) {
     while (::sem_wait(&asked_) != 0) {
     }
     if (stop_) return;
-    const auto done = db_.checkpoint();
-    if (!done && trouble.empty()) spdlog::warn("checkpoint: {}", done.error().message);
-    trouble = done ? "" : done.error().message;
-    state_ = State::kDone;
+    checkpoint();
   }
+}
+
+void Checkpointer::checkpoint() {
+  const auto done = db_.checkpoint();
+  if (!done && trouble_.empty()) spdlog::warn("checkpoint: {}", done.error().message);
+  trouble_ = done ? "" : done.error().message;
+  state_ = State::kDone;
 }
 
 }  // namespace tierpilot

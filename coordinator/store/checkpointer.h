@@ -10,6 +10,7 @@
 #include <semaphore.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include "coordinator/store/db.h"
@@ -19,7 +20,8 @@ namespace tierpilot {
 class Checkpointer {
  public:
   // `db` must have read before: else it does not know of the log, and does nothing without a word.
-  explicit Checkpointer(Db db);
+  // Without a thread of its own, what it would do is done within committed().
+  explicit Checkpointer(Db db, bool by_thread = true);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
 
@@ -33,8 +35,10 @@ class Checkpointer {
  private:
   enum class State { kIdle, kAsked, kDone };
   void run();
+  void checkpoint();
 
-  Db db_;  // this object's thread only
+  Db db_;                // this object's thread only
+  std::string trouble_;  // likewise
   std::atomic<State> state_ = State::kIdle;
   std::atomic<bool> stop_ = false;
   sem_t asked_;

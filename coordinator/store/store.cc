@@ -44,7 +44,8 @@ Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& directory, Post post) {
+Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& directory, Post post,
+                                           Commits commits) {
   auto lock = lock_directory(directory);
   if (!lock) return tl::unexpected(lock.error());
   const auto path = (directory / "tierpilot.db").string();
@@ -59,16 +60,17 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   if (auto set = checkpointer->execute(kCheckpointerPragmas); !set)
     return tl::unexpected(set.error());
   return std::unique_ptr<Store>(new Store(std::move(*lock), std::move(*writer), std::move(*reader),
-                                          std::move(*checkpointer), std::move(post)));
+                                          std::move(*checkpointer), std::move(post), commits));
 }
 
-Store::Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post)
+Store::Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post, Commits commits)
     : lock_(std::move(lock)),
       writer_(std::move(writer)),
       reader_(std::move(reader)),
-      checkpointer_(std::move(checkpointer)),
-      post_(std::move(post)),
-      thread_([this] { run(); }) {}
+      checkpointer_(std::move(checkpointer), commits == Commits::kByThread),
+      post_(std::move(post)) {
+  if (commits == Commits::kByThread) thread_ = std::thread([this] { run(); });
+}
 
 Store::~Store() {
   {
@@ -76,7 +78,7 @@ Store::~Store() {
     stop_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Store::write(Change change, Done done) {
@@ -102,21 +104,37 @@ std::string Store::trouble() const {
 
 void Store::run() {
   pthread_setname_np(pthread_self(), "store");
-  for (auto batch = next_batch(); !batch.empty(); batch = next_batch()) {
-    auto results = commit(batch);
-    note_trouble(results);
-    // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
-    post_([batch = std::move(batch), results = std::move(results)]() mutable {
-      for (size_t i = 0; i < batch.size(); ++i)
-        if (batch[i].done) batch[i].done(std::move(results[i]));
-    });
-    checkpointer_.committed(writer_);
-  }
+  for (auto batch = next_batch(); !batch.empty(); batch = next_batch())
+    commit_and_tell(std::move(batch));
+}
+
+bool Store::commit_next() {
+  std::unique_lock guard(mutex_);
+  auto batch = take_batch();
+  guard.unlock();
+  if (batch.empty()) return false;
+  commit_and_tell(std::move(batch));
+  return true;
+}
+
+void Store::commit_and_tell(std::vector<Pending> batch) {
+  auto results = commit(batch);
+  note_trouble(results);
+  // One post for the whole batch: a wake-up of the event loop costs more than the callbacks.
+  post_([batch = std::move(batch), results = std::move(results)]() mutable {
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].done) batch[i].done(std::move(results[i]));
+  });
+  checkpointer_.committed(writer_);
 }
 
 std::vector<Store::Pending> Store::next_batch() {
   std::unique_lock guard(mutex_);
   wake_.wait(guard, [this] { return stop_ || !first_.empty() || !pending_.empty(); });
+  return take_batch();
+}
+
+std::vector<Store::Pending> Store::take_batch() {
   std::vector<Pending> batch;
   const auto take = [&](std::deque<Pending>& queue, size_t most) {
     for (; !queue.empty() && batch.size() < most; queue.pop_front())

@@ -26,9 +26,12 @@ class Store {
   // called again after that transaction was undone.
   using Change = std::function<Status(Db&)>;
   using Done = std::function<void(Status)>;
+  // Who commits. A simulation has every commit at a moment of its own choice.
+  enum class Commits { kByThread, kByCaller };
 
   // Opens `directory`/tierpilot.db and locks it: kConflict when another coordinator has it.
-  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& directory, Post post);
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& directory, Post post,
+                                             Commits commits = Commits::kByThread);
   // Commits what was written, then stops; callbacks of those writes may not be called any more.
   ~Store();
 
@@ -38,6 +41,8 @@ class Store {
   // As write(), but before all that wait: for a change that somebody waits for, and that has
   // nothing to do with what others may have written before it.
   void write_first(Change change, Done done);
+  // With kByCaller: commits what waits, one batch of it. False: nothing waited.
+  bool commit_next();
   // For reading on the owner's thread; sees what was committed.
   Db& reader() { return reader_; }
   // The last commit's error; empty when it succeeded.
@@ -48,9 +53,11 @@ class Store {
     Change change;
     Done done;
   };
-  Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post);
+  Store(UniqueFd lock, Db writer, Db reader, Db checkpointer, Post post, Commits commits);
   void run();
   std::vector<Pending> next_batch();  // waits for it; empty: the end
+  std::vector<Pending> take_batch();  // with the lock held; empty: nothing waits
+  void commit_and_tell(std::vector<Pending> batch);
   std::vector<Status> commit(const std::vector<Pending>& batch);
   Status commit_all(const std::vector<Pending>& batch);
   std::vector<Status> commit_each(const std::vector<Pending>& batch);

@@ -157,7 +157,7 @@ void Cluster::write_node_config(int node) const {
                   "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
                   "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
                   "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}",
-                  name, options_.tls ? tls_address() : address(), listen, options_.units,
+                  name, way_to_coordinator(node), listen, options_.units,
                   (home / "work").string(), options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
                   (home / "slow").string(), options_.slow_budget, options_.calibrate,
                   options_.tls ? tls_section(folder(), name) : "", metrics_section(node)));
@@ -171,6 +171,11 @@ std::string Cluster::metrics_section(int node) const {
 
 std::string Cluster::metrics_host(int node) const {
   return fmt::format("127.0.0.1:{}", metrics_ports_.at(static_cast<size_t>(node + 1)));
+}
+
+std::string Cluster::way_to_coordinator(int node) const {
+  if (options_.way_to_coordinator) return options_.way_to_coordinator(node, folder() / "c.sock");
+  return options_.tls ? tls_address() : address();
 }
 
 void Cluster::start_coordinator() {

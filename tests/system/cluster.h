@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ struct ClusterOptions {
   bool metrics = false;             // for Prometheus; with TLS only over TLS
   std::filesystem::path state_dir;  // empty: in the cluster's folder
   int keep_history_hours = 720;     // 0: for good
+  // The address at which a node finds the coordinator, whose socket it is given; empty: that.
+  std::function<std::string(int node, const std::filesystem::path& socket)> way_to_coordinator;
 };
 
 class Cluster {
@@ -76,6 +79,7 @@ class Cluster {
 
  private:
   void draw_certificates();
+  std::string way_to_coordinator(int node) const;
   void write_configs() const;
   void write_node_config(int node) const;
   std::string metrics_section(int node) const;

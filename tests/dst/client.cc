@@ -1,0 +1,144 @@
+#include "tests/dst/client.h"
+
+#include "coordinator/store/records.h"
+
+namespace tierpilot::dst {
+namespace {
+
+constexpr int64_t kPatienceNs = kSecond;
+constexpr int kTries = 40;
+
+std::string dataset_name(uint64_t number) {
+  return fmt::format("d{}", number);
+}
+
+}  // namespace
+
+std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, bool writes) {
+  Random random(seed, fmt::format("job {}", number));
+  std::vector<TaskSpec> tasks(static_cast<size_t>(random.between(1, 4)));
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    auto& task = tasks[i];
+    task.name = fmt::format("j{}t{}", number, i);
+    const int64_t ms = random.chance(0.2) ? random.between(500, 6'000) : random.between(5, 500);
+    task.argv = {"work", std::to_string(ms), random.chance(0.06) ? "3" : "0"};
+    for (uint64_t dataset = 0; dataset < 3; ++dataset) {
+      const bool read = random.chance(0.25), write = random.chance(0.25);
+      if (read || (write && writes))
+        task.datasets.push_back({dataset_name(dataset), write && writes});
+    }
+    for (size_t before = 0; before < i; ++before)
+      if (random.chance(0.25)) task.after.push_back(tasks[before].name);
+  }
+  return tasks;
+}
+
+void Client::ask(const std::string& request, std::function<void(Core&, Answer)> call,
+                 bool gives_up) {
+  open_[request] = true;
+  send(request, call, gives_up ? kTries : -1);
+}
+
+void Client::send(const std::string& request, const std::function<void(Core&, Answer)>& call,
+                  int left) {
+  if (!open_.contains(request)) return;
+  if (left == 0) {
+    open_.erase(request);
+    return;
+  }
+  const bool twice = random_.chance(0.1);
+  for (int i = 0; i < 1 + twice; ++i)
+    at_.loop.after(random_.between(kMs / 10, 5 * kMs), at_.coordinator.life(), [=, this] {
+      if (!at_.coordinator.up()) return;
+      call(at_.coordinator.core(), [=, this, lost = random_.chance(0.05)](bool over) {
+        if (!over || lost) return;
+        at_.loop.after(random_.between(kMs / 10, 5 * kMs), nullptr,
+                       [this, request] { open_.erase(request); });
+      });
+      at_.coordinator.touched();
+    });
+  at_.loop.after(kPatienceNs, nullptr, [=, this] { send(request, call, left - 1); });
+}
+
+void Client::submit(uint64_t number, std::vector<TaskSpec> tasks) {
+  const auto request = fmt::format("submit {}", number);
+  ask(
+      request,
+      [this, request, tasks = std::move(tasks)](Core& core, Answer answer) {
+        core.intake.submit("tester", request, tasks, [=, this](Result<SubmitReceipt> receipt) {
+          told(request, tasks, receipt);
+          const bool refused = !receipt && (receipt.error().code == ErrorCode::kInvalid ||
+                                            receipt.error().code == ErrorCode::kNotFound);
+          answer(receipt || refused);
+        });
+      },
+      false);
+}
+
+void Client::told(const std::string& request, const std::vector<TaskSpec>& tasks,
+                  const Result<SubmitReceipt>& receipt) {
+  if (!receipt) {
+    if (receipts_.contains(request) || receipt.error().code == ErrorCode::kConflict)
+      at_.judge.violated("lost-submit", fmt::format("request '{}' was acknowledged, and is now: {}",
+                                                    request, receipt.error().message));
+    return;
+  }
+  const auto [before, fresh] = receipts_.emplace(request, *receipt);
+  if (!fresh && before->second.first_task != receipt->first_task)
+    at_.judge.violated("lost-submit",
+                       fmt::format("request '{}' was answered with task {}, and now with {}",
+                                   request, before->second.first_task, receipt->first_task));
+  if (fresh) at_.judge.acknowledged(*receipt, tasks);
+  for (uint64_t i = 0; i < receipt->task_count; ++i)
+    at_.coordinator.look_at(receipt->first_task + i);
+}
+
+void Client::add_dataset(uint64_t number) {
+  const auto name = dataset_name(number);
+  const uint64_t source = ++requests_;
+  const auto request = fmt::format("add {} {}", name, source);
+  ask(
+      request,
+      [this, request, name, source](Core& core, Answer answer) {
+        core.datasets.add(request, name, ZeroSource{(1 << 20) + source}, "",
+                          [this, name, answer](Result<Dataset> made) {
+                            if (!made) return answer(made.error().code == ErrorCode::kInvalid);
+                            const auto* content = at_.content(made->home, {name, made->version});
+                            if (content) at_.judge.dataset_added(name, made->version, *content);
+                            answer(true);
+                          });
+      },
+      true);
+}
+
+void Client::remove_dataset(uint64_t number) {
+  const auto name = dataset_name(number);
+  const auto request = fmt::format("remove {} {}", name, ++requests_);
+  const bool insists = random_.chance(0.5);
+  ask(
+      request,
+      [this, name, insists](Core& core, Answer answer) {
+        at_.judge.removal_began(name);
+        core.datasets.remove(name, [this, name, insists, answer](Status status) {
+          const bool gone = status || status.error().code == ErrorCode::kNotFound;
+          // Who was told that it failed may count on the dataset.
+          if (gone || !insists || status.error().code == ErrorCode::kConflict) {
+            at_.judge.removal_ended(name, gone);
+            return answer(true);
+          }
+          answer(false);
+        });
+      },
+      true);
+}
+
+void Client::cancel(uint64_t task) {
+  at_.judge.cancel_asked(task);
+  at_.loop.after(random_.between(kMs / 10, 5 * kMs), at_.coordinator.life(), [this, task] {
+    if (!at_.coordinator.up()) return;
+    at_.coordinator.core().lifecycle.cancel(task, nullptr);
+    at_.coordinator.touched();
+  });
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,53 @@
+// Users: they repeat what was not answered, under the same request id, and remember what they were
+// told.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/memory/pool/names.h"
+#include "tests/dst/coordinator.h"
+#include "tests/dst/plan.h"
+
+namespace tierpilot::dst {
+
+// Of the plan's seed: the tasks of its job with this number.
+std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, bool writes);
+
+class Client {
+ public:
+  struct Surroundings {
+    Loop& loop;
+    Judge& judge;
+    Coordinator& coordinator;
+    uint64_t seed = 0;
+    // What a node has now; null: nothing.
+    std::function<const Digest*(const std::string& node, const DatasetId& id)> content;
+  };
+  explicit Client(Surroundings surroundings)
+      : at_(std::move(surroundings)), random_(at_.seed, "client") {}
+
+  void submit(uint64_t number, std::vector<TaskSpec> tasks);
+  void add_dataset(uint64_t number);
+  void remove_dataset(uint64_t number);
+  void cancel(uint64_t task);
+  size_t unanswered() const { return open_.size(); }
+
+ private:
+  using Answer = std::function<void(bool over)>;  // false: it is asked again
+  // Has `call` made at the coordinator until an answer says that it is over, some 40 times at most
+  // where `gives_up`.
+  void ask(const std::string& request, std::function<void(Core&, Answer)> call, bool gives_up);
+  void send(const std::string& request, const std::function<void(Core&, Answer)>& call, int left);
+  void told(const std::string& request, const std::vector<TaskSpec>& tasks,
+            const Result<SubmitReceipt>& receipt);
+
+  Surroundings at_;
+  Random random_;
+  std::map<std::string, bool> open_;
+  std::map<std::string, SubmitReceipt> receipts_;
+  uint64_t requests_ = 0;
+};
+
+}  // namespace tierpilot::dst

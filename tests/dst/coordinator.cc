@@ -1,0 +1,159 @@
+#include "tests/dst/coordinator.h"
+
+#include <stdexcept>
+
+#include "coordinator/store/records.h"
+
+namespace tierpilot::dst {
+namespace {
+
+// Heuristics alone decide here, at once and by the seed.
+std::unique_ptr<PolicyHost> start_host(uint64_t seed) {
+  PolicyHostOptions options;
+  options.seed = seed;
+  options.active = seed % 2 ? "least-loaded" : "locality-greedy";
+  options.published.network.width = 16;
+  options.published.network.layers = 1;
+  auto host = PolicyHost::start(std::move(options));
+  if (!host) throw std::runtime_error(host.error().message);
+  return std::move(*host);
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Surroundings surroundings)
+    : at_(std::move(surroundings)),
+      random_(at_.seed, "coordinator"),
+      clock_(at_.loop, 1 + static_cast<double>(random_.between(-1000, 1000)) * 1e-6),
+      life_(std::make_shared<Life>()),
+      host_(start_host(at_.seed)) {}
+
+Coordinator::~Coordinator() {
+  drop_everything(false);
+}
+
+void Coordinator::start() {
+  life_ = std::make_shared<Life>();
+  const auto post = [this, life = life_](std::function<void()> work) {
+    at_.loop.after(random_.between(0, kMs), life, [this, work = std::move(work)] {
+      work();
+      touched();
+    });
+  };
+  auto store = Store::open(at_.directory, post, Store::Commits::kByCaller);
+  if (!store) return start_later(kSecond / 2);
+  store_ = std::move(*store);
+  const auto after = [this, life = life_](int64_t us, std::function<void()> then) {
+    at_.loop.after(us * 1'000, life, [this, then = std::move(then)] {
+      then();
+      touched();
+    });
+  };
+  CoreSettings settings;
+  settings.lease_ms = kLeaseMs;
+  settings.max_attempts = 100'000;  // no fault is a task's own here
+  core_ = std::make_unique<Core>(settings, clock_, *store_, *host_, Dispatcher::Hooks{post, after});
+  auto begun = restore(core_->state);
+  if (begun) begun = core_->begin({}, 0);
+  if (!begun) {
+    drop_everything(false);
+    return start_later(kSecond / 2);
+  }
+  look_at_all();
+  tick();
+}
+
+void Coordinator::start_later(int64_t down_ns) {
+  // The machine lost its power while it started.
+  if (at_.disk.dead()) at_.disk.revive(Disk::End::kPowerCut);
+  at_.loop.after(down_ns, nullptr, [this] {
+    if (!up()) start();
+  });
+}
+
+void Coordinator::drop_everything(bool told) {
+  life_->alive = false;
+  for (const auto& connection : std::exchange(connections_, {}))
+    if (const auto open = connection.lock()) {
+      open->close(Way::kDown, told);
+      open->on_closed_at_coordinator = nullptr;  // it holds what holds the connection
+    }
+  core_.reset();
+  store_.reset();
+  committing_ = false;
+}
+
+void Coordinator::kill(Disk::End how, int64_t down_ns) {
+  if (!up()) return;
+  at_.disk.stop();
+  drop_everything(how == Disk::End::kKilled);
+  at_.disk.revive(how);
+  if (how == Disk::End::kPowerCut) clock_.reboot();
+  start_later(down_ns);
+}
+
+void Coordinator::stop(int64_t down_ns) {
+  if (!up()) return;
+  core_->lifecycle.flush_starts();
+  life_->alive = false;
+  while (!at_.disk.dead() && store_->commit_next()) {
+  }
+  drop_everything(true);
+  start_later(down_ns);
+}
+
+void Coordinator::tick() {
+  core_->tick();
+  touched();
+  at_.loop.after(100 * kMs, life_, [this] { tick(); });
+}
+
+void Coordinator::touched() {
+  if (!up() || std::exchange(committing_, true)) return;
+  const int64_t takes_ns =
+      slow_disk_ ? random_.between(50 * kMs, 1'500 * kMs) : random_.between(kMs / 10, 3 * kMs);
+  at_.loop.after(takes_ns, life_, [this] { commit(); });
+}
+
+void Coordinator::commit() {
+  committing_ = false;
+  const bool more = store_->commit_next();
+  // The machine lost its power meanwhile.
+  if (at_.disk.dead()) return kill(Disk::End::kPowerCut, random_.between(50 * kMs, 3 * kSecond));
+  if (more) touched();
+}
+
+void Coordinator::register_node(const ConnectionPtr& connection, NodeCalls& node,
+                                const Registration& what,
+                                std::function<void(Result<std::shared_ptr<Session>>)> answer) {
+  connections_.push_back(connection);
+  auto link = std::make_shared<Link>(connection, node, random_);
+  auto ticket = core_->membership.join(what.facts, link, what.replicas, what.live);
+  if (!ticket) return answer(tl::unexpected(ticket.error()));
+  auto session = std::make_shared<Session>(*core_, at_.loop, life_, link, *ticket,
+                                           [this](AttemptId attempt) { look_at(attempt.task); });
+  connection->on_closed_at_coordinator = [this, session] {
+    session->closed();
+    touched();
+  };
+  core_->dispatcher.pump();
+  answer(session);
+}
+
+void Coordinator::look_at(uint64_t id) {
+  if (at_.judge.has_ended(id)) return;
+  const auto task = records::task(store_->reader(), id);
+  if (!task) return;
+  if (!*task) {
+    if (at_.judge.tasks().contains(id))
+      at_.judge.violated("lost-submit", fmt::format("task {} was acknowledged, and is gone", id));
+    return;
+  }
+  if (is_ended((*task)->state)) at_.judge.ended(**task);
+}
+
+void Coordinator::look_at_all() {
+  for (const auto& [id, spec] : at_.judge.tasks()) look_at(id);
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,210 @@
+#include "tests/dst/daemon.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::dst {
+namespace {
+
+constexpr int64_t kFirstRetryMs = 100, kLongestRetryMs = 5'000;
+constexpr int64_t kAnswerTimeoutNs = 10 * kSecond;
+constexpr int64_t kFlushNs = 3 * kSecond;
+constexpr int64_t kPollNs = 20 * kMs;
+constexpr uint32_t kUnits = 2;
+
+agent::Assignment to_agent(const Assignment& from) {
+  agent::Assignment to;
+  to.attempt = {from.attempt.task, from.attempt.attempt};
+  to.argv = from.spec.argv;
+  to.units = from.spec.units;
+  for (const auto& need : from.datasets)
+    to.datasets.push_back({need.dataset, need.version, need.bytes, need.write, need.sources});
+  to.reckoning = from.reckoning;
+  to.place_s = from.place_s;
+  return to;
+}
+
+}  // namespace
+
+Daemon::Daemon(Surroundings surroundings)
+    : at_(std::move(surroundings)),
+      pool_(at_.shelf,
+            {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
+             [this](const ReplicaChange& change) { events_.add(change); }, at_.at_commit_step}),
+      warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_,
+               at_.refuses_starts,
+               [this](agent::AttemptId attempt) { tasks_.started(attempt, 1000); },
+               [this](agent::AttemptId attempt, agent::ExitReport report) {
+                 tasks_.exited(attempt, std::move(report));
+               }}),
+      events_([this] { wake(); }),
+      tasks_({.cpus = {0, 1}, .units = kUnits}, pool_, warden_, at_.clock,
+             [this](agent::EventBody body) { events_.add(std::move(body)); }),
+      backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {}
+
+Status Daemon::start(const Assignment& assignment) {
+  return tasks_.start(to_agent(assignment));
+}
+
+void Daemon::cancel(AttemptId attempt, const std::string& reason) {
+  tasks_.cancel({attempt.task, attempt.attempt}, reason);
+}
+
+void Daemon::create(const std::string& name, uint64_t bytes,
+                    std::function<void(Result<ReplicaChange>)> done) {
+  pool_.create(name, bytes, std::move(done));
+}
+
+void Daemon::connect() {
+  end_lapsed_lease();
+  const bool there = at_.coordinator.up() && at_.network.reaches(at_.node, at_.node);
+  if (!there) return retry(false);
+  connection_ = std::make_shared<Connection>(at_.network, at_.node, life_, at_.coordinator.life());
+  connection_->on_closed_at_node = [this] { retry(false); };
+  register_node();
+}
+
+void Daemon::register_node() {
+  auto what = std::make_shared<Registration>();
+  what->facts = {fmt::format("n{}", at_.node + 1), at_.instance, kUnits, 1 << 30, 64 << 20,
+                 fmt::format("n{}", at_.node + 1), 1.0,          {}};
+  const auto replicas = pool_.replicas();
+  events_.registered(replicas);
+  for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));
+  for (const auto attempt : tasks_.live()) what->live.insert({attempt.task, attempt.attempt});
+  const int64_t sent_ns = at_.clock.boot_ns();
+  const uint64_t call = ++call_;
+  waiting_ = true;
+  connection_->send(Way::kUp, [this, what, call, sent_ns, connection = connection_] {
+    at_.coordinator.register_node(
+        connection, *this, *what, [this, call, sent_ns, connection](auto session) {
+          connection->send(Way::kDown, [this, call, sent_ns, session] {
+            if (call != call_) return;
+            waiting_ = false;
+            if (!session) return retry(session.error().code == ErrorCode::kConflict);
+            session_ = *session;
+            backoff_.reset();
+            tasks_.repeat_starts();
+            lease_granted(sent_ns, static_cast<uint32_t>(Coordinator::kLeaseMs));
+            update();
+          });
+        });
+    at_.coordinator.touched();
+  });
+  give_up_after(lease_.lease_ms() > 0 ? lease_.lease_ms() * kMs / 2 : kAnswerTimeoutNs, call);
+}
+
+void Daemon::update() {
+  idle_ = false;
+  auto events = std::make_shared<std::vector<agent::Event>>();
+  for (const auto* event : events_.batch()) events->push_back(*event);
+  events_sent_ = events->size();
+  const int64_t sent_ns = at_.clock.boot_ns();
+  const uint64_t call = ++call_;
+  waiting_ = true;
+  connection_->send(
+      Way::kUp, [this, events, call, sent_ns, session = session_, connection = connection_] {
+        session->update(*events, [this, call, sent_ns, connection](Result<UpdateAnswer> answer) {
+          connection->send(Way::kDown, [this, call, sent_ns, answer] {
+            if (call != call_) return;
+            waiting_ = false;
+            if (!answer) return retry(answer.error().code == ErrorCode::kConflict);
+            answered(*answer, sent_ns);
+          });
+        });
+        at_.coordinator.touched();
+      });
+  give_up_after(lease_.lease_ms() * kMs / 2, call);
+}
+
+void Daemon::answered(const UpdateAnswer& answer, int64_t sent_ns) {
+  const size_t before = events_.size();
+  for (const auto attempt : events_.acknowledge(answer.acknowledged))
+    tasks_.exit_acknowledged(attempt);
+  stuck_ = events_sent_ > 0 && events_.size() == before;
+  for (const auto attempt : answer.released) tasks_.release({attempt.task, attempt.attempt});
+  end_lapsed_lease();
+  lease_granted(sent_ns, answer.lease_ms);
+  if (!events_.empty() && !stuck_) return update();
+  idle_ = true;
+  later(lease_.heartbeat_ms() * kMs, [this, timer = ++heartbeat_] {
+    if (timer == heartbeat_ && idle_) update();
+  });
+}
+
+void Daemon::wake() {
+  if (idle_ && !stuck_ && session_)
+    later(0, [this, timer = heartbeat_] {
+      if (timer == heartbeat_ && idle_) update();
+    });
+}
+
+void Daemon::give_up_after(int64_t timeout_ns, uint64_t call) {
+  later(timeout_ns, [this, call] {
+    if (call == call_ && waiting_) retry(false);
+  });
+}
+
+void Daemon::retry(bool lasting) {
+  ++call_;
+  waiting_ = idle_ = false;
+  session_.reset();
+  if (connection_) {
+    connection_->on_closed_at_node = nullptr;
+    connection_->close(Way::kUp);
+    connection_.reset();
+  }
+  end_lapsed_lease();
+  later((lasting ? backoff_.longest_ms() : backoff_.next_ms()) * kMs, [this] { connect(); });
+}
+
+void Daemon::lease_granted(int64_t sent_ns, uint32_t lease_ms) {
+  lease_.granted(sent_ns, lease_ms);
+  if (!lease_.holds(at_.clock.boot_ns())) return;
+  warden_.extend_lease(lease_.deadline_ns());
+  tasks_.lease_granted(lease_.deadline_ns());
+  if (!std::exchange(lease_watched_, true)) watch_lease();
+}
+
+void Daemon::end_lapsed_lease() {
+  if (lease_.deadline_ns() != agent::Lease::kNever && !lease_.holds(at_.clock.boot_ns()))
+    tasks_.lease_ended();
+}
+
+void Daemon::watch_lease() {
+  later(std::max<int64_t>(at_.clock.until(lease_.deadline_ns()), 0) + kMs, [this] {
+    if (lease_.holds(at_.clock.boot_ns())) return watch_lease();
+    lease_watched_ = false;
+    tasks_.lease_ended();
+  });
+}
+
+void Daemon::stop() {
+  if (std::exchange(stopping_, true)) return;
+  tasks_.close("the node is stopping");
+  wind_down(at_.loop.now_ns() + 13 * kSecond);
+}
+
+void Daemon::wind_down(int64_t until_ns) {
+  // First its tasks end, then what they came to is told.
+  const int64_t now_ns = at_.loop.now_ns();
+  if (now_ns >= until_ns || (tasks_.idle() && events_.empty())) return on_stopped();
+  if (tasks_.idle()) until_ns = std::min(until_ns, now_ns + kFlushNs);
+  later(kPollNs, [this, until_ns] { wind_down(until_ns); });
+}
+
+void Daemon::die(bool told) {
+  life_->alive = false;
+  if (connection_) {
+    connection_->on_closed_at_node = nullptr;
+    connection_->close(Way::kUp, told);
+    connection_.reset();
+  }
+  session_.reset();
+  if (told)
+    warden_.daemon_died();
+  else
+    warden_.power_cut();
+}
+
+}  // namespace tierpilot::dst

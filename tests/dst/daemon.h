@@ -1,0 +1,101 @@
+// One life of a node's daemon: the real task table, event stream, lease and backoff, and around
+// them what CoordinatorLink does over RPC.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/agent/link/backoff.h"
+#include "daemon/agent/link/event_stream.h"
+#include "daemon/agent/node/lease.h"
+#include "daemon/agent/tasks/task_table.h"
+#include "tests/dst/coordinator.h"
+#include "tests/dst/network.h"
+#include "tests/dst/pool.h"
+#include "tests/dst/warden.h"
+
+namespace tierpilot::dst {
+
+class Daemon final : public NodeCalls {
+ public:
+  struct Surroundings {
+    Loop& loop;
+    const MachineClock& clock;
+    Judge& judge;
+    Network& network;
+    Coordinator& coordinator;
+    Random& random;
+    Shelf& shelf;
+    int node = 0;
+    uint64_t instance = 0;
+    LifePtr machine;
+    bool keeps_old_home = false;
+    std::function<bool()> refuses_starts;
+    std::function<const Stored*(const std::string&, const DatasetId&)> remote;
+    std::function<void(int step)> at_commit_step;
+  };
+  explicit Daemon(Surroundings surroundings);
+
+  std::function<void()> on_stopped;  // it has ended as it was asked to
+
+  const LifePtr& life() const { return life_; }
+  Pool& pool() { return pool_; }
+  Warden& warden() { return warden_; }
+  const agent::TaskTable& tasks() const { return tasks_; }
+  const agent::EventStream& events() const { return events_; }
+
+  void begin() { connect(); }
+  // SIGTERM.
+  void stop();
+  // It is gone; `told`: its kernel closes the connection.
+  void die(bool told);
+
+  Status start(const Assignment& assignment) override;
+  void cancel(AttemptId attempt, const std::string& reason) override;
+  void create(const std::string& name, uint64_t bytes,
+              std::function<void(Result<ReplicaChange>)> done) override;
+  void drop(const std::string& name, uint64_t below) override { pool_.drop(name, below); }
+  void set_home(const std::string& name, uint64_t version) override {
+    pool_.set_home(name, version);
+  }
+
+ private:
+  void connect();
+  void register_node();
+  void update();
+  void answered(const UpdateAnswer& answer, int64_t sent_ns);
+  void wake();
+  // Unless an answer to this call has come, the connection is given up.
+  void give_up_after(int64_t timeout_ns, uint64_t call);
+  void retry(bool lasting);
+  void lease_granted(int64_t sent_ns, uint32_t lease_ms);
+  void end_lapsed_lease();
+  void watch_lease();
+  void wind_down(int64_t until_ns);
+  void later(int64_t delay_ns, std::function<void()> what) {
+    at_.loop.after(delay_ns, life_, std::move(what));
+  }
+
+  Surroundings at_;
+  LifePtr life_ = std::make_shared<Life>();
+  Pool pool_;
+  Warden warden_;
+  agent::EventStream events_;
+  agent::TaskTable tasks_;
+  agent::Lease lease_;
+  agent::Backoff backoff_;
+  ConnectionPtr connection_;
+  std::shared_ptr<Session> session_;
+  uint64_t call_ = 0;       // the one under way, or the next
+  bool waiting_ = false;    // for its answer
+  uint64_t heartbeat_ = 0;  // the timer that counts
+  bool idle_ = false;       // until woken or the heartbeat
+  size_t events_sent_ = 0;
+  bool stuck_ = false;
+  bool lease_watched_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,135 @@
+// The harness itself: it must be able to see what it looks for, and say the same twice.
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "coordinator/store/db.h"
+#include "tests/dst/shrink.h"
+#include "tests/dst/world.h"
+
+namespace tierpilot::dst {
+namespace {
+
+std::filesystem::path scratch() {
+  return std::filesystem::temp_directory_path() / fmt::format("tierpilot-dst-test-{}", ::getpid());
+}
+
+std::vector<std::string> history(uint64_t seed, const Known& known) {
+  std::vector<std::string> lines;
+  WorldOptions options;
+  options.known = known;
+  options.directory = scratch();
+  options.tell = [&](const std::string& line) { lines.push_back(line); };
+  const auto verdict = World(seed, make_plan(seed, known), options).run();
+  if (verdict) lines.push_back(verdict->what);
+  std::filesystem::remove_all(scratch());
+  return lines;
+}
+
+class Harness : public testing::Test {
+ protected:
+  void SetUp() override { spdlog::set_level(spdlog::level::off); }
+};
+
+TEST_F(Harness, TheSameSeedGivesTheSameHistory) {
+  for (const uint64_t seed : {3, 11, 12}) {
+    const auto first = history(seed, {"writes", "removes"});
+    EXPECT_GT(first.size(), 10u);
+    EXPECT_EQ(first, history(seed, {"writes", "removes"}));
+  }
+  EXPECT_NE(history(3, {}), history(4, {}));
+}
+
+class DiskTest : public testing::Test {
+ protected:
+  DiskTest() { Disk::use(&disk_); }
+  ~DiskTest() override { Disk::use(nullptr); }
+
+  // How many of a hundred committed rows are there after the end.
+  int64_t left_after(const char* synchronous, Disk::End end) {
+    {
+      auto db = Db::open("test.db");
+      EXPECT_TRUE(db->execute("PRAGMA journal_mode=WAL"));
+      EXPECT_TRUE(db->execute(synchronous));
+      EXPECT_TRUE(db->execute("CREATE TABLE IF NOT EXISTS rows(id INTEGER PRIMARY KEY)"));
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(db->execute("INSERT INTO rows VALUES(NULL)"));
+      disk_.stop();
+    }
+    disk_.revive(end);
+    auto db = Db::open("test.db");
+    auto count = db->query("SELECT COUNT(*) FROM rows");
+    if (!count || !count->step().value_or(false)) return 0;
+    return count->integer(0);
+  }
+
+  Disk disk_{7};
+};
+
+TEST_F(DiskTest, KeepsWhatWasSynced) {
+  EXPECT_EQ(left_after("PRAGMA synchronous=FULL", Disk::End::kPowerCut), 100);
+}
+
+TEST_F(DiskTest, LosesWhatWasNotSyncedWithThePower) {
+  EXPECT_LT(left_after("PRAGMA synchronous=OFF", Disk::End::kPowerCut), 100);
+}
+
+TEST_F(DiskTest, LosesNothingOfAKilledProcess) {
+  EXPECT_EQ(left_after("PRAGMA synchronous=OFF", Disk::End::kKilled), 100);
+}
+
+TEST_F(DiskTest, IsFullUntilItIsNot) {
+  auto db = Db::open("test.db");
+  disk_.set_full(true);
+  EXPECT_EQ(db->execute("CREATE TABLE rows(id)").error().code, ErrorCode::kExhausted);
+  disk_.set_full(false);
+  EXPECT_TRUE(db->execute("CREATE TABLE rows(id)"));
+}
+
+TEST(Judge, SeesAnOverlap) {
+  Judge judge({});
+  judge.process_began({1, 1, 0});
+  judge.process_ended({1, 1, 0});
+  judge.process_began({1, 2, 1});
+  EXPECT_FALSE(judge.verdict());
+  judge.process_began({1, 3, 2});
+  ASSERT_TRUE(judge.verdict());
+  EXPECT_EQ(judge.verdict()->invariant, "overlap");
+}
+
+TEST(Judge, SeesALostWrite) {
+  Judge judge({});
+  const Digest first = judge.made("d", 1);
+  const dst::Run a{1, 1, 0}, b{2, 1, 1};
+  for (const dst::Run& run : {a, b}) {
+    judge.committed(run, "d", run.task + 1, judge.written(first, run));
+    Task task;
+    task.id = run.task;
+    task.attempt = run.attempt;
+    task.node = fmt::format("n{}", run.node + 1);
+    task.state = TaskState::kSucceeded;
+    task.spec.argv = {"work", "1", "0"};
+    task.spec.datasets = {{"d", true}};
+    judge.ended(task);
+  }
+  EXPECT_FALSE(judge.verdict());
+  judge.check_writes("d", judge.published("d", 3));  // the second one was made without the first
+  ASSERT_TRUE(judge.verdict());
+  EXPECT_EQ(judge.verdict()->invariant, "lost-write");
+}
+
+TEST(Shrink, LeavesWhatItNeeds) {
+  Plan plan;
+  for (uint64_t i = 0; i < 40; ++i) plan.push_back({.number = i});
+  const auto fails = [](const Plan& some) {
+    int needed = 0;
+    for (const auto& action : some) needed += action.number == 7 || action.number == 31;
+    return needed == 2;
+  };
+  const Plan shortest = shrink(plan, fails, 400);
+  ASSERT_EQ(shortest.size(), 2u);
+  EXPECT_EQ(shortest[0].number, 7u);
+  EXPECT_EQ(shortest[1].number, 31u);
+}
+
+}  // namespace
+}  // namespace tierpilot::dst

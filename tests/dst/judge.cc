@@ -1,0 +1,180 @@
+#include "tests/dst/judge.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::dst {
+
+const std::vector<std::string>& invariant_names() {
+  static const std::vector<std::string> names{"lost-submit", "overlap",    "lost-version",
+                                              "two-values",  "lost-write", "node-fault",
+                                              "stuck",       "unbounded"};
+  return names;
+}
+
+int64_t runs_ms(const std::vector<std::string>& argv) {
+  return std::stoll(argv.at(1));
+}
+int exits_with(const std::vector<std::string>& argv) {
+  return std::stoi(argv.at(2));
+}
+
+void Judge::violated(const std::string& invariant, std::string what) {
+  if (verdict_ || (!held_.empty() && !held_.contains(invariant))) return;
+  verdict_ = Violation{invariant, std::move(what)};
+}
+
+void Judge::process_began(const Run& run) {
+  auto& others = running_[run.task];
+  if (!others.empty())
+    violated("overlap", fmt::format("task {} attempt {} runs on n{} while attempt {} runs on n{}",
+                                    run.task, run.attempt, run.node + 1, others.begin()->attempt,
+                                    others.begin()->node + 1));
+  others.insert(run);
+  tell("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1);
+}
+
+void Judge::process_ended(const Run& run) {
+  running_[run.task].erase(run);
+  tell("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1);
+}
+
+Digest Judge::made(const std::string& dataset, uint64_t source) {
+  Digest& content = made_[{dataset, source}];
+  if (content != 0) return content;
+  content = origins_.size() + 1;
+  origins_[content] = {0, fmt::format("made as {} from source {}", dataset, source)};
+  return content;
+}
+
+Digest Judge::written(Digest from, const Run& run) {
+  const Digest content = origins_.size() + 1;
+  origins_[content] = {
+      from, fmt::format("task {} attempt {} on n{}", run.task, run.attempt, run.node + 1)};
+  return content;
+}
+
+bool Judge::descends(Digest content, Digest from) const {
+  while (content != 0 && content != from) content = origins_.at(content).from;
+  return content == from;
+}
+
+void Judge::committed(const Run& run, const std::string& dataset, uint64_t version,
+                      Digest content) {
+  commits_[{run, dataset}] = {version, content};
+  tell("n{} has version {} of {}, of task {} attempt {}", run.node + 1, version, dataset, run.task,
+       run.attempt);
+}
+
+Digest Judge::published(const std::string& dataset, uint64_t version) const {
+  const auto known = datasets_.find(dataset);
+  if (known == datasets_.end()) return 0;
+  const auto found = known->second.versions.find(version);
+  return found == known->second.versions.end() ? 0 : found->second;
+}
+
+void Judge::read(const Run& run, const std::string& dataset, uint64_t version, Digest content) {
+  const Digest expected = published(dataset, version);
+  if (expected != 0 && expected != content)
+    violated("two-values",
+             fmt::format("task {} attempt {} is given version {} of {} as of {}, which is that of "
+                         "{}",
+                         run.task, run.attempt, version, dataset, origins_.at(content).by,
+                         origins_.at(expected).by));
+}
+
+void Judge::publish(const std::string& dataset, uint64_t version, Digest content,
+                    const std::string& by) {
+  auto& known = datasets_[dataset];
+  tell("version {} of {} is published, by {}", version, dataset, by);
+  const auto [at, fresh] = known.versions.emplace(version, content);
+  if (!fresh && at->second != content)
+    violated("two-values",
+             fmt::format("version {} of {} is that of {}, and now {} has succeeded with it too",
+                         version, dataset, origins_.at(at->second).by, by));
+}
+
+void Judge::dataset_added(const std::string& dataset, uint64_t version, Digest content) {
+  publish(dataset, version, content, "a client");
+}
+
+void Judge::removal_began(const std::string& dataset) {
+  if (auto known = datasets_.find(dataset); known != datasets_.end()) known->second.removing = true;
+}
+
+void Judge::removal_ended(const std::string& dataset, bool removed) {
+  if (removed)
+    datasets_.erase(dataset);
+  else if (auto known = datasets_.find(dataset); known != datasets_.end())
+    known->second.removing = false;
+}
+
+std::map<std::string, Judge::Value> Judge::current() const {
+  std::map<std::string, Value> values;
+  for (const auto& [name, known] : datasets_)
+    if (!known.versions.empty() && !known.removing)
+      values[name] = {known.versions.rbegin()->first, known.versions.rbegin()->second};
+  return values;
+}
+
+void Judge::check_writes(const std::string& dataset, Digest content) {
+  for (const Digest write : datasets_[dataset].writes)
+    if (!descends(content, write))
+      violated("lost-write", fmt::format("{} succeeded in writing {}, and what is there now is "
+                                         "without it: that of {}",
+                                         origins_.at(write).by, dataset,
+                                         content ? origins_.at(content).by : "nobody"));
+}
+
+namespace {
+
+std::string describe(const TaskSpec& spec) {
+  std::string text = fmt::format("{} ms, exit code {}", runs_ms(spec.argv), exits_with(spec.argv));
+  for (const auto& use : spec.datasets)
+    text += fmt::format(", {} {}", use.write ? "writes" : "reads", use.dataset);
+  return text;
+}
+
+}  // namespace
+
+void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    tell("task {} is acknowledged: {}", receipt.first_task + i, describe(specs[i]));
+    const auto [at, fresh] = tasks_.emplace(receipt.first_task + i, specs[i]);
+    if (!fresh && at->second.name != specs[i].name)
+      violated("lost-submit", fmt::format("task {} answers two requests", at->first));
+  }
+}
+
+bool Judge::may_have_failed(const Task& task) const {
+  if (exits_with(task.spec.argv) != 0) return true;
+  // After one that failed or was cancelled.
+  return task.reason.starts_with("task ");
+}
+
+void Judge::ended(const Task& task) {
+  if (!ends_.emplace(task.id, task.state).second) return;
+  tell("the end of task {} is on disk: {}", task.id, task_state_name(task.state));
+  if (task.state == TaskState::kFailed && !may_have_failed(task))
+    violated("node-fault", fmt::format("task {} would have succeeded, and has failed for good: {}",
+                                       task.id, task.reason));
+  if (task.state == TaskState::kCancelled && !cancelled_.contains(task.id))
+    violated("node-fault", fmt::format("task {} was cancelled, which nobody had asked for: {}",
+                                       task.id, task.reason));
+  if (task.state != TaskState::kSucceeded) return;
+  const Run run{task.id, task.attempt, task.node.empty() ? 0 : task.node[1] - '1'};
+  for (const auto& use : task.spec.datasets) {
+    if (!use.write) continue;
+    const auto commit = commits_.find({run, use.dataset});
+    const std::string by =
+        fmt::format("task {} attempt {} on {}", task.id, task.attempt, task.node);
+    if (commit == commits_.end()) {
+      violated("lost-write", fmt::format("{} has succeeded and never wrote {}", by, use.dataset));
+      continue;
+    }
+    datasets_[use.dataset].writes.push_back(commit->second.content);
+    publish(use.dataset, commit->second.version, commit->second.content, by);
+  }
+}
+
+}  // namespace tierpilot::dst

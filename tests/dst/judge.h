@@ -1,0 +1,123 @@
+// What the promises are held against: what clients were told, what really ran where and what each
+// version of a dataset really is.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/model.h"
+
+namespace tierpilot::dst {
+
+// lost-submit, overlap, lost-version, two-values, lost-write, node-fault, stuck, unbounded.
+const std::vector<std::string>& invariant_names();
+
+struct Violation {
+  std::string invariant;
+  std::string what;
+};
+
+// Content of a dataset, as far as it matters: what it was made from and by whom.
+using Digest = uint64_t;
+
+struct Run {
+  uint64_t task = 0;
+  uint32_t attempt = 0;
+  int node = 0;
+  auto operator<=>(const Run&) const = default;
+};
+
+class Judge {
+ public:
+  // Only these invariants are held; empty: all.
+  explicit Judge(std::set<std::string> held) : held_(std::move(held)) {}
+
+  std::function<void(const std::string&)> on_tell;  // what happens, for people
+
+  void violated(const std::string& invariant, std::string what);
+  const std::optional<Violation>& verdict() const { return verdict_; }
+
+  // Processes of tasks.
+  void process_began(const Run& run);
+  void process_ended(const Run& run);
+
+  // Contents.
+  // The same source gives the same content.
+  Digest made(const std::string& dataset, uint64_t source);
+  Digest written(Digest from, const Run& run);
+  // For people: what it is.
+  const std::string& origin(Digest content) const { return origins_.at(content).by; }
+  bool descends(Digest content, Digest from) const;
+  // A node has made it this version of the dataset, and will tell so.
+  void committed(const Run& run, const std::string& dataset, uint64_t version, Digest content);
+  // A task is given this content of that version.
+  void read(const Run& run, const std::string& dataset, uint64_t version, Digest content);
+  // Clients were told.
+  void dataset_added(const std::string& dataset, uint64_t version, Digest content);
+  void removal_began(const std::string& dataset);
+  void removal_ended(const std::string& dataset, bool removed);
+
+  struct Value {
+    uint64_t version = 0;
+    Digest content = 0;
+  };
+  // The newest one that must be there; empty while a removal is under way.
+  std::map<std::string, Value> current() const;
+  // Zero: not known.
+  Digest published(const std::string& dataset, uint64_t version) const;
+  // No write that succeeded is missing in `content`.
+  void check_writes(const std::string& dataset, Digest content);
+
+  // Tasks. Nothing of the content counts here but the expected exit code.
+  void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs);
+  void cancel_asked(uint64_t task) { cancelled_.insert(task); }
+  // Its end is on disk.
+  void ended(const Task& task);
+  bool has_ended(uint64_t task) const { return ends_.contains(task); }
+  const std::map<uint64_t, TaskSpec>& tasks() const { return tasks_; }
+
+ private:
+  template <class... Args>
+  void tell(fmt::format_string<Args...> text, Args&&... args) const {
+    if (on_tell) on_tell(fmt::format(text, std::forward<Args>(args)...));
+  }
+  void publish(const std::string& dataset, uint64_t version, Digest content, const std::string& by);
+  bool may_have_failed(const Task& task) const;
+
+  std::set<std::string> held_;
+  std::optional<Violation> verdict_;
+  std::map<uint64_t, std::set<Run>> running_;
+  struct Origin {
+    Digest from = 0;
+    std::string by;
+  };
+  std::map<Digest, Origin> origins_;
+  std::map<std::pair<std::string, uint64_t>, Digest> made_;
+  struct Commit {
+    uint64_t version = 0;
+    Digest content = 0;
+  };
+  std::map<std::pair<Run, std::string>, Commit> commits_;
+  struct Known {
+    std::map<uint64_t, Digest> versions;
+    std::vector<Digest> writes;  // that succeeded
+    bool removing = false;
+  };
+  std::map<std::string, Known> datasets_;
+  std::map<uint64_t, TaskSpec> tasks_;  // acknowledged
+  std::set<uint64_t> cancelled_;
+  std::map<uint64_t, TaskState> ends_;
+};
+
+// Of a task's command: how long it runs, and its exit code.
+int64_t runs_ms(const std::vector<std::string>& argv);
+int exits_with(const std::vector<std::string>& argv);
+
+}  // namespace tierpilot::dst

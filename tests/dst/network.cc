@@ -1,0 +1,56 @@
+#include "tests/dst/network.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::dst {
+
+void Network::cut(int node, Way way, int64_t until_ns) {
+  auto& until = cut_until_ns_[index(node, way)];
+  until = std::max(until, until_ns);
+}
+
+bool Network::reaches(int a, int b) const {
+  for (const int node : {a, b})
+    for (const Way way : {Way::kUp, Way::kDown})
+      if (is_cut(node, way)) return false;
+  return true;
+}
+
+void Connection::send(Way way, std::function<void()> message) {
+  queued_[at(way)].push_back(std::move(message));
+  if (!std::exchange(pumping_[at(way)], true)) pump(way);
+}
+
+// One message after another, each on its way for a time of its own.
+void Connection::pump(Way way) {
+  network_.loop().after(network_.delay_ns(), nullptr, [self = shared_from_this(), way] {
+    auto& network = self->network_;
+    if (network.is_cut(self->node_, way)) return self->pump(way);
+    auto& queue = self->queued_[at(way)];
+    auto message = std::move(queue.front());
+    queue.pop_front();
+    network.loop().after(0, self->lives_[at(way)], [self, way, message = std::move(message)] {
+      if (self->open(way)) message();
+    });
+    if (queue.empty())
+      self->pumping_[at(way)] = false;
+    else
+      self->pump(way);
+  });
+}
+
+void Connection::close(Way way, bool told) {
+  const Way own = way == Way::kUp ? Way::kDown : Way::kUp;  // what it would have received
+  if (!std::exchange(open_[at(own)], false) || !told) return;
+  send(way, [self = shared_from_this(), way] { self->closed_by_peer(way); });
+}
+
+void Connection::closed_by_peer(Way receiver) {
+  if (!std::exchange(open_[at(receiver)], false)) return;
+  const auto told =
+      std::exchange(receiver == Way::kUp ? on_closed_at_coordinator : on_closed_at_node, nullptr);
+  if (told) told();
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,93 @@
+#include "tests/dst/node.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::dst {
+
+Node::Node(Surroundings surroundings)
+    : at_(std::move(surroundings)),
+      random_(at_.seed, fmt::format("node {}", at_.node)),
+      clock_(at_.loop, 1 + static_cast<double>(random_.between(-1000, 1000)) * 1e-6),
+      machine_(std::make_shared<Life>()) {
+  start_later(random_.between(0, 300 * kMs));
+}
+
+void Node::start_later(int64_t down_ns) {
+  if (std::exchange(starting_, true)) return;
+  at_.loop.after(down_ns, nullptr, [this] {
+    starting_ = false;
+    // It waits until no process of the one before it is left.
+    const bool busy = !gone_.empty() && !gone_.back()->warden().idle();
+    busy ? start_later(10 * kMs) : start();
+  });
+}
+
+void Node::start() {
+  if (up()) return;
+  daemon_ = std::make_unique<Daemon>(
+      Daemon::Surroundings{at_.loop, clock_, at_.judge, at_.network, at_.coordinator, random_,
+                           shelf_, at_.node, random_.next(), machine_, at_.keeps_old_home,
+                           [this] { return at_.loop.now_ns() < refuses_until_ns_; },
+                           [this](const std::string& address, const DatasetId& id) {
+                             return at_.remote(at_.node, address, id);
+                           },
+                           [this](int step) { at_commit_step(step); }});
+  daemon_->begin();
+}
+
+void Node::kill(int64_t down_ns) {
+  if (!up()) return;
+  daemon_->die(true);
+  gone_.push_back(std::move(daemon_));
+  start_later(down_ns);
+}
+
+void Node::reboot(int64_t down_ns) {
+  if (up()) {
+    daemon_->die(false);
+    gone_.push_back(std::move(daemon_));
+  } else if (!gone_.empty()) {
+    gone_.back()->warden().power_cut();
+  }
+  machine_->alive = false;
+  machine_ = std::make_shared<Life>();
+  clock_.reboot();
+  for (auto& [id, stored] : shelf_) stored.fast = false;
+  std::erase_if(shelf_, [](const auto& item) { return !item.second.slow; });
+  start_later(down_ns);
+}
+
+void Node::stop(int64_t down_ns) {
+  if (!up()) return;
+  auto* stopping = daemon_.get();
+  stopping->on_stopped = [this, stopping, down_ns] {
+    if (daemon_.get() == stopping) kill(down_ns);
+  };
+  at_.loop.after(0, stopping->life(), [stopping] { stopping->stop(); });
+}
+
+void Node::pause(int64_t ns) {
+  if (up()) daemon_->life()->stop_until(at_.loop.now_ns() + ns);
+}
+
+void Node::evict() {
+  if (up()) daemon_->pool().evict();
+}
+
+void Node::kill_in_commit(uint64_t step, bool reboots, int64_t down_ns) {
+  trap_ = {static_cast<int>(step), reboots, down_ns};
+}
+
+void Node::at_commit_step(int step) {
+  if (step != trap_.step) return;
+  const Trap trap = std::exchange(trap_, {});
+  trap.reboots ? reboot(trap.down_ns) : kill(trap.down_ns);
+}
+
+void Node::heal() {
+  refuses_until_ns_ = 0;
+  trap_ = {};
+}
+
+}  // namespace tierpilot::dst

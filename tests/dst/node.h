@@ -1,0 +1,66 @@
+// A node: a machine with a disk, and its daemons one after another.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/dst/daemon.h"
+
+namespace tierpilot::dst {
+
+class Node {
+ public:
+  struct Surroundings {
+    Loop& loop;
+    Judge& judge;
+    Network& network;
+    Coordinator& coordinator;
+    int node = 0;
+    uint64_t seed = 0;
+    bool keeps_old_home = false;
+    std::function<const Stored*(int reader, const std::string& address, const DatasetId& id)>
+        remote;
+  };
+  explicit Node(Surroundings surroundings);
+
+  void kill(int64_t down_ns);
+  void reboot(int64_t down_ns);
+  void stop(int64_t down_ns);
+  void pause(int64_t ns);
+  void evict();
+  void refuse_starts(int64_t ns) { refuses_until_ns_ = at_.loop.now_ns() + ns; }
+  // When it is next in a commit, at this step.
+  void kill_in_commit(uint64_t step, bool reboots, int64_t down_ns);
+  // Whatever goes on, it goes on without faults from now on.
+  void heal();
+
+  bool up() const { return daemon_ && daemon_->life()->alive; }
+  bool answers() const { return up() && daemon_->life()->stopped_until_ns <= at_.loop.now_ns(); }
+  const Shelf& shelf() const { return shelf_; }
+  const Daemon& daemon() const { return *daemon_; }
+
+ private:
+  void start();
+  void start_later(int64_t down_ns);
+  void at_commit_step(int step);
+
+  Surroundings at_;
+  Random random_;
+  MachineClock clock_;
+  LifePtr machine_;
+  Shelf shelf_;
+  std::unique_ptr<Daemon> daemon_;
+  // What waits in the loop may still point to them.
+  std::vector<std::unique_ptr<Daemon>> gone_;
+  int64_t refuses_until_ns_ = 0;
+  struct Trap {
+    int step = -1;
+    bool reboots = false;
+    int64_t down_ns = 0;
+  };
+  Trap trap_;
+  bool starting_ = false;
+};
+
+}  // namespace tierpilot::dst

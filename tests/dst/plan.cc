@@ -1,0 +1,145 @@
+#include "tests/dst/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tests/dst/loop.h"
+#include "tests/dst/random.h"
+
+namespace tierpilot::dst {
+namespace {
+
+constexpr int64_t kBusyNs = 20 * kSecond;
+
+bool is_node_fault(Kind kind) {
+  return kind >= Kind::kKillDaemon;
+}
+
+Action draw_fault(Random& random, Kind kind) {
+  Action action{.kind = kind, .at_ns = random.between(kSecond / 2, kBusyNs)};
+  if (is_node_fault(kind)) action.node = static_cast<int>(random.between(0, kNodes - 1));
+  // Shorter and longer than a lease.
+  action.lasts_ns =
+      random.chance(0.5) ? random.between(20 * kMs, kSecond) : random.between(kSecond, 7 * kSecond);
+  switch (kind) {
+    case Kind::kPartition:
+      action.number = static_cast<uint64_t>(random.between(1, 3));
+      break;
+    case Kind::kCutInCommit:
+      action.number = static_cast<uint64_t>(random.between(0, 12));
+      break;
+    case Kind::kKillInCommit:
+    case Kind::kRebootInCommit:
+      action.number = static_cast<uint64_t>(random.between(0, 3));
+      break;
+    case Kind::kStepWall:
+      action.number = random.next();
+      break;
+    default:
+      break;
+  }
+  return action;
+}
+
+bool is_allowed(Kind kind, const Known& known) {
+  if (kind == Kind::kStopDaemon) return known.contains("stops");
+  if (kind == Kind::kRefuseStarts) return known.contains("starts");
+  if (kind == Kind::kKillInCommit || kind == Kind::kRebootInCommit) return known.contains("writes");
+  return true;
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  static const char* const names[kKinds] = {"submit",
+                                            "add-dataset",
+                                            "remove-dataset",
+                                            "cancel",
+                                            "kill-coordinator",
+                                            "power-cut",
+                                            "power-cut-in-commit",
+                                            "stop-coordinator",
+                                            "pause-coordinator",
+                                            "full-disk",
+                                            "slow-disk",
+                                            "step-wall-clock",
+                                            "kill-daemon",
+                                            "reboot-node",
+                                            "stop-daemon",
+                                            "pause-daemon",
+                                            "partition",
+                                            "evict",
+                                            "refuse-starts",
+                                            "kill-in-dataset-commit",
+                                            "reboot-in-dataset-commit"};
+  return names[static_cast<int>(kind)];
+}
+
+std::string describe(const Action& action) {
+  std::string text =
+      fmt::format("{:8.3f} s  {}", static_cast<double>(action.at_ns) / 1e9, kind_name(action.kind));
+  if (is_node_fault(action.kind)) text += fmt::format(" n{}", action.node + 1);
+  if (action.kind == Kind::kPartition)
+    text += action.number == 1 ? " from it" : action.number == 2 ? " to it" : " both ways";
+  else if (action.kind < Kind::kKillCoordinator)
+    text += fmt::format(" {}", action.number);
+  else if (action.kind == Kind::kCutInCommit)
+    text += fmt::format(" at disk operation {}", action.number);
+  else if (action.kind == Kind::kKillInCommit || action.kind == Kind::kRebootInCommit)
+    text += fmt::format(" at step {}", action.number);
+  if (action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall)
+    text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
+  return text;
+}
+
+const Known& known_names() {
+  static const Known names{"stops", "writes", "removes", "starts"};
+  return names;
+}
+
+Plan make_plan(uint64_t seed, const Known& known) {
+  Random random(seed, "plan");
+  Plan plan;
+  const auto datasets = random.between(0, 3);
+  for (int64_t i = 0; i < datasets; ++i)
+    plan.push_back({.kind = Kind::kAddDataset,
+                    .at_ns = random.between(400 * kMs, 2 * kSecond),
+                    .number = static_cast<uint64_t>(i)});
+  const auto jobs = random.between(2, 10);
+  for (int64_t i = 0; i < jobs; ++i)
+    plan.push_back({.kind = Kind::kSubmit,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .number = static_cast<uint64_t>(i)});
+  for (int64_t i = random.between(0, 2); i > 0; --i)
+    plan.push_back({.kind = Kind::kCancel,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .number = static_cast<uint64_t>(random.between(1, 20))});
+  if (known.contains("removes"))
+    for (int64_t i = random.between(0, 2); i > 0 && datasets > 0; --i) {
+      const auto which = static_cast<uint64_t>(random.between(0, datasets - 1));
+      const int64_t at_ns = random.between(3 * kSecond, kBusyNs);
+      plan.push_back({.kind = Kind::kRemoveDataset, .at_ns = at_ns, .number = which});
+      if (random.chance(0.5))
+        plan.push_back({.kind = Kind::kAddDataset,
+                        .at_ns = at_ns + random.between(0, 2 * kSecond),
+                        .number = which});
+    }
+  // Each run has some kinds of faults only: together they would hide one another.
+  std::vector<Kind> kinds;
+  for (int kind = static_cast<int>(Kind::kKillCoordinator); kind < kKinds; ++kind) {
+    const bool drawn = random.chance(0.4);
+    if (drawn && is_allowed(static_cast<Kind>(kind), known))
+      kinds.push_back(static_cast<Kind>(kind));
+  }
+  if (!kinds.empty())
+    for (int64_t i = random.between(0, 12); i > 0; --i)
+      plan.push_back(draw_fault(
+          random,
+          kinds[static_cast<size_t>(random.between(0, static_cast<int64_t>(kinds.size()) - 1))]));
+  std::stable_sort(plan.begin(), plan.end(),
+                   [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
+  return plan;
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,62 @@
+// What happens in one run: work and faults, each at its moment, all drawn from the seed before
+// anything begins. So a run can be repeated without some of them, which is how a history shrinks.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tierpilot::dst {
+
+inline constexpr int kNodes = 3;
+
+enum class Kind {
+  kSubmit,
+  kAddDataset,
+  kRemoveDataset,
+  kCancel,
+  kKillCoordinator,
+  kCutCoordinator,
+  kCutInCommit,
+  kStopCoordinator,
+  kPauseCoordinator,
+  kFullDisk,
+  kSlowDisk,
+  kStepWall,
+  kKillDaemon,
+  kReboot,
+  kStopDaemon,
+  kPauseDaemon,
+  kPartition,
+  kEvict,
+  kRefuseStarts,
+  kKillInCommit,
+  kRebootInCommit,
+};
+inline constexpr int kKinds = static_cast<int>(Kind::kRebootInCommit) + 1;
+const char* kind_name(Kind kind);
+
+struct Action {
+  Kind kind = Kind::kSubmit;
+  int64_t at_ns = 0;
+  int node = 0;
+  int64_t lasts_ns = 0;
+  uint64_t number = 0;  // which job or dataset; of a partition 1: up, 2: down, 3: both
+};
+using Plan = std::vector<Action>;  // in the order of time
+
+// For people: "12.345 s: daemon of n2 killed for 0.8 s".
+std::string describe(const Action& action);
+
+// Faults and work that known bugs do not survive; those that are not named stay out.
+//   stops    a daemon is stopped gracefully
+//   writes   tasks write datasets
+//   removes  datasets are removed
+//   starts   a node cannot start what it is given
+using Known = std::set<std::string>;
+const Known& known_names();
+
+Plan make_plan(uint64_t seed, const Known& known);
+
+}  // namespace tierpilot::dst

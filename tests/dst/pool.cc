@@ -1,0 +1,199 @@
+#include "tests/dst/pool.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace tierpilot::dst {
+
+Pool::Pool(Shelf& shelf, Surroundings surroundings) : shelf_(shelf), at_(std::move(surroundings)) {}
+
+void Pool::later(int64_t from_ms, int64_t to_ms, std::function<void()> what) {
+  at_.loop.after(at_.random.between(from_ms * kMs, to_ms * kMs), at_.life, std::move(what));
+}
+
+ReplicaChange Pool::change_of(const DatasetId& id, const Stored& stored) {
+  return {id.name, id.version, stored.bytes, stored.fast, stored.slow, stored.home};
+}
+
+uint64_t Pool::newest(const std::string& name) const {
+  uint64_t newest = 0;
+  for (const auto& [id, stored] : shelf_)
+    if (id.name == name) newest = std::max(newest, id.version);
+  return newest;
+}
+
+void Pool::serve(agent::AttemptId owner, const std::vector<ServeItem>& needs,
+                 std::function<void(Result<Served>)> done) {
+  for (const auto& [other, request] : requests_)
+    for (const auto& item : request.needs)
+      for (const auto& need : needs)
+        if (item.write && need.write && item.name == need.name)
+          return later(0, 1, [done, name = need.name] {
+            done(fail(ErrorCode::kConflict, "another task here writes dataset '" + name + "'"));
+          });
+  requests_[owner] = {needs, {}, false, false, std::move(done)};
+  pin(requests_[owner], 1);
+  later(1, at_.random.chance(0.1) ? 2'000 : 60, [this, owner] { bring_in(owner); });
+}
+
+void Pool::pin(const Request& request, int by) {
+  for (const auto& item : request.needs)
+    if (!item.write) pins_[{item.name, item.version}] += by;
+}
+
+void Pool::bring_in(agent::AttemptId owner) {
+  auto& request = requests_.at(owner);
+  Status status;
+  for (const auto& item : request.needs)
+    if (status) status = take(owner, request, item);
+  if (status && request.cancelled) status = fail(ErrorCode::kConflict, "it was cancelled");
+  auto done = std::move(request.done);
+  if (status) {
+    request.served = true;
+    Served served;
+    for (const auto& item : request.needs)
+      served.items.push_back({.name = item.name, .version = item.version, .write = item.write});
+    return done(std::move(served));
+  }
+  pin(request, -1);
+  requests_.erase(owner);
+  sweep();
+  done(tl::unexpected(status.error()));
+}
+
+Status Pool::take(agent::AttemptId owner, Request& request, const ServeItem& item) {
+  const DatasetId id{item.name, item.version};
+  if (item.write && newest(item.name) > item.version)
+    return fail(ErrorCode::kConflict, describe(id) + ": this node holds a newer one already");
+  const Stored* from = nullptr;
+  if (const auto own = shelf_.find(id); own != shelf_.end()) from = &own->second;
+  for (size_t i = 0; !from && i < item.sources.size(); ++i) from = at_.remote(item.sources[i], id);
+  if (!from) return fail(ErrorCode::kIo, describe(id) + ": no source has it");
+  at_.judge.read(run_of(owner), id.name, id.version, from->content);
+  if (item.write) {
+    request.copies[item.name] = from->content;
+    return {};
+  }
+  auto [own, fresh] = shelf_.emplace(id, Stored{from->content, item.bytes, true, false, false});
+  if (fresh || !own->second.fast) {
+    own->second.fast = true;
+    at_.changed(change_of(id, own->second));
+  }
+  return {};
+}
+
+void Pool::cancel(agent::AttemptId owner) {
+  const auto request = requests_.find(owner);
+  if (request != requests_.end() && !request->second.served) request->second.cancelled = true;
+}
+
+void Pool::finish(agent::AttemptId owner, bool success,
+                  std::function<void(Result<std::vector<ReplicaChange>>)> done) {
+  auto written = std::make_shared<Result<std::vector<ReplicaChange>>>();
+  const auto last = [this, owner, written, done] {
+    requests_.erase(owner);
+    at_.at_commit_step(3);
+    if (at_.life->alive) done(std::move(*written));
+  };
+  const auto clear = [this, owner, last] {
+    pin(requests_.at(owner), -1);
+    at_.at_commit_step(1);
+    if (!at_.life->alive) return;
+    sweep();
+    at_.at_commit_step(2);
+    later(0, 5, last);
+  };
+  later(0, 40, [this, owner, success, written, clear] {
+    at_.at_commit_step(0);
+    if (!at_.life->alive) return;
+    if (success) *written = publish(owner, requests_.at(owner));
+    later(0, 5, clear);
+  });
+}
+
+Result<std::vector<ReplicaChange>> Pool::publish(agent::AttemptId owner, const Request& request) {
+  std::vector<ReplicaChange> published;
+  for (const auto& item : request.needs)
+    if (item.write && newest(item.name) > item.version)
+      return fail(ErrorCode::kConflict, "this node holds that version or a newer one already");
+  for (const auto& item : request.needs) {
+    if (!item.write) continue;
+    const DatasetId id{item.name, item.version + 1};
+    const Digest content = at_.judge.written(request.copies.at(item.name), run_of(owner));
+    at_.judge.committed(run_of(owner), id.name, id.version, content);
+    shelf_[id] = {content, item.bytes, true, true, true};
+    if (!at_.keeps_old_home) doom(id.name, id.version);
+    published.push_back(change_of(id, shelf_[id]));
+    at_.changed(published.back());
+  }
+  return published;
+}
+
+void Pool::create(const std::string& name, uint64_t bytes,
+                  std::function<void(Result<ReplicaChange>)> done) {
+  later(5, 300, [this, name, bytes, done] {
+    if (newest(name) > 0)
+      return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
+    const DatasetId id{name, 1};
+    shelf_[id] = {at_.judge.made(name, bytes), bytes, false, true, true};
+    at_.changed(change_of(id, shelf_[id]));
+    done(change_of(id, shelf_[id]));
+  });
+}
+
+void Pool::drop(const std::string& name, uint64_t below) {
+  doom(name, below);
+  later(0, 20, [this] { sweep(); });
+}
+
+void Pool::set_home(const std::string& name, uint64_t version) {
+  const auto found = shelf_.find({name, version});
+  if (found == shelf_.end()) return;
+  found->second.home = found->second.slow = true;
+  // The coordinator has it: nothing older is needed.
+  if (at_.keeps_old_home) drop(name, version);
+}
+
+void Pool::doom(const std::string& name, uint64_t below) {
+  for (const auto& [id, stored] : shelf_)
+    if (id.name == name && id.version < below) doomed_.insert(id);
+}
+
+void Pool::sweep() {
+  for (auto id = doomed_.begin(); id != doomed_.end();) {
+    if (pins_[*id] > 0) {
+      ++id;
+      continue;
+    }
+    if (const auto stored = shelf_.find(*id); stored != shelf_.end()) {
+      ReplicaChange gone = change_of(*id, stored->second);
+      gone.in_fast = gone.in_slow = gone.home = false;
+      shelf_.erase(stored);
+      at_.changed(gone);
+    }
+    id = doomed_.erase(id);
+  }
+}
+
+void Pool::evict() {
+  for (auto at = shelf_.begin(); at != shelf_.end();) {
+    auto& [id, stored] = *at;
+    const bool goes = !stored.home && pins_[id] == 0;
+    if (!goes) {
+      ++at;
+      continue;
+    }
+    ReplicaChange gone = change_of(id, stored);
+    gone.in_fast = gone.in_slow = false;
+    at = shelf_.erase(at);
+    at_.changed(gone);
+  }
+}
+
+std::vector<ReplicaChange> Pool::replicas() const {
+  std::vector<ReplicaChange> all;
+  for (const auto& [id, stored] : shelf_) all.push_back(change_of(id, stored));
+  return all;
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,89 @@
+// A node's dataset pool as its promises say: what a daemon does with replicas, without bytes. The
+// shelf is the node's disk and memory; it outlives the daemon.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/agent/tasks/task_table.h"
+#include "daemon/memory/pool/names.h"
+#include "tests/dst/judge.h"
+#include "tests/dst/loop.h"
+#include "tests/dst/random.h"
+
+namespace tierpilot::dst {
+
+struct Stored {
+  Digest content = 0;
+  uint64_t bytes = 0;
+  bool fast = false;
+  bool slow = false;  // survives a reboot
+  bool home = false;
+};
+using Shelf = std::map<DatasetId, Stored>;
+
+class Pool final : public agent::DataPlane {
+ public:
+  struct Surroundings {
+    Loop& loop;
+    Judge& judge;
+    Random& random;
+    int node = 0;
+    LifePtr life;                 // the daemon's
+    bool keeps_old_home = false;  // until it is told that the coordinator has the new version
+    // What another node has now, by its address; null: it cannot be had.
+    std::function<const Stored*(const std::string& address, const DatasetId& id)> remote;
+    std::function<void(const ReplicaChange&)> changed;
+    std::function<void(int step)> at_commit_step;  // may end the daemon
+  };
+  Pool(Shelf& shelf, Surroundings surroundings);
+
+  void serve(agent::AttemptId owner, const std::vector<ServeItem>& needs,
+             std::function<void(Result<Served>)> done) override;
+  void cancel(agent::AttemptId owner) override;
+  void finish(agent::AttemptId owner, bool success,
+              std::function<void(Result<std::vector<ReplicaChange>>)> done) override;
+  Result<double> evict_gb_per_s() const override {
+    return fail(ErrorCode::kUnavailable, "not measured");
+  }
+  uint64_t reference_ns(uint64_t) const override { return 0; }
+
+  void create(const std::string& name, uint64_t bytes,
+              std::function<void(Result<ReplicaChange>)> done);
+  void drop(const std::string& name, uint64_t below);
+  void set_home(const std::string& name, uint64_t version);
+  // Room is made: replicas that are no home go.
+  void evict();
+  std::vector<ReplicaChange> replicas() const;
+
+ private:
+  struct Request {
+    std::vector<ServeItem> needs;
+    std::map<std::string, Digest> copies;  // private ones, by dataset
+    bool served = false;
+    bool cancelled = false;
+    std::function<void(Result<Served>)> done;
+  };
+  void bring_in(agent::AttemptId owner);
+  Status take(agent::AttemptId owner, Request& request, const ServeItem& item);
+  Result<std::vector<ReplicaChange>> publish(agent::AttemptId owner, const Request& request);
+  void doom(const std::string& name, uint64_t below);
+  void sweep();
+  void pin(const Request& request, int by);
+  uint64_t newest(const std::string& name) const;
+  void later(int64_t from_ms, int64_t to_ms, std::function<void()> what);
+  Run run_of(agent::AttemptId owner) const { return {owner.task, owner.attempt, at_.node}; }
+  static ReplicaChange change_of(const DatasetId& id, const Stored& stored);
+
+  Shelf& shelf_;
+  Surroundings at_;
+  std::map<agent::AttemptId, Request> requests_;
+  std::map<DatasetId, int> pins_;
+  std::set<DatasetId> doomed_;
+};
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,148 @@
+#include "tests/dst/session.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+namespace tierpilot::dst {
+namespace {
+
+AttemptId to_coordinator(agent::AttemptId id) {
+  return {id.task, id.attempt};
+}
+
+TaskExit to_exit(const agent::ExitReport& report) {
+  TaskExit exit;
+  exit.how = report.how;
+  exit.reason = report.reason;
+  if (report.process) exit.code = report.process->exit_code.value_or(0);
+  for (const auto& written : report.written)
+    exit.written.push_back({written.name, written.version, written.bytes});
+  return exit;
+}
+
+constexpr double kRepeated = 0.03;
+
+}  // namespace
+
+ReplicaState to_state(const ReplicaChange& change) {
+  return {change.version, change.bytes, change.in_fast, change.in_slow};
+}
+
+uint64_t Link::wait(Fail fail) {
+  (*waiting_)[++calls_] = std::move(fail);
+  return calls_;
+}
+
+void Link::closed() {
+  const auto waiting = std::exchange(*waiting_, {});
+  for (const auto& [call, fail] : waiting)
+    fail({ErrorCode::kUnreachable, "the connection was closed"});
+}
+
+void Link::start(const Assignment& assignment, std::function<void(Status)> done) {
+  const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
+  const auto ask = [this, assignment, done, call, connection = connection_] {
+    const Status status = node_.start(assignment);
+    connection->send(Way::kUp, [waiting = waiting_, call, done, status] {
+      if (waiting->erase(call)) done(status);
+    });
+  };
+  connection_->send(Way::kDown, ask);
+  if (chance_.chance(kRepeated)) connection_->send(Way::kDown, ask);
+}
+
+void Link::cancel(AttemptId attempt, const std::string& reason) {
+  const auto ask = [this, attempt, reason] { node_.cancel(attempt, reason); };
+  connection_->send(Way::kDown, ask);
+  if (chance_.chance(kRepeated)) connection_->send(Way::kDown, ask);
+}
+
+void Link::create_dataset(const std::string& name, const DatasetSource& source,
+                          std::function<void(Result<DatasetVersion>)> done) {
+  const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
+  connection_->send(Way::kDown, [this, name, bytes = std::get<ZeroSource>(source).bytes, done, call,
+                                 connection = connection_] {
+    node_.create(name, bytes, [waiting = waiting_, done, call, connection](auto made) {
+      connection->send(Way::kUp, [waiting, done, call, made] {
+        if (!waiting->erase(call)) return;
+        if (!made) return done(tl::unexpected(made.error()));
+        done(DatasetVersion{made->name, made->version, made->bytes});
+      });
+    });
+  });
+}
+
+void Link::drop_dataset(const std::string& name, uint64_t below_version) {
+  connection_->send(Way::kDown, [this, name, below_version] { node_.drop(name, below_version); });
+}
+
+void Link::set_home(const std::string& name, uint64_t version, bool home) {
+  if (home) connection_->send(Way::kDown, [this, name, version] { node_.set_home(name, version); });
+}
+
+struct Session::Progress {
+  uint64_t last = 0;
+  uint64_t failed = 0;
+  size_t open = 0;
+  Answer answer;
+};
+
+void Session::update(const std::vector<agent::Event>& events, Answer answer) {
+  auto node = core_.membership.renew(ticket_);
+  if (!node) return answer(tl::unexpected(node.error()));
+  (*node)->fast_free_bytes = (*node)->slow_free_bytes = 1 << 30;
+  auto progress = std::make_shared<Progress>();
+  progress->answer = std::move(answer);
+  ++progress->open;  // not before all of them were looked at
+  for (const auto& event : events) apply(event, progress);
+  core_.dispatcher.pump();
+  if (--progress->open == 0) return tell(progress);
+  const int64_t patience_ms = std::max<int64_t>(core_.state.settings.lease_ms / 8, 50);
+  loop_.after(patience_ms * kMs, life_,
+              [self = shared_from_this(), progress] { self->tell(progress); });
+}
+
+void Session::tell(const std::shared_ptr<Progress>& progress) {
+  const auto answer = std::exchange(progress->answer, nullptr);
+  if (!answer) return;
+  if (progress->open == 0 && progress->last > acknowledged_)
+    acknowledged_ =
+        progress->failed ? std::max(acknowledged_, progress->failed - 1) : progress->last;
+  answer(UpdateAnswer{static_cast<uint32_t>(core_.state.settings.lease_ms), acknowledged_,
+                      link_->take_released()});
+}
+
+void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& progress) {
+  progress->last = std::max(progress->last, event.sequence);
+  const auto& node = ticket_.node;
+  if (const auto* replica = std::get_if<ReplicaChange>(&event.body)) {
+    core_.membership.replica_changed(node, replica->name, to_state(*replica));
+  } else if (const auto* served = std::get_if<agent::ServedEvent>(&event.body)) {
+    ServedData data;
+    data.latency_ns = served->data.latency_ns;
+    core_.lifecycle.served(node, to_coordinator(served->attempt), data);
+  } else if (const auto* started = std::get_if<agent::StartedEvent>(&event.body)) {
+    core_.lifecycle.started(node, to_coordinator(started->attempt));
+  } else {
+    const auto& exited = std::get<agent::ExitedEvent>(event.body);
+    const auto attempt = to_coordinator(exited.attempt);
+    ++progress->open;
+    core_.lifecycle.exited(
+        node, attempt, to_exit(exited.exit),
+        [self = shared_from_this(), progress, sequence = event.sequence, attempt](Status status) {
+          if (status)
+            self->ended_(attempt);
+          else
+            progress->failed = progress->failed ? std::min(progress->failed, sequence) : sequence;
+          if (--progress->open == 0) self->tell(progress);
+        });
+  }
+}
+
+void Session::closed() {
+  core_.membership.disconnected(ticket_);
+  link_->closed();
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,71 @@
+#include "tests/dst/warden.h"
+
+#include <utility>
+#include <vector>
+
+namespace tierpilot::dst {
+
+Status Warden::launch(const agent::LaunchOrder& order) {
+  const auto attempt = order.assignment.attempt;
+  if (at_.refuses()) return fail(ErrorCode::kIo, "fork: Resource temporarily unavailable");
+  running_[attempt] = false;
+  at_.judge.process_began({attempt.task, attempt.attempt, at_.node});
+  at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
+                 [this, attempt] { at_.started(attempt); });
+  const int code = exits_with(order.assignment.argv);
+  at_.loop.after(runs_ms(order.assignment.argv) * kMs, at_.machine,
+                 [this, attempt, code] { end(attempt, TaskEnd::kExited, code, ""); });
+  return {};
+}
+
+void Warden::end(agent::AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
+  if (!running_.erase(attempt)) return;
+  at_.judge.process_ended({attempt.task, attempt.attempt, at_.node});
+  agent::ExitReport report;
+  report.how = task_end_name(how);
+  report.reason = reason;
+  report.process = ProcessExit{.task_id = attempt.task, .attempt = attempt.attempt, .how = how};
+  if (how == TaskEnd::kExited) report.process->exit_code = code;
+  at_.loop.after(at_.random.between(0, 5 * kMs), at_.daemon,
+                 [this, attempt, report = std::move(report)] { at_.exited(attempt, report); });
+}
+
+void Warden::cancel(agent::AttemptId attempt, const std::string& reason) {
+  const auto running = running_.find(attempt);
+  if (running == running_.end() || std::exchange(running->second, true)) return;
+  at_.loop.after(at_.random.between(kMs, 300 * kMs), at_.machine,
+                 [this, attempt, reason] { end(attempt, TaskEnd::kCancelled, 0, reason); });
+}
+
+void Warden::end_all(TaskEnd how, const std::string& reason) {
+  std::vector<agent::AttemptId> attempts;
+  for (const auto& [attempt, asked] : running_) attempts.push_back(attempt);
+  for (const auto attempt : attempts) end(attempt, how, 0, reason);
+}
+
+void Warden::extend_lease(int64_t deadline_ns) {
+  lease_ns_ = std::max(lease_ns_, deadline_ns);
+  if (!std::exchange(watching_, true)) watch_lease();
+}
+
+void Warden::watch_lease() {
+  at_.loop.after(at_.clock.until(lease_ns_), at_.machine, [this] {
+    if (at_.clock.boot_ns() < lease_ns_) return watch_lease();
+    watching_ = false;
+    // It takes a while until the last process is gone.
+    at_.loop.after(at_.random.between(kMs, 200 * kMs), at_.machine, [this] {
+      if (at_.clock.boot_ns() >= lease_ns_) end_all(TaskEnd::kLeaseExpired, "the lease has ended");
+    });
+  });
+}
+
+void Warden::daemon_died() {
+  at_.loop.after(at_.random.between(kMs, 200 * kMs), at_.machine,
+                 [this] { end_all(TaskEnd::kLost, "the daemon is gone"); });
+}
+
+void Warden::power_cut() {
+  end_all(TaskEnd::kLost, "the machine is gone");
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,57 @@
+// A node's processes: the warden and the tasks it runs, which the daemon's death ends a moment
+// later and the lease's end at its time, whatever the daemon does.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "daemon/agent/tasks/task_table.h"
+#include "tests/dst/judge.h"
+#include "tests/dst/loop.h"
+#include "tests/dst/random.h"
+
+namespace tierpilot::dst {
+
+class Warden final : public agent::TaskRunner {
+ public:
+  struct Surroundings {
+    Loop& loop;
+    const MachineClock& clock;
+    Judge& judge;
+    Random& random;
+    int node = 0;
+    LifePtr machine;
+    LifePtr daemon;
+    std::function<bool()> refuses;                  // the machine cannot start processes now
+    std::function<void(agent::AttemptId)> started;  // told to the daemon
+    std::function<void(agent::AttemptId, agent::ExitReport)> exited;
+  };
+  explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
+
+  Status launch(const agent::LaunchOrder& order) override;
+  void cancel(agent::AttemptId attempt, const std::string& reason) override;
+  Status pause(agent::AttemptId, bool) override {
+    return fail(ErrorCode::kUnavailable, "not simulated");
+  }
+  void forget(uint64_t) override {}
+
+  void extend_lease(int64_t deadline_ns);
+  // The daemon is gone: all is killed before long. The next daemon waits until idle().
+  void daemon_died();
+  // Together with the machine.
+  void power_cut();
+  bool idle() const { return running_.empty(); }
+
+ private:
+  void end(agent::AttemptId attempt, TaskEnd how, int code, const std::string& reason);
+  void end_all(TaskEnd how, const std::string& reason);
+  void watch_lease();
+
+  Surroundings at_;
+  std::map<agent::AttemptId, bool> running_;  // whether its end was asked for
+  int64_t lease_ns_ = 0;
+  bool watching_ = false;
+};
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,165 @@
+#include "tests/dst/world.h"
+
+namespace tierpilot::dst {
+namespace {
+
+constexpr int64_t kFaultsEndNs = 28 * kSecond;
+constexpr int64_t kQuietNs = 200 * kSecond;  // all that was submitted has ended long before
+constexpr int64_t kSettleNs = 12 * kSecond;
+
+}  // namespace
+
+World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
+    : options_(options),
+      seed_(seed),
+      disk_(seed),
+      judge_(options.held),
+      network_(loop_, seed),
+      coordinator_(
+          (Disk::use(&disk_), std::make_unique<Coordinator>(Coordinator::Surroundings{
+                                  loop_, disk_, judge_, network_, options.directory, seed}))),
+      client_({loop_, judge_, *coordinator_, seed,
+               [this](const std::string& node, const DatasetId& id) -> const Digest* {
+                 const auto* stored = find(node, id);
+                 return stored ? &stored->content : nullptr;
+               }}) {
+  if (options_.tell) judge_.on_tell = [this](const std::string& what) { tell(what); };
+  for (int i = 0; i < kNodes; ++i)
+    nodes_.push_back(std::make_unique<Node>(Node::Surroundings{
+        loop_, judge_, network_, *coordinator_, i, seed, options.keeps_old_home,
+        [this](int reader, const std::string& address, const DatasetId& id) -> const Stored* {
+          const int source = address.back() - '1';
+          const bool there =
+              nodes_[static_cast<size_t>(source)]->answers() && network_.reaches(reader, source);
+          return there ? find(address, id) : nullptr;
+        }}));
+  coordinator_->start();
+  for (const auto& action : plan)
+    loop_.after(action.at_ns, nullptr, [this, action] { act(action); });
+}
+
+World::~World() {
+  coordinator_.reset();
+}
+
+void World::tell(const std::string& what) {
+  if (options_.tell)
+    options_.tell(fmt::format("{:8.3f} s    {}", static_cast<double>(loop_.now_ns()) / 1e9, what));
+}
+
+const Stored* World::find(const std::string& node, const DatasetId& id) const {
+  const auto& shelf = nodes_[static_cast<size_t>(node.back() - '1')]->shelf();
+  const auto found = shelf.find(id);
+  return found == shelf.end() ? nullptr : &found->second;
+}
+
+void World::act(const Action& action) {
+  if (options_.tell) options_.tell(describe(action));
+  switch (action.kind) {
+    case Kind::kSubmit:
+      return client_.submit(action.number,
+                            make_job(seed_, action.number, options_.known.contains("writes")));
+    case Kind::kAddDataset:
+      return client_.add_dataset(action.number);
+    case Kind::kRemoveDataset:
+      return client_.remove_dataset(action.number);
+    case Kind::kCancel:
+      return client_.cancel(action.number);
+    default:
+      return action.kind >= Kind::kKillDaemon ? act_on_node(action) : act_on_coordinator(action);
+  }
+}
+
+void World::act_on_coordinator(const Action& action) {
+  auto& coordinator = *coordinator_;
+  switch (action.kind) {
+    case Kind::kKillCoordinator:
+      return coordinator.kill(Disk::End::kKilled, action.lasts_ns);
+    case Kind::kCutCoordinator:
+      return coordinator.kill(Disk::End::kPowerCut, action.lasts_ns);
+    case Kind::kCutInCommit:
+      return disk_.stop_after(static_cast<int>(action.number));
+    case Kind::kStopCoordinator:
+      return coordinator.stop(action.lasts_ns);
+    case Kind::kPauseCoordinator:
+      return coordinator.pause(action.lasts_ns);
+    case Kind::kFullDisk:
+      disk_.set_full(true);
+      return loop_.after(action.lasts_ns, nullptr, [this] { disk_.set_full(false); });
+    case Kind::kSlowDisk:
+      coordinator.set_slow_disk(true);
+      return loop_.after(action.lasts_ns, nullptr, [this] { coordinator_->set_slow_disk(false); });
+    default:
+      // Days, either way.
+      return coordinator.clock().step_wall(static_cast<int64_t>(action.number % 400'000'000) -
+                                           200'000'000);
+  }
+}
+
+void World::act_on_node(const Action& action) {
+  auto& node = *nodes_[static_cast<size_t>(action.node)];
+  switch (action.kind) {
+    case Kind::kKillDaemon:
+      return node.kill(action.lasts_ns);
+    case Kind::kReboot:
+      return node.reboot(action.lasts_ns);
+    case Kind::kStopDaemon:
+      return node.stop(action.lasts_ns);
+    case Kind::kPauseDaemon:
+      return node.pause(action.lasts_ns);
+    case Kind::kPartition:
+      for (const Way way : {Way::kUp, Way::kDown})
+        if (action.number & (way == Way::kUp ? 1U : 2U))
+          network_.cut(action.node, way, loop_.now_ns() + action.lasts_ns);
+      return;
+    case Kind::kEvict:
+      return node.evict();
+    case Kind::kRefuseStarts:
+      return node.refuse_starts(action.lasts_ns);
+    default:
+      return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
+                                 action.lasts_ns);
+  }
+}
+
+void World::heal() {
+  tell("no faults from now on");
+  network_.heal();
+  disk_.set_full(false);
+  disk_.stop_after(-1);
+  coordinator_->set_slow_disk(false);
+  for (auto& node : nodes_) node->heal();
+}
+
+bool World::run_until(int64_t until_ns, const std::function<bool()>& done) {
+  while (!done()) {
+    if (steps_ >= options_.most_steps) {
+      judge_.violated("stuck", fmt::format("{} steps, and no end", steps_));
+      return false;
+    }
+    if (!loop_.step(until_ns)) return false;
+    ++steps_;
+    check_step();
+    if (judge_.verdict()) return false;
+  }
+  return true;
+}
+
+std::optional<Violation> World::run() {
+  run_until(kFaultsEndNs, [] { return false; });
+  if (judge_.verdict()) return judge_.verdict();
+  heal();
+  if (!run_until(kQuietNs, [this] { return all_ended(); }) && !judge_.verdict()) check_quiet();
+  if (!judge_.verdict()) run_until(loop_.now_ns() + kSettleNs, [] { return false; });
+  if (!judge_.verdict()) check_quiet();
+  return judge_.verdict();
+}
+
+bool World::all_ended() const {
+  if (!coordinator_->up() || client_.unanswered() > 0) return false;
+  for (const auto& [id, spec] : judge_.tasks())
+    if (!judge_.has_ended(id)) return false;
+  return coordinator_->core().state.tasks.all().empty();
+}
+
+}  // namespace tierpilot::dst

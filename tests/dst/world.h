@@ -1,0 +1,66 @@
+// One run: coordinator, nodes, clients and network, what the plan does to them, and what must hold
+// after every step and when all is quiet again.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/dst/client.h"
+#include "tests/dst/node.h"
+#include "tests/dst/plan.h"
+
+namespace tierpilot::dst {
+
+struct WorldOptions {
+  Known known;
+  std::set<std::string> held;   // invariants; empty: all
+  bool keeps_old_home = false;  // see Pool
+  std::filesystem::path directory;
+  uint64_t most_steps = 2'000'000;
+  std::function<void(const std::string&)> tell;  // the history, if anybody wants it
+};
+
+class World {
+ public:
+  World(uint64_t seed, const Plan& plan, const WorldOptions& options);
+  ~World();
+
+  // The first promise that does not hold.
+  std::optional<Violation> run();
+  uint64_t steps() const { return steps_; }
+
+ private:
+  void act(const Action& action);
+  void act_on_coordinator(const Action& action);
+  void act_on_node(const Action& action);
+  void heal();
+  // Until `done`; false: not by then.
+  bool run_until(int64_t until_ns, const std::function<bool()>& done);
+  void check_step();
+  void check_versions();
+  void check_catalog();
+  void check_quiet();
+  void check_datasets();
+  void check_memory();
+  bool all_ended() const;
+  void tell(const std::string& what);
+  const Stored* find(const std::string& node, const DatasetId& id) const;
+
+  const WorldOptions options_;
+  const uint64_t seed_;
+  Loop loop_;
+  Disk disk_;
+  Judge judge_;
+  Network network_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  Client client_;
+  uint64_t steps_ = 0;
+};
+
+}  // namespace tierpilot::dst
