@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "policies/quality/change_point.h"
 #include "policies/quality/noise_scale.h"
@@ -10,19 +9,20 @@
 namespace tierpilot::quality {
 namespace {
 
-double knob(const char* name, double value) {
-  const char* text = std::getenv(name);
-  return text ? std::atof(text) : value;
-}
-const double kPriorWeight = knob("PW", 0.05);
-const double kPower = knob("QP", 2);
-const double kKernel = knob("QK", 0.7);
-const double kC0 = knob("C0", 1), kC1 = knob("C1", 1), kC2 = knob("C2", 1), kC3 = knob("C3", 0.3);
-const double kLevelPrior = knob("LP", 1);
+// Chosen on runs of criteo1tb, ogbg, two GPT-2 pre-trainings and 25 M parameter language models;
+// docs/quality.md has what they give on others.
+constexpr double kPriorWeight = 0.02;
+constexpr double kTrialExponent = 1.5;  // a family counts by its trials' error to the minus this
+constexpr double kHorizonWidth = 1.2;   // trials count by how near their horizon is, as a logarithm
+constexpr double kSteepest = 1.5;       // of the slope so far, that a curve may go on with
+constexpr double kChangeVariance = 0.3;   // what else makes up an interval: of the change squared
+constexpr double kUsualVariance = 0.4;    // and of what would change at the slope so far
+constexpr double kDeviations80 = 1.2816;  // hold 80 % of a normal distribution
 
 constexpr std::array kSeenShares{0.5, 0.65, 0.8, 0.9, 0.95};  // of the history, in trials
-constexpr size_t kLeastSeen = 4;
+constexpr size_t kLeastSeen = 4;                              // reports, for a trial
 constexpr size_t kNoiseBlocks = 300;
+constexpr size_t kSlopeBlocks = 200;
 
 double noise_of(Blocks blocks) {
   std::vector<double> losses;
@@ -33,6 +33,24 @@ double noise_of(Blocks blocks) {
 
 double span_of(Blocks blocks) {
   return std::max(blocks.back().iteration - blocks.front().iteration, 1e-9);
+}
+
+// What an iteration changed in the time before that is as long as the time ahead, half of the
+// history at most. Medians, so that single reports do not count.
+double recent_slope(Blocks blocks, double ahead) {
+  const double since = blocks.back().iteration - std::min(2 * ahead, span_of(blocks) / 2);
+  const auto start = std::partition_point(
+      blocks.begin(), blocks.end(), [&](const auto& block) { return block.iteration <= since; });
+  const size_t count = std::min(
+      blocks.size(), std::clamp<size_t>(blocks.end() - start, kLeastSeen - 1, kSlopeBlocks));
+  const Blocks recent = blocks.last(count), older = recent.first(count / 2),
+               newer = recent.last(count - count / 2);
+  if (older.empty()) return 0;
+  std::vector<double> before, after;
+  for (const auto& block : older) before.push_back(block.loss);
+  for (const auto& block : newer) after.push_back(block.loss);
+  const double distance = newer[newer.size() / 2].iteration - older[older.size() / 2].iteration;
+  return std::abs(median(before) - median(after)) / std::max(distance, 1e-9);
 }
 
 }  // namespace
@@ -93,12 +111,12 @@ void BlendedPredictor::try_from(Blocks seen, Blocks later) const {
 BlendedPredictor::Weights BlendedPredictor::weights_for(double log_horizon) const {
   double longest = -1e9;
   for (const auto& trial : trials_) longest = std::max(longest, trial.log_horizon);
-  const double wanted = std::min(log_horizon, longest);
+  const double wanted = trials_.empty() ? log_horizon : std::min(log_horizon, longest);
   Weights weights{};
   std::array<double, kCurveFamilies.size()> squares{};
   double total = 1e-9;
   const auto nearness = [&](const Trial& trial) {
-    const double distance = (trial.log_horizon - wanted) / kKernel;
+    const double distance = (trial.log_horizon - wanted) / kHorizonWidth;
     return std::exp(-distance * distance / 2);
   };
   for (const auto& trial : trials_) {
@@ -113,8 +131,7 @@ BlendedPredictor::Weights BlendedPredictor::weights_for(double log_horizon) cons
   const double least =
       0.05 * noise_ * noise_ + 1e-12 * current_.back().loss * current_.back().loss + 1e-300;
   for (size_t f = 0; f < squares.size(); ++f) {
-    weights.share[f] = std::pow(squares[f] / total + least, -kPower / 2);
-    if (f == 0) weights.share[f] *= kLevelPrior;
+    weights.share[f] = std::pow(squares[f] / total + least, -kTrialExponent / 2);
     sum += weights.share[f];
   }
   for (auto& share : weights.share) share /= sum;
@@ -125,7 +142,8 @@ BlendedPredictor::Weights BlendedPredictor::weights_for(double log_horizon) cons
     square += nearness(trial) * error * error;
   }
   // Further ahead than was ever tried, errors are taken to grow as the horizon does.
-  weights.trial_error = std::sqrt(square / total) * std::exp(log_horizon - wanted);
+  if (!trials_.empty())
+    weights.trial_error = std::sqrt(square / total) * std::exp(std::min(log_horizon - wanted, 3.0));
   return weights;
 }
 
@@ -134,18 +152,23 @@ std::optional<LossForecast> BlendedPredictor::at(double iteration) const {
   refit();
   const double ahead = std::max(iteration - current_.back().iteration, 1e-9);
   const auto weights = weights_for(std::log(ahead / span_of(current_)));
+  // Returns diminish: what comes is hardly more than what has just been.
+  const double usual = ahead * recent_slope(current_, ahead);
+  const double level = curves_[0].at(iteration);
+  std::array<double, kCurveFamilies.size()> losses;
   LossForecast forecast;
-  for (size_t f = 0; f < curves_.size(); ++f)
-    forecast.loss += weights.share[f] * curves_[f].at(iteration);
-  double spread = 0;
-  for (size_t f = 0; f < curves_.size(); ++f) {
-    const double difference = curves_[f].at(iteration) - forecast.loss;
-    spread += weights.share[f] * difference * difference;
+  for (size_t f = 0; f < losses.size(); ++f) {
+    const double most = kSteepest * usual;
+    losses[f] = level + std::clamp(curves_[f].at(iteration) - level, -most, most);
+    forecast.loss += weights.share[f] * losses[f];
   }
-  const double change = forecast.loss - curves_[0].at(iteration);
-  const double variance = kC0 * noise_ * noise_ + kC1 * weights.trial_error * weights.trial_error +
-                          kC2 * spread + kC3 * change * change;
-  const double half = 1.2816 * std::sqrt(variance);
+  double spread = 0;
+  for (size_t f = 0; f < losses.size(); ++f)
+    spread += weights.share[f] * (losses[f] - forecast.loss) * (losses[f] - forecast.loss);
+  const double change = forecast.loss - level;
+  const double variance = noise_ * noise_ + weights.trial_error * weights.trial_error + spread +
+                          kChangeVariance * change * change + kUsualVariance * usual * usual;
+  const double half = kDeviations80 * std::sqrt(variance);
   forecast.low = forecast.loss - half;
   forecast.high = forecast.loss + half;
   return forecast;

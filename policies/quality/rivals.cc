@@ -37,11 +37,14 @@ class SimpleRival : public Predictor {
     if (!seen_ || point.iteration <= iteration_) {
       level_ = point.loss;
       slope_ = 0;
+      total_ = 1;
     } else {
       step_ = point.iteration - iteration_;
       errors_.add(point.loss - level_ - slope_ * step_);
       if (goes_on_) slope_ = (point.loss - last_) / step_;
-      level_ += gain_ * (point.loss - level_);
+      total_ =
+          1 + (1 - gain_) * total_;  // of the weights: the first report has no more than its own
+      level_ += (point.loss - level_) / total_;
     }
     seen_ = true;
     iteration_ = point.iteration;
@@ -57,7 +60,7 @@ class SimpleRival : public Predictor {
   double gain_;
   bool goes_on_;
   bool seen_ = false;
-  double iteration_ = 0, last_ = 0, level_ = 0, slope_ = 0, step_ = 1;
+  double iteration_ = 0, last_ = 0, level_ = 0, slope_ = 0, step_ = 1, total_ = 1;
   OneStepErrors errors_;
 };
 
@@ -128,7 +131,7 @@ std::unique_ptr<Predictor> make_last_change() {
   return std::make_unique<SimpleRival>(1, true);
 }
 std::unique_ptr<Predictor> make_exponential_mean() {
-  return std::make_unique<SimpleRival>(0.1, false);
+  return std::make_unique<SimpleRival>(0.2, false);
 }
 std::unique_ptr<Predictor> make_published_fit() {
   return std::make_unique<PublishedFit>();
