@@ -90,8 +90,7 @@ int predict(const Context& context, const Options& options) {
         {ErrorCode::kNotFound,
          fmt::format("{}: no curve is of the families and runs that were named", options.curves)});
   const auto names = quality::predictor_names();
-  std::vector<std::string> predictors(names.begin(), names.end());
-  if (getenv("ONLY")) predictors.resize(1);
+  const std::vector<std::string> predictors(names.begin(), names.end());
   const auto trials = sim::try_predictors(file->curves, predictors, origins_of(options));
   if (!trials) return print_error(context.output, trials.error());
   nlohmann::ordered_json value{{"file", options.curves},
