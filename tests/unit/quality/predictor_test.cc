@@ -72,6 +72,14 @@ TEST(Quality, AfterARestartItForgetsWhatCameAfterThatPoint) {
   EXPECT_NEAR(predictor->at(70)->loss, exponential(70), 0.02 * exponential(70));
 }
 
+TEST(Quality, AfterAJumpOfTheLossItGoesByWhatCameSince) {
+  const auto predictor = made("quality");
+  const auto stepped = [](int k) { return exponential(k) - (k > 200 ? 0.8 : 0); };
+  for (int k = 1; k <= 260; ++k) predictor->observe({double(k), stepped(k)});
+  EXPECT_NEAR(predictor->at(270)->loss, stepped(270), 0.01);
+  EXPECT_NEAR(predictor->at(400)->loss, stepped(400), 0.1);
+}
+
 TEST(Quality, IntervalsHoldTheForecastAndAreFinite) {
   SeededRandom random(1);
   for (int length : {1, 2, 3, 4, 5, 8, 30}) {
