@@ -163,17 +163,22 @@ Json summary(const std::vector<Run>& runs, const QualityOptions& options,
 
 const std::vector<TrainingCell>& quality_cells() {
   static const std::vector<TrainingCell> cells{
-      {.name = "published"},
-      {.name = "published-120s", .period_s = 120},
-      {.name = "jobs-160", .cores = 40, .jobs = 160, .mean_gap_s = 7.5},
+      {.name = "published", .least_work_s = 200, .most_work_s = 1600},
+      {.name = "published-120s", .period_s = 120, .least_work_s = 200, .most_work_s = 1600},
+      {.name = "jobs-160",
+       .cores = 40,
+       .jobs = 160,
+       .mean_gap_s = 7.5,
+       .least_work_s = 200,
+       .most_work_s = 1600},
       {.name = "jobs-800",
        .cores = 1000,
        .jobs = 800,
        .mean_gap_s = 1,
        .period_s = 60,
        .max_cores = 32,
-       .least_work_s = 600,
-       .most_work_s = 4800}};
+       .least_work_s = 1000,
+       .most_work_s = 8000}};
   return cells;
 }
 
