@@ -18,6 +18,7 @@ struct Context {
 };
 
 void add_simulate(CLI::App& app, Context& context);
+void add_quality(CLI::App& app, Context& context);
 // Verbs of `policy`.
 void add_train(CLI::App& policy, Context& context);
 void add_evaluate(CLI::App& policy, Context& context);

@@ -7,6 +7,7 @@
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
 #include "tools/lab/plots.h"
+#include "tools/lab/quality_suite.h"
 #include "tools/lab/scene.h"
 
 namespace tierpilot::lab {
@@ -23,6 +24,8 @@ struct Options {
   std::vector<std::string> plain;
   PolicyOptions policy;
   std::string plots;
+  std::string curves;              // of the suite quality
+  std::vector<std::string> cells;  // the same
   bool unguarded = false;
   bool holds_nothing = false;
   std::string order;
@@ -98,20 +101,46 @@ int run(const Context& context, const Options& options) {
   return show_evaluation(context.output, std::move(value));
 }
 
+// Its policies give out cores and place nothing: a suite of another kind.
+void add_quality_suite(CLI::App& command, Options& options) {
+  command
+      .add_option("--curves", options.curves,
+                  "quality: recorded loss curves, as 'quality predict' takes them (default: seeded "
+                  "ones of seven families)")
+      ->type_name("FILE");
+  command.add_option("--cells", options.cells, "quality: only these settings (default: all)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+}
+
+int evaluate_named(const Context& context, const Options& options, bool policies_given) {
+  if (options.suite != "quality") {
+    if (!options.curves.empty() || !options.cells.empty())
+      return refuse(context.output,
+                    {ErrorCode::kInvalid, "--curves and --cells are of --suite quality"});
+    return run(context, options);
+  }
+  return run_quality_suite(
+      context.output, {.curves = options.curves,
+                       .cells = options.cells,
+                       .policies = policies_given ? options.policies : std::vector<std::string>(),
+                       .seeds = options.seeds.value_or(kSceneSeeds),
+                       .threads = options.threads});
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  auto* suite = command->add_option("--suite", options->suite, "quick, short, full or wide")
-                    ->type_name("NAME")
-                    ->capture_default_str();
+  auto* suite =
+      command->add_option("--suite", options->suite, "quick, short, full, wide or quality")
+          ->type_name("NAME")
+          ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
-  command->add_option("--policies", options->policies, "policies to compare")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
+  auto* policies = command->add_option("--policies", options->policies, "policies to compare");
+  policies->delimiter(',')->type_name("NAME,...")->capture_default_str();
   command
       ->add_option("--plain", options->plain,
                    "heuristics that also run without the rules that serve every policy here: tasks "
@@ -143,8 +172,11 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
-  command->callback([&context, options] {
-    context.command = [&context, options] { return run(context, *options); };
+  add_quality_suite(*command, *options);
+  command->callback([&context, options, policies] {
+    context.command = [&context, options, given = policies->count() > 0] {
+      return evaluate_named(context, *options, given);
+    };
   });
 }
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   lab::Context context;
   lab::add_simulate(app, context);
+  lab::add_quality(app, context);
   auto* policy = app.add_subcommand("policy", "train and compare policies by simulation");
   policy->require_subcommand(1);
   lab::add_train(*policy, context);

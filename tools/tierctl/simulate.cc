@@ -46,6 +46,13 @@ void add_simulate(CLI::App& app, Context& context) {
                   "run a workload under several policies on a described cluster");
 }
 
+void add_quality(CLI::App& app, Context& context) {
+  auto* quality = app.add_subcommand("quality", "predicted losses of training jobs");
+  quality->require_subcommand(1);
+  add_lab_command(*quality, context, {"quality", "predict"},
+                  "how well the losses of recorded runs are foretold from their beginning");
+}
+
 void add_policy_laboratory(CLI::App& policy, Context& context) {
   add_lab_command(policy, context, {"policy", "train"},
                   "train the dqn by simulation and write its weights");

@@ -1,0 +1,23 @@
+// The suite "quality" of tierctl policy evaluate.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/output/output.h"
+
+namespace tierpilot::lab {
+
+struct QualitySuiteOptions {
+  std::string curves;                 // CSV or a folder of them; empty: seeded ones
+  std::vector<std::string> cells;     // empty: all
+  std::vector<std::string> policies;  // empty: all allocators
+  uint32_t seeds = 10;
+  std::optional<uint32_t> threads;  // default: as many as there are CPUs
+};
+
+// Returns an ExitCode.
+int run_quality_suite(const Output& output, const QualitySuiteOptions& options);
+
+}  // namespace tierpilot::lab
