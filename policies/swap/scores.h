@@ -1,0 +1,55 @@
+// The eviction scores of Dynamic Tensor Rematerialization (Kirisame et al., ICLR 2021) and of its
+// rivals there: the candidate with the least score leaves, one at a time, until there is room. They
+// decide online: nothing of what the program has not done yet is known.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/random.h"
+#include "policies/swap/neighbourhood.h"
+
+namespace tierpilot::swap {
+
+struct Score {
+  enum class Cost : uint8_t {
+    kNeighbourhood,  // own cost and that of evicted ancestors and descendants
+    kClasses,        // own cost and that of the classes of evicted neighbours
+    kAncestors,      // own cost and that of evicted ancestors
+    kLocal,          // own cost
+    kNone,           // 1
+  };
+  Cost cost = Cost::kNone;
+  bool by_size = false;       // over the bytes
+  bool by_staleness = false;  // over the time since the last access
+  bool random = false;
+};
+
+// h_DTR, h_DTR_eq, h_DTR_local, h_MSPS, h_LRU, h_size, h_rand; nothing for other names.
+std::optional<Score> score_by_name(std::string_view name);
+
+class ScoredEviction : public Manager {
+ public:
+  // `seed` is for h_rand.
+  ScoredEviction(const Graph& graph, const Score& score, uint64_t seed);
+
+  bool make_room(Machine& machine, int64_t bytes) override;
+  bool frees_unreferenced() const override { return true; }
+  void left(Machine& machine, StorageId storage) override;
+  void arrived(Machine& machine, StorageId storage) override;
+  void after(Machine& machine, OperatorId op) override;
+
+ private:
+  double value(const Machine& machine, StorageId storage);
+  double cost(const Machine& machine, StorageId storage);
+  StorageId victim(const Machine& machine);
+
+  Score score_;
+  SeededRandom random_;
+  Neighbourhood near_;
+  std::optional<EvictedSums> sums_;
+  std::optional<EvictedClasses> classes_;
+};
+
+}  // namespace tierpilot::swap
