@@ -60,6 +60,8 @@ class Machine {
                              has_copy(graph_.tensors[tensor].storage));
   }
   bool evictable(StorageId storage) const { return slots_[storage].listed; }
+  // Whether the program has a handle on it.
+  bool referenced(StorageId storage) const { return slots_[storage].handles > 0; }
   int64_t last_access_ns(StorageId storage) const { return slots_[storage].accessed_ns; }
   // Time of the operators that made its tensors so far.
   int64_t cost_ns(StorageId storage) const { return slots_[storage].cost_ns; }

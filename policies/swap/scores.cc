@@ -4,14 +4,36 @@ namespace tierpilot::swap {
 
 using Cost = Score::Cost;
 
+const std::vector<NamedScore>& rival_scores() {
+  static const std::vector<NamedScore> scores{
+      {"h_DTR", {Cost::kNeighbourhood, true, true}},
+      {"h_DTR_eq", {Cost::kClasses, true, true}},
+      {"h_DTR_local", {Cost::kLocal, true, true}},
+      {"h_LRU", {Cost::kNone, false, true}},
+      {"h_size", {Cost::kNone, true, false}},
+      {"h_MSPS", {Cost::kAncestors, true, false}},
+      {"h_rand", {.random = true}},
+  };
+  return scores;
+}
+
+const std::vector<NamedScore>& own_scores() {
+  static const std::vector<NamedScore> scores{
+      {"swap-online", {Cost::kClasses, true, true, false, true}},
+      {"classes-ahead", {Cost::kClasses, true, true, false, true, true}},
+      {"ancestors", {Cost::kAncestors, true, true, false, true}},
+      {"ancestors-ahead", {Cost::kAncestors, true, true, false, true, true}},
+      {"neighbourhood", {Cost::kNeighbourhood, true, true, false, true}},
+      {"neighbourhood-ahead", {Cost::kNeighbourhood, true, true, false, true, true}},
+      {"ancestors-by-size", {Cost::kAncestors, true, false, false, true}},
+  };
+  return scores;
+}
+
 std::optional<Score> score_by_name(std::string_view name) {
-  if (name == "h_DTR") return Score{Cost::kNeighbourhood, true, true};
-  if (name == "h_DTR_eq") return Score{Cost::kClasses, true, true};
-  if (name == "h_DTR_local") return Score{Cost::kLocal, true, true};
-  if (name == "h_MSPS") return Score{Cost::kAncestors, true, false};
-  if (name == "h_LRU") return Score{Cost::kNone, false, true};
-  if (name == "h_size") return Score{Cost::kNone, true, false};
-  if (name == "h_rand") return Score{.random = true};
+  for (const auto* list : {&rival_scores(), &own_scores()})
+    for (const auto& [known, score] : *list)
+      if (known == name) return score;
   return std::nullopt;
 }
 
@@ -19,6 +41,7 @@ ScoredEviction::ScoredEviction(const Graph& graph, const Score& score, uint64_t 
     : score_(score), random_(seed), near_(graph) {
   if (score.cost == Cost::kNeighbourhood || score.cost == Cost::kAncestors)
     sums_.emplace(graph, near_, score.cost == Cost::kNeighbourhood);
+  if (score.look_ahead) timetable_.emplace(graph);
   if (score.cost == Cost::kClasses) classes_.emplace(graph, near_);
 }
 
@@ -44,9 +67,17 @@ double ScoredEviction::value(const Machine& machine, StorageId storage) {
     return static_cast<double>(machine.last_access_ns(storage));
   double below = 1;
   if (score_.by_size) below *= static_cast<double>(machine.graph().storages[storage].bytes);
-  if (score_.by_staleness)
+  if (score_.by_staleness && timetable_)
+    below *= static_cast<double>(timetable_->start_ns(timetable_->next_use(storage, now_)) -
+                                 timetable_->start_ns(now_));
+  else if (score_.by_staleness)
     below *= static_cast<double>(machine.clock_ns() - machine.last_access_ns(storage));
   return below == 0 ? std::numeric_limits<double>::infinity() : cost(machine, storage) / below;
+}
+
+bool ScoredEviction::useless(const Machine& machine, StorageId storage) const {
+  if (score_.unreferenced_first && !machine.referenced(storage)) return true;
+  return timetable_ && timetable_->next_use(storage, now_) == kNone;
 }
 
 // Of equals the one that became evictable last; a score of 0 ends the search.
@@ -54,7 +85,8 @@ StorageId ScoredEviction::victim(const Machine& machine) {
   StorageId least = kNone;
   double least_value = 0;
   for (auto at = machine.first_candidate(); at != kNone; at = machine.next_candidate(at)) {
-    const double now = value(machine, at);
+    if (useless(machine, at)) return at;
+    const double now = value(machine, at) * (bias_ ? (*bias_)[at] : 1);
     if (least != kNone && now > least_value) continue;
     least = at;
     least_value = now;

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "policies/swap/neighbourhood.h"
+#include "policies/swap/timetable.h"
 
 namespace tierpilot::swap {
 
@@ -24,20 +25,36 @@ struct Score {
   bool by_size = false;       // over the bytes
   bool by_staleness = false;  // over the time since the last access
   bool random = false;
+  // What only recomputing brought back, and the program can never ask for, goes before all else.
+  bool unreferenced_first = false;
+  // With the log read first: staleness is the time to the next use, and what has none goes first.
+  bool look_ahead = false;
 };
 
-// h_DTR, h_DTR_eq, h_DTR_local, h_MSPS, h_LRU, h_size, h_rand; nothing for other names.
+struct NamedScore {
+  std::string_view name;
+  Score score;
+};
+// The rivals as published: h_DTR, h_DTR_eq, h_DTR_local, h_MSPS, h_LRU, h_size, h_rand.
+const std::vector<NamedScore>& rival_scores();
+// Scores that let go first of what only recomputing brought back; online ones and such that look
+// ahead.
+const std::vector<NamedScore>& own_scores();
+// Of both; nothing for other names.
 std::optional<Score> score_by_name(std::string_view name);
 
 class ScoredEviction : public Manager {
  public:
   // `seed` is for h_rand.
   ScoredEviction(const Graph& graph, const Score& score, uint64_t seed);
+  // Factors on the score of each storage, for searches: has to outlive this.
+  void set_bias(const std::vector<float>& bias) { bias_ = &bias; }
 
   bool make_room(Machine& machine, int64_t bytes) override;
   bool frees_unreferenced() const override { return true; }
   void left(Machine& machine, StorageId storage) override;
   void arrived(Machine& machine, StorageId storage) override;
+  void before(Machine&, OperatorId op) override { now_ = op; }
   void after(Machine& machine, OperatorId op) override;
 
  private:
@@ -45,7 +62,12 @@ class ScoredEviction : public Manager {
   double cost(const Machine& machine, StorageId storage);
   StorageId victim(const Machine& machine);
 
+  bool useless(const Machine& machine, StorageId storage) const;
+
   Score score_;
+  const std::vector<float>* bias_ = nullptr;
+  std::optional<Timetable> timetable_;
+  Position now_ = 0;
   SeededRandom random_;
   Neighbourhood near_;
   std::optional<EvictedSums> sums_;

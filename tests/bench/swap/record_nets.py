@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Writes operator logs, in the format of Dynamic Tensor Rematerialization, of one training step of
 each net in nets.py: every operator below autograd as it runs, with its storages, views and in-place
 changes. Sizes are real; times are those of a GPU by its bandwidth and arithmetic (a roofline with a
