@@ -48,7 +48,7 @@ class Search {
       const double draw = random_.unit();
       if (draw < kCoverShare)
         vary_costs();
-      else if (draw < kCoverShare + kScoreShare && !link)
+      else if (draw < kCoverShare + kScoreShare && !link && score_.score.cost == Score::Cost::kClasses)
         vary_scores();
       else
         vary_absences();
