@@ -41,7 +41,7 @@ class Search {
       try_cover({}, {});
     else
       sweep();
-    if (!link) try_scores(quick);
+    try_scores(quick);
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
     const auto most = done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
     while (done_ < most) {
