@@ -8,12 +8,13 @@ namespace tierpilot::swap {
 
 struct Link {
   double gb_per_s = 0;     // each way, in 1e9 bytes a second; 0: nothing can be swapped
-  int64_t latency_ns = 0;  // of each copy, before its first byte
+  int64_t latency_ns = 0;  // of each copy; does not keep the next one from starting
 
   bool exists() const { return gb_per_s > 0; }
+  // For how long the copy keeps the link busy.
   int64_t copy_ns(int64_t bytes) const {
     const double ns = std::ceil(static_cast<double>(bytes) / gb_per_s);
-    return latency_ns + static_cast<int64_t>(std::fmin(ns, 1e18));
+    return static_cast<int64_t>(std::fmin(ns, 1e18));
   }
 };
 

@@ -54,7 +54,8 @@ void Machine::swap_out(StorageId storage) {
   if (slot.copied_ns == kNever) {
     const auto bytes = graph_.storages[storage].bytes;
     const auto begin = std::max({clock_ns_, out_free_ns_, slot.ready_ns});
-    out_free_ns_ = slot.copied_ns = begin + limits_.link.copy_ns(bytes);
+    out_free_ns_ = begin + limits_.link.copy_ns(bytes);
+    slot.copied_ns = out_free_ns_ + limits_.link.latency_ns;
     ++outcome_.counts.swaps_out;
     outcome_.counts.bytes_out += bytes;
   }
@@ -68,8 +69,8 @@ void Machine::swap_in(StorageId storage) {
   const auto bytes = graph_.storages[storage].bytes;
   auto& slot = slots_[storage];
   slot.resident = true;
-  slot.ready_ns = in_free_ns_ =
-      std::max(clock_ns_, in_free_ns_) + limits_.link.copy_ns(bytes);
+  in_free_ns_ = std::max(clock_ns_, in_free_ns_) + limits_.link.copy_ns(bytes);
+  slot.ready_ns = in_free_ns_ + limits_.link.latency_ns;
   used_ += bytes;
   outcome_.peak_bytes = std::max(outcome_.peak_bytes, used_);
   ++outcome_.counts.swaps_in;

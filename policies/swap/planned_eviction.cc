@@ -32,7 +32,7 @@ void PlannedEviction::list_returns(const Graph& graph, const Plan& plan, const L
   });
   int64_t latest_ns = std::numeric_limits<int64_t>::max();
   for (auto at = returns_.rbegin(); at != returns_.rend(); ++at) {
-    latest_ns = std::min(latest_ns, timetable_.start_ns(at->use)) -
+    latest_ns = std::min(latest_ns, timetable_.start_ns(at->use) - link.latency_ns) -
                 link.copy_ns(graph.storages[at->storage].bytes);
     at->latest_start_ns = latest_ns;
   }

@@ -1,6 +1,8 @@
 // A chain of layers, forward and backward, of seeded sizes and times: enough to tell planners apart.
 #pragma once
 
+#include <stdexcept>
+
 #include "base/random.h"
 #include "policies/swap/graph_builder.h"
 

