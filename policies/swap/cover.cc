@@ -7,9 +7,9 @@
 namespace tierpilot::swap {
 
 namespace {
-constexpr Position kSamples = 48;     // of a gap's positions, when its worth is estimated
-constexpr size_t kMostWalked = 400;   // operators of one recomputation that are looked at
-constexpr double kLeastCost = 1;      // ns: what is free is still not taken for nothing
+constexpr Position kSamples = 48;    // of a gap's positions, when its worth is estimated
+constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
+constexpr double kLeastCost = 1;     // ns: what is free is still not taken for nothing
 }  // namespace
 
 bool Cover::Candidate::operator<(const Candidate& other) const {
@@ -56,7 +56,8 @@ Plan Cover::plan() {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
-    if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep) continue;
+    if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep)
+      continue;
     const auto worth = covered(top.storage, gap->from, gap->to);
     if (worth <= 0) continue;
     const auto [cost, action] = price(top.storage, gap->to);
@@ -83,8 +84,7 @@ bool Cover::satisfied() {
 void Cover::offer(StorageId storage, const Gap& gap) {
   if (gap.to - gap.from < 2) return;
   const auto worth = covered(storage, gap.from, gap.to);
-  if (worth > 0)
-    queue_.push({price(storage, gap.to).cost / worth, storage, gap.from, gap.to});
+  if (worth > 0) queue_.push({price(storage, gap.to).cost / worth, storage, gap.from, gap.to});
 }
 
 // The gap around or from `at`.
@@ -109,8 +109,9 @@ Cover::Price Cover::price(StorageId storage, Position to) {
   double cost = std::max(recompute_ns(storage, to), kLeastCost);
   auto action = Action::kRecompute;
   if (settings_.link.exists()) {
-    const double copying = settings_.link_price *
-                           static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
+    const double copying =
+        settings_.link_price *
+        static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
     if (copying < cost) {
       cost = copying;
       action = Action::kSwap;

@@ -2,8 +2,8 @@
 
 #include <charconv>
 #include <climits>
-#include <utility>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "policies/sim/trace/line_reader.h"
 #include "policies/swap/graph_builder.h"
@@ -72,9 +72,10 @@ class DtrReader {
       if (auto status = take(*line); !status) return at_place(status.error());
     }
     if (!started_)
-      return wrong(fmt::format("{}: has no line {{\"INSTRUCTION\":\"ANNOTATE\",\"ANNOTATION\":"
-                               "\"START\"}}, after which a log begins",
-                               lines_.path()));
+      return wrong(
+          fmt::format("{}: has no line {{\"INSTRUCTION\":\"ANNOTATE\",\"ANNOTATION\":"
+                      "\"START\"}}, after which a log begins",
+                      lines_.path()));
     return builder_.take(std::filesystem::path(lines_.path()).filename().string());
   }
 

@@ -53,8 +53,8 @@ struct Graph {
   std::vector<Tensor> tensors{};
   std::vector<Storage> storages{};
   std::vector<Event> events{};
-  std::vector<TensorId> outputs{};         // have a handle at the end, by the first use of its name
-  OperatorId backward = kNone;             // the first operator of the backward pass, where known
+  std::vector<TensorId> outputs{};  // have a handle at the end, by the first use of its name
+  OperatorId backward = kNone;      // the first operator of the backward pass, where known
 
   const Storage& storage_of(TensorId tensor) const { return storages[tensors[tensor].storage]; }
 };

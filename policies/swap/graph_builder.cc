@@ -95,8 +95,7 @@ Status GraphBuilder::mutate(const std::string& name, std::span<const std::string
                   fmt::format("operator '{}' overwrites argument {}, but has {}", name, position,
                               args.size()));
     auto& handle = handles_.at(args[position]);
-    const auto storage =
-        add_storage(args[position], graph_.storage_of(handle.tensor).bytes, false);
+    const auto storage = add_storage(args[position], graph_.storage_of(handle.tensor).bytes, false);
     if (!storage) return tl::unexpected(storage.error());
     const auto tensor = add_tensor(*made, *storage, true);
     graph_.operators[*made].outputs.push_back(tensor);
@@ -133,8 +132,7 @@ Status GraphBuilder::release(const std::string& name) {
 }
 
 void GraphBuilder::backward() {
-  if (graph_.backward == kNone)
-    graph_.backward = static_cast<OperatorId>(graph_.operators.size());
+  if (graph_.backward == kNone) graph_.backward = static_cast<OperatorId>(graph_.operators.size());
 }
 
 Graph GraphBuilder::take(std::string name) {

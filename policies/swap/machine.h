@@ -56,8 +56,8 @@ class Machine {
   }
   // Whether the tensor can be had without recomputing.
   bool kept(TensorId tensor) const {
-    return made_[tensor] && (resident(graph_.tensors[tensor].storage) ||
-                             has_copy(graph_.tensors[tensor].storage));
+    return made_[tensor] &&
+           (resident(graph_.tensors[tensor].storage) || has_copy(graph_.tensors[tensor].storage));
   }
   bool evictable(StorageId storage) const { return slots_[storage].listed; }
   // Whether the program has a handle on it.
@@ -87,11 +87,11 @@ class Machine {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   struct Slot {
     int64_t accessed_ns = 0, cost_ns = 0;
-    int64_t ready_ns = 0;            // when its copy in has ended
-    int64_t copied_ns = kNever;      // from then on the host has a copy
+    int64_t ready_ns = 0;        // when its copy in has ended
+    int64_t copied_ns = kNever;  // from then on the host has a copy
     int64_t handles = 0;
     uint32_t locks = 0;
-    OperatorId last_maker = kNone;   // whose time is in cost_ns already
+    OperatorId last_maker = kNone;  // whose time is in cost_ns already
     bool resident = false, pinned = false, listed = false;
     bool leaving = false;  // resident until its copy out has ended
   };

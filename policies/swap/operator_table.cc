@@ -60,10 +60,9 @@ class NetBuilder {
                scratch = fmt::format("bs{}", at),
                from = last ? output(at + 1) : fmt::format("grad{}", at + 1);
     const std::string args[] = {from, kept, weights};
-    const NewTensor results[] = {
-        {fmt::format("grad{}", at), at == 0 ? 0 : layers_[at - 1].output},
-        {fmt::format("wgrad{}", at), layer.weights},
-        {scratch, layer.backward_scratch}};
+    const NewTensor results[] = {{fmt::format("grad{}", at), at == 0 ? 0 : layers_[at - 1].output},
+                                 {fmt::format("wgrad{}", at), layer.weights},
+                                 {scratch, layer.backward_scratch}};
     if (auto status = builder_.call(layer.name + "_backward", args, results, layer.backward_ns);
         !status)
       return status;
@@ -117,9 +116,17 @@ class TableReader {
   }
 
  private:
-  static constexpr const char* kColumns[] = {
-      "model",    "micro_batch", "name",            "repeat",            "forward_us", "backward_us",
-      "output_mb", "weights_mb", "kept_mb", "forward_scratch_mb", "backward_scratch_mb"};
+  static constexpr const char* kColumns[] = {"model",
+                                             "micro_batch",
+                                             "name",
+                                             "repeat",
+                                             "forward_us",
+                                             "backward_us",
+                                             "output_mb",
+                                             "weights_mb",
+                                             "kept_mb",
+                                             "forward_scratch_mb",
+                                             "backward_scratch_mb"};
 
   Result<int64_t> number(size_t column, double scale) const {
     const auto text = table_.cell(columns_[column]);
@@ -138,9 +145,9 @@ class TableReader {
     }
     Layer layer{.name = std::string(table_.cell(columns_[2]))};
     int64_t repeat = 1;
-    int64_t* const fields[] = {&repeat,       &layer.forward_ns, &layer.backward_ns,
-                               &layer.output, &layer.weights,    &layer.kept,
-                               &layer.forward_scratch, &layer.backward_scratch};
+    int64_t* const fields[] = {
+        &repeat,        &layer.forward_ns, &layer.backward_ns,     &layer.output,
+        &layer.weights, &layer.kept,       &layer.forward_scratch, &layer.backward_scratch};
     for (size_t i = 0; i < std::size(fields); ++i) {
       const auto value = number(3 + i, i == 0 ? 1 : i < 3 ? 1000 : kMiB);
       if (!value) return tl::unexpected(value.error());

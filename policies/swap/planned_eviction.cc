@@ -40,7 +40,8 @@ void PlannedEviction::list_returns(const Graph& graph, const Plan& plan, const L
 
 void PlannedEviction::note(Machine& machine, StorageId storage) {
   const auto next = timetable_.next_use(storage, now_);
-  const auto bytes = static_cast<double>(std::max<int64_t>(machine.graph().storages[storage].bytes, 1));
+  const auto bytes =
+      static_cast<double>(std::max<int64_t>(machine.graph().storages[storage].bytes, 1));
   const auto cost = static_cast<double>(machine.has_copy(storage) ? 0 : machine.cost_ns(storage));
   const uint32_t version = ++versions_[storage];
   if (next == kNone) {

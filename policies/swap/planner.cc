@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostTrials = 1'500;
 // Of the search's trials: what varies costs of a cover, factors on scores, and the rest absences.
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25;
-constexpr Position kShortGap = 8;    // operators
+constexpr Position kShortGap = 8;  // operators
 
 struct Knobs {
   double slack = 0;  // share of the budget that the cover leaves free, for what is recomputed
@@ -43,12 +43,14 @@ class Search {
       sweep();
     try_scores(quick);
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
-    const auto most = done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
+    const auto most =
+        done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
     while (done_ < most) {
       const double draw = random_.unit();
       if (draw < kCoverShare)
         vary_costs();
-      else if (draw < kCoverShare + kScoreShare && !link && score_.score.cost == Score::Cost::kClasses)
+      else if (draw < kCoverShare + kScoreShare && !link &&
+               score_.score.cost == Score::Cost::kClasses)
         vary_scores();
       else
         vary_absences();

@@ -34,8 +34,7 @@ Replayed replay_random(const Graph& graph, const PolicyInfo& info, const ReplayS
 
 Replayed replay_planned(const Graph& graph, const PolicyInfo& info, size_t work,
                         const ReplaySettings& settings) {
-  auto planned =
-      plan_step(graph, {.limits = settings.limits, .work = work, .seed = settings.seed});
+  auto planned = plan_step(graph, {.limits = settings.limits, .work = work, .seed = settings.seed});
   return {.policy = info,
           .outcome = std::move(planned.outcome),
           .runs = planned.trials,
@@ -48,7 +47,8 @@ const std::vector<PolicyInfo>& policy_infos() {
   static const std::vector<PolicyInfo> infos{
       {"swap", "planner", "keeps, recomputes and, over a link, swaps by a plan of the whole step"},
       {"swap-quick", "planner", "the same, from few trials"},
-      {"swap-online", "online", "h_DTR_eq that lets go first of what only recomputing brought back"},
+      {"swap-online", "online",
+       "h_DTR_eq that lets go first of what only recomputing brought back"},
       {"h_DTR", "online", "cost of itself and its evicted neighbourhood, by size and staleness"},
       {"h_DTR_eq", "online", "the same with classes of neighbours that are never split"},
       {"h_DTR_local", "online", "own cost, by size and staleness"},
@@ -67,13 +67,14 @@ Result<Replayed> replay(const Graph& graph, std::string_view policy,
     if (policy == "swap") return replay_planned(graph, info, kThoroughWork, settings);
     if (policy == "swap-quick") return replay_planned(graph, info, kQuickWork, settings);
     if (policy == "h_rand") return replay_random(graph, info, settings);
-    return Replayed{.policy = info,
-                    .outcome = replay_score(graph, *score_by_name(policy), settings.limits,
-                                            settings.seed)};
+    return Replayed{
+        .policy = info,
+        .outcome = replay_score(graph, *score_by_name(policy), settings.limits, settings.seed)};
   }
   std::string names;
   for (const auto& info : policy_infos()) names += fmt::format(" {}", info.name);
-  return fail(ErrorCode::kNotFound, fmt::format("policy '{}' is not known; there are{}", policy, names));
+  return fail(ErrorCode::kNotFound,
+              fmt::format("policy '{}' is not known; there are{}", policy, names));
 }
 
 }  // namespace tierpilot::swap

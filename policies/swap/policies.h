@@ -31,6 +31,7 @@ struct ReplaySettings {
 };
 
 // kNotFound for a name that is not there.
-Result<Replayed> replay(const Graph& graph, std::string_view policy, const ReplaySettings& settings);
+Result<Replayed> replay(const Graph& graph, std::string_view policy,
+                        const ReplaySettings& settings);
 
 }  // namespace tierpilot::swap

@@ -1,5 +1,6 @@
 // When the program uses which storage: what a planner knows that has read the whole log first.
-// Positions are operators in the program's order; the end, where outputs must be there, is one more.
+// Positions are operators in the program's order; the end, where outputs must be there, is one
+// more.
 #pragma once
 
 #include <vector>

@@ -35,8 +35,8 @@ Result<std::vector<swap::Graph>> read_log(const ReplayCommand& command) {
                                                     command.net, table->front().name));
     return graphs;
   }
-  auto graph = command.format == "dtr" ? swap::read_dtr_log(command.log)
-                                       : swap::read_step(command.log);
+  auto graph =
+      command.format == "dtr" ? swap::read_dtr_log(command.log) : swap::read_step(command.log);
   if (!graph) return tl::unexpected(graph.error());
   graphs.push_back(std::move(*graph));
   return graphs;
@@ -160,7 +160,8 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
       ->type_name("FACTOR")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  verb.add_option("--net", command.net, "of a table of operators, only this one")->type_name("NAME");
+  verb.add_option("--net", command.net, "of a table of operators, only this one")
+      ->type_name("NAME");
   verb.add_option("--seed", command.settings.seed, "of everything random")
       ->type_name("N")
       ->capture_default_str();
@@ -170,9 +171,10 @@ int list_policies(const Context& context) {
   ordered_json rows = ordered_json::array();
   for (const auto& info : swap::policy_infos())
     rows.push_back({{"policy", info.name}, {"kind", info.kind}, {"says", info.says}});
-  return print(context.output, {{"policies", std::move(rows)}},
-               {{.rows = "/policies",
-                 .columns = {{"POLICY", "/policy"}, {"KIND", "/kind"}, {"WHAT IT DOES", "/says"}}}});
+  return print(
+      context.output, {{"policies", std::move(rows)}},
+      {{.rows = "/policies",
+        .columns = {{"POLICY", "/policy"}, {"KIND", "/kind"}, {"WHAT IT DOES", "/says"}}}});
 }
 
 }  // namespace
@@ -186,8 +188,9 @@ void add_swap(CLI::App& app, Context& context) {
   verb->callback([&context, command] {
     context.command = [&context, command] { return replay(context, *command); };
   });
-  swap->add_subcommand("policies", "what can decide which tensors leave")
-      ->callback([&context] { context.command = [&context] { return list_policies(context); }; });
+  swap->add_subcommand("policies", "what can decide which tensors leave")->callback([&context] {
+    context.command = [&context] { return list_policies(context); };
+  });
 }
 
 }  // namespace tierpilot::tiertool

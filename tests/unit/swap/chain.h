@@ -1,4 +1,5 @@
-// A chain of layers, forward and backward, of seeded sizes and times: enough to tell planners apart.
+// A chain of layers, forward and backward, of seeded sizes and times: enough to tell planners
+// apart.
 #pragma once
 
 #include <stdexcept>

@@ -10,8 +10,7 @@ Outcome replay(const Graph& graph, const char* score, int64_t budget_bytes) {
   return Machine(graph, {.budget_bytes = budget_bytes}, manager).run();
 }
 
-constexpr const char* kScores[] = {"h_DTR", "h_DTR_eq", "h_DTR_local",
-                                   "h_LRU", "h_size",   "h_MSPS"};
+constexpr const char* kScores[] = {"h_DTR", "h_DTR_eq", "h_DTR_local", "h_LRU", "h_size", "h_MSPS"};
 
 TEST(DtrRules, Baseline) {
   const auto base = baseline(example());

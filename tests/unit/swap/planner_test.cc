@@ -8,7 +8,8 @@
 namespace tierpilot::swap {
 namespace {
 
-Outcome outcome_of(const Graph& graph, std::string_view policy, double ratio, const Link& link = {}) {
+Outcome outcome_of(const Graph& graph, std::string_view policy, double ratio,
+                   const Link& link = {}) {
   const auto budget = static_cast<int64_t>(ratio * static_cast<double>(baseline(graph).peak_bytes));
   const auto replayed = replay(graph, policy, {.limits = {.budget_bytes = budget, .link = link}});
   EXPECT_TRUE(replayed.has_value());

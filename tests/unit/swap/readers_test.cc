@@ -26,7 +26,8 @@ TEST(DtrLog, LevelsOfTheExample) {
 
 TEST(DtrLog, WhatIsBeforeTheStartIsSkipped) {
   EXPECT_TRUE(read_dtr_text(R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
-                            "\n" + std::string(kExampleLog)));
+                            "\n" +
+                            std::string(kExampleLog)));
 }
 
 TEST(DtrLog, RefusesWithPlaceAndCause) {
@@ -36,16 +37,23 @@ TEST(DtrLog, RefusesWithPlaceAndCause) {
   expect_refused(start + R"({"INSTRUCTION":"PIN","NAME":"x"})", "'PIN' is not an instruction");
   expect_refused(start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})", "ends before MEMORY of 'x'");
   expect_refused(start + R"({"INSTRUCTION":"COPY","DST":"y","SRC":"x"})", "'x' was never defined");
-  const auto constant = start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})" "\n";
-  expect_refused(constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"-1"})", "cannot have -1");
+  const auto constant = start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
+                                "\n";
+  expect_refused(constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"-1"})",
+                 "cannot have -1");
   expect_refused(constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"many"})", "'many'");
-  const auto x = constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"8"})" "\n";
-  const auto call = x + R"({"INSTRUCTION":"CALL","NAME":"f","ARGS":["x"],"RESULT":["y"],"TIME":"1"})"
-                    "\n" R"({"INSTRUCTION":"MEMORY","NAME":"y","MEMORY":"8"})" "\n";
+  const auto x = constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"8"})"
+                            "\n";
+  const auto call = x +
+                    R"({"INSTRUCTION":"CALL","NAME":"f","ARGS":["x"],"RESULT":["y"],"TIME":"1"})"
+                    "\n"
+                    R"({"INSTRUCTION":"MEMORY","NAME":"y","MEMORY":"8"})"
+                    "\n";
   expect_refused(call + R"({"INSTRUCTION":"ALIAS","NAME":"y","ALIAS":"1"})", "argument 1");
   expect_refused(x + R"({"INSTRUCTION":"MUTATE","NAME":"f","ARGS":["x"],"MUTATE":[-1],"TIME":"1"})",
                  "overwrites argument -1");
-  const std::string release = R"({"INSTRUCTION":"RELEASE","NAME":"x"})" "\n";
+  const std::string release = R"({"INSTRUCTION":"RELEASE","NAME":"x"})"
+                              "\n";
   expect_refused(x + release + release, "released before");
 }
 
@@ -64,9 +72,13 @@ TEST(DtrLog, HostileBytes) {
     auto text = good;
     for (auto changes = 1 + random.below(3); changes > 0; --changes) {
       const auto at = random.below(text.size());
-      if (random.chance(0.5)) text[at] = static_cast<char>(random.chance(0.7) ? '0' + random.below(10) : random.below(256));
-      else if (random.chance(0.5)) text.erase(at, random.below(60));
-      else text.insert(at, good.substr(random.below(good.size()), random.below(90)));
+      if (random.chance(0.5))
+        text[at] =
+            static_cast<char>(random.chance(0.7) ? '0' + random.below(10) : random.below(256));
+      else if (random.chance(0.5))
+        text.erase(at, random.below(60));
+      else
+        text.insert(at, good.substr(random.below(good.size()), random.below(90)));
       if (text.empty()) text = "{";
     }
     const auto graph = read_dtr_text(text);
