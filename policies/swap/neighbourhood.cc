@@ -1,0 +1,132 @@
+#include "policies/swap/neighbourhood.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace tierpilot::swap {
+
+Neighbourhood::Neighbourhood(const Graph& graph)
+    : makers_(graph.storages.size()), users_(graph.storages.size()) {
+  for (OperatorId id = 0; id < graph.operators.size(); ++id)
+    for (const auto output : graph.operators[id].outputs)
+      for (const auto arg : graph.operators[id].args) {
+        const auto to = graph.tensors[output].storage, from = graph.tensors[arg].storage;
+        if (from == to || graph.storages[from].constant || graph.storages[to].constant) continue;
+        makers_[to].push_back({from, id});
+        users_[from].push_back({to, id});
+      }
+  for (auto* side : {&makers_, &users_})
+    for (auto& list : *side) {
+      std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.storage, a.since) < std::tie(b.storage, b.since);
+      });
+      const auto same = [](const auto& a, const auto& b) { return a.storage == b.storage; };
+      list.erase(std::unique(list.begin(), list.end(), same), list.end());
+    }
+}
+
+namespace {
+
+// A storage that has not been made yet is not evicted.
+bool evicted(const Machine& machine, StorageId storage) {
+  return !machine.resident(storage) &&
+         machine.has_run(
+             machine.graph().tensors[machine.graph().storages[storage].tensors.front()].maker);
+}
+
+}  // namespace
+
+EvictedSums::EvictedSums(const Graph& graph, const Neighbourhood& near, bool descendants)
+    : graph_(graph),
+      near_(near),
+      descendants_(descendants),
+      known_(graph.storages.size(), -1),
+      seen_(graph.storages.size()) {}
+
+bool EvictedSums::fresh(StorageId storage) {
+  return std::exchange(seen_[storage], round_) != round_;
+}
+
+int64_t EvictedSums::sum(const Machine& machine, StorageId storage, Side side) {
+  ++round_;
+  int64_t total = 0;
+  walk_.assign(1, storage);
+  while (!walk_.empty()) {
+    const auto at = walk_.back();
+    walk_.pop_back();
+    for (const auto& [near, since] : (near_.*side)(at)) {
+      if (!machine.has_run(since) || !evicted(machine, near) || !fresh(near)) continue;
+      total += machine.cost_ns(near);
+      walk_.push_back(near);
+    }
+  }
+  return total;
+}
+
+int64_t EvictedSums::around(const Machine& machine, StorageId storage) {
+  if (known_[storage] >= 0) return known_[storage];
+  auto total = sum(machine, storage, &Neighbourhood::makers);
+  if (descendants_) total += sum(machine, storage, &Neighbourhood::users);
+  return known_[storage] = total;
+}
+
+void EvictedSums::changed(const Machine& machine, StorageId storage) {
+  ++round_;
+  walk_.assign(1, storage);
+  known_[storage] = -1;
+  while (!walk_.empty()) {
+    const auto at = walk_.back();
+    walk_.pop_back();
+    for (const auto* side : {&near_.makers(at), &near_.users(at)})
+      for (const auto& [near, since] : *side) {
+        if (!machine.has_run(since) || !fresh(near)) continue;
+        known_[near] = -1;
+        if (evicted(machine, near)) walk_.push_back(near);
+      }
+  }
+}
+
+EvictedClasses::EvictedClasses(const Graph& graph, const Neighbourhood& near)
+    : near_(near), node_(graph.storages.size(), kNone) {}
+
+uint32_t EvictedClasses::root(uint32_t node) {
+  while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
+  return node;
+}
+
+int64_t EvictedClasses::around(const Machine& machine, StorageId storage) {
+  ++round_;
+  int64_t total = 0;
+  for (const auto* side : {&near_.makers(storage), &near_.users(storage)})
+    for (const auto& [near, since] : *side) {
+      if (node_[near] == kNone || !machine.has_run(since)) continue;
+      const auto top = root(node_[near]);
+      if (std::exchange(seen_[top], round_) != round_) total += cost_[top];
+    }
+  return total;
+}
+
+void EvictedClasses::left(const Machine& machine, StorageId storage) {
+  const auto mine = static_cast<uint32_t>(parent_.size());
+  node_[storage] = mine;
+  parent_.push_back(mine);
+  cost_.push_back(machine.cost_ns(storage));
+  seen_.push_back(0);
+  for (const auto* side : {&near_.makers(storage), &near_.users(storage)})
+    for (const auto& [near, since] : *side) {
+      if (node_[near] == kNone || !machine.has_run(since)) continue;
+      const auto top = root(node_[near]), own = root(mine);
+      if (top == own) continue;
+      parent_[own] = top;
+      cost_[top] += cost_[own];
+    }
+}
+
+void EvictedClasses::arrived(const Machine& machine, StorageId storage) {
+  if (node_[storage] == kNone) return;
+  cost_[root(node_[storage])] -= machine.cost_ns(storage);
+  node_[storage] = kNone;
+}
+
+}  // namespace tierpilot::swap

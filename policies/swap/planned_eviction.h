@@ -1,0 +1,57 @@
+// Follows a plan, and mends it where the plan was wrong: what is of no more use leaves first, then
+// what the plan wants away, then what is cheap for the time it can stay away. Nothing leaves before
+// its room is needed, but for copies to the host, which take their time.
+#pragma once
+
+#include <queue>
+#include <vector>
+
+#include "policies/swap/machine.h"
+#include "policies/swap/plan.h"
+
+namespace tierpilot::swap {
+
+class PlannedEviction : public Manager {
+ public:
+  PlannedEviction(const Graph& graph, const Timetable& timetable, const Plan& plan,
+                  const Link& link);
+
+  bool make_room(Machine& machine, int64_t bytes) override;
+  void arrived(Machine& machine, StorageId storage) override { note(machine, storage); }
+  void unlocked(Machine& machine, StorageId storage) override { note(machine, storage); }
+  void before(Machine& machine, OperatorId op) override;
+
+ private:
+  enum Rank : uint8_t { kUseless, kPlanned, kOther, kRanks };
+  struct Candidate {
+    double score;
+    StorageId storage;
+    uint32_t version;
+    bool operator<(const Candidate& other) const {  // the queue's top has the least score
+      return score != other.score ? score > other.score : storage > other.storage;
+    }
+  };
+  struct Return {
+    int64_t latest_start_ns;  // on the clock of the timetable
+    Position use;
+    StorageId storage;
+  };
+
+  void note(Machine& machine, StorageId storage);
+  StorageId pop(const Machine& machine, Rank rank);
+  bool still_valid(const Machine& machine, const Candidate& candidate) const;
+  void list_returns(const Graph& graph, const Plan& plan, const Link& link);
+  bool room_for(Machine& machine, int64_t bytes);
+
+  const Timetable& timetable_;
+  const Plan& plan_;
+  Position now_ = 0;
+  std::priority_queue<Candidate> candidates_[kRanks];
+  std::vector<uint32_t> versions_;
+  std::vector<Position> held_;  // brought back for this use: stays until then
+  std::vector<int64_t> needs_;  // what each operator's outputs take
+  std::vector<Return> returns_;
+  size_t next_return_ = 0;
+};
+
+}  // namespace tierpilot::swap

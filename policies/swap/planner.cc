@@ -1,0 +1,194 @@
+#include "policies/swap/planner.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "policies/swap/cover.h"
+#include "policies/swap/planned_eviction.h"
+#include "policies/swap/recording.h"
+#include "policies/swap/scores.h"
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr int kMostTrials = 1'500;
+// Of the search's trials: what varies costs of a cover, factors on scores, and the rest absences.
+constexpr double kCoverShare = 0.15, kScoreShare = 0.25;
+constexpr Position kShortGap = 8;  // operators
+
+struct Knobs {
+  double slack = 0;  // share of the budget that the cover leaves free, for what is recomputed
+  double shared_cost = 0.5;
+  double link_price = 0.1;
+};
+
+bool better(const Outcome& a, const Outcome& b) {
+  if (a.done != b.done) return a.done;
+  return a.done ? a.clock_ns < b.clock_ns : false;
+}
+
+class Search {
+ public:
+  Search(const Graph& graph, const PlannerSettings& settings)
+      : graph_(graph),
+        settings_(settings),
+        timetable_(graph),
+        random_(derived_seed(settings.seed, "plan")) {}
+
+  Planned run() {
+    const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
+    if (quick)
+      try_cover({}, {});
+    else
+      sweep();
+    try_scores(quick);
+    const auto size = std::max<size_t>(graph_.operators.size(), 1);
+    const auto most =
+        done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
+    while (done_ < most) {
+      const double draw = random_.unit();
+      if (draw < kCoverShare)
+        vary_costs();
+      else if (draw < kCoverShare + kScoreShare && !link &&
+               score_.score.cost == Score::Cost::kClasses)
+        vary_scores();
+      else
+        vary_absences();
+    }
+    best_.trials = done_;
+    return std::move(best_);
+  }
+
+ private:
+  // Whether it is the best so far.
+  bool attempt(Manager& manager, std::string_view origin) {
+    ++done_;
+    Recording recording(graph_, manager);
+    const auto outcome = Machine(graph_, settings_.limits, recording).run();
+    if (done_ > 1 && !better(outcome, best_.outcome)) return false;
+    best_.plan = recording.take();
+    best_.outcome = outcome;
+    if (!origin.empty()) best_.origin = std::string(origin);
+    return true;
+  }
+
+  bool try_plan(const Plan& plan, std::string_view origin) {
+    PlannedEviction manager(graph_, timetable_, plan, settings_.limits.link);
+    return attempt(manager, origin);
+  }
+
+  bool try_cover(const Knobs& knobs, std::span<const float> bias) {
+    const auto& limits = settings_.limits;
+    const double budget = static_cast<double>(limits.budget_bytes) * (1 - knobs.slack);
+    const auto plan = Cover(graph_, timetable_,
+                            {.budget_bytes = static_cast<int64_t>(budget),
+                             .shared_cost = knobs.shared_cost,
+                             .link_price = knobs.link_price,
+                             .link = limits.link,
+                             .bias = bias})
+                          .plan();
+    if (!try_plan(plan, "cover")) return false;
+    knobs_ = knobs;
+    return true;
+  }
+
+  bool try_score(const NamedScore& named, const std::vector<float>* bias) {
+    ScoredEviction manager(graph_, named.score, settings_.seed);
+    if (bias) manager.set_bias(*bias);
+    if (!attempt(manager, named.name)) return false;
+    score_ = named;
+    return true;
+  }
+
+  // What scores decide, and that as a plan, followed with look-ahead. Classes are the fast ones.
+  void try_scores(bool quick) {
+    for (const auto* list : {&own_scores(), &rival_scores()})
+      for (const auto& named : *list) {
+        if (named.score.random || (quick && named.score.cost != Score::Cost::kClasses)) continue;
+        if (try_score(named, nullptr) && !quick) try_plan(Plan(best_.plan), {});
+      }
+  }
+
+  // One setting after the other, each from the best of those before.
+  void sweep() {
+    try_cover(Knobs{}, {});
+    for (const double slack : {0.03, 0.07, 0.12, 0.2, 0.35}) {
+      auto knobs = knobs_;
+      knobs.slack = slack;
+      try_cover(knobs, {});
+    }
+    for (const double shared : {0.0, 1.0}) {
+      auto knobs = knobs_;
+      knobs.shared_cost = shared;
+      try_cover(knobs, {});
+    }
+    if (!settings_.limits.link.exists()) return;
+    for (const double price : {0.02, 0.4, 1.0, 3.0}) {
+      auto knobs = knobs_;
+      knobs.link_price = price;
+      try_cover(knobs, {});
+    }
+  }
+
+  // Evolution with one parent: some costs change, and stay changed where the replay got shorter.
+  void vary_costs() {
+    if (bias_.empty()) bias_.assign(graph_.storages.size(), 1);
+    auto child = bias_;
+    auto knobs = knobs_;
+    if (random_.chance(0.3))
+      knobs.slack = std::clamp(knobs.slack + 0.06 * (random_.unit() - 0.5), 0.0, 0.6);
+    const double share = random_.log_uniform(0.01, 0.5);
+    for (auto& factor : child)
+      if (random_.chance(share)) factor *= static_cast<float>(random_.log_uniform(0.5, 2));
+    if (try_cover(knobs, child)) bias_ = std::move(child);
+  }
+
+  void vary_scores() {
+    if (score_bias_.empty()) score_bias_.assign(graph_.storages.size(), 1);
+    auto child = score_bias_;
+    const double share = random_.log_uniform(0.01, 0.3);
+    for (auto& factor : child)
+      if (random_.chance(share)) factor *= static_cast<float>(random_.log_uniform(0.25, 4));
+    if (try_score(score_, &child)) score_bias_ = std::move(child);
+  }
+
+  // What really left under the best plan, but for a few that stay and a few that leave instead.
+  void vary_absences() {
+    auto plan = best_.plan;
+    const double share = random_.log_uniform(0.005, 0.15);
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
+      auto& list = plan.absences[storage];
+      const auto stays = [&](const Absence&) { return random_.chance(share); };
+      list.erase(std::remove_if(list.begin(), list.end(), stays), list.end());
+      if (list.empty() && random_.chance(share * 0.3)) add_absence(plan, storage);
+    }
+    try_plan(plan, {});
+  }
+
+  void add_absence(Plan& plan, StorageId storage) {
+    const auto& uses = timetable_.uses(storage);
+    if (graph_.storages[storage].constant) return;
+    for (size_t i = 1; i < uses.size(); ++i)
+      if (uses[i] - uses[i - 1] > kShortGap)
+        plan.absences[storage].push_back({uses[i - 1], uses[i], Action::kRecompute});
+  }
+
+  const Graph& graph_;
+  const PlannerSettings& settings_;
+  Timetable timetable_;
+  SeededRandom random_;
+  Planned best_;
+  Knobs knobs_;
+  std::vector<float> bias_;
+  NamedScore score_ = own_scores().front();  // the best of them
+  std::vector<float> score_bias_;
+  int done_ = 0;
+};
+
+}  // namespace
+
+Planned plan_step(const Graph& graph, const PlannerSettings& settings) {
+  return Search(graph, settings).run();
+}
+
+}  // namespace tierpilot::swap

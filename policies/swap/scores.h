@@ -1,0 +1,77 @@
+// The eviction scores of Dynamic Tensor Rematerialization (Kirisame et al., ICLR 2021) and of its
+// rivals there: the candidate with the least score leaves, one at a time, until there is room. They
+// decide online: nothing of what the program has not done yet is known.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/random.h"
+#include "policies/swap/neighbourhood.h"
+#include "policies/swap/timetable.h"
+
+namespace tierpilot::swap {
+
+struct Score {
+  enum class Cost : uint8_t {
+    kNeighbourhood,  // own cost and that of evicted ancestors and descendants
+    kClasses,        // own cost and that of the classes of evicted neighbours
+    kAncestors,      // own cost and that of evicted ancestors
+    kLocal,          // own cost
+    kNone,           // 1
+  };
+  Cost cost = Cost::kNone;
+  bool by_size = false;       // over the bytes
+  bool by_staleness = false;  // over the time since the last access
+  bool random = false;
+  // What only recomputing brought back, and the program can never ask for, goes before all else.
+  bool unreferenced_first = false;
+  // With the log read first: staleness is the time to the next use, and what has none goes first.
+  bool look_ahead = false;
+};
+
+struct NamedScore {
+  std::string_view name;
+  Score score;
+};
+// The rivals as published: h_DTR, h_DTR_eq, h_DTR_local, h_MSPS, h_LRU, h_size, h_rand.
+const std::vector<NamedScore>& rival_scores();
+// Scores that let go first of what only recomputing brought back; online ones and such that look
+// ahead.
+const std::vector<NamedScore>& own_scores();
+// Of both; nothing for other names.
+std::optional<Score> score_by_name(std::string_view name);
+
+class ScoredEviction : public Manager {
+ public:
+  // `seed` is for h_rand.
+  ScoredEviction(const Graph& graph, const Score& score, uint64_t seed);
+  // Factors on the score of each storage, for searches: has to outlive this.
+  void set_bias(const std::vector<float>& bias) { bias_ = &bias; }
+
+  bool make_room(Machine& machine, int64_t bytes) override;
+  bool frees_unreferenced() const override { return true; }
+  void left(Machine& machine, StorageId storage) override;
+  void arrived(Machine& machine, StorageId storage) override;
+  void before(Machine&, OperatorId op) override { now_ = op; }
+  void after(Machine& machine, OperatorId op) override;
+
+ private:
+  double value(const Machine& machine, StorageId storage);
+  double cost(const Machine& machine, StorageId storage);
+  StorageId victim(const Machine& machine);
+
+  bool useless(const Machine& machine, StorageId storage) const;
+
+  Score score_;
+  const std::vector<float>* bias_ = nullptr;
+  std::optional<Timetable> timetable_;
+  Position now_ = 0;
+  SeededRandom random_;
+  Neighbourhood near_;
+  std::optional<EvictedSums> sums_;
+  std::optional<EvictedClasses> classes_;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,62 @@
+// The worked example of the rules of Dynamic Tensor Rematerialization: what it has to give.
+#include "policies/swap/scores.h"
+#include "tests/unit/swap/logs.h"
+
+namespace tierpilot::swap {
+namespace {
+
+Outcome replay(const Graph& graph, const char* score, int64_t budget_bytes) {
+  ScoredEviction manager(graph, *score_by_name(score), 1);
+  return Machine(graph, {.budget_bytes = budget_bytes}, manager).run();
+}
+
+constexpr const char* kScores[] = {"h_DTR", "h_DTR_eq", "h_DTR_local", "h_LRU", "h_size", "h_MSPS"};
+
+TEST(DtrRules, Baseline) {
+  const auto base = baseline(example());
+  EXPECT_EQ(base.peak_bytes, 4900);
+  EXPECT_EQ(base.time_ns, 172);
+}
+
+TEST(DtrRules, TheWholePeakRecomputesNothing) {
+  const auto graph = example();
+  for (const auto* score : kScores) {
+    const auto outcome = replay(graph, score, 4900);
+    EXPECT_TRUE(outcome.done) << score << outcome.reason;
+    EXPECT_EQ(outcome.counts.recomputations, 0) << score;
+    EXPECT_EQ(outcome.peak_bytes, 4900) << score;
+  }
+}
+
+TEST(DtrRules, OneByteLess) {
+  const auto graph = example();
+  for (const auto* score : {"h_DTR", "h_DTR_eq", "h_DTR_local", "h_LRU"}) {
+    const auto outcome = replay(graph, score, 4899);
+    ASSERT_TRUE(outcome.done) << score << outcome.reason;
+    EXPECT_EQ(outcome.clock_ns, 255) << score;
+    EXPECT_DOUBLE_EQ(outcome.overhead(), 254.0 / 172) << score;
+    EXPECT_EQ(outcome.peak_bytes, 4800) << score;
+    EXPECT_EQ(outcome.counts.recomputations, 3) << score;
+  }
+  for (const auto* score : {"h_size", "h_MSPS"}) {
+    const auto outcome = replay(graph, score, 4899);
+    EXPECT_FALSE(outcome.done) << score;
+    EXPECT_NE(outcome.reason.find("out of memory"), std::string::npos) << outcome.reason;
+  }
+}
+
+TEST(DtrRules, FailsAtTheEndAndAtTheLastOperator) {
+  const auto graph = example();
+  for (const auto* score : kScores) {
+    const auto late = replay(graph, score, 4500);
+    EXPECT_FALSE(late.done) << score;
+    EXPECT_GT(late.clock_ns, 172) << score << ": the program itself gets through";
+    const auto early = replay(graph, score, 4400);
+    EXPECT_FALSE(early.done) << score;
+    EXPECT_LT(early.clock_ns, 172) << score;
+    EXPECT_NE(early.reason.find("'mix'"), std::string::npos) << early.reason;
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::swap

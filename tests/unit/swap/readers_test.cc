@@ -1,0 +1,130 @@
+// Logs are refused with place and cause, whatever stands in them.
+#include "base/random.h"
+#include "policies/swap/policies.h"
+#include "tests/unit/swap/logs.h"
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr const char* kStart = R"({"INSTRUCTION":"ANNOTATE","ANNOTATION":"START"})"
+                               "\n";
+
+void expect_refused(const std::string& text, const std::string& part) {
+  const auto graph = read_dtr_text(text);
+  ASSERT_FALSE(graph.has_value()) << text;
+  EXPECT_NE(graph.error().message.find(part), std::string::npos) << graph.error().message;
+}
+
+TEST(DtrLog, LevelsOfTheExample) {
+  const auto graph = example();
+  EXPECT_EQ(graph.operators.size(), 4);
+  EXPECT_EQ(graph.storages.size(), 5) << "w, h, m, the new v, g";
+  EXPECT_EQ(graph.tensors.size(), 6) << "and the view";
+  EXPECT_EQ(graph.outputs.size(), 3);
+  EXPECT_EQ(graph.backward, 3u);
+}
+
+TEST(DtrLog, WhatIsBeforeTheStartIsSkipped) {
+  EXPECT_TRUE(read_dtr_text(R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
+                            "\n" +
+                            std::string(kExampleLog)));
+}
+
+TEST(DtrLog, RefusesWithPlaceAndCause) {
+  const std::string start = kStart;
+  expect_refused("", "has no line");
+  expect_refused(start + "{", ":2: is not a JSON object");
+  expect_refused(start + R"({"INSTRUCTION":"PIN","NAME":"x"})", "'PIN' is not an instruction");
+  expect_refused(start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})", "ends before MEMORY of 'x'");
+  expect_refused(start + R"({"INSTRUCTION":"COPY","DST":"y","SRC":"x"})", "'x' was never defined");
+  const auto constant = start + R"({"INSTRUCTION":"CONSTANT","NAME":"x"})"
+                                "\n";
+  expect_refused(constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"-1"})",
+                 "cannot have -1");
+  expect_refused(constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"many"})", "'many'");
+  const auto x = constant + R"({"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"8"})"
+                            "\n";
+  const auto call = x +
+                    R"({"INSTRUCTION":"CALL","NAME":"f","ARGS":["x"],"RESULT":["y"],"TIME":"1"})"
+                    "\n"
+                    R"({"INSTRUCTION":"MEMORY","NAME":"y","MEMORY":"8"})"
+                    "\n";
+  expect_refused(call + R"({"INSTRUCTION":"ALIAS","NAME":"y","ALIAS":"1"})", "argument 1");
+  expect_refused(x + R"({"INSTRUCTION":"MUTATE","NAME":"f","ARGS":["x"],"MUTATE":[-1],"TIME":"1"})",
+                 "overwrites argument -1");
+  const std::string release = R"({"INSTRUCTION":"RELEASE","NAME":"x"})"
+                              "\n";
+  expect_refused(x + release + release, "released before");
+}
+
+TEST(DtrLog, AFileThatIsNotThere) {
+  const auto graph = read_dtr_log("/no/such/file");
+  ASSERT_FALSE(graph);
+  EXPECT_NE(graph.error().message.find("/no/such/file"), std::string::npos);
+}
+
+// Bytes changed, cut and doubled at random: no crash, and what is still read can be replayed.
+TEST(DtrLog, HostileBytes) {
+  SeededRandom random(1);
+  const std::string good = kExampleLog;
+  int replayed = 0;
+  for (int round = 0; round < 1500; ++round) {
+    auto text = good;
+    for (auto changes = 1 + random.below(3); changes > 0; --changes) {
+      const auto at = random.below(text.size());
+      if (random.chance(0.5))
+        text[at] =
+            static_cast<char>(random.chance(0.7) ? '0' + random.below(10) : random.below(256));
+      else if (random.chance(0.5))
+        text.erase(at, random.below(60));
+      else
+        text.insert(at, good.substr(random.below(good.size()), random.below(90)));
+      if (text.empty()) text = "{";
+    }
+    const auto graph = read_dtr_text(text);
+    if (!graph) {
+      EXPECT_FALSE(graph.error().message.empty());
+      continue;
+    }
+    ++replayed;
+    const Limits limits{.budget_bytes = baseline(*graph).peak_bytes / 2};
+    for (const auto* policy : {"h_DTR", "h_DTR_eq", "swap-quick"})
+      EXPECT_TRUE(replay(*graph, policy, {.limits = limits}));
+  }
+  EXPECT_GT(replayed, 5);
+}
+
+TEST(StepLog, OneStep) {
+  const TextFile file(R"({"tensors": [8, 16, 4], "ops": [
+    {"name": "f", "phase": "forward", "us": 2, "in": [0], "out": [1]},
+    {"name": "g", "phase": "backward", "us": 3, "in": [1, 0], "out": [2, 0]}]})");
+  const auto graph = read_step(file.path());
+  ASSERT_TRUE(graph) << graph.error().message;
+  EXPECT_EQ(baseline(*graph).time_ns, 5000);
+  // Input 8, activation 16, result 4, and the second copy of the input.
+  EXPECT_EQ(baseline(*graph).peak_bytes, 8 + 16 + 4 + 8);
+}
+
+TEST(StepLog, RefusesNumbersOfNothing) {
+  const TextFile file(R"({"tensors": [8], "ops": [{"us": 2, "in": [0], "out": [1]}]})");
+  const auto graph = read_step(file.path());
+  ASSERT_FALSE(graph);
+  EXPECT_NE(graph.error().message.find("ops[0]"), std::string::npos) << graph.error().message;
+}
+
+TEST(OperatorTable, RepeatsBlocks) {
+  const TextFile file(
+      "model,micro_batch,op,name,repeat,forward_us,backward_us,output_mb,weights_mb,kept_mb,"
+      "forward_scratch_mb,backward_scratch_mb\n"
+      "a,1,0,embed,1,10,20,1,1,1,0,0\na,1,1,f,3,1,2,1,1,1,0,0\na,1,2,g,3,1,2,1,1,1,0,0\n"
+      "b,1,0,embed,1,10,20,1,1,1,0,0\n");
+  const auto graphs = read_operator_table(file.path());
+  ASSERT_TRUE(graphs) << graphs.error().message;
+  ASSERT_EQ(graphs->size(), 2);
+  EXPECT_EQ(graphs->front().name, "a/1");
+  EXPECT_EQ(graphs->front().operators.size(), 2 * 7);
+  EXPECT_EQ(baseline(graphs->front()).time_ns, 30'000 + 6 * 3'000);
+}
+
+}  // namespace
+}  // namespace tierpilot::swap
