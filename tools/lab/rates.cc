@@ -67,13 +67,15 @@ std::vector<Counts> counts_of(const gang::FailureHistory& history) {
 }
 
 // Worst first.
-ordered_json units_json(const gang::FailureHistory& history, gang::FleetRates fleet) {
+ordered_json units_json(const gang::FailureHistory& history, gang::FleetRates fleet,
+                        double spread) {
   std::stable_sort(fleet.rates.begin(), fleet.rates.end(),
                    [](const auto& a, const auto& b) { return a.per_day > b.per_day; });
   const auto counts = counts_of(history);
   ordered_json rows = ordered_json::array();
   for (const auto& rate : fleet.rates) {
-    const auto interval = gang::gamma_interval(rate.per_day, rate.shape, gang::kIntervalShare);
+    const auto interval =
+        gang::gamma_interval(rate.per_day, 1 / (1 / rate.shape + spread), gang::kIntervalShare);
     rows.push_back({{"unit", history.units[rate.unit]},
                     {"failures", counts[rate.unit].all},
                     {"by_kind", counts[rate.unit].by_kind},
@@ -98,7 +100,7 @@ ordered_json rates_json(const gang::FailureHistory& history, const gang::RateTri
           {"half_life_days", choice.settings.half_life_days},
           {"cluster_size", fleet.cluster_size},
           {"factors", evidence_json(fleet)},
-          {"units", units_json(history, fleet)}};
+          {"units", units_json(history, fleet, choice.spread)}};
 }
 
 void print_tables(const Context& context, ordered_json value) {

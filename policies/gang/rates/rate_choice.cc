@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kSpreads[] = {0, 0.05, 0.1, 0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 7, 12, 20};
 constexpr double kFolds[] = {0.5, 0.75};  // of the time before: known; the rest of it is foretold
-constexpr double kEnough = 2;             // nats by which a change has to be better
+constexpr double kEnough = 3;             // nats by which a change has to be better
 constexpr double kStep = 0.25;
 
 struct Fold {
@@ -77,7 +77,7 @@ PieceSettings choose_settings(const FailureHistory& history, const std::vector<F
   std::vector<std::function<void(PieceSettings&)>> changes;
   for (const double days : {0.02, 0.1})
     changes.emplace_back([=](PieceSettings& s) { s.cluster_days = days * span_days; });
-  for (const double share : {1.0, 0.4, 0.15})
+  for (const double share : {1.0, 0.4})
     changes.emplace_back([=](PieceSettings& s) { s.half_life_days = share * span_days; });
   changes.emplace_back([](PieceSettings& s) { s.since_failure = true; });
   changes.emplace_back([](PieceSettings& s) { s.pairs = true; });

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace tierpilot::gang {
 namespace {
 
 constexpr int kSweeps = 12;
-constexpr double kAlmostAlike = 1e5;  // shape of a rate that is known but for the fleet's
 
 // Sums of pieces by a level that `level_of` gives; unknown ones (negative) are left out.
 struct Sums {
@@ -67,6 +67,7 @@ RateModel::RateModel(const FailureHistory& history, const PieceSettings& setting
   cluster_size_ = pieces.cluster_size;
   for (const auto& factor : pieces.factors) names_.push_back(factor.name);
   product_.assign(pieces.size(), 1);
+  failures_ = std::max(std::accumulate(pieces.failures.begin(), pieces.failures.end(), 0.0), 1.0);
   fleet_per_day_ = fleet_rate(pieces, product_);
   fit_groups(pieces);
   fit_node(pieces);
@@ -127,9 +128,10 @@ std::vector<UnitRate> RateModel::rates(double horizon_days) const {
     days += pieces.exposure_days[i];
   }
   std::vector<UnitRate> rates;
-  for (const auto& [unit, sums] : of_unit)
-    rates.push_back(
-        {unit, sums.first / sums.second, units_.matter ? units_.shape[unit] : kAlmostAlike});
+  for (const auto& [unit, sums] : of_unit) {
+    const double unknown = units_.matter ? 1 / units_.shape[unit] : 0;
+    rates.push_back({unit, sums.first / sums.second, 1 / (unknown + 1 / failures_)});
+  }
   return rates;
 }
 

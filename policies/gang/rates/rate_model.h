@@ -41,6 +41,7 @@ class RateModel {
   const double at_day_;
   double fleet_per_day_ = 0;
   double cluster_size_ = 1;
+  double failures_ = 1;  // as they were weighted: how well the fleet's rate is known
   std::vector<std::string> names_;
   std::vector<Effects> groups_;
   Effects node_;
