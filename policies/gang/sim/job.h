@@ -10,8 +10,8 @@ namespace tierpilot::gang {
 struct Job {
   double arrival_h = 0;
   uint32_t units = 1;
-  double work_h = 0;      // on one node, without failures
-  uint32_t network = 0;   // which one it trains: its speed when it is spread, see kNetworks
+  double work_h = 0;     // on one node, without failures
+  uint32_t network = 0;  // which one it trains: its speed when it is spread, see kNetworks
   uint32_t user = 0;
 };
 

@@ -16,8 +16,8 @@ namespace tierpilot::gang {
 struct ClusterState {
   double now_h = 0;
   uint32_t units_per_node = 4;
-  std::vector<bool> free;          // of each unit: neither busy nor under repair
-  std::vector<double> per_h;       // its estimated failure rate
+  std::vector<bool> free;     // of each unit: neither busy nor under repair
+  std::vector<double> per_h;  // its estimated failure rate
   Costs costs;
   const UnitFailures* failures = nullptr;  // for the clairvoyant alone
 

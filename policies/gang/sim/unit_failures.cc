@@ -73,8 +73,10 @@ UnitFailures draw_failures(const FailureMix& mix) {
       const double per_h = (at_h < middle_h ? rate.before : rate.after) * (1 - follow);
       at_h += of_times.exponential(1 / per_h);
       for (double again_h = at_h;;) {
-        if (again_h < 0) failures.past.back() += 1;
-        else if (again_h < until_h) times.push_back(again_h);
+        if (again_h < 0)
+          failures.past.back() += 1;
+        else if (again_h < until_h)
+          times.push_back(again_h);
         if (!of_times.chance(follow)) break;
         again_h += of_times.exponential(12);
       }

@@ -1,5 +1,5 @@
-// When each unit of a made-up cluster fails, whatever is placed on it: so that policies are compared
-// on the same failures.
+// When each unit of a made-up cluster fails, whatever is placed on it: so that policies are
+// compared on the same failures.
 #pragma once
 
 #include <cstdint>
