@@ -22,6 +22,7 @@ struct Measure {
 };
 const Measure kMeasures[] = {
     {"makespan_h", [](const gang::GangResult& r) { return r.makespan_h; }},
+    {"bound_h", [](const gang::GangResult& r) { return r.bound_h; }},
     {"completion_mean_h", [](const gang::GangResult& r) { return r.mean_completion_h; }},
     {"completion_p99_h", [](const gang::GangResult& r) { return r.p99_completion_h; }},
     {"restarts", [](const gang::GangResult& r) { return static_cast<double>(r.restarts); }},
@@ -160,6 +161,7 @@ void print_tables(const Output& output, ordered_json value) {
                                          {"BEST RIVAL", "/best_rival"},
                                          {"MAKESPAN h", "/makespan_h/mean", Format::kNumber},
                                          {"OFF %", "/difference_makespan_h"},
+                                         {"BOUND h", "/bound_h/mean", Format::kNumber},
                                          {"MEAN h", "/completion_mean_h/mean", Format::kNumber},
                                          {"P99 h", "/completion_p99_h/mean", Format::kNumber},
                                          {"RESTARTS", "/restarts/mean", Format::kNumber},

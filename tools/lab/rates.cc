@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "policies/gang/rates/history_reader.h"
 #include "policies/gang/rates/rate_trial.h"
@@ -15,6 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kShownUnits = 20;
+constexpr size_t kMaxKinds = 16;
 
 struct Options {
   std::string history;
@@ -51,27 +53,48 @@ ordered_json evidence_json(const gang::FleetRates& fleet) {
   return rows;
 }
 
-// The failures of each unit, in all and by kind.
+// Of each unit and kind: how many failures, and the estimated rate.
 struct Counts {
   uint64_t all = 0;
-  std::map<std::string, uint64_t> by_kind;
+  std::map<std::string, ordered_json> by_kind;
 };
 
-std::vector<Counts> counts_of(const gang::FailureHistory& history) {
+// The most frequent ones first.
+std::vector<uint32_t> kinds_of(const gang::FailureHistory& history) {
+  std::vector<uint64_t> counts(history.kinds.size());
+  for (const auto& failure : history.failures) ++counts[failure.kind];
+  std::vector<uint32_t> kinds(counts.size());
+  std::iota(kinds.begin(), kinds.end(), 0U);
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+  if (kinds.size() > kMaxKinds) kinds.resize(kMaxKinds);
+  return kinds;
+}
+
+std::vector<Counts> counts_of(const gang::FailureHistory& history, gang::RateChoice choice,
+                              double now, double horizon_days) {
   std::vector<Counts> counts(history.units.size());
-  for (const auto& failure : history.failures) {
-    ++counts[failure.unit].all;
-    ++counts[failure.unit].by_kind[history.kinds[failure.kind]];
+  for (const auto& failure : history.failures) ++counts[failure.unit].all;
+  choice.weights = {1};  // the simple rates know no kinds
+  for (const uint32_t kind : kinds_of(history)) {
+    const std::string& name = history.kinds[kind];
+    choice.settings.kind = static_cast<int32_t>(kind);
+    for (const auto& rate : gang::fleet_rates(history, choice, now, horizon_days).rates)
+      counts[rate.unit].by_kind[name] = {{"failures", 0}, {"rate_per_day", rate.per_day}};
+    for (const auto& failure : history.failures) {
+      auto& of_unit = counts[failure.unit].by_kind;
+      if (failure.kind == kind && of_unit.contains(name))
+        of_unit[name]["failures"] = of_unit[name]["failures"].get<uint64_t>() + 1;
+    }
   }
   return counts;
 }
 
 // Worst first.
 ordered_json units_json(const gang::FailureHistory& history, gang::FleetRates fleet,
-                        double spread) {
+                        const std::vector<Counts>& counts, double spread) {
   std::stable_sort(fleet.rates.begin(), fleet.rates.end(),
                    [](const auto& a, const auto& b) { return a.per_day > b.per_day; });
-  const auto counts = counts_of(history);
   ordered_json rows = ordered_json::array();
   for (const auto& rate : fleet.rates) {
     const auto interval =
@@ -100,7 +123,8 @@ ordered_json rates_json(const gang::FailureHistory& history, const gang::RateTri
           {"half_life_days", choice.settings.half_life_days},
           {"cluster_size", fleet.cluster_size},
           {"factors", evidence_json(fleet)},
-          {"units", units_json(history, fleet, choice.spread)}};
+          {"units", units_json(history, fleet, counts_of(history, choice, now, horizon_days),
+                               choice.spread)}};
 }
 
 void print_tables(const Context& context, ordered_json value) {

@@ -34,6 +34,18 @@ struct Course {
   uint32_t failed = UINT32_MAX;  // the unit that ends this run
 };
 
+// No placement can be faster: all units busy from the first arrival on without a failure, or one
+// job that begins when it arrives.
+double least_makespan_h(const GangScene& scene) {
+  double unit_h = 0;
+  double least_h = 0;
+  for (const auto& job : scene.jobs) {
+    unit_h += job.work_h * job.units;
+    least_h = std::max(least_h, job.arrival_h - scene.jobs.front().arrival_h + job.work_h);
+  }
+  return std::max(least_h, unit_h / scene.units);
+}
+
 class Simulation {
  public:
   Simulation(const GangScene& scene, Placer& placer) : scene_(scene), placer_(placer) {
@@ -135,15 +147,15 @@ class Simulation {
       estimate(unit, true);
       state_.free[unit] = true;
     }
-    const double held_h =
-        state_.now_h - (course.began_h - (course.runs > 1 ? scene_.costs.restart_h : 0));
     double kept_h = course.left_h;
     if (course.failed != UINT32_MAX) {
       const double done_h = std::max(state_.now_h - course.began_h, 0.0) / course.stretch;
       kept_h = std::min(std::floor(done_h / course.interval_h) * course.interval_h, course.left_h);
+      const double restart_h = course.runs > 1 ? scene_.costs.restart_h : 0;
+      lost_unit_h_ +=
+          job.units * (state_.now_h - course.began_h + restart_h - kept_h * course.stretch);
       fail_unit(course.failed);
     }
-    held_unit_h_ += held_h * job.units;
     useful_unit_h_ += kept_h * job.units;
     course.left_h -= kept_h;
     course.units.clear();
@@ -175,7 +187,8 @@ class Simulation {
     }
     result.restarts = restarts_;
     result.unfinished = scene_.jobs.size() - completions_.size();
-    result.lost_unit_h = held_unit_h_ - useful_unit_h_;
+    result.lost_unit_h = lost_unit_h_;
+    result.bound_h = least_makespan_h(scene_);
     if (hours.empty()) return result;
     std::sort(hours.begin(), hours.end());
     result.mean_completion_h =
@@ -201,7 +214,7 @@ class Simulation {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::pair<uint32_t, double>> completions_;
   uint64_t restarts_ = 0;
-  double held_unit_h_ = 0;
+  double lost_unit_h_ = 0;
   double useful_unit_h_ = 0;
 };
 

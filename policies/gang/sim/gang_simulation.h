@@ -22,10 +22,11 @@ struct GangScene {
 
 struct GangResult {
   double makespan_h = 0;
+  double bound_h = 0;  // no placement has a shorter makespan
   double mean_completion_h = 0;
   double p99_completion_h = 0;
   uint64_t restarts = 0;
-  double lost_unit_h = 0;   // work done again, restarts and checkpoints
+  double lost_unit_h = 0;  // to failures: work done again, and restarts
   double utilisation = 0;   // useful unit hours over those there were
   double fairness = 0;      // Jain's index of users' mean completion over work
   uint64_t unfinished = 0;  // a job that failures keep from its end

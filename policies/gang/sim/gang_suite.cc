@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kFirstSeed = 1001;
 constexpr double kPublishedPerH =
     2e-5;  // "The Llama 3 Herd of Models": 419 in 54 days, 16,384 GPUs
-constexpr double kStressPerH = 1e-3;
+constexpr double kStressPerH = 5e-3;
 constexpr double kLoad = 0.85;  // of the cluster, by work that arrives
 constexpr double kMaxWorkH = 72;
 constexpr double kMinWorkH = 0.1;

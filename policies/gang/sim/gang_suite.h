@@ -25,7 +25,7 @@ struct GangSuite {
 };
 
 // 16 to `max_units` units in nodes of 4 and 8; each failure setting; the published level of a large
-// fleet and a stress level fifty times as high.
+// fleet and a stress level 250 times as high.
 GangSuite gang_suite(uint32_t max_units);
 
 // The second half of a trace in the manner of Philly's: what is tried is not what anything was

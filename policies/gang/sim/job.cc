@@ -22,7 +22,8 @@ double speed_of(uint32_t network, uint32_t units, uint32_t nodes, uint32_t units
 }
 
 double checkpoint_interval_h(const Costs& costs, double failures_per_h) {
-  return std::sqrt(2 * costs.checkpoint_h / std::max(failures_per_h, 1e-9));
+  constexpr double kLeastH = 1e-3;  // of checkpoints that cost nothing
+  return std::max(std::sqrt(2 * costs.checkpoint_h / std::max(failures_per_h, 1e-9)), kLeastH);
 }
 
 double stretch_of(const Costs& costs, double failures_per_h) {
