@@ -91,6 +91,11 @@ ordered_json rows_json(const std::vector<gang::GangRun>& runs, const gang::GangS
   return rows;
 }
 
+// There is none where nothing was lost in any run.
+bool has_mean(const ordered_json& estimate) {
+  return estimate.is_object() && estimate["mean"].is_number();
+}
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -108,7 +113,7 @@ ordered_json overall_json(const ordered_json& rows, const gang::GangSuite& suite
       for (auto [name, values] : {std::pair{"makespan_h", &makespan},
                                   {"lost_unit_h", &lost},
                                   {"completion_mean_h", &completion}})
-        if (away[name].is_object()) values->push_back(away[name]["mean"].get<double>());
+        if (has_mean(away[name])) values->push_back(away[name]["mean"].get<double>());
     }
     overall.push_back({{"policy", policy},
                        {"makespan_median", median(makespan)},
@@ -120,7 +125,7 @@ ordered_json overall_json(const ordered_json& rows, const gang::GangSuite& suite
 }
 
 std::string percent(const ordered_json& estimate) {
-  if (!estimate.is_object()) return "-";
+  if (!has_mean(estimate)) return "-";
   auto text = fmt::format("{:+.1f}", 100 * estimate["mean"].get<double>());
   if (estimate["ci95"].is_number())
     text += fmt::format(" ± {:.1f}", 100 * estimate["ci95"].get<double>());
