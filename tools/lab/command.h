@@ -22,5 +22,7 @@ void add_quality(CLI::App& app, Context& context);
 // Verbs of `policy`.
 void add_train(CLI::App& policy, Context& context);
 void add_evaluate(CLI::App& policy, Context& context);
+// Verb of `unit`.
+void add_rates(CLI::App& unit, Context& context);
 
 }  // namespace tierpilot::lab

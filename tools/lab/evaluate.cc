@@ -6,6 +6,7 @@
 
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
+#include "tools/lab/gangs.h"
 #include "tools/lab/plots.h"
 #include "tools/lab/quality_suite.h"
 #include "tools/lab/scene.h"
@@ -29,6 +30,7 @@ struct Options {
   bool unguarded = false;
   bool holds_nothing = false;
   std::string order;
+  GangOptions gangs;
   std::optional<uint32_t> readers;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
@@ -66,6 +68,12 @@ Status check_plain(const Options& options) {
 }
 
 int run(const Context& context, const Options& options) {
+  if (options.suite == "gangs" && options.scene.workload.empty()) {
+    auto gangs = options.gangs;
+    gangs.seeds = options.seeds;
+    gangs.threads = options.threads;
+    return evaluate_gangs(context.output, gangs);
+  }
   if (auto status = check_plain(options); !status) return refuse(context.output, status.error());
   const auto policies = open_policies(options.policies, "--policies", options.policy);
   if (!policies) return refuse(context.output, policies.error());
@@ -135,7 +143,7 @@ void add_evaluate(CLI::App& policy, Context& context) {
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
   auto* suite =
-      command->add_option("--suite", options->suite, "quick, short, full, wide or quality")
+      command->add_option("--suite", options->suite, "quick, short, full, wide, quality or gangs")
           ->type_name("NAME")
           ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
@@ -166,6 +174,16 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");
+  command
+      ->add_option("--trace", options->gangs.trace,
+                   "jobs of the suite gangs: the second half of a trace like Philly's (default: "
+                   "made up)")
+      ->type_name("FILE");
+  command
+      ->add_option("--max-gpus", options->gangs.max_units, "the largest cluster of the suite gangs")
+      ->check(CLI::Range(16U, 1024U))
+      ->type_name("N")
+      ->capture_default_str();
   add_policy_options(*command, options->policy);
   command->add_option("--plots", options->plots, "write distributions of response times as SVG")
       ->type_name("FOLDER");

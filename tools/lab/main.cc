@@ -15,6 +15,9 @@ int main(int argc, char** argv) {
   policy->require_subcommand(1);
   lab::add_train(*policy, context);
   lab::add_evaluate(*policy, context);
+  auto* unit = app.add_subcommand("unit", "compute units and their failures");
+  unit->require_subcommand(1);
+  lab::add_rates(*unit, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
   try {
     return context.command();

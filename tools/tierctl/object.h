@@ -27,6 +27,7 @@ void add_backup(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 void add_quality(CLI::App& app, Context& context);
+void add_unit(CLI::App& app, Context& context);
 
 // Verbs of `policy` that need no cluster.
 void add_policy_laboratory(CLI::App& policy, Context& context);

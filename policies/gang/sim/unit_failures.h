@@ -1,0 +1,37 @@
+// When each unit of a made-up cluster fails, whatever is placed on it: so that policies are
+// compared on the same failures.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tierpilot::gang {
+
+// How failure rates are spread over units and time; each has the same mean over the fleet.
+enum class FailureSetting { kEqual, kDiffering, kClustered, kDrifting };
+Result<FailureSetting> failure_setting_from_name(const std::string& name);
+const char* failure_setting_name(FailureSetting setting);
+
+struct UnitFailures {
+  std::vector<std::vector<double>> times_h;  // of each unit, from 0 on
+  std::vector<double> past;                  // failures seen in the time before
+  double past_h = 0;                         // how long that was
+
+  // The first failure of a unit from `from_h` on; infinity: none.
+  double next(uint32_t unit, double from_h) const;
+};
+
+struct FailureMix {
+  FailureSetting setting = FailureSetting::kDiffering;
+  double mean_per_h = 1e-3;  // of a unit
+  uint32_t units = 16;
+  uint32_t units_per_node = 4;
+  double until_h = 0;
+  uint64_t seed = 1;
+};
+UnitFailures draw_failures(const FailureMix& mix);
+
+}  // namespace tierpilot::gang

@@ -1,0 +1,58 @@
+// How long a policy takes to place a job of 64 ranks on 1,024 units of which half are free. The
+// policies take turns, so that a busy moment of the machine hits all of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "policies/gang/sim/placer.h"
+
+namespace tierpilot::gang {
+namespace {
+
+constexpr uint32_t kUnits = 1024;
+constexpr uint32_t kRanks = 64;
+constexpr int kRounds = 200;
+
+ClusterState half_free(const UnitFailures& failures, SeededRandom& random) {
+  ClusterState state{
+      .now_h = 0, .units_per_node = 8, .free = {}, .per_h = {}, .costs = {}, .failures = &failures};
+  for (uint32_t unit = 0; unit < kUnits; ++unit) {
+    state.free.push_back(random.chance(0.5));
+    state.per_h.push_back(random.log_uniform(1e-5, 1e-2));
+  }
+  return state;
+}
+
+void run() {
+  const auto failures = draw_failures({.units = kUnits, .units_per_node = 8, .until_h = 1000});
+  const auto& names = placer_names();
+  std::vector<std::vector<double>> took_ms(names.size());
+  SeededRandom random(1);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto state = half_free(failures, random);
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto placer = make_placer(names[i], static_cast<uint64_t>(round));
+      const auto begin = std::chrono::steady_clock::now();
+      const auto units = (*placer)->place(state, {.units = kRanks, .work_h = 10});
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      if (units.size() == kRanks) took_ms[i].push_back(took.count());
+    }
+  }
+  fmt::print("{:<16}{:>10}{:>10}\n", "POLICY", "P50 ms", "P99 ms");
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto& values = took_ms[i];
+    std::sort(values.begin(), values.end());
+    fmt::print("{:<16}{:>10.3f}{:>10.3f}\n", names[i], values[values.size() / 2],
+               values[(values.size() - 1) * 99 / 100]);
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::gang
+
+int main() {
+  tierpilot::gang::run();
+}

@@ -1,0 +1,78 @@
+#include "policies/gang/rates/history_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace tierpilot::gang {
+namespace {
+
+class HistoryFilesTest : public testing::Test {
+ protected:
+  std::filesystem::path file(const std::string& name, const std::string& text) {
+    const auto path =
+        std::filesystem::path(testing::TempDir()) / (std::to_string(getpid()) + "-" + name);
+    std::ofstream(path) << text;
+    return path;
+  }
+};
+
+TEST_F(HistoryFilesTest, FurtherColumnsAreGroups) {
+  const auto history = read_failure_history(
+      {.failures =
+           file("a.csv", "kind,device,time_days,node,model\nxid,d1,3.5,n1,A\necc,d2,9,n1,B\n")});
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  ASSERT_EQ(history->columns.size(), 2U);
+  EXPECT_EQ(history->columns[0].name, "node");
+  EXPECT_EQ(history->columns[1].levels, (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(history->kinds.size(), 2U);
+  EXPECT_EQ(history->failures[0].day, 3.5);
+  EXPECT_FALSE(history->whole_fleet);
+}
+
+TEST_F(HistoryFilesTest, InstallationsSayWhoWasInServiceWhen) {
+  const auto history = read_failure_history(
+      {.failures = file("b.csv", "time_days,device,node,kind\n5,d1,n1,xid\n"),
+       .installed =
+           file("b2.csv", "device,node,start_day,end_day,batch\nd1,n1,0,5,x\nd2,n2,2,,y\n")});
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  EXPECT_TRUE(history->whole_fleet);
+  ASSERT_EQ(history->services.size(), 2U);
+  EXPECT_EQ(history->services[1].begin_day, 2);
+  EXPECT_EQ(history->services[1].end_day, 5);
+  EXPECT_EQ(history->outside_service, 0U);
+  EXPECT_EQ(history->columns[1].name, "batch");
+}
+
+TEST_F(HistoryFilesTest, AUnitUnderRepairIsNotInService) {
+  const auto history = read_failure_history(
+      {.failures = file("c.csv",
+                        "node,start_day,end_day,level,class,description\n"
+                        "a,1,4,Hardware,GPU,x\na,6,,Hardware,GPU,y\nb,2,10,Hardware,NIC,z\n"),
+       .fleet = 4});
+  ASSERT_TRUE(history.has_value()) << history.error().message;
+  EXPECT_EQ(history->units.size(), 4U);
+  EXPECT_TRUE(history->columns.empty());
+  double days = 0;
+  for (const auto& service : history->services)
+    if (history->units[service.unit] == "a") days += service.end_day - service.begin_day;
+  EXPECT_EQ(days, 2);
+}
+
+TEST_F(HistoryFilesTest, WhatIsWrongIsSaidWithItsPlace) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"time_days,device,node,kind\nsoon,d,n,x\n", ":2: column 1: 'soon'"},
+      {"time_days,device\n3,\n", ":2: this row names no unit"},
+      {"time_days,kind\n3,x\n", "device"},
+      {"time_days,device\n", "has no failure"},
+      {"time_days,device\n3,d\n", "all failures are at day 3"},
+      {"node,start_day,end_day\na,5,3\n", "before it begins"}};
+  for (const auto& [text, said] : cases) {
+    const auto history = read_failure_history({.failures = file("d.csv", text)});
+    ASSERT_FALSE(history.has_value()) << text;
+    EXPECT_NE(history.error().message.find(said), std::string::npos) << history.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::gang
