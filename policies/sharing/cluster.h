@@ -13,6 +13,7 @@ namespace tierpilot::sharing {
 struct Unit {
   uint32_t free_milli = kWholeUnit;
   uint64_t free_bytes = 0;
+  bool operator==(const Unit&) const = default;
 };
 
 struct Node {

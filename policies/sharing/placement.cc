@@ -30,6 +30,16 @@ Placer::Known& Placer::known_of(const Cluster& cluster, const Request& request) 
   return known;
 }
 
+double Placer::worth(const Cluster& cluster, uint32_t node) {
+  worth_versions_.resize(cluster.nodes().size(), 0);
+  worths_.resize(cluster.nodes().size(), 0);
+  if (worth_versions_[node] != cluster.version(node)) {
+    worth_versions_[node] = cluster.version(node);
+    worths_[node] = scorer_.worth(cluster.nodes()[node]);
+  }
+  return worths_[node];
+}
+
 std::optional<Placement> Placer::choose(const Cluster& cluster, const Request& request) {
   Known& known = known_of(cluster, request);
   double best = kDoesNotFit;
@@ -38,7 +48,8 @@ std::optional<Placement> Placer::choose(const Cluster& cluster, const Request& r
     if (known.versions[i] != cluster.version(i)) {
       const Node& node = cluster.nodes()[i];
       known.versions[i] = cluster.version(i);
-      known.scores[i] = fits(node, request) ? scorer_.offer(node, request).score : kDoesNotFit;
+      known.scores[i] =
+          fits(node, request) ? scorer_.offer(node, request, worth(cluster, i)).score : kDoesNotFit;
     }
     if (known.scores[i] > best) {
       best = known.scores[i];
@@ -46,7 +57,8 @@ std::optional<Placement> Placer::choose(const Cluster& cluster, const Request& r
     }
   }
   if (best == kDoesNotFit) return std::nullopt;
-  return Placement{chosen, scorer_.offer(cluster.nodes()[chosen], request).units};
+  return Placement{chosen,
+                   scorer_.offer(cluster.nodes()[chosen], request, worth(cluster, chosen)).units};
 }
 
 }  // namespace tierpilot::sharing

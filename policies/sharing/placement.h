@@ -23,8 +23,10 @@ struct Offer {
 class Scorer {
  public:
   virtual ~Scorer() = default;
+  // What the node is worth as it is, whatever is asked for; handed to `offer`.
+  virtual double worth(const Node&) const { return 0; }
   // The node fits.
-  virtual Offer offer(const Node& node, const Request& request) const = 0;
+  virtual Offer offer(const Node& node, const Request& request, double worth) const = 0;
   // What is really given for a request; whole units for who does not share.
   virtual Request given(const Request& request) const { return request; }
 };
@@ -57,9 +59,12 @@ class Placer {
     std::vector<double> scores;  // -infinity: does not fit
   };
   Known& known_of(const Cluster& cluster, const Request& request);
+  double worth(const Cluster& cluster, uint32_t node);
 
   const Scorer& scorer_;
   std::unordered_map<Request, Known, Hash> known_;
+  std::vector<uint64_t> worth_versions_;
+  std::vector<double> worths_;
 };
 
 }  // namespace tierpilot::sharing

@@ -1,4 +1,5 @@
-// Pods and nodes of Alibaba's cluster-trace-gpu-v2023 ("openb"), and any other lists of that format.
+// Pods and nodes of Alibaba's cluster-trace-gpu-v2023 ("openb"), and any other lists of that
+// format.
 #pragma once
 
 #include <filesystem>
@@ -28,8 +29,8 @@ struct PodTrace {
 
 // Pods: cpu_milli, memory_mib, num_gpu and, where there are, gpu_milli (thousandths of a GPU, where
 // num_gpu is 1), gpu_spec ("A|B"), qos (LS and all but BE: latency-sensitive), creation_time,
-// scheduled_time, deletion_time (s). Nodes: sn, cpu_milli, memory_mib, gpu, model. A pod that cannot
-// be read is skipped and counted; a node that cannot be read is an error.
+// scheduled_time, deletion_time (s). Nodes: sn, cpu_milli, memory_mib, gpu, model. A pod that
+// cannot be read is skipped and counted; a node that cannot be read is an error.
 Result<PodTrace> read_pods(const std::filesystem::path& pods, const std::filesystem::path& nodes);
 
 // Seeded lists in the likeness of the published ones.

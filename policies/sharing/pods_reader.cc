@@ -39,8 +39,8 @@ Result<uint8_t> model_number(std::string_view name, const CsvTable& row,
   const auto known = std::find(models.begin(), models.end(), name);
   if (known == models.end()) {
     if (models.size() == kMaxModels)
-      return fail(ErrorCode::kExhausted, fmt::format("trace {}: more than {} models of GPU",
-                                                     row.place(), kMaxModels));
+      return fail(ErrorCode::kExhausted,
+                  fmt::format("trace {}: more than {} models of GPU", row.place(), kMaxModels));
     models.emplace_back(name);
     return static_cast<uint8_t>(models.size() - 1);
   }
@@ -156,17 +156,17 @@ uint32_t whole(std::string_view column, double value, std::optional<Fault>& faul
   return static_cast<uint32_t>(value);
 }
 
-Pod read_pod(const CsvTable& row, const PodColumns& columns,
-             const std::vector<std::string>& models, std::optional<Fault>& fault) {
+Pod read_pod(const CsvTable& row, const PodColumns& columns, const std::vector<std::string>& models,
+             std::optional<Fault>& fault) {
   Pod pod;
   Request& request = pod.request;
   request.cpu_milli = static_cast<uint32_t>(
       sim::number_or_fault("cpu_milli", row.cell(columns.cpu), 0, kMaxCpuMilli, fault));
   request.memory_bytes =
       mib(sim::number_or_fault("memory_mib", row.cell(columns.memory), 0, kMaxMemoryMib, fault));
-  request.units = whole(
-      "num_gpu", sim::number_or_fault("num_gpu", row.cell(columns.gpus), 0, kMostUnits, fault),
-      fault);
+  request.units =
+      whole("num_gpu",
+            sim::number_or_fault("num_gpu", row.cell(columns.gpus), 0, kMostUnits, fault), fault);
   request.share.milli = request.units > 0 ? kWholeUnit : 0;
   const auto milli = row.cell(columns.milli);
   if (request.units == 1 && !milli.empty())

@@ -1,6 +1,7 @@
 #include "policies/sharing/rivals.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sharing/unit_choice.h"
 
@@ -23,7 +24,7 @@ bool is_idle(const Unit& unit) {
 
 }  // namespace
 
-Offer WholeUnits::offer(const Node& node, const Request& request) const {
+Offer WholeUnits::offer(const Node& node, const Request& request, double) const {
   return {-left(node, request), first_units(node, request)};
 }
 
@@ -33,60 +34,44 @@ Request WholeUnits::given(const Request& request) const {
   return whole;
 }
 
-Offer BestFit::offer(const Node& node, const Request& request) const {
+Offer BestFit::offer(const Node& node, const Request& request, double) const {
   return {-left(node, request), fullest_units(node, request)};
 }
 
-Offer FirstFit::offer(const Node& node, const Request& request) const {
+Offer FirstFit::offer(const Node& node, const Request& request, double) const {
   return {0, first_units(node, request)};
 }
 
-Offer MostFree::offer(const Node& node, const Request& request) const {
+Offer MostFree::offer(const Node& node, const Request& request, double) const {
   auto units = freest_units(node, request);
   const double free = units.empty() ? node.cpu_milli : node.units[units.front()].free_milli;
   return {free, std::move(units)};
 }
 
-Offer UnitPacking::offer(const Node& node, const Request& request) const {
+Offer UnitPacking::offer(const Node& node, const Request& request, double) const {
   const auto idle = std::count_if(node.units.begin(), node.units.end(), is_idle);
   const bool used = static_cast<size_t>(idle) < node.units.size();
   auto units = fullest_units(node, request);
   double rank = used ? 1 : 0;
   if (!units.empty() && !is_idle(node.units[units.front()])) rank = 2;
   // Within a rank the tightest: little left on the unit, few idle units beside.
-  const double tight = rank == 2
-                           ? 1 - node.units[units.front()].free_milli / (kWholeUnit + 1.0)
-                           : 1 - static_cast<double>(idle) / (kMostUnits + 1.0);
+  const double tight = rank == 2 ? 1 - node.units[units.front()].free_milli / (kWholeUnit + 1.0)
+                                 : 1 - static_cast<double>(idle) / (kMostUnits + 1.0);
   return {rank + tight, std::move(units)};
 }
 
 FragmentationDescent::FragmentationDescent(const std::vector<Request>& typical)
     : fragmentation_(typical_requests(typical, kPaperCoverage), Fragmentation::Host::kCpu) {}
 
-Offer FragmentationDescent::offer(const Node& node, const Request& request) const {
-  const double before = fragmentation_.milli(node);
-  const auto grown = [&](const std::vector<uint32_t>& units) {
-    Node after = node;
-    subtract(after, request, units);
-    return fragmentation_.milli(after) - before;
-  };
-  if (request.units != 1 || request.share.milli == kWholeUnit) {
-    auto units = fullest_units(node, request);
-    const double growth = grown(units);
-    return {-growth, std::move(units)};
-  }
-  std::optional<Offer> best;
-  for (uint32_t i = 0; i < node.units.size(); ++i) {
-    if (!fits(node.units[i], request.share)) continue;
-    const auto alike = [&](const Unit& unit) {
-      return unit.free_milli == node.units[i].free_milli &&
-             unit.free_bytes == node.units[i].free_bytes;
-    };
-    if (std::any_of(node.units.begin(), node.units.begin() + i, alike)) continue;
-    const double score = -grown({i});
-    if (!best || score > best->score) best = Offer{score, {i}};
-  }
-  return *best;
+double FragmentationDescent::worth(const Node& node) const {
+  return -fragmentation_.milli(node);
+}
+
+Offer FragmentationDescent::offer(const Node& node, const Request& request, double worth) const {
+  return best_offer(node, request, [&](const Node& after) {
+    const double less_fragmented = (-fragmentation_.milli(after) - worth) / kWholeUnit;
+    return std::floor(100 / (1 + std::exp(-less_fragmented)));
+  });
 }
 
 }  // namespace tierpilot::sharing

@@ -1,23 +1,21 @@
 // Placement by `share` on what is free.
 #pragma once
 
-#include "policies/sharing/fragmentation.h"
 #include "policies/sharing/placement.h"
+#include "policies/sharing/usable_share.h"
 
 namespace tierpilot::sharing {
 
-// Fragmentation gradient descent over all that comes, the host's memory included, and of nodes that
-// lose about as much the one that is left the fullest.
+// Where the least is lost of what usually comes could use, and of nodes that lose about as much the
+// one that is left the fullest.
 class ShareScorer final : public Scorer {
  public:
   explicit ShareScorer(const std::vector<Request>& typical);
-  Offer offer(const Node& node, const Request& request) const override;
+  double worth(const Node& node) const override;
+  Offer offer(const Node& node, const Request& request, double worth) const override;
 
  private:
-  double score(const Node& node, const Request& request, const std::vector<uint32_t>& units,
-               double before) const;
-
-  Fragmentation fragmentation_;
+  UsableShare usable_;
 };
 
 }  // namespace tierpilot::sharing

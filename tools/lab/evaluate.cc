@@ -8,6 +8,7 @@
 #include "tools/lab/evaluation.h"
 #include "tools/lab/plots.h"
 #include "tools/lab/scene.h"
+#include "tools/lab/sharing.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -29,6 +30,8 @@ struct Options {
   std::optional<uint32_t> readers;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
+  std::string pods, nodes;
+  bool policies_given = false;
 };
 
 struct Subject {
@@ -63,6 +66,16 @@ Status check_plain(const Options& options) {
 }
 
 int run(const Context& context, const Options& options) {
+  if (options.suite == kSharingSuite)
+    return evaluate_sharing(
+        context.output,
+        {.policies = options.policies_given ? options.policies : std::vector<std::string>{},
+         .pods = options.pods,
+         .nodes = options.nodes,
+         .seeds = options.seeds.value_or(kSceneSeeds)});
+  if (!options.pods.empty())
+    return refuse(context.output,
+                  {ErrorCode::kInvalid, "--pods and --nodes are for --suite sharing"});
   if (auto status = check_plain(options); !status) return refuse(context.output, status.error());
   const auto policies = open_policies(options.policies, "--policies", options.policy);
   if (!policies) return refuse(context.output, policies.error());
@@ -104,14 +117,15 @@ void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  auto* suite = command->add_option("--suite", options->suite, "quick, short, full or wide")
-                    ->type_name("NAME")
-                    ->capture_default_str();
+  auto* suite =
+      command->add_option("--suite", options->suite, "quick, short, full, wide or sharing")
+          ->type_name("NAME")
+          ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
-  command->add_option("--policies", options->policies, "policies to compare")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
+  auto* policies = command->add_option("--policies", options->policies, "policies to compare")
+                       ->delimiter(',')
+                       ->type_name("NAME,...")
+                       ->capture_default_str();
   command
       ->add_option("--plain", options->plain,
                    "heuristics that also run without the rules that serve every policy here: tasks "
@@ -143,7 +157,17 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
-  command->callback([&context, options] {
+  auto* pods = command
+                   ->add_option("--pods", options->pods,
+                                "with --suite sharing: a list as openb_pod_list_default.csv "
+                                "(default: generated ones)")
+                   ->type_name("FILE");
+  auto* nodes = command->add_option("--nodes", options->nodes, "and its nodes")
+                    ->type_name("FILE")
+                    ->needs(pods);
+  pods->needs(nodes);
+  command->callback([&context, options, policies] {
+    options->policies_given = policies->count() > 0;
     context.command = [&context, options] { return run(context, *options); };
   });
 }

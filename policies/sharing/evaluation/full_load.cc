@@ -74,7 +74,7 @@ Result<std::vector<FullLoadRun>> run_full_load(const PodTrace& trace,
   const auto typical = requests_of(trace);
   const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
   std::vector<FullLoadRun> runs;
-  for (uint32_t seed = 1; seed <= options.seeds; ++seed) {
+  for (uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
     const auto arrivals = inflated(trace, options.load, seed);
     for (const auto& policy : options.policies) {
       const auto scorer = make_scorer(policy, typical);
