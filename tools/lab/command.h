@@ -21,5 +21,7 @@ void add_simulate(CLI::App& app, Context& context);
 // Verbs of `policy`.
 void add_train(CLI::App& policy, Context& context);
 void add_evaluate(CLI::App& policy, Context& context);
+// `predictor` with its verbs.
+void add_predictor(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::lab
