@@ -21,7 +21,8 @@ void add_simulate(CLI::App& app, Context& context);
 // Verbs of `policy`.
 void add_train(CLI::App& policy, Context& context);
 void add_evaluate(CLI::App& policy, Context& context);
-// `predictor` with its verbs.
+// `model` and `predictor` with their verbs.
+void add_model(CLI::App& app, Context& context);
 void add_predictor(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::lab

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   policy->require_subcommand(1);
   lab::add_train(*policy, context);
   lab::add_evaluate(*policy, context);
+  lab::add_model(app, context);
   lab::add_predictor(app, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
   try {

@@ -25,6 +25,8 @@ void add_policy(CLI::App& app, Context& context);
 void add_history(CLI::App& app, Context& context);
 void add_config(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
+void add_model(CLI::App& app, Context& context);
+void add_predictor(CLI::App& app, Context& context);
 
 // Verbs of `policy` that need no cluster.
 void add_policy_laboratory(CLI::App& policy, Context& context);
