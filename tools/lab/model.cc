@@ -47,7 +47,7 @@ Result<std::string> read_model(const std::string& path) {
   return content;
 }
 
-Result<std::string> describe(const std::string& path, double batch) {
+Result<std::string> describe(const std::string& path, uint32_t batch) {
   const auto content = read_model(path);
   if (!content) return tl::unexpected(content.error());
   const auto card = sharing::describe_onnx(*content, path, batch);
@@ -65,7 +65,7 @@ ordered_json rows_of(const ordered_json& operators) {
   return rows;
 }
 
-int run(const Context& context, const std::string& path, double batch) {
+int run(const Context& context, const std::string& path, uint32_t batch) {
   const auto text = in_guarded_child(path, [&] { return describe(path, batch); });
   if (!text) return print_error(context.output, text.error());
   auto value = ordered_json::parse(*text);
@@ -88,12 +88,12 @@ void add_model(CLI::App& app, Context& context) {
   auto* describe = model->add_subcommand("describe", "the model card of an ONNX file");
   struct Arguments {
     std::string path;
-    double batch = 1;
+    uint32_t batch = 1;
   };
   auto given = std::make_shared<Arguments>();
   describe->add_option("FILE", given->path, "FILE.onnx")->required();
   describe->add_option("--batch", given->batch, "samples at a time, where the file leaves it open")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(CLI::Range(1U, 1'000'000U))
       ->type_name("N")
       ->capture_default_str();
   describe->callback([&context, given] {

@@ -21,7 +21,7 @@ struct OperatorUse {
 struct ModelCard {
   std::string producer;
   int64_t opset = 0;
-  double batch = 1;
+  uint32_t batch = 1;
   double input_elements = 0;  // of all inputs of the model
   std::map<std::string, OperatorUse> operators;
   double parameters = 0;

@@ -114,16 +114,16 @@ Status check_graph(const onnx::GraphProto& graph, const std::string& name) {
   return check_order(graph, name, {}, 0);
 }
 
-std::vector<std::string> close_dimensions(onnx::GraphProto& graph, double batch) {
+std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch) {
   std::vector<std::string> guessed;
   for (auto& input : *graph.mutable_input()) {
     if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape()) continue;
     auto& shape = *input.mutable_type()->mutable_tensor_type()->mutable_shape();
     for (int i = 0; i < shape.dim_size(); ++i) {
       if (shape.dim(i).has_dim_value() && shape.dim(i).dim_value() > 0) continue;
-      const double size = i == 0 ? batch : 1;
+      const uint32_t size = i == 0 ? batch : 1;
       guessed.push_back(fmt::format("{}[{}] = {}", input.name(), i, size));
-      shape.mutable_dim(i)->set_dim_value(static_cast<int64_t>(size));
+      shape.mutable_dim(i)->set_dim_value(size);
     }
   }
   return guessed;

@@ -25,7 +25,7 @@ using Values = std::unordered_map<std::string, Value>;
 Status check_graph(const onnx::GraphProto& graph, const std::string& name);
 
 // Open dimensions of inputs get a size, and are told.
-std::vector<std::string> close_dimensions(onnx::GraphProto& graph, double batch);
+std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch);
 
 // Of inputs, initializers and all that shape inference told.
 Result<Values> values_of(const onnx::GraphProto& graph, const std::string& name);

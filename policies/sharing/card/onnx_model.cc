@@ -4,6 +4,7 @@
 #include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "policies/sharing/card/onnx_cost.h"
 #include "policies/sharing/card/onnx_graph.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kMostNamed = 100;  // unknown operators
 constexpr size_t kMostNameBytes = 80;
+constexpr int64_t kUsualOpset = 13;
 
 class Describer {
  public:
@@ -94,9 +96,22 @@ class Describer {
   std::unordered_map<std::string, uint64_t> depths_;
 };
 
+// Inference gives up on a model that does not say which operators of a domain it means.
+void import_domains(onnx::ModelProto& model) {
+  std::unordered_set<std::string> imported;
+  for (const auto& opset : model.opset_import()) imported.insert(opset.domain());
+  for (const auto& node : model.graph().node())
+    if (imported.insert(node.domain()).second) {
+      auto* opset = model.add_opset_import();
+      opset->set_domain(node.domain());
+      opset->set_version(node.domain().empty() ? kUsualOpset : 1);
+    }
+}
+
 // What it cannot tell stays unknown, and is counted as such.
 void infer_shapes(onnx::ModelProto& model) {
   model.clear_functions();  // they may call each other in circles
+  import_domains(model);
   const onnx::ModelProto before = model;
   try {
     onnx::shape_inference::InferShapes(model);
@@ -119,7 +134,7 @@ void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& val
 
 }  // namespace
 
-Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name, double batch) {
+Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name, uint32_t batch) {
   onnx::ModelProto model;
   if (bytes.size() > kMaxModelBytes ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
