@@ -24,5 +24,8 @@ void add_train(CLI::App& policy, Context& context);
 void add_evaluate(CLI::App& policy, Context& context);
 // Verb of `unit`.
 void add_rates(CLI::App& unit, Context& context);
+// `model` and `predictor` with their verbs.
+void add_model(CLI::App& app, Context& context);
+void add_predictor(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::lab

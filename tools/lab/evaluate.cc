@@ -10,6 +10,7 @@
 #include "tools/lab/plots.h"
 #include "tools/lab/quality_suite.h"
 #include "tools/lab/scene.h"
+#include "tools/lab/sharing.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -34,6 +35,8 @@ struct Options {
   std::optional<uint32_t> readers;
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
+  std::string pods, nodes;
+  bool policies_given = false;
 };
 
 struct Subject {
@@ -74,6 +77,16 @@ int run(const Context& context, const Options& options) {
     gangs.threads = options.threads;
     return evaluate_gangs(context.output, gangs);
   }
+  if (options.suite == kSharingSuite)
+    return evaluate_sharing(
+        context.output,
+        {.policies = options.policies_given ? options.policies : std::vector<std::string>{},
+         .pods = options.pods,
+         .nodes = options.nodes,
+         .seeds = options.seeds.value_or(kSceneSeeds)});
+  if (!options.pods.empty())
+    return refuse(context.output,
+                  {ErrorCode::kInvalid, "--pods and --nodes are for --suite sharing"});
   if (auto status = check_plain(options); !status) return refuse(context.output, status.error());
   const auto policies = open_policies(options.policies, "--policies", options.policy);
   if (!policies) return refuse(context.output, policies.error());
@@ -121,7 +134,19 @@ void add_quality_suite(CLI::App& command, Options& options) {
       ->type_name("NAME,...");
 }
 
-int evaluate_named(const Context& context, const Options& options, bool policies_given) {
+// Lists of pods and nodes, and who gets which share of which GPU.
+void add_sharing_suite(CLI::App& command, Options& options) {
+  auto* pods = command
+                   .add_option("--pods", options.pods,
+                               "with --suite sharing: a list as openb_pod_list_default.csv "
+                               "(default: generated ones)")
+                   ->type_name("FILE");
+  auto* nodes =
+      command.add_option("--nodes", options.nodes, "and its nodes")->type_name("FILE")->needs(pods);
+  pods->needs(nodes);
+}
+
+int evaluate_named(const Context& context, const Options& options) {
   if (options.suite != "quality") {
     if (!options.curves.empty() || !options.cells.empty())
       return refuse(context.output,
@@ -131,7 +156,7 @@ int evaluate_named(const Context& context, const Options& options, bool policies
   return run_quality_suite(
       context.output, {.curves = options.curves,
                        .cells = options.cells,
-                       .policies = policies_given ? options.policies : std::vector<std::string>(),
+                       .policies = options.policies_given ? options.policies : std::vector<std::string>(),
                        .seeds = options.seeds.value_or(kSceneSeeds),
                        .threads = options.threads});
 }
@@ -143,7 +168,7 @@ void add_evaluate(CLI::App& policy, Context& context) {
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
   auto* suite =
-      command->add_option("--suite", options->suite, "quick, short, full, wide, quality or gangs")
+      command->add_option("--suite", options->suite, "quick, short, full, wide, quality, gangs or sharing")
           ->type_name("NAME")
           ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
@@ -191,10 +216,10 @@ void add_evaluate(CLI::App& policy, Context& context) {
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
   add_quality_suite(*command, *options);
+  add_sharing_suite(*command, *options);
   command->callback([&context, options, policies] {
-    context.command = [&context, options, given = policies->count() > 0] {
-      return evaluate_named(context, *options, given);
-    };
+    options->policies_given = policies->count() > 0;
+    context.command = [&context, options] { return evaluate_named(context, *options); };
   });
 }
 

@@ -18,6 +18,8 @@ int main(int argc, char** argv) {
   auto* unit = app.add_subcommand("unit", "compute units and their failures");
   unit->require_subcommand(1);
   lab::add_rates(*unit, context);
+  lab::add_model(app, context);
+  lab::add_predictor(app, context);
   if (const auto code = parse_arguments(app, argc, argv, context.output)) return *code;
   try {
     return context.command();

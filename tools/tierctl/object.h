@@ -28,6 +28,8 @@ void add_config(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 void add_quality(CLI::App& app, Context& context);
 void add_unit(CLI::App& app, Context& context);
+void add_model(CLI::App& app, Context& context);
+void add_predictor(CLI::App& app, Context& context);
 
 // Verbs of `policy` that need no cluster.
 void add_policy_laboratory(CLI::App& policy, Context& context);

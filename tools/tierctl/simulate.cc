@@ -53,6 +53,20 @@ void add_quality(CLI::App& app, Context& context) {
                   "how well the losses of recorded runs are foretold from their beginning");
 }
 
+void add_model(CLI::App& app, Context& context) {
+  auto* model = app.add_subcommand("model", "what a model is made of");
+  model->require_subcommand(1);
+  add_lab_command(*model, context, {"model", "describe"}, "the model card of an ONNX file");
+}
+
+void add_predictor(CLI::App& app, Context& context) {
+  auto* predictor =
+      app.add_subcommand("predictor", "what jobs will use of a unit, predicted and measured");
+  predictor->require_subcommand(1);
+  add_lab_command(*predictor, context, {"predictor", "evaluate"},
+                  "predictors on measurements of jobs that they were not trained on");
+}
+
 void add_policy_laboratory(CLI::App& policy, Context& context) {
   add_lab_command(policy, context, {"policy", "train"},
                   "train the dqn by simulation and write its weights");

@@ -1,0 +1,42 @@
+// Fragmentation as "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
+// Gradient Descent" (Weng et al., USENIX ATC 2023) defines it: of what is free on a node, the part
+// that a request drawn from what usually comes cannot use, in the mean.
+#pragma once
+
+#include <vector>
+
+#include "policies/sharing/cluster.h"
+
+namespace tierpilot::sharing {
+
+struct TypicalRequest {
+  Request request;
+  double share = 0;  // of all requests; all together 1
+};
+
+// Requests that are alike are one; the most frequent come first. Those that make up `coverage` of
+// all are kept (the paper's simulator keeps 95 %) and their shares scaled to 1.
+std::vector<TypicalRequest> typical_requests(const std::vector<Request>& requests, double coverage);
+
+class Fragmentation {
+ public:
+  enum class Host { kCpu, kCpuAndMemory };  // what of the host has to suffice; the paper: its cores
+
+  Fragmentation(std::vector<TypicalRequest> typical, Host host);
+
+  // Thousandths of a unit that are free and of no use. A request without units can use none.
+  double milli(const Node& node) const;
+
+ private:
+  struct Want {
+    uint32_t cpu_milli;
+    uint32_t units;
+    uint32_t milli;
+    uint64_t memory_bytes;
+    uint64_t models;
+    double share;
+  };
+  std::vector<Want> wants_;  // by milli
+};
+
+}  // namespace tierpilot::sharing

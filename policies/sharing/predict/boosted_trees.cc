@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "policies/sharing/predict/regressor.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr size_t kRanges = 64;
+
+struct Split {
+  double gain = 0;
+  size_t column = 0;
+  uint8_t range = 0;  // rows up to here go left
+};
+
+struct Node {
+  bool is_leaf = true;
+  size_t column = 0;
+  double threshold = 0;
+  uint32_t left = 0, right = 0;
+  double value = 0;
+};
+
+class BoostedTrees final : public Regressor {
+ public:
+  explicit BoostedTrees(const TreeSettings& settings) : settings_(settings) {}
+
+  void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
+    cut(rows);
+    trees_.clear();
+    base_ =
+        std::accumulate(targets.begin(), targets.end(), 0.0) / static_cast<double>(targets.size());
+    left_ = targets;
+    for (auto& value : left_) value -= base_;
+    for (uint32_t tree = 0; tree < settings_.trees; ++tree) {
+      std::vector<uint32_t> all(rows.size());
+      std::iota(all.begin(), all.end(), 0);
+      trees_.emplace_back();
+      grow(trees_.back(), all, 0);
+    }
+    ranges_.clear();
+    left_.clear();
+  }
+
+  double predict(const Row& row) const override {
+    double sum = base_;
+    for (const auto& tree : trees_) {
+      size_t at = 0;
+      while (!tree[at].is_leaf)
+        at = row[tree[at].column] <= tree[at].threshold ? tree[at].left : tree[at].right;
+      sum += tree[at].value;
+    }
+    return sum;
+  }
+
+ private:
+  // Borders at quantiles of each column.
+  void cut(const std::vector<Row>& rows) {
+    const size_t columns = rows.front().size();
+    borders_.assign(columns, {});
+    ranges_.assign(columns, std::vector<uint8_t>(rows.size()));
+    for (size_t c = 0; c < columns; ++c) {
+      std::vector<double> values;
+      for (const auto& row : rows) values.push_back(row[c]);
+      std::sort(values.begin(), values.end());
+      values.erase(std::unique(values.begin(), values.end()), values.end());
+      for (size_t i = 1; i < std::min(kRanges, values.size()); ++i) {
+        const size_t at = i * values.size() / std::min(kRanges, values.size());
+        borders_[c].push_back((values[at - 1] + values[at]) / 2);
+      }
+      for (size_t r = 0; r < rows.size(); ++r)
+        ranges_[c][r] = static_cast<uint8_t>(
+            std::lower_bound(borders_[c].begin(), borders_[c].end(), rows[r][c]) -
+            borders_[c].begin());
+    }
+  }
+
+  Split best_split(const std::vector<uint32_t>& rows) const {
+    double total = 0;
+    for (const auto row : rows) total += left_[row];
+    const double count = static_cast<double>(rows.size());
+    Split best;
+    for (size_t c = 0; c < borders_.size(); ++c) {
+      double sums[kRanges] = {};
+      uint32_t counts[kRanges] = {};
+      for (const auto row : rows) {
+        sums[ranges_[c][row]] += left_[row];
+        ++counts[ranges_[c][row]];
+      }
+      double sum = 0, below = 0;
+      for (size_t b = 0; b < borders_[c].size(); ++b) {
+        sum += sums[b];
+        below += counts[b];
+        if (below < settings_.least_rows || count - below < settings_.least_rows) continue;
+        const double gain = sum * sum / below + (total - sum) * (total - sum) / (count - below) -
+                            total * total / count;
+        if (gain > best.gain + 1e-12) best = {gain, c, static_cast<uint8_t>(b)};
+      }
+    }
+    return best;
+  }
+
+  uint32_t grow(std::vector<Node>& tree, const std::vector<uint32_t>& rows, uint32_t depth) {
+    const auto at = static_cast<uint32_t>(tree.size());
+    tree.emplace_back();
+    const Split split = depth < settings_.depth ? best_split(rows) : Split{};
+    if (split.gain <= 0) {
+      double sum = 0;
+      for (const auto row : rows) sum += left_[row];
+      tree[at].value = settings_.rate * sum / static_cast<double>(rows.size());
+      for (const auto row : rows) left_[row] -= tree[at].value;
+      return at;
+    }
+    std::vector<uint32_t> low, high;
+    for (const auto row : rows)
+      (ranges_[split.column][row] <= split.range ? low : high).push_back(row);
+    tree[at].is_leaf = false;
+    tree[at].column = split.column;
+    tree[at].threshold = borders_[split.column][split.range];
+    const auto left = grow(tree, low, depth + 1);
+    const auto right = grow(tree, high, depth + 1);
+    tree[at].left = left;
+    tree[at].right = right;
+    return at;
+  }
+
+  const TreeSettings settings_;
+  double base_ = 0;
+  std::vector<std::vector<Node>> trees_;
+  std::vector<Row> borders_;
+  std::vector<std::vector<uint8_t>> ranges_;  // by column and row, while fitting
+  std::vector<double> left_;
+};
+
+}  // namespace
+
+std::unique_ptr<Regressor> make_boosted_trees(const TreeSettings& settings) {
+  return std::make_unique<BoostedTrees>(settings);
+}
+
+}  // namespace tierpilot::sharing

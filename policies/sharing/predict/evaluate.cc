@@ -1,0 +1,116 @@
+#include "policies/sharing/predict/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/predict/estimator_data.h"
+#include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/predict/perceptron_data.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A file of one format, and what became of its rows.
+template <class Data>
+ordered_json read_json(const char* format, const Data& data) {
+  ordered_json value{{"format", format}, {"skipped", data.skipped}};
+  if (data.skipped > 0) value["first_skipped"] = data.first_skipped;
+  return value;
+}
+
+ordered_json studies_json(ordered_json value, const std::vector<Study>& studies) {
+  value["studies"] = ordered_json::array();
+  for (const auto& study : studies) value["studies"].push_back(study_json(study, run_study(study)));
+  return value;
+}
+
+Result<ordered_json> of_pairs(sim::CsvTable& table, sim::CsvTable* train) {
+  const auto data = read_pairs(table);
+  if (!data) return tl::unexpected(data.error());
+  auto value = read_json("pairs", *data);
+  value["pairs_that_do_not_fit"] = data->do_not_fit;
+  if (!train) return studies_json(std::move(value), {pair_study(*data)});
+  const auto known = read_pairs(*train);
+  if (!known) return tl::unexpected(known.error());
+  return studies_json(std::move(value), {pair_study(*known, *data)});
+}
+
+Result<ordered_json> of_perceptrons(sim::CsvTable& table, sim::CsvTable* train) {
+  const auto data = read_perceptrons(table);
+  if (!data) return tl::unexpected(data.error());
+  auto value = read_json("perceptrons", *data);
+  if (!train) return studies_json(std::move(value), perceptron_studies(*data, nullptr));
+  const auto known = read_perceptrons(*train);
+  if (!known) return tl::unexpected(known.error());
+  return studies_json(std::move(value), perceptron_studies(*data, &*known));
+}
+
+Result<ordered_json> of_estimators(sim::CsvTable& table, sim::CsvTable* train) {
+  const auto data = read_estimators(table);
+  if (!data) return tl::unexpected(data.error());
+  auto value = read_json("memory estimators", *data);
+  if (!train) return studies_json(std::move(value), {estimator_study(*data, nullptr)});
+  const auto known = read_estimators(*train);
+  if (!known) return tl::unexpected(known.error());
+  return studies_json(std::move(value), {estimator_study(*data, &*known)});
+}
+
+struct Format {
+  bool (*is)(const sim::CsvTable&);
+  Result<ordered_json> (*evaluate)(sim::CsvTable& data, sim::CsvTable* train);
+};
+constexpr Format kFormats[]{{is_pair_table, of_pairs},
+                            {is_perceptron_table, of_perceptrons},
+                            {is_estimator_table, of_estimators}};
+
+}  // namespace
+
+ordered_json study_json(const Study& study, const StudyResult& result) {
+  ordered_json value{
+      {"target", study.target},
+      {"measure", study.measure == Measure::kMeanAbsolute ? "mean absolute error" : "RMSLE"},
+      {"rows", study.rows.size()}};
+  if (study.goal > 0) value["goal"] = study.goal;
+  value["scores"] = ordered_json::array();
+  for (const auto& scored : result.scores)
+    value["scores"].push_back({{"split", scored.split},
+                               {"predictor", scored.contender},
+                               {"error", scored.error},
+                               {"tested", scored.tested},
+                               {"worst_group", scored.worst_group},
+                               {"worst_error", scored.worst_error}});
+  value["placed"] = ordered_json::array();
+  for (const auto& placed : result.placed)
+    value["placed"].push_back({{"split", placed.split},
+                               {"under_predicted", placed.under_predicted},
+                               {"mean_log_excess", placed.mean_excess}});
+  return value;
+}
+
+Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
+                                         const std::filesystem::path& train) {
+  auto table = sim::CsvTable::open(data);
+  if (!table) return tl::unexpected(table.error());
+  for (const auto& format : kFormats) {
+    if (!format.is(*table)) continue;
+    if (train.empty()) return format.evaluate(*table, nullptr);
+    auto known = sim::CsvTable::open(train);
+    if (!known) return tl::unexpected(known.error());
+    if (!format.is(*known))
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("'{}' has other columns than '{}'", train.string(), data.string()));
+    return format.evaluate(*table, &*known);
+  }
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("'{}': its header is of no known measurement: wanted are model_a, alone_a, "
+                  "together_a and the same of b (pairs); batch, parameters, widths, "
+                  "memory_mib or gpu_util (perceptrons); or model, actual_mib, horus_mib or "
+                  "faketensor_mib (memory estimators)",
+                  data.string()));
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,49 @@
+// Speeds of two jobs that share a unit (s3_gavel_pairs.csv and files like it): what part of its
+// speed alone each keeps.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "policies/sharing/predict/study.h"
+#include "policies/sim/trace/csv_table.h"
+
+namespace tierpilot::sharing {
+
+struct PairJob {
+  std::string model;
+  double batch = 0;  // 0: not told
+  double alone = 0;  // steps per second
+};
+
+// One direction of a pair: the victim's speed beside the neighbour.
+struct PairSample {
+  std::string card;
+  PairJob victim, neighbour;
+  double retained = 0;  // of the victim's speed alone
+};
+
+struct PairData {
+  std::vector<PairSample> samples;
+  uint64_t do_not_fit = 0;  // pairs, with a speed of 0; they are no samples
+  uint64_t skipped = 0;     // rows
+  std::string first_skipped;
+};
+
+// Columns gpu, model_a, batch_a, model_b, batch_b, alone_a, alone_b, together_a, together_b.
+bool is_pair_table(const sim::CsvTable& table);
+Result<PairData> read_pairs(sim::CsvTable& table);
+
+// Speeds alone of the two jobs and how they change with the batch, from all of `data` on that card;
+// behind these `kPairColumns` columns one for each kind of job (model and batch) as victim and as
+// neighbour, where there are at most some hundred.
+inline constexpr size_t kPairColumns = 10;
+std::vector<Row> pair_rows(const PairData& data);
+
+// Split by card, by model, and by both at once: of a pair to be tested neither the card nor one of
+// the models is in the training part.
+Study pair_study(const PairData& data);
+// Trained on all of `train`, tested on all of `data`.
+Study pair_study(const PairData& train, const PairData& data);
+
+}  // namespace tierpilot::sharing

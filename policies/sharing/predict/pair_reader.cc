@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policies/sharing/predict/pair_data.h"
+#include "policies/sim/trace/cell.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr size_t kMaxRows = 200'000;
+constexpr double kMaxSpeed = 1e9;   // steps per second
+constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would rule all means
+
+struct Columns {
+  std::optional<size_t> gpu, models[2], batches[2], alone[2], together[2];
+};
+
+Columns columns_of(const sim::CsvTable& table) {
+  return {table.find({"gpu", "card"}),
+          {table.find({"model_a"}), table.find({"model_b"})},
+          {table.find({"batch_a"}), table.find({"batch_b"})},
+          {table.find({"alone_a"}), table.find({"alone_b"})},
+          {table.find({"together_a"}), table.find({"together_b"})}};
+}
+
+std::string wrong_with(const PairJob& job, std::optional<double> together) {
+  if (!(job.alone > 0) || job.alone > kMaxSpeed) return "no speed alone";
+  if (!together || *together < 0) return "no speed together";
+  if (*together > kMaxRetained * job.alone) return "faster together than alone";
+  return "";
+}
+
+}  // namespace
+
+bool is_pair_table(const sim::CsvTable& table) {
+  const auto columns = columns_of(table);
+  return columns.models[0] && columns.models[1] && columns.alone[0] && columns.alone[1] &&
+         columns.together[0] && columns.together[1];
+}
+
+Result<PairData> read_pairs(sim::CsvTable& table) {
+  const auto columns = columns_of(table);
+  PairData data;
+  for (;;) {
+    const auto more = table.next();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    PairJob jobs[2];
+    double together[2] = {};
+    std::string wrong;
+    for (int i = 0; i < 2 && wrong.empty(); ++i) {
+      jobs[i].model = table.cell(columns.models[i]);
+      jobs[i].batch =
+          std::clamp(sim::parse_number(table.cell(columns.batches[i])).value_or(0), 0.0, 1e9);
+      jobs[i].alone = sim::parse_number(table.cell(columns.alone[i])).value_or(0);
+      const auto speed = sim::parse_number(table.cell(columns.together[i]));
+      wrong = wrong_with(jobs[i], speed);
+      together[i] = speed.value_or(0);
+    }
+    if (!wrong.empty()) {
+      if (data.skipped++ == 0) data.first_skipped = fmt::format("{}: {}", table.place(), wrong);
+      continue;
+    }
+    if (together[0] == 0 || together[1] == 0) {
+      ++data.do_not_fit;
+      continue;
+    }
+    if (data.samples.size() >= 2 * kMaxRows)
+      return fail(ErrorCode::kExhausted,
+                  fmt::format("{}: more than {} pairs", table.place(), kMaxRows));
+    const std::string card(table.cell(columns.gpu));
+    for (int i = 0; i < 2; ++i)
+      data.samples.push_back({card, jobs[i], jobs[1 - i], together[i] / jobs[i].alone});
+  }
+  if (data.samples.empty())
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: no pair with speeds alone and together{}", table.place(),
+                            data.first_skipped.empty() ? "" : "; " + data.first_skipped));
+  return data;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "policies/sharing/predict/pair_data.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kGoal = 0.07;
+constexpr size_t kMostFolds = 500;  // of pairs of models and cards
+
+std::vector<size_t> range(size_t begin, size_t end) {
+  std::vector<size_t> columns(end - begin);
+  std::iota(columns.begin(), columns.end(), begin);
+  return columns;
+}
+
+std::unique_ptr<Regressor> small_trees() {
+  return make_boosted_trees({.trees = 100, .depth = 2, .rate = 0.05, .least_rows = 20});
+}
+
+std::vector<Contender> contenders(size_t columns) {
+  const auto told = range(0, std::min(columns, kPairColumns));
+  const auto kinds = range(told.size(), columns);
+  const auto on_told = [told](std::unique_ptr<Regressor> regressor) {
+    return make_on_columns(told, std::move(regressor));
+  };
+  std::vector<Contender> all{
+      {"default",
+       [on_told] {
+         std::vector<std::unique_ptr<Regressor>> members;
+         members.push_back(make_ridge(0.1));
+         members.push_back(on_told(make_nearest(15)));
+         members.push_back(on_told(small_trees()));
+         return make_average(std::move(members));
+       }},
+      {"median", [] { return make_median(); }},
+      {"mean", [] { return make_constant(); }},
+      {"linear", [on_told] { return on_told(make_ridge(1e-6)); }},
+      {"nearest-neighbour", [on_told] { return on_told(make_nearest(1)); }},
+      {"boosted-trees", [on_told] { return on_told(make_boosted_trees({})); }}};
+  if (!kinds.empty())
+    all.push_back({"additive", [kinds] { return make_on_columns(kinds, make_ridge(0.02)); }});
+  return all;
+}
+
+Split by_model(const PairData& data) {
+  std::set<std::string> models;
+  for (const auto& sample : data.samples) models.insert(sample.victim.model);
+  Split split{"model", {}};
+  for (const auto& model : models) {
+    Fold fold{model, {}, {}};
+    for (size_t i = 0; i < data.samples.size(); ++i) {
+      const auto& sample = data.samples[i];
+      const bool out = sample.victim.model == model || sample.neighbour.model == model;
+      (out ? fold.test : fold.train).push_back(i);
+    }
+    if (!fold.train.empty() && split.folds.size() < kMostFolds)
+      split.folds.push_back(std::move(fold));
+  }
+  return split;
+}
+
+Split by_card_and_models(const PairData& data) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<size_t>> groups;
+  for (size_t i = 0; i < data.samples.size(); ++i) {
+    const auto& [card, victim, neighbour, _] = data.samples[i];
+    const auto [a, b] = std::minmax(victim.model, neighbour.model);
+    groups[{card, a, b}].push_back(i);
+  }
+  Split split{"card and models", {}};
+  for (const auto& [group, rows] : groups) {
+    if (split.folds.size() == kMostFolds) break;
+    const auto& [card, a, b] = group;
+    Fold fold{card + ": " + a + " and " + b, {}, rows};
+    const auto known = [&](const std::string& model) { return model == a || model == b; };
+    for (size_t i = 0; i < data.samples.size(); ++i) {
+      const auto& sample = data.samples[i];
+      if (sample.card != card && !known(sample.victim.model) && !known(sample.neighbour.model))
+        fold.train.push_back(i);
+    }
+    if (!fold.train.empty()) split.folds.push_back(std::move(fold));
+  }
+  return split;
+}
+
+Study unsplit(const PairData& data) {
+  Study study{.target = "retained speed", .rows = pair_rows(data)};
+  for (const auto& sample : data.samples) study.targets.push_back(sample.retained);
+  study.contenders = contenders(study.rows.front().size());
+  study.goal = kGoal;
+  return study;
+}
+
+}  // namespace
+
+Study pair_study(const PairData& data) {
+  Study study = unsplit(data);
+  std::vector<std::string> cards;
+  for (const auto& sample : data.samples) cards.push_back(sample.card);
+  for (auto split : {by_card_and_models(data), leave_each_out("card", cards), by_model(data)})
+    if (!split.folds.empty()) study.splits.push_back(std::move(split));
+  return study;
+}
+
+Study pair_study(const PairData& train, const PairData& data) {
+  PairData all = train;
+  all.samples.insert(all.samples.end(), data.samples.begin(), data.samples.end());
+  Study study = unsplit(all);
+  study.splits.push_back(
+      {"files",
+       {{"all", range(0, train.samples.size()), range(train.samples.size(), all.samples.size())}}});
+  return study;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,102 @@
+#include <cmath>
+#include <numeric>
+
+#include "policies/sharing/predict/perceptron_data.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kUtilisationGoal = 0.154;  // Horus (Yeung et al., TPDS 2022), on unseen networks
+
+std::unique_ptr<Regressor> trees() {
+  return make_boosted_trees({.trees = 300, .depth = 5, .rate = 0.03, .least_rows = 20});
+}
+
+std::vector<Contender> rivals() {
+  return {{"constant", [] { return make_constant(); }},
+          {"linear", [] { return make_ridge(1e-6); }},
+          {"nearest-neighbour", [] { return make_nearest(1); }},
+          {"boosted-trees", [] { return make_boosted_trees({}); }},
+          {"flops-only", [] { return make_on_columns({0}, make_ridge(0)); }}};
+}
+
+// What grows with bytes is close to linear in them; trees mend the rest.
+std::unique_ptr<Regressor> memory_default() {
+  return make_stacked(make_ridge(1e-4), trees());
+}
+
+std::unique_ptr<Regressor> utilisation_default() {
+  std::vector<std::unique_ptr<Regressor>> members;
+  members.push_back(trees());
+  members.push_back(make_boosted_trees({.trees = 400, .depth = 3, .rate = 0.04, .least_rows = 15}));
+  members.push_back(make_ridge(1e-3));
+  return make_average(std::move(members));
+}
+
+struct Measured {
+  std::vector<size_t> rows;
+  std::vector<double> values;
+};
+
+Measured measured(const std::vector<double>& values) {
+  Measured found;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(values[i])) {
+      found.rows.push_back(i);
+      found.values.push_back(std::log1p(values[i]));
+    }
+  return found;
+}
+
+std::vector<std::string> picked(const std::vector<std::string>& names,
+                                const std::vector<size_t>& rows) {
+  std::vector<std::string> picked;
+  for (const auto row : rows) picked.push_back(names[row]);
+  return picked;
+}
+
+// `values` picks what is to be predicted of a file.
+Study make_study(std::string target, const PerceptronData& data, const PerceptronData* train,
+                 std::vector<double> PerceptronData::*values) {
+  const auto own = measured(data.*values);
+  Study study{.target = std::move(target), .measure = Measure::kRootMeanSquareLog};
+  for (const auto row : own.rows) study.rows.push_back(data.rows[row]);
+  study.targets = own.values;
+  study.calibration_groups = picked(data.families, own.rows);
+  study.contenders = rivals();
+  if (!train) {
+    study.splits.push_back(leave_each_out("family", study.calibration_groups));
+    study.splits.push_back(leave_each_out("activation", picked(data.activations, own.rows)));
+    std::erase_if(study.splits, [](const Split& split) { return split.folds.empty(); });
+    return study;
+  }
+  const auto other = measured(train->*values);
+  Fold fold{"all", {}, std::vector<size_t>(study.rows.size())};
+  std::iota(fold.test.begin(), fold.test.end(), 0);
+  for (size_t i = 0; i < other.rows.size(); ++i) {
+    fold.train.push_back(study.rows.size());
+    study.rows.push_back(train->rows[other.rows[i]]);
+    study.targets.push_back(other.values[i]);
+    study.calibration_groups.push_back(train->families[other.rows[i]]);
+  }
+  if (!fold.train.empty() && !fold.test.empty()) study.splits.push_back({"files", {fold}});
+  return study;
+}
+
+}  // namespace
+
+std::vector<Study> perceptron_studies(const PerceptronData& data, const PerceptronData* train) {
+  std::vector<Study> studies;
+  auto memory = make_study("memory", data, train, &PerceptronData::memory_mib);
+  memory.contenders.insert(memory.contenders.begin(), {"default", memory_default});
+  studies.push_back(std::move(memory));
+  auto utilisation = make_study("utilisation", data, train, &PerceptronData::utilisation_percent);
+  utilisation.contenders.insert(utilisation.contenders.begin(), {"default", utilisation_default});
+  utilisation.calibration_groups.clear();
+  utilisation.goal = kUtilisationGoal;
+  studies.push_back(std::move(utilisation));
+  std::erase_if(studies, [](const Study& study) { return study.splits.empty(); });
+  return studies;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <numeric>
+
+#include "policies/sharing/predict/regressor.h"
+#include "policies/sharing/predict/standardised.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+class Constant final : public Regressor {
+ public:
+  void fit(const std::vector<Row>&, const std::vector<double>& targets) override {
+    mean_ = mean_of(targets);
+  }
+  double predict(const Row&) const override { return mean_; }
+
+ private:
+  double mean_ = 0;
+};
+
+class Median final : public Regressor {
+ public:
+  void fit(const std::vector<Row>&, const std::vector<double>& targets) override {
+    auto sorted = targets;
+    const auto middle = sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    median_ = *middle;
+  }
+  double predict(const Row&) const override { return median_; }
+
+ private:
+  double median_ = 0;
+};
+
+// Solves a x = b in place for a symmetric positive definite matrix, by Cholesky's factors.
+void solve(std::vector<Row>& a, Row& b) {
+  const size_t n = b.size();
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = a[i][j];
+      for (size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
+      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
+    }
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (size_t i = n; i-- > 0;) {
+    for (size_t k = i + 1; k < n; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+}
+
+class Ridge final : public Regressor {
+ public:
+  explicit Ridge(double penalty) : penalty_(penalty) {}
+
+  void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
+    scale_.fit(rows);
+    mean_ = mean_of(targets);
+    const size_t columns = rows.front().size();
+    std::vector<Row> products(columns, Row(columns, 0));
+    weights_.assign(columns, 0);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const Row row = scale_(rows[r]);
+      for (size_t i = 0; i < columns; ++i) {
+        weights_[i] += row[i] * (targets[r] - mean_);
+        for (size_t j = 0; j <= i; ++j) products[i][j] += row[i] * row[j];
+      }
+    }
+    for (size_t i = 0; i < columns; ++i)
+      products[i][i] += penalty_ * static_cast<double>(rows.size()) + 1e-9;
+    solve(products, weights_);
+  }
+
+  double predict(const Row& row) const override {
+    const Row scaled = scale_(row);
+    return std::inner_product(scaled.begin(), scaled.end(), weights_.begin(), mean_);
+  }
+
+ private:
+  const double penalty_;
+  Standardised scale_;
+  double mean_ = 0;
+  Row weights_;
+};
+
+class Nearest final : public Regressor {
+ public:
+  explicit Nearest(size_t k) : k_(k) {}
+
+  void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
+    scale_.fit(rows);
+    rows_.clear();
+    for (const auto& row : rows) rows_.push_back(scale_(row));
+    targets_ = targets;
+  }
+
+  double predict(const Row& row) const override {
+    const Row scaled = scale_(row);
+    std::vector<std::pair<double, double>> near;  // distance, target
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      double distance = 0;
+      for (size_t i = 0; i < scaled.size(); ++i)
+        distance += (rows_[r][i] - scaled[i]) * (rows_[r][i] - scaled[i]);
+      near.emplace_back(distance, targets_[r]);
+    }
+    const size_t count = std::min(k_, near.size());
+    std::partial_sort(near.begin(), near.begin() + static_cast<ptrdiff_t>(count), near.end());
+    double sum = 0;
+    for (size_t i = 0; i < count; ++i) sum += near[i].second;
+    return sum / static_cast<double>(count);
+  }
+
+ private:
+  const size_t k_;
+  Standardised scale_;
+  std::vector<Row> rows_;
+  std::vector<double> targets_;
+};
+
+}  // namespace
+
+std::unique_ptr<Regressor> make_constant() {
+  return std::make_unique<Constant>();
+}
+std::unique_ptr<Regressor> make_median() {
+  return std::make_unique<Median>();
+}
+std::unique_ptr<Regressor> make_ridge(double penalty) {
+  return std::make_unique<Ridge>(penalty);
+}
+std::unique_ptr<Regressor> make_nearest(size_t k) {
+  return std::make_unique<Nearest>(k);
+}
+
+}  // namespace tierpilot::sharing

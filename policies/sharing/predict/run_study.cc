@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "policies/sharing/predict/evaluate.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kPlacedQuantile = 0.995;  // of errors; 1 % may be under-predicted
+
+std::vector<double> predicted(const Study& study, const Contender& contender,
+                              const std::vector<size_t>& train, const std::vector<size_t>& test) {
+  std::vector<Row> rows;
+  std::vector<double> targets;
+  for (const auto i : train) {
+    rows.push_back(study.rows[i]);
+    targets.push_back(study.targets[i]);
+  }
+  const auto regressor = contender.make();
+  regressor->fit(rows, targets);
+  std::vector<double> values;
+  for (const auto i : test) values.push_back(regressor->predict(study.rows[i]));
+  return values;
+}
+
+double loss(Measure measure, double difference) {
+  return measure == Measure::kMeanAbsolute ? std::abs(difference) : difference * difference;
+}
+
+double mean_loss(Measure measure, double sum, size_t count) {
+  const double mean = sum / static_cast<double>(count);
+  return measure == Measure::kMeanAbsolute ? mean : std::sqrt(mean);
+}
+
+// How far targets exceed predictions where a group was not seen: conformal prediction by groups
+// (Vovk, Gammerman, Shafer: Algorithmic Learning in a Random World, 2005).
+double exceedance(const Study& study, const std::vector<size_t>& train) {
+  std::vector<std::string> groups;
+  for (const auto i : train) groups.push_back(study.calibration_groups[i]);
+  Split inner = leave_each_out("", groups);
+  if (inner.folds.empty()) {  // one group only: halves
+    Fold fold;
+    for (size_t i = 0; i < train.size(); ++i) (i % 2 ? fold.train : fold.test).push_back(i);
+    if (fold.train.empty() || fold.test.empty()) return 0;
+    inner.folds.push_back(std::move(fold));
+  }
+  std::vector<double> exceeds;
+  for (auto& fold : inner.folds) {
+    for (auto* part : {&fold.train, &fold.test})
+      for (auto& i : *part) i = train[i];
+    const auto values = predicted(study, study.contenders.front(), fold.train, fold.test);
+    for (size_t i = 0; i < values.size(); ++i)
+      exceeds.push_back(study.targets[fold.test[i]] - values[i]);
+  }
+  std::sort(exceeds.begin(), exceeds.end());
+  const auto at = static_cast<size_t>(kPlacedQuantile * static_cast<double>(exceeds.size()));
+  return std::max(exceeds[std::min(at, exceeds.size() - 1)], 0.0);
+}
+
+Scored score(const Study& study, const Split& split, const Contender& contender) {
+  Scored scored{split.name, contender.name, 0, 0, {}, 0};
+  double total = 0;
+  for (const auto& fold : split.folds) {
+    const auto values = predicted(study, contender, fold.train, fold.test);
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i)
+      sum += loss(study.measure, values[i] - study.targets[fold.test[i]]);
+    const double error = mean_loss(study.measure, sum, values.size());
+    if (scored.worst_group.empty() || error > scored.worst_error) {
+      scored.worst_group = fold.held_out;
+      scored.worst_error = error;
+    }
+    total += sum;
+    scored.tested += values.size();
+  }
+  scored.error = mean_loss(study.measure, total, scored.tested);
+  return scored;
+}
+
+PlacedScore score_placed(const Study& study, const Split& split) {
+  PlacedScore placed{split.name, 0, 0};
+  size_t tested = 0, under = 0;
+  for (const auto& fold : split.folds) {
+    const double margin = exceedance(study, fold.train);
+    const auto values = predicted(study, study.contenders.front(), fold.train, fold.test);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double excess = values[i] + margin - study.targets[fold.test[i]];
+      under += excess < 0;
+      placed.mean_excess += excess;
+    }
+    tested += values.size();
+  }
+  placed.under_predicted = static_cast<double>(under) / static_cast<double>(tested);
+  placed.mean_excess /= static_cast<double>(tested);
+  return placed;
+}
+
+}  // namespace
+
+StudyResult run_study(const Study& study) {
+  StudyResult result;
+  for (const auto& split : study.splits) {
+    for (const auto& contender : study.contenders)
+      result.scores.push_back(score(study, split, contender));
+    if (!study.calibration_groups.empty()) result.placed.push_back(score_placed(study, split));
+  }
+  return result;
+}
+
+}  // namespace tierpilot::sharing

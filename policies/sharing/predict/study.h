@@ -1,0 +1,50 @@
+// A question that predictors are compared on: rows that describe, what was measured, and how rows
+// are split so that what is tested was never seen: by groups (cards, models, families), never by
+// row.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "policies/sharing/predict/regressor.h"
+
+namespace tierpilot::sharing {
+
+struct Fold {
+  std::string held_out;
+  std::vector<size_t> train, test;
+};
+
+struct Split {
+  std::string name;
+  std::vector<Fold> folds;  // those without rows to train or test on are not there
+};
+
+enum class Measure {
+  kRootMeanSquareLog,  // targets are ln(1 + x); the root mean square of differences (RMSLE)
+  kMeanAbsolute
+};
+
+struct Contender {
+  std::string name;
+  std::function<std::unique_ptr<Regressor>()> make;
+};
+
+struct Study {
+  std::string target;
+  Measure measure = Measure::kMeanAbsolute;
+  std::vector<Row> rows;
+  std::vector<double> targets;
+  std::vector<Split> splits;
+  std::vector<Contender> contenders;  // the first is the default
+  double goal = 0;                    // of the measure; 0: none
+  // Where it is set, the default's upper quantile is judged as well: it is calibrated by leaving
+  // out these groups (one per row) of the training part in turn.
+  std::vector<std::string> calibration_groups = {};
+};
+
+// Each group alone is tested, all others train.
+Split leave_each_out(std::string name, const std::vector<std::string>& groups);
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,28 @@
+#include "policies/sharing/share_scorer.h"
+
+#include "policies/sharing/unit_choice.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+// A thousandth of a unit for each unit that is left free, and for each twelve cores.
+constexpr double kPerFreeMilli = 1.0 / kWholeUnit;
+constexpr double kPerFreeCpuMilli = 1.0 / 12'000;
+
+}  // namespace
+
+ShareScorer::ShareScorer(const std::vector<Request>& typical)
+    : usable_(typical_requests(typical, 1)) {}
+
+double ShareScorer::worth(const Node& node) const {
+  return usable_.milli(node);
+}
+
+Offer ShareScorer::offer(const Node& node, const Request& request, double worth) const {
+  return best_offer(node, request, [&](const Node& after) {
+    return usable_.milli(after) - worth - kPerFreeMilli * static_cast<double>(after.free_milli()) -
+           kPerFreeCpuMilli * after.cpu_milli;
+  });
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,154 @@
+#include "policies/sharing/card/onnx_model.h"
+
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+void add_node(onnx::GraphProto& graph, const std::string& type,
+              const std::vector<std::string>& inputs, const std::string& output) {
+  auto* node = graph.add_node();
+  node->set_op_type(type);
+  for (const auto& input : inputs) node->add_input(input);
+  node->add_output(output);
+}
+
+void add_parameter(onnx::GraphProto& graph, const std::string& name, std::vector<int64_t> dims) {
+  auto* tensor = graph.add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(onnx::TensorProto::FLOAT);
+  for (const auto dim : dims) tensor->add_dims(dim);
+}
+
+// N x 8 -> Gemm(8 x 4) -> Relu -> Gemm(4 x 2)
+onnx::ModelProto perceptron() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  auto* opset = model.add_opset_import();
+  opset->set_version(13);
+  auto& graph = *model.mutable_graph();
+  graph.set_name("perceptron");
+  add_parameter(graph, "w1", {8, 4});
+  add_parameter(graph, "w2", {4, 2});
+  add_node(graph, "Gemm", {"x", "w1"}, "h");
+  add_node(graph, "Relu", {"h"}, "a");
+  add_node(graph, "Gemm", {"a", "w2"}, "y");
+  auto* input = graph.add_input();
+  input->set_name("x");
+  auto* type = input->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(onnx::TensorProto::FLOAT);
+  type->mutable_shape()->add_dim()->set_dim_param("N");
+  type->mutable_shape()->add_dim()->set_dim_value(8);
+  graph.add_output()->set_name("y");
+  graph.mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::FLOAT);
+  return model;
+}
+
+Result<ModelCard> describe(const onnx::ModelProto& model, uint32_t batch = 1) {
+  return describe_onnx(model.SerializeAsString(), "m.onnx", batch);
+}
+
+TEST(OnnxModel, CountsWhatAPerceptronComputes) {
+  const auto card = describe(perceptron(), 16);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->parameters, 40);
+  EXPECT_EQ(card->parameter_bytes, 160);
+  EXPECT_EQ(card->input_elements, 128);
+  EXPECT_EQ(card->depth, 3U);
+  const auto& products = card->operators.at("MatMul");
+  EXPECT_EQ(products.count, 2U);
+  EXPECT_EQ(products.largest_input, 128);
+  EXPECT_EQ(products.input_sum, 128 + 64);
+  EXPECT_EQ(products.flops, 16 * 2 * (8 * 4 + 4 * 2));
+  EXPECT_EQ(card->operators.at("ReLU").flops, 64);
+  EXPECT_EQ(card->activation_bytes, 4 * (64 + 64 + 32));
+  ASSERT_EQ(card->guessed.size(), 1U);  // the batch
+  EXPECT_EQ(card_json(*card)["kind"], "model card");
+}
+
+TEST(OnnxModel, AnUnknownOperatorIsCountedAndTold) {
+  auto model = perceptron();
+  add_node(*model.mutable_graph(), "Frob\x01nicate", {"y"}, "z");
+  model.mutable_graph()->mutable_node(3)->set_domain("my.org");
+  const auto card = describe(model);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->unknown_operators, (std::map<std::string, uint64_t>{{"my.org.Frob?nicate", 1}}));
+  EXPECT_TRUE(card->uncertain());
+  EXPECT_EQ(card->operators.at("MatMul").flops, 2 * (8 * 4 + 4 * 2));  // the rest is known
+}
+
+TEST(OnnxModel, RefusesCirclesAndValuesThatNobodyMakes) {
+  auto circle = perceptron();
+  circle.mutable_graph()->mutable_node(0)->set_input(0, "y");
+  EXPECT_FALSE(describe(circle));
+  auto missing = perceptron();
+  missing.mutable_graph()->mutable_node(1)->set_input(0, "nothing");
+  const auto wrong = describe(missing);
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("nothing"), std::string::npos);
+  auto twice = perceptron();
+  twice.mutable_graph()->mutable_node(1)->set_output(0, "h");
+  EXPECT_FALSE(describe(twice));
+}
+
+TEST(OnnxModel, RefusesSizesThatNoMachineHas) {
+  auto huge = perceptron();
+  huge.mutable_graph()->mutable_initializer(0)->set_dims(0, int64_t{1} << 62);
+  EXPECT_FALSE(describe(huge));
+  auto negative = perceptron();
+  negative.mutable_graph()->mutable_initializer(0)->set_dims(0, -1);
+  EXPECT_FALSE(describe(negative));
+}
+
+TEST(OnnxModel, RefusesBodiesThatAreNestedTooDeep) {
+  auto model = perceptron();
+  auto* graph = model.mutable_graph();
+  for (int i = 0; i < 30; ++i) {
+    add_node(*graph, "If", {}, "o");
+    auto* attribute = graph->mutable_node(graph->node_size() - 1)->add_attribute();
+    attribute->set_name("then_branch");
+    graph = attribute->mutable_g();
+  }
+  EXPECT_FALSE(describe(model));
+}
+
+TEST(OnnxModel, NoBytesAndAnyBytesAreNoModel) {
+  EXPECT_FALSE(describe_onnx("", "m.onnx", 1));
+  EXPECT_FALSE(describe_onnx("hello", "m.onnx", 1));
+}
+
+// A changed byte gives a card or an error, and never ends the process.
+TEST(OnnxModel, AnyChangedByteIsSurvived) {
+  const std::string good = perceptron().SerializeAsString();
+  SeededRandom random(7);
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = good.substr(0, i % 3 ? good.size() : random.below(good.size()));
+    for (int changes = 0; changes < 3 && !bytes.empty(); ++changes)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    const auto card = describe_onnx(bytes, "m.onnx", 1);
+    if (card) {
+      EXPECT_GE(card->flops, 0);
+    }
+  }
+}
+
+TEST(OnnxModel, KindsHaveThePublishedNames) {
+  EXPECT_EQ(operator_kind("Conv"), "Conv2D");
+  EXPECT_EQ(operator_kind("Add"), "AddV2");
+  EXPECT_EQ(operator_kind("Gemm"), "MatMul");
+  EXPECT_EQ(operator_kind("AveragePool"), "AvgPool");
+  EXPECT_EQ(operator_kind("Where"), "Elementwise");
+  EXPECT_EQ(operator_kind("Abs"), "Elementwise");
+  EXPECT_EQ(operator_kind("Relu"), "ReLU");
+  EXPECT_EQ(operator_kind("Sqrt"), "Elementwise");
+  EXPECT_EQ(operator_kind("conv"), "");
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing

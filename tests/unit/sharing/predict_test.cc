@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/pair_data.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+const std::filesystem::path kTraces = TRACES;
+
+std::filesystem::path file(const std::string& name, const std::string& text) {
+  const auto path = std::filesystem::path(testing::TempDir()) / ("sharing-" + name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+double error_of(const nlohmann::ordered_json& study, const std::string& split,
+                const std::string& predictor) {
+  for (const auto& score : study["scores"])
+    if (score["split"] == split && score["predictor"] == predictor) return score["error"];
+  return NAN;
+}
+
+struct Drawn {
+  std::vector<Row> rows;
+  std::vector<double> targets;
+};
+
+Drawn draw(double (*truth)(double, double)) {
+  Drawn drawn;
+  SeededRandom random(1);
+  for (int i = 0; i < 500; ++i) {
+    const double a = random.unit(), b = random.unit();
+    drawn.rows.push_back({a, 7, b});  // one column says nothing
+    drawn.targets.push_back(truth(a, b));
+  }
+  return drawn;
+}
+
+double root_mean_square(const Regressor& regressor, const Drawn& drawn) {
+  double sum = 0;
+  for (size_t i = 0; i < drawn.rows.size(); ++i)
+    sum += std::pow(regressor.predict(drawn.rows[i]) - drawn.targets[i], 2);
+  return std::sqrt(sum / static_cast<double>(drawn.rows.size()));
+}
+
+TEST(Regressors, RidgeFindsALine) {
+  const auto drawn = draw([](double a, double b) { return 3 + 2 * a - 5 * b; });
+  const auto ridge = make_ridge(0);
+  ridge->fit(drawn.rows, drawn.targets);
+  EXPECT_LT(root_mean_square(*ridge, drawn), 1e-4);
+}
+
+TEST(Regressors, TreesFindAStepAndNothingElseDoes) {
+  const auto drawn = draw([](double a, double b) { return a > 0.5 && b > 0.5 ? 1.0 : 0.0; });
+  const auto trees = make_boosted_trees({});
+  const auto ridge = make_ridge(0);
+  trees->fit(drawn.rows, drawn.targets);
+  ridge->fit(drawn.rows, drawn.targets);
+  EXPECT_LT(root_mean_square(*trees, drawn), 0.05);
+  EXPECT_GT(root_mean_square(*ridge, drawn), 0.2);
+}
+
+TEST(Regressors, OneRowIsEnough) {
+  for (const auto make : {+[] { return make_constant(); }, +[] { return make_median(); },
+                          +[] { return make_ridge(1); }, +[] { return make_nearest(3); },
+                          +[] { return make_boosted_trees({}); }}) {
+    const auto regressor = make();
+    regressor->fit({{1, 2}}, {5});
+    EXPECT_NEAR(regressor->predict({3, 4}), 5, 1e-9);
+  }
+}
+
+TEST(Studies, NoPairThatIsTestedHasACardOrModelOfTheTrainingPart) {
+  PairData data;
+  for (const char* card : {"x", "y"})
+    for (const char* a : {"m", "n", "o", "p"})
+      for (const char* b : {"m", "n", "o", "p"})
+        data.samples.push_back({card, {a, 1, 1}, {b, 1, 1}, 0.5});
+  const auto study = pair_study(data);
+  ASSERT_EQ(study.splits[0].name, "card and models");
+  ASSERT_FALSE(study.splits[0].folds.empty());
+  for (const auto& fold : study.splits[0].folds)
+    for (const auto test : fold.test)
+      for (const auto train : fold.train) {
+        const auto &a = data.samples[test], &b = data.samples[train];
+        EXPECT_NE(a.card, b.card);
+        EXPECT_NE(a.victim.model, b.victim.model);
+        EXPECT_NE(a.victim.model, b.neighbour.model);
+        EXPECT_NE(a.neighbour.model, b.victim.model);
+      }
+}
+
+TEST(Predictors, PairsOfOneCardAndOfAnotherFile) {
+  const std::string header =
+      "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n";
+  const auto one =
+      file("one.csv", header + "x,m,1,n,,4,2,2,1\nx,m,1,m,1,4,4,0,0\nx,n,2,o,2,2,2,1,1\n");
+  auto value = evaluate_predictors(one, {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["pairs_that_do_not_fit"], 1);
+  value = evaluate_predictors(file("other.csv", header + "z,q,1,r,1,1,1,0.5,0.5\n"), one);
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_NEAR(error_of((*value)["studies"][0], "files", "default"), 0, 1e-6);
+}
+
+TEST(Predictors, HostileRowsAreSkippedAndFilesRefused) {
+  const std::string header =
+      "gpu,model_a,batch_a,model_b,batch_b,alone_a,alone_b,together_a,together_b\n";
+  const auto value = evaluate_predictors(
+      file("hostile.csv", header + "x,m,1,n,1,0,2,2,1\nx,m,1,n,1,nan,2,2,1\nx,m,1,n,1,1,1,-1,1\n"
+                                   "x,m,1,n,1,1,1,99,1\nx\n\"\"\"x\",m,1e999,n,1,1,1,0.5,0.5\n"
+                                   "y,m,1e999,n,-7,1,1,0.5,0.5\n"),
+      {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_GE((*value)["skipped"], 5);
+  EXPECT_FALSE(evaluate_predictors(file("empty.csv", header), {}));
+  EXPECT_FALSE(evaluate_predictors(file("unknown.csv", "a,b\n1,2\n"), {}));
+  EXPECT_FALSE(evaluate_predictors("does-not-exist.csv", {}));
+}
+
+TEST(Predictors, PerceptronsWithStrangeShapes) {
+  std::string text = "arch,activation,parameters,batch,widths,memory_mib,gpu_util\n";
+  for (int i = 1; i < 60; ++i)
+    text += fmt::format("{},A,{},{},{} 64,{},{}\n", i % 3, i * 6400, i, i * 100, 1000 + i, i);
+  text += "0,A,1,1,,5,5\n0,A,1,0,3 4,5,5\n0,A,1,1,3 -4,5,5\n0,A,-1,1,1e9 1e9,,\n";
+  const auto value = evaluate_predictors(file("shapes.csv", text), {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_EQ((*value)["skipped"], 3);
+  for (const auto& study : (*value)["studies"])
+    for (const auto& score : study["scores"]) EXPECT_TRUE(score["error"].is_number());
+}
+
+// The goals that are reached on what was measured; docs/results/sharing.md has the rest.
+TEST(Predictors, BetterThanTheMeanByHalfOnFamiliesNeverSeen) {
+  const auto data = kTraces / "s3_mlp_memory_utilisation.csv";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
+  const auto value = evaluate_predictors(data, {});
+  ASSERT_TRUE(value) << value.error().message;
+  for (const auto& study : (*value)["studies"])
+    for (const char* split : {"family", "activation"})
+      EXPECT_LT(error_of(study, split, "default"), error_of(study, split, "constant") / 2)
+          << study["target"] << split;
+}
+
+TEST(Predictors, PairsOfCardsAndModelsNeverSeenAreBetterThanTheMedian) {
+  const auto data = kTraces / "s3_gavel_pairs.csv";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
+  const auto value = evaluate_predictors(data, {});
+  ASSERT_TRUE(value) << value.error().message;
+  for (const char* split : {"card", "model", "card and models"})
+    EXPECT_LT(error_of((*value)["studies"][0], split, "default"),
+              0.85 * error_of((*value)["studies"][0], split, "median"))
+        << split;
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing

@@ -1,0 +1,104 @@
+// tierctl model describe: what a model is made of.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/card/onnx_model.h"
+#include "tools/lab/command.h"
+#include "tools/lab/guarded.h"
+
+namespace tierpilot::lab {
+namespace {
+
+using nlohmann::ordered_json;
+
+const std::vector<Column> kTotals{{"Batch", "/batch", Format::kNumber},
+                                  {"Input elements", "/input_elements", Format::kNumber},
+                                  {"Parameters", "/parameters", Format::kNumber},
+                                  {"Parameter bytes", "/parameter_bytes", Format::kBytes},
+                                  {"Activation bytes", "/activation_bytes", Format::kBytes},
+                                  {"Memory traffic", "/traffic_bytes", Format::kBytes},
+                                  {"FLOPs of a forward pass", "/flops", Format::kNumber},
+                                  {"Depth", "/depth", Format::kNumber},
+                                  {"Uncertain", "/uncertain"}};
+const std::vector<Column> kOperators{{"OPERATOR", "/operator"},
+                                     {"COUNT", "/count", Format::kNumber},
+                                     {"LARGEST INPUT", "/largest_input", Format::kNumber},
+                                     {"INPUTS", "/input_sum", Format::kNumber},
+                                     {"OUTPUTS", "/output_sum", Format::kNumber},
+                                     {"FLOPS", "/flops", Format::kNumber}};
+
+Result<std::string> read_model(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error)
+    return fail(
+        error == std::errc::no_such_file_or_directory ? ErrorCode::kNotFound : ErrorCode::kIo,
+        fmt::format("model '{}' cannot be read: {}", path, error.message()));
+  if (bytes > sharing::kMaxModelBytes)
+    return fail(ErrorCode::kInvalid, fmt::format("model '{}' is larger than 2 GiB", path));
+  std::ifstream file(path, std::ios::binary);
+  std::string content(bytes, '\0');
+  if (!file.read(content.data(), static_cast<std::streamsize>(bytes)))
+    return fail(ErrorCode::kIo, fmt::format("model '{}' cannot be read", path));
+  return content;
+}
+
+Result<std::string> describe(const std::string& path, uint32_t batch) {
+  const auto content = read_model(path);
+  if (!content) return tl::unexpected(content.error());
+  const auto card = sharing::describe_onnx(*content, path, batch);
+  if (!card) return tl::unexpected(card.error());
+  return card_json(*card).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// For people an operator is a row.
+ordered_json rows_of(const ordered_json& operators) {
+  ordered_json rows = ordered_json::array();
+  for (const auto& [kind, use] : operators.items()) {
+    rows.push_back({{"operator", kind}});
+    rows.back().update(use);
+  }
+  return rows;
+}
+
+int run(const Context& context, const std::string& path, uint32_t batch) {
+  const auto text = in_guarded_child(path, [&] { return describe(path, batch); });
+  if (!text) return print_error(context.output, text.error());
+  auto value = ordered_json::parse(*text);
+  std::vector<std::string> warnings;
+  if (!value["unknown_operators"].empty())
+    warnings.push_back(
+        fmt::format("operators nobody knows: {}", value["unknown_operators"].dump()));
+  if (context.output.json) return print(context.output, value, {}, warnings);
+  value["rows"] = rows_of(value["operators"]);
+  return print(context.output, value,
+               {{.rows = "", .columns = kTotals}, {.rows = "/rows", .columns = kOperators}},
+               warnings);
+}
+
+}  // namespace
+
+void add_model(CLI::App& app, Context& context) {
+  auto* model = app.add_subcommand("model", "what a model is made of");
+  model->require_subcommand(1);
+  auto* describe = model->add_subcommand("describe", "the model card of an ONNX file");
+  struct Arguments {
+    std::string path;
+    uint32_t batch = 1;
+  };
+  auto given = std::make_shared<Arguments>();
+  describe->add_option("FILE", given->path, "FILE.onnx")->required();
+  describe->add_option("--batch", given->batch, "samples at a time, where the file leaves it open")
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("N")
+      ->capture_default_str();
+  describe->callback([&context, given] {
+    context.command = [&context, given] { return run(context, given->path, given->batch); };
+  });
+}
+
+}  // namespace tierpilot::lab

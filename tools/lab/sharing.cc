@@ -1,0 +1,83 @@
+#include "tools/lab/sharing.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/evaluation/full_load.h"
+#include "policies/sharing/evaluation/report.h"
+#include "policies/sharing/placement.h"
+#include "tools/lab/policies.h"
+#include "tools/lab/progress_bar.h"
+
+namespace tierpilot::lab {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr uint32_t kGeneratedNodes = 300;
+constexpr uint32_t kGeneratedPods = 2000;
+constexpr uint64_t kGeneratedSeed = 1001;
+
+const std::vector<Column> kFullLoad{{"POLICY", "/policy"},
+                                    {"ALLOCATED", "/allocation", Format::kPercent},
+                                    {"WORST SEED", "/allocation_least", Format::kPercent},
+                                    {"AT CAPACITY", "/allocation_at_capacity", Format::kPercent},
+                                    {"GIVEN", "/given", Format::kPercent},
+                                    {"FRAGMENTED", "/fragmentation", Format::kPercent},
+                                    {"PODS LEFT OUT", "/left_out", Format::kNumber}};
+
+Result<sharing::PodTrace> open_trace(const SharingOptions& options) {
+  if (options.pods.empty())
+    return sharing::generate_pods(kGeneratedSeed, kGeneratedNodes, kGeneratedPods);
+  return sharing::read_pods(options.pods, options.nodes);
+}
+
+ordered_json trace_json(const sharing::PodTrace& trace, const SharingOptions& options) {
+  uint64_t units = 0;
+  for (const auto& node : trace.nodes) units += node.units.size();
+  ordered_json value;
+  if (!options.pods.empty()) {
+    value["pods_file"] = options.pods;
+    value["nodes_file"] = options.nodes;
+  }
+  value["generated"] = options.pods.empty();
+  value["nodes"] = trace.nodes.size();
+  value["units"] = units;
+  value["pods"] = trace.pods.size();
+  value["skipped"] = trace.skipped;
+  if (!trace.first_skipped.empty()) value["first_skipped"] = trace.first_skipped;
+  return value;
+}
+
+}  // namespace
+
+int evaluate_sharing(const Output& output, SharingOptions options) {
+  if (options.policies.empty())
+    for (const auto& policy : sharing::placement_policies())
+      options.policies.emplace_back(policy.name);
+  for (const auto& policy : options.policies)
+    if (auto known = sharing::make_scorer(policy, {}); !known) return refuse(output, known.error());
+  const auto trace = open_trace(options);
+  if (!trace) return print_error(output, trace.error());
+  ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
+  sharing::FullLoadOptions full_load{.policies = options.policies, .seeds = options.seeds};
+  full_load.progress = [&](double share) { bar.show(share); };
+  const auto runs = sharing::run_full_load(*trace, full_load);
+  bar.clear();
+  if (!runs) return print_error(output, runs.error());
+  const ordered_json value{{"suite", kSharingSuite},
+                           {"trace", trace_json(*trace, options)},
+                           {"full_load", sharing::full_load_json(*runs)}};
+  std::vector<std::string> warnings;
+  if (!trace->first_skipped.empty())
+    warnings.push_back(fmt::format("rows of pods were skipped: {}", trace->first_skipped));
+  return print(output, value,
+               {{.title = "Allocation of units at full load, means over seeds, the worst first",
+                 .rows = "/full_load/policies",
+                 .columns = kFullLoad}},
+               warnings);
+}
+
+}  // namespace tierpilot::lab
