@@ -206,6 +206,7 @@ struct ReplicaState {
   uint64_t bytes = 0;
   bool in_fast = false;
   bool in_slow = false;
+  bool home = false;  // it was made there
 };
 
 // What a submit was answered, so that the same request id gets the same answer.

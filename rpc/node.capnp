@@ -91,6 +91,7 @@ struct Replica {
   bytes @2 :UInt64;
   inFast @3 :Bool;
   inSlow @4 :Bool;
+  home @5 :Bool;       # it was made here, and is kept until the coordinator says otherwise
 }
 
 struct Attempt {

@@ -228,7 +228,7 @@ AttemptId read_attempt(wire::Attempt::Reader in) {
 }
 
 ReplicaState read_replica(wire::Replica::Reader in) {
-  return {in.getVersion(), in.getBytes(), in.getInFast(), in.getInSlow()};
+  return {in.getVersion(), in.getBytes(), in.getInFast(), in.getInSlow(), in.getHome()};
 }
 
 Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {

@@ -31,10 +31,8 @@ int torment(const Asked& asked) {
   }
   const test::TempFolder sockets("/tmp");
   std::vector<std::unique_ptr<Relay>> relays;
-  test::ClusterOptions options{.nodes = asked.faults.nodes,
-                               .lease_ms = 2'000,
-                               .max_attempts = 100,
-                               .small_network = true};
+  test::ClusterOptions options{
+      .nodes = asked.faults.nodes, .lease_ms = 2'000, .max_attempts = 100, .small_network = true};
   options.way_to_coordinator = [&](int node, const std::filesystem::path& coordinator) {
     relays.push_back(std::make_unique<Relay>(relay_socket(sockets.path(), node), coordinator));
     return "unix:" + relay_socket(sockets.path(), node).string();

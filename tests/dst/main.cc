@@ -88,8 +88,8 @@ int main_checked(int argc, char** argv) {
                  fmt::format("Hold these invariants only: {}", fmt::join(invariant_names(), ", ")))
       ->delimiter(',')
       ->check(CLI::IsMember(invariant_names()));
-  app.add_flag("--keep-old-home", asked.world.keeps_old_home,
-               "Nodes keep the version before until the coordinator has the new one");
+  app.add_flag("!--drop-old-home", asked.world.keeps_old_home,
+               "Nodes drop the version before at once, not when the coordinator has the new one");
   app.add_flag("--keep-going", asked.keep_going,
                "Count violations over all seeds; the first of each kind is told");
   app.add_option("--shrink-runs", asked.most_runs, "Runs to shorten a history by, at most")

@@ -18,7 +18,7 @@ ReplicaChange Pool::change_of(const DatasetId& id, const Stored& stored) {
 uint64_t Pool::newest(const std::string& name) const {
   uint64_t newest = 0;
   for (const auto& [id, stored] : shelf_)
-    if (id.name == name) newest = std::max(newest, id.version);
+    if (id.name == name && !doomed_.contains(id)) newest = std::max(newest, id.version);
   return newest;
 }
 
@@ -122,6 +122,7 @@ Result<std::vector<ReplicaChange>> Pool::publish(agent::AttemptId owner, const R
     const Digest content = at_.judge.written(request.copies.at(item.name), run_of(owner));
     at_.judge.committed(run_of(owner), id.name, id.version, content);
     shelf_[id] = {content, item.bytes, true, true, true};
+    doomed_.erase(id);
     if (!at_.keeps_old_home) doom(id.name, id.version);
     published.push_back(change_of(id, shelf_[id]));
     at_.changed(published.back());
@@ -150,8 +151,11 @@ void Pool::set_home(const std::string& name, uint64_t version) {
   const auto found = shelf_.find({name, version});
   if (found == shelf_.end()) return;
   found->second.home = found->second.slow = true;
-  // The coordinator has it: nothing older is needed.
-  if (at_.keeps_old_home) drop(name, version);
+}
+
+void Pool::discard(const std::string& name, uint64_t version) {
+  doomed_.insert({name, version});
+  later(0, 20, [this] { sweep(); });
 }
 
 void Pool::doom(const std::string& name, uint64_t below) {

@@ -55,6 +55,7 @@ class Pool final : public agent::DataPlane {
   void create(const std::string& name, uint64_t bytes,
               std::function<void(Result<ReplicaChange>)> done);
   void drop(const std::string& name, uint64_t below);
+  void discard(const std::string& name, uint64_t version);
   void set_home(const std::string& name, uint64_t version);
   // Room is made: replicas that are no home go.
   void evict();

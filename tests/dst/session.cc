@@ -26,7 +26,7 @@ constexpr double kRepeated = 0.03;
 }  // namespace
 
 ReplicaState to_state(const ReplicaChange& change) {
-  return {change.version, change.bytes, change.in_fast, change.in_slow};
+  return {change.version, change.bytes, change.in_fast, change.in_slow, change.home};
 }
 
 uint64_t Link::wait(Fail fail) {
@@ -75,6 +75,10 @@ void Link::create_dataset(const std::string& name, const DatasetSource& source,
 
 void Link::drop_dataset(const std::string& name, uint64_t below_version) {
   connection_->send(Way::kDown, [this, name, below_version] { node_.drop(name, below_version); });
+}
+
+void Link::discard_version(const std::string& name, uint64_t version) {
+  connection_->send(Way::kDown, [this, name, version] { node_.discard(name, version); });
 }
 
 void Link::set_home(const std::string& name, uint64_t version, bool home) {

@@ -24,6 +24,7 @@ class NodeCalls {
   virtual void create(const std::string& name, uint64_t bytes,
                       std::function<void(Result<ReplicaChange>)> done) = 0;
   virtual void drop(const std::string& name, uint64_t below) = 0;
+  virtual void discard(const std::string& name, uint64_t version) = 0;
   virtual void set_home(const std::string& name, uint64_t version) = 0;
 };
 
@@ -49,6 +50,7 @@ class Link final : public NodeLink {
   void create_dataset(const std::string& name, const DatasetSource& source,
                       std::function<void(Result<DatasetVersion>)> done) override;
   void drop_dataset(const std::string& name, uint64_t below_version) override;
+  void discard_version(const std::string& name, uint64_t version) override;
   void set_home(const std::string& name, uint64_t version, bool home) override;
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 

@@ -19,7 +19,7 @@ namespace tierpilot::dst {
 struct WorldOptions {
   Known known;
   std::set<std::string> held;   // invariants; empty: all
-  bool keeps_old_home = false;  // see Pool
+  bool keeps_old_home = true;  // see Pool; false shows why
   std::filesystem::path directory;
   uint64_t most_steps = 2'000'000;
   std::function<void(const std::string&)> tell;  // the history, if anybody wants it

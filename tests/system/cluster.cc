@@ -125,20 +125,19 @@ void Cluster::draw_certificates() {
 }
 
 void Cluster::write_configs() const {
-  write_file(
-      folder() / "coordinator.toml",
-      fmt::format(
-          "[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
-          "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
-          "keep_history_hours = {}\n"
-          "[policy]\nactive = \"{}\"\n{}{}",
-          state_dir().string(), address(),
-          options_.tls
-              ? fmt::format("tls = \"{}\"\n", tls_address()) + tls_section(folder(), "coordinator")
-              : "",
-          options_.lease_ms, options_.max_attempts, options_.keep_history_hours, options_.policy,
-          options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
-          metrics_section(-1)));
+  write_file(folder() / "coordinator.toml",
+             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
+                         "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
+                         "keep_history_hours = {}\n"
+                         "[policy]\nactive = \"{}\"\n{}{}",
+                         state_dir().string(), address(),
+                         options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
+                                            tls_section(folder(), "coordinator")
+                                      : "",
+                         options_.lease_ms, options_.max_attempts, options_.keep_history_hours,
+                         options_.policy,
+                         options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
+                         metrics_section(-1)));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }
 
@@ -157,8 +156,8 @@ void Cluster::write_node_config(int node) const {
                   "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
                   "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
                   "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}",
-                  name, way_to_coordinator(node), listen, options_.units,
-                  (home / "work").string(), options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
+                  name, way_to_coordinator(node), listen, options_.units, (home / "work").string(),
+                  options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
                   (home / "slow").string(), options_.slow_budget, options_.calibrate,
                   options_.tls ? tls_section(folder(), name) : "", metrics_section(node)));
 }

@@ -154,11 +154,12 @@ int evaluate_named(const Context& context, const Options& options) {
     return run(context, options);
   }
   return run_quality_suite(
-      context.output, {.curves = options.curves,
-                       .cells = options.cells,
-                       .policies = options.policies_given ? options.policies : std::vector<std::string>(),
-                       .seeds = options.seeds.value_or(kSceneSeeds),
-                       .threads = options.threads});
+      context.output,
+      {.curves = options.curves,
+       .cells = options.cells,
+       .policies = options.policies_given ? options.policies : std::vector<std::string>(),
+       .seeds = options.seeds.value_or(kSceneSeeds),
+       .threads = options.threads});
 }
 
 }  // namespace
@@ -167,10 +168,11 @@ void add_evaluate(CLI::App& policy, Context& context) {
   auto* command = policy.add_subcommand(
       "evaluate", "policies on a suite of simulated workloads, and a bound that none can beat");
   auto options = std::make_shared<Options>();
-  auto* suite =
-      command->add_option("--suite", options->suite, "quick, short, full, wide, quality, gangs or sharing")
-          ->type_name("NAME")
-          ->capture_default_str();
+  auto* suite = command
+                    ->add_option("--suite", options->suite,
+                                 "quick, short, full, wide, quality, gangs or sharing")
+                    ->type_name("NAME")
+                    ->capture_default_str();
   add_scene_options(*command, options->scene)->excludes(suite);
   auto* policies = command->add_option("--policies", options->policies, "policies to compare");
   policies->delimiter(',')->type_name("NAME,...")->capture_default_str();

@@ -7,6 +7,12 @@
 namespace tierpilot {
 namespace {
 
+// One version has one content: that of the node that made it.
+bool has_other_bytes(const Catalog::Entry& entry, const std::string& node,
+                     const ReplicaState& state) {
+  return state.bytes != entry.dataset.bytes || (state.home && node != entry.dataset.home);
+}
+
 bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
   return replica.version == entry.dataset.version && (replica.in_fast || replica.in_slow);
 }
@@ -51,7 +57,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
     return held;
   }
   if (state.version != entry->dataset.version) return state.in_fast || state.in_slow;
-  if (state.bytes != entry->dataset.bytes && (state.in_fast || state.in_slow)) return true;
+  if ((state.in_fast || state.in_slow) && has_other_bytes(*entry, node, state)) return true;
   if (state.in_fast || state.in_slow)
     entry->replicas[node] = state;
   else

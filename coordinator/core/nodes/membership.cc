@@ -154,7 +154,8 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
   if (!record || !entry) return;
   if (!entry->replicas.contains(node)) state_.data_gone(*entry, *record);
   // A version above the current one is a write whose task's end is still to be told: it stays.
-  if (of_no_use && record->link && replica.version < entry->dataset.version)
+  if (of_no_use && record->link && replica.version < entry->dataset.version &&
+      !lifecycle_.needs_older_version(dataset))
     record->link->drop_dataset(dataset, entry->dataset.version);
   if (of_no_use && record->link && replica.version == entry->dataset.version) {
     spdlog::error("dataset '{}': node '{}' has {} bytes as version {}, which has {}: discarded",

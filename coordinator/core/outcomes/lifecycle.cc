@@ -70,7 +70,11 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   const bool stale = exit.how == "data_failed" && data_is_stale(*task);
-  const auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
+  auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
+  if (verdict.fate == Fate::kSucceeded && !may_publish(*task, exit)) {
+    verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
+    superseded(node, attempt, exit, nullptr);
+  }
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
   // one.
   if (exit.wall_ns > 0) {
@@ -207,7 +211,10 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
   for (const auto& written : task.exit->written) {
     auto* entry = state_.catalog.find(written.dataset);
     if (!entry || written.version <= entry->dataset.version) continue;
+    auto& outdated = outdated_[written.dataset];
+    outdated.insert(task.node);
     for (const auto& [name, replica] : entry->replicas) {
+      outdated.insert(name);
       auto* node = state_.registry.find(name);
       if (name == task.node || !node) continue;
       state_.data_gone(*entry, *node);
@@ -220,7 +227,6 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
     entry->replicas = {{task.node, {written.version, written.bytes, true, true}}};
     if (auto* node = state_.registry.find(task.node); node && node->link)
       node->link->set_home(written.dataset, written.version, true);
-    outdated_.insert(written.dataset);
     changed.push_back(entry->dataset);
   }
   return changed;
@@ -229,11 +235,14 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
 void Lifecycle::drop_outdated(const std::vector<Dataset>& written) {
   for (const auto& dataset : written) {
     const auto* entry = state_.catalog.find(dataset.name);
-    if (!outdated_.contains(dataset.name)) continue;
+    // A newer version is on its way to the disk: what comes before it goes with that.
+    if (entry && entry->dataset.version != dataset.version) continue;
+    const auto outdated = outdated_.extract(dataset.name);
+    if (outdated.empty()) continue;
     // A node that is away is told when it joins with an old version.
-    for (auto& [name, node] : state_.registry.all())
-      if (node.can_be_asked()) node.link->drop_dataset(dataset.name, dataset.version);
-    if (!entry || entry->dataset.version == dataset.version) outdated_.erase(dataset.name);
+    for (const auto& name : outdated.mapped())
+      if (auto* node = state_.registry.find(name); node && node->can_be_asked())
+        node->link->drop_dataset(dataset.name, dataset.version);
   }
 }
 

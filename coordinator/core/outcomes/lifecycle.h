@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -58,6 +59,9 @@ class Lifecycle {
   // Tries again to write ends that could not be written.
   void retry_writes();
 
+  // Until the current version is on disk the one before it is all there is after a crash.
+  bool needs_older_version(const std::string& dataset) const { return outdated_.contains(dataset); }
+
  private:
   // The task if `attempt` is its current one and it is with `node`.
   Task* current(const std::string& node, AttemptId attempt);
@@ -86,7 +90,8 @@ class Lifecycle {
   Hooks hooks_;
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
-  std::set<std::string> outdated_;  // datasets whose older versions nodes may still hold
+  // Datasets whose current version is not on disk, with the nodes that hold the one before it.
+  std::map<std::string, std::set<std::string>> outdated_;
   std::set<uint64_t> unwritten_;    // ended tasks whose end is not on disk
 };
 

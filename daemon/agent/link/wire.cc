@@ -129,6 +129,7 @@ void write_replica(wire::Replica::Builder to, const ReplicaChange& from) {
   to.setBytes(from.bytes);
   to.setInFast(from.in_fast);
   to.setInSlow(from.in_slow);
+  to.setHome(from.home);
 }
 
 void write_event(wire::NodeEvent::Builder to, const Event& from) {

@@ -17,7 +17,8 @@ struct DqnSettings {
   // times the best one's.
   double epsilon = 0.005;
   // Weight of the next decision's value; 0: a value is the measured cost of its decision alone, and
-  // nothing is bootstrapped. Measured against 0.3 and 0.9, and in steps, in docs/results/evaluation.md.
+  // nothing is bootstrapped. Measured against 0.3 and 0.9, and in steps, in
+  // docs/results/evaluation.md.
   double gamma = 0;
   // Decisions whose measured costs are summed, by gamma, before the value of what comes after them.
   size_t return_steps = 1;

@@ -1,4 +1,5 @@
-// Page placement held against the kernel's and against what is possible: see docs/results/paging.md.
+// Page placement held against the kernel's and against what is possible: see
+// docs/results/paging.md.
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>

@@ -59,8 +59,7 @@ TEST(Quality, NoiseDoesNotCarryItAway) {
   SeededRandom random(4);
   const auto predictor = made("quality");
   for (int k = 1; k <= 400; ++k)
-    predictor->observe(
-        {double(k), exponential(k) + 0.1 * (random.unit() - 0.5)});
+    predictor->observe({double(k), exponential(k) + 0.1 * (random.unit() - 0.5)});
   EXPECT_NEAR(predictor->at(410)->loss, 2, 0.1);
   EXPECT_NEAR(predictor->at(800)->loss, 2, 0.2);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every include keeps to the table "What may include what" in docs/architecture.md."""
+"""Every include keeps to the table "What may include what" in docs/reference/layout.md."""
 import pathlib
 import re
 import sys
@@ -28,7 +28,7 @@ def row_of(folder, table):
 
 
 def main(root):
-    table = rules(root / "docs/architecture.md")
+    table = rules(root / "docs/reference/layout.md")
     wrong, seen = [], 0
     for room in ROOMS:
         for source in sorted((root / room).rglob("*")):
