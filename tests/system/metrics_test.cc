@@ -11,8 +11,12 @@
 namespace tierpilot::test {
 namespace {
 
-bool installed(const char* tool) {
-  return run_command({"/bin/sh", "-c", fmt::format("command -v {}", tool)}).code == 0;
+// Downloaded by tools/check, not installed: the package would start a service.
+std::string tool(const char* name) {
+  return program("TIERPILOT_TEST_PROMETHEUS") + "/usr/bin/" + name;
+}
+bool is_there() {
+  return std::filesystem::exists(tool("prometheus"));
 }
 
 // Without TLS by /dev/tcp of bash, so that no other HTTP client is needed.
@@ -39,15 +43,15 @@ class Metrics : public testing::Test {
 };
 
 TEST_F(Metrics, PromtoolFindsNothingToComplainOf) {
-  if (!installed("promtool")) GTEST_SKIP() << "promtool is not installed";
+  if (!is_there()) GTEST_SKIP() << tool("promtool") << " is not there: tools/check downloads it";
   Cluster cluster({.nodes = 1, .small_network = true, .calibrate = true, .metrics = true});
   run_a_task(cluster);
   for (const int process : {-1, 0}) {
     const auto file = cluster.folder() / "page";
     const auto page = page_of(cluster.metrics_host(process));
     std::ofstream(file) << page;
-    const auto checked =
-        run_command({"/bin/sh", "-c", fmt::format("promtool check metrics <{}", file.string())});
+    const auto checked = run_command(
+        {"/bin/sh", "-c", fmt::format("{} check metrics <{}", tool("promtool"), file.string())});
     EXPECT_EQ(checked.code, 0) << checked.out << checked.err << page;
     EXPECT_EQ(checked.out + checked.err, "") << page;
   }
@@ -83,15 +87,15 @@ class Scraper {
   std::string query_until(const std::string& query, const std::string& expected) {
     const std::string socket = std::to_string(port());
     Process prometheus(
-        {"/usr/bin/prometheus", "--config.file=" + (folder_ / "prometheus.yml").string(),
+        {tool("prometheus"), "--config.file=" + (folder_ / "prometheus.yml").string(),
          "--storage.tsdb.path=" + (folder_ / "tsdb").string(),
          "--web.listen-address=127.0.0.1:" + socket},
         folder_ / "prometheus.log");
     std::string answer;
     (void)eventually([&] {
-      answer = run_command(
-                   {"/usr/bin/promtool", "query", "instant", "http://127.0.0.1:" + socket, query})
-                   .out;
+      answer =
+          run_command({tool("promtool"), "query", "instant", "http://127.0.0.1:" + socket, query})
+              .out;
       return answer.find(expected) != std::string::npos;
     });
     prometheus.end();
@@ -104,7 +108,7 @@ class Scraper {
 };
 
 TEST_F(Metrics, ARealPrometheusReadsBoth) {
-  if (!installed("prometheus")) GTEST_SKIP() << "prometheus is not installed";
+  if (!is_there()) GTEST_SKIP() << tool("prometheus") << " is not there: tools/check downloads it";
   Cluster cluster({.nodes = 2, .small_network = true, .metrics = true});
   run_a_task(cluster);
   Scraper scraper(cluster, 2, false);
@@ -114,7 +118,7 @@ TEST_F(Metrics, ARealPrometheusReadsBoth) {
 }
 
 TEST_F(Metrics, ARealPrometheusReadsBothOverTls) {
-  if (!installed("prometheus")) GTEST_SKIP() << "prometheus is not installed";
+  if (!is_there()) GTEST_SKIP() << tool("prometheus") << " is not there: tools/check downloads it";
   Cluster cluster({.nodes = 1, .small_network = true, .tls = true, .metrics = true});
   Scraper scraper(cluster, 1, true);
   const auto up = scraper.query_until("sum(up)", "=> 2 @");
@@ -123,9 +127,9 @@ TEST_F(Metrics, ARealPrometheusReadsBothOverTls) {
 }
 
 TEST_F(Metrics, AlertRulesAreValid) {
-  if (!installed("promtool")) GTEST_SKIP() << "promtool is not installed";
+  if (!is_there()) GTEST_SKIP() << tool("promtool") << " is not there: tools/check downloads it";
   const auto checked =
-      run_command({"/usr/bin/promtool", "check", "rules",
+      run_command({tool("promtool"), "check", "rules",
                    program("TIERPILOT_TEST_SOURCE") + "/docs/monitoring/alerts.yml"});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
 }
