@@ -58,6 +58,8 @@ TEST_F(DataSafetyTest, OldVersionsStayWhileTheNewOneIsNotOnDisk) {
   EXPECT_FALSE(exit("m", attempt, wrote(2)));
   EXPECT_THAT(n->dropped, IsEmpty());
   EXPECT_THAT(m->dropped, IsEmpty());
+  membership_->replica_changed("n", "d", {1, 4096, true, true, true});
+  EXPECT_THAT(n->dropped, IsEmpty()) << "also not when it reports the old one";
   break_store("ALTER TABLE away RENAME TO datasets");
   lifecycle_->retry_writes();
   flush();
@@ -151,6 +153,21 @@ TEST_F(DataSafetyTest, AnotherSizeUnderTheSameNumberIsNoReplica) {
   membership_->replica_changed("m", "d", {1, 5000, true, false});
   EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
   EXPECT_THAT(m->discarded, ElementsAre(Version{"d", 1}));
+}
+
+TEST_F(DataSafetyTest, WhatAnotherNodeMadeUnderTheSameNumberIsNoReplica) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(exit("n", assign(submit_writer(), "n"), wrote(2)));
+  // It wrote a version 2 of its own while it was away.
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  const auto m = come_back("m", 8, {{"d", {2, 4096, false, true, true}}});
+  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
+  EXPECT_THAT(m->discarded, ElementsAre(Version{"d", 2}));
+  membership_->replica_changed("m", "d", {2, 4096, true, false, false});
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("m")) << "a copy that was fetched";
 }
 
 TEST_F(DataSafetyTest, ARemovalThatCouldNotBeWrittenDropsNothing) {
