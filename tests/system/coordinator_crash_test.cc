@@ -57,10 +57,12 @@ std::vector<Request> repeats(const Ledger& ledger, const std::vector<Request>& l
 // No attempt ran twice, and none ran that had not been decided on disk; what is told of the end is
 // what happened.
 void expect_told(Client& client, uint64_t id, const std::vector<Journal::Run>& runs) {
-  const auto told = client.explain(id);
+  const auto told = client.show(id);
   ASSERT_TRUE(told) << told.error().message;
-  const auto& task = (*told)["task"];
-  const auto& decisions = (*told)["decisions"];
+  const auto explained = client.explain(id);
+  ASSERT_TRUE(explained) << explained.error().message;
+  const auto& task = *told;
+  const auto& decisions = *explained;
   EXPECT_EQ(task["exit"]["code"], 0) << told->dump(2);
   EXPECT_EQ(task["attempt"], runs.back().attempt) << "the last run is the one that counts";
   EXPECT_EQ(task["node"], runs.back().node);

@@ -106,7 +106,7 @@ TEST_P(PoolWrite, SecondWriterIsRefusedUntilTheFirstEnds) {
 
 TEST_P(PoolWrite, AccountingFollowsTheNewSize) {
   for (const uint64_t bytes : {3 * kMiB, kKiB, uint64_t{0}}) {
-    const auto now = pool->replicas().at(0);
+    const auto now = pool->replicas().back();  // the newest version
     const auto writer = serve("writer", {write_item("w", now.bytes, now.version)});
     ASSERT_TRUE(writer) << writer.error().message;
     write_file(writer->items[0].path, content(bytes, 's'));
