@@ -57,9 +57,7 @@ class Daemon final : public NodeCalls {
   void create(const std::string& name, uint64_t bytes,
               std::function<void(Result<ReplicaChange>)> done) override;
   void drop(const std::string& name, uint64_t below) override { pool_.drop(name, below); }
-  void discard(const std::string& name, uint64_t version) override {
-    pool_.discard(name, version);
-  }
+  void discard(const std::string& name, uint64_t version) override { pool_.discard(name, version); }
   void set_home(const std::string& name, uint64_t version) override {
     pool_.set_home(name, version);
   }

@@ -14,13 +14,13 @@ std::filesystem::path scratch() {
   return std::filesystem::temp_directory_path() / fmt::format("tierpilot-dst-test-{}", ::getpid());
 }
 
-std::vector<std::string> history(uint64_t seed, const Known& known) {
+std::vector<std::string> history(uint64_t seed, const Kinds& included) {
   std::vector<std::string> lines;
   WorldOptions options;
-  options.known = known;
+  options.included = included;
   options.directory = scratch();
   options.tell = [&](const std::string& line) { lines.push_back(line); };
-  const auto verdict = World(seed, make_plan(seed, known), options).run();
+  const auto verdict = World(seed, make_plan(seed, included), options).run();
   if (verdict) lines.push_back(verdict->what);
   std::filesystem::remove_all(scratch());
   return lines;

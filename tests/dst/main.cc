@@ -58,7 +58,7 @@ int run_all(const Asked& asked) {
   uint64_t last = first;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     last = seed;
-    const Plan plan = make_plan(seed, asked.world.known);
+    const Plan plan = make_plan(seed, asked.world.included);
     const auto verdict = run(seed, plan, asked.world, &steps);
     if (!verdict) continue;
     if (found[verdict->invariant]++ == 0) show(seed, plan, *verdict, asked);
@@ -75,15 +75,15 @@ int run_all(const Asked& asked) {
 int main_checked(int argc, char** argv) {
   CLI::App app{"Simulates the coordinator, its nodes and clients under faults, seed after seed."};
   Asked asked;
-  std::vector<std::string> known, only;
+  std::vector<std::string> without, only;
   app.add_option("--seeds", asked.seeds, "How many seeds")->capture_default_str();
   app.add_option("--first-seed", asked.first, "The first of them")->capture_default_str();
   app.add_option("--seed", asked.seed, "This one alone");
   app.add_option("--steps", asked.world.most_steps, "Most events of a run")->capture_default_str();
-  app.add_option("--known", known,
-                 "Faults and work that known bugs do not survive: stops, writes, removes, starts")
+  app.add_option("--without", without,
+                 "Leave out faults and work of these kinds: stops, writes, removes, starts")
       ->delimiter(',')
-      ->check(CLI::IsMember(known_names()));
+      ->check(CLI::IsMember(optional_kinds()));
   app.add_option("--only", only,
                  fmt::format("Hold these invariants only: {}", fmt::join(invariant_names(), ", ")))
       ->delimiter(',')
@@ -99,7 +99,8 @@ int main_checked(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-  asked.world.known = {known.begin(), known.end()};
+  asked.world.included = optional_kinds();
+  for (const auto& name : without) asked.world.included.erase(name);
   asked.world.held = {only.begin(), only.end()};
   asked.world.directory =
       std::filesystem::temp_directory_path() / fmt::format("tierpilot-dst-{}", ::getpid());

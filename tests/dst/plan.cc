@@ -42,10 +42,11 @@ Action draw_fault(Random& random, Kind kind) {
   return action;
 }
 
-bool is_allowed(Kind kind, const Known& known) {
-  if (kind == Kind::kStopDaemon) return known.contains("stops");
-  if (kind == Kind::kRefuseStarts) return known.contains("starts");
-  if (kind == Kind::kKillInCommit || kind == Kind::kRebootInCommit) return known.contains("writes");
+bool is_allowed(Kind kind, const Kinds& included) {
+  if (kind == Kind::kStopDaemon) return included.contains("stops");
+  if (kind == Kind::kRefuseStarts) return included.contains("starts");
+  if (kind == Kind::kKillInCommit || kind == Kind::kRebootInCommit)
+    return included.contains("writes");
   return true;
 }
 
@@ -93,12 +94,12 @@ std::string describe(const Action& action) {
   return text;
 }
 
-const Known& known_names() {
-  static const Known names{"stops", "writes", "removes", "starts"};
+const Kinds& optional_kinds() {
+  static const Kinds names{"stops", "writes", "removes", "starts"};
   return names;
 }
 
-Plan make_plan(uint64_t seed, const Known& known) {
+Plan make_plan(uint64_t seed, const Kinds& included) {
   Random random(seed, "plan");
   Plan plan;
   const auto datasets = random.between(0, 3);
@@ -115,7 +116,7 @@ Plan make_plan(uint64_t seed, const Known& known) {
     plan.push_back({.kind = Kind::kCancel,
                     .at_ns = random.between(kSecond, kBusyNs),
                     .number = static_cast<uint64_t>(random.between(1, 20))});
-  if (known.contains("removes"))
+  if (included.contains("removes"))
     for (int64_t i = random.between(0, 2); i > 0 && datasets > 0; --i) {
       const auto which = static_cast<uint64_t>(random.between(0, datasets - 1));
       const int64_t at_ns = random.between(3 * kSecond, kBusyNs);
@@ -129,7 +130,7 @@ Plan make_plan(uint64_t seed, const Known& known) {
   std::vector<Kind> kinds;
   for (int kind = static_cast<int>(Kind::kKillCoordinator); kind < kKinds; ++kind) {
     const bool drawn = random.chance(0.4);
-    if (drawn && is_allowed(static_cast<Kind>(kind), known))
+    if (drawn && is_allowed(static_cast<Kind>(kind), included))
       kinds.push_back(static_cast<Kind>(kind));
   }
   if (!kinds.empty())

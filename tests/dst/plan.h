@@ -49,14 +49,14 @@ using Plan = std::vector<Action>;  // in the order of time
 // For people: "12.345 s: daemon of n2 killed for 0.8 s".
 std::string describe(const Action& action);
 
-// Faults and work that known bugs do not survive; those that are not named stay out.
+// Faults and work that can be left out; those that are not named stay out.
 //   stops    a daemon is stopped gracefully
 //   writes   tasks write datasets
 //   removes  datasets are removed
 //   starts   a node cannot start what it is given
-using Known = std::set<std::string>;
-const Known& known_names();
+using Kinds = std::set<std::string>;
+const Kinds& optional_kinds();
 
-Plan make_plan(uint64_t seed, const Known& known);
+Plan make_plan(uint64_t seed, const Kinds& included);
 
 }  // namespace tierpilot::dst

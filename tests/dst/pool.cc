@@ -155,7 +155,7 @@ void Pool::set_home(const std::string& name, uint64_t version) {
 
 void Pool::discard(const std::string& name, uint64_t version) {
   doomed_.insert({name, version});
-  later(0, 20, [this] { sweep(); });
+  sweep();
 }
 
 void Pool::doom(const std::string& name, uint64_t below) {

@@ -15,6 +15,7 @@ TaskExit to_exit(const agent::ExitReport& report) {
   TaskExit exit;
   exit.how = report.how;
   exit.reason = report.reason;
+  exit.node_fault = report.node_fault;
   if (report.process) exit.code = report.process->exit_code.value_or(0);
   for (const auto& written : report.written)
     exit.written.push_back({written.name, written.version, written.bytes});

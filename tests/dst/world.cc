@@ -58,7 +58,7 @@ void World::act(const Action& action) {
   switch (action.kind) {
     case Kind::kSubmit:
       return client_.submit(action.number,
-                            make_job(seed_, action.number, options_.known.contains("writes")));
+                            make_job(seed_, action.number, options_.included.contains("writes")));
     case Kind::kAddDataset:
       return client_.add_dataset(action.number);
     case Kind::kRemoveDataset:

@@ -17,8 +17,8 @@
 namespace tierpilot::dst {
 
 struct WorldOptions {
-  Known known;
-  std::set<std::string> held;   // invariants; empty: all
+  Kinds included;
+  std::set<std::string> held;  // invariants; empty: all
   bool keeps_old_home = true;  // see Pool; false shows why
   std::filesystem::path directory;
   uint64_t most_steps = 2'000'000;

@@ -135,7 +135,7 @@ void ReplicaManager::doom(const std::string& name, uint64_t below) {
 
 void ReplicaManager::doom_one(const DatasetId& id) {
   Lock lock(mutex_);
-  if (Replica* replica = ledger_.find(id)) replica->doomed = true;
+  if (Replica* replica = ledger_.find(id)) replica->doomed = replica->discarded = true;
 }
 
 void ReplicaManager::sweep() {

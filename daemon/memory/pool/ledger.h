@@ -20,6 +20,7 @@ namespace tierpilot {
 
 struct Replica : TierReplica {
   DatasetId id;
+  bool discarded = false;             // its bytes are not those that others have as this version
   bool leaving = false;               // a transfer removes the fast one, whose bytes are still used
   ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
   int64_t arrived_ns = 0;             // how long that took

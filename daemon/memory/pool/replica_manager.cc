@@ -107,6 +107,14 @@ Result<bool> ReplicaManager::admit(const std::vector<ServeItem>& items) {
   for (const auto& item : items) {
     if (auto status = check_item(item); !status) return tl::unexpected(status.error());
     const Replica* replica = ledger_.find({item.name, item.version});
+    // It is removed before long, and the right bytes are fetched then.
+    if (replica && replica->discarded) {
+      if (replica->doomed) return false;
+      return fail(ErrorCode::kIo,
+                  fmt::format("{}: this node has other bytes under that number, and "
+                              "cannot remove them",
+                              describe(replica->id)));
+    }
     if (item.write || !replica || replica->pins == 0) need += item.bytes;
   }
   if (!ledger_.can_pin(need)) return false;

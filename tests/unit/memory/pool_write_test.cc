@@ -180,6 +180,25 @@ TEST_P(PoolWrite, ADiscardedVersionLeavesItsNumberToTheNextWriterAtOnce) {
   expect_consistent();
 }
 
+TEST_P(PoolWrite, ADiscardedVersionIsServedToNobody) {
+  const auto writer = serve("writer", {write_item("w", kMiB)});
+  ASSERT_TRUE(writer);
+  write_file(writer->items[0].path, new_data);
+  ASSERT_TRUE(finish("writer"));
+  // Elsewhere version 2 came to be with other bytes.
+  remote->put("far", "w", 2, content(kMiB, 'r'));
+  std::promise<Status> told;
+  pool->discard("w", 2, [&](Status status) { told.set_value(std::move(status)); });
+  auto wanted = remote_item("w", kMiB);
+  wanted.version = 2;
+  const auto reader = serve("reader", {wanted});
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_EQ(read_file(reader->items[0].path), content(kMiB, 'r'));
+  ASSERT_TRUE(told.get_future().get());
+  ASSERT_TRUE(finish("reader"));
+  expect_consistent();
+}
+
 TEST_P(PoolWrite, ManyDatasetsAllOrNone) {
   ASSERT_TRUE(create("v", RandomFill{kMiB, 1}));
   const auto writer = serve("writer", {write_item("w", kMiB), write_item("v", kMiB)});
