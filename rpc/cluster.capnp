@@ -24,6 +24,46 @@ struct TaskSpec {
   node @10 :Text;                # empty: the policy chooses
   memoryTier @11 :Text;          # where its memory is to be: "fast", "slow", "interleave:W1,W2",
                                  # "heap:W1,W2"; empty: placed by heat
+  gang @12 :Gang;                # null: one process
+  priority @13 :Int32;           # of two that wait, the higher goes first
+}
+
+struct Gang {
+  # A task of several processes that are placed, started and ended together. The task's `units` are
+  # then those of each rank, its memory too.
+  ranks @0 :UInt32;
+  engine @1 :Text;               # cpu, gpu
+  gpusPerRank @2 :UInt32;        # 0 for cpu
+  ranksPerNodeMin @3 :UInt32;    # 0: any
+  ranksPerNodeMax @4 :UInt32;    # 0: any
+  estimateMs @5 :Int64;          # of its run time without failures; 0: not said
+  maxRestarts @6 :UInt32;
+  keepCheckpoints @7 :UInt32;    # versions; 0: two
+  startWithinMs @8 :Int64;       # 0: two minutes
+}
+
+struct TaskRank {
+  rank @0 :UInt32;
+  node @1 :Text;
+  cpuUnits @2 :List(UInt32);
+  gpus @3 :List(Text);
+  pid @4 :Int32;
+  exit @5 :Node.Exit;            # null: has not ended
+}
+
+struct UnitEntry {
+  id @0 :Text;                   # NODE/cpu/NUMBER, NODE/gpu/UUID
+  engine @1 :Text;
+  node @2 :Text;
+  state @3 :Text;                # up, drained, quarantined, lost
+  reason @4 :Text;
+  task @5 :UInt64;               # who has it; 0: nobody
+  failures @6 :UInt64;
+  ratePerHour @7 :Node.Measure;  # mean of its failure rate, and 90 % interval
+  rateLow @8 :Node.Measure;
+  rateHigh @9 :Node.Measure;
+  temperatureC @10 :Node.Measure;
+  memoryBytes @11 :Node.Measure;
 }
 
 struct Decision {
@@ -94,6 +134,8 @@ struct Task {
   policy @14 :Text;
   keptBack @15 :KeptBack;  # null: it is not
   hidden @16 :Text;        # what of it only others may see; empty: nothing
+  ranks @17 :List(TaskRank);         # of a gang that was placed
+  progress @18 :List(Node.JobReport);  # the series, thinned, oldest first; lists have the last only
 
   struct KeptBack {
     # It waits for a node that is full.
@@ -307,4 +349,8 @@ interface Cluster {
   # to other nodes at once, and those that have not ended within so long then.
   nodeRemove @25 (name :Text) -> ();
   # A node that is gone for good; refused while it is up, or anything depends on it.
+  unitList @26 (after :Text, limit :UInt32) -> (units :List(UnitEntry));
+  unitShow @27 (id :Text) -> (unit :UnitEntry, notes :List(NodeNote));
+  unitOrder @28 (id :Text, order :Text, reason :Text) -> (unit :UnitEntry);
+  # drain: no new ranks. resume: as before, and what counted against it is forgotten.
 }

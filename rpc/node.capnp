@@ -99,6 +99,45 @@ struct Attempt {
   attempt @1 :UInt32;
 }
 
+struct Rank {
+  # One process of a gang, and what it computes on.
+  rank @0 :UInt32;           # in the whole gang
+  localRank @1 :UInt32;      # among those of its node
+  cpuUnits @2 :List(UInt32); # numbers of the node's compute units
+  gpus @3 :List(Text);       # by UUID
+}
+
+struct GangPart {
+  # The ranks of a gang that one node runs.
+  worldSize @0 :UInt32;
+  nodeRank @1 :UInt32;       # the node's number among those of the gang; 0 has rank 0
+  ranks @2 :List(Rank);
+  masterAddress @3 :Text;    # of the node with rank 0
+  masterPort @4 :UInt16;     # 0 for the node with rank 0: it finds one, and says so as it accepts
+  startWithinMs @5 :Int64;   # a rank that is not running by then ends the gang
+  checkpointEveryS @6 :Float64;  # advice to the job; 0: none
+  restarts @7 :UInt32;       # attempts of this task that failed before
+  checkpoint @8 :DatasetNeed;    # the newest whole one; null: none
+}
+
+struct RankState {
+  rank @0 :UInt32;
+  pid @1 :Int32;             # 0: not started
+  exit @2 :Exit;             # null: has not ended
+}
+
+struct JobReport {
+  # What a job last said of itself through its channel, and not kept: a later one replaces it.
+  attempt @0 :Attempt;
+  rank @1 :UInt32;
+  atMs @2 :Int64;
+  iteration @3 :UInt64;
+  iterations @4 :UInt64;     # of how many; 0: not said
+  samples @5 :UInt64;
+  loss @6 :Measure;
+  measures @7 :List(Metric);
+}
+
 struct ServedData {
   # How a task's data came into the fast tier.
   localBytes @0 :UInt64;     # were in the fast tier already
@@ -141,6 +180,8 @@ struct NodeEvent {
     served :group { attempt @2 :Attempt; data @3 :ServedData; }
     started :group { attempt @4 :Attempt; pid @5 :Int32; }
     exited :group { attempt @6 :Attempt; exit @7 :Exit; }
+    rank :group { attempt @8 :Attempt; state @9 :RankState; }  # of a gang: has started, or ended
+    checkpoint :group { attempt @10 :Attempt; replica @11 :Replica; stallNs @12 :UInt64; copyNs @13 :UInt64; }
   }
 }
 
@@ -172,6 +213,7 @@ struct Assignment {
   # and of equal ones the first that came.
   placeS @9 :Float64;
   reckoning @10 :Int64;        # 0 from a coordinator that gives no places
+  gang @11 :GangPart;          # null: one process
 }
 
 struct DatasetSource {
@@ -184,7 +226,7 @@ struct DatasetSource {
 
 interface Node {
   # Offered by the daemon. Every call may be repeated.
-  start @0 (assignment :Assignment) -> ();
+  start @0 (assignment :Assignment) -> (masterPort :UInt16);
   # Ends the attempt wherever it is: waiting for data, queued, running. An Exit event follows.
   cancel @1 (attempt :Attempt, reason :Text) -> ();
   createDataset @2 (name :Text, source :DatasetSource) -> (replica :Replica);
@@ -198,12 +240,22 @@ interface Node {
   unused6 @6 () -> ();  # was a call for each attempt that NodeSession.update's answer now names
   # Every process of a running attempt stands still, or goes on. Lease and time limit count on.
   pause @7 (attempt :Attempt, paused :Bool) -> ();
+  # To the job channels of the attempt's ranks here.
+  tellJob @8 (attempt :Attempt, order :JobOrder) -> ();
+}
+
+struct JobOrder {
+  union {
+    checkpointNow @0 :Void;
+    stop @1 :Text;             # why
+    checkpointEveryS @2 :Float64;
+  }
 }
 
 interface NodeSession {
   # Offered by the coordinator to a registered daemon. An update without events is a heartbeat.
   # The lease counts from the moment the daemon *sent* the update whose answer carries it.
-  update @0 (events :List(NodeEvent), status :NodeStatus)
+  update @0 (events :List(NodeEvent), status :NodeStatus, jobs :List(JobReport))
       -> (leaseMs :UInt32, acknowledged :UInt64, released :List(Attempt));
   # Released attempts are over for the coordinator too: their directories may go once they are old.
   # What the node is made of has changed since it registered: memory came or went, or measures anew.
