@@ -51,10 +51,15 @@ class Simulation {
   Simulation(const GangScene& scene, Placer& placer) : scene_(scene), placer_(placer) {
     state_ = {.now_h = 0,
               .units_per_node = scene.units_per_node,
+              .node = {},
               .free = {},
               .per_h = {},
               .costs = scene.costs,
-              .failures = &scene.failures};
+              .next_failure_h = [&scene](uint32_t unit, double after_h) {
+                return scene.failures.next(unit, after_h);
+              }};
+    for (uint32_t unit = 0; unit < scene.units; ++unit)
+      state_.node.push_back(unit / scene.units_per_node);
     state_.free.assign(scene.units, true);
     counts_ = scene.failures.past;
     days_h_.assign(scene.units, scene.failures.past_h);
@@ -206,7 +211,7 @@ class Simulation {
 
   const GangScene& scene_;
   Placer& placer_;
-  ClusterState state_;
+  PlacementState state_;
   std::vector<double> counts_, days_h_, counted_at_h_;
   double fleet_per_h_ = 0;
   std::vector<Course> courses_;

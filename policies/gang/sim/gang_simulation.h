@@ -4,7 +4,8 @@
 // the last checkpoint is lost, the unit is under repair, and the job is first in the queue again.
 #pragma once
 
-#include "policies/gang/sim/placer.h"
+#include "policies/gang/placement/placer.h"
+#include "policies/gang/sim/unit_failures.h"
 
 namespace tierpilot::gang {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "policies/gang/sim/placer.h"
+#include "policies/gang/placement/placer.h"
 
 namespace tierpilot::gang {
 namespace {
@@ -15,10 +15,18 @@ constexpr uint32_t kUnits = 1024;
 constexpr uint32_t kRanks = 64;
 constexpr int kRounds = 200;
 
-ClusterState half_free(const UnitFailures& failures, SeededRandom& random) {
-  ClusterState state{
-      .now_h = 0, .units_per_node = 8, .free = {}, .per_h = {}, .costs = {}, .failures = &failures};
+PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
+  PlacementState state{.now_h = 0,
+                       .units_per_node = 8,
+                       .node = {},
+                       .free = {},
+                       .per_h = {},
+                       .costs = {},
+                       .next_failure_h = [&failures](uint32_t unit, double after_h) {
+                         return failures.next(unit, after_h);
+                       }};
   for (uint32_t unit = 0; unit < kUnits; ++unit) {
+    state.node.push_back(unit / 8);
     state.free.push_back(random.chance(0.5));
     state.per_h.push_back(random.log_uniform(1e-5, 1e-2));
   }

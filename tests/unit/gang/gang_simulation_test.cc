@@ -75,14 +75,18 @@ TEST_P(EachPlacer, GivesFreeUnitsOnceAndAsManyAsAreAsked) {
   const auto placer = make_placer(GetParam(), 3);
   ASSERT_TRUE(placer.has_value());
   for (int round = 0; round < 50; ++round) {
-    ClusterState state{.now_h = 1.0 * round,
-                       .units_per_node = 8,
-                       .free = {},
-                       .per_h = {},
-                       .costs = {},
-                       .failures = &failures};
+    PlacementState state{.now_h = 1.0 * round,
+                         .units_per_node = 8,
+                         .node = {},
+                         .free = {},
+                         .per_h = {},
+                         .costs = {},
+                         .next_failure_h = [&](uint32_t unit, double after_h) {
+                           return failures.next(unit, after_h);
+                         }};
     uint32_t free = 0;
     for (int i = 0; i < 64; ++i) {
+      state.node.push_back(static_cast<uint32_t>(i / 8));
       state.free.push_back(random.chance(0.6));
       free += state.free.back();
       state.per_h.push_back(random.log_uniform(1e-5, 1e-1));

@@ -1,4 +1,4 @@
-#include "policies/gang/sim/job.h"
+#include "policies/gang/placement/job.h"
 
 #include <algorithm>
 #include <bit>

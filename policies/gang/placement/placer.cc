@@ -1,4 +1,4 @@
-#include "policies/gang/sim/placer.h"
+#include "policies/gang/placement/placer.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@ namespace {
 
 using Units = std::vector<uint32_t>;
 
-Units free_units(const ClusterState& state) {
+Units free_units(const PlacementState& state) {
   Units units;
   for (uint32_t unit = 0; unit < state.free.size(); ++unit)
     if (state.free[unit]) units.push_back(unit);
@@ -26,7 +26,7 @@ Units drawn(Units units, uint32_t count, SeededRandom& random) {
 }
 
 // Free units of each node that has some.
-std::vector<Units> by_node(const ClusterState& state) {
+std::vector<Units> by_node(const PlacementState& state) {
   std::vector<Units> nodes;
   uint32_t last = UINT32_MAX;
   for (const uint32_t unit : free_units(state)) {
@@ -37,13 +37,13 @@ std::vector<Units> by_node(const ClusterState& state) {
   return nodes;
 }
 
-void sort_by_rate(const ClusterState& state, Units& units) {
+void sort_by_rate(const PlacementState& state, Units& units) {
   std::stable_sort(units.begin(), units.end(),
                    [&](uint32_t a, uint32_t b) { return state.per_h[a] < state.per_h[b]; });
 }
 
 // The one node with the fewest free units that suffice; without one, the emptiest nodes first.
-Units best_fit(const ClusterState& state, uint32_t count) {
+Units best_fit(const PlacementState& state, uint32_t count) {
   auto nodes = by_node(state);
   Units chosen;
   while (chosen.size() < count) {
@@ -62,7 +62,7 @@ Units best_fit(const ClusterState& state, uint32_t count) {
 }
 
 // One unit after the other from the node that has most free ones.
-Units spread(const ClusterState& state, uint32_t count) {
+Units spread(const PlacementState& state, uint32_t count) {
   auto nodes = by_node(state);
   Units chosen;
   while (chosen.size() < count) {
@@ -79,7 +79,7 @@ using Cost = std::function<double(const Units&)>;
 
 // The cheapest of: the soundest units; the soundest nodes for each count of units taken from a
 // node; each node alone.
-Units cheapest(const ClusterState& state, uint32_t count, const Cost& cost,
+Units cheapest(const PlacementState& state, uint32_t count, const Cost& cost,
                const std::function<double(uint32_t)>& risk) {
   auto units = free_units(state);
   const auto sounder = [&](uint32_t a, uint32_t b) { return risk(a) < risk(b); };
@@ -111,7 +111,7 @@ Units cheapest(const ClusterState& state, uint32_t count, const Cost& cost,
 
 // When a job would be done if it began now, knowing when its units fail: each failure costs half a
 // checkpoint interval, the restart and, for want of the unit, no more: others may be free by then.
-double known_hours(const ClusterState& state, const Job& job, const Units& units) {
+double known_hours(const PlacementState& state, const Job& job, const Units& units) {
   double rate = 0;
   std::set<uint32_t> nodes;
   for (const uint32_t unit : units) {
@@ -123,34 +123,36 @@ double known_hours(const ClusterState& state, const Job& job, const Units& units
                  speed_of(job.network, job.units, nodes.size(), state.units_per_node);
   double first_h = std::numeric_limits<double>::infinity();
   for (const uint32_t unit : units)
-    first_h = std::min(first_h, state.failures->next(unit, state.now_h));
+    first_h = std::min(first_h, state.next_failure_h(unit, state.now_h));
   if (first_h < state.now_h + hours) hours += interval_h / 2 + state.costs.restart_h;
   return hours;
 }
 
 class ByFunction : public Placer {
  public:
-  using Function = std::function<Units(const ClusterState&, const Job&)>;
+  using Function = std::function<Units(const PlacementState&, const Job&)>;
   explicit ByFunction(Function function) : function_(std::move(function)) {}
-  Units place(const ClusterState& state, const Job& job) override { return function_(state, job); }
+  Units place(const PlacementState& state, const Job& job) override {
+    return function_(state, job);
+  }
 
  private:
   Function function_;
 };
 
-Units expected_time(const ClusterState& state, const Job& job) {
+Units expected_time(const PlacementState& state, const Job& job) {
   return cheapest(
       state, job.units, [&](const Units& u) { return expected_hours(state, job, job.work_h, u); },
       [&](uint32_t unit) { return state.per_h[unit]; });
 }
 
-Units clairvoyant(const ClusterState& state, const Job& job) {
+Units clairvoyant(const PlacementState& state, const Job& job) {
   return cheapest(
       state, job.units, [&](const Units& units) { return known_hours(state, job, units); },
-      [&](uint32_t unit) { return -state.failures->next(unit, state.now_h); });
+      [&](uint32_t unit) { return -state.next_failure_h(unit, state.now_h); });
 }
 
-Units best_of_random(const ClusterState& state, const Job& job, SeededRandom& random) {
+Units best_of_random(const PlacementState& state, const Job& job, SeededRandom& random) {
   constexpr int kDraws = 100;
   Units best;
   double least_h = std::numeric_limits<double>::infinity();
@@ -172,7 +174,7 @@ Units first(Units units, uint32_t count) {
 
 }  // namespace
 
-double expected_hours(const ClusterState& state, const Job& job, double work_h,
+double expected_hours(const PlacementState& state, const Job& job, double work_h,
                       const Units& units) {
   double rate = 0;
   std::vector<uint32_t> nodes;

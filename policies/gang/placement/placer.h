@@ -1,0 +1,43 @@
+// Which units a gang gets, in the coordinator as in the simulation. All placers see the same,
+// except the clairvoyant one, which also knows when units will fail.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/result.h"
+#include "policies/gang/placement/job.h"
+
+namespace tierpilot::gang {
+
+struct PlacementState {
+  double now_h = 0;
+  uint32_t units_per_node = 4;  // at most
+  std::vector<uint32_t> node;   // of each unit; those of a node stand together
+  std::vector<bool> free;       // of each unit: neither busy nor under repair
+  std::vector<double> per_h;    // its estimated failure rate
+  Costs costs;
+  // When a unit fails next, of what is to come; for the clairvoyant alone.
+  std::function<double(uint32_t unit, double after_h)> next_failure_h;
+
+  uint32_t node_of(uint32_t unit) const { return node[unit]; }
+};
+
+// `units` of the state that are free, in any order; at least `job.units` are. Returns so many.
+class Placer {
+ public:
+  virtual ~Placer() = default;
+  virtual std::vector<uint32_t> place(const PlacementState& state, const Job& job) = 0;
+};
+
+const std::vector<std::string>& placer_names();
+Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed);
+
+// The hours the job is expected to take on these units, if its work takes `work_h`.
+double expected_hours(const PlacementState& state, const Job& job, double work_h,
+                      const std::vector<uint32_t>& units);
+
+}  // namespace tierpilot::gang
