@@ -10,9 +10,10 @@ namespace tierpilot::gang {
 struct Job {
   double arrival_h = 0;
   uint32_t units = 1;
-  double work_h = 0;     // on one node, without failures
+  double work_h = 0;     // on one node, without failures; to placers: what is left, by the estimate
   uint32_t network = 0;  // which one it trains: its speed when it is spread, see kNetworks
   uint32_t user = 0;
+  double estimate = 1;  // of its work, over what it is
 };
 
 // Speed on several nodes over that on one, of jobs on two, four and eight units: medians over

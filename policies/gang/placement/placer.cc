@@ -6,17 +6,10 @@
 #include <numeric>
 #include <set>
 
+#include "policies/gang/placement/candidates.h"
+
 namespace tierpilot::gang {
 namespace {
-
-using Units = std::vector<uint32_t>;
-
-Units free_units(const PlacementState& state) {
-  Units units;
-  for (uint32_t unit = 0; unit < state.free.size(); ++unit)
-    if (state.free[unit]) units.push_back(unit);
-  return units;
-}
 
 Units drawn(Units units, uint32_t count, SeededRandom& random) {
   for (uint32_t i = 0; i < count; ++i)
@@ -25,45 +18,14 @@ Units drawn(Units units, uint32_t count, SeededRandom& random) {
   return units;
 }
 
-// Free units of each node that has some.
-std::vector<Units> by_node(const PlacementState& state) {
-  std::vector<Units> nodes;
-  uint32_t last = UINT32_MAX;
-  for (const uint32_t unit : free_units(state)) {
-    if (state.node_of(unit) != last) nodes.emplace_back();
-    last = state.node_of(unit);
-    nodes.back().push_back(unit);
-  }
-  return nodes;
-}
-
 void sort_by_rate(const PlacementState& state, Units& units) {
   std::stable_sort(units.begin(), units.end(),
                    [&](uint32_t a, uint32_t b) { return state.per_h[a] < state.per_h[b]; });
 }
 
-// The one node with the fewest free units that suffice; without one, the emptiest nodes first.
-Units best_fit(const PlacementState& state, uint32_t count) {
-  auto nodes = by_node(state);
-  Units chosen;
-  while (chosen.size() < count) {
-    const uint32_t left = count - static_cast<uint32_t>(chosen.size());
-    const auto fits = [&](const Units& node) { return node.size() >= left; };
-    const auto best =
-        std::min_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) {
-          if (fits(a) != fits(b)) return fits(a);
-          return fits(a) ? a.size() < b.size() : a.size() > b.size();
-        });
-    const auto take = std::min<size_t>(left, best->size());
-    chosen.insert(chosen.end(), best->begin(), best->begin() + static_cast<std::ptrdiff_t>(take));
-    nodes.erase(best);
-  }
-  return chosen;
-}
-
 // One unit after the other from the node that has most free ones.
 Units spread(const PlacementState& state, uint32_t count) {
-  auto nodes = by_node(state);
+  auto nodes = free_by_node(state);
   Units chosen;
   while (chosen.size() < count) {
     const auto most =
@@ -77,36 +39,13 @@ Units spread(const PlacementState& state, uint32_t count) {
 
 using Cost = std::function<double(const Units&)>;
 
-// The cheapest of: the soundest units; the soundest nodes for each count of units taken from a
-// node; each node alone.
 Units cheapest(const PlacementState& state, uint32_t count, const Cost& cost,
                const std::function<double(uint32_t)>& risk) {
-  auto units = free_units(state);
-  const auto sounder = [&](uint32_t a, uint32_t b) { return risk(a) < risk(b); };
-  std::stable_sort(units.begin(), units.end(), sounder);
-  std::vector<Units> candidates{{units.begin(), units.begin() + count}, best_fit(state, count)};
-  auto nodes = by_node(state);
-  for (auto& node : nodes) std::stable_sort(node.begin(), node.end(), sounder);
-  for (uint32_t each = std::min(count, state.units_per_node); each > 1; --each) {
-    std::vector<std::pair<double, const Units*>> order;
-    for (const auto& node : nodes) {
-      if (node.size() < each) continue;
-      const double sum =
-          std::accumulate(node.begin(), node.begin() + each, 0.0,
-                          [&](double all, uint32_t unit) { return all + risk(unit); });
-      order.emplace_back(sum, &node);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    Units chosen;
-    for (const auto& [sum, node] : order)
-      for (uint32_t i = 0; i < each && chosen.size() < count; ++i) chosen.push_back((*node)[i]);
-    if (chosen.size() == count) candidates.push_back(std::move(chosen));
-  }
-  const auto best =
-      std::min_element(candidates.begin(), candidates.end(),
-                       [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
-  return *best;
+  auto candidates = sound_candidates(state, count, risk);
+  std::vector<double> costs;
+  for (const auto& each : candidates) costs.push_back(cost(each));
+  return std::move(candidates[static_cast<size_t>(
+      std::min_element(costs.begin(), costs.end()) - costs.begin())]);
 }
 
 // When a job would be done if it began now, knowing when its units fail: each failure costs half a

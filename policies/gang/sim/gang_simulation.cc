@@ -54,6 +54,8 @@ class Simulation {
               .node = {},
               .free = {},
               .per_h = {},
+              .rate_shape = {},
+              .waiting_units = 0,
               .costs = scene.costs,
               .next_failure_h = [&scene](uint32_t unit, double after_h) {
                 return scene.failures.next(unit, after_h);
@@ -66,6 +68,7 @@ class Simulation {
     fleet_per_h_ = std::max(std::accumulate(counts_.begin(), counts_.end(), 0.0), 1.0) /
                    (scene.failures.past_h * scene.units);
     state_.per_h.resize(scene.units);
+    state_.rate_shape.resize(scene.units);
     counted_at_h_.resize(scene.units);
     for (uint32_t unit = 0; unit < scene.units; ++unit) estimate(unit, false);
     courses_.resize(scene.jobs.size());
@@ -96,12 +99,15 @@ class Simulation {
     counts_[unit] *= keeps;
     days_h_[unit] = days_h_[unit] * keeps + (was_busy ? gone_h : 0);
     counted_at_h_[unit] = state_.now_h;
+    state_.rate_shape[unit] = scene_.prior_shape + counts_[unit];
     state_.per_h[unit] =
-        (scene_.prior_shape + counts_[unit]) / (scene_.prior_shape / fleet_per_h_ + days_h_[unit]);
+        state_.rate_shape[unit] / (scene_.prior_shape / fleet_per_h_ + days_h_[unit]);
   }
 
   void serve() {
     auto free = static_cast<uint32_t>(std::count(state_.free.begin(), state_.free.end(), true));
+    state_.waiting_units = 0;
+    for (const uint32_t waiting : queue_) state_.waiting_units += scene_.jobs[waiting].units;
     for (auto at = queue_.begin(); at != queue_.end() && free > 0;) {
       const Job& job = scene_.jobs[*at];
       if (job.units > free) {
@@ -109,7 +115,10 @@ class Simulation {
         ++at;
         continue;
       }
-      start(*at, placer_.place(state_, job));
+      state_.waiting_units -= job.units;
+      Job told = job;
+      told.work_h = courses_[*at].left_h * job.estimate;
+      start(*at, placer_.place(state_, told));
       free -= job.units;
       at = queue_.erase(at);
     }

@@ -62,15 +62,18 @@ UnitFailures draw_failures(const FailureMix& mix) {
   SeededRandom of_rates(derived_seed(mix.seed, "gang failure rates"));
   SeededRandom of_times(derived_seed(mix.seed, "gang failure times"));
   const double until_h = std::min(mix.until_h, kMaxUntilH);
-  UnitFailures failures{.times_h = {}, .past = {}, .past_h = kPastH};
+  UnitFailures failures;
+  failures.past_h = kPastH;
+  failures.changes_h = until_h / 2;
   // In clusters of time, one failure brings another soon after it every other time.
   const double follow = mix.setting == FailureSetting::kClustered ? 0.5 : 0;
   for (const auto& rate : draw_rates(mix, of_rates)) {
     auto& times = failures.times_h.emplace_back();
     failures.past.push_back(0);
-    const double middle_h = until_h / 2;
+    failures.per_h_before.push_back(rate.before);
+    failures.per_h_after.push_back(rate.after);
     for (double at_h = -kPastH; at_h < until_h;) {
-      const double per_h = (at_h < middle_h ? rate.before : rate.after) * (1 - follow);
+      const double per_h = (at_h < failures.changes_h ? rate.before : rate.after) * (1 - follow);
       at_h += of_times.exponential(1 / per_h);
       for (double again_h = at_h;;) {
         if (again_h < 0)

@@ -18,10 +18,17 @@ const char* failure_setting_name(FailureSetting setting);
 struct UnitFailures {
   std::vector<std::vector<double>> times_h;  // of each unit, from 0 on
   std::vector<double> past;                  // failures seen in the time before
+  // The rates behind them, before and from `changes_h` on: for training, which then need not wait
+  // for rare failures to learn what a placement costs.
+  std::vector<double> per_h_before, per_h_after;
+  double changes_h = 0;
   double past_h = 0;                         // how long that was
 
   // The first failure of a unit from `from_h` on; infinity: none.
   double next(uint32_t unit, double from_h) const;
+  double rate(uint32_t unit, double at_h) const {
+    return (at_h < changes_h ? per_h_before : per_h_after)[unit];
+  }
 };
 
 struct FailureMix {

@@ -21,6 +21,8 @@ PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
                        .node = {},
                        .free = {},
                        .per_h = {},
+                       .rate_shape = {},
+                       .waiting_units = 0,
                        .costs = {},
                        .next_failure_h = [&failures](uint32_t unit, double after_h) {
                          return failures.next(unit, after_h);

@@ -18,7 +18,10 @@ GangScene small_scene(std::vector<Job> jobs, std::vector<std::vector<double>> ti
       .units = 4,
       .units_per_node = 2,
       .costs = {},
-      .failures = {.times_h = std::move(times_h), .past = {0, 0, 0, 0}, .past_h = 1000}};
+      .failures = {}};
+  scene.failures.times_h = std::move(times_h);
+  scene.failures.past = {0, 0, 0, 0};
+  scene.failures.past_h = 1000;
   scene.costs.checkpoint_h = 0;
   return scene;
 }
@@ -80,6 +83,8 @@ TEST_P(EachPlacer, GivesFreeUnitsOnceAndAsManyAsAreAsked) {
                          .node = {},
                          .free = {},
                          .per_h = {},
+                         .rate_shape = {},
+                         .waiting_units = 0,
                          .costs = {},
                          .next_failure_h = [&](uint32_t unit, double after_h) {
                            return failures.next(unit, after_h);

@@ -1,0 +1,31 @@
+// What the network of `ac` sees: of each unit of each candidate placement the same few numbers,
+// whatever the size of cluster and job.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "policies/gang/placement/candidates.h"
+
+namespace tierpilot::gang {
+
+inline constexpr size_t kUnitFeatures = 18;
+inline constexpr size_t kStateFeatures = 10;
+using UnitFeatures = std::array<float, kUnitFeatures>;
+using StateFeatures = std::array<float, kStateFeatures>;
+
+struct AcCandidate {
+  Units units;
+  double hours = 0;  // expected, see expected_hours
+  std::vector<UnitFeatures> seen;
+};
+
+struct AcInput {
+  std::vector<AcCandidate> candidates;  // no two alike
+  size_t heuristic = 0;                 // the one with the least expected hours
+  StateFeatures state{};
+};
+
+AcInput ac_input(const PlacementState& state, const Job& job);
+
+}  // namespace tierpilot::gang

@@ -1,0 +1,114 @@
+#include "policies/gang/placement/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tierpilot::gang {
+namespace {
+
+using Risk = std::function<double(uint32_t)>;
+
+void sort_by(const Risk& risk, Units& units) {
+  std::vector<std::pair<double, uint32_t>> keyed;
+  keyed.reserve(units.size());
+  for (const uint32_t unit : units) keyed.emplace_back(risk(unit), unit);
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < units.size(); ++i) units[i] = keyed[i].second;
+}
+
+// So many units of each node, of the soundest nodes that have so many free; of exactly so many with
+// `whole`. Empty: there are not enough. `nodes`: units by risk.
+Units patterned(const std::vector<Units>& nodes, uint32_t count, uint32_t each, bool whole,
+                const Risk& risk) {
+  std::vector<std::pair<double, const Units*>> order;
+  for (const auto& node : nodes) {
+    if (node.size() < each || (whole && node.size() != each)) continue;
+    const double sum =
+        std::accumulate(node.begin(), node.begin() + each, 0.0,
+                        [&](double all, uint32_t unit) { return all + risk(unit); });
+    order.emplace_back(sum, &node);
+  }
+  if (order.size() * each < count) return {};
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Units chosen;
+  for (const auto& [sum, node] : order)
+    for (uint32_t i = 0; i < each && chosen.size() < count; ++i) chosen.push_back((*node)[i]);
+  return chosen;
+}
+
+void add_by_risk(const PlacementState& state, uint32_t count, bool whole, const Risk& risk,
+                 std::vector<Units>& candidates) {
+  auto nodes = free_by_node(state);
+  for (auto& node : nodes) sort_by(risk, node);
+  for (uint32_t each = std::min(count, state.units_per_node); each > 1; --each)
+    if (auto chosen = patterned(nodes, count, each, whole, risk); !chosen.empty())
+      candidates.push_back(std::move(chosen));
+}
+
+Units first_by(const PlacementState& state, uint32_t count, const Risk& risk) {
+  auto units = free_units(state);
+  sort_by(risk, units);
+  units.resize(count);
+  return units;
+}
+
+}  // namespace
+
+Units free_units(const PlacementState& state) {
+  Units units;
+  for (uint32_t unit = 0; unit < state.free.size(); ++unit)
+    if (state.free[unit]) units.push_back(unit);
+  return units;
+}
+
+std::vector<Units> free_by_node(const PlacementState& state) {
+  std::vector<Units> nodes;
+  uint32_t last = UINT32_MAX;
+  for (uint32_t unit = 0; unit < state.free.size(); ++unit) {
+    if (!state.free[unit]) continue;
+    if (state.node_of(unit) != last) nodes.emplace_back();
+    last = state.node_of(unit);
+    nodes.back().push_back(unit);
+  }
+  return nodes;
+}
+
+Units best_fit(const PlacementState& state, uint32_t count) {
+  auto nodes = free_by_node(state);
+  Units chosen;
+  while (chosen.size() < count) {
+    const uint32_t left = count - static_cast<uint32_t>(chosen.size());
+    const auto fits = [&](const Units& node) { return node.size() >= left; };
+    const auto best =
+        std::min_element(nodes.begin(), nodes.end(), [&](const auto& a, const auto& b) {
+          if (fits(a) != fits(b)) return fits(a);
+          return fits(a) ? a.size() < b.size() : a.size() > b.size();
+        });
+    const auto take = std::min<size_t>(left, best->size());
+    chosen.insert(chosen.end(), best->begin(), best->begin() + static_cast<std::ptrdiff_t>(take));
+    nodes.erase(best);
+  }
+  return chosen;
+}
+
+std::vector<Units> sound_candidates(const PlacementState& state, uint32_t count,
+                                    const Risk& risk) {
+  std::vector<Units> candidates{first_by(state, count, risk), best_fit(state, count)};
+  add_by_risk(state, count, false, risk, candidates);
+  return candidates;
+}
+
+std::vector<Units> many_candidates(const PlacementState& state, uint32_t count) {
+  const auto risk = [&](uint32_t unit) { return state.per_h[unit]; };
+  const auto soundness = [&](uint32_t unit) { return -state.per_h[unit]; };
+  auto candidates = sound_candidates(state, count, risk);
+  candidates.push_back(first_by(state, count, soundness));
+  add_by_risk(state, count, true, risk, candidates);
+  add_by_risk(state, count, false, soundness, candidates);
+  add_by_risk(state, count, true, soundness, candidates);
+  return candidates;
+}
+
+}  // namespace tierpilot::gang
