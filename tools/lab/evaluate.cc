@@ -75,6 +75,8 @@ int run(const Context& context, const Options& options) {
     auto gangs = options.gangs;
     gangs.seeds = options.seeds;
     gangs.threads = options.threads;
+    gangs.weights = options.policy.weights;
+    if (options.policies_given) gangs.policies = options.policies;
     return evaluate_gangs(context.output, gangs);
   }
   if (options.suite == kSharingSuite)
@@ -209,6 +211,24 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command
       ->add_option("--max-gpus", options->gangs.max_units, "the largest cluster of the suite gangs")
       ->check(CLI::Range(16U, 1024U))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--repair-h", options->gangs.repair_h,
+                   "hours that a GPU is out after it failed, in the suite gangs")
+      ->check(CLI::Range(0.0, 1e4))
+      ->type_name("HOURS")
+      ->capture_default_str();
+  command
+      ->add_option("--restart-h", options->gangs.restart_h,
+                   "hours that a job needs to begin again, in the suite gangs")
+      ->check(CLI::Range(0.0, 1e4))
+      ->type_name("HOURS")
+      ->capture_default_str();
+  command
+      ->add_option("--workloads", options->gangs.workloads,
+                   "that ac-published learns from for each row and seed of the suite gangs")
+      ->check(CLI::Range(0U, 1'000'000U))
       ->type_name("N")
       ->capture_default_str();
   add_policy_options(*command, options->policy);

@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "policies/gang/sim/gang_suite.h"
+#include "policies/gang/learned/learned_placers.h"
+#include "policies/learning/saved_bytes.h"
 #include "policies/sim/comparison.h"
+#include "tools/cluster/program.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
@@ -48,14 +50,16 @@ std::vector<double> differences(const std::vector<double>& values, const std::ve
   return paired;
 }
 
-// The rival with the least mean makespan: all but the one that knows the failures.
+// The rival with the least mean makespan: all but the one that knows the failures and those that
+// learn.
 size_t best_rival(const std::vector<gang::GangRun>& runs, const gang::GangSuite& suite,
                   size_t cell) {
   size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t policy = 0; policy < suite.policies.size(); ++policy) {
     const double mean = sim::estimate(values_of(runs, cell, policy, kMeasures[0].of)).mean;
-    if (suite.policies[policy] == "clairvoyant" || mean >= least) continue;
+    const auto& name = suite.policies[policy];
+    if (name == "clairvoyant" || gang::learns(name) || mean >= least) continue;
     least = mean;
     best = policy;
   }
@@ -176,21 +180,44 @@ void print_tables(const Output& output, ordered_json value) {
                                          {"FAIRNESS", "/fairness/mean", Format::kNumber}}});
 }
 
+Result<std::shared_ptr<const gang::AcNet>> load_ac(const std::string& weights) {
+  std::filesystem::path file = weights;
+  if (weights.empty()) {
+    auto shipped = find_data_file("ac.weights");
+    if (!shipped) return tl::unexpected(shipped.error());
+    file = *shipped;
+  }
+  const auto text = load_bytes(file);
+  if (!text) return tl::unexpected(text.error());
+  auto net = gang::read_ac_weights(*text, file.string());
+  if (!net) return tl::unexpected(net.error());
+  return std::make_shared<const gang::AcNet>(std::move(*net));
+}
+
 }  // namespace
 
 int evaluate_gangs(const Output& output, const GangOptions& options) {
   auto suite = gang::gang_suite(options.max_units);
+  suite.costs.repair_h = options.repair_h;
+  suite.costs.restart_h = options.restart_h;
+  if (options.policies.empty())
+    suite.policies.push_back(gang::kAc);
+  else
+    suite.policies = options.policies;
+  const auto net = load_ac(options.weights);
+  if (!net) return print_error(output, net.error());
   suite.seeds = options.seeds.value_or(suite.seeds);
   if (!options.trace.empty()) {
-    auto jobs = gang::trace_jobs(options.trace);
+    auto jobs = gang::trace_jobs(options.trace, gang::TraceHalf::kSecond);
     if (!jobs) return print_error(output, jobs.error());
     suite.trace = std::move(*jobs);
     for (auto& cell : suite.cells) cell.from_trace = true;
   }
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
-  const auto runs = gang::run_gangs(
-      suite, options.threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
-      [&](double share) { bar.show(share); });
+  const auto runs =
+      gang::run_gangs(suite, gang::placer_maker(suite, *net, {}, options.workloads),
+                      options.threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
+                      [&](double share) { bar.show(share); });
   bar.clear();
   if (!runs) return print_error(output, runs.error());
   ordered_json value{{"suite", "gangs"}, {"seeds", suite.seeds}, {"policies", suite.policies}};

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/lab/command.h"
 
@@ -12,6 +13,11 @@ struct GangOptions {
   std::string trace;  // file in the manner of Philly's; empty: jobs are made up
   uint32_t max_units = 1024;
   std::optional<uint32_t> seeds, threads;
+  std::vector<std::string> policies;  // empty: all but ac-published
+  std::string weights;                // of ac; empty: the shipped ones
+  double repair_h = 32;
+  double restart_h = 0.1;
+  uint32_t workloads = 60;  // that ac-published learns from, for each row and seed
 };
 
 int evaluate_gangs(const Output& output, const GangOptions& options);

@@ -15,6 +15,7 @@
 #include "tools/lab/evaluation.h"
 #include "tools/lab/plots.h"
 #include "tools/lab/progress_bar.h"
+#include "tools/lab/train_gang.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -23,8 +24,10 @@ using nlohmann::ordered_json;
 using Episode = sim::Training::Episode;
 
 struct Options {
+  std::string kind = "dqn";
   std::string config;
-  std::string output = "dqn.weights";
+  std::string output;  // empty: the usual name
+  std::string trace;
   std::string suite = "short";
   std::string plots;
 };
@@ -205,27 +208,47 @@ int run(const Context& context, const Options& options) {
   return code;
 }
 
+int run_kind(const Context& context, Options options) {
+  const bool gang = options.kind == "gang";
+  if (options.output.empty()) options.output = gang ? "ac.weights" : "dqn.weights";
+  if (!gang) return run(context, options);
+  if (auto status = check_writable(options.output); !status)
+    return print_error(context.output, status.error());
+  return train_gang(context.output, options.config, options.output, options.trace);
+}
+
 }  // namespace
 
 void add_train(CLI::App& policy, Context& context) {
   auto* command =
-      policy.add_subcommand("train", "train the dqn by simulation and write its weights");
+      policy.add_subcommand("train", "train a policy by simulation and write its weights");
   auto options = std::make_shared<Options>();
   command
+      ->add_option("--kind", options->kind,
+                   "dqn: places tasks; gang: ac, which places training jobs of many units")
+      ->check(CLI::IsMember({"dqn", "gang"}))
+      ->capture_default_str();
+  command
       ->add_option("--config", options->config,
-                   "what to train (TOML): [training], [search], [externality], [dqn]")
+                   "what to train (TOML): [training]; of the dqn also [search], [externality], "
+                   "[dqn]")
       ->type_name("FILE")
       ->required();
-  command->add_option("-o,--output", options->output, "the weights")
-      ->type_name("FILE")
-      ->capture_default_str();
+  command
+      ->add_option("-o,--output", options->output,
+                   "the weights (default: dqn.weights or ac.weights)")
+      ->type_name("FILE");
+  command
+      ->add_option("--trace", options->trace,
+                   "of kind gang: half of the jobs from the first half of a trace like Philly's")
+      ->type_name("FILE");
   command->add_option("--suite", options->suite, "to evaluate them on in the end")
       ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--plots", options->plots, "write the learning curve as SVG")
       ->type_name("FOLDER");
   command->callback([&context, options] {
-    context.command = [&context, options] { return run(context, *options); };
+    context.command = [&context, options] { return run_kind(context, *options); };
   });
 }
 

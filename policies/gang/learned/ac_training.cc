@@ -11,6 +11,8 @@ struct Step {
   AcInput input;
   size_t chosen = 0;
   float likelihood = 0;  // of what was chosen, then
+  size_t likeliest = 0;
+  float entropy = 0;
   double at_h = 0;
   double reward = 0;
   float value = 0;
@@ -41,6 +43,8 @@ class Explorer : public Placer {
   Units place(const PlacementState& state, const Job& job) override {
     Step step{.input = ac_input(state, job), .at_h = state.now_h};
     const auto p = probabilities(net_, step.input);
+    step.likeliest = static_cast<size_t>(std::max_element(p.begin(), p.end()) - p.begin());
+    for (const float each : p) step.entropy -= each * std::log(std::max(each, 1e-12F));
     double at = random_.unit();
     while (step.chosen + 1 < p.size() && at >= p[step.chosen]) at -= p[step.chosen++];
     step.likelihood = std::max(p[step.chosen], 1e-8F);
@@ -128,13 +132,11 @@ class Updater {
   DenseNet::Pass pass_;
 };
 
-AcRound told(uint32_t number, const std::vector<Step>& steps, const AcNet& net) {
+AcRound told(uint32_t number, const std::vector<Step>& steps) {
   AcRound round{.number = number};
   for (const auto& step : steps) {
-    const auto p = probabilities(net, step.input);
-    for (const float each : p) round.entropy -= each * std::log(std::max(each, 1e-12F));
-    const auto best = static_cast<size_t>(std::max_element(p.begin(), p.end()) - p.begin());
-    round.changed += best != step.input.heuristic ? 1 : 0;
+    round.entropy += step.entropy;
+    round.changed += step.likeliest != step.input.heuristic ? 1 : 0;
     round.cost -= step.reward;
   }
   const auto count = static_cast<double>(steps.size());
@@ -200,7 +202,7 @@ AcNet train_ac(const AcTrainingSettings& settings,
       std::move(explorer.steps.begin(), explorer.steps.end(), std::back_inserter(steps));
     }
     update(net, settings, steps, random);
-    progress(told(round, steps, net));
+    progress(told(round, steps));
   }
   return net;
 }

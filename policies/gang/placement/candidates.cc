@@ -24,9 +24,8 @@ Units patterned(const std::vector<Units>& nodes, uint32_t count, uint32_t each, 
   std::vector<std::pair<double, const Units*>> order;
   for (const auto& node : nodes) {
     if (node.size() < each || (whole && node.size() != each)) continue;
-    const double sum =
-        std::accumulate(node.begin(), node.begin() + each, 0.0,
-                        [&](double all, uint32_t unit) { return all + risk(unit); });
+    const double sum = std::accumulate(node.begin(), node.begin() + each, 0.0,
+                                       [&](double all, uint32_t unit) { return all + risk(unit); });
     order.emplace_back(sum, &node);
   }
   if (order.size() * each < count) return {};
@@ -93,8 +92,7 @@ Units best_fit(const PlacementState& state, uint32_t count) {
   return chosen;
 }
 
-std::vector<Units> sound_candidates(const PlacementState& state, uint32_t count,
-                                    const Risk& risk) {
+std::vector<Units> sound_candidates(const PlacementState& state, uint32_t count, const Risk& risk) {
   std::vector<Units> candidates{first_by(state, count, risk), best_fit(state, count)};
   add_by_risk(state, count, false, risk, candidates);
   return candidates;

@@ -44,8 +44,8 @@ Units cheapest(const PlacementState& state, uint32_t count, const Cost& cost,
   auto candidates = sound_candidates(state, count, risk);
   std::vector<double> costs;
   for (const auto& each : candidates) costs.push_back(cost(each));
-  return std::move(candidates[static_cast<size_t>(
-      std::min_element(costs.begin(), costs.end()) - costs.begin())]);
+  return std::move(candidates[static_cast<size_t>(std::min_element(costs.begin(), costs.end()) -
+                                                  costs.begin())]);
 }
 
 // When a job would be done if it began now, knowing when its units fail: each failure costs half a

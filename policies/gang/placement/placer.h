@@ -19,7 +19,8 @@ struct PlacementState {
   std::vector<uint32_t> node;   // of each unit; those of a node stand together
   std::vector<bool> free;       // of each unit: neither busy nor under repair
   std::vector<double> per_h;    // its estimated failure rate
-  // Of the Gamma distribution that the rate is estimated by: the larger, the surer. Empty: not known.
+  // Of the Gamma distribution that the rate is estimated by: the larger, the surer. Empty: not
+  // known.
   std::vector<double> rate_shape;
   double waiting_units = 0;  // that other jobs in the queue want
   Costs costs;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "policies/sim/trace/readers.h"
@@ -19,6 +20,7 @@ constexpr double kStressPerH = 5e-3;
 constexpr double kLoad = 0.85;  // of the cluster, by work that arrives
 constexpr double kMaxWorkH = 72;
 constexpr double kMinWorkH = 0.1;
+constexpr double kEstimateOff = 2;  // run times are told up to so many times too long or short
 constexpr double kOperationsPerHour = 3600 * sim::kReferenceOperationsPerSecond;
 
 std::vector<Job> made_up(size_t count, SeededRandom& random) {
@@ -68,7 +70,7 @@ GangSuite gang_suite(uint32_t max_units) {
   return suite;
 }
 
-Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file) {
+Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file, TraceHalf half) {
   const auto trace = sim::read_philly(file, {.datasets = std::nullopt});
   if (!trace) return tl::unexpected(trace.error());
   std::vector<Job> jobs;
@@ -80,51 +82,66 @@ Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file) {
            .work_h = std::clamp(task.operations / kOperationsPerHour, kMinWorkH, kMaxWorkH),
            .network = 0,
            .user = task.user});
-  jobs.erase(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(jobs.size() / 2));
+  const auto middle = jobs.begin() + static_cast<std::ptrdiff_t>(jobs.size() / 2);
+  if (half == TraceHalf::kFirst)
+    jobs.erase(middle, jobs.end());
+  else
+    jobs.erase(jobs.begin(), middle);
   if (jobs.empty())
     return fail(ErrorCode::kInvalid, "'" + file.string() + "' has too few jobs that use GPUs");
   return jobs;
 }
 
-GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed) {
-  SeededRandom random(derived_seed(seed, "gang jobs"));
+GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed, uint64_t episode) {
+  const uint64_t of_episode = episode == 0 ? seed : derived_seed(seed + episode, "gang episode");
+  SeededRandom random(derived_seed(of_episode, "gang jobs"));
   const size_t count = 60 + cell.units / 2;
   GangScene scene{
       .jobs = cell.from_trace ? drawn(suite.trace, count, random) : made_up(count, random),
       .units = cell.units,
       .units_per_node = cell.units_per_node,
-      .costs = {},
+      .costs = suite.costs,
       .failures = {}};
   for (auto& job : scene.jobs) {
     job.units = std::min(job.units, cell.units / 2);
     job.network = static_cast<uint32_t>(random.below(kNetworks.size()));
   }
+  SeededRandom of_estimates(derived_seed(of_episode, "gang estimates"));
+  for (auto& job : scene.jobs)
+    job.estimate = of_estimates.log_uniform(1 / kEstimateOff, kEstimateOff);
   set_arrivals(scene.jobs, cell.units, cell.from_trace, random);
   scene.failures = draw_failures({.setting = cell.setting,
                                   .mean_per_h = cell.mean_per_h,
                                   .units = cell.units,
                                   .units_per_node = cell.units_per_node,
                                   .until_h = 5 * (scene.jobs.back().arrival_h + kMaxWorkH),
-                                  .seed = seed});
+                                  .seed = seed,
+                                  .times_seed = of_episode});
   return scene;
 }
 
-Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, uint32_t threads,
+Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, const PlacerMaker& make_policy,
+                                       uint32_t threads,
                                        const std::function<void(double)>& progress) {
-  for (const auto& name : suite.policies)
-    if (const auto made = make_placer(name, 1); !made) return tl::unexpected(made.error());
   const size_t scenes = suite.cells.size() * suite.seeds;
   std::vector<GangRun> runs(scenes * suite.policies.size());
   std::atomic<size_t> next = 0;
   std::mutex shown;
+  std::optional<Error> failed;  // under `shown`
   const auto work = [&] {
     for (size_t at = next++; at < scenes; at = next++) {
       const size_t cell = at / suite.seeds;
       const uint64_t seed = kFirstSeed + at % suite.seeds;
       const auto scene = scene_of(suite, suite.cells[cell], seed);
-      for (size_t policy = 0; policy < suite.policies.size(); ++policy)
-        runs[at * suite.policies.size() + policy] = {
-            cell, policy, seed, simulate(scene, **make_placer(suite.policies[policy], seed))};
+      for (size_t policy = 0; policy < suite.policies.size(); ++policy) {
+        auto placer = make_policy(suite.policies[policy], suite.cells[cell], seed);
+        if (!placer) {
+          const std::lock_guard lock(shown);
+          failed = placer.error();
+          return;
+        }
+        runs[at * suite.policies.size() + policy] = {cell, policy, seed, simulate(scene, **placer)};
+      }
       const std::lock_guard lock(shown);
       progress(static_cast<double>(at + 1) / static_cast<double>(scenes));
     }
@@ -133,6 +150,7 @@ Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, uint32_t threads,
   for (uint32_t i = 1; i < threads; ++i) helpers.emplace_back(work);
   work();
   helpers.clear();
+  if (failed) return tl::unexpected(*failed);
   return runs;
 }
 

@@ -22,18 +22,23 @@ struct GangSuite {
   std::vector<std::string> policies = placer_names();
   uint32_t seeds = 10;
   std::vector<Job> trace;  // empty: jobs are made up
+  // A unit is out for the median time that servers were in a published record of 400 of them.
+  Costs costs{.repair_h = 32};
 };
 
 // 16 to `max_units` units in nodes of 4 and 8; each failure setting; the published level of a large
 // fleet and a stress level 250 times as high.
 GangSuite gang_suite(uint32_t max_units);
 
-// The second half of a trace in the manner of Philly's: what is tried is not what anything was
-// tuned on. Times become hours.
-Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file);
+// Half of a trace in the manner of Philly's, by arrival: what is tried is not what anything was
+// trained on. Times become hours.
+enum class TraceHalf : uint8_t { kFirst, kSecond };
+Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file, TraceHalf half);
 
-// Jobs of a cell: the same for all policies.
-GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed);
+// Jobs and failures of a cell: the same for all policies. Another `episode` than 0 has other jobs,
+// and other failures at the same rates: the same cluster at another time.
+GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed,
+                   uint64_t episode = 0);
 
 struct GangRun {
   size_t cell = 0;
@@ -42,8 +47,13 @@ struct GangRun {
   GangResult result;
 };
 
+// The policy of a name for a cell and a seed; called by several threads.
+using PlacerMaker = std::function<Result<std::unique_ptr<Placer>>(
+    const std::string& name, const GangCell& cell, uint64_t seed)>;
+
 // By cell, seed and policy. Seeds count from 1001.
-Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, uint32_t threads,
+Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, const PlacerMaker& make_policy,
+                                       uint32_t threads,
                                        const std::function<void(double)>& progress);
 
 }  // namespace tierpilot::gang

@@ -60,7 +60,7 @@ double UnitFailures::next(uint32_t unit, double from_h) const {
 
 UnitFailures draw_failures(const FailureMix& mix) {
   SeededRandom of_rates(derived_seed(mix.seed, "gang failure rates"));
-  SeededRandom of_times(derived_seed(mix.seed, "gang failure times"));
+  SeededRandom of_times(derived_seed(mix.times_seed, "gang failure times"));
   const double until_h = std::min(mix.until_h, kMaxUntilH);
   UnitFailures failures;
   failures.past_h = kPastH;

@@ -22,7 +22,7 @@ struct UnitFailures {
   // for rare failures to learn what a placement costs.
   std::vector<double> per_h_before, per_h_after;
   double changes_h = 0;
-  double past_h = 0;                         // how long that was
+  double past_h = 0;  // how long that was
 
   // The first failure of a unit from `from_h` on; infinity: none.
   double next(uint32_t unit, double from_h) const;
@@ -37,7 +37,8 @@ struct FailureMix {
   uint32_t units = 16;
   uint32_t units_per_node = 4;
   double until_h = 0;
-  uint64_t seed = 1;
+  uint64_t seed = 1;        // of the rates
+  uint64_t times_seed = 1;  // of when units fail
 };
 UnitFailures draw_failures(const FailureMix& mix);
 

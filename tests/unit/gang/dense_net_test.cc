@@ -25,8 +25,7 @@ TEST(DenseNet, GradientsAreThoseOfFiniteDifferences) {
   DenseNet::Pass pass;
   net.forward(input, pass);
   std::vector<float> by_output;
-  for (size_t i = 0; i < 3; ++i)
-    by_output.push_back(static_cast<float>(i + 1) * pass.output()[i]);
+  for (size_t i = 0; i < 3; ++i) by_output.push_back(static_cast<float>(i + 1) * pass.output()[i]);
   net.backward(pass, by_output);
   constexpr float kStep = 1e-3F;
   int alive = 0;

@@ -14,11 +14,7 @@ constexpr uint32_t kSpreadsWell = 1;  // a network as fast on two nodes
 // Four units on two nodes, and failures as told.
 GangScene small_scene(std::vector<Job> jobs, std::vector<std::vector<double>> times_h) {
   GangScene scene{
-      .jobs = std::move(jobs),
-      .units = 4,
-      .units_per_node = 2,
-      .costs = {},
-      .failures = {}};
+      .jobs = std::move(jobs), .units = 4, .units_per_node = 2, .costs = {}, .failures = {}};
   scene.failures.times_h = std::move(times_h);
   scene.failures.past = {0, 0, 0, 0};
   scene.failures.past_h = 1000;
@@ -115,8 +111,11 @@ INSTANTIATE_TEST_SUITE_P(All, EachPlacer, testing::ValuesIn(placer_names()),
 TEST(GangSuite, NobodyIsFasterThanTheBoundAndNothingDependsOnThreads) {
   auto suite = gang_suite(16);
   suite.seeds = 2;
-  const auto one = run_gangs(suite, 1, [](double) {});
-  const auto two = run_gangs(suite, 2, [](double) {});
+  const auto heuristics = [](const auto& name, const auto&, uint64_t seed) {
+    return make_placer(name, seed);
+  };
+  const auto one = run_gangs(suite, heuristics, 1, [](double) {});
+  const auto two = run_gangs(suite, heuristics, 2, [](double) {});
   ASSERT_TRUE(one && two);
   for (size_t i = 0; i < one->size(); ++i) {
     EXPECT_GE((*one)[i].result.makespan_h, (*one)[i].result.bound_h * (1 - 1e-9));
