@@ -42,8 +42,9 @@ Surroundings surroundings_of(const PlacementState& state, const Job& job) {
   return scene;
 }
 
+// What is no number, of times without end or none at all, says nothing.
 float bounded(double value, double most = 3) {
-  return static_cast<float>(std::clamp(value, -most, most));
+  return std::isnan(value) ? 0 : static_cast<float>(std::clamp(value, -most, most));
 }
 
 // Of the candidate, for each of its units.

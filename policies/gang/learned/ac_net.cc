@@ -16,6 +16,12 @@ constexpr float kHeadStart = 0.5;
 constexpr uint32_t kHidden = 24;
 constexpr const char* kHead = "tierpilot ac 1";
 
+float logit_of_hours(double hours, double least_h) {
+  constexpr double kMost = 1e4;
+  const double longer = kHoursWeight * std::log(hours / least_h);
+  return std::isnan(longer) ? 0 : -static_cast<float>(std::clamp(longer, 0.0, kMost));
+}
+
 class AcPlacer : public Placer {
  public:
   explicit AcPlacer(std::shared_ptr<const AcNet> net) : net_(std::move(net)) {}
@@ -70,8 +76,8 @@ std::vector<float> AcNet::logits(const AcInput& input,
       actor.forward(candidate.seen[unit], used);
       sum += used.output()[0];
     }
-    logits.push_back(sum / static_cast<float>(candidate.seen.size()) -
-                     static_cast<float>(kHoursWeight * std::log(candidate.hours / least_h)) +
+    logits.push_back(sum / static_cast<float>(candidate.seen.size()) +
+                     logit_of_hours(candidate.hours, least_h) +
                      (i == input.heuristic ? kHeadStart : 0));
   }
   return logits;

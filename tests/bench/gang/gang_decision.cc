@@ -6,7 +6,8 @@
 #include <chrono>
 #include <vector>
 
-#include "policies/gang/placement/placer.h"
+#include "policies/gang/learned/learned_placers.h"
+#include "policies/learning/saved_bytes.h"
 
 namespace tierpilot::gang {
 namespace {
@@ -35,17 +36,21 @@ PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
   return state;
 }
 
-void run() {
+void run(const std::shared_ptr<const AcNet>& net) {
   const auto failures = draw_failures({.units = kUnits, .units_per_node = 8, .until_h = 1000});
-  const auto& names = placer_names();
+  auto names = placer_names();
+  names.insert(names.end(), {kAc, kAcPublished});
+  const auto published = std::make_shared<const PublishedNets>(kUnits, 1);
   std::vector<std::vector<double>> took_ms(names.size());
   SeededRandom random(1);
   for (int round = 0; round < kRounds; ++round) {
     const auto state = half_free(failures, random);
     for (size_t i = 0; i < names.size(); ++i) {
-      const auto placer = make_placer(names[i], static_cast<uint64_t>(round));
+      const auto placer = names[i] == kAc            ? make_ac_placer(net)
+                          : names[i] == kAcPublished ? make_published_placer(published)
+                                                     : std::move(*make_placer(names[i], round));
       const auto begin = std::chrono::steady_clock::now();
-      const auto units = (*placer)->place(state, {.units = kRanks, .work_h = 10});
+      const auto units = placer->place(state, {.units = kRanks, .work_h = 10});
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - begin;
       if (units.size() == kRanks) took_ms[i].push_back(took.count());
@@ -63,6 +68,13 @@ void run() {
 }  // namespace
 }  // namespace tierpilot::gang
 
-int main() {
-  tierpilot::gang::run();
+int main(int argc, char** argv) {
+  const auto text = tierpilot::load_bytes(argc > 1 ? argv[1] : "policies/weights/ac.weights");
+  const auto net =
+      text ? tierpilot::gang::read_ac_weights(*text, "ac.weights") : tl::unexpected(text.error());
+  if (!net) {
+    fmt::print(stderr, "error: {}\n", net.error().message);
+    return 1;
+  }
+  tierpilot::gang::run(std::make_shared<const tierpilot::gang::AcNet>(*net));
 }
