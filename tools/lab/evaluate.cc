@@ -164,6 +164,25 @@ int evaluate_named(const Context& context, const Options& options) {
        .threads = options.threads});
 }
 
+// How ac-published learns in the suite gangs.
+void add_published_options(CLI::App& command, GangOptions& options) {
+  command
+      .add_option("--workloads", options.workloads,
+                  "that ac-published learns from for each row and seed of the suite gangs")
+      ->check(CLI::Range(0U, 1'000'000U))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--random-placements", options.published.random_placements,
+                  "ac-published is rewarded against the best of so many")
+      ->check(CLI::Range(1U, 100'000U))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag_callback(
+      "--all-steps", [&options] { options.published.batch = gang::PublishedSettings::Batch::kAll; },
+      "ac-published trains on all the steps that it keeps, not on as many as a workload brought");
+}
+
 }  // namespace
 
 void add_evaluate(CLI::App& policy, Context& context) {
@@ -225,12 +244,7 @@ void add_evaluate(CLI::App& policy, Context& context) {
       ->check(CLI::Range(0.0, 1e4))
       ->type_name("HOURS")
       ->capture_default_str();
-  command
-      ->add_option("--workloads", options->gangs.workloads,
-                   "that ac-published learns from for each row and seed of the suite gangs")
-      ->check(CLI::Range(0U, 1'000'000U))
-      ->type_name("N")
-      ->capture_default_str();
+  add_published_options(*command, options->gangs);
   add_policy_options(*command, options->policy);
   command->add_option("--plots", options->plots, "write distributions of response times as SVG")
       ->type_name("FOLDER");

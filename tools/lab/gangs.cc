@@ -122,7 +122,7 @@ int evaluate_gangs(const Output& output, const GangOptions& options) {
   }
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   const auto runs =
-      gang::run_gangs(suite, gang::placer_maker(suite, *net, {}, options.workloads),
+      gang::run_gangs(suite, gang::placer_maker(suite, *net, options.published, options.workloads),
                       options.threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
                       [&](double share) { bar.show(share); });
   bar.clear();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/gang/learned/published_training.h"
 #include "tools/lab/command.h"
 
 namespace tierpilot::lab {
@@ -17,6 +18,7 @@ struct GangOptions {
   std::string weights;                // of ac; empty: the shipped ones
   double repair_h = 32;
   double restart_h = 0.1;
+  gang::PublishedSettings published;
   uint32_t workloads = 60;  // that ac-published learns from, for each row and seed
 };
 

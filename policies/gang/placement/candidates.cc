@@ -17,13 +17,13 @@ void sort_by(const Risk& risk, Units& units) {
   for (size_t i = 0; i < units.size(); ++i) units[i] = keyed[i].second;
 }
 
-// So many units of each node, of the soundest nodes that have so many free; of exactly so many with
-// `whole`. Empty: there are not enough. `nodes`: units by risk.
-Units patterned(const std::vector<Units>& nodes, uint32_t count, uint32_t each, bool whole,
+// So many units of each node, of the soundest nodes that have so many free; only of those with
+// exactly `free`, unless it is 0. Empty: there are not enough. `nodes`: units by risk.
+Units patterned(const std::vector<Units>& nodes, uint32_t count, uint32_t each, uint32_t free,
                 const Risk& risk) {
   std::vector<std::pair<double, const Units*>> order;
   for (const auto& node : nodes) {
-    if (node.size() < each || (whole && node.size() != each)) continue;
+    if (node.size() < each || (free > 0 && node.size() != free)) continue;
     const double sum = std::accumulate(node.begin(), node.begin() + each, 0.0,
                                        [&](double all, uint32_t unit) { return all + risk(unit); });
     order.emplace_back(sum, &node);
@@ -37,13 +37,32 @@ Units patterned(const std::vector<Units>& nodes, uint32_t count, uint32_t each, 
   return chosen;
 }
 
-void add_by_risk(const PlacementState& state, uint32_t count, bool whole, const Risk& risk,
-                 std::vector<Units>& candidates) {
+void add(Units chosen, std::vector<Units>& candidates) {
+  if (!chosen.empty()) candidates.push_back(std::move(chosen));
+}
+
+std::vector<Units> nodes_by(const PlacementState& state, const Risk& risk) {
   auto nodes = free_by_node(state);
   for (auto& node : nodes) sort_by(risk, node);
+  return nodes;
+}
+
+void add_by_risk(const PlacementState& state, uint32_t count, const Risk& risk,
+                 std::vector<Units>& candidates) {
+  const auto nodes = nodes_by(state, risk);
   for (uint32_t each = std::min(count, state.units_per_node); each > 1; --each)
-    if (auto chosen = patterned(nodes, count, each, whole, risk); !chosen.empty())
-      candidates.push_back(std::move(chosen));
+    add(patterned(nodes, count, each, 0, risk), candidates);
+}
+
+// Of nodes that are used up by it; of a job that fits on one node also of nodes of which so much is
+// left.
+void add_by_room(const PlacementState& state, uint32_t count, const Risk& risk,
+                 std::vector<Units>& candidates) {
+  const auto nodes = nodes_by(state, risk);
+  for (uint32_t each = std::min(count, state.units_per_node); each > 1; --each)
+    add(patterned(nodes, count, each, each, risk), candidates);
+  for (uint32_t free = count; free <= state.units_per_node; ++free)
+    add(patterned(nodes, count, count, free, risk), candidates);
 }
 
 Units first_by(const PlacementState& state, uint32_t count, const Risk& risk) {
@@ -94,7 +113,7 @@ Units best_fit(const PlacementState& state, uint32_t count) {
 
 std::vector<Units> sound_candidates(const PlacementState& state, uint32_t count, const Risk& risk) {
   std::vector<Units> candidates{first_by(state, count, risk), best_fit(state, count)};
-  add_by_risk(state, count, false, risk, candidates);
+  add_by_risk(state, count, risk, candidates);
   return candidates;
 }
 
@@ -103,9 +122,9 @@ std::vector<Units> many_candidates(const PlacementState& state, uint32_t count) 
   const auto soundness = [&](uint32_t unit) { return -state.per_h[unit]; };
   auto candidates = sound_candidates(state, count, risk);
   candidates.push_back(first_by(state, count, soundness));
-  add_by_risk(state, count, true, risk, candidates);
-  add_by_risk(state, count, false, soundness, candidates);
-  add_by_risk(state, count, true, soundness, candidates);
+  add_by_room(state, count, risk, candidates);
+  add_by_risk(state, count, soundness, candidates);
+  add_by_room(state, count, soundness, candidates);
   return candidates;
 }
 
