@@ -26,6 +26,8 @@ class BlockedHead {
   // In the order of the queue.
   size_t size() const { return entries_.size(); }
   Entry& operator[](size_t i) { return entries_[i]; }
+  // Of one that is there.
+  size_t index_of(QueuePlace place) { return static_cast<size_t>(find(place) - entries_.begin()); }
   void append(QueuePlace place) { entries_.push_back({place}); }
   void erase(size_t i) { entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(i)); }
 

@@ -68,8 +68,8 @@ ClusterView::Shape ClusterView::shape_of(const Task& task, uint64_t data_bytes) 
 
 bool ClusterView::has_kind(const Node& node, const Shape& shape) const {
   const NodeGroup& group = *node.group;
-  return shape.units <= group.units && shape.memory_bytes <= group.memory_bytes &&
-         shape.data_bytes <= group.fast_budget_bytes &&
+  return NodeShape{group.units, group.memory_bytes, group.fast_budget_bytes}.holds(
+             {shape.units, shape.memory_bytes, shape.data_bytes}) &&
          Gpus::whole_gpus(shape.gpu_milli) <= group.gpus &&
          (shape.gpu_milli == 0 || shape.gpu_type == kAnyGpuType || shape.gpu_type == node.gpu_type);
 }
@@ -77,7 +77,7 @@ bool ClusterView::has_kind(const Node& node, const Shape& shape) const {
 bool ClusterView::can_take(uint32_t node, const Shape& shape) const {
   const NodeState& state = view_.nodes[places_[node]];
   return has_kind(nodes_[node], shape) &&
-         state.assigned + shape.units <= state.units + backlog_units_ &&
+         has_units_left(state.assigned, state.units, backlog_units_, shape.units) &&
          (shape.gpu_milli == 0 || gpus_[node].fits(shape.gpu_milli));
 }
 
@@ -180,7 +180,8 @@ void ClusterView::refresh(uint32_t node) {
   for (Candidates& candidates : shapes_)
     candidates.nodes.set(node, can_take(node, candidates.shape));
   if (is_large())
-    by_load_.set(node, speed_class(state.rates.operations_per_s), load_of(state));
+    by_load_.set(node, speed_class(state.rates.operations_per_s),
+                 assigned_load(state.assigned, state.units));
   else if (shown_)
     mark(places_[node]);
 }

@@ -1,6 +1,6 @@
 // What the coordinator knows of the nodes, kept as the one View that policies are shown: only what
-// has changed is written. The rules of who is a candidate, and of which nodes a decision looks at
-// in a large cluster, are those of coordinator/core/decisions/shortlist.cc.
+// has changed is written. Who is a candidate, and which nodes a decision looks at in a large
+// cluster, say policies/scheduling/room.h and shortlist.h.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,9 @@
 #include "base/large_pages.h"
 #include "policies/interface/values.h"
 #include "policies/scheduling/held_tasks.h"
+#include "policies/scheduling/room.h"
 #include "policies/scheduling/service_order.h"
+#include "policies/scheduling/shortlist.h"
 #include "policies/scheduling/work_rate.h"
 #include "policies/sim/cluster_spec.h"
 #include "policies/sim/gpus.h"
@@ -61,7 +63,7 @@ class ClusterView {
   bool has_room(uint32_t node) const {
     if (places_[node] == kNone) return false;
     const NodeState& state = view_.nodes[places_[node]];
-    return state.assigned < state.units + backlog_units_;
+    return has_units_left(state.assigned, state.units, backlog_units_);
   }
   const ClusterPace& pace() const { return pace_; }
 
@@ -70,6 +72,7 @@ class ClusterView {
   void node_up(uint32_t node);
   void gpu_failed(uint32_t node, uint32_t gpu, bool failed);
 
+  size_t up_count() const { return order_.size(); }
   uint64_t total_units() const { return total_units_; }
   double utilisation() const {
     return total_units_ ? static_cast<double>(busy_units_) / static_cast<double>(total_units_) : 0;
@@ -106,13 +109,9 @@ class ClusterView {
   void select(const Shape& shape);
   Candidates& add_shape(const Shape& shape);
   bool is_large() const { return order_.size() > considered_nodes_; }
-  static double load_of(const NodeState& node) {
-    return static_cast<double>(node.assigned) / node.units;
-  }
   void find_holders(const Task& task);
   void tell_held(uint32_t node);
-  void choose_holders(size_t most);
-  void add_full_holders();
+  class Listing;
   void shorten();
   void mark(size_t place);
   void refresh(uint32_t node);
@@ -143,15 +142,10 @@ class ClusterView {
     uint64_t fast_bytes = 0, slow_bytes = 0;
     bool listed = false;  // among the holders
   };
-  std::vector<AtHand> at_hand_;    // by node
-  std::vector<uint32_t> holders_;  // nodes that are up
-  std::vector<uint32_t> told_;     // of these, whose states say it
-  struct Rank {
-    double held_bytes;  // slow ones count half
-    double load;
-    uint32_t node;
-  };
-  std::vector<Rank> ranks_;
+  std::vector<AtHand> at_hand_;              // by node
+  std::vector<uint32_t> holders_;            // nodes that are up
+  std::vector<uint32_t> told_;               // of these, whose states say it
+  std::vector<DataHolder<uint32_t>> ranks_;  // of them
   ClusterPace pace_;
   uint64_t total_units_ = 0;
   uint64_t busy_units_ = 0;

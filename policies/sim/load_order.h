@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "policies/scheduling/speed_class.h"
 #include "policies/sim/node_set.h"
 
 namespace tierpilot::sim {
@@ -33,20 +32,17 @@ class LoadOrder {
     place->second.set(node, false);
     if (place->second.size() == 0) spare_.push_back(levels_.extract(place));
   }
-  // Fills `chosen` up to `most` with those of `from` that have the least load, then the lowest
-  // numbers: of each speed class as many, the fastest first; what a class is short of falls to the
-  // slower ones, and in the end to any.
-  void choose(const NodeSet& from, size_t most, NodeSet& chosen) const {
-    size_t classes = 0;
-    for (auto level = levels_.begin(); level != levels_.end(); level = next_class(level)) ++classes;
-    const bool some_left = classes > 1;
-    for (auto level = levels_.begin(); level != levels_.end(); --classes) {
-      const auto end = next_class(level);
-      add(level, end, from, chosen.size() + fair_share(most - chosen.size(), classes), chosen);
-      level = end;
-    }
-    if (some_left) add(levels_.begin(), levels_.end(), from, most, chosen);
+  // Nodes whose units are about as fast.
+  struct Class;
+  // The fastest first.
+  template <class Classes>
+  void list_classes(Classes& classes) const {
+    for (auto level = levels_.begin(); level != levels_.end(); level = classes.back().end)
+      classes.push_back({level, next_class(level)});
   }
+  // Adds nodes of the class that are among `from` to `chosen` until that has `most`: those that
+  // have the least load, then the lowest numbers.
+  static void add(const Class& alike, const NodeSet& from, size_t most, NodeSet& chosen);
 
  private:
   struct Key {
@@ -64,10 +60,6 @@ class LoadOrder {
   Seen next_class(Seen level) const {
     return levels_.upper_bound({level->first.speed_class, HUGE_VAL});
   }
-  static void add(Seen level, Seen end, const NodeSet& from, size_t most, NodeSet& chosen) {
-    for (; level != end && chosen.size() < most; ++level)
-      chosen.add_common(level->second, from, most);
-  }
 
   Place level(const Key& key) {
     const Place at = levels_.lower_bound(key);
@@ -83,5 +75,14 @@ class LoadOrder {
   std::vector<Levels::node_type> spare_;
   std::vector<Place> places_;  // by node; end() of one that is not there
 };
+
+struct LoadOrder::Class {
+  Seen first, end;
+};
+
+inline void LoadOrder::add(const Class& alike, const NodeSet& from, size_t most, NodeSet& chosen) {
+  for (Seen level = alike.first; level != alike.end && chosen.size() < most; ++level)
+    chosen.add_common(level->second, from, most);
+}
 
 }  // namespace tierpilot::sim

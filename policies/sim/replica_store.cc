@@ -45,17 +45,14 @@ ReplicaStore::Sources ReplicaStore::sources(uint32_t dataset, uint32_t version, 
   Sources sources;
   if (entry.version != version) return sources;
   auto& [best, count] = sources;
-  std::array<uint64_t, std::tuple_size_v<decltype(sources.best)>> ranks;
+  std::array<SourceRank, std::tuple_size_v<decltype(sources.best)>> ranks;
   for (const Holder& holder : entry.holders) {
     if (holder.node == reader) continue;
-    const uint64_t rank = source_rank(task, holder.node);
-    const auto before = [&](size_t i) {
-      return holder.fast != best[i].fast ? holder.fast : rank < ranks[i];
-    };
-    if (count == best.size() && !before(count - 1)) continue;
+    const SourceRank rank = source_rank(task, holder.node, holder.fast);
+    if (count == best.size() && !(rank < ranks[count - 1])) continue;
     if (count < best.size()) ++count;
     size_t at = count - 1;
-    for (; at > 0 && before(at - 1); --at) best[at] = best[at - 1], ranks[at] = ranks[at - 1];
+    for (; at > 0 && rank < ranks[at - 1]; --at) best[at] = best[at - 1], ranks[at] = ranks[at - 1];
     best[at] = holder;
     ranks[at] = rank;
   }

@@ -72,8 +72,8 @@ class ReplicaStore {
   }
   // Changes when a dataset has lost its last holder or has one again.
   uint64_t availability() const { return availability_; }
-  // Where another node would read it for the task, best first: those that have it in fast memory,
-  // then the others, each by source_rank(). Empty when no node that is up holds this version.
+  // Where another node would read it for the task, best first by source_rank(). Empty when no
+  // node that is up holds this version.
   struct Sources {
     std::array<Holder, 4> best{};  // more are not asked
     size_t count = 0;

@@ -1,63 +1,53 @@
-// Which nodes of a large cluster a decision looks at: the rules of
-// coordinator/core/decisions/shortlist.h.
-#include <algorithm>
-#include <tuple>
+// Which nodes of a large cluster a decision looks at: those of policies/scheduling/shortlist.h.
+#include <boost/container/small_vector.hpp>
 
+#include "policies/scheduling/shortlist.h"
 #include "policies/sim/cluster_view.h"
 
 namespace tierpilot::sim {
 
-// Nodes that can take the task and hold some of its data, most bytes first.
-void ClusterView::choose_holders(size_t most) {
-  ranks_.clear();
-  for (const uint32_t node : holders_) {
-    if (!shown_->nodes.contains(node)) continue;
-    const AtHand& here = at_hand_[node];
-    ranks_.push_back(
-        {static_cast<double>(here.fast_bytes) + 0.5 * static_cast<double>(here.slow_bytes),
-         by_load_.load(node), node});
-  }
-  if (ranks_.size() > most) {
-    std::nth_element(ranks_.begin(), ranks_.begin() + static_cast<ptrdiff_t>(most), ranks_.end(),
-                     [](const Rank& a, const Rank& b) {
-                       return std::tie(b.held_bytes, a.load, a.node) <
-                              std::tie(a.held_bytes, b.load, b.node);
-                     });
-    ranks_.resize(most);
-  }
-  for (const Rank& rank : ranks_) {
-    chosen_.set(rank.node, true);
-    prefetch(view_.nodes[places_[rank.node]]);  // anywhere in the cluster; soon copied
-  }
-}
+// The view as policies/scheduling/shortlist.h wants it.
+class ClusterView::Listing {
+ public:
+  using Node = uint32_t;
+  using Class = LoadOrder::Class;
 
-// Beside the candidates: for these a task may be kept back.
-void ClusterView::add_full_holders() {
-  constexpr size_t kMost = 8;
-  ranks_.clear();
-  for (const uint32_t node : holders_)
-    if (at_hand_[node].fast_bytes > 0 && !shown_->nodes.contains(node) &&
-        has_kind(nodes_[node], shown_->shape))
-      ranks_.push_back({static_cast<double>(at_hand_[node].fast_bytes), by_load_.load(node), node});
-  const size_t count = std::min(kMost, ranks_.size());
-  std::partial_sort(ranks_.begin(), ranks_.begin() + static_cast<ptrdiff_t>(count), ranks_.end(),
-                    [](const Rank& a, const Rank& b) {
-                      return std::tie(b.held_bytes, a.load, a.node) <
-                             std::tie(a.held_bytes, b.load, b.node);
-                    });
-  for (size_t i = 0; i < count; ++i) {
-    chosen_.set(ranks_[i].node, true);
-    NodeState& state = view_.nodes[places_[ranks_[i].node]];
+  explicit Listing(ClusterView& all) : all_(all) { all.by_load_.list_classes(classes_); }
+
+  template <class Visit>
+  void for_each_holder(Visit visit) const {
+    for (const uint32_t node : all_.holders_)
+      visit(node, all_.at_hand_[node].fast_bytes, all_.at_hand_[node].slow_bytes);
+  }
+  bool can_take(Node node) const { return all_.shown_->nodes.contains(node); }
+  bool could_take(Node node) const { return all_.has_kind(all_.nodes_[node], all_.shown_->shape); }
+  double load(Node node) const { return all_.by_load_.load(node); }
+  uint32_t slot(Node node) const { return node; }
+  size_t chosen() const { return all_.chosen_.size(); }
+  void choose(Node node) {
+    all_.chosen_.set(node, true);
+    prefetch(all_.view_.nodes[all_.places_[node]]);  // anywhere in the cluster; soon copied
+  }
+  void choose_full(Node node) {
+    all_.chosen_.set(node, true);
+    NodeState& state = all_.view_.nodes[all_.places_[node]];
     state.candidate = false;
     state.full = true;
   }
-}
+  auto& classes() { return classes_; }
+  void choose_least_loaded(const Class& alike, size_t most) {
+    LoadOrder::add(alike, all_.shown_->nodes, most, all_.chosen_);
+  }
+
+ private:
+  ClusterView& all_;
+  boost::container::small_vector<Class, 8> classes_;
+};
 
 void ClusterView::shorten() {
   chosen_.clear();
-  choose_holders(considered_nodes_ / 2);
-  by_load_.choose(shown_->nodes, considered_nodes_, chosen_);
-  if (shows_full_) add_full_holders();
+  Listing listing(*this);
+  make_shortlist(listing, considered_nodes_, shows_full_, ranks_);
   for (const uint32_t node : holders_)
     if (chosen_.contains(node)) tell_held(node);
   short_.task = view_.task;

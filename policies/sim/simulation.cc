@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/scheduling/attempts.h"
+
 namespace tierpilot::sim {
 namespace {
 
@@ -282,7 +284,7 @@ void Simulation::release(uint32_t task) {
 void Simulation::queue_again(uint32_t task, bool counts) {
   State& state = states_[task];
   first_asked_ns_.erase(task);
-  if (counts && state.attempt >= cluster_.coordinator.max_attempts) {
+  if (counts && !may_try_again(state.attempt, cluster_.coordinator.max_attempts)) {
     ++recorder_.counts.failed;
     return end(task);
   }

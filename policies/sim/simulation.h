@@ -9,6 +9,7 @@
 
 #include "base/large_pages.h"
 #include "policies/scheduling/held_tasks.h"
+#include "policies/scheduling/queue_turns.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
 #include "policies/sim/data_plane.h"
@@ -71,6 +72,7 @@ class Simulation final : private DataPlane::Client {
   void expect_arrivals(size_t arrived) const;
   void pump();
   void enqueue(uint32_t task);
+  class QueueLook;
   uint32_t next_task();
   // See policies/scheduling/service_order.h.
   double far_s(uint32_t task) const;
@@ -105,6 +107,8 @@ class Simulation final : private DataPlane::Client {
   void release(uint32_t task);
   double run_s(uint32_t task) const;
   double alone_s(const Task& task) const;
+  // As BlockedHead::Entry.
+  uint32_t waits_for(uint32_t task) const;
   // That the task has to wait for; kNone: none.
   uint32_t missing_dataset(uint32_t task) const;
   // A dataset of it is gone for good.
@@ -134,7 +138,8 @@ class Simulation final : private DataPlane::Client {
   Failures failures_;
   BlockedHead head_;  // of the queue
   TaskQueue queue_;   // beyond it
-  size_t next_ = 0;   // of the head's entries, the task that is to be placed
+  QueueTurns turns_;
+  size_t next_ = 0;  // of the head's entries, the task that is to be placed
   HeldTasks held_back_;
   std::unordered_map<uint32_t, int64_t> first_asked_ns_;  // by task; of those that were held
   Recorder recorder_;

@@ -1,24 +1,18 @@
-// Tasks that the policy keeps back (policies/scheduling/held_tasks.h), as the coordinator does
-// (coordinator/core/decisions/dispatcher_holding.cc).
-#include <algorithm>
-
-#include "policies/scheduling/estimate.h"
+// Tasks that the policy keeps back (policies/scheduling/held_tasks.h).
+#include "policies/scheduling/holding_rules.h"
 #include "policies/sim/simulation.h"
 
 namespace tierpilot::sim {
 
 void Simulation::hold(uint32_t task, const View& view, size_t node) {
   const uint32_t slot = view.nodes[node].slot;
-  const int64_t until_ns =
-      after_s(now_ns_, std::clamp(best_finish_s(view), 0.0, HeldTasks::kLongest_s));
+  const int64_t until_ns = after_s(now_ns_, longest_hold_s(view));
   ++recorder_.counts.holds;
   if (!held_back_.find(task))
     events_.push(until_ns, EventKind::kHeldLongest, task, ++states_[task].generation);
-  const Task& what = workload_.tasks[task];
   const NodeState& full = view.nodes[node];
-  held_back_.hold(queue_.place(task), slot, {what.units, what.told_operations() * what.units},
-                  now_ns_, until_ns,
-                  full.assigned < full.units + cluster_.coordinator.backlog_units);
+  held_back_.hold(queue_.place(task), slot, load_when_held(view.task), now_ns_, until_ns,
+                  has_units_left(full.assigned, full.units, cluster_.coordinator.backlog_units));
   view_.set_held(slot, held_back_.load(slot));
   head_[next_].waits_for = BlockedHead::kHeld;
 }

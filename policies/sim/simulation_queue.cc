@@ -1,17 +1,15 @@
-// The coordinator's queue: which task is next, and asking the policy where it goes, as in
-// coordinator/core/decisions/view.cc and dispatcher.cc.
+// The coordinator's queue: which task is next (policies/scheduling/queue_turns.h), and asking the
+// policy where it goes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "policies/scheduling/holding_rules.h"
 #include "policies/sim/simulation.h"
 
 namespace tierpilot::sim {
 namespace {
-
-// How far a task that only waits for data may be overtaken in one look, as in the coordinator.
-constexpr size_t kMaxOvertaken = 256;
 
 constexpr QueuePlace kLast{HUGE_VAL, UINT64_MAX};
 static_assert(BlockedHead::kUnknown == kNone, "who misses no dataset waits for nothing");
@@ -41,47 +39,58 @@ void Simulation::enqueue(uint32_t task) {
   if (place < looked_until_ || availability_seen_ != store_.availability()) work_available_ = true;
 }
 
-// Those whose data is at hand come before others of about the same place, see service_order.h.
+// The queue as policies/scheduling/queue_turns.h wants it. What is known of its head is not looked
+// at again.
+class Simulation::QueueLook {
+ public:
+  explicit QueueLook(Simulation& all) : all_(all), at_(all.head_.known()) {}
+
+  std::optional<QueuePlace> place() {
+    if (all_.turns_.empty()) all_.head_.set_known(at_);
+    if (at_ == all_.head_.size()) {
+      if (all_.queue_.empty()) return std::nullopt;
+      all_.head_.append(all_.queue_.take_first());
+    }
+    return all_.head_[at_].place;
+  }
+  std::optional<double> look() {
+    auto& entry = all_.head_[at_];
+    const uint32_t task = entry.task();
+    if (entry.waits_for == BlockedHead::kUnknown) {
+      entry.waits_for = all_.waits_for(task);
+      if (entry.waits_for < BlockedHead::kHeld && all_.lost(task)) {
+        all_.head_.erase(at_);
+        all_.give_up(task);
+        gave_up_ = true;
+        return std::nullopt;
+      }
+    }
+    ++at_;
+    if (entry.waits_for != BlockedHead::kUnknown) return std::nullopt;
+    return all_.far_s(task);
+  }
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  Simulation& all_;
+  size_t at_;
+  bool gave_up_ = false;
+};
+
 uint32_t Simulation::next_task() {
   if (availability_seen_ != store_.availability()) head_.all_changed();
   availability_seen_ = store_.availability();
-  uint32_t best = kNone;
-  double least_s = HUGE_VAL;
-  size_t given_up = 0;
-  looked_until_ = kLast;
-  head_.cut(2 * (kMaxOvertaken + held_back_.size()), queue_);
-  for (size_t i = head_.known();;) {
-    if (best == kNone) head_.set_known(i);
-    if (i == head_.size()) {
-      if (queue_.empty()) break;
-      head_.append(queue_.take_first());
-    }
-    auto& [place, waits_for] = head_[i];
-    if (place.first >= least_s) break;
-    // What is kept back is not looked at.
-    if (i + given_up >= kMaxOvertaken + held_back_.size()) {
-      if (given_up == 0) looked_until_ = place;
-      break;
-    }
-    const uint32_t task = head_[i].task();
-    if (waits_for == BlockedHead::kUnknown) {
-      waits_for = held_back_.waits(task) ? BlockedHead::kHeld : missing_dataset(task);
-      if (waits_for < BlockedHead::kHeld && lost(task)) {
-        head_.erase(i);
-        give_up(task);
-        ++given_up;
-        continue;
-      }
-    }
-    if (waits_for == BlockedHead::kUnknown) {
-      const double cost_s = place.first + far_s(task);
-      if (cost_s < least_s) least_s = cost_s, best = task, next_ = i;
-    }
-    ++i;
-  }
-  if (best == kNone) return kNone;
-  if (given_up == 0) looked_until_ = std::min(looked_until_, QueuePlace{least_s, 0});
-  return view_.show(workload_.tasks[best]) > 0 ? best : kNone;
+  head_.cut(2 * (QueueTurns::kMostLookedAt + held_back_.size()), queue_);
+  QueueLook queue(*this);
+  turns_.begin(held_back_.size(), head_.known());
+  const auto turn = turns_.next(queue);
+  // Who was given up makes room for others to be looked at.
+  looked_until_ = queue.gave_up() ? kLast : turns_.cut_off().value_or(kLast);
+  if (!turn) return kNone;
+  if (!queue.gave_up()) looked_until_ = std::min(looked_until_, QueuePlace{turn->at_s, 0});
+  const auto task = static_cast<uint32_t>(turn->place.second);
+  next_ = head_.index_of(turn->place);
+  return view_.show(workload_.tasks[task]) > 0 ? task : kNone;
 }
 
 double Simulation::far_s(uint32_t task) const {
@@ -94,6 +103,10 @@ double Simulation::far_s(uint32_t task) const {
     if (!near) far_bytes += store_.bytes(use.dataset);
   }
   return view_.pace().far_s(cluster_.coordinator.service_order, far_bytes);
+}
+
+uint32_t Simulation::waits_for(uint32_t task) const {
+  return held_back_.waits(task) ? BlockedHead::kHeld : missing_dataset(task);
 }
 
 uint32_t Simulation::missing_dataset(uint32_t task) const {
@@ -120,19 +133,15 @@ Status Simulation::ask_policy(uint32_t task) {
   State& state = states_[task];
   const Attempt attempt{task, state.attempt + 1U};
   if (options_.listener) options_.listener->asks(attempt);
-  const auto* held = held_back_.find(task);
-  view_.allow_holding(holds_ && (held ? now_ns_ < held->until_ns
-                                      : held_back_.size() < HeldTasks::most(held_.size())));
+  view_.allow_holding(holds_ && may_be_held(held_back_, task, now_ns_, view_.up_count()));
   const View& view = view_.view();
   if (observes_) seen_ = observe(view, options_.features);
   const Decision decision = policy_.decide(view, seen_);
-  const size_t full = decision.held_for;
-  if (decision.node == kNoNode && full < view.nodes.size() && view.nodes[full].full &&
-      view.may_hold) {
-    hold(task, view, full);
+  if (is_kept_back(view, decision)) {
+    hold(task, view, decision.held_for);
     return {};
   }
-  if (decision.node >= view.nodes.size() || !view.nodes[decision.node].candidate)
+  if (!is_candidate(view, decision.node))
     return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
   ++recorder_.counts.decisions;
   ++state.attempt;

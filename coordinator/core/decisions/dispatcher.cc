@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "coordinator/store/records.h"
 #include "policies/placement/fallback.h"
-#include "policies/scheduling/estimate.h"
+#include "policies/scheduling/holding_rules.h"
 #include "policies/scheduling/source_rank.h"
 
 namespace tierpilot {
@@ -66,19 +66,9 @@ DecisionRecord describe(const PlacementView& placement, const Decision& decision
   return record;
 }
 
-bool is_candidate(const View& view, size_t node) {
-  return node < view.nodes.size() && view.nodes[node].candidate;
-}
-
 // The node that it would have the task on, now or later.
 size_t wanted_by(const Decision& decision) {
   return decision.node != kNoNode ? decision.node : decision.held_for;
-}
-
-bool is_kept_back(const View& view, const Decision& decision) {
-  const size_t full = decision.held_for;
-  return view.may_hold && decision.node == kNoNode && full < view.nodes.size() &&
-         view.nodes[full].full;
 }
 
 }  // namespace
@@ -286,19 +276,18 @@ Assignment Dispatcher::make_assignment(Task& task, const std::string& node) cons
   return assignment;
 }
 
-// Those that have it in fast memory answer fastest.
 std::vector<std::string> Dispatcher::sources_of(const Catalog::Entry& entry, uint64_t task,
                                                 const std::string& reader) const {
-  std::vector<std::tuple<bool, uint64_t, std::string>> ranked;
+  std::vector<std::pair<SourceRank, std::string>> ranked;
   for (const auto& [name, replica] : entry.replicas) {
     const auto* holder = state_.registry.find(name);
     if (name != reader && holder && holder->can_be_asked())
-      ranked.emplace_back(!replica.in_fast, source_rank(task, holder->slot),
+      ranked.emplace_back(source_rank(task, holder->slot, replica.in_fast),
                           holder->facts.data_address);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> addresses;
-  for (auto& [slow, rank, address] : ranked) addresses.push_back(std::move(address));
+  for (auto& [rank, address] : ranked) addresses.push_back(std::move(address));
   return addresses;
 }
 

@@ -3,7 +3,7 @@
 
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/decisions/shortlist.h"
-#include "policies/scheduling/estimate.h"
+#include "policies/scheduling/holding_rules.h"
 
 namespace tierpilot {
 
@@ -13,10 +13,9 @@ bool Dispatcher::may_hold(const std::string& policy) const {
 }
 
 bool Dispatcher::may_be_held(uint64_t task) const {
-  if (!may_hold(host_.active())) return false;
-  const auto* held = state_.held.find(task);
-  return held ? state_.clock.boot_ns() < held->until_ns
-              : state_.held.size() < HeldTasks::most(state_.registry.up_count());
+  return may_hold(host_.active()) &&
+         tierpilot::may_be_held(state_.held, task, state_.clock.boot_ns(),
+                                state_.registry.up_count());
 }
 
 void Dispatcher::wake_held() {
@@ -58,13 +57,11 @@ void Dispatcher::hold(const Open& open, const Decision& decision) {
   const uint64_t id = open.attempt.task;
   if (!can_still_hold(open, decision.held_for)) return;
   const NodeRecord& node = *open.placement->records[decision.held_for];
-  const auto& wanted = open.view().task;
   if (state_.held.empty()) held_by_ = {open.turn.policy, open.turn.ticket.era};
-  const double longest_s = std::clamp(best_finish_s(open.view()), 0.0, HeldTasks::kLongest_s);
   state_.held.hold({state_.tasks.find(id)->place_s, id}, node.slot,
-                   {wanted.units, wanted.operations * wanted.units}, open.asked_ns,
-                   open.asked_ns + static_cast<int64_t>(longest_s * 1e9),
-                   node.assigned_units < node.facts.units + state_.settings.backlog_units);
+                   load_when_held(open.view().task), open.asked_ns,
+                   open.asked_ns + static_cast<int64_t>(longest_hold_s(open.view()) * 1e9),
+                   node.has_units(state_.settings.backlog_units));
   held_[id] = {open.turn, open.first_asked_ns};
   if (held_.size() > state_.held.size())
     std::erase_if(held_, [&](const auto& each) { return !state_.held.find(each.first); });

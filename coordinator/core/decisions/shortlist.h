@@ -1,5 +1,4 @@
-// Which nodes a decision looks at. Looking at all of a thousand nodes costs more than it finds; the
-// idea is that of Kubernetes' percentageOfNodesToScore, but the choice is not random. Pure.
+// Which nodes a decision looks at: those of policies/scheduling/shortlist.h. Pure.
 #pragma once
 
 #include <vector>
@@ -15,11 +14,9 @@ bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes);
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,
               uint64_t data_bytes);
 
-// All nodes that are up, if there are at most CoreSettings::considered_nodes. Else as many that can
-// take the task: up to half of them for the data they hold, most bytes first, the others, in
-// this order, for having the least load, as many of each speed class
-// (policies/scheduling/speed_class.h): the least loaded of a cluster of unlike nodes are the slow
-// ones. `with_full`: and a few for the data they hold, although they cannot take it now.
+// All nodes that are up, if there are at most CoreSettings::considered_nodes, else the shortlist;
+// of a task for one node that node, if it can take it. By slot. `with_full`: and a few for the data
+// they hold, although they cannot take it now.
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
                                          uint64_t data_bytes, bool with_full = false);
 

@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "coordinator/core/decisions/shortlist.h"
+#include "policies/scheduling/queue_turns.h"
 
 namespace tierpilot {
 namespace {
-
-// Tasks that one look at the queue goes through, beside those that are kept back.
-constexpr int kMaxOvertaken = 256;
 
 // By a node that could take it else: others must not wait for that.
 bool is_kept_off(const ClusterState& state, const Task& task) {
@@ -24,7 +22,7 @@ bool is_kept_off(const ClusterState& state, const Task& task) {
 }
 
 bool has_room(const ClusterState& state, const NodeRecord& node) {
-  return node.assigned_units < node.facts.units + state.settings.backlog_units;
+  return node.has_units(state.settings.backlog_units);
 }
 
 // What data is far, in one look at the queue: many tasks want the same.
@@ -72,41 +70,33 @@ class FarData {
   std::map<std::pair<const Catalog::Entry*, std::string>, bool> known_;
 };
 
-// The queued tasks that can be asked about, by when their turn is.
-class Turns {
+// The queue as policies/scheduling/queue_turns.h wants it. Writes down why a task has no turn.
+class QueueLook {
  public:
-  explicit Turns(ClusterState& state)
+  explicit QueueLook(ClusterState& state)
       : state_(state), far_(state), at_(state.tasks.queue().begin()) {}
 
-  // Null: none is left, or none of those that may be looked at.
-  Task* next() {
-    // Nobody's turn is before its place.
-    for (; at_ != state_.tasks.queue().end() && looked_at_ < kMaxOvertaken; ++at_) {
-      if (!turns_.empty() && turns_.begin()->first <= at_->first) break;
-      if (!state_.held.waits(at_->second)) look_at(*state_.tasks.find(at_->second));
-    }
-    if (turns_.empty()) return nullptr;
-    const auto first = turns_.extract(turns_.begin());
-    return state_.tasks.find(first.value().second);
+  std::optional<QueuePlace> place() const {
+    if (at_ == state_.tasks.queue().end()) return std::nullopt;
+    return *at_;
   }
-
- private:
-  void look_at(Task& task) {
-    ++looked_at_;
+  std::optional<double> look() {
+    const uint64_t id = (at_++)->second;
+    if (state_.held.waits(id)) return std::nullopt;
+    Task& task = *state_.tasks.find(id);
     task.reason = state_.catalog.blocked_by(task);
-    if (!task.reason.empty()) return;
+    if (!task.reason.empty()) return std::nullopt;
     const double far_s = far_.delay_s(task);
     if (far_s > 0)
       task.reason =
           "waiting for its turn, which is later as no node with room has its data in fast memory";
-    turns_.insert({task.place_s + far_s, task.id});
+    return far_s;
   }
 
+ private:
   ClusterState& state_;
   FarData far_;
   std::set<QueuePlace>::const_iterator at_;
-  int looked_at_ = 0;
-  std::set<QueuePlace> turns_;  // of those that were looked at
 };
 
 }  // namespace
@@ -157,8 +147,11 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
 
 NextTask next_task(ClusterState& state, bool shows_full) {
   state.keep_order();
-  Turns turns(state);
-  while (Task* task = turns.next()) {
+  QueueLook queue(state);
+  QueueTurns turns;
+  turns.begin(state.held.size());
+  while (const auto turn = turns.next(queue)) {
+    Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.up_shapes().hold(
             {task->spec.units, task->spec.memory_bytes, state.catalog.data_bytes(task->spec)})) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";

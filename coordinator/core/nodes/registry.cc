@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/scheduling/shortlist.h"
 #include "policies/scheduling/speed_class.h"
 
 namespace tierpilot {
@@ -30,11 +31,6 @@ const char* node_life_name(NodeLife life) {
 
 NodeShape shape_of(const NodeFacts& facts) {
   return {facts.units, facts.memory_bytes, facts.fast_budget_bytes};
-}
-
-bool NodeShape::holds(const NodeShape& needed) const {
-  return units >= needed.units && memory_bytes >= needed.memory_bytes &&
-         fast_budget_bytes >= needed.fast_budget_bytes;
 }
 
 void NodeShapes::add(const NodeShape& shape) {
@@ -197,7 +193,7 @@ std::string NodeRecord::closed_because() const {
 
 bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
   const auto load = [](const NodeRecord* node) {
-    return static_cast<double>(node->assigned_units) / node->facts.units;
+    return assigned_load(node->assigned_units, node->facts.units);
   };
   return std::pair(load(a), a->slot) < std::pair(load(b), b->slot);
 }
@@ -258,6 +254,8 @@ void Registry::look_who_is_up() {
     up_.total_units += node.facts.units;
     up_.int32_to_float += node.facts.int32_to_float;
   }
+  std::sort(up_nodes_.begin(), up_nodes_.end(),
+            [](const NodeRecord* a, const NodeRecord* b) { return a->slot < b->slot; });
 }
 
 }  // namespace tierpilot

@@ -17,6 +17,7 @@
 #include "coordinator/core/nodes/node_order.h"
 #include "coordinator/model.h"
 #include "policies/interface/values.h"
+#include "policies/scheduling/room.h"
 #include "policies/scheduling/work_rate.h"
 
 namespace tierpilot {
@@ -65,6 +66,10 @@ struct NodeRecord {
   void count(Task& task, double operations, uint64_t fetch_bytes);
   void count_served(Task& task);
   void uncount(Task& task);
+  // Of its own or of its backlog.
+  bool has_units(uint32_t backlog_units, uint32_t wanted = 1) const {
+    return has_units_left(assigned_units, facts.units, backlog_units, wanted);
+  }
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
   // Why it gets no tasks, or only some; empty: it gets them as they come.
   std::string closed_because() const;
@@ -89,14 +94,6 @@ struct SpeedClass {
 };
 // The fastest first; no class is without nodes.
 using NodesBySpeed = std::map<int, SpeedClass, std::greater<>>;
-
-// What an idle node can take, or what a task needs.
-struct NodeShape {
-  uint32_t units = 0;
-  uint64_t memory_bytes = 0;
-  uint64_t fast_budget_bytes = 0;
-  bool holds(const NodeShape& needed) const;
-};
 
 // The shapes of some nodes, without those that another one of them holds: mostly one or two.
 class NodeShapes {
@@ -151,7 +148,7 @@ class Registry {
 
   const NodeShapes& known_shapes() const { return known_shapes_; }
   const NodeShapes& up_shapes() const { return up_shapes_; }
-  // Those that are up, by name.
+  // Those that are up, by slot.
   const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
   // `backlog_units`: that a node takes beyond its own.
   const NodesBySpeed& up_by_speed(uint32_t backlog_units) const;
@@ -170,9 +167,7 @@ class Registry {
     double int32_to_float = 0;
   };
   void look_who_is_up();
-  bool has_room(const NodeRecord& node) const {
-    return node.assigned_units < uint64_t{node.facts.units} + ordered_for_.value_or(0);
-  }
+  bool has_room(const NodeRecord& node) const { return node.has_units(ordered_for_.value_or(0)); }
   // Changes what the orders by speed and load are made of.
   template <class Change>
   void change_place(NodeRecord& node, Change change);

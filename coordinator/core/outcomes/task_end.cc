@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policies/scheduling/attempts.h"
+
 namespace tierpilot {
 
 namespace {
@@ -45,7 +47,7 @@ uint32_t counted_tries(const Task& task) {
 }
 
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {
-  if (counted_tries(task) < max_attempts) return {Fate::kAgain, why};
+  if (may_try_again(counted_tries(task), max_attempts)) return {Fate::kAgain, why};
   return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, counted_tries(task),
                                      max_attempts, task.node)};
 }

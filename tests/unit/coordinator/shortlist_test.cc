@@ -122,6 +122,17 @@ TEST_F(ShortlistTest, ThoseThatHoldTheDataAreAmongThemThoughTheyAreBusier) {
   EXPECT_THAT(names(task), SizeIs(4));
 }
 
+TEST_F(ShortlistTest, TheyStandByTheirSlotsWhateverTheirNames) {
+  state_->settings.considered_nodes = 4;
+  for (const char* name : {"z", "y", "x"}) links_.push_back(join(name));
+  EXPECT_THAT(names({}), ::testing::ElementsAre("z", "y", "x"));
+  for (const char* name : {"w", "v", "u"}) links_.push_back(join(name));
+  add_dataset("genes", 1 << 20, "w");
+  Task task;
+  task.spec.datasets = {{"genes", false}};
+  EXPECT_THAT(names(task), ::testing::ElementsAre("z", "y", "x", "w"));
+}
+
 TEST_F(ShortlistTest, ATaskForOneNodeSeesThatNodeOnly) {
   state_->settings.considered_nodes = 4;
   join_nodes(20);

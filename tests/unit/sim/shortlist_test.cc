@@ -1,14 +1,14 @@
-// What a decision in a large cluster is shown, against the rules written down once more, without
-// any of the bookkeeping: they are followed on the view of all nodes.
+// What a decision in a large cluster is shown, against the rules without any of the bookkeeping:
+// they are followed on the view of all nodes. The rules: tests/unit/policies/shortlist_test.cc.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <random>
 #include <set>
 
-#include "policies/scheduling/speed_class.h"
+#include "policies/scheduling/shortlist.h"
 #include "policies/sim/generator.h"
 #include "policies/sim/node_set.h"
 #include "tests/unit/sim/small_world.h"
@@ -18,47 +18,56 @@ namespace {
 
 constexpr size_t kConsidered = 12;
 
+// The view of all nodes as policies/scheduling/shortlist.h wants it.
+class PlainCluster {
+ public:
+  using Node = const NodeState*;
+  explicit PlainCluster(const View& all) : all_(all) {
+    for (const NodeState& node : all.nodes) by_speed_[speed_of(&node)].push_back(&node);
+    for (const auto& [speed, alike] : by_speed_) classes_.push_back(speed);
+  }
+
+  template <class Visit>
+  void for_each_holder(Visit visit) const {
+    for (const NodeState& node : all_.nodes)
+      if (node.held_fast_bytes + node.held_slow_bytes > 0)
+        visit(&node, node.held_fast_bytes, node.held_slow_bytes);
+  }
+  bool can_take(Node node) const { return node->candidate; }
+  bool could_take(Node node) const { return node->candidate || node->full; }
+  double load(Node node) const { return assigned_load(node->assigned, node->units); }
+  uint32_t slot(Node node) const { return node->slot; }
+  size_t chosen() const { return chosen_.size(); }
+  void choose(Node node) { chosen_[node->slot] = *node; }
+  void choose_full(Node node) { choose(node); }
+  std::vector<int>& classes() { return classes_; }
+  void choose_least_loaded(int speed, size_t most) {
+    auto& alike = by_speed_[speed];
+    std::stable_sort(alike.begin(), alike.end(), [&](Node a, Node b) { return load(a) < load(b); });
+    for (const Node node : alike)
+      if (can_take(node) && chosen() < most) choose(node);
+  }
+  std::vector<NodeState> list() const {
+    std::vector<NodeState> nodes;
+    for (const auto& [slot, node] : chosen_) nodes.push_back(node);
+    return nodes;
+  }
+
+ private:
+  static int speed_of(Node node) { return speed_class(node->rates.operations_per_s); }
+
+  const View& all_;
+  std::map<int, std::vector<Node>, std::greater<>> by_speed_;
+  std::vector<int> classes_;
+  std::map<uint32_t, NodeState> chosen_;  // by slot
+};
+
 std::vector<NodeState> shortlist_of(const View& all) {
   if (all.nodes.size() <= kConsidered) return all.nodes;
-  std::vector<NodeState> able, listed;
-  for (const NodeState& node : all.nodes)
-    if (node.candidate) able.push_back(node);
-  const auto held = [](const NodeState& node) {
-    return static_cast<double>(node.held_fast_bytes) +
-           0.5 * static_cast<double>(node.held_slow_bytes);
-  };
-  const auto load = [](const NodeState& node) {
-    return static_cast<double>(node.assigned) / node.units;
-  };
-  const auto take = [&](size_t most, auto fits, auto rank) {
-    std::sort(able.begin(), able.end(),
-              [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-    for (auto node = able.begin(); node != able.end() && listed.size() < most;)
-      if (fits(*node))
-        listed.push_back(*node), node = able.erase(node);
-      else
-        ++node;
-  };
-  take(
-      kConsidered / 2, [&](const auto& node) { return held(node) > 0; },
-      [&](const auto& node) { return std::tuple(-held(node), load(node), node.slot); });
-  const auto by_load = [&](const auto& node) { return std::tuple(load(node), node.slot); };
-  const auto speed = [](const auto& node) { return speed_class(node.rates.operations_per_s); };
-  std::set<int, std::greater<>> classes;
-  for (const NodeState& node : all.nodes) classes.insert(speed(node));
-  size_t left = classes.size();
-  for (const int each : classes) {
-    const double share = std::ceil(static_cast<double>(kConsidered - listed.size()) / left--);
-    take(
-        listed.size() + static_cast<size_t>(share),
-        [&](const auto& node) { return speed(node) == each; }, by_load);
-  }
-  for (const int each : classes)
-    take(
-        kConsidered, [&](const auto& node) { return speed(node) == each; }, by_load);
-  std::sort(listed.begin(), listed.end(),
-            [](const auto& a, const auto& b) { return a.slot < b.slot; });
-  return listed;
+  PlainCluster cluster(all);
+  std::vector<DataHolder<const NodeState*>> scratch;
+  make_shortlist(cluster, kConsidered, false, scratch);
+  return cluster.list();
 }
 
 auto told(const NodeState& node) {
