@@ -34,6 +34,7 @@ class QueueTurns {
     turns_.clear();
     most_ = kMostLookedAt + kept_back;
     looked_at_ = known;
+    taken_ = false;
     cut_off_.reset();
   }
   // No task that was seen has its turn still to come.
@@ -47,6 +48,7 @@ class QueueTurns {
   // stands first.
   template <QueueInOrder Queue>
   std::optional<Turn> next(Queue& queue) {
+    if (taken_) drop_first();
     // Nobody's turn is before its place.
     while (const auto place = queue.place()) {
       if (!turns_.empty() && place->first >= turns_[first_].at_s) break;
@@ -59,7 +61,8 @@ class QueueTurns {
         add({place->first + *later_s, *place});
     }
     if (turns_.empty()) return std::nullopt;
-    return take_first();
+    taken_ = true;  // dropped when the next one is asked for, which mostly nobody does
+    return turns_[first_];
   }
   // From this place on nobody was looked at, as there were too many.
   const std::optional<QueuePlace>& cut_off() const { return cut_off_; }
@@ -69,17 +72,17 @@ class QueueTurns {
     if (turns_.empty() || turn.at_s < turns_[first_].at_s) first_ = turns_.size();
     turns_.push_back(turn);
   }
-  Turn take_first() {
-    const Turn taken = turns_[first_];
+  void drop_first() {
+    taken_ = false;
     turns_.erase(turns_.begin() + static_cast<ptrdiff_t>(first_));
     first_ = 0;
     for (size_t i = 1; i < turns_.size(); ++i)
       if (turns_[i].at_s < turns_[first_].at_s) first_ = i;
-    return taken;
   }
 
   std::vector<Turn> turns_;  // by place
   size_t first_ = 0;
+  bool taken_ = false;  // the first one
   size_t most_ = kMostLookedAt;
   size_t looked_at_ = 0;
   std::optional<QueuePlace> cut_off_;
