@@ -5,14 +5,16 @@
 
 #include "policies/quality/change_point.h"
 #include "policies/quality/noise_scale.h"
+#include "policies/quality/outliers.h"
 
 namespace tierpilot::quality {
 namespace {
 
 // Chosen on runs of criteo1tb, ogbg, two GPT-2 pre-trainings and 25 M parameter language models;
 // docs/quality.md has what they give on others.
-constexpr double kPriorWeight = 0.02;
-constexpr double kTrialExponent = 1.5;  // a family counts by its trials' error to the minus this
+constexpr double kLeastPrior = 0.005, kMostPrior = 0.02;  // weights of the prior
+constexpr double kPriorOfCount = 0.5;                     // its weight for a single report
+constexpr double kTrialExponent = 2.5;  // a family counts by its trials' error to the minus this
 constexpr double kHorizonWidth = 1.2;   // trials count by how near their horizon is, as a logarithm
 constexpr double kSteepest = 1.5;       // of the slope so far, that a curve may go on with
 constexpr double kChangeVariance = 0.3;   // what else makes up an interval: of the change squared
@@ -33,6 +35,11 @@ double noise_of(Blocks blocks) {
 
 double span_of(Blocks blocks) {
   return std::max(blocks.back().iteration - blocks.front().iteration, 1e-9);
+}
+
+// Few reports do not tell the shape of their curve.
+double prior_weight(Blocks blocks) {
+  return std::clamp(kPriorOfCount / blocks.size(), kLeastPrior, kMostPrior);
 }
 
 // What an iteration changed in the time before that is as long as the time ahead, half of the
@@ -64,10 +71,11 @@ void BlendedPredictor::refit() const {
   if (fresh_) return;
   fresh_ = true;
   const Blocks all = history_.blocks();
-  current_ = all.subspan(last_change_point(all));
-  noise_ = noise_of(current_);
+  const Blocks since_change = all.subspan(last_change_point(all));
+  noise_ = noise_of(since_change);
+  current_ = without_outliers(since_change, noise_);
   trials_.clear();
-  const FitOptions options{.prior_weight = kPriorWeight, .huber_passes = 1};
+  const FitOptions options{.prior_weight = prior_weight(current_), .huber_passes = 1};
   const auto points = joined_by_age(current_, noise_);
   for (size_t f = 0; f < curves_.size(); ++f) {
     const auto curve = fit_curve(kCurveFamilies[f], points, options);
@@ -80,13 +88,13 @@ void BlendedPredictor::refit() const {
                                   [&](const auto& block) { return block.iteration > until; });
     const size_t seen = end - current_.begin();
     if (seen < kLeastSeen || seen == current_.size()) continue;
-    try_from(current_.first(seen), current_.subspan(seen));
+    try_from(Blocks(current_).first(seen), Blocks(current_).subspan(seen));
   }
 }
 
 // At some horizons, each against the mean of a few losses around.
 void BlendedPredictor::try_from(Blocks seen, Blocks later) const {
-  const FitOptions options{.prior_weight = kPriorWeight, .huber_passes = 0};
+  const FitOptions options{.prior_weight = prior_weight(seen), .huber_passes = 0};
   const auto points = joined_by_age(seen, noise_);
   Curves curves;
   for (size_t f = 0; f < curves.size(); ++f)

@@ -38,7 +38,7 @@ class BlendedPredictor : public Predictor {
   LossHistory history_;
   // Fitted when asked for, since reports come much more often.
   mutable bool fresh_ = false;
-  mutable Blocks current_;  // since the last change point
+  mutable std::vector<LossHistory::Block> current_;  // since the last change point, no outliers
   mutable double noise_ = 0;
   mutable Curves curves_;
   mutable std::array<double, kCurveFamilies.size()> smoothing_;
