@@ -23,6 +23,19 @@ struct DatasetUse {
   bool write = false;
 };
 
+// Of a task whose processes, its ranks, are placed, started and ended together. Each rank is a task
+// of its own: it has the gang's command, units, memory and datasets.
+struct GangSpec {
+  uint32_t ranks = 0;  // 0: no gang
+  std::string engine = "cpu";
+  uint32_t gpus_per_rank = 0;
+  uint32_t ranks_per_node_min = 0;  // 0: any
+  uint32_t ranks_per_node_max = 0;  // 0: any
+  int64_t estimate_ms = 0;          // of its run time without failures; 0: not said
+  uint32_t max_restarts = 0;        // after failures of its own
+  int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
+};
+
 struct TaskSpec {
   std::string name;
   std::vector<std::string> argv;
@@ -36,6 +49,10 @@ struct TaskSpec {
   std::vector<std::string> after;
   std::string node;         // empty: the policy chooses
   std::string memory_tier;  // see base/memory_wish.h
+  int32_t priority = 0;     // the higher goes first
+  GangSpec gang;
+
+  bool is_gang() const { return gang.ranks > 0; }
 };
 
 // waiting: for tasks it depends on. queued: for a node. assigned: given to a node, not running yet.
@@ -85,6 +102,15 @@ struct ServedData {
   uint64_t fetch_ns = 0;
 };
 
+// Of a task that is a rank.
+struct RankOf {
+  uint64_t gang = 0;  // the task that it is a rank of
+  uint32_t rank = 0;
+  int32_t pid = 0;                  // 0: not started
+  std::vector<uint32_t> cpu_units;  // of its node, once it has started
+  std::vector<std::string> gpus;    // by UUID, from its assignment on
+};
+
 struct Task {
   uint64_t id = 0;
   uint64_t job = 0;
@@ -102,6 +128,8 @@ struct Task {
   TaskSpec spec;
   std::optional<TaskExit> exit;
   std::optional<ServedData> served;
+  std::optional<RankOf> rank;
+  uint32_t restarts = 0;  // of a gang, after failures of its own
   uint32_t faults = 0;  // starts and services of data that nodes failed at, since the last restart
   // What the current attempt was given; not stored: after a restart a change goes unnoticed.
   std::map<std::string, uint64_t> data_versions;

@@ -57,6 +57,17 @@ static std::string exact_bytes(const json& in) {
   return bytes;
 }
 
+void from_json(const json& in, GangSpec& g) {
+  in.at("ranks").get_to(g.ranks);
+  in.at("engine").get_to(g.engine);
+  in.at("gpus_per_rank").get_to(g.gpus_per_rank);
+  in.at("ranks_per_node_min").get_to(g.ranks_per_node_min);
+  in.at("ranks_per_node_max").get_to(g.ranks_per_node_max);
+  in.at("estimate_ms").get_to(g.estimate_ms);
+  in.at("max_restarts").get_to(g.max_restarts);
+  in.at("start_within_ms").get_to(g.start_within_ms);
+}
+
 void from_json(const json& in, TaskSpec& s) {
   in.at("name").get_to(s.name);
   for (const auto& argument : in.at("argv")) s.argv.push_back(exact_bytes(argument));
@@ -71,6 +82,16 @@ void from_json(const json& in, TaskSpec& s) {
   in.at("after").get_to(s.after);
   in.at("node").get_to(s.node);
   s.memory_tier = in.value("memory_tier", "");  // not in older stores
+  s.priority = in.value("priority", 0);
+  if (in.contains("gang")) in.at("gang").get_to(s.gang);
+}
+
+void from_json(const json& in, RankOf& r) {
+  in.at("gang").get_to(r.gang);
+  in.at("rank").get_to(r.rank);
+  in.at("pid").get_to(r.pid);
+  in.at("cpu_units").get_to(r.cpu_units);
+  in.at("gpus").get_to(r.gpus);
 }
 
 void from_json(const json& in, TaskExit& e) {
@@ -187,6 +208,9 @@ Result<TaskSpec> parse_spec(const std::string& text) {
 }
 Result<TaskExit> parse_exit(const std::string& text) {
   return parse<TaskExit>(text, "task exit");
+}
+Result<RankOf> parse_rank(const std::string& text) {
+  return parse<RankOf>(text, "rank");
 }
 Result<ServedData> parse_served(const std::string& text) {
   return parse<ServedData>(text, "served data");

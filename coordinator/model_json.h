@@ -9,6 +9,7 @@ namespace tierpilot {
 std::string spec_text(const TaskSpec& spec);
 std::string exit_text(const TaskExit& exit);
 std::string served_text(const ServedData& served);
+std::string rank_text(const RankOf& rank);
 std::string reward_text(const RewardRecord& reward);
 // Without what the network saw and without the reward: those are columns of their own.
 std::string decision_text(const DecisionRecord& decision);
@@ -16,6 +17,7 @@ std::string decision_text(const DecisionRecord& decision);
 Result<TaskSpec> parse_spec(const std::string& text);
 Result<TaskExit> parse_exit(const std::string& text);
 Result<ServedData> parse_served(const std::string& text);
+Result<RankOf> parse_rank(const std::string& text);
 Result<RewardRecord> parse_reward(const std::string& text);
 Result<DecisionRecord> parse_decision(const std::string& text);
 

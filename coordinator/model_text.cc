@@ -77,13 +77,25 @@ static void write_json(JsonText& out, const Environment& environment) {
   });
 }
 
+static void write_json(JsonText& out, const GangSpec& gang) {
+  out.object([&] {
+    out.put("engine", gang.engine).put("estimate_ms", gang.estimate_ms);
+    out.put("gpus_per_rank", gang.gpus_per_rank).put("max_restarts", gang.max_restarts);
+    out.put("ranks", gang.ranks).put("ranks_per_node_max", gang.ranks_per_node_max);
+    out.put("ranks_per_node_min", gang.ranks_per_node_min);
+    out.put("start_within_ms", gang.start_within_ms);
+  });
+}
+
 std::string spec_text(const TaskSpec& spec) {
   JsonText out;
   out.object([&] {
     out.put("after", spec.after).put("argv", Arguments{spec.argv}).put("datasets", spec.datasets);
     out.put("env", Environment{spec.env}).put("float_operations", spec.float_operations);
+    if (spec.is_gang()) out.put("gang", spec.gang);
     out.put("int_operations", spec.int_operations).put("memory_bytes", spec.memory_bytes);
     out.put("memory_tier", spec.memory_tier).put("name", spec.name).put("node", spec.node);
+    if (spec.priority != 0) out.put("priority", spec.priority);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });
   return out.take();
@@ -98,6 +110,15 @@ std::string exit_text(const TaskExit& exit) {
     out.put("max_resident_bytes", exit.max_resident_bytes).put("memory", exit.memory);
     out.put("memory_tier", exit.memory_tier).put("reason", exit.reason);
     out.put("wall_ns", exit.wall_ns).put("written", exit.written);
+  });
+  return out.take();
+}
+
+std::string rank_text(const RankOf& rank) {
+  JsonText out;
+  out.object([&] {
+    out.put("cpu_units", rank.cpu_units).put("gang", rank.gang).put("gpus", rank.gpus);
+    out.put("pid", rank.pid).put("rank", rank.rank);
   });
   return out.take();
 }

@@ -29,26 +29,16 @@ struct TaskSpec {
 }
 
 struct Gang {
-  # A task of several processes that are placed, started and ended together. The task's `units` are
-  # then those of each rank, its memory too.
+  # A task of several processes, its ranks, that are placed, started and ended together. Each is a
+  # task of its own, with the command, units and memory of the gang.
   ranks @0 :UInt32;
   engine @1 :Text;               # cpu, gpu
-  gpusPerRank @2 :UInt32;        # 0 for cpu
+  gpusPerRank @2 :UInt32;        # 0 unless the engine is gpu
   ranksPerNodeMin @3 :UInt32;    # 0: any
   ranksPerNodeMax @4 :UInt32;    # 0: any
   estimateMs @5 :Int64;          # of its run time without failures; 0: not said
   maxRestarts @6 :UInt32;
-  keepCheckpoints @7 :UInt32;    # versions; 0: two
-  startWithinMs @8 :Int64;       # 0: two minutes
-}
-
-struct TaskRank {
-  rank @0 :UInt32;
-  node @1 :Text;
-  cpuUnits @2 :List(UInt32);
-  gpus @3 :List(Text);
-  pid @4 :Int32;
-  exit @5 :Node.Exit;            # null: has not ended
+  startWithinMs @7 :Int64;       # 0: two minutes
 }
 
 struct UnitEntry {
@@ -134,8 +124,14 @@ struct Task {
   policy @14 :Text;
   keptBack @15 :KeptBack;  # null: it is not
   hidden @16 :Text;        # what of it only others may see; empty: nothing
-  ranks @17 :List(TaskRank);         # of a gang that was placed
-  progress @18 :List(Node.JobReport);  # the series, thinned, oldest first; lists have the last only
+  gang @17 :UInt64;        # the task that it is a rank of; 0: of none
+  rank @18 :UInt32;
+  pid @19 :Int32;          # 0: it has not started, or that was not told
+  cpuUnits @20 :List(UInt32);  # of its node, of a rank that has started
+  gpus @21 :List(Text);
+  restarts @22 :UInt32;    # of a gang
+  ranks @23 :List(Task);   # of a gang, without its command; only where one task is shown
+  progress @24 :List(Node.JobReport);  # the series, thinned, oldest first; lists have the last only
 
   struct KeptBack {
     # It waits for a node that is full.

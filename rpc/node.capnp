@@ -100,42 +100,31 @@ struct Attempt {
 }
 
 struct Rank {
-  # One process of a gang, and what it computes on.
-  rank @0 :UInt32;           # in the whole gang
-  localRank @1 :UInt32;      # among those of its node
-  cpuUnits @2 :List(UInt32); # numbers of the node's compute units
-  gpus @3 :List(Text);       # by UUID
-}
-
-struct GangPart {
-  # The ranks of a gang that one node runs.
-  worldSize @0 :UInt32;
-  nodeRank @1 :UInt32;       # the node's number among those of the gang; 0 has rank 0
-  ranks @2 :List(Rank);
-  masterAddress @3 :Text;    # of the node with rank 0
-  masterPort @4 :UInt16;     # 0 for the node with rank 0: it finds one, and says so as it accepts
-  startWithinMs @5 :Int64;   # a rank that is not running by then ends the gang
-  checkpointEveryS @6 :Float64;  # advice to the job; 0: none
-  restarts @7 :UInt32;       # attempts of this task that failed before
-  checkpoint @8 :DatasetNeed;    # the newest whole one; null: none
-}
-
-struct RankState {
-  rank @0 :UInt32;
-  pid @1 :Int32;             # 0: not started
-  exit @2 :Exit;             # null: has not ended
+  # One process of a gang: where it stands in it, and what it may compute on.
+  gang @0 :UInt64;           # the task that it is a rank of
+  rank @1 :UInt32;
+  worldSize @2 :UInt32;
+  localRank @3 :UInt32;      # among those on its node
+  localWorldSize @4 :UInt32;
+  nodeRank @5 :UInt32;       # its node's number among the gang's
+  masterAddress @6 :Text;    # of the node with rank 0
+  masterPort @7 :UInt16;     # 0 for rank 0: its node finds a free one, and says so as it accepts
+  cpuUnits @8 :List(UInt32); # compute units of the node that it may have, best first: as many as
+                             # Assignment.units are free of others; empty: any
+  gpus @9 :List(Text);       # by UUID, all its own
+  restarts @10 :UInt32;      # tries of the gang before this one
+  checkpointEveryS @11 :Float64;  # advice to the job; 0: none
 }
 
 struct JobReport {
   # What a job last said of itself through its channel, and not kept: a later one replaces it.
   attempt @0 :Attempt;
-  rank @1 :UInt32;
-  atMs @2 :Int64;
-  iteration @3 :UInt64;
-  iterations @4 :UInt64;     # of how many; 0: not said
-  samples @5 :UInt64;
-  loss @6 :Measure;
-  measures @7 :List(Metric);
+  atMs @1 :Int64;
+  iteration @2 :UInt64;
+  iterations @3 :UInt64;     # of how many; 0: not said
+  samples @4 :UInt64;
+  loss @5 :Measure;
+  measures @6 :List(Metric);
 }
 
 struct ServedData {
@@ -178,10 +167,8 @@ struct NodeEvent {
   union {
     replica @1 :Replica;
     served :group { attempt @2 :Attempt; data @3 :ServedData; }
-    started :group { attempt @4 :Attempt; pid @5 :Int32; }
+    started :group { attempt @4 :Attempt; pid @5 :Int32; cpuUnits @8 :List(UInt32); }
     exited :group { attempt @6 :Attempt; exit @7 :Exit; }
-    rank :group { attempt @8 :Attempt; state @9 :RankState; }  # of a gang: has started, or ended
-    checkpoint :group { attempt @10 :Attempt; replica @11 :Replica; stallNs @12 :UInt64; copyNs @13 :UInt64; }
   }
 }
 
@@ -213,7 +200,7 @@ struct Assignment {
   # and of equal ones the first that came.
   placeS @9 :Float64;
   reckoning @10 :Int64;        # 0 from a coordinator that gives no places
-  gang @11 :GangPart;          # null: one process
+  rank @11 :Rank;              # null: it is in no gang
 }
 
 struct DatasetSource {

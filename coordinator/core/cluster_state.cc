@@ -51,11 +51,13 @@ Status restore_tasks(ClusterState& state) {
     state.adopt_until_ns = lease_end_ns;
   for (size_t i = 0; i < active->size(); ++i) {
     auto& task = (*active)[i];
-    if (task.state == TaskState::kWaiting && depends_on[i].empty()) task.state = TaskState::kQueued;
+    if (task.state == TaskState::kWaiting && depends_on[i].empty() && !task.rank)
+      task.state = TaskState::kQueued;
     task.place_s = state.place_s(task);
     state.catalog.add_user(task);
     state.load.add(task.user, {1, task_bytes(task.spec)});
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
+    if (task.spec.is_gang()) continue;  // its ranks are on nodes
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
     state.registry.assign(node, {task.id, task.attempt}, task.spec.units);
     if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.units);
@@ -108,6 +110,7 @@ Status restore(ClusterState& state) {
   auto owed = records::owed_drops(db);
   if (!owed) return tl::unexpected(owed.error());
   for (const auto& [node, dataset] : *owed) state.owed_drops[node].insert(dataset);
+  if (auto units = records::read_units(db, state.units); !units) return units;
   if (auto tasks = restore_tasks(state); !tasks) return tasks;
   const int64_t lease_ms = state.settings.lease_ms;
   state.store.write([lease_ms](Db& w) { return records::put_setting(w, "lease_ms", lease_ms); },

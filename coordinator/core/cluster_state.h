@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "coordinator/core/data/catalog.h"
 #include "coordinator/core/decisions/scoreboard.h"
+#include "coordinator/core/gangs/unit_book.h"
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/core/queue/queue_load.h"
 #include "coordinator/core/queue/queue_order.h"
@@ -32,6 +33,9 @@ struct CoreSettings {
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
   QueueLimits queue_limits;
+  std::string gang_policy = "expected-time";  // see policies/gang/placement/placer.h
+  double gang_estimate_h = 1;                 // of gangs that say nothing
+  int64_t gang_patience_ms = 30'000;  // then others behind a gang wait with it, so that it gets room
 };
 
 struct ClusterState {
@@ -41,6 +45,7 @@ struct ClusterState {
   Registry registry;
   Catalog catalog;
   TaskBook tasks;
+  UnitBook units;
   HeldTasks held;
   Scoreboard scores;
   // Datasets removed while a node was away, by node: what it still holds of them must go when it
@@ -57,7 +62,9 @@ struct ClusterState {
   int64_t adopt_until_ns = 0;       // boot time; until then nothing is dispatched, see adopting()
 
   double place_s(const Task& task) const {
-    return order.place_s(settings.service_order, task, clock.wall_ms());
+    constexpr double kFirst_s = 1e10;  // more than any time
+    return order.place_s(settings.service_order, task, clock.wall_ms()) -
+           kFirst_s * task.spec.priority;
   }
   // After a restore, nodes may run what the backup does not know of: for as long as an old lease
   // may last, what they hold is adopted, and nothing else is begun.
@@ -68,6 +75,8 @@ struct ClusterState {
   }
   uint32_t max_attempts(const Task& task) const {
     const bool is_above = restores(task) && task.attempt > attempts_above;
+    // A gang's tries are counted as the gang's.
+    if (task.rank) return UINT32_MAX;
     return settings.max_attempts + (is_above ? attempts_above : 0);
   }
   bool restores(const Task& task) const { return task.id <= restored_up_to; }

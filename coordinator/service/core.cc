@@ -14,7 +14,7 @@ constexpr int64_t kRetryNs = 1'000'000'000;
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
            Dispatcher::Hooks hooks)
-    : state{settings, clock, store, {}, {}, {}, {}, {}, {}, 0, 0},
+    : state{settings, clock, store, {}, {}, {}, {}, {}, {}, {}, 0, 0},
       host(policy_host),
       oversight(store, clock),
       dispatcher(state, policy_host, oversight, hooks),
@@ -22,13 +22,18 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
           state,
           {[this] { dispatcher.pump(); }, [this](uint64_t task) { waits_.ended(task); },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
-           [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); }}),
+           [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); },
+           [this](Task& rank) { gangs.rank_started(rank); },
+           [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
+           [this](Task& gang, const std::string& why) { gangs.stop(gang, why); }}),
+      gangs(state, lifecycle, hooks.after),
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }),
       history(state, hooks.after),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
+  dispatcher.set_gangs(gangs);
   post_ = std::move(hooks.post);
   oversight.on_deposed = [this](const std::string& policy, const std::string& why) {
     host.keep_version(policy, about(policy, "the guard deposed it: " + why));
@@ -40,6 +45,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   for (const auto& policy : registered_policies())
     if (policy.learns) learned[policy.name] = policy.judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
+  gangs.begin();
   version_interval_ns_ = version_interval_ms * 1'000'000;
   next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
   const auto active = host.active();

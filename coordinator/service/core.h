@@ -9,6 +9,7 @@
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/data/dataset_admin.h"
 #include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/nodes/node_admin.h"
 #include "coordinator/core/outcomes/end_waits.h"
@@ -44,6 +45,7 @@ class Core {
   Oversight oversight;
   Dispatcher dispatcher;
   Lifecycle lifecycle;
+  GangLife gangs;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;

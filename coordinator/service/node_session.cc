@@ -7,6 +7,18 @@
 
 namespace tierpilot {
 
+namespace {
+
+std::vector<uint32_t> read_units(wire::NodeEvent::Started::Reader started) {
+  constexpr unsigned kMostUnits = 4096;
+  std::vector<uint32_t> units;
+  for (const uint32_t unit : started.getCpuUnits())
+    if (units.size() < kMostUnits) units.push_back(unit);
+  return units;
+}
+
+}  // namespace
+
 struct NodeSession::Progress {
   uint64_t last = 0;                         // highest sequence of the update
   uint64_t failed = 0;                       // lowest that did not reach the disk; 0: none
@@ -82,7 +94,8 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
                        read_served(event.getServed().getData()));
       break;
     case wire::NodeEvent::STARTED:
-      lifecycle.started(ticket_.node, read_attempt(event.getStarted().getAttempt()));
+      lifecycle.started(ticket_.node, read_attempt(event.getStarted().getAttempt()),
+                        event.getStarted().getPid(), read_units(event.getStarted()));
       break;
     case wire::NodeEvent::EXITED:
       ++progress->open;

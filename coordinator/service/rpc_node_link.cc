@@ -16,6 +16,8 @@ capnp::MessageSize size_of(const Assignment& assignment) {
   for (const auto& [name, value] : assignment.spec.env) bytes += name.size() + value.size() + 48;
   for (const auto& need : assignment.datasets)
     bytes += need.dataset.size() + 96 + need.sources.size() * 64;
+  if (const auto& rank = assignment.rank)
+    bytes += 128 + rank->cpu_units.size() * 4 + rank->gpus.size() * 64;
   return {bytes / sizeof(capnp::word), 0};
 }
 
@@ -29,12 +31,12 @@ void RpcNodeLink::send(kj::Promise<void> sent, const char* what) {
   loop_.detach(kj::mv(told), fmt::format("node '{}': {}", node_, what));
 }
 
-void RpcNodeLink::start(const Assignment& assignment, std::function<void(Status)> done) {
+void RpcNodeLink::start(const Assignment& assignment, Started done) {
   auto request = client_.startRequest(size_of(assignment));
   write_assignment(assignment, request.initAssignment());
   // Unlike the calls below it tells a lost connection as any other failure.
   loop_.detach(
-      request.send().then([done](auto&&) { done({}); },
+      request.send().then([done](auto&& taken) { done(taken.getMasterPort()); },
                           [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); }),
       node_);
 }

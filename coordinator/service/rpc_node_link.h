@@ -19,7 +19,7 @@ class RpcNodeLink final : public NodeLink {
   // A capability may throw when it goes; a NodeLink must not.
   ~RpcNodeLink() noexcept override {}
 
-  void start(const Assignment& assignment, std::function<void(Status)> done) override;
+  void start(const Assignment& assignment, Started done) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   void create_dataset(const std::string& name, const DatasetSource& source,
                       std::function<void(Result<DatasetVersion>)> done) override;

@@ -35,6 +35,43 @@ unsigned count(const auto& container) {
   return static_cast<unsigned>(container.size());
 }
 
+void write_gang(const GangSpec& gang, wire::Gang::Builder out) {
+  out.setRanks(gang.ranks);
+  out.setEngine(gang.engine);
+  out.setGpusPerRank(gang.gpus_per_rank);
+  out.setRanksPerNodeMin(gang.ranks_per_node_min);
+  out.setRanksPerNodeMax(gang.ranks_per_node_max);
+  out.setEstimateMs(gang.estimate_ms);
+  out.setMaxRestarts(gang.max_restarts);
+  out.setStartWithinMs(gang.start_within_ms);
+}
+
+GangSpec read_gang(wire::Gang::Reader in) {
+  return {.ranks = in.getRanks(),
+          .engine = text(in.getEngine()),
+          .gpus_per_rank = in.getGpusPerRank(),
+          .ranks_per_node_min = in.getRanksPerNodeMin(),
+          .ranks_per_node_max = in.getRanksPerNodeMax(),
+          .estimate_ms = in.getEstimateMs(),
+          .max_restarts = in.getMaxRestarts(),
+          .start_within_ms = in.getStartWithinMs()};
+}
+
+void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
+  out.setGang(rank.gang);
+  out.setRank(rank.rank);
+  out.setWorldSize(rank.world_size);
+  out.setLocalRank(rank.local_rank);
+  out.setLocalWorldSize(rank.local_world_size);
+  out.setNodeRank(rank.node_rank);
+  out.setMasterAddress(rank.master_address);
+  out.setMasterPort(rank.master_port);
+  auto units = out.initCpuUnits(count(rank.cpu_units));
+  for (unsigned i = 0; i < units.size(); ++i) units.set(i, rank.cpu_units[i]);
+  write_texts(rank.gpus, out.initGpus(count(rank.gpus)));
+  out.setRestarts(rank.restarts);
+}
+
 void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
   out.setName(spec.name);
   write_texts(spec.argv, out.initArgv(count(spec.argv)));
@@ -56,6 +93,8 @@ void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
   write_texts(spec.after, out.initAfter(count(spec.after)));
   out.setNode(spec.node);
   out.setMemoryTier(spec.memory_tier);
+  out.setPriority(spec.priority);
+  if (spec.is_gang()) write_gang(spec.gang, out.initGang());
 }
 
 void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
@@ -145,6 +184,8 @@ TaskSpec read_spec(wire::TaskSpec::Reader in) {
   spec.after = read_texts(in.getAfter());
   spec.node = text(in.getNode());
   spec.memory_tier = text(in.getMemoryTier());
+  spec.priority = in.getPriority();
+  if (in.hasGang()) spec.gang = read_gang(in.getGang());
   return spec;
 }
 
@@ -217,6 +258,9 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
     facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
+  constexpr size_t kMostGpus = 1024;
+  for (const auto gpu : in.getGpus())
+    if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
   constexpr size_t kMostPredecessors = 256;
   for (const uint64_t instance : in.getPredecessors())
     if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);
@@ -284,6 +328,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setMemoryTier(spec.memory_tier);
   out.setReckoning(assignment.reckoning);
   out.setPlaceS(assignment.place_s);
+  if (assignment.rank) write_rank(*assignment.rank, out.initRank());
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) {
     const auto& need = assignment.datasets[i];
@@ -311,6 +356,14 @@ void write_task(const Task& task, wire::Task::Builder out) {
   write_spec(task.spec, out.initSpec());
   if (task.exit) write_exit(*task.exit, out.initExit());
   if (task.served) write_served(*task.served, out.initServed());
+  out.setRestarts(task.restarts);
+  if (!task.rank) return;
+  out.setGang(task.rank->gang);
+  out.setRank(task.rank->rank);
+  out.setPid(task.rank->pid);
+  auto units = out.initCpuUnits(count(task.rank->cpu_units));
+  for (unsigned i = 0; i < units.size(); ++i) units.set(i, task.rank->cpu_units[i]);
+  write_texts(task.rank->gpus, out.initGpus(count(task.rank->gpus)));
 }
 
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out) {

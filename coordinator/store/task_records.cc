@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kTaskColumns =
     "id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, policy, "
-    "cancel_asked, spec, exit, served, forgiven";
+    "cancel_asked, spec, exit, served, forgiven, rank, restarts";
 
 Result<Task> read_task(const Query& row) {
   Task task;
@@ -38,6 +38,12 @@ Result<Task> read_task(const Query& row) {
     if (!served) return tl::unexpected(served.error());
     task.served = std::move(*served);
   }
+  if (!row.is_null(16)) {
+    auto rank = parse_rank(row.text(16));
+    if (!rank) return tl::unexpected(rank.error());
+    task.rank = std::move(*rank);
+  }
+  task.restarts = static_cast<uint32_t>(row.integer(17));
   return task;
 }
 
@@ -55,8 +61,9 @@ Status put_task(Db& db, const Task& task) {
   const std::string spec = spec_text(task.spec);
   auto query = db.query(
       "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
-      "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?)");
+      "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven, rank, "
+      "restarts) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?)");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task.id);
   bind_unsigned(*query, task.job);
@@ -67,22 +74,25 @@ Status put_task(Db& db, const Task& task) {
   query->bind(task.exit ? exit_text(*task.exit) : std::string());
   query->bind(task.served ? served_text(*task.served) : std::string());
   query->bind(int64_t{task.forgiven});
+  query->bind(task.rank ? rank_text(*task.rank) : std::string()).bind(int64_t{task.restarts});
   return query->run();
 }
 
 Status update_task(Db& db, const Task& task) {
   const auto exit = task.exit ? exit_text(*task.exit) : std::string();
   const auto served = task.served ? served_text(*task.served) : std::string();
+  const auto rank = task.rank ? rank_text(*task.rank) : std::string();
   auto query = db.query(
       "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
       "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,''), "
-      "forgiven = ? WHERE id = ?");
+      "forgiven = ?, rank = NULLIF(?,''), restarts = ? WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
   query->bind_borrowed(task.node);
   query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
   query->bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
   query->bind_borrowed(exit).bind_borrowed(served).bind(int64_t{task.forgiven});
+  query->bind_borrowed(rank).bind(int64_t{task.restarts});
   return bind_unsigned(*query, task.id).run();
 }
 
@@ -100,7 +110,7 @@ Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& r
 Result<std::optional<Task>> task(Db& db, uint64_t id) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served, forgiven FROM tasks WHERE id = ?");
+      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts FROM tasks WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, id);
   auto rows = read_all<Task>(*query, read_task);
@@ -168,7 +178,7 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served, forgiven FROM tasks INDEXED BY tasks_active "
+      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts FROM tasks INDEXED BY tasks_active "
       "WHERE state < 4 ORDER BY id");
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);

@@ -41,12 +41,13 @@ void Link::closed() {
     fail({ErrorCode::kUnreachable, "the connection was closed"});
 }
 
-void Link::start(const Assignment& assignment, std::function<void(Status)> done) {
+void Link::start(const Assignment& assignment, Started done) {
   const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
   const auto ask = [this, assignment, done, call, connection = connection_] {
     const Status status = node_.start(assignment);
     connection->send(Way::kUp, [waiting = waiting_, call, done, status] {
-      if (waiting->erase(call)) done(status);
+      if (waiting->erase(call))
+        done(status ? Result<uint16_t>(0) : tl::unexpected(status.error()));
     });
   };
   connection_->send(Way::kDown, ask);

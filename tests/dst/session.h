@@ -45,7 +45,7 @@ class Link final : public NodeLink {
   Link(ConnectionPtr connection, NodeCalls& node, Random& chance)
       : connection_(std::move(connection)), node_(node), chance_(chance) {}
 
-  void start(const Assignment& assignment, std::function<void(Status)> done) override;
+  void start(const Assignment& assignment, Started done) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   void create_dataset(const std::string& name, const DatasetSource& source,
                       std::function<void(Result<DatasetVersion>)> done) override;

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "coordinator/core/decisions/assignment.h"
+#include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/store/records.h"
 #include "policies/placement/fallback.h"
 #include "policies/scheduling/holding_rules.h"
-#include "policies/scheduling/source_rank.h"
 
 namespace tierpilot {
 namespace {
@@ -83,6 +84,10 @@ void Dispatcher::pump() {
     }
     wake_held();
     auto next = next_task(state_, may_hold(host_.active()));
+    if (next.gang) {
+      gangs_->place(*next.task, *next.gang);
+      continue;
+    }
     if (!next.task || !dispatch(*next.task, std::move(next.placement))) break;
   }
   pumping_ = false;
@@ -245,7 +250,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   in_flight_[open.attempt] = {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
                               !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
-  auto assignment = std::make_shared<Assignment>(make_assignment(*task, node->facts.name));
+  auto assignment = std::make_shared<Assignment>(make_assignment(state_, *task, node->facts.name));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
   state_.store.write(
       [shared](Db& db) -> Status {
@@ -263,34 +268,6 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   return true;
 }
 
-Assignment Dispatcher::make_assignment(Task& task, const std::string& node) const {
-  Assignment assignment{{task.id, task.attempt}, task.spec, {}, state_.reckoning, task.place_s};
-  task.data_versions.clear();
-  for (const auto& use : task.spec.datasets) {
-    const auto& entry = *state_.catalog.find(use.dataset);
-    task.data_versions[use.dataset] = entry.dataset.version;
-    DatasetNeed need{use.dataset, entry.dataset.version, entry.dataset.bytes, use.write, {}};
-    need.sources = sources_of(entry, task.id, node);
-    assignment.datasets.push_back(std::move(need));
-  }
-  return assignment;
-}
-
-std::vector<std::string> Dispatcher::sources_of(const Catalog::Entry& entry, uint64_t task,
-                                                const std::string& reader) const {
-  std::vector<std::pair<SourceRank, std::string>> ranked;
-  for (const auto& [name, replica] : entry.replicas) {
-    const auto* holder = state_.registry.find(name);
-    if (name != reader && holder && holder->can_be_asked())
-      ranked.emplace_back(source_rank(task, holder->slot, replica.in_fast),
-                          holder->facts.data_address);
-  }
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> addresses;
-  for (auto& [rank, address] : ranked) addresses.push_back(std::move(address));
-  return addresses;
-}
-
 void Dispatcher::send(const Assignment& assignment, const std::string& name) {
   auto* node = state_.registry.find(name);
   // Away: when it comes back it says that it does not hold the attempt, or its lease ends.
@@ -298,9 +275,9 @@ void Dispatcher::send(const Assignment& assignment, const std::string& name) {
   // Closed while the decision was on its way to the disk.
   if (node->is_closed())
     return lifecycle_->take_back(name, assignment.attempt, node->closed_because());
-  node->link->start(assignment, [this, attempt = assignment.attempt, name](Status status) {
-    if (status || status.error().code == ErrorCode::kUnreachable) return;
-    lifecycle_->refused(name, attempt, status.error());
+  node->link->start(assignment, [this, attempt = assignment.attempt, name](Result<uint16_t> taken) {
+    if (taken || taken.error().code == ErrorCode::kUnreachable) return;
+    lifecycle_->refused(name, attempt, taken.error());
     pump();
   });
   // A cancel that came while the assignment was on its way to the disk found nothing on the node.

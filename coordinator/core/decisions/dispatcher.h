@@ -18,6 +18,8 @@
 
 namespace tierpilot {
 
+class GangLife;
+
 class Dispatcher {
  public:
   struct Hooks {
@@ -28,6 +30,7 @@ class Dispatcher {
   Dispatcher(ClusterState& state, PolicyHost& host, Oversight& oversight, Hooks hooks)
       : state_(state), host_(host), oversight_(oversight), hooks_(std::move(hooks)) {}
   void set_lifecycle(Lifecycle& lifecycle) { lifecycle_ = &lifecycle; }
+  void set_gangs(GangLife& gangs) { gangs_ = &gangs; }
 
   // Something has changed: dispatch what can be.
   void pump();
@@ -101,16 +104,13 @@ class Dispatcher {
   // By an earlier coordinator's decision; how long ago that was is on disk.
   void ended_from_before(AttemptId attempt);
   void send(const Assignment& assignment, const std::string& node);
-  Assignment make_assignment(Task& task, const std::string& node) const;
-  // Where the node `reader` reads the dataset for the task, the best address first.
-  std::vector<std::string> sources_of(const Catalog::Entry& entry, uint64_t task,
-                                      const std::string& reader) const;
 
   ClusterState& state_;
   PolicyHost& host_;
   Oversight& oversight_;
   Hooks hooks_;
   Lifecycle* lifecycle_ = nullptr;
+  GangLife* gangs_ = nullptr;
   std::optional<Open> open_;
   std::map<AttemptId, InFlight> in_flight_;
   std::map<uint64_t, Asked> held_;            // of the tasks in state_.held

@@ -157,6 +157,14 @@ NextTask next_task(ClusterState& state, bool shows_full) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }
+    if (task->spec.is_gang()) {
+      auto plan = plan_gang(state, *task);
+      if (!plan.ranks.empty()) return {task, {}, std::move(plan)};
+      task->reason = std::move(plan.reason);
+      const int64_t waited_ms = state.clock.wall_ms() - task->submitted_ms;
+      if (plan.could_fit && waited_ms > state.settings.gang_patience_ms) break;
+      continue;
+    }
     auto placement = make_view(state, *task, shows_full);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};

@@ -1,10 +1,12 @@
 // What a policy is shown for one task. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/gangs/gang_plan.h"
 #include "policies/interface/values.h"
 
 namespace tierpilot {
@@ -27,6 +29,7 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;
+  std::optional<GangPlan> gang{};  // where it is one
 };
 NextTask next_task(ClusterState& state, bool shows_full = false);
 

@@ -59,6 +59,14 @@ Result<Membership::Ticket> Membership::join(
     node.takes_none.clear();
   }
   state_.registry.set_life(node, NodeLife::kUp);
+  if (auto units = state_.units.add(facts, state_.clock.wall_ms()); !units.empty())
+    state_.store.write(
+        [units = std::move(units), now_ms = state_.clock.wall_ms()](Db& db) -> Status {
+          for (const auto& unit : units)
+            if (auto put = records::put_unit(db, unit, now_ms); !put) return put;
+          return {};
+        },
+        nullptr);
   node.link = std::move(link);
   node.lease_end_ns = now_ns + state_.settings.lease_ms * 1'000'000;
   state_.store.write(

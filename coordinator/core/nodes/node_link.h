@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,12 +21,28 @@ struct DatasetNeed {
   std::vector<std::string> sources;
 };
 
+// See Rank in node.capnp.
+struct RankAssignment {
+  uint64_t gang = 0;
+  uint32_t rank = 0;
+  uint32_t world_size = 0;
+  uint32_t local_rank = 0;
+  uint32_t local_world_size = 0;
+  uint32_t node_rank = 0;
+  std::string master_address;
+  uint16_t master_port = 0;
+  std::vector<uint32_t> cpu_units;
+  std::vector<std::string> gpus;
+  uint32_t restarts = 0;
+};
+
 struct Assignment {
   AttemptId attempt;
   TaskSpec spec;
   std::vector<DatasetNeed> datasets;
   int64_t reckoning = 0;  // of those that have their data there, the earliest run first, and
   double place_s = 0;     // of these the least
+  std::optional<RankAssignment> rank;
 };
 
 struct FileSource {
@@ -43,7 +60,9 @@ using DatasetSource = std::variant<FileSource, ZeroSource, RandomSource>;
 class NodeLink {
  public:
   virtual ~NodeLink() = default;
-  virtual void start(const Assignment& assignment, std::function<void(Status)> done) = 0;
+  // Gives the port that it has found for rank 0 of a gang; 0 for others.
+  using Started = std::function<void(Result<uint16_t>)>;
+  virtual void start(const Assignment& assignment, Started done) = 0;
   virtual void cancel(AttemptId attempt, const std::string& reason) = 0;
   virtual void create_dataset(const std::string& name, const DatasetSource& source,
                               std::function<void(Result<DatasetVersion>)> done) = 0;

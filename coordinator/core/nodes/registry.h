@@ -35,6 +35,7 @@ struct NodeFacts {
   // Instances that had the same work folder, on this machine since it was booted: the lock on that
   // folder tells that nothing of them runs any more.
   std::vector<uint64_t> predecessors;
+  std::vector<std::string> gpus{};  // by UUID
 };
 
 // expected: known from the store after a restart; its tasks may still run there.

@@ -25,10 +25,15 @@ Task* Lifecycle::current(const std::string& node, AttemptId attempt) {
   return held ? task : nullptr;
 }
 
-void Lifecycle::started(const std::string& node, AttemptId attempt) {
+void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
+                        const std::vector<uint32_t>& cpu_units) {
   auto* task = current(node, attempt);
   if (!task || task->state == TaskState::kRunning) return;
   task->state = TaskState::kRunning;
+  if (task->rank) {
+    task->rank->pid = pid;
+    task->rank->cpu_units = cpu_units;
+  }
   task->started_ms = state_.clock.wall_ms();
   auto& record = *state_.registry.find(node);
   state_.registry.run(record, task->spec.units);
@@ -38,7 +43,14 @@ void Lifecycle::started(const std::string& node, AttemptId attempt) {
   }
   state_.units_changed();
   starts_.insert(task->id);
+  if (task->rank) hooks_.rank_started(*task);
   if (!writing_starts_) write_starts();
+}
+
+void Lifecycle::gang_started(Task& gang) {
+  gang.state = TaskState::kRunning;
+  gang.started_ms = state_.clock.wall_ms();
+  starts_.insert(gang.id);
 }
 
 void Lifecycle::write_starts() {
@@ -161,10 +173,30 @@ void Lifecycle::detach(Task& task, bool succeeded) {
     state_.units_changed();
   }
   state_.catalog.unlock_writes(task);
-  hooks_.attempt_ended({task.id, task.attempt}, succeeded);
+  // A rank's place was decided with its gang's.
+  if (!task.rank && !task.spec.is_gang()) hooks_.attempt_ended({task.id, task.attempt}, succeeded);
+}
+
+void Lifecycle::park(Task& rank, const Verdict& verdict, Durable durable) {
+  detach(rank, verdict.fate == Fate::kSucceeded);
+  rank.reason = verdict.reason;
+  state_.tasks.advance(rank, TaskState::kWaiting);
+  write({rank.id}, {}, std::move(durable));
+  hooks_.rank_over(rank, verdict);
+  hooks_.work_available();
+}
+
+void Lifecycle::end_ranks(const Task& gang, std::vector<uint64_t>& changed) {
+  for (const uint64_t id : state_.tasks.ranks_of(gang.id)) {
+    auto& rank = *state_.tasks.find(id);
+    state_.tasks.advance(rank, gang.state);
+    rank.finished_ms = gang.finished_ms;
+    changed.push_back(id);
+  }
 }
 
 void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
+  if (task.rank) return park(task, verdict, std::move(durable));
   detach(task, verdict.fate == Fate::kSucceeded);
   state_.held.forget(task.id);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)
@@ -183,10 +215,12 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
     if (verdict.fate == Fate::kSucceeded) {
       state_.tasks.advance(task, TaskState::kSucceeded);
       datasets = publish_written(task);
+      end_ranks(task, changed);
       for (const uint64_t child : state_.tasks.release_children(task.id)) changed.push_back(child);
     } else {
       const bool failed = verdict.fate == Fate::kFailed;
       state_.tasks.advance(task, failed ? TaskState::kFailed : TaskState::kCancelled);
+      end_ranks(task, changed);
       for (const uint64_t id : state_.tasks.descendants(task.id)) {
         auto& child = *state_.tasks.find(id);
         state_.tasks.advance(child, TaskState::kFailed);
@@ -195,6 +229,7 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
                                    task.spec.name.empty() ? "" : " ('" + task.spec.name + "')",
                                    failed ? "failed" : "was cancelled", verdict.reason);
         changed.push_back(id);
+        end_ranks(child, changed);
       }
     }
   }
@@ -290,12 +325,14 @@ void Lifecycle::retry_writes() {
 void Lifecycle::cancel(uint64_t id, Durable done) {
   auto* task = state_.tasks.find(id);
   if (!task || is_ended(task->state)) return call(done, {});
+  if (task->rank) return cancel(task->rank->gang, std::move(done));
   if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
     return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));
   task->cancel_asked = true;
   if (auto* node = state_.registry.find(task->node); node && node->link)
     node->link->cancel({id, task->attempt}, "cancelled");
   write({id}, {}, std::move(done));
+  if (task->spec.is_gang()) hooks_.stop_gang(*task, "cancelled");
 }
 
 void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {

@@ -22,6 +22,10 @@ class Lifecycle {
     std::function<void(uint64_t task_id)> ended;  // durably
     std::function<void(AttemptId, const ServedData&)> served;
     std::function<void(AttemptId, bool succeeded)> attempt_ended;
+    // Of gangs, see coordinator/core/gangs/gang_life.h.
+    std::function<void(Task& rank)> rank_started{};
+    std::function<void(Task& rank, const Verdict&)> rank_over{};  // nothing of it runs any more
+    std::function<void(Task& gang, const std::string& why)> stop_gang{};
   };
 
   Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}
@@ -36,7 +40,8 @@ class Lifecycle {
 
   // What nodes report. An attempt that is not the current one is told to stop and otherwise
   // ignored.
-  void started(const std::string& node, AttemptId attempt);
+  void started(const std::string& node, AttemptId attempt, int32_t pid = 0,
+               const std::vector<uint32_t>& cpu_units = {});
   void served(const std::string& node, AttemptId attempt, const ServedData& data);
   void exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable);
 
@@ -45,6 +50,11 @@ class Lifecycle {
   void reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same);
   // Nothing runs on the node any more: its lease has passed, or it is a new instance.
   void give_up(NodeRecord& node, const std::string& why);
+
+  // All its ranks run.
+  void gang_started(Task& gang);
+  // All its ranks are over: what becomes of it. They end with it, unless it is tried again.
+  void gang_over(Task& gang, Verdict verdict) { finish(gang, std::move(verdict), nullptr); }
 
   // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
@@ -77,6 +87,9 @@ class Lifecycle {
   bool adopt(NodeRecord& node, AttemptId attempt);
   bool data_is_stale(const Task& task) const;
   void detach(Task& task, bool succeeded);
+  // A rank is over, and waits for what its gang makes of it.
+  void park(Task& rank, const Verdict& verdict, Durable durable);
+  void end_ranks(const Task& gang, std::vector<uint64_t>& changed);
   void finish(Task& task, Verdict verdict, Durable durable);
   // One such write is under way at a time: until the next, a short task's end may come and make
   // that of its start needless.

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "base/utf8.h"
+#include "coordinator/core/gangs/gang_plan.h"
 
 namespace tierpilot {
 namespace {
@@ -88,6 +89,47 @@ Status check_datasets(const TaskSpec& spec, const std::string& who, const Catalo
       return fail(ErrorCode::kInvalid,
                   fmt::format("{}: dataset '{}' is named twice", who, use.dataset));
   }
+  return {};
+}
+
+Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& registry) {
+  constexpr int32_t kMostPriority = 1000;
+  constexpr uint32_t kMostRanks = 4096;
+  const auto refuse = [&](std::string why) {
+    return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
+  };
+  if (std::abs(spec.priority) > kMostPriority)
+    return refuse(fmt::format("the priority must be from {} to {}", -kMostPriority, kMostPriority));
+  if (!spec.is_gang()) return {};
+  const auto& gang = spec.gang;
+  if (gang.ranks > kMostRanks)
+    return refuse(fmt::format("{} ranks, at most {} are taken", gang.ranks, kMostRanks));
+  if (gang.engine != "cpu" && gang.engine != "gpu")
+    return refuse(fmt::format("'{}' is no engine: cpu or gpu", gang.engine));
+  if ((gang.engine == "gpu") != (gang.gpus_per_rank > 0))
+    return refuse("ranks on the engine gpu have one GPU or more each, others have none");
+  const uint32_t least = std::max(gang.ranks_per_node_min, 1u);
+  if (gang.ranks_per_node_max > 0 && gang.ranks_per_node_max < least)
+    return refuse(fmt::format("at most {} ranks a node are less than the least, {}",
+                              gang.ranks_per_node_max, least));
+  if (gang.ranks % least != 0)
+    return refuse(fmt::format("{} ranks are no multiple of the least that a node may get, {}",
+                              gang.ranks, least));
+  if (gang.estimate_ms < 0 || gang.start_within_ms < 0)
+    return refuse("the estimate and the time to start must not be negative");
+  if (!spec.node.empty())
+    return refuse("a gang is not bound to a node: use ranks per node to keep it together");
+  for (const auto& use : spec.datasets)
+    if (use.write)
+      return refuse(
+          fmt::format("dataset '{}': the ranks of a gang only read datasets; have a task "
+                      "after it write",
+                      use.dataset));
+  if (registry.known_shapes().empty()) return {};  // as above: nobody can tell yet
+  if (const uint64_t most = rank_capacity(registry, spec, false); most < gang.ranks)
+    return refuse(fmt::format(
+        "all nodes together could run {} of its {} ranks ({} units{} each)", most, gang.ranks,
+        spec.units, gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : ""));
   return {};
 }
 
@@ -202,7 +244,14 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());
+    if (auto ok = check_gang(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
   }
+  uint64_t ranks = 0;
+  for (const auto& spec : specs) ranks += spec.gang.ranks;
+  if (specs.size() + ranks > kMaxTasksPerSubmit)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("submit: {} tasks and {} ranks of gangs, at most {} are taken at once",
+                            specs.size(), ranks, kMaxTasksPerSubmit));
   auto depends_on = resolve_dependencies(specs);
   if (!depends_on) return depends_on;
   if (auto ok = refuse_cycle(specs, *depends_on); !ok) return tl::unexpected(ok.error());

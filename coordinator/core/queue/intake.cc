@@ -25,6 +25,23 @@ std::string digest_of(const std::vector<TaskSpec>& specs) {
   return hex;
 }
 
+TaskSpec spec_of_rank(TaskSpec spec) {
+  spec.name.clear();
+  spec.after.clear();
+  spec.gang = {};
+  return spec;
+}
+
+// Waits until its gang is placed.
+Task rank_of(const Task& gang, uint32_t rank, uint64_t id) {
+  Task task = gang;
+  task.id = id;
+  task.state = TaskState::kWaiting;
+  task.spec = spec_of_rank(std::move(task.spec));
+  task.rank = RankOf{.gang = gang.id, .rank = rank, .cpu_units = {}, .gpus = {}};
+  return task;
+}
+
 tl::unexpected<Error> other_content(const std::string& request_id) {
   return fail(
       ErrorCode::kConflict,
@@ -54,13 +71,18 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
 
   QueueLoad::Load load{specs.size(), 0};
-  for (const auto& spec : specs) load.bytes += task_bytes(spec);
+  for (const auto& spec : specs) {
+    load.bytes += task_bytes(spec);
+    if (!spec.is_gang()) continue;
+    load.tasks += spec.gang.ranks;
+    load.bytes += spec.gang.ranks * task_bytes(spec_of_rank(spec));
+  }
   if (auto room = state_.load.room_for(state_.settings.queue_limits, user, load); !room)
     return answer(tl::unexpected(room.error()));
   state_.load.add(user, load);
 
   auto tasks = number(user, std::move(specs), *depends_on);
-  const SubmitReceipt receipt{state_.last_job, tasks.front().id, tasks.size(), digest};
+  const SubmitReceipt receipt{state_.last_job, tasks.front().id, depends_on->size(), digest};
   // A dataset must not be removed between this check and the commit.
   for (const auto& task : tasks) state_.catalog.add_user(task);
   pending_[request_id] = {digest, {}};
@@ -93,6 +115,10 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
     task.spec = std::move(specs[i]);
     tasks.push_back(std::move(task));
   }
+  // Their ids are not told: those that are stand without a gap.
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (uint32_t rank = 0; rank < tasks[i].spec.gang.ranks; ++rank)
+      tasks.push_back(rank_of(tasks[i], rank, ++state_.last_task));
   return tasks;
 }
 
@@ -110,7 +136,7 @@ void Intake::committed(const std::string& request_id, const SubmitReceipt& recei
     return;
   }
   std::vector<std::vector<uint64_t>> parents(tasks.size());
-  for (size_t i = 0; i < tasks.size(); ++i)
+  for (size_t i = 0; i < depends_on.size(); ++i)
     for (const size_t parent : depends_on[i]) parents[i].push_back(receipt.first_task + parent);
   for (auto& task : tasks) task.place_s = state_.place_s(task);
   state_.tasks.add(std::move(tasks), parents);

@@ -14,6 +14,7 @@ QueuePlace place_of(const Task& task) {
 void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64_t>>& depends_on) {
   for (size_t i = 0; i < tasks.size(); ++i) {
     const uint64_t id = tasks[i].id;
+    if (tasks[i].rank) ranks_[tasks[i].rank->gang].push_back(id);  // ids rise with ranks
     for (const uint64_t parent : depends_on[i]) {
       children_[parent].push_back(id);
       missing_[id].insert(parent);
@@ -37,7 +38,14 @@ void TaskBook::remove(uint64_t id) {
   if (const Task* task = find(id)) queue_.erase(place_of(*task));
   children_.erase(id);
   missing_.erase(id);
+  ranks_.erase(id);
   tasks_.erase(id);
+}
+
+const std::vector<uint64_t>& TaskBook::ranks_of(uint64_t gang) const {
+  static const std::vector<uint64_t> kNone;
+  const auto found = ranks_.find(gang);
+  return found == ranks_.end() ? kNone : found->second;
 }
 
 void TaskBook::enqueue(Task& task) {
@@ -91,7 +99,7 @@ std::vector<uint64_t> TaskBook::descendants(uint64_t id) const {
 
 size_t TaskBook::running() const {
   return static_cast<size_t>(std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    return entry.second.state == TaskState::kRunning;
+    return entry.second.state == TaskState::kRunning && !entry.second.spec.is_gang();
   }));
 }
 

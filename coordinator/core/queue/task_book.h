@@ -34,6 +34,9 @@ class TaskBook {
   // All that depend on `id`, directly or not, and have not ended, by rising id.
   std::vector<uint64_t> descendants(uint64_t id) const;
 
+  // Of a gang, by rank.
+  const std::vector<uint64_t>& ranks_of(uint64_t gang) const;
+
   size_t running() const;
 
  private:
@@ -41,6 +44,7 @@ class TaskBook {
   std::set<QueuePlace> queue_;
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
+  std::map<uint64_t, std::vector<uint64_t>> ranks_;
 };
 
 }  // namespace tierpilot

@@ -27,5 +27,6 @@ Status key_decisions_by_id(Db& db);
 Status move_rewards(Db& db);
 Status make_tables(Db& db);
 Status add_node_orders(Db& db);
+Status add_gangs(Db& db);
 
 }  // namespace tierpilot::records

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "coordinator/core/data/dataset_admin.h"
+#include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/queue/intake.h"
@@ -53,10 +54,10 @@ class PostQueue {
 
 class FakeNode final : public NodeLink {
  public:
-  void start(const Assignment& assignment, std::function<void(Status)> done) override {
+  void start(const Assignment& assignment, Started done) override {
     started.push_back(assignment.attempt);
     assignments.push_back(assignment);
-    done(refusal ? Status(tl::unexpected(*refusal)) : Status{});
+    done(refusal ? Result<uint16_t>(tl::unexpected(*refusal)) : Result<uint16_t>(29500));
   }
   void cancel(AttemptId attempt, const std::string& reason) override {
     cancelled.emplace_back(attempt, reason);
@@ -106,19 +107,32 @@ class CoreTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     state_ = std::make_unique<ClusterState>(
-        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, {}, 0, 0});
+        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, {}, {}, 0, 0});
     lifecycle_ = std::make_unique<Lifecycle>(
         *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
-                                  [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {}});
+                                  [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {},
+                                  [this](Task& rank) { gangs_->rank_started(rank); },
+                                  [this](Task& rank, const Verdict& verdict) {
+                                    gangs_->rank_over(rank, verdict);
+                                  },
+                                  [this](Task& gang, const std::string& why) {
+                                    gangs_->stop(gang, why);
+                                  }});
+    gangs_ = std::make_unique<GangLife>(*state_, *lifecycle_, [this](int64_t us, auto work) {
+      later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
+    });
     intake_ = std::make_unique<Intake>(*state_, [] {});
     membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
     datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
     ASSERT_TRUE(restore(*state_));
+    gangs_->begin();
   }
   void close() {
     datasets_.reset();
     membership_.reset();
     intake_.reset();
+    later_.clear();
+    gangs_.reset();
     lifecycle_.reset();
     state_.reset();
     store_.reset();
@@ -216,6 +230,8 @@ class CoreTest : public ::testing::Test {
   std::unique_ptr<Store> store_;
   std::unique_ptr<ClusterState> state_;
   std::unique_ptr<Lifecycle> lifecycle_;
+  std::unique_ptr<GangLife> gangs_;
+  std::multimap<int64_t, std::function<void()>> later_;  // by boot time
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<DatasetAdmin> datasets_;

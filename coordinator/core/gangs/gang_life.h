@@ -1,0 +1,77 @@
+// The life of gangs: their ranks, tasks of their own, are placed and started together, and end
+// together; a gang is tried again only when nothing of its last try runs any more. Event loop
+// thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/gangs/gang_plan.h"
+#include "coordinator/core/outcomes/lifecycle.h"
+
+namespace tierpilot {
+
+class GangLife {
+ public:
+  // `after` runs its work later on the loop.
+  using After = std::function<void(int64_t us, std::function<void()>)>;
+  GangLife(ClusterState& state, Lifecycle& lifecycle, After after)
+      : state_(state), lifecycle_(lifecycle), after_(std::move(after)) {}
+
+  // After restore(): gangs whose ranks ended while their own end was not on disk.
+  void begin();
+  // Gives the ranks to their nodes once that is on disk: rank 0 first, whose node finds the port at
+  // which all meet.
+  void place(Task& gang, const GangPlan& plan);
+
+  // What the lifecycle tells.
+  void rank_started(Task& rank);
+  void rank_over(Task& rank, const Verdict& verdict);
+  // All ranks are asked to end.
+  void stop(Task& gang, const std::string& why);
+
+ private:
+  struct Rank {
+    RankPlace place;
+    bool told = false;  // its node may have it
+  };
+  // The try of a gang that is under way.
+  struct Try {
+    uint32_t attempt = 0;
+    std::vector<Rank> ranks;  // by rank; empty after a restart: nodes tell which they have
+    std::map<uint32_t, Verdict> over;
+    std::optional<uint32_t> first_bad;  // the rank that ended the others
+    bool stopping = false;
+  };
+
+  void committed(uint64_t gang, uint32_t attempt, const Status& status);
+  void send(Task& gang, Try& current, uint32_t rank, uint16_t master_port);
+  void answered(AttemptId rank_attempt, uint64_t gang, const std::string& node,
+                const Result<uint16_t>& taken);
+  void watch_start(const Task& gang);
+  Try* current(uint64_t gang, uint32_t attempt);
+  void conclude(Task& gang);
+  // Of all ranks' ends the one that caused the others; null where the try was only asked to end.
+  const Task* culprit(const Task& gang, const Try& last) const;
+  Verdict judge_try(Task& gang, const Try& last);
+  // Writes down what its units are to blame for. True: the same befell other units before, so that
+  // the gang itself is to blame.
+  bool blame_units(const Task& gang, const Task& culprit);
+
+  ClusterState& state_;
+  Lifecycle& lifecycle_;
+  After after_;
+  std::map<uint64_t, Try> tries_;  // by gang
+  struct Blame {
+    std::string kind;
+    std::set<std::string> units;
+  };
+  std::map<uint64_t, Blame> blames_;  // of each gang's last failure
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,34 @@
+// Where all ranks of a gang could run now. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+
+namespace tierpilot {
+
+struct RankPlace {
+  std::string node;
+  uint32_t local_rank = 0;  // among those on its node
+  uint32_t local_world_size = 0;
+  uint32_t node_rank = 0;           // its node's number among the gang's
+  std::vector<uint32_t> cpu_units;  // that it may have, best first; see node.capnp
+  std::vector<std::string> gpus;    // all its own
+};
+
+struct GangPlan {
+  std::vector<RankPlace> ranks;  // by rank; empty: there is no room
+  std::string reason;            // of the choice, or why there is none
+  // The nodes that are up have as much as it needs, as soon as others are done.
+  bool could_fit = true;
+  std::vector<CandidateRecord> nodes;  // that were looked at, the chosen ones eligible
+};
+
+// The units of all nodes that take the task, chosen by `settings.gang_policy`.
+GangPlan plan_gang(const ClusterState& state, const Task& gang);
+// How many ranks the nodes could run if nothing else ran there, of all that are known or of those
+// that are up.
+uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only_up);
+
+}  // namespace tierpilot

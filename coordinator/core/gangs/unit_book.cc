@@ -1,0 +1,134 @@
+#include "coordinator/core/gangs/unit_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/gang/rates/forecast.h"
+#include "policies/gang/rates/rate_model.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMostFailures = 10'000;
+constexpr int64_t kReckonEvery_ms = 60'000;
+constexpr double kMsOfDay = 86'400e3;
+constexpr double kRepairedHalfLife_days = 14;  // what was long ago says little of a unit now
+
+std::string node_of(const std::string& unit) {
+  return unit.substr(0, unit.find('/'));
+}
+
+// Each unit has been in service since it was first seen.
+gang::FailureHistory history_of(const std::map<std::string, int64_t>& since_ms,
+                                const std::vector<UnitFailure>& failures, int64_t now_ms) {
+  int64_t begin_ms = now_ms;
+  for (const auto& [unit, since] : since_ms) begin_ms = std::min(begin_ms, since);
+  const auto day = [&](int64_t ms) { return static_cast<double>(ms - begin_ms) / kMsOfDay; };
+  gang::FailureHistory history;
+  history.has_nodes = true;
+  history.whole_fleet = true;
+  history.kinds = {"any"};
+  history.columns.push_back({"node", {}});
+  history.end_day = std::max(day(now_ms), 1e-6);
+  std::map<std::string, uint32_t> numbers, nodes;
+  for (const auto& [unit, since] : since_ms) {
+    const auto number = static_cast<uint32_t>(history.units.size());
+    const auto [node, is_new] =
+        nodes.emplace(node_of(unit), static_cast<uint32_t>(history.columns[0].levels.size()));
+    if (is_new) history.columns[0].levels.push_back(node->first);
+    numbers[unit] = number;
+    history.units.push_back(unit);
+    history.services.push_back(
+        {number, day(since), history.end_day + 1, {static_cast<int32_t>(node->second)}});
+  }
+  for (const auto& failure : failures)
+    if (const auto unit = numbers.find(failure.unit); unit != numbers.end())
+      history.failures.push_back(
+          {std::clamp(day(failure.at_ms), 0.0, history.end_day), unit->second, 0});
+  return history;
+}
+
+// A fleet too young to tell whether its units differ is taken for one where they do: each has a
+// rate of its own, Gamma-distributed about what the model says, with the shape 1.
+gang::UnitRate by_its_own(const gang::UnitRate& rate, const gang::FailureHistory& history) {
+  double failures = 0;
+  for (const auto& failure : history.failures)
+    if (failure.unit == rate.unit)
+      failures += std::exp2((failure.day - history.end_day) / kRepairedHalfLife_days);
+  const double days = history.end_day - history.services[rate.unit].begin_day;
+  const double mean = std::max(rate.per_day, 1e-9);
+  return {rate.unit, (1 + failures) / (1 / mean + days), 1 + failures};
+}
+
+}  // namespace
+
+std::string cpu_unit_id(const std::string& node, uint32_t number) {
+  return fmt::format("{}/cpu/{}", node, number);
+}
+
+std::string gpu_unit_id(const std::string& node, const std::string& uuid) {
+  return fmt::format("{}/gpu/{}", node, uuid);
+}
+
+std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
+  std::vector<std::string> added;
+  const auto put = [&](std::string unit) {
+    if (since_ms_.emplace(unit, now_ms).second) added.push_back(std::move(unit));
+  };
+  for (uint32_t number = 0; number < facts.units; ++number) put(cpu_unit_id(facts.name, number));
+  for (const auto& gpu : facts.gpus) put(gpu_unit_id(facts.name, gpu));
+  if (!added.empty()) reckoned_ms_ = INT64_MIN;
+  return added;
+}
+
+void UnitBook::failed(UnitFailure failure) {
+  failures_.push_back(std::move(failure));
+  if (failures_.size() > kMostFailures) failures_.erase(failures_.begin());
+  reckoned_ms_ = INT64_MIN;
+}
+
+void UnitBook::forgive(uint64_t task) {
+  std::erase_if(failures_, [&](const auto& failure) { return failure.task == task; });
+  reckoned_ms_ = INT64_MIN;
+}
+
+void UnitBook::resume(const std::string& unit) {
+  drains_.erase(unit);
+  std::erase_if(failures_, [&](const auto& failure) { return failure.unit == unit; });
+  reckoned_ms_ = INT64_MIN;
+}
+
+std::string UnitBook::drained_because(const std::string& unit) const {
+  const auto drain = drains_.find(unit);
+  return drain == drains_.end() ? "" : drain->second;
+}
+
+uint64_t UnitBook::failures(const std::string& unit) const {
+  return static_cast<uint64_t>(std::count_if(failures_.begin(), failures_.end(),
+                                             [&](const auto& each) { return each.unit == unit; }));
+}
+
+const std::map<std::string, UnitFailureRate>& UnitBook::rates(int64_t now_ms) const {
+  if (since_ms_.empty() || (reckoned_ms_ != INT64_MIN && now_ms < reckoned_ms_ + kReckonEvery_ms))
+    return rates_;
+  reckoned_ms_ = now_ms;
+  rates_.clear();
+  const auto history = history_of(since_ms_, failures_, now_ms);
+  gang::PieceSettings settings;
+  settings.half_life_days = kRepairedHalfLife_days;
+  const gang::RateModel model(history, settings, history.end_day);
+  const auto evidence = model.evidence();
+  const bool units_differ = std::any_of(evidence.begin(), evidence.end(), [](const auto& factor) {
+    return factor.name == "unit" && factor.matters;
+  });
+  for (auto rate : model.rates(1)) {
+    if (!units_differ) rate = by_its_own(rate, history);
+    const auto interval = gang::gamma_interval(rate.per_day, rate.shape, 0.9);
+    rates_[history.units[rate.unit]] = {rate.per_day / 24, interval.low / 24, interval.high / 24};
+  }
+  return rates_;
+}
+
+}  // namespace tierpilot

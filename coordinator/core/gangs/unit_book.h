@@ -1,0 +1,86 @@
+// The compute units of all nodes, as gangs use them: what befell each and what was ordered of it.
+// Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "coordinator/core/nodes/registry.h"
+#include "coordinator/store/db.h"
+
+namespace tierpilot {
+
+// NODE/cpu/NUMBER or NODE/gpu/UUID.
+std::string cpu_unit_id(const std::string& node, uint32_t number);
+std::string gpu_unit_id(const std::string& node, const std::string& uuid);
+
+struct UnitFailure {
+  int64_t at_ms = 0;  // wall time
+  std::string unit;
+  std::string kind;   // signal 9, node lost, ...
+  uint64_t task = 0;  // of the gang
+};
+
+// Of failures an hour; `low` to `high` holds 90 %.
+struct UnitFailureRate {
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+};
+
+class UnitBook {
+ public:
+  // Units that are new have been in service since now. Gives the new ones.
+  std::vector<std::string> add(const NodeFacts& facts, int64_t now_ms);
+  void remember(const std::string& unit, int64_t since_ms) { since_ms_.emplace(unit, since_ms); }
+  void failed(UnitFailure failure);
+  // The failures of this gang were its own: none of its units is to blame.
+  void forgive(uint64_t task);
+  void drain(const std::string& unit, const std::string& reason) { drains_[unit] = reason; }
+  // Also forgets what counted against it.
+  void resume(const std::string& unit);
+
+  // While a gang has it; 0: none has.
+  void take(const std::string& unit, uint64_t gang) { users_[unit] = gang; }
+  void give_back(const std::string& unit) { users_.erase(unit); }
+  uint64_t user_of(const std::string& unit) const {
+    const auto user = users_.find(unit);
+    return user == users_.end() ? 0 : user->second;
+  }
+
+  const std::map<std::string, int64_t>& all() const { return since_ms_; }
+  bool is_known(const std::string& unit) const { return since_ms_.contains(unit); }
+  // Empty: it is not drained.
+  std::string drained_because(const std::string& unit) const;
+  uint64_t failures(const std::string& unit) const;
+  const std::vector<UnitFailure>& all_failures() const { return failures_; }
+
+  // Of every unit, by policies/gang/rates on all that is known; reckoned anew after a failure, and
+  // when the last time is long ago.
+  const std::map<std::string, UnitFailureRate>& rates(int64_t now_ms) const;
+
+ private:
+  std::map<std::string, int64_t> since_ms_;  // in service
+  std::vector<UnitFailure> failures_;        // by time, the last ones
+  std::map<std::string, std::string> drains_;
+  std::map<std::string, uint64_t> users_;
+  mutable std::map<std::string, UnitFailureRate> rates_;
+  mutable int64_t reckoned_ms_ = INT64_MIN;
+};
+
+namespace records {
+
+Status put_unit(Db& db, const std::string& unit, int64_t since_ms);
+Status put_unit_failure(Db& db, const UnitFailure& failure);
+Status remove_unit_failures(Db& db, uint64_t task);
+Status remove_unit_failures(Db& db, const std::string& unit);
+// An empty reason ends it.
+Status put_unit_drain(Db& db, const std::string& unit, int64_t at_ms, const std::string& reason);
+Status read_units(Db& db, UnitBook& into);
+
+}  // namespace records
+
+}  // namespace tierpilot

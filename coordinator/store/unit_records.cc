@@ -1,0 +1,66 @@
+// The tables of coordinator/core/gangs/unit_book.h.
+#include "coordinator/core/gangs/unit_book.h"
+#include "coordinator/store/rows.h"
+
+namespace tierpilot::records {
+
+Status put_unit(Db& db, const std::string& unit, int64_t since_ms) {
+  auto query = db.query("INSERT OR IGNORE INTO units(unit, since_ms) VALUES(?,?)");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(unit).bind(since_ms).run();
+}
+
+Status put_unit_failure(Db& db, const UnitFailure& failure) {
+  auto query = db.query("INSERT INTO unit_failures(at_ms, unit, kind, task) VALUES(?,?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(failure.at_ms).bind(failure.unit).bind(failure.kind);
+  return bind_unsigned(*query, failure.task).run();
+}
+
+Status remove_unit_failures(Db& db, uint64_t task) {
+  auto query = db.query("DELETE FROM unit_failures WHERE task = ?");
+  if (!query) return tl::unexpected(query.error());
+  return bind_unsigned(*query, task).run();
+}
+
+Status remove_unit_failures(Db& db, const std::string& unit) {
+  auto query = db.query("DELETE FROM unit_failures WHERE unit = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(unit).run();
+}
+
+Status put_unit_drain(Db& db, const std::string& unit, int64_t at_ms, const std::string& reason) {
+  auto query = reason.empty() ? db.query("DELETE FROM unit_drains WHERE unit = ?")
+                              : db.query(
+                                    "INSERT OR REPLACE INTO unit_drains(unit, at_ms, reason) "
+                                    "VALUES(?,?,?)");
+  if (!query) return tl::unexpected(query.error());
+  query->bind(unit);
+  if (!reason.empty()) query->bind(at_ms).bind(reason);
+  return query->run();
+}
+
+Status read_units(Db& db, UnitBook& into) {
+  auto units = db.query("SELECT unit, since_ms FROM units");
+  if (!units) return tl::unexpected(units.error());
+  for (auto row = units->step(); !row || *row; row = units->step()) {
+    if (!row) return tl::unexpected(row.error());
+    into.remember(units->text(0), units->integer(1));
+  }
+  auto failures = db.query("SELECT at_ms, unit, kind, task FROM unit_failures ORDER BY id");
+  if (!failures) return tl::unexpected(failures.error());
+  for (auto row = failures->step(); !row || *row; row = failures->step()) {
+    if (!row) return tl::unexpected(row.error());
+    into.failed(
+        {failures->integer(0), failures->text(1), failures->text(2), as_unsigned(*failures, 3)});
+  }
+  auto drains = db.query("SELECT unit, reason FROM unit_drains");
+  if (!drains) return tl::unexpected(drains.error());
+  for (auto row = drains->step(); !row || *row; row = drains->step()) {
+    if (!row) return tl::unexpected(row.error());
+    into.drain(drains->text(0), drains->text(1));
+  }
+  return {};
+}
+
+}  // namespace tierpilot::records
