@@ -55,6 +55,9 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> policyRollback(PolicyRollbackContext context) override;
   kj::Promise<void> policyCompare(PolicyCompareContext context) override;
   kj::Promise<void> backup(BackupContext context) override;
+  kj::Promise<void> unitList(UnitListContext context) override;
+  kj::Promise<void> unitShow(UnitShowContext context) override;
+  kj::Promise<void> unitOrder(UnitOrderContext context) override;
 
  private:
   Core& core() { return shared_.core; }
@@ -63,6 +66,10 @@ class ClusterService final : public wire::Cluster::Server {
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
   // As it is in memory or on disk, with what keeps it back.
   void write(const Task& task, wire::Task::Builder out);
+  std::vector<Task> ranks_of(const Task& gang);
+  void write_ranks(const Task& gang, wire::Task::Builder out);
+  // The one whose output stands for a gang's; other tasks stand for themselves.
+  const Task& first_rank(const Task& task, std::vector<Task>& ranks);
   void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);
   PolicyInfo policy_named(const std::string& name);
   // kUnreachable: "task 3: it runs on node 'n1', which is not connected", `what` being "it runs

@@ -114,7 +114,10 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
 }
 
 kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
-  write(value_or_throw(core().task(context.getParams().getId())), context.getResults().initTask());
+  const auto task = value_or_throw(core().task(context.getParams().getId()));
+  auto out = context.getResults().initTask();
+  write(task, out);
+  if (task.spec.is_gang()) write_ranks(task, out);
   return kj::READY_NOW;
 }
 
@@ -184,6 +187,12 @@ wire::Node::Client& ClusterService::node_of(const Task& task, const char* what) 
 kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
   const auto params = context.getParams();
   const auto task = value_or_throw(core().task(params.getId()));
+  if (task.spec.is_gang() || task.rank)
+    kj::throwFatalException(to_exception(
+        {ErrorCode::kConflict,
+         fmt::format("task {} is a gang, or a rank of one: ranks that stand still make the others "
+                     "fail, so that gangs cannot be paused",
+                     task.id)}));
   if (task.state != TaskState::kRunning)
     kj::throwFatalException(
         to_exception({ErrorCode::kConflict,
@@ -211,7 +220,9 @@ kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
 
 kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
   const auto params = context.getParams();
-  const auto task = value_or_throw(core().task(params.getId()));
+  const auto asked = value_or_throw(core().task(params.getId()));
+  std::vector<Task> ranks;
+  const Task& task = first_rank(asked, ranks);
   if (task.attempt == 0)
     kj::throwFatalException(to_exception(
         {ErrorCode::kNotFound, fmt::format("task {} has not run: there is no log", task.id)}));

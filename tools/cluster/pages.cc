@@ -36,6 +36,20 @@ Status for_each_dataset(ClusterConnection& connection,
   }
 }
 
+Status for_each_unit(ClusterConnection& connection,
+                     const std::function<void(wire::UnitEntry::Reader)>& visit) {
+  for (std::string after;;) {
+    auto request = connection.cluster().unitListRequest();
+    request.setAfter(after);
+    auto answer = connection.call(kj::mv(request));
+    if (!answer) return tl::unexpected(answer.error());
+    const auto page = answer->getUnits();
+    if (page.size() == 0) return {};
+    for (const auto unit : page) visit(unit);
+    after = page[page.size() - 1].getId().cStr();
+  }
+}
+
 Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
                      const std::function<void(wire::Task::Reader)>& visit) {
   for (uint64_t after = filter.after;;) {

@@ -22,7 +22,12 @@ struct TaskFilter {
   std::string state;   // empty: any
   uint64_t job = 0;    // 0: any
   uint64_t after = 0;  // only tasks with a higher id
+  bool ranks = false;  // for whoever shows them: those that are ranks of a gang, too
 };
+// By rising id.
+Status for_each_unit(ClusterConnection& connection,
+                     const std::function<void(wire::UnitEntry::Reader)>& visit);
+
 Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
                      const std::function<void(wire::Task::Reader)>& visit);
 

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/bytes.h"
@@ -22,6 +24,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMaxFileBytes = 16 << 20;
 constexpr uint32_t kMaxUnits = 65'536;
+constexpr int kMostPriority = 1000;
 
 // Thrown inside this file only: the position in the document travels with the stack.
 struct Wrong {
@@ -125,6 +128,35 @@ std::vector<std::pair<std::string, std::string>> env_of(const ordered_json& valu
   return env;
 }
 
+uint32_t whole_number(const ordered_json& value, const std::string& place, uint32_t least,
+                      uint32_t most) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() < least || value.get<uint64_t>() > most)
+    throw Wrong{place, fmt::format("must be a whole number from {} to {}", least, most)};
+  return value.get<uint32_t>();
+}
+
+void read_gang(Fields& fields, JobGang& gang) {
+  fields.with("ranks", [&](const auto& v, const auto& at) {
+    gang.ranks = whole_number(v, at, 1, JobGang::kMostRanks);
+  });
+  fields.with("engine", [&](const auto& v, const auto& at) { gang.engine = text(v, at); });
+  fields.with("units_per_rank", [&](const auto& v, const auto& at) {
+    gang.units_per_rank = whole_number(v, at, 1, kMaxUnits);
+  });
+  fields.with("ranks_per_node",
+              [&](const auto& v, const auto& at) { gang.ranks_per_node = text(v, at); });
+  fields.with("max_restarts", [&](const auto& v, const auto& at) {
+    gang.max_restarts = whole_number(v, at, 0, 1'000'000);
+  });
+  const auto duration = [&](const char* key, int64_t& ms) {
+    fields.with(key, [&](const auto& v, const auto& at) {
+      ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+    });
+  };
+  duration("estimate", gang.estimate_ms);
+  duration("start_within", gang.start_within_ms);
+}
+
 JobTask task_of(const ordered_json& value, const std::string& place, size_t index) {
   Fields fields(value, place);
   JobTask task{.name = fmt::format("task-{}", index + 1)};
@@ -159,7 +191,15 @@ JobTask task_of(const ordered_json& value, const std::string& place, size_t inde
     if (const auto wish = parse_memory_wish(task.memory_tier); !wish)
       throw Wrong{at, wish.error().message};
   });
+  fields.with("priority", [&](const auto& v, const auto& at) {
+    if (!v.is_number_integer() || std::abs(v.template get<double>()) > kMostPriority)
+      throw Wrong{
+          at, fmt::format("must be a whole number from {} to {}", -kMostPriority, kMostPriority)};
+    task.priority = v.template get<int32_t>();
+  });
+  read_gang(fields, task.gang);
   fields.finish();
+  if (const auto why = wrong_gang(task); !why.empty()) throw Wrong{place, why};
   if (task.command.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
   if (task.command.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
   if (task.name.empty()) throw Wrong{place + ".name", "must not be empty"};
@@ -215,6 +255,39 @@ std::string cause_of(const nlohmann::json::parse_error& error) {
 }
 
 }  // namespace
+
+Result<std::pair<uint32_t, uint32_t>> JobGang::per_node() const {
+  if (ranks_per_node.empty()) return std::pair(0u, 0u);
+  const size_t colon = ranks_per_node.find(':');
+  const auto number = [](std::string_view text) -> std::optional<uint32_t> {
+    uint32_t value = 0;
+    if (text.empty()) return value;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value > 0
+               ? std::optional(value)
+               : std::nullopt;
+  };
+  const std::string_view all = ranks_per_node;
+  const auto least = number(all.substr(0, colon));
+  const auto most = colon == all.npos ? least : number(all.substr(colon + 1));
+  if (!least || !most || (*most > 0 && *most < *least))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' are no ranks per node: write MIN:MAX, MIN:, :MAX or one number",
+                            ranks_per_node));
+  return std::pair(*least, *most);
+}
+
+std::string wrong_gang(const JobTask& task) {
+  const auto& gang = task.gang;
+  if (gang.engine != "cpu" && gang.engine != "gpu")
+    return fmt::format("'{}' is no engine: cpu or gpu", gang.engine);
+  if (gang.ranks == 0 && (gang.engine != "cpu" || !gang.ranks_per_node.empty()))
+    return "an engine and ranks per node are for a task with ranks";
+  if (gang.ranks == 0 && gang.units_per_rank != 1)
+    return "units per rank are for a task with ranks";
+  const auto per_node = gang.per_node();
+  return per_node ? "" : per_node.error().message;
+}
 
 Result<std::vector<JobTask>> parse_job(std::string_view json, const std::string& origin) {
   try {

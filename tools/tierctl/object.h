@@ -34,6 +34,8 @@ void add_predictor(CLI::App& app, Context& context);
 // Verbs of `policy` that need no cluster.
 void add_policy_laboratory(CLI::App& policy, Context& context);
 
+void add_unit_laboratory(CLI::App& unit, Context& context);
+
 // Verbs of `node` that change what it gets.
 void add_node_orders(CLI::App& node, Context& context);
 

@@ -74,10 +74,8 @@ void add_policy_laboratory(CLI::App& policy, Context& context) {
                   "policies on a suite of simulated workloads, and a bound that none can beat");
 }
 
-void add_unit(CLI::App& app, Context& context) {
-  auto* unit = app.add_subcommand("unit", "compute units and their failures");
-  unit->require_subcommand(1);
-  add_lab_command(*unit, context, {"unit", "rates"},
+void add_unit_laboratory(CLI::App& unit, Context& context) {
+  add_lab_command(unit, context, {"unit", "rates"},
                   "failure rates of units from a record, and how well they would have foretold it");
 }
 

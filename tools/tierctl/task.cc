@@ -17,8 +17,10 @@ using nlohmann::ordered_json;
 
 Result<int> list(Context& context, ClusterConnection& connection, const TaskFilter& filter) {
   auto tasks = ordered_json::array();
-  auto status = for_each_task(connection, filter,
-                              [&](wire::Task::Reader task) { tasks.push_back(task_json(task)); });
+  auto status = for_each_task(connection, filter, [&](wire::Task::Reader task) {
+    // Ranks are shown with their gang.
+    if (task.getGang() == 0 || filter.ranks) tasks.push_back(task_json(task));
+  });
   if (!status) return tl::unexpected(status.error());
   if (!context.output.json) add_ages(tasks, system_clock().wall_ms());
   return print(context.output, {{"tasks", tasks}},
@@ -46,7 +48,26 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Submitted", "/submitted_ms", Format::kTime},
                               {"Wait ms", "/wait_ms", Format::kNumber},
                               {"Response ms", "/response_ms", Format::kNumber}};
+  if (task["spec"].is_object() && task["spec"]["gang"].is_object())
+    for (const auto& [title, pointer] :
+         {std::pair("Ranks", "/spec/gang/ranks"), std::pair("Engine", "/spec/gang/engine"),
+          std::pair("GPUs per rank", "/spec/gang/gpus_per_rank"),
+          std::pair("Restarts", "/restarts")})
+      columns.push_back({title, pointer});
   std::vector<Table> tables{{.rows = "/task", .columns = columns}};
+  if (!task["ranks"].empty())
+    tables.push_back({.title = "Ranks",
+                      .rows = "/task/ranks",
+                      .columns = {{"RANK", "/rank"},
+                                  {"TASK", "/id"},
+                                  {"STATE", "/state"},
+                                  {"NODE", "/node"},
+                                  {"CPU UNITS", "/cpu_units"},
+                                  {"GPUS", "/gpus"},
+                                  {"PID", "/pid"},
+                                  {"END", "/exit/how"},
+                                  {"CODE", "/exit/code"},
+                                  {"REASON", "/reason"}}});
   if (!task["served"].is_null())
     tables.push_back(
         {.title = "Data, as served",
@@ -162,6 +183,7 @@ void add_list(CLI::App& task, Context& context) {
       ->check(CLI::IsMember(
           {"waiting", "queued", "assigned", "running", "succeeded", "failed", "cancelled"}));
   sub->add_option("--job", filter->job, "only this job's");
+  sub->add_flag("--ranks", filter->ranks, "also those that are ranks of a gang");
   on_chosen(*sub, context, [&context, filter](ClusterConnection& connection) {
     return list(context, connection, *filter);
   });

@@ -33,6 +33,23 @@ Result<std::vector<JobTask>> tasks_of(const Arguments& arguments) {
   return std::vector{task};
 }
 
+// The units of a rank are CPU units, or GPUs with as many CPU units as the task asks for besides.
+void fill_gang(wire::TaskSpec::Builder spec, const JobGang& gang) {
+  auto out = spec.initGang();
+  out.setRanks(gang.ranks);
+  out.setEngine(gang.engine);
+  if (gang.engine == "gpu")
+    out.setGpusPerRank(gang.units_per_rank);
+  else
+    spec.setUnits(gang.units_per_rank);
+  const auto [least, most] = *gang.per_node();
+  out.setRanksPerNodeMin(least);
+  out.setRanksPerNodeMax(most);
+  out.setEstimateMs(gang.estimate_ms);
+  out.setMaxRestarts(gang.max_restarts);
+  out.setStartWithinMs(gang.start_within_ms);
+}
+
 void fill(wire::TaskSpec::Builder spec, const JobTask& task) {
   spec.setName(task.name);
   spec.setUnits(task.units);
@@ -42,6 +59,8 @@ void fill(wire::TaskSpec::Builder spec, const JobTask& task) {
   spec.setTimeLimitMs(task.time_limit_ms);
   spec.setNode(task.node);
   spec.setMemoryTier(task.memory_tier);
+  spec.setPriority(task.priority);
+  if (task.gang.ranks > 0) fill_gang(spec, task.gang);
   const auto fill_texts = [](auto list, const std::vector<std::string>& texts) {
     for (uint32_t i = 0; i < list.size(); ++i) list.set(i, texts[i]);
   };
@@ -88,6 +107,23 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
                  .columns = {{"ID", "/id"}, {"NAME", "/name"}}}});
 }
 
+void add_gang_options(CLI::App& sub, JobGang& gang) {
+  sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
+      ->check(CLI::Range(1u, JobGang::kMostRanks));
+  sub.add_option("--engine", gang.engine, "what ranks compute on: cpu (default) or gpu")
+      ->check(CLI::IsMember({"cpu", "gpu"}));
+  sub.add_option("--units-per-rank", gang.units_per_rank,
+                 "of the engine (default 1); with gpu, --units are the CPU units besides")
+      ->check(CLI::Range(1u, 65'536u));
+  sub.add_option("--ranks-per-node", gang.ranks_per_node, "how many a node may get (default any)")
+      ->type_name("MIN:MAX");
+  add_duration(sub, "--estimate", gang.estimate_ms, "how long it runs without failures");
+  sub.add_option("--max-restarts", gang.max_restarts,
+                 "tries after failures of a rank (default 3); lost nodes do not count");
+  add_duration(sub, "--start-within", gang.start_within_ms,
+               "all ranks must run by then (default 2m)");
+}
+
 CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   auto& task = arguments.task;
   sub.add_option("--name", task.name, "default: the command's first word");
@@ -117,6 +153,9 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
         const auto wish = parse_memory_wish(text);
         return wish ? "" : wish.error().message;
       });
+  sub.add_option("--priority", task.priority, "of two that wait, the higher goes first (default 0)")
+      ->check(CLI::Range(-1000, 1000));
+  add_gang_options(sub, task.gang);
   sub.add_option("--node", task.node, "run there; default: the policy chooses");
   return sub.add_option("COMMAND", task.command, "what to run, after --");
 }
@@ -140,6 +179,7 @@ void add_task_submit(CLI::App& task, Context& context) {
       throw CLI::RequiredError("a command after -- or --file JOB.json");
     if (arguments->file.empty() && arguments->task.name.empty())
       arguments->task.name = arguments->task.command.front();
+    if (const auto why = wrong_gang(arguments->task); !why.empty()) throw CLI::ValidationError(why);
     context.command = [&context, arguments]() -> int {
       const auto tasks = tasks_of(*arguments);
       if (!tasks) return print_error(context.output, tasks.error());

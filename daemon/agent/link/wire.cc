@@ -70,6 +70,8 @@ struct EventWriter {
     auto started = to.initStarted();
     write_attempt(started.initAttempt(), from.attempt);
     started.setPid(from.pid);
+    auto units = started.initCpuUnits(static_cast<uint32_t>(from.cpu_units.size()));
+    for (uint32_t i = 0; i < units.size(); ++i) units.set(i, from.cpu_units[i]);
   }
   void operator()(const ExitedEvent& from) {
     auto exited = to.initExited();
@@ -90,6 +92,32 @@ Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
 
 bool has_nul(const std::string& value) {
   return value.find('\0') != std::string::npos;
+}
+
+Result<RankPlace> read_rank(wire::Rank::Reader from) {
+  RankPlace rank{.gang = from.getGang(),
+                 .rank = from.getRank(),
+                 .world_size = from.getWorldSize(),
+                 .local_rank = from.getLocalRank(),
+                 .local_world_size = from.getLocalWorldSize(),
+                 .node_rank = from.getNodeRank(),
+                 .master_address = read_text(from.getMasterAddress()),
+                 .master_port = from.getMasterPort(),
+                 .cpu_units = {},
+                 .gpus = {},
+                 .restarts = from.getRestarts()};
+  if (rank.rank >= rank.world_size || rank.local_rank >= rank.local_world_size)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("rank {} of {}, {} of {} on its node: there is no "
+                            "such rank",
+                            rank.rank, rank.world_size, rank.local_rank, rank.local_world_size));
+  if (from.getCpuUnits().size() > kMaxItems || from.getGpus().size() > kMaxItems)
+    return fail(ErrorCode::kInvalid, fmt::format("more than {} units or GPUs", kMaxItems));
+  for (const uint32_t unit : from.getCpuUnits()) rank.cpu_units.push_back(unit);
+  for (const auto gpu : from.getGpus()) rank.gpus.push_back(read_text(gpu));
+  if (has_nul(rank.master_address) || std::any_of(rank.gpus.begin(), rank.gpus.end(), has_nul))
+    return fail(ErrorCode::kInvalid, "the place of a rank has a NUL byte in it");
+  return rank;
 }
 
 Status check_strings(const Assignment& assignment) {
@@ -170,6 +198,11 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   assignment.memory_wish = *wish;
   assignment.reckoning = from.getReckoning();
   assignment.place_s = from.getPlaceS();
+  if (from.hasRank()) {
+    auto rank = read_rank(from.getRank());
+    if (!rank) return refuse(rank.error().message);
+    assignment.rank = std::move(*rank);
+  }
   std::set<std::string> seen;
   for (const auto item : from.getDatasets()) {
     auto need = read_need(item);

@@ -17,6 +17,21 @@
 
 namespace tierpilot::agent {
 
+// Of a task that is one process of a gang; see node.capnp.
+struct RankPlace {
+  uint64_t gang = 0;
+  uint32_t rank = 0;
+  uint32_t world_size = 1;
+  uint32_t local_rank = 0;
+  uint32_t local_world_size = 1;
+  uint32_t node_rank = 0;
+  std::string master_address;
+  uint16_t master_port = 0;         // 0: this node is to find one
+  std::vector<uint32_t> cpu_units;  // that it may have, best first; empty: any
+  std::vector<std::string> gpus;
+  uint32_t restarts = 0;
+};
+
 struct Assignment {
   AttemptId attempt;
   std::vector<std::string> argv;
@@ -29,6 +44,7 @@ struct Assignment {
   MemoryWish memory_wish;
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
   double place_s = 0;     // the least; not finite: as 0
+  std::optional<RankPlace> rank;
 };
 
 struct ServedData {
@@ -64,6 +80,7 @@ struct ServedEvent {
 struct StartedEvent {
   AttemptId attempt;
   int32_t pid = 0;
+  std::vector<uint32_t> cpu_units{};
 };
 struct ExitedEvent {
   AttemptId attempt;

@@ -5,8 +5,10 @@
 namespace tierpilot::agent {
 
 kj::Promise<void> NodeService::start(StartContext context) {
-  value_or_throw(
-      tasks_.start(value_or_throw(read_assignment(context.getParams().getAssignment()))));
+  auto assignment = value_or_throw(read_assignment(context.getParams().getAssignment()));
+  const AttemptId attempt = assignment.attempt;
+  value_or_throw(tasks_.start(std::move(assignment)));
+  context.getResults().setMasterPort(tasks_.master_port(attempt));
   return kj::READY_NOW;
 }
 

@@ -1,19 +1,30 @@
 #include "daemon/agent/tasks/cpu_allocator.h"
 
+#include <algorithm>
+
 namespace tierpilot::agent {
 
 CpuAllocator::CpuAllocator(std::vector<int> cpus, uint32_t units)
     : cpus_(std::move(cpus)), busy_(units, false) {}
 
-std::optional<CpuAllocator::Grant> CpuAllocator::take(uint32_t units) {
+std::optional<CpuAllocator::Grant> CpuAllocator::take(uint32_t units,
+                                                      const std::vector<uint32_t>& among) {
   if (units > this->units() - busy_count_) return std::nullopt;
   Grant grant;
-  for (uint32_t unit = 0; unit < busy_.size() && grant.units.size() < units; ++unit) {
-    if (busy_[unit]) continue;
+  const auto look_at = [&](uint32_t unit) {
+    if (unit >= busy_.size() || busy_[unit] || grant.units.size() == units) return;
     busy_[unit] = true;
     grant.units.push_back(unit);
+  };
+  if (among.empty())
+    for (uint32_t unit = 0; unit < busy_.size(); ++unit) look_at(unit);
+  for (const uint32_t unit : among) look_at(unit);
+  busy_count_ += static_cast<uint32_t>(grant.units.size());
+  if (grant.units.size() < units) {
+    give_back(grant);
+    return std::nullopt;
   }
-  busy_count_ += units;
+  std::sort(grant.units.begin(), grant.units.end());
   grant.cpus = cpus_of(grant.units);
   return grant;
 }

@@ -17,8 +17,9 @@ class CpuAllocator {
     std::vector<uint32_t> units;
     std::vector<int> cpus;
   };
-  // nullopt: not so many units are free now.
-  std::optional<Grant> take(uint32_t units);
+  // The first free ones of `among`, in its order; of all, where that is empty. nullopt: not so many
+  // are free now.
+  std::optional<Grant> take(uint32_t units, const std::vector<uint32_t>& among = {});
   void give_back(const Grant& grant);
 
   uint32_t units() const { return static_cast<uint32_t>(busy_.size()); }

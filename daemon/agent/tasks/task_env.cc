@@ -1,6 +1,7 @@
 #include "daemon/agent/tasks/task_env.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 
@@ -21,6 +22,21 @@ Status check_dataset_env(const std::vector<ServeItem>& datasets) {
   return {};
 }
 
+// What PyTorch's init_process_group() and its kin look for.
+static void put_rank(const RankPlace& rank, std::map<std::string, std::string>& env) {
+  env["RANK"] = std::to_string(rank.rank);
+  env["WORLD_SIZE"] = std::to_string(rank.world_size);
+  env["LOCAL_RANK"] = std::to_string(rank.local_rank);
+  env["LOCAL_WORLD_SIZE"] = std::to_string(rank.local_world_size);
+  env["NODE_RANK"] = std::to_string(rank.node_rank);
+  env["MASTER_ADDR"] = rank.master_address;
+  env["MASTER_PORT"] = std::to_string(rank.master_port);
+  env["TIERPILOT_GANG"] = std::to_string(rank.gang);
+  env["TIERPILOT_RESTARTS"] = std::to_string(rank.restarts);
+  // Ranks without GPUs must not find those of others.
+  env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(rank.gpus, ","));
+}
+
 std::vector<std::pair<std::string, std::string>> task_environment(
     const Assignment& assignment, const std::vector<ServedItem>& datasets,
     const std::vector<int>& cpus, const std::string& node, const std::filesystem::path& work_dir) {
@@ -36,6 +52,7 @@ std::vector<std::pair<std::string, std::string>> task_environment(
   env["TIERPILOT_NODE"] = node;
   env["TIERPILOT_UNITS"] = std::to_string(assignment.units);
   env["TIERPILOT_CPUS"] = format_id_list(cpus);
+  if (assignment.rank) put_rank(*assignment.rank, env);
   for (const auto& dataset : datasets) env[dataset_env_name(dataset.name)] = dataset.path;
   return {env.begin(), env.end()};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "daemon/agent/tasks/port_hold.h"
 #include "daemon/agent/tasks/task_env.h"
 
 namespace tierpilot::agent {
@@ -29,6 +30,7 @@ struct TaskTable::Entry {
   int64_t received_ns = 0;
   Stage stage = Stage::kBlocked;
   std::vector<ServedItem> datasets;
+  std::optional<PortHold> port;  // until it is launched
   CpuAllocator::Grant grant;
   int32_t pid = 0;                 // 0: not started yet
   std::optional<ExitReport> doom;  // decided while the pool is still busy with it
@@ -73,6 +75,12 @@ Status TaskTable::start(Assignment assignment) {
   if (auto status = admissible(assignment); !status) return status;
 
   auto entry = std::make_unique<Entry>();
+  if (auto& rank = assignment.rank; rank && rank->rank == 0 && rank->master_port == 0) {
+    auto port = PortHold::any();
+    if (!port) return tl::unexpected(port.error());
+    rank->master_port = port->port();
+    entry->port = std::move(*port);
+  }
   entry->assignment = std::move(assignment);
   if (!std::isfinite(entry->assignment.place_s)) entry->assignment.place_s = 0;
   entry->arrival = next_arrival_++;
@@ -99,6 +107,15 @@ Status TaskTable::admissible(const Assignment& assignment) const {
     return refuse(ErrorCode::kExhausted,
                   fmt::format("needs {} bytes of memory, this node offers {}",
                               assignment.memory_limit_bytes, limits_.memory_bytes));
+  if (assignment.rank && !assignment.rank->cpu_units.empty()) {
+    const auto& among = assignment.rank->cpu_units;
+    const auto there = std::count_if(among.begin(), among.end(),
+                                     [&](uint32_t unit) { return unit < cpus_.units(); });
+    if (static_cast<uint64_t>(there) < assignment.units)
+      return refuse(ErrorCode::kExhausted,
+                    fmt::format("needs {} of compute units of which this node has {}",
+                                assignment.units, there));
+  }
   if (auto status = check_dataset_env(assignment.datasets); !status)
     return refuse(status.error().code, status.error().message);
   const auto live = std::count_if(entries_.begin(), entries_.end(), [](const auto& item) {
@@ -142,7 +159,9 @@ void TaskTable::launch_ready() {
   while (!ready_.empty() && clock_.boot_ns() < lease_deadline_ns_) {
     Entry* entry = find(ready_.begin()->second);
     // No backfill: a wide task would wait for ever behind narrow ones.
-    auto grant = cpus_.take(entry->assignment.units);
+    const auto& rank = entry->assignment.rank;
+    auto grant =
+        cpus_.take(entry->assignment.units, rank ? rank->cpu_units : std::vector<uint32_t>());
     if (!grant) return;
     ready_.erase(ready_.begin());
     launch(*entry, std::move(*grant));
@@ -152,6 +171,7 @@ void TaskTable::launch_ready() {
 void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
   entry.stage = Stage::kRunning;
   entry.grant = std::move(grant);
+  entry.port.reset();
   const auto launched =
       runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
   if (launched) return;
@@ -165,12 +185,13 @@ void TaskTable::started(AttemptId attempt, int32_t pid) {
   Entry* entry = find(attempt);
   if (!entry || entry->stage != Stage::kRunning) return;
   entry->pid = pid;
-  report_(StartedEvent{attempt, pid});
+  report_(StartedEvent{attempt, pid, entry->grant.units});
 }
 
 void TaskTable::repeat_starts() {
   for (const auto& [id, entry] : entries_)
-    if (entry->stage == Stage::kRunning && entry->pid != 0) report_(StartedEvent{id, entry->pid});
+    if (entry->stage == Stage::kRunning && entry->pid != 0)
+      report_(StartedEvent{id, entry->pid, entry->grant.units});
 }
 
 void TaskTable::exited(AttemptId attempt, ExitReport exit) {
@@ -241,6 +262,12 @@ void TaskTable::abandon(Entry& entry, const std::string& how, const std::string&
     case Stage::kEnded:
       return;
   }
+}
+
+uint16_t TaskTable::master_port(AttemptId attempt) const {
+  const auto found = entries_.find(attempt);
+  const bool has = found != entries_.end() && found->second->assignment.rank;
+  return has ? found->second->assignment.rank->master_port : 0;
 }
 
 void TaskTable::cancel(AttemptId attempt, const std::string& reason) {

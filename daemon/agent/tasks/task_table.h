@@ -81,6 +81,8 @@ class TaskTable {
   // May be repeated. Refused: what this node can never run, and an attempt older than one it knows.
   // A newer attempt of a task cancels the older one and begins when that has ended.
   Status start(Assignment assignment);
+  // At which the ranks of its gang meet; 0: it is in none.
+  uint16_t master_port(AttemptId attempt) const;
   // Ends the attempt wherever it is; an ended or unknown one is left alone.
   void cancel(AttemptId attempt, const std::string& reason);
   // Stops a running attempt's processes where they are, or lets them go on. Lease, time limit and

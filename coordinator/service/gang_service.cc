@@ -1,0 +1,155 @@
+// The Cluster interface's part about gangs and the units that they run on.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coordinator/service/cluster_service.h"
+#include "coordinator/service/wire.h"
+#include "coordinator/store/records.h"
+#include "rpc/error.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr uint32_t kPage = 500;
+
+[[noreturn]] void refuse(ErrorCode code, std::string message) {
+  kj::throwFatalException(to_exception({code, std::move(message)}));
+}
+
+Figure rate_figure(double per_h) {
+  return {per_h, {}};
+}
+
+void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntry::Builder out) {
+  const auto slash = id.find('/');
+  const auto node = id.substr(0, slash);
+  out.setId(id);
+  out.setNode(node);
+  out.setEngine(id.substr(slash + 1, id.find('/', slash + 1) - slash - 1));
+  const auto* record = state.registry.find(node);
+  const auto reason = state.units.drained_because(id);
+  const bool there = record && record->can_be_asked();
+  out.setState(!there ? "lost" : reason.empty() ? "up" : "drained");
+  out.setReason(there ? reason : "its node is not connected");
+  out.setTask(state.units.user_of(id));
+  out.setFailures(state.units.failures(id));
+  const auto& rates = state.units.rates(state.clock.wall_ms());
+  const auto rate = rates.find(id);
+  const Figure none{std::nullopt, "it was not in service yet"};
+  const bool known = rate != rates.end();
+  write_figure(known ? rate_figure(rate->second.mean) : none, out.initRatePerHour());
+  write_figure(known ? rate_figure(rate->second.low) : none, out.initRateLow());
+  write_figure(known ? rate_figure(rate->second.high) : none, out.initRateHigh());
+  const Figure untold{std::nullopt, "its node does not tell"};
+  write_figure(untold, out.initTemperatureC());
+  write_figure(untold, out.initMemoryBytes());
+}
+
+void check_known(const ClusterState& state, const std::string& id) {
+  if (!state.units.is_known(id))
+    refuse(
+        ErrorCode::kNotFound,
+        fmt::format("unit '{}' does not exist: units are named NODE/cpu/NUMBER or NODE/gpu/UUID, "
+                    "see `tierctl unit list`",
+                    id));
+}
+
+}  // namespace
+
+std::vector<Task> ClusterService::ranks_of(const Task& gang) {
+  std::vector<Task> ranks;
+  for (const uint64_t id : core().state.tasks.ranks_of(gang.id))
+    ranks.push_back(*core().state.tasks.find(id));
+  if (!ranks.empty()) return ranks;
+  // It has ended: its ranks are on disk, among the tasks of its submission.
+  records::TaskFilter filter{.job = gang.job, .after = gang.id};
+  while (ranks.size() < gang.spec.gang.ranks) {
+    auto page = value_or_throw(records::tasks(core().state.store.reader(), filter));
+    if (page.empty()) break;
+    filter.after = page.back().id;
+    for (auto& task : page)
+      if (task.rank && task.rank->gang == gang.id) ranks.push_back(std::move(task));
+  }
+  return ranks;
+}
+
+void ClusterService::write_ranks(const Task& gang, wire::Task::Builder out) {
+  auto ranks = ranks_of(gang);
+  auto list = out.initRanks(static_cast<uint32_t>(ranks.size()));
+  for (uint32_t i = 0; i < list.size(); ++i) {
+    // As its gang's: not said again.
+    ranks[i].spec = {};
+    write_task(ranks[i], list[i]);
+  }
+}
+
+const Task& ClusterService::first_rank(const Task& task, std::vector<Task>& ranks) {
+  if (!task.spec.is_gang()) return task;
+  ranks = ranks_of(task);
+  return ranks.empty() ? task : ranks.front();
+}
+
+kj::Promise<void> ClusterService::unitList(UnitListContext context) {
+  const auto params = context.getParams();
+  const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
+  const auto& all = core().state.units.all();
+  auto at = all.upper_bound(text(params.getAfter()));
+  std::vector<std::string> ids;
+  for (; at != all.end() && ids.size() < limit; ++at) ids.push_back(at->first);
+  auto units = context.getResults().initUnits(static_cast<uint32_t>(ids.size()));
+  for (uint32_t i = 0; i < units.size(); ++i) write_unit(core().state, ids[i], units[i]);
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
+  const auto id = text(context.getParams().getId());
+  check_known(core().state, id);
+  auto results = context.getResults();
+  write_unit(core().state, id, results.initUnit());
+  constexpr size_t kMostNotes = 20;
+  std::vector<const UnitFailure*> failures;
+  const auto& all = core().state.units.all_failures();
+  for (auto it = all.rbegin(); it != all.rend() && failures.size() < kMostNotes; ++it)
+    if (it->unit == id) failures.push_back(&*it);
+  auto notes = results.initNotes(static_cast<uint32_t>(failures.size()));
+  for (uint32_t i = 0; i < notes.size(); ++i) {
+    notes[i].setAtMs(failures[i]->at_ms);
+    notes[i].setWhat(failures[i]->kind);
+    notes[i].setWhy(fmt::format("task {}", failures[i]->task));
+  }
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
+  const auto params = context.getParams();
+  const auto id = text(params.getId());
+  const auto order = text(params.getOrder());
+  check_known(core().state, id);
+  if (order != "drain" && order != "resume")
+    refuse(ErrorCode::kInvalid, fmt::format("'{}' is no order: drain or resume", order));
+  auto reason = text(params.getReason());
+  if (reason.empty()) reason = fmt::format("by {}", peer_.name);
+  auto& units = core().state.units;
+  if (order == "drain")
+    units.drain(id, reason);
+  else
+    units.resume(id);
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  core().state.store.write(
+      [id, order, reason, now_ms = core().state.clock.wall_ms()](Db& db) -> Status {
+        if (order == "drain") return records::put_unit_drain(db, id, now_ms, reason);
+        if (auto removed = records::remove_unit_failures(db, id); !removed) return removed;
+        return records::put_unit_drain(db, id, now_ms, "");
+      },
+      [this, id, context, fulfiller](Status status) mutable {
+        if (!status) return (*fulfiller)->reject(to_exception(status.error()));
+        write_unit(core().state, id, context.getResults().initUnit());
+        (*fulfiller)->fulfill();
+        core().dispatcher.pump();
+      });
+  return kj::mv(paf.promise);
+}
+
+}  // namespace tierpilot
