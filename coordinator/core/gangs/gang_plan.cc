@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "policies/gang/placement/placer.h"
+#include "policies/gang/placement/rank_slots.h"
 
 namespace tierpilot {
 namespace {
@@ -18,23 +18,23 @@ struct RatedUnit {
 };
 using RatedUnits = std::vector<RatedUnit>;  // the soundest first
 
-// What one node has for ranks now. Ranks are given out by chunks: the fewest that a node may get.
+// What one node has for ranks now.
 struct Offer {
   const NodeRecord* node = nullptr;
   RatedUnits cpu_units, gpus;
-  uint32_t chunks = 0;
+  uint32_t ranks = 0;
 };
 
-uint32_t chunk_of(const GangSpec& gang) {
-  return std::max(gang.ranks_per_node_min, 1u);
+uint32_t units_per_rank(const TaskSpec& spec) {
+  return spec.gang.gpus_per_rank > 0 ? spec.gang.gpus_per_rank : spec.units;
 }
 
 uint32_t limited(uint64_t ranks, const TaskSpec& spec, const NodeFacts& facts) {
   if (spec.memory_bytes > 0) ranks = std::min(ranks, facts.memory_bytes / spec.memory_bytes);
   if (spec.gang.ranks_per_node_max > 0)
     ranks = std::min<uint64_t>(ranks, spec.gang.ranks_per_node_max);
-  ranks = std::min<uint64_t>(ranks, spec.gang.ranks);
-  return static_cast<uint32_t>(ranks / chunk_of(spec.gang) * chunk_of(spec.gang));
+  if (ranks < spec.gang.ranks_per_node_min) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(ranks, spec.gang.ranks));
 }
 
 // With nothing else on it.
@@ -84,44 +84,52 @@ Offer offer_of(const NodeRecord& node, const TaskSpec& spec, const Rates& rates)
                         [&](uint32_t n) { return gpu_unit_id(facts.name, facts.gpus[n]); });
     ranks = std::min<uint64_t>(ranks, offer.gpus.size() / spec.gang.gpus_per_rank);
   }
-  offer.chunks = limited(ranks, spec, facts) / chunk_of(spec.gang);
+  offer.ranks = limited(ranks, spec, facts);
   return offer;
 }
 
-// A chunk is to the placer what a unit is in the simulation; of a node's chunks the first have the
-// soundest units.
+// Of each node as many units of the engine as its ranks may have, the soundest.
 gang::PlacementState state_of(const std::vector<Offer>& offers, const TaskSpec& spec) {
   gang::PlacementState view;
   view.units_per_node = 1;
   for (uint32_t n = 0; n < offers.size(); ++n) {
     const auto& units = spec.gang.gpus_per_rank > 0 ? offers[n].gpus : offers[n].cpu_units;
-    const size_t each =
-        (spec.gang.gpus_per_rank > 0 ? spec.gang.gpus_per_rank : spec.units) * chunk_of(spec.gang);
-    view.units_per_node = std::max(view.units_per_node, offers[n].chunks);
-    for (uint32_t chunk = 0; chunk < offers[n].chunks; ++chunk) {
-      double per_h = 0;
-      for (size_t i = 0; i < each; ++i) per_h += units[chunk * each + i].per_h;
+    const uint32_t count = offers[n].ranks * units_per_rank(spec);
+    view.units_per_node = std::max(view.units_per_node, count);
+    for (uint32_t i = 0; i < count; ++i) {
       view.node.push_back(n);
       view.free.push_back(true);
-      view.per_h.push_back(per_h);
+      view.per_h.push_back(units[i].per_h);
     }
   }
   return view;
 }
 
-// The ranks of one node, whose soundest units they get.
-void place_on(const Offer& offer, uint32_t count, uint32_t node_rank, const TaskSpec& spec,
-              std::vector<RankPlace>& ranks) {
-  const uint32_t gpus = spec.gang.gpus_per_rank;
-  for (uint32_t local = 0; local < count; ++local) {
-    RankPlace place{offer.node->facts.name, local, count, node_rank, {}, {}};
-    // Others may be on the one that is best for it: then any does.
-    for (size_t i = 0; i < offer.cpu_units.size(); ++i)
-      place.cpu_units.push_back(
-          offer.cpu_units[(i + size_t{local} * spec.units) % offer.cpu_units.size()].number);
-    for (uint32_t i = 0; i < gpus; ++i)
-      place.gpus.push_back(offer.node->facts.gpus[offer.gpus[local * gpus + i].number]);
-    ranks.push_back(std::move(place));
+// The place of a rank that has these units of the engine.
+RankPlace place_on(const Offer& offer, const RatedUnits& own, const TaskSpec& spec) {
+  RankPlace place{.node = offer.node->facts.name, .cpu_units = {}, .gpus = {}};
+  if (spec.gang.gpus_per_rank > 0)
+    for (const auto& unit : own) place.gpus.push_back(offer.node->facts.gpus[unit.number]);
+  else
+    for (const auto& unit : own) place.cpu_units.push_back(unit.number);
+  // Others may be on those that are best for it: then any does.
+  for (const auto& unit : offer.cpu_units)
+    if (std::find(place.cpu_units.begin(), place.cpu_units.end(), unit.number) ==
+        place.cpu_units.end())
+      place.cpu_units.push_back(unit.number);
+  return place;
+}
+
+// Ranks of a node follow each other.
+void number_locally(std::vector<RankPlace>& ranks) {
+  uint32_t node_rank = 0;
+  for (size_t begin = 0, end = 0; begin < ranks.size(); begin = end, ++node_rank) {
+    while (end < ranks.size() && ranks[end].node == ranks[begin].node) ++end;
+    for (size_t i = begin; i < end; ++i) {
+      ranks[i].local_rank = static_cast<uint32_t>(i - begin);
+      ranks[i].local_world_size = static_cast<uint32_t>(end - begin);
+      ranks[i].node_rank = node_rank;
+    }
   }
 }
 
@@ -154,7 +162,7 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
   const uint64_t data_bytes = state.catalog.data_bytes(spec);
   const Rates rates(state.units, state.clock.wall_ms());
   std::vector<Offer> offers;
-  uint64_t chunks = 0;
+  uint64_t room = 0;
   GangPlan plan;
   for (const auto* node : state.registry.up()) {
     if (!node->takes(task.id) || data_bytes > node->facts.fast_budget_bytes) continue;
@@ -167,34 +175,41 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
                           0,
                           node->assigned_units,
                           node->facts.units});
-    if (offer.chunks == 0) continue;
-    chunks += offer.chunks;
+    if (offer.ranks == 0) continue;
+    room += offer.ranks;
     offers.push_back(std::move(offer));
   }
-  const uint32_t wanted = spec.gang.ranks / chunk_of(spec.gang);
-  if (chunks < wanted) return no_room(state, spec, chunks * chunk_of(spec.gang));
+  if (room < spec.gang.ranks) return no_room(state, spec, room);
   auto placer = gang::make_placer(state.settings.gang_policy, task.id + task.attempt);
   if (!placer) return {{}, placer.error().message, false, {}};
   const auto view = state_of(offers, spec);
   const double hours = static_cast<double>(spec.gang.estimate_ms) / kMsOfHour;
-  const auto chosen = (*placer)->place(
-      view, {.units = wanted, .work_h = hours > 0 ? hours : state.settings.gang_estimate_h});
-  std::map<uint32_t, uint32_t> of_node;  // chunks
-  double per_h = 0;
-  for (const uint32_t chunk : chosen) {
-    ++of_node[view.node[chunk]];
-    per_h += view.per_h[chunk];
+  const auto chosen =
+      gang::place_ranks(view, {.work_h = hours > 0 ? hours : state.settings.gang_estimate_h},
+                        {.ranks = spec.gang.ranks,
+                         .units_per_rank = units_per_rank(spec),
+                         .ranks_per_node_min = spec.gang.ranks_per_node_min,
+                         .ranks_per_node_max = spec.gang.ranks_per_node_max},
+                        **placer);
+  if (!chosen) {
+    auto none = no_room(state, spec, room);
+    none.reason = "waiting: " + chosen.error().message;
+    return none;
   }
-  uint32_t node_rank = 0;
-  for (const auto& [n, count] : of_node) {
-    place_on(offers[n], count * chunk_of(spec.gang), node_rank++, spec, plan.ranks);
+  std::vector<uint32_t> first_of(offers.size(), UINT32_MAX);  // of the units of each node
+  for (uint32_t unit = 0; unit < view.node.size(); ++unit)
+    first_of[view.node[unit]] = std::min(first_of[view.node[unit]], unit);
+  for (const auto& units : chosen->units) {
+    const uint32_t n = view.node[units.front()];
+    const auto& all = spec.gang.gpus_per_rank > 0 ? offers[n].gpus : offers[n].cpu_units;
+    RatedUnits own;
+    for (const uint32_t unit : units) own.push_back(all[unit - first_of[n]]);
+    plan.ranks.push_back(place_on(offers[n], own, spec));
     for (auto& looked_at : plan.nodes)
-      if (looked_at.node == offers[n].node->facts.name) looked_at.eligible = true;
+      if (looked_at.node == plan.ranks.back().node) looked_at.eligible = true;
   }
-  plan.reason = fmt::format(
-      "{} ranks on {} of {} nodes with room; {:.2g} failures/h expected of "
-      "their units",
-      plan.ranks.size(), of_node.size(), offers.size(), per_h);
+  number_locally(plan.ranks);
+  plan.reason = fmt::format("{} ({} nodes have room)", chosen->reason, offers.size());
   return plan;
 }
 

@@ -112,9 +112,9 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
   if (gang.ranks_per_node_max > 0 && gang.ranks_per_node_max < least)
     return refuse(fmt::format("at most {} ranks a node are less than the least, {}",
                               gang.ranks_per_node_max, least));
-  if (gang.ranks % least != 0)
-    return refuse(fmt::format("{} ranks are no multiple of the least that a node may get, {}",
-                              gang.ranks, least));
+  if (gang.ranks < least)
+    return refuse(
+        fmt::format("{} ranks are less than the least that a node may get, {}", gang.ranks, least));
   if (gang.estimate_ms < 0 || gang.start_within_ms < 0)
     return refuse("the estimate and the time to start must not be negative");
   if (!spec.node.empty())
