@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "policies/gang/placement/placer.h"
 #include "policies/placement/registry.h"
 
 namespace tierpilot {
@@ -61,6 +62,21 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 
+void read_gang(ConfigReader& reader, CoreSettings& core) {
+  auto gang = reader.section("gang");
+  const auto policy = gang.text("policy", core.gang_policy);
+  std::vector<std::string> names;
+  for (const auto& known : gang::placer_names())
+    if (known != "clairvoyant") names.push_back(known);  // it needs to know what is to come
+  if (std::find(names.begin(), names.end(), policy) == names.end())
+    gang.complain("policy", fmt::format("'{}' does not place gangs: use one of {}", policy,
+                                        fmt::join(names, ", ")));
+  core.gang_policy = policy;
+  core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
+  core.gang_patience_ms =
+      gang.integer("patience_s", core.gang_patience_ms / 1000, 0, 86'400) * 1000;
+}
+
 void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   auto& core = config.core;
   auto lease = reader.section("lease");
@@ -83,6 +99,7 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   limits.tasks_per_user = limit("max_tasks_per_user", limits.tasks_per_user, 1, 100'000'000);
   limits.bytes = queue.bytes("max_bytes", limits.bytes);
   limits.bytes_per_user = queue.bytes("max_bytes_per_user", limits.bytes_per_user);
+  read_gang(reader, core);
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
   auto reward = reader.section("reward");
   core.reward.utilisation_weight =

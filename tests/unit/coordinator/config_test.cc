@@ -11,6 +11,18 @@ Result<CoordinatorConfig> read(std::string_view toml) {
   return read_coordinator_config(*ConfigReader::parse(toml, "coordinator.toml"));
 }
 
+TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {
+  const auto config = read("[gang]\npolicy = \"spread\"\npatience_s = 5");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->core.gang_policy, "spread");
+  EXPECT_EQ(config->core.gang_patience_ms, 5000);
+  for (const char* name : {"dqn", "clairvoyant"}) {
+    const auto wrong = read(std::string("[gang]\npolicy = \"") + name + '"');
+    ASSERT_FALSE(wrong) << name;
+    EXPECT_THAT(wrong.error().message, HasSubstr("expected-time"));
+  }
+}
+
 TEST(CoordinatorConfig, TheQueueIsServedShortestFirstUnlessArrivalIsWanted) {
   const auto order = [](std::string_view toml) { return read(toml)->core.service_order; };
   EXPECT_EQ(order(""), ServiceOrder::kShortest);
