@@ -113,7 +113,6 @@ struct Rank {
                              # Assignment.units are free of others; empty: any
   gpus @9 :List(Text);       # by UUID, all its own
   restarts @10 :UInt32;      # tries of the gang before this one
-  checkpointEveryS @11 :Float64;  # advice to the job; 0: none
 }
 
 struct JobReport {
@@ -227,16 +226,6 @@ interface Node {
   unused6 @6 () -> ();  # was a call for each attempt that NodeSession.update's answer now names
   # Every process of a running attempt stands still, or goes on. Lease and time limit count on.
   pause @7 (attempt :Attempt, paused :Bool) -> ();
-  # To the job channels of the attempt's ranks here.
-  tellJob @8 (attempt :Attempt, order :JobOrder) -> ();
-}
-
-struct JobOrder {
-  union {
-    checkpointNow @0 :Void;
-    stop @1 :Text;             # why
-    checkpointEveryS @2 :Float64;
-  }
 }
 
 interface NodeSession {

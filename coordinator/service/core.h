@@ -15,6 +15,7 @@
 #include "coordinator/core/outcomes/end_waits.h"
 #include "coordinator/core/outcomes/history.h"
 #include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/intake.h"
 #include "policies/placement/dqn/settings.h"
 #include "policies/placement/published/settings.h"
@@ -50,6 +51,7 @@ class Core {
   Membership membership;
   DatasetAdmin datasets;
   History history;
+  ProgressBook progress;
   NodeAdmin nodes;
   DqnSettings dqn;  // as configured, to be shown
   PublishedSettings dqn_published;

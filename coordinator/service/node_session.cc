@@ -41,6 +41,12 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
 
   auto progress = std::make_shared<Progress>();
   for (const auto event : context.getParams().getEvents()) apply(event, progress);
+  for (const auto report : context.getParams().getJobs()) {
+    const auto attempt = read_attempt(report.getAttempt());
+    const auto* task = core_.state.tasks.find(attempt.task);
+    if (task && task->node == ticket_.node && task->attempt == attempt.attempt)
+      core_.progress.add(task->id, read_job_report(report));
+  }
   core_.dispatcher.pump();
   if (progress->open == 0) {
     answer(context, *progress);

@@ -118,6 +118,9 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   auto out = context.getResults().initTask();
   write(task, out);
   if (task.spec.is_gang()) write_ranks(task, out);
+  std::vector<Task> ranks;
+  const auto& speaker = first_rank(task, ranks);
+  write_progress(speaker.id, core().progress.of(speaker.id), out);
   return kj::READY_NOW;
 }
 

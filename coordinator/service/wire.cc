@@ -212,6 +212,39 @@ TaskExit read_exit(wire::Exit::Reader in) {
   return exit;
 }
 
+JobPoint read_job_report(wire::JobReport::Reader in) {
+  constexpr size_t kMostMeasures = 32;
+  JobPoint point{.attempt = in.getAttempt().getAttempt(),
+                 .at_ms = in.getAtMs(),
+                 .iteration = in.getIteration(),
+                 .iterations = in.getIterations(),
+                 .samples = in.getSamples(),
+                 .loss = read_figure(in.getLoss()),
+                 .measures = {}};
+  for (const auto measure : in.getMeasures())
+    if (point.measures.size() < kMostMeasures)
+      point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
+  return point;
+}
+
+void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out) {
+  auto series = out.initProgress(count(points));
+  for (unsigned i = 0; i < series.size(); ++i) {
+    const auto& point = points[i];
+    write_attempt({task, point.attempt}, series[i].initAttempt());
+    series[i].setAtMs(point.at_ms);
+    series[i].setIteration(point.iteration);
+    series[i].setIterations(point.iterations);
+    series[i].setSamples(point.samples);
+    write_figure(point.loss, series[i].initLoss());
+    auto measures = series[i].initMeasures(count(point.measures));
+    for (unsigned k = 0; k < measures.size(); ++k) {
+      measures[k].setName(point.measures[k].first);
+      write_figure(point.measures[k].second, measures[k].initValue());
+    }
+  }
+}
+
 ServedData read_served(wire::ServedData::Reader in) {
   ServedData served;
   served.local_bytes = in.getLocalBytes();

@@ -5,6 +5,7 @@
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/kept_back.h"
 #include "coordinator/model.h"
 #include "rpc/cluster.capnp.h"
@@ -15,6 +16,7 @@ std::string text(capnp::Text::Reader reader);
 
 TaskSpec read_spec(wire::TaskSpec::Reader in);
 TaskExit read_exit(wire::Exit::Reader in);
+JobPoint read_job_report(wire::JobReport::Reader in);
 ServedData read_served(wire::ServedData::Reader in);
 NodeFacts read_facts(wire::NodeInfo::Reader in);
 // What its tiers do, as measured there; 0 where it was not.
@@ -27,6 +29,7 @@ void write_figure(const Figure& figure, wire::Measure::Builder out);
 void write_attempt(AttemptId attempt, wire::Attempt::Builder out);
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
 void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
+void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out);
 void write_task(const Task& task, wire::Task::Builder out);
 // The reason becomes this one.
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out);

@@ -43,6 +43,7 @@ void add_node_orders(CLI::App& node, Context& context);
 void add_task_submit(CLI::App& task, Context& context);
 void add_task_logs(CLI::App& task, Context& context);
 void add_task_explain(CLI::App& task, Context& context);
+void add_task_watch(CLI::App& task, Context& context);
 
 // What a verb does once it is connected; an error is printed and gives the exit code.
 using Verb = std::function<Result<int>(ClusterConnection&)>;

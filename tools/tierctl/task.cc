@@ -1,5 +1,7 @@
 // tierctl task: list, show, wait, cancel, pause, resume; submit, logs and explain are in files of
 // their own.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -68,6 +70,14 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"END", "/exit/how"},
                                   {"CODE", "/exit/code"},
                                   {"REASON", "/reason"}}});
+  if (!task["progress"].empty())
+    tables.push_back({.title = "Progress, the last that it said",
+                      .rows = fmt::format("/task/progress/{}", task["progress"].size() - 1),
+                      .columns = {{"At", "/at_ms", Format::kTime},
+                                  {"Iteration", "/iteration", Format::kNumber},
+                                  {"of", "/iterations", Format::kNumber},
+                                  {"Samples", "/samples", Format::kNumber},
+                                  {"Loss", "/loss", Format::kNumber}}});
   if (!task["served"].is_null())
     tables.push_back(
         {.title = "Data, as served",
@@ -228,6 +238,7 @@ void add_task(CLI::App& app, Context& context) {
   add_by_id(*task, context, "resume", "let a paused task go on", resume);
   add_task_logs(*task, context);
   add_task_explain(*task, context);
+  add_task_watch(*task, context);
 }
 
 }  // namespace tierpilot::tierctl

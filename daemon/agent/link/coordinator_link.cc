@@ -131,6 +131,9 @@ void CoordinatorLink::fill_update(wire::NodeSession::UpdateParams::Builder to) {
   auto events = to.initEvents(static_cast<uint32_t>(batch.size()));
   for (uint32_t i = 0; i < events.size(); ++i) write_event(events[i], *batch[i]);
   parts_.write_status(to.initStatus());
+  const auto reports = parts_.job_reports();
+  auto jobs = to.initJobs(static_cast<uint32_t>(reports.size()));
+  for (uint32_t i = 0; i < jobs.size(); ++i) write_job_report(jobs[i], reports[i]);
 }
 
 void CoordinatorLink::acknowledged(uint64_t sequence) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "daemon/agent/job_channel/job_message.h"
 #include "daemon/agent/link/backoff.h"
 #include "daemon/agent/link/event_stream.h"
 #include "daemon/agent/node/lease.h"
@@ -29,6 +30,7 @@ class CoordinatorLink {
     wire::Node::Client node;  // what the coordinator may call
     std::function<void(wire::NodeInfo::Builder)> write_info;
     std::function<void(wire::NodeStatus::Builder)> write_status;
+    std::function<std::vector<JobReport>()> job_reports;  // not told yet
     std::function<std::vector<ReplicaChange>()> replicas;
     // CLOCK_BOOTTIME until which tasks may run; comes before any launch under it.
     std::function<void(int64_t deadline_ns)> extend_lease;

@@ -165,6 +165,23 @@ void write_event(wire::NodeEvent::Builder to, const Event& from) {
   std::visit(EventWriter{to}, from.body);
 }
 
+void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
+  write_attempt(to.initAttempt(), from.attempt);
+  to.setAtMs(from.at_ms);
+  to.setIteration(from.progress.iteration);
+  to.setIterations(from.progress.iterations);
+  to.setSamples(from.progress.samples);
+  if (from.progress.loss)
+    to.initLoss().setValue(*from.progress.loss);
+  else
+    to.initLoss().setUnavailable("the job did not say");
+  auto measures = to.initMeasures(static_cast<uint32_t>(from.progress.measures.size()));
+  for (uint32_t i = 0; i < measures.size(); ++i) {
+    measures[i].setName(from.progress.measures[i].first);
+    measures[i].initValue().setValue(from.progress.measures[i].second);
+  }
+}
+
 std::string read_text(capnp::Text::Reader from) {
   return {from.cStr(), from.size()};
 }

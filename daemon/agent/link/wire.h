@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "daemon/agent/job_channel/job_message.h"
 #include "daemon/agent/node/model.h"
 #include "rpc/node.capnp.h"
 
@@ -13,6 +14,7 @@ void write_metric(wire::Metric::Builder to, const MetricValue& from);
 void write_attempt(wire::Attempt::Builder to, AttemptId from);
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
 void write_event(wire::NodeEvent::Builder to, const Event& from);
+void write_job_report(wire::JobReport::Builder to, const JobReport& from);
 
 std::string read_text(capnp::Text::Reader from);
 AttemptId read_attempt(wire::Attempt::Reader from);

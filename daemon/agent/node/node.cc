@@ -103,6 +103,7 @@ struct Node::Parts {
   const Sysroot sysroot{"/"};
   SystemPacer pacer;
   std::unique_ptr<Placement> placement;
+  JobChannels channels{loop, system_clock()};
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;
   std::unique_ptr<StatusReporter> status;
@@ -180,7 +181,7 @@ void Node::Parts::make_lifecycle() {
       placement_tiers(topology, calibration));
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, *placement, probe.get());
+      *executor, dirs, *placement, channels, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
@@ -247,6 +248,7 @@ void Node::Parts::make_link() {
       .node = kj::heap<NodeService>(*tasks, *pool, dirs),
       .write_info = [facts](auto to) { write_info(to, *facts); },
       .write_status = [this](auto to) { status->write(to); },
+      .job_reports = [this] { return channels.take_reports(); },
       .replicas = [this] { return pool->replicas(); },
       .extend_lease =
           [this](int64_t deadline_ns) {

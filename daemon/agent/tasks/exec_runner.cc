@@ -37,6 +37,10 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   task.attempt = assignment.attempt.attempt;
   task.argv = assignment.argv;
   task.env = task_environment(assignment, order.datasets, order.cpus, options_.node, *dir);
+  if (const auto channel = channels_.open(assignment.attempt, *dir))
+    merge(task.env, {{"TIERPILOT_JOB_SOCKET", channel->native()}});
+  else
+    spdlog::warn("task {}: {}", assignment.attempt.task, channel.error().message);
   task.working_directory = task.log_directory = dir->native();
   task.cpus = order.cpus;
   if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
@@ -62,6 +66,7 @@ Status ExecRunner::pause(AttemptId attempt, bool paused) {
 
 void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
   cancel_reasons_.emplace(attempt, reason);
+  channels_.stop(attempt, reason);
   if (auto status = executor_.cancel(attempt.task, attempt.attempt, options_.cancel_grace_ms);
       !status && status.error().code != ErrorCode::kNotFound)
     spdlog::warn("task {} attempt {} cannot be cancelled: {}", attempt.task, attempt.attempt,
@@ -89,6 +94,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
       auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};
       dirs_.mark_ended(attempt);
+      channels_.close(attempt);
       tasks.exited(attempt, report(std::move(exit)));
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/agent/job_channel/job_channels.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
@@ -25,11 +26,12 @@ class ExecRunner final : public TaskRunner {
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
-             PassiveProbe* probe)
+             JobChannels& channels, PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
         placement_(placement),
+        channels_(channels),
         probe_(probe) {}
 
   Status launch(const LaunchOrder& order) override;
@@ -58,6 +60,7 @@ class ExecRunner final : public TaskRunner {
   Executor& executor_;
   const TaskDirs& dirs_;
   Placement& placement_;
+  JobChannels& channels_;
   PassiveProbe* probe_;
   std::map<AttemptId, Launched> launched_;
   std::map<AttemptId, std::string> cancel_reasons_;

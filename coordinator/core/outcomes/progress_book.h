@@ -1,0 +1,45 @@
+// What running jobs said of themselves, as series that are thinned as they grow. In memory only: it
+// is for whoever watches. Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/model.h"
+
+namespace tierpilot {
+
+struct JobPoint {
+  uint32_t attempt = 0;
+  int64_t at_ms = 0;  // wall time of the node
+  uint64_t iteration = 0;
+  uint64_t iterations = 0;  // of how many; 0: not said
+  uint64_t samples = 0;
+  Figure loss;
+  std::vector<std::pair<std::string, Figure>> measures;
+};
+
+class ProgressBook {
+ public:
+  static constexpr size_t kMostPoints = 256;  // of a task
+  static constexpr size_t kMostTasks = 2000;  // those that said something last
+
+  void add(uint64_t task, JobPoint point);
+  // Oldest first; the newest is always in it.
+  const std::vector<JobPoint>& of(uint64_t task) const;
+
+ private:
+  struct Series {
+    std::vector<JobPoint> points;
+    uint64_t every = 1;  // of the reports, so many make a point
+    uint64_t reports = 0;
+  };
+  std::map<uint64_t, Series> series_;
+  std::deque<uint64_t> by_age_;
+};
+
+}  // namespace tierpilot

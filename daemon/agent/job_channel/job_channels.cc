@@ -1,0 +1,172 @@
+#include "daemon/agent/job_channel/job_channels.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+
+namespace tierpilot::agent {
+namespace {
+
+constexpr int kBacklog = 8;
+constexpr size_t kReadBytes = 16 << 10;  // at a time, so that others have their turn
+
+Result<UniqueFd> listen_at(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const auto& text = path.native();
+  if (text.size() >= sizeof address.sun_path)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("job channel {}: the path has {} bytes, a socket's at most {}: give the "
+                    "daemon a shorter work_dir",
+                    text, text.size(), sizeof address.sun_path - 1));
+  std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0) return fail_errno(errno, "job channel: socket");
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0)
+    return fail_errno(errno, "job channel " + text);
+  return fd;
+}
+
+// A job that does not read what it is told is not waited for.
+void send(int fd, const std::string& line) {
+  (void)::send(fd, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+JobChannels::JobChannels(EventLoop& loop, const Clock& clock)
+    : loop_(loop), clock_(clock), self_(std::make_shared<JobChannels*>(this)) {}
+
+JobChannels::~JobChannels() {
+  while (!channels_.empty()) close(channels_.begin()->first);
+}
+
+Result<std::filesystem::path> JobChannels::open(AttemptId attempt,
+                                                const std::filesystem::path& directory) {
+  close(attempt);
+  auto path = directory / kSocketName;
+  auto listener = listen_at(path);
+  if (!listener) return tl::unexpected(listener.error());
+  auto& channel = channels_[attempt];
+  channel.listener = std::move(*listener);
+  loop_.watch_readable(channel.listener.get(), [this, attempt] { accept(attempt); });
+  return path;
+}
+
+void JobChannels::close(AttemptId attempt) {
+  const auto channel = channels_.find(attempt);
+  if (channel == channels_.end()) return;
+  // What it said last may still lie in the sockets.
+  std::vector<int> open;
+  for (const auto& [fd, connection] : channel->second.connections) open.push_back(fd);
+  for (const int fd : open) read(attempt, fd);
+  for (const auto& [fd, connection] : channel->second.connections) loop_.unwatch(fd);
+  loop_.unwatch(channel->second.listener.get());
+  channels_.erase(channel);
+}
+
+void JobChannels::accept(AttemptId attempt) {
+  auto& channel = channels_.at(attempt);
+  UniqueFd fd(::accept4(channel.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd.get() < 0) return;
+  const int number = fd.get();
+  const bool full = channel.connections.size() >= kMaxConnections;
+  channel.connections[number].fd = std::move(fd);
+  if (full) {
+    send(number, job_error_line(fmt::format("{} connections are open already", kMaxConnections)));
+    channel.connections.erase(number);
+    return;
+  }
+  watch(attempt, number);
+  if (!channel.stopped.empty()) send(number, channel.stopped);
+}
+
+JobChannels::Connection* JobChannels::find(AttemptId attempt, int fd) {
+  const auto channel = channels_.find(attempt);
+  if (channel == channels_.end()) return nullptr;
+  const auto connection = channel->second.connections.find(fd);
+  return connection == channel->second.connections.end() ? nullptr : &connection->second;
+}
+
+void JobChannels::watch(AttemptId attempt, int fd) {
+  loop_.watch_readable(fd, [this, attempt, fd] { read(attempt, fd); });
+}
+
+void JobChannels::read(AttemptId attempt, int fd) {
+  auto* connection = find(attempt, fd);
+  if (!connection) return;
+  std::array<char, kReadBytes> buffer;
+  const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return drop(attempt, fd);
+  connection->unread.append(buffer.data(), static_cast<size_t>(got));
+  take_lines(attempt, *connection);
+  if (connection->held_back || connection->unread.size() <= kMaxJobLineBytes) return;
+  send(fd, job_error_line(fmt::format("a line has more than {} bytes", kMaxJobLineBytes)));
+  drop(attempt, fd);
+}
+
+void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
+  size_t begin = 0;
+  for (size_t end; (end = connection.unread.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    if (connection.lines == kMaxLinesPerPeriod) {
+      hold_back(attempt, connection);
+      break;
+    }
+    ++connection.lines;
+    const auto line = std::string_view(connection.unread).substr(begin, end - begin);
+    if (auto progress = parse_job_line(line))
+      reports_[attempt] = {attempt, clock_.wall_ms(), std::move(*progress)};
+    else
+      send(connection.fd.get(), job_error_line(progress.error().message));
+  }
+  connection.unread.erase(0, begin);
+}
+
+void JobChannels::hold_back(AttemptId attempt, Connection& connection) {
+  if (std::exchange(connection.held_back, true)) return;
+  const int fd = connection.fd.get();
+  loop_.unwatch(fd);
+  loop_.detach(loop_.after_ms(kPeriodMs).then([weak = std::weak_ptr(self_), attempt, fd] {
+    const auto self = weak.lock();
+    auto* waiting = self ? (*self)->find(attempt, fd) : nullptr;
+    if (!waiting || !waiting->held_back) return;  // another one of this number
+    waiting->held_back = false;
+    waiting->lines = 0;
+    (*self)->take_lines(attempt, *waiting);
+    if (!waiting->held_back) (*self)->watch(attempt, fd);
+  }),
+               "job channel");
+}
+
+void JobChannels::drop(AttemptId attempt, int fd) {
+  loop_.unwatch(fd);
+  channels_.at(attempt).connections.erase(fd);
+}
+
+void JobChannels::stop(AttemptId attempt, const std::string& reason) {
+  const auto channel = channels_.find(attempt);
+  if (channel == channels_.end()) return;
+  channel->second.stopped = job_stop_line(reason);
+  for (const auto& [fd, connection] : channel->second.connections)
+    send(fd, channel->second.stopped);
+}
+
+std::vector<JobReport> JobChannels::take_reports() {
+  std::vector<JobReport> taken;
+  for (auto& [attempt, report] : reports_) taken.push_back(std::move(report));
+  reports_.clear();
+  return taken;
+}
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,70 @@
+// The job channels of all attempts on this node: a Unix socket in each one's directory, through
+// which it says how far it is and is told to stop. What comes is hostile: lines, connections and
+// their rate are bounded, and a job that says too much has to wait until it is read.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "daemon/agent/job_channel/job_message.h"
+#include "rpc/event_loop.h"
+
+namespace tierpilot::agent {
+
+// Owned by the event loop's thread.
+class JobChannels {
+ public:
+  static constexpr size_t kMaxConnections = 4;      // of an attempt
+  static constexpr size_t kMaxLinesPerPeriod = 50;  // of a connection
+  static constexpr int64_t kPeriodMs = 250;
+  static constexpr const char* kSocketName = "job.sock";
+
+  JobChannels(EventLoop& loop, const Clock& clock);
+  ~JobChannels();
+
+  // Listens in the attempt's directory; gives the socket's path. kInvalid: it is too long for one.
+  Result<std::filesystem::path> open(AttemptId attempt, const std::filesystem::path& directory);
+  // What it has said is kept until it is taken.
+  void close(AttemptId attempt);
+  void stop(AttemptId attempt, const std::string& reason);
+
+  // The last of each attempt that has said something since the last time.
+  std::vector<JobReport> take_reports();
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    std::string unread;  // the begin of a line
+    size_t lines = 0;    // since it was last held back
+    bool held_back = false;
+  };
+  struct Channel {
+    UniqueFd listener;
+    std::map<int, Connection> connections;  // by descriptor
+    std::string stopped;                    // the line that said so, for those that connect later
+  };
+
+  void accept(AttemptId attempt);
+  void read(AttemptId attempt, int fd);
+  void take_lines(AttemptId attempt, Connection& connection);
+  // Reads on in the next period.
+  void hold_back(AttemptId attempt, Connection& connection);
+  void watch(AttemptId attempt, int fd);
+  void drop(AttemptId attempt, int fd);
+  Connection* find(AttemptId attempt, int fd);
+
+  EventLoop& loop_;
+  const Clock& clock_;
+  std::map<AttemptId, Channel> channels_;
+  std::map<AttemptId, JobReport> reports_;
+  // Timers that outlive it find it gone.
+  std::shared_ptr<JobChannels*> self_;
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,176 @@
+"""What a training job says to the Tierpilot node that runs it, and is told by it.
+
+    import tierpilot
+    job = tierpilot.job()
+    for step in range(steps):
+        ...
+        job.report(iteration=step, iterations=steps, loss=float(loss))
+        if job.should_stop():
+            break
+
+Where no Tierpilot runs the program, all of this does nothing. Nothing here ever waits for the node
+or raises because of it: a report that cannot be sent at once is dropped. The standard library is
+all that is needed.
+"""
+
+import json
+import math
+import os
+import socket
+import threading
+
+__all__ = ["Job", "job"]
+
+_VERSION = 1
+_MOST_UNREAD = 1 << 16
+
+
+def _whole(name, value):
+    number = int(value)
+    if number < 0:
+        raise ValueError(f"{name} must be 0 or more, not {value}")
+    return number
+
+
+def _figure(value):
+    """A float; nothing for what JSON cannot say (infinity, not a number)."""
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+class Job:
+    """One process of a job. Its methods may be called from any thread."""
+
+    def __init__(self, path=None, environment=os.environ):
+        self._lock = threading.Lock()
+        self._socket = None
+        self._unread = b""
+        self._unsent = b""
+        self._stop = None
+        self._pid = os.getpid()
+        self.errors = []  # what the node did not understand, the last ones
+        self.dropped = 0  # reports that could not be sent
+        self.rank = int(environment.get("RANK", 0))
+        self.world_size = int(environment.get("WORLD_SIZE", 1))
+        self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
+        self.restarts = int(environment.get("TIERPILOT_RESTARTS", 0))
+        path = environment.get("TIERPILOT_JOB_SOCKET") if path is None else path
+        if path:
+            self._connect(path)
+
+    def _connect(self, path):
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            channel.connect(path)
+            channel.setblocking(False)
+            self._socket = channel
+        except OSError:
+            channel.close()
+
+    @property
+    def connected(self):
+        """Whether somebody listens."""
+        return self._socket is not None
+
+    def report(self, iteration, loss=None, iterations=0, samples=0, **measures):
+        """How far the job is: this iteration, of how many, samples seen, the loss, any measures.
+
+        False: it was not sent, as nobody listens or reads.
+        """
+        message = {"v": _VERSION, "type": "progress", "iteration": _whole("iteration", iteration)}
+        if iterations:
+            message["iterations"] = _whole("iterations", iterations)
+        if samples:
+            message["samples"] = _whole("samples", samples)
+        if loss is not None:
+            message["loss"] = _figure(loss)
+        if measures:
+            message["measures"] = {name: _figure(value) for name, value in measures.items()}
+        with self._lock:
+            return self._send(json.dumps(message, allow_nan=False).encode() + b"\n")
+
+    def should_stop(self):
+        """Why the job is asked to end, once it is; else None. It is killed a while later."""
+        with self._lock:
+            self._receive()
+            return self._stop
+
+    def close(self):
+        """Ends the connection; what comes later does nothing."""
+        with self._lock:
+            self._close()
+
+    def _send(self, line):
+        if self._socket is None:
+            return False
+        self._receive()
+        # A line that was sent in part must be sent to its end before another one.
+        if self._unsent and not self._push(b""):
+            self.dropped += 1
+            return False
+        if self._push(line) or self._unsent:
+            return True
+        self.dropped += 1
+        return False
+
+    def _push(self, line):
+        """Sends what is left and the line; True when nothing is left."""
+        data = self._unsent + line
+        try:
+            sent = self._socket.send(data) if self._socket else 0
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        except OSError:
+            self._close()
+            return False
+        if sent == 0 and not self._unsent:
+            return False  # not a byte of it went: it may be dropped
+        self._unsent = data[sent:]
+        return not self._unsent
+
+    def _receive(self):
+        while self._socket is not None:
+            try:
+                data = self._socket.recv(4096)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                return self._close()
+            if not data:
+                return self._close()
+            self._unread += data
+            *lines, self._unread = self._unread.split(b"\n")
+            for line in lines:
+                self._told(line)
+            if len(self._unread) > _MOST_UNREAD:
+                self._close()
+
+    def _told(self, line):
+        try:
+            message = json.loads(line)
+            kind = message.get("type")
+        except (ValueError, AttributeError):
+            return
+        if kind == "stop":
+            self._stop = str(message.get("reason") or "asked to end")
+        elif kind == "error":
+            self.errors = (self.errors + [str(message.get("what"))])[-16:]
+
+    def _close(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+_job = None
+_job_lock = threading.Lock()
+
+
+def job():
+    """The process's job, connected at the first call."""
+    global _job
+    with _job_lock:
+        if _job is None or _job._pid != os.getpid():
+            # After a fork the parent goes on with its own connection.
+            _job = Job()
+        return _job

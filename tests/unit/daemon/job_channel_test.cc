@@ -1,0 +1,190 @@
+// Job channels take what a job says, and nothing that it does harms the daemon.
+#include "daemon/agent/job_channel/job_channels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+namespace tierpilot::agent {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr AttemptId kJob{7, 2};
+
+TEST(JobLine, SaysHowFarTheJobIs) {
+  const auto progress = parse_job_line(
+      R"({"v":1,"type":"progress","iteration":3,"iterations":9,"samples":64,"loss":0.5,)"
+      R"("measures":{"accuracy":0.75,"none":null}})");
+  ASSERT_TRUE(progress) << progress.error().message;
+  EXPECT_EQ(progress->iteration, 3u);
+  EXPECT_EQ(progress->iterations, 9u);
+  EXPECT_EQ(progress->samples, 64u);
+  EXPECT_EQ(progress->loss, 0.5);
+  ASSERT_EQ(progress->measures.size(), 1u);
+  EXPECT_EQ(progress->measures[0].first, "accuracy");
+}
+
+TEST(JobLine, WhatIsWrongIsNamed) {
+  const std::pair<std::string, std::string> lines[] = {
+      {"", "no JSON"},
+      {"[]", "object"},
+      {std::string(60'000, '['), "no JSON"},
+      {"\xff\xfe", "no JSON"},
+      {R"({"v":2,"type":"progress"})", "version"},
+      {R"({"v":1,"type":"checkpoint"})", "type"},
+      {R"({"v":1,"type":7})", "no JSON"},
+      {R"({"v":1,"type":"progress","iteration":-1})", "iteration"},
+      {R"({"v":1,"type":"progress","iteration":1e300})", "iteration"},
+      {R"({"v":1,"type":"progress","loss":"low"})", "loss"},
+      {R"({"v":1,"type":"progress","measures":[1]})", "measures"},
+      {R"({"v":1,"type":"progress","measures":{"":1}})", "name"}};
+  for (const auto& [line, word] : lines) {
+    const auto progress = parse_job_line(line);
+    ASSERT_FALSE(progress) << line.substr(0, 80);
+    EXPECT_THAT(progress.error().message, HasSubstr(word)) << line.substr(0, 80);
+  }
+}
+
+class JobChannelTest : public testing::Test {
+ protected:
+  JobChannelTest() {
+    std::string folder = "/tmp/tierpilot-job-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    const auto path = channels_.open(kJob, folder_);
+    if (!path) throw std::runtime_error(path.error().message);
+    path_ = *path;
+  }
+  ~JobChannelTest() override { std::filesystem::remove_all(folder_); }
+
+  UniqueFd connect() {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, path_.c_str());
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    pass();
+    return fd;
+  }
+  // False: it would have to wait, or nobody is there.
+  static bool say(const UniqueFd& fd, const std::string& text) {
+    return ::send(fd.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  static std::string line(uint64_t iteration) {
+    return R"({"v":1,"type":"progress","iteration":)" + std::to_string(iteration) + "}\n";
+  }
+  std::string told(const UniqueFd& fd) {
+    pass();
+    char buffer[4096];
+    const ssize_t got = ::recv(fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : "";
+  }
+  bool is_closed(const UniqueFd& fd) {
+    pass();
+    char byte;
+    return ::recv(fd.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  }
+  void pass(int64_t ms = 20) { loop_.after_ms(ms).wait(loop_.wait_scope()); }
+
+  EventLoop loop_;
+  ManualClock clock_;
+  JobChannels channels_{loop_, clock_};
+  std::filesystem::path folder_, path_;
+};
+
+TEST_F(JobChannelTest, TellsTheNewestOnce) {
+  const auto job = connect();
+  ASSERT_TRUE(say(job, line(1) + line(2)));
+  pass();
+  const auto reports = channels_.take_reports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].attempt, kJob);
+  EXPECT_EQ(reports[0].progress.iteration, 2u);
+  EXPECT_THAT(channels_.take_reports(), IsEmpty());
+}
+
+TEST_F(JobChannelTest, LinesMayComeInPieces) {
+  const auto job = connect();
+  const auto whole = line(5);
+  ASSERT_TRUE(say(job, whole.substr(0, 9)));
+  pass();
+  EXPECT_THAT(channels_.take_reports(), IsEmpty());
+  ASSERT_TRUE(say(job, whole.substr(9)));
+  pass();
+  EXPECT_EQ(channels_.take_reports().at(0).progress.iteration, 5u);
+}
+
+TEST_F(JobChannelTest, WhatWasSaidLastIsToldAlsoWhenTheJobHasEnded) {
+  auto job = connect();
+  ASSERT_TRUE(say(job, line(8)));
+  channels_.close(kJob);
+  EXPECT_EQ(channels_.take_reports().at(0).progress.iteration, 8u);
+  EXPECT_TRUE(is_closed(job));
+}
+
+TEST_F(JobChannelTest, AJobIsToldToStopAlsoIfItConnectsLater) {
+  const auto job = connect();
+  channels_.stop(kJob, "cancelled");
+  EXPECT_THAT(told(job), HasSubstr(R"("reason":"cancelled")"));
+  EXPECT_THAT(told(connect()), HasSubstr("stop"));
+}
+
+TEST_F(JobChannelTest, ALineThatIsTooLongEndsTheConnectionAndNothingElse) {
+  const auto other = connect();
+  const auto job = connect();
+  const std::string part(8'000, 'x');
+  for (int i = 0; i < 20 && say(job, part); ++i) pass(2);
+  EXPECT_THAT(told(job), HasSubstr("65536 bytes"));
+  EXPECT_TRUE(is_closed(job));
+  ASSERT_TRUE(say(other, line(1)));
+  pass();
+  EXPECT_EQ(channels_.take_reports().size(), 1u);
+}
+
+TEST_F(JobChannelTest, WhoSaysTooMuchHasToWaitAndIsReadToTheEnd) {
+  const auto job = connect();
+  uint64_t sent = 0;
+  while (sent < 1'000'000 && say(job, line(sent + 1))) ++sent;
+  ASSERT_LT(sent, 1'000'000u) << "it never had to wait";
+  pass();
+  EXPECT_LE(channels_.take_reports().at(0).progress.iteration, JobChannels::kMaxLinesPerPeriod * 2);
+  pass(3 * JobChannels::kPeriodMs);
+  EXPECT_GT(channels_.take_reports().at(0).progress.iteration, JobChannels::kMaxLinesPerPeriod * 2);
+}
+
+TEST_F(JobChannelTest, ConnectionsAreBoundedAndMakeRoomWhenTheyEnd) {
+  std::vector<UniqueFd> jobs;
+  for (size_t i = 0; i < JobChannels::kMaxConnections; ++i) jobs.push_back(connect());
+  const auto more = connect();
+  EXPECT_THAT(told(more), HasSubstr("connections"));
+  EXPECT_TRUE(is_closed(more));
+  jobs.pop_back();
+  pass();
+  const auto next = connect();
+  ASSERT_TRUE(say(next, line(3)));
+  pass();
+  EXPECT_EQ(channels_.take_reports().size(), 1u);
+}
+
+TEST_F(JobChannelTest, AWrongLineIsAnsweredAndTheNextOneCounts) {
+  const auto job = connect();
+  ASSERT_TRUE(say(job, "nonsense\n" + line(4)));
+  EXPECT_THAT(told(job), HasSubstr("error"));
+  EXPECT_EQ(channels_.take_reports().at(0).progress.iteration, 4u);
+}
+
+TEST_F(JobChannelTest, APathThatIsTooLongForASocketIsRefused) {
+  const auto refused = channels_.open({8, 1}, folder_ / std::string(120, 'x'));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("work_dir"));
+}
+
+}  // namespace
+}  // namespace tierpilot::agent
