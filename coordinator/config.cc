@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
+#include "policies/gang/learned/ac_net.h"
 #include "policies/gang/placement/placer.h"
 #include "policies/placement/registry.h"
 
@@ -62,16 +65,33 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 
+Result<std::shared_ptr<gang::Placer>> load_ac(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file) return fail(ErrorCode::kNotFound, fmt::format("weights '{}' cannot be read", path));
+  auto net = gang::read_ac_weights(text.str(), path);
+  if (!net) return tl::unexpected(net.error());
+  return gang::make_ac_placer(std::make_shared<const gang::AcNet>(std::move(*net)));
+}
+
 void read_gang(ConfigReader& reader, CoreSettings& core) {
   auto gang = reader.section("gang");
-  const auto policy = gang.text("policy", core.gang_policy);
-  std::vector<std::string> names;
+  core.gang_policy = gang.text("policy", core.gang_policy);
+  const auto weights = gang.text(
+      "weights", std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("ac.weights"));
+  std::vector<std::string> names{"ac"};
   for (const auto& known : gang::placer_names())
     if (known != "clairvoyant") names.push_back(known);  // it needs to know what is to come
-  if (std::find(names.begin(), names.end(), policy) == names.end())
-    gang.complain("policy", fmt::format("'{}' does not place gangs: use one of {}", policy,
-                                        fmt::join(names, ", ")));
-  core.gang_policy = policy;
+  if (std::find(names.begin(), names.end(), core.gang_policy) == names.end())
+    gang.complain("policy", fmt::format("'{}' does not place gangs: use one of {}",
+                                        core.gang_policy, fmt::join(names, ", ")));
+  if (core.gang_policy == "ac") {
+    if (auto placer = load_ac(weights))
+      core.gang_placer = std::move(*placer);
+    else
+      gang.complain("weights", placer.error().message);
+  }
   core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
   core.gang_patience_ms =
       gang.integer("patience_s", core.gang_patience_ms / 1000, 0, 86'400) * 1000;

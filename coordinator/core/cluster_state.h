@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
 #include "coordinator/store/store.h"
+#include "policies/gang/placement/placer.h"
 #include "policies/placement/reward.h"
 #include "policies/scheduling/held_tasks.h"
 
@@ -34,6 +36,7 @@ struct CoreSettings {
   RewardSettings reward;
   QueueLimits queue_limits;
   std::string gang_policy = "expected-time";  // see policies/gang/placement/placer.h
+  std::shared_ptr<gang::Placer> gang_placer;  // of a policy with weights; null: by the name
   double gang_estimate_h = 1;                 // of gangs that say nothing
   int64_t gang_patience_ms = 30'000;  // then others behind a gang wait with it, so that it gets room
 };

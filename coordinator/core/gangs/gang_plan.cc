@@ -180,8 +180,12 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
     offers.push_back(std::move(offer));
   }
   if (room < spec.gang.ranks) return no_room(state, spec, room);
-  auto placer = gang::make_placer(state.settings.gang_policy, task.id + task.attempt);
-  if (!placer) return {{}, placer.error().message, false, {}};
+  auto placer = state.settings.gang_placer;
+  if (!placer) {
+    auto made = gang::make_placer(state.settings.gang_policy, task.id + task.attempt);
+    if (!made) return {{}, made.error().message, false, {}};
+    placer = std::move(*made);
+  }
   const auto view = state_of(offers, spec);
   const double hours = static_cast<double>(spec.gang.estimate_ms) / kMsOfHour;
   const auto chosen =
@@ -190,7 +194,7 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
                          .units_per_rank = units_per_rank(spec),
                          .ranks_per_node_min = spec.gang.ranks_per_node_min,
                          .ranks_per_node_max = spec.gang.ranks_per_node_max},
-                        **placer);
+                        *placer);
   if (!chosen) {
     auto none = no_room(state, spec, room);
     none.reason = "waiting: " + chosen.error().message;

@@ -16,6 +16,13 @@ TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->core.gang_policy, "spread");
   EXPECT_EQ(config->core.gang_patience_ms, 5000);
+  const std::string file = TEST_SOURCE "/policies/weights/ac.weights";
+  const auto learned = read("[gang]\npolicy = \"ac\"\nweights = \"" + file + '"');
+  ASSERT_TRUE(learned) << learned.error().message;
+  EXPECT_TRUE(learned->core.gang_placer);
+  const auto lost = read("[gang]\npolicy = \"ac\"\nweights = \"/nonexistent\"");
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message, HasSubstr("/nonexistent"));
   for (const char* name : {"dqn", "clairvoyant"}) {
     const auto wrong = read(std::string("[gang]\npolicy = \"") + name + '"');
     ASSERT_FALSE(wrong) << name;
