@@ -133,6 +133,17 @@ void number_locally(std::vector<RankPlace>& ranks) {
   }
 }
 
+// An upper bound, by counts alone: a gang that waits is looked at whenever anything happens.
+uint64_t room_at_most(const Registry& registry, const Task& task) {
+  uint64_t ranks = 0;
+  for (const auto* node : registry.up()) {
+    const auto& facts = node->facts;
+    if (facts.units <= node->assigned_units || !node->takes(task.id)) continue;
+    ranks += limited((facts.units - node->assigned_units) / task.spec.units, task.spec, facts);
+  }
+  return ranks;
+}
+
 GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks_now) {
   const uint64_t most = rank_capacity(state.registry, spec, true);
   GangPlan none;
@@ -159,6 +170,8 @@ uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only
 
 GangPlan plan_gang(const ClusterState& state, const Task& task) {
   const auto& spec = task.spec;
+  if (const uint64_t most = room_at_most(state.registry, task); most < spec.gang.ranks)
+    return no_room(state, spec, most);
   const uint64_t data_bytes = state.catalog.data_bytes(spec);
   const Rates rates(state.units, state.clock.wall_ms());
   std::vector<Offer> offers;
