@@ -141,8 +141,40 @@ TEST_F(Gang, TheCoordinatorMayDieUnderIt) {
   cluster_->coordinator().kill_now();
   cluster_->start_coordinator();
   ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(kNodes); }));
-  EXPECT_TRUE(runs_whole(id, 1)) << shown(id).dump(2);
+  EXPECT_TRUE(eventually([&] { return runs_whole(id, 1); })) << shown(id).dump(2);
   expect_success(id);
+}
+
+TEST_F(Gang, WhatAJobSaysIsShownAndItHearsThatItIsToStop) {
+  TaskPlan plan;
+  plan.argv = {"/usr/bin/python3", "-c", R"(
+import sys, time, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+import tierpilot
+job = tierpilot.job()
+step = 0
+while job.should_stop() is None:
+    step += 1
+    job.report(iteration=step, iterations=100000, loss=1 / step, accuracy=0.5)
+    time.sleep(0.01)
+print("told:", job.should_stop(), flush=True)
+)"};
+  plan.env = {{"PYTHONPATH", std::string(std::getenv("TIERPILOT_TEST_SOURCE")) + "/python"}};
+  const auto id = submit({"--ranks", "2"}, plan);
+  ASSERT_TRUE(eventually([&] { return shown(id)["progress"].size() >= 2; })) << shown(id).dump(2);
+  const auto last = shown(id)["progress"].back();
+  EXPECT_GT(last["iteration"].get<int>(), 1);
+  EXPECT_EQ(last["iterations"], 100000);
+  EXPECT_LT(last["loss"].get<double>(), 1);
+  EXPECT_EQ(last["measures"][0]["name"], "accuracy");
+  ASSERT_TRUE(client().cancel(id));
+  const auto task = client().wait(id);
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ((*task)["state"], "cancelled");
+  EXPECT_EQ(client().log(id).value(), "told: cancelled\n");
+  const auto watched = tierctl_at(cluster_->address(), {"task", "watch", std::to_string(id)});
+  EXPECT_EQ(watched.code, 1);
+  EXPECT_NE(watched.out.find("cancelled, iteration "), std::string::npos) << watched.out;
 }
 
 TEST_F(Gang, WrongOnesAreRefusedWithAReason) {

@@ -91,7 +91,10 @@ void GangLife::begin() {
       if (!current.first_bad) current.first_bad = rank.rank->rank;
     }
     if (gang.cancel_asked || current.stopping) stop(gang, "its gang is ending");
-    if (current.over.size() == gang.spec.gang.ranks) conclude(gang);
+    if (current.over.size() == gang.spec.gang.ranks)
+      conclude(gang);
+    else
+      look_whether_all_run(gang);
   }
 }
 
@@ -212,7 +215,10 @@ void GangLife::watch_start(const Task& gang) {
 
 void GangLife::rank_started(Task& rank) {
   for (const auto& unit : units_of(rank)) state_.units.take(unit, rank.rank->gang);
-  auto& gang = *state_.tasks.find(rank.rank->gang);
+  look_whether_all_run(*state_.tasks.find(rank.rank->gang));
+}
+
+void GangLife::look_whether_all_run(Task& gang) {
   if (gang.state != TaskState::kAssigned) return;
   for (const uint64_t id : state_.tasks.ranks_of(gang.id))
     if (state_.tasks.find(id)->state != TaskState::kRunning) return;

@@ -55,6 +55,7 @@ class GangLife {
                 const Result<uint16_t>& taken);
   void watch_start(const Task& gang);
   Try* current(uint64_t gang, uint32_t attempt);
+  void look_whether_all_run(Task& gang);
   void conclude(Task& gang);
   // Of all ranks' ends the one that caused the others; null where the try was only asked to end.
   const Task* culprit(const Task& gang, const Try& last) const;

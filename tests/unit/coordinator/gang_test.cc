@@ -240,6 +240,19 @@ TEST_F(Gangs, GoOnThroughARestartOfTheCoordinator) {
   EXPECT_EQ(stored(id)->state, TaskState::kSucceeded);
 }
 
+TEST_F(Gangs, OfWhichOnlyTheRanksStartsAreOnDiskAreKnownToRun) {
+  join("a");
+  const auto id = submit_gang(2);
+  place();
+  start_all(id);
+  auto assigned = task(id);
+  assigned.state = TaskState::kAssigned;
+  store_->write([assigned](Db& db) { return records::update_task(db, assigned); }, nullptr);
+  flush();
+  again();
+  EXPECT_EQ(task(id).state, TaskState::kRunning);
+}
+
 TEST_F(Gangs, WhoseRankFailedBeforeARestartOfTheCoordinatorEndAllTheSame) {
   join("a");
   const auto id = submit_gang(2);
