@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "model/attempt.h"
+#include "model/task_end.h"
+#include "model/task_spec.h"
+#include "model/task_state.h"
 #include "policies/learning/guard.h"
 
 namespace tierpilot {
@@ -18,50 +22,6 @@ struct Figure {
   std::string unavailable;
 };
 
-struct DatasetUse {
-  std::string dataset;
-  bool write = false;
-};
-
-// Of a task whose processes, its ranks, are placed, started and ended together. Each rank is a task
-// of its own: it has the gang's command, units, memory and datasets.
-struct GangSpec {
-  uint32_t ranks = 0;  // 0: no gang
-  std::string engine = "cpu";
-  uint32_t gpus_per_rank = 0;
-  uint32_t ranks_per_node_min = 0;  // 0: any
-  uint32_t ranks_per_node_max = 0;  // 0: any
-  int64_t estimate_ms = 0;          // of its run time without failures; 0: not said
-  uint32_t max_restarts = 0;        // after failures of its own
-  int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
-};
-
-struct TaskSpec {
-  std::string name;
-  std::vector<std::string> argv;
-  std::vector<std::pair<std::string, std::string>> env;
-  std::vector<DatasetUse> datasets;
-  uint32_t units = 1;
-  uint64_t memory_bytes = 0;
-  double float_operations = 0;
-  double int_operations = 0;
-  int64_t time_limit_ms = 0;
-  std::vector<std::string> after;
-  std::string node;         // empty: the policy chooses
-  std::string memory_tier;  // see base/memory_wish.h
-  int32_t priority = 0;     // the higher goes first
-  GangSpec gang;
-
-  bool is_gang() const { return gang.ranks > 0; }
-};
-
-// waiting: for tasks it depends on. queued: for a node. assigned: given to a node, not running yet.
-enum class TaskState { kWaiting, kQueued, kAssigned, kRunning, kSucceeded, kFailed, kCancelled };
-
-inline bool is_ended(TaskState state) {
-  return state >= TaskState::kSucceeded;
-}
-
 struct DatasetVersion {
   std::string dataset;
   uint64_t version = 0;
@@ -69,7 +29,7 @@ struct DatasetVersion {
 };
 
 struct TaskExit {
-  std::string how;  // as in node.capnp
+  TaskEnd how = TaskEnd::kLost;
   int32_t code = 0;
   std::string reason;
   uint64_t cpu_user_ns = 0;
@@ -139,12 +99,6 @@ struct Task {
   // In the queue, see policies/scheduling/service_order.h; not stored, as what it is reckoned with
   // is not. Once the task is in a TaskBook, only that changes it.
   double place_s = 0;
-};
-
-struct AttemptId {
-  uint64_t task = 0;
-  uint32_t attempt = 0;
-  auto operator<=>(const AttemptId&) const = default;
 };
 
 struct CandidateRecord {
@@ -244,8 +198,5 @@ struct SubmitReceipt {
   uint64_t task_count = 0;
   std::string digest;  // of the request's content
 };
-
-const char* task_state_name(TaskState state);
-std::optional<TaskState> task_state_from_name(const std::string& name);
 
 }  // namespace tierpilot

@@ -57,9 +57,18 @@ static std::string exact_bytes(const json& in) {
   return bytes;
 }
 
+// An enumerator by its word.
+template <class Enum>
+static Enum named(const json& in, const char* key, std::optional<Enum> (*parse)(std::string_view)) {
+  const auto& word = in.at(key).get_ref<const std::string&>();
+  const auto value = parse(word);
+  if (!value) throw std::invalid_argument(std::string(key) + ": '" + word + "' is not known");
+  return *value;
+}
+
 void from_json(const json& in, GangSpec& g) {
   in.at("ranks").get_to(g.ranks);
-  in.at("engine").get_to(g.engine);
+  g.engine = named(in, "engine", parse_engine);
   in.at("gpus_per_rank").get_to(g.gpus_per_rank);
   in.at("ranks_per_node_min").get_to(g.ranks_per_node_min);
   in.at("ranks_per_node_max").get_to(g.ranks_per_node_max);
@@ -95,7 +104,7 @@ void from_json(const json& in, RankOf& r) {
 }
 
 void from_json(const json& in, TaskExit& e) {
-  in.at("how").get_to(e.how);
+  e.how = named(in, "how", parse_task_end);
   in.at("code").get_to(e.code);
   in.at("reason").get_to(e.reason);
   in.at("cpu_user_ns").get_to(e.cpu_user_ns);

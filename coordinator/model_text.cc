@@ -79,7 +79,7 @@ static void write_json(JsonText& out, const Environment& environment) {
 
 static void write_json(JsonText& out, const GangSpec& gang) {
   out.object([&] {
-    out.put("engine", gang.engine).put("estimate_ms", gang.estimate_ms);
+    out.put("engine", std::string(engine_name(gang.engine))).put("estimate_ms", gang.estimate_ms);
     out.put("gpus_per_rank", gang.gpus_per_rank).put("max_restarts", gang.max_restarts);
     out.put("ranks", gang.ranks).put("ranks_per_node_max", gang.ranks_per_node_max);
     out.put("ranks_per_node_min", gang.ranks_per_node_min);
@@ -105,7 +105,7 @@ std::string exit_text(const TaskExit& exit) {
   JsonText out;
   out.object([&] {
     out.put("code", exit.code).put("cpu_system_ns", exit.cpu_system_ns);
-    out.put("cpu_user_ns", exit.cpu_user_ns).put("how", exit.how);
+    out.put("cpu_user_ns", exit.cpu_user_ns).put("how", std::string(task_end_name(exit.how)));
     out.put("io_read_bytes", exit.io_read_bytes).put("io_write_bytes", exit.io_write_bytes);
     out.put("max_resident_bytes", exit.max_resident_bytes).put("memory", exit.memory);
     out.put("memory_tier", exit.memory_tier).put("reason", exit.reason);

@@ -290,7 +290,7 @@ interface Cluster {
 
   registerNode @1 (info :Node.NodeInfo, node :Node.Node, replicas :List(Node.Replica),
                    live :List(Node.Attempt))
-      -> (session :Node.NodeSession, leaseMs :UInt32);
+      -> (session :Node.NodeSession, leaseMs :UInt32, program :Node.Program);
   # `live`: attempts the daemon holds (waiting, running, or ended and not acknowledged).
 
   nodeList @2 (after :Text, limit :UInt32) -> (nodes :List(NodeEntry));
@@ -349,4 +349,6 @@ interface Cluster {
   unitShow @27 (id :Text) -> (unit :UnitEntry, notes :List(NodeNote));
   unitOrder @28 (id :Text, order :Text, reason :Text) -> (unit :UnitEntry);
   # drain: no new ranks. resume: as before, and what counted against it is forgotten.
+  hello @29 (program :Node.Program) -> (program :Node.Program);
+  # What a client says first. Refused where the two do not understand each other.
 }

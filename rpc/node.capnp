@@ -39,6 +39,15 @@ struct Gpu {
   memoryBytes @2 :UInt64;
 }
 
+struct Program {
+  # The program at one end of a connection; see rpc/protocol.h.
+  program @0 :Text;
+  version @1 :Text;
+  protocol @2 :UInt16;        # 0: from before there was a number
+  oldestProtocol @3 :UInt16;  # that it still understands
+  features @4 :List(Text);    # what it may be asked for beside that
+}
+
 struct NodeInfo {
   name @0 :Text;            # unique in the cluster
   instance @1 :UInt64;      # drawn at each start of the daemon
@@ -59,6 +68,7 @@ struct NodeInfo {
   limits @16 :List(Feature);
   predecessors @17 :List(UInt64);  # instances that had its work folder on this machine since it was
                                    # booted, and of which nothing runs any more: it holds their lock
+  program @18 :Program;
 }
 
 struct Feature {

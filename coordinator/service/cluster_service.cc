@@ -11,6 +11,7 @@
 #include "coordinator/service/rpc_node_link.h"
 #include "coordinator/service/wire.h"
 #include "rpc/error.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot {
 namespace {
@@ -51,9 +52,19 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> ClusterService::hello(HelloContext context) {
+  const auto own = own_program("tierpilot-coordinator");
+  const auto client = read_program(context.getParams().getProgram(), "the client");
+  value_or_throw(check_programs(own, client));
+  write_program(own, context.getResults().initProgram());
+  return kj::READY_NOW;
+}
+
 kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   const auto params = context.getParams();
   const auto facts = read_facts(params.getInfo());
+  const auto own = own_program("tierpilot-coordinator");
+  value_or_throw(check_programs(own, read_program(params.getInfo().getProgram(), "tierpilotd")));
   // Between machines a node is who its certificate says it is.
   if (peer_.transport == "tls" && peer_.name != facts.name)
     refuse(ErrorCode::kDenied,
@@ -69,6 +80,7 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   auto results = context.getResults();
   results.setSession(kj::heap<NodeSession>(shared_.loop, core(), shared_.cards, link, ticket));
   results.setLeaseMs(static_cast<uint32_t>(core().state.settings.lease_ms));
+  write_program(own, results.initProgram());
   core().dispatcher.pump();
   return kj::READY_NOW;
 }

@@ -30,6 +30,7 @@ class ClusterService final : public wire::Cluster::Server {
   ClusterService(ServiceContext& shared, Peer peer) : shared_(shared), peer_(std::move(peer)) {}
 
   kj::Promise<void> health(HealthContext context) override;
+  kj::Promise<void> hello(HelloContext context) override;
   kj::Promise<void> registerNode(RegisterNodeContext context) override;
   kj::Promise<void> nodeList(NodeListContext context) override;
   kj::Promise<void> nodeShow(NodeShowContext context) override;

@@ -22,11 +22,11 @@ Figure rate_figure(double per_h) {
 }
 
 void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntry::Builder out) {
-  const auto slash = id.find('/');
-  const auto node = id.substr(0, slash);
+  const auto name = parse_unit_id(id).value_or(UnitName{});
+  const std::string node(name.node);
   out.setId(id);
   out.setNode(node);
-  out.setEngine(id.substr(slash + 1, id.find('/', slash + 1) - slash - 1));
+  out.setEngine(engine_name(name.engine).data());
   const auto* record = state.registry.find(node);
   const auto reason = state.units.drained_because(id);
   const bool there = record && record->can_be_asked();

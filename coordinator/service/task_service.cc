@@ -47,7 +47,7 @@ void ClusterService::write(const Task& task, wire::Task::Builder out) {
 kj::Promise<void> ClusterService::submit(SubmitContext context) {
   const auto params = context.getParams();
   std::vector<TaskSpec> specs;
-  for (const auto spec : params.getTasks()) specs.push_back(read_spec(spec));
+  for (const auto spec : params.getTasks()) specs.push_back(value_or_throw(read_spec(spec)));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().intake.submit(peer_.name, text(params.getRequestId()), std::move(specs),
@@ -67,7 +67,7 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   const auto params = context.getParams();
   records::TaskFilter filter;
   if (const auto name = text(params.getState()); !name.empty()) {
-    filter.state = task_state_from_name(name);
+    filter.state = parse_task_state(name);
     if (!filter.state)
       kj::throwFatalException(to_exception(
           {ErrorCode::kInvalid,

@@ -1,7 +1,11 @@
 #include "coordinator/service/wire.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "rpc/protocol.h"
 
 namespace tierpilot {
 namespace {
@@ -20,41 +24,8 @@ Figure read_figure(wire::Measure::Reader in) {
   return figure;
 }
 
-std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader in) {
-  std::vector<std::string> out;
-  for (const auto item : in) out.push_back(text(item));
-  return out;
-}
-
-template <class Out>
-void write_texts(const std::vector<std::string>& in, Out out) {
-  for (unsigned i = 0; i < in.size(); ++i) out.set(i, in[i]);
-}
-
 unsigned count(const auto& container) {
   return static_cast<unsigned>(container.size());
-}
-
-void write_gang(const GangSpec& gang, wire::Gang::Builder out) {
-  out.setRanks(gang.ranks);
-  out.setEngine(gang.engine);
-  out.setGpusPerRank(gang.gpus_per_rank);
-  out.setRanksPerNodeMin(gang.ranks_per_node_min);
-  out.setRanksPerNodeMax(gang.ranks_per_node_max);
-  out.setEstimateMs(gang.estimate_ms);
-  out.setMaxRestarts(gang.max_restarts);
-  out.setStartWithinMs(gang.start_within_ms);
-}
-
-GangSpec read_gang(wire::Gang::Reader in) {
-  return {.ranks = in.getRanks(),
-          .engine = text(in.getEngine()),
-          .gpus_per_rank = in.getGpusPerRank(),
-          .ranks_per_node_min = in.getRanksPerNodeMin(),
-          .ranks_per_node_max = in.getRanksPerNodeMax(),
-          .estimate_ms = in.getEstimateMs(),
-          .max_restarts = in.getMaxRestarts(),
-          .start_within_ms = in.getStartWithinMs()};
 }
 
 void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
@@ -72,33 +43,8 @@ void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
   out.setRestarts(rank.restarts);
 }
 
-void write_spec(const TaskSpec& spec, wire::TaskSpec::Builder out) {
-  out.setName(spec.name);
-  write_texts(spec.argv, out.initArgv(count(spec.argv)));
-  auto env = out.initEnv(count(spec.env));
-  for (unsigned i = 0; i < env.size(); ++i) {
-    env[i].setName(spec.env[i].first);
-    env[i].setValue(spec.env[i].second);
-  }
-  auto datasets = out.initDatasets(count(spec.datasets));
-  for (unsigned i = 0; i < datasets.size(); ++i) {
-    datasets[i].setDataset(spec.datasets[i].dataset);
-    datasets[i].setWrite(spec.datasets[i].write);
-  }
-  out.setUnits(spec.units);
-  out.setMemoryBytes(spec.memory_bytes);
-  out.setFloatOperations(spec.float_operations);
-  out.setIntOperations(spec.int_operations);
-  out.setTimeLimitMs(spec.time_limit_ms);
-  write_texts(spec.after, out.initAfter(count(spec.after)));
-  out.setNode(spec.node);
-  out.setMemoryTier(spec.memory_tier);
-  out.setPriority(spec.priority);
-  if (spec.is_gang()) write_gang(spec.gang, out.initGang());
-}
-
 void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
-  out.setHow(exit.how);
+  out.setHow(task_end_name(exit.how).data());
   out.setCode(exit.code);
   out.setReason(exit.reason);
   out.setCpuUserNs(exit.cpu_user_ns);
@@ -164,36 +110,15 @@ void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder ou
 
 }  // namespace
 
-std::string text(capnp::Text::Reader reader) {
-  return {reader.begin(), reader.size()};
-}
-
-TaskSpec read_spec(wire::TaskSpec::Reader in) {
-  TaskSpec spec;
-  spec.name = text(in.getName());
-  spec.argv = read_texts(in.getArgv());
-  for (const auto var : in.getEnv())
-    spec.env.emplace_back(text(var.getName()), text(var.getValue()));
-  for (const auto use : in.getDatasets())
-    spec.datasets.push_back({text(use.getDataset()), use.getWrite()});
-  spec.units = in.getUnits();
-  spec.memory_bytes = in.getMemoryBytes();
-  spec.float_operations = in.getFloatOperations();
-  spec.int_operations = in.getIntOperations();
-  spec.time_limit_ms = in.getTimeLimitMs();
-  spec.after = read_texts(in.getAfter());
-  spec.node = text(in.getNode());
-  spec.memory_tier = text(in.getMemoryTier());
-  spec.priority = in.getPriority();
-  if (in.hasGang()) spec.gang = read_gang(in.getGang());
-  return spec;
-}
-
 TaskExit read_exit(wire::Exit::Reader in) {
   TaskExit exit;
-  exit.how = text(in.getHow());
   exit.code = in.getCode();
   exit.reason = text(in.getReason());
+  const auto how = parse_task_end(text(in.getHow()));
+  exit.how = how.value_or(TaskEnd::kUnknown);
+  if (!how)
+    exit.reason = fmt::format("it ended as '{}', which this coordinator does not know: {}",
+                              text(in.getHow()), exit.reason);
   exit.cpu_user_ns = in.getCpuUserNs();
   exit.cpu_system_ns = in.getCpuSystemNs();
   exit.max_resident_bytes = in.getMaxResidentBytes();
@@ -291,6 +216,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
     facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
+  facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
   constexpr size_t kMostGpus = 1024;
   for (const auto gpu : in.getGpus())
     if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
@@ -298,10 +224,6 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   for (const uint64_t instance : in.getPredecessors())
     if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);
   return facts;
-}
-
-AttemptId read_attempt(wire::Attempt::Reader in) {
-  return {in.getTask(), in.getAttempt()};
 }
 
 ReplicaState read_replica(wire::Replica::Reader in) {
@@ -327,11 +249,6 @@ void write_figure(const Figure& figure, wire::Measure::Builder out) {
     out.setUnavailable(figure.unavailable);
 }
 
-void write_attempt(AttemptId attempt, wire::Attempt::Builder out) {
-  out.setTask(attempt.task);
-  out.setAttempt(attempt.attempt);
-}
-
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out) {
   if (const auto* file = std::get_if<FileSource>(&source)) {
     out.setFile(file->path);
@@ -349,11 +266,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   const auto& spec = assignment.spec;
   write_attempt(assignment.attempt, out.initAttempt());
   write_texts(spec.argv, out.initArgv(count(spec.argv)));
-  auto env = out.initEnv(count(spec.env));
-  for (unsigned i = 0; i < env.size(); ++i) {
-    env[i].setName(spec.env[i].first);
-    env[i].setValue(spec.env[i].second);
-  }
+  write_env(spec.env, out.initEnv(count(spec.env)));
   out.setUnits(spec.units);
   out.setMemoryLimitBytes(spec.memory_bytes);
   out.setTimeLimitMs(spec.time_limit_ms);

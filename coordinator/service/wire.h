@@ -8,25 +8,20 @@
 #include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/kept_back.h"
 #include "coordinator/model.h"
-#include "rpc/cluster.capnp.h"
+#include "rpc/task_wire.h"
 
 namespace tierpilot {
 
-std::string text(capnp::Text::Reader reader);
-
-TaskSpec read_spec(wire::TaskSpec::Reader in);
 TaskExit read_exit(wire::Exit::Reader in);
 JobPoint read_job_report(wire::JobReport::Reader in);
 ServedData read_served(wire::ServedData::Reader in);
 NodeFacts read_facts(wire::NodeInfo::Reader in);
 // What its tiers do, as measured there; 0 where it was not.
 NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers);
-AttemptId read_attempt(wire::Attempt::Reader in);
 ReplicaState read_replica(wire::Replica::Reader in);
 Result<DatasetSource> read_source(wire::DatasetSource::Reader in);
 
 void write_figure(const Figure& figure, wire::Measure::Builder out);
-void write_attempt(AttemptId attempt, wire::Attempt::Builder out);
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
 void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
 void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out);

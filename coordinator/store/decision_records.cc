@@ -9,9 +9,8 @@
 namespace tierpilot::records {
 namespace {
 
-// In the order of attempts; of a task's last 65,536.
-int64_t decision_key(uint64_t task, uint32_t attempt) {
-  return static_cast<int64_t>(task << 16 | (attempt & 0xffff));
+int64_t decision_key(AttemptId attempt) {
+  return static_cast<int64_t>(attempt_key(attempt));
 }
 
 Result<DecisionRecord> read_decision(const Query& row) {
@@ -38,7 +37,7 @@ Status put_decision(Db& db, const DecisionRecord& decision) {
   const std::string body = decision_text(decision);
   auto query = db.query("INSERT OR REPLACE INTO decisions_by_id(id, body, encoded) VALUES(?,?,?)");
   if (!query) return tl::unexpected(query.error());
-  query->bind(decision_key(decision.attempt.task, decision.attempt.attempt));
+  query->bind(decision_key(decision.attempt));
   query->bind_borrowed(body);
   return query->bind(std::as_bytes(std::span(decision.encoded))).run();
 }
@@ -46,7 +45,7 @@ Status put_decision(Db& db, const DecisionRecord& decision) {
 Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward) {
   auto query = db.query("INSERT OR REPLACE INTO rewards(id, body) VALUES(?,?)");
   if (!query) return tl::unexpected(query.error());
-  query->bind(decision_key(attempt.task, attempt.attempt));
+  query->bind(decision_key(attempt));
   return query->bind(reward_text(reward)).run();
 }
 
@@ -55,7 +54,7 @@ Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id) {
       "SELECT d.body, d.encoded, r.body FROM decisions_by_id d LEFT JOIN rewards r ON r.id = d.id "
       "WHERE d.id BETWEEN ? AND ? ORDER BY d.id");
   if (!query) return tl::unexpected(query.error());
-  query->bind(decision_key(task_id, 0)).bind(decision_key(task_id, UINT32_MAX));
+  query->bind(decision_key({task_id, 0})).bind(decision_key({task_id, UINT32_MAX}));
   return read_all<DecisionRecord>(*query, read_decision);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "coordinator/store/rows.h"
+#include "model/attempt.h"
 
 namespace tierpilot::records {
 namespace {
@@ -70,13 +71,11 @@ Status forget_receipt(Db& db, uint64_t job) {
 }
 
 Status forget(Db& db, uint64_t first, uint64_t last) {
-  // Decisions and rewards have the task's id before 16 bits of the attempt's.
-  for (const char* sql : {"DELETE FROM decisions_by_id WHERE id BETWEEN ?1 << 16 AND "
-                          "?2 << 16 | 65535",
-                          "DELETE FROM rewards WHERE id BETWEEN ?1 << 16 AND ?2 << 16 | 65535",
-                          "DELETE FROM tasks WHERE id BETWEEN ?1 AND ?2"})
-    if (auto done = run_between(db, sql, first, last); !done) return done;
-  return {};
+  for (const char* sql : {"DELETE FROM decisions_by_id WHERE id BETWEEN ? AND ?",
+                          "DELETE FROM rewards WHERE id BETWEEN ? AND ?"})
+    if (auto done = run_between(db, sql, first_attempt_key(first), last_attempt_key(last)); !done)
+      return done;
+  return run_between(db, "DELETE FROM tasks WHERE id BETWEEN ? AND ?", first, last);
 }
 
 }  // namespace

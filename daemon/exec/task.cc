@@ -45,13 +45,6 @@ std::string complaint(const TaskLaunch& task) {
 
 }  // namespace
 
-std::string_view task_end_name(TaskEnd how) {
-  static constexpr std::array<std::string_view, kTaskEnds> kNames = {
-      "exited",    "signalled",     "could_not_start", "cancelled",
-      "timed_out", "lease_expired", "memory_limit",    "lost"};
-  return kNames.at(static_cast<size_t>(how));
-}
-
 Status check(const TaskLaunch& task) {
   const std::string why = complaint(task);
   if (why.empty()) return {};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/task_end.h"
 
 namespace tierpilot {
 
@@ -45,23 +46,6 @@ struct TaskStarted {
   pid_t pid = 0;  // also the task's process group and session
   int64_t boot_ns = 0;
 };
-
-// Why a task ended. The first cause counts: a task that exits 0 on the SIGTERM of a cancel is
-// kCancelled, with exit code 0.
-enum class TaskEnd {
-  kExited,
-  kSignalled,
-  kCouldNotStart,
-  kCancelled,
-  kTimedOut,
-  kLeaseExpired,
-  kMemoryLimit,
-  kLost,  // its supervisor or the warden was killed: it is dead, but how far it got is unknown
-};
-inline constexpr int kTaskEnds = static_cast<int>(TaskEnd::kLost) + 1;
-
-// "exited", "memory_limit", ...
-std::string_view task_end_name(TaskEnd how);
 
 // Sent when no process of the task is left, however it was detached (or, said in `reason`, when
 // some could not be killed in time). A figure that could not be measured is absent.

@@ -1,5 +1,7 @@
 #include "tests/dst/client.h"
 
+#include <fmt/format.h>
+
 #include "coordinator/store/records.h"
 
 namespace tierpilot::dst {

@@ -1,5 +1,7 @@
 #include "tests/dst/coordinator.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 #include "coordinator/store/records.h"

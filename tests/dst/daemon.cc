@@ -1,5 +1,7 @@
 #include "tests/dst/daemon.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,9 +34,8 @@ Daemon::Daemon(Surroundings surroundings)
             {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
              [this](const ReplicaChange& change) { events_.add(change); }, at_.at_commit_step}),
       warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_,
-               at_.refuses_starts,
-               [this](agent::AttemptId attempt) { tasks_.started(attempt, 1000); },
-               [this](agent::AttemptId attempt, agent::ExitReport report) {
+               at_.refuses_starts, [this](AttemptId attempt) { tasks_.started(attempt, 1000); },
+               [this](AttemptId attempt, agent::ExitReport report) {
                  tasks_.exited(attempt, std::move(report));
                }}),
       events_([this] { wake(); }),

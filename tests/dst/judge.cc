@@ -1,5 +1,7 @@
 #include "tests/dst/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 

@@ -22,7 +22,7 @@ uint64_t Pool::newest(const std::string& name) const {
   return newest;
 }
 
-void Pool::serve(agent::AttemptId owner, const std::vector<ServeItem>& needs,
+void Pool::serve(AttemptId owner, const std::vector<ServeItem>& needs,
                  std::function<void(Result<Served>)> done) {
   for (const auto& [other, request] : requests_)
     for (const auto& item : request.needs)
@@ -41,7 +41,7 @@ void Pool::pin(const Request& request, int by) {
     if (!item.write) pins_[{item.name, item.version}] += by;
 }
 
-void Pool::bring_in(agent::AttemptId owner) {
+void Pool::bring_in(AttemptId owner) {
   auto& request = requests_.at(owner);
   Status status;
   for (const auto& item : request.needs)
@@ -61,7 +61,7 @@ void Pool::bring_in(agent::AttemptId owner) {
   done(tl::unexpected(status.error()));
 }
 
-Status Pool::take(agent::AttemptId owner, Request& request, const ServeItem& item) {
+Status Pool::take(AttemptId owner, Request& request, const ServeItem& item) {
   const DatasetId id{item.name, item.version};
   if (item.write && newest(item.name) > item.version)
     return fail(ErrorCode::kConflict, describe(id) + ": this node holds a newer one already");
@@ -82,12 +82,12 @@ Status Pool::take(agent::AttemptId owner, Request& request, const ServeItem& ite
   return {};
 }
 
-void Pool::cancel(agent::AttemptId owner) {
+void Pool::cancel(AttemptId owner) {
   const auto request = requests_.find(owner);
   if (request != requests_.end() && !request->second.served) request->second.cancelled = true;
 }
 
-void Pool::finish(agent::AttemptId owner, bool success,
+void Pool::finish(AttemptId owner, bool success,
                   std::function<void(Result<std::vector<ReplicaChange>>)> done) {
   auto written = std::make_shared<Result<std::vector<ReplicaChange>>>();
   const auto last = [this, owner, written, done] {
@@ -111,7 +111,7 @@ void Pool::finish(agent::AttemptId owner, bool success,
   });
 }
 
-Result<std::vector<ReplicaChange>> Pool::publish(agent::AttemptId owner, const Request& request) {
+Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request& request) {
   std::vector<ReplicaChange> published;
   for (const auto& item : request.needs)
     if (item.write && newest(item.name) > item.version)

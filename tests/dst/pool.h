@@ -42,10 +42,10 @@ class Pool final : public agent::DataPlane {
   };
   Pool(Shelf& shelf, Surroundings surroundings);
 
-  void serve(agent::AttemptId owner, const std::vector<ServeItem>& needs,
+  void serve(AttemptId owner, const std::vector<ServeItem>& needs,
              std::function<void(Result<Served>)> done) override;
-  void cancel(agent::AttemptId owner) override;
-  void finish(agent::AttemptId owner, bool success,
+  void cancel(AttemptId owner) override;
+  void finish(AttemptId owner, bool success,
               std::function<void(Result<std::vector<ReplicaChange>>)> done) override;
   Result<double> evict_gb_per_s() const override {
     return fail(ErrorCode::kUnavailable, "not measured");
@@ -69,20 +69,20 @@ class Pool final : public agent::DataPlane {
     bool cancelled = false;
     std::function<void(Result<Served>)> done;
   };
-  void bring_in(agent::AttemptId owner);
-  Status take(agent::AttemptId owner, Request& request, const ServeItem& item);
-  Result<std::vector<ReplicaChange>> publish(agent::AttemptId owner, const Request& request);
+  void bring_in(AttemptId owner);
+  Status take(AttemptId owner, Request& request, const ServeItem& item);
+  Result<std::vector<ReplicaChange>> publish(AttemptId owner, const Request& request);
   void doom(const std::string& name, uint64_t below);
   void sweep();
   void pin(const Request& request, int by);
   uint64_t newest(const std::string& name) const;
   void later(int64_t from_ms, int64_t to_ms, std::function<void()> what);
-  Run run_of(agent::AttemptId owner) const { return {owner.task, owner.attempt, at_.node}; }
+  Run run_of(AttemptId owner) const { return {owner.task, owner.attempt, at_.node}; }
   static ReplicaChange change_of(const DatasetId& id, const Stored& stored);
 
   Shelf& shelf_;
   Surroundings at_;
-  std::map<agent::AttemptId, Request> requests_;
+  std::map<AttemptId, Request> requests_;
   std::map<DatasetId, int> pins_;
   std::set<DatasetId> doomed_;
 };

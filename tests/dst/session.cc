@@ -7,10 +7,6 @@
 namespace tierpilot::dst {
 namespace {
 
-AttemptId to_coordinator(agent::AttemptId id) {
-  return {id.task, id.attempt};
-}
-
 TaskExit to_exit(const agent::ExitReport& report) {
   TaskExit exit;
   exit.how = report.how;
@@ -46,8 +42,7 @@ void Link::start(const Assignment& assignment, Started done) {
   const auto ask = [this, assignment, done, call, connection = connection_] {
     const Status status = node_.start(assignment);
     connection->send(Way::kUp, [waiting = waiting_, call, done, status] {
-      if (waiting->erase(call))
-        done(status ? Result<uint16_t>(0) : tl::unexpected(status.error()));
+      if (waiting->erase(call)) done(status ? Result<uint16_t>(0) : tl::unexpected(status.error()));
     });
   };
   connection_->send(Way::kDown, ask);
@@ -127,12 +122,12 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
   } else if (const auto* served = std::get_if<agent::ServedEvent>(&event.body)) {
     ServedData data;
     data.latency_ns = served->data.latency_ns;
-    core_.lifecycle.served(node, to_coordinator(served->attempt), data);
+    core_.lifecycle.served(node, served->attempt, data);
   } else if (const auto* started = std::get_if<agent::StartedEvent>(&event.body)) {
-    core_.lifecycle.started(node, to_coordinator(started->attempt));
+    core_.lifecycle.started(node, started->attempt);
   } else {
     const auto& exited = std::get<agent::ExitedEvent>(event.body);
-    const auto attempt = to_coordinator(exited.attempt);
+    const auto attempt = exited.attempt;
     ++progress->open;
     core_.lifecycle.exited(
         node, attempt, to_exit(exited.exit),

@@ -18,11 +18,11 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   return {};
 }
 
-void Warden::end(agent::AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
+void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
   if (!running_.erase(attempt)) return;
   at_.judge.process_ended({attempt.task, attempt.attempt, at_.node});
   agent::ExitReport report;
-  report.how = task_end_name(how);
+  report.how = how;
   report.reason = reason;
   report.process = ProcessExit{.task_id = attempt.task, .attempt = attempt.attempt, .how = how};
   if (how == TaskEnd::kExited) report.process->exit_code = code;
@@ -30,7 +30,7 @@ void Warden::end(agent::AttemptId attempt, TaskEnd how, int code, const std::str
                  [this, attempt, report = std::move(report)] { at_.exited(attempt, report); });
 }
 
-void Warden::cancel(agent::AttemptId attempt, const std::string& reason) {
+void Warden::cancel(AttemptId attempt, const std::string& reason) {
   const auto running = running_.find(attempt);
   if (running == running_.end() || std::exchange(running->second, true)) return;
   at_.loop.after(at_.random.between(kMs, 300 * kMs), at_.machine,
@@ -38,7 +38,7 @@ void Warden::cancel(agent::AttemptId attempt, const std::string& reason) {
 }
 
 void Warden::end_all(TaskEnd how, const std::string& reason) {
-  std::vector<agent::AttemptId> attempts;
+  std::vector<AttemptId> attempts;
   for (const auto& [attempt, asked] : running_) attempts.push_back(attempt);
   for (const auto attempt : attempts) end(attempt, how, 0, reason);
 }

@@ -23,20 +23,18 @@ class Warden final : public agent::TaskRunner {
     int node = 0;
     LifePtr machine;
     LifePtr daemon;
-    std::function<bool()> refuses;                  // the machine cannot start processes now
-    std::function<void(agent::AttemptId)> started;  // told to the daemon
-    std::function<void(agent::AttemptId, agent::ExitReport)> exited;
+    std::function<bool()> refuses;           // the machine cannot start processes now
+    std::function<void(AttemptId)> started;  // told to the daemon
+    std::function<void(AttemptId, agent::ExitReport)> exited;
   };
   explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
 
   Status launch(const agent::LaunchOrder& order) override;
-  void cancel(agent::AttemptId attempt, const std::string& reason) override;
-  Status pause(agent::AttemptId, bool) override {
-    return fail(ErrorCode::kUnavailable, "not simulated");
-  }
+  void cancel(AttemptId attempt, const std::string& reason) override;
+  Status pause(AttemptId, bool) override { return fail(ErrorCode::kUnavailable, "not simulated"); }
   void forget(uint64_t) override {}
   // Ends are not kept over a daemon's death: as where their records cannot be written.
-  void acknowledged(agent::AttemptId) override {}
+  void acknowledged(AttemptId) override {}
 
   void extend_lease(int64_t deadline_ns);
   // The daemon is gone: all is killed before long. The next daemon waits until idle().
@@ -46,12 +44,12 @@ class Warden final : public agent::TaskRunner {
   bool idle() const { return running_.empty(); }
 
  private:
-  void end(agent::AttemptId attempt, TaskEnd how, int code, const std::string& reason);
+  void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason);
   void end_all(TaskEnd how, const std::string& reason);
   void watch_lease();
 
   Surroundings at_;
-  std::map<agent::AttemptId, bool> running_;  // whether its end was asked for
+  std::map<AttemptId, bool> running_;  // whether its end was asked for
   int64_t lease_ns_ = 0;
   bool watching_ = false;
 };

@@ -1,5 +1,7 @@
 #include "tests/dst/world.h"
 
+#include <fmt/format.h>
+
 namespace tierpilot::dst {
 namespace {
 

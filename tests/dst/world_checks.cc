@@ -1,4 +1,6 @@
 // What must hold. Cheap enough for every step, or to be asked when all is quiet.
+#include <fmt/format.h>
+
 #include "coordinator/store/records.h"
 #include "tests/dst/world.h"
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+
 #include <optional>
 #include <system_error>
 
@@ -62,7 +63,20 @@ Status ClusterConnection::connect(const ConnectOptions& options) {
   if (!connected) return tl::unexpected(connected.error());
   impl_->connection = kj::mv(*connected);
   impl_->cluster = impl_->connection->bootstrap().castAs<wire::Cluster>();
-  return {};
+  return greet();
+}
+
+Status ClusterConnection::greet() {
+  const auto own = own_program(program_invocation_short_name);
+  auto request = cluster().helloRequest();
+  write_program(own, request.initProgram());
+  auto answer = call(kj::mv(request));
+  // Coordinators from before there was a greeting do not know the call.
+  if (!answer && answer.error().code != ErrorCode::kUnavailable)
+    return tl::unexpected(answer.error());
+  coordinator_ = {.program = "tierpilot-coordinator"};
+  if (answer) coordinator_ = read_program(answer->getProgram(), coordinator_.program);
+  return check_programs(own, coordinator_);
 }
 
 wire::Cluster::Client& ClusterConnection::cluster() {

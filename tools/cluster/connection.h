@@ -9,6 +9,7 @@
 #include "rpc/cluster.capnp.h"
 #include "rpc/error.h"
 #include "rpc/event_loop.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot {
 
@@ -30,6 +31,8 @@ class ClusterConnection {
   ~ClusterConnection();
 
   wire::Cluster::Client& cluster();
+  // Who answers there.
+  const ProgramVersion& coordinator() const { return coordinator_; }
   EventLoop& loop();
 
   // Sends and waits. `extra_ms` is added to the timeout for calls that wait themselves.
@@ -63,12 +66,14 @@ class ClusterConnection {
   struct Impl;
   explicit ClusterConnection(const ConnectOptions& options);
   Status connect(const ConnectOptions& options);
+  Status greet();
   Error late_error(int64_t waited_ms) const;
   // Adds the address and what to do to errors of the connection itself.
   Error explain(Error error) const;
 
   std::string address_;
   int64_t timeout_ms_;
+  ProgramVersion coordinator_;
   std::unique_ptr<Impl> impl_;
 };
 

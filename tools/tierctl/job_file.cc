@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/memory_wish.h"
@@ -102,17 +104,17 @@ auto quantity(const ordered_json& value, const std::string& place, const char* w
   return *parsed;
 }
 
-JobDataset dataset_of(const ordered_json& value, const std::string& place) {
+DatasetUse dataset_of(const ordered_json& value, const std::string& place) {
   Fields fields(value, place);
-  JobDataset dataset;
-  fields.with("name", [&](const auto& v, const auto& at) { dataset.name = text(v, at); });
+  DatasetUse dataset;
+  fields.with("name", [&](const auto& v, const auto& at) { dataset.dataset = text(v, at); });
   fields.with("mode", [&](const auto& v, const auto& at) {
     const std::string mode = text(v, at);
     if (mode != "read" && mode != "write") throw Wrong{at, "must be \"read\" or \"write\""};
     dataset.write = mode == "write";
   });
   fields.finish();
-  if (dataset.name.empty()) throw Wrong{place, "needs a \"name\""};
+  if (dataset.dataset.empty()) throw Wrong{place, "needs a \"name\""};
   return dataset;
 }
 
@@ -135,16 +137,18 @@ uint32_t whole_number(const ordered_json& value, const std::string& place, uint3
   return value.get<uint32_t>();
 }
 
-void read_gang(Fields& fields, JobGang& gang) {
+GangWords read_gang(Fields& fields, GangSpec& gang) {
+  GangWords words;
+  gang.max_restarts = kUsualRestarts;
   fields.with("ranks", [&](const auto& v, const auto& at) {
-    gang.ranks = whole_number(v, at, 1, JobGang::kMostRanks);
+    gang.ranks = whole_number(v, at, 1, kMostRanks);
   });
-  fields.with("engine", [&](const auto& v, const auto& at) { gang.engine = text(v, at); });
+  fields.with("engine", [&](const auto& v, const auto& at) { words.engine = text(v, at); });
   fields.with("units_per_rank", [&](const auto& v, const auto& at) {
-    gang.units_per_rank = whole_number(v, at, 1, kMaxUnits);
+    words.units_per_rank = whole_number(v, at, 1, kMaxUnits);
   });
   fields.with("ranks_per_node",
-              [&](const auto& v, const auto& at) { gang.ranks_per_node = text(v, at); });
+              [&](const auto& v, const auto& at) { words.ranks_per_node = text(v, at); });
   fields.with("max_restarts", [&](const auto& v, const auto& at) {
     gang.max_restarts = whole_number(v, at, 0, 1'000'000);
   });
@@ -155,13 +159,15 @@ void read_gang(Fields& fields, JobGang& gang) {
   };
   duration("estimate", gang.estimate_ms);
   duration("start_within", gang.start_within_ms);
+  return words;
 }
 
-JobTask task_of(const ordered_json& value, const std::string& place, size_t index) {
+TaskSpec task_of(const ordered_json& value, const std::string& place, size_t index) {
   Fields fields(value, place);
-  JobTask task{.name = fmt::format("task-{}", index + 1)};
+  TaskSpec task;
+  task.name = fmt::format("task-{}", index + 1);
   fields.with("name", [&](const auto& v, const auto& at) { task.name = text(v, at); });
-  fields.with("command", [&](const auto& v, const auto& at) { task.command = texts(v, at); });
+  fields.with("command", [&](const auto& v, const auto& at) { task.argv = texts(v, at); });
   fields.with("datasets", [&](const auto& v, const auto& at) {
     each(v, at, [&](const auto& item, const auto& where) {
       task.datasets.push_back(dataset_of(item, where));
@@ -197,18 +203,18 @@ JobTask task_of(const ordered_json& value, const std::string& place, size_t inde
           at, fmt::format("must be a whole number from {} to {}", -kMostPriority, kMostPriority)};
     task.priority = v.template get<int32_t>();
   });
-  read_gang(fields, task.gang);
+  const auto gang = read_gang(fields, task.gang);
   fields.finish();
-  if (const auto why = wrong_gang(task); !why.empty()) throw Wrong{place, why};
-  if (task.command.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
-  if (task.command.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
+  if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
+  if (task.argv.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
+  if (task.argv.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
   if (task.name.empty()) throw Wrong{place + ".name", "must not be empty"};
   return task;
 }
 
-std::vector<JobTask> job_of(const ordered_json& document) {
+std::vector<TaskSpec> job_of(const ordered_json& document) {
   Fields fields(document, "");
-  std::vector<JobTask> tasks;
+  std::vector<TaskSpec> tasks;
   std::set<std::string> names;
   fields.with("tasks", [&](const auto& value, const auto& place) {
     each(value, place, [&](const auto& item, const auto& at) {
@@ -254,42 +260,48 @@ std::string cause_of(const nlohmann::json::parse_error& error) {
   return cause;
 }
 
-}  // namespace
-
-Result<std::pair<uint32_t, uint32_t>> JobGang::per_node() const {
-  if (ranks_per_node.empty()) return std::pair(0u, 0u);
-  const size_t colon = ranks_per_node.find(':');
-  const auto number = [](std::string_view text) -> std::optional<uint32_t> {
+// 0: any.
+Result<std::pair<uint32_t, uint32_t>> parse_ranks_per_node(std::string_view text) {
+  if (text.empty()) return std::pair(0u, 0u);
+  const size_t colon = text.find(':');
+  const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
     uint32_t value = 0;
-    if (text.empty()) return value;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value > 0
+    if (digits.empty()) return value;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value > 0
                ? std::optional(value)
                : std::nullopt;
   };
-  const std::string_view all = ranks_per_node;
-  const auto least = number(all.substr(0, colon));
-  const auto most = colon == all.npos ? least : number(all.substr(colon + 1));
+  const auto least = number(text.substr(0, colon));
+  const auto most = colon == text.npos ? least : number(text.substr(colon + 1));
   if (!least || !most || (*most > 0 && *most < *least))
-    return fail(ErrorCode::kInvalid,
-                fmt::format("'{}' are no ranks per node: write MIN:MAX, MIN:, :MAX or one number",
-                            ranks_per_node));
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("'{}' are no ranks per node: write MIN:MAX, MIN:, :MAX or one number", text));
   return std::pair(*least, *most);
 }
 
-std::string wrong_gang(const JobTask& task) {
-  const auto& gang = task.gang;
-  if (gang.engine != "cpu" && gang.engine != "gpu")
-    return fmt::format("'{}' is no engine: cpu or gpu", gang.engine);
-  if (gang.ranks == 0 && (gang.engine != "cpu" || !gang.ranks_per_node.empty()))
-    return "an engine and ranks per node are for a task with ranks";
-  if (gang.ranks == 0 && gang.units_per_rank != 1)
-    return "units per rank are for a task with ranks";
-  const auto per_node = gang.per_node();
-  return per_node ? "" : per_node.error().message;
+}  // namespace
+
+Status apply(const GangWords& words, TaskSpec& task) {
+  const auto wrong = [](std::string why) { return fail(ErrorCode::kInvalid, std::move(why)); };
+  const auto engine = parse_engine(words.engine);
+  if (!engine) return wrong(fmt::format("'{}' is no engine: cpu or gpu", words.engine));
+  if (!task.is_gang() && (*engine != Engine::kCpu || !words.ranks_per_node.empty()))
+    return wrong("an engine and ranks per node are for a task with ranks");
+  if (!task.is_gang() && words.units_per_rank != 1)
+    return wrong("units per rank are for a task with ranks");
+  const auto per_node = parse_ranks_per_node(words.ranks_per_node);
+  if (!per_node) return tl::unexpected(per_node.error());
+  if (!task.is_gang()) return {};
+  auto& gang = task.gang;
+  gang.engine = *engine;
+  (*engine == Engine::kGpu ? gang.gpus_per_rank : task.units) = words.units_per_rank;
+  std::tie(gang.ranks_per_node_min, gang.ranks_per_node_max) = *per_node;
+  return {};
 }
 
-Result<std::vector<JobTask>> parse_job(std::string_view json, const std::string& origin) {
+Result<std::vector<TaskSpec>> parse_job(std::string_view json, const std::string& origin) {
   try {
     return job_of(parse_without_duplicates(json));
   } catch (const nlohmann::json::parse_error& error) {
@@ -305,7 +317,7 @@ Result<std::vector<JobTask>> parse_job(std::string_view json, const std::string&
   }
 }
 
-Result<std::vector<JobTask>> load_job(const std::string& path) {
+Result<std::vector<TaskSpec>> load_job(const std::string& path) {
   std::ifstream file;
   if (path != "-") {
     if (std::filesystem::is_directory(path))
@@ -322,14 +334,14 @@ Result<std::vector<JobTask>> load_job(const std::string& path) {
   return parse_job(text, path == "-" ? "standard input" : path);
 }
 
-Result<JobDataset> parse_dataset_use(std::string_view text) {
+Result<DatasetUse> parse_dataset_use(std::string_view text) {
   const size_t colon = text.rfind(':');
   const auto name = text.substr(0, colon);
   const auto mode = colon == text.npos ? "ro" : text.substr(colon + 1);
   if (name.empty() || (mode != "ro" && mode != "rw"))
     return fail(ErrorCode::kInvalid,
                 fmt::format("'{}' names no dataset: write NAME, NAME:ro or NAME:rw", text));
-  return JobDataset{std::string(name), mode == "rw"};
+  return DatasetUse{std::string(name), mode == "rw"};
 }
 
 }  // namespace tierpilot::tierctl

@@ -1,8 +1,11 @@
 // tierctl task submit: one command, or a job from a file.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
 
 #include "base/memory_wish.h"
+#include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/job_file.h"
 #include "tools/tierctl/object.h"
@@ -12,15 +15,16 @@ namespace tierpilot::tierctl {
 namespace {
 
 struct Arguments {
-  JobTask task;
+  TaskSpec task;
+  GangWords gang;
   std::vector<std::string> datasets, env;
   std::string file, request_id;
   bool wait = false;
 };
 
-Result<std::vector<JobTask>> tasks_of(const Arguments& arguments) {
+Result<std::vector<TaskSpec>> tasks_of(const Arguments& arguments) {
   if (!arguments.file.empty()) return load_job(arguments.file);
-  JobTask task = arguments.task;
+  TaskSpec task = arguments.task;
   for (const auto& text : arguments.datasets) {
     auto use = parse_dataset_use(text);
     if (!use) return tl::unexpected(use.error());
@@ -33,59 +37,19 @@ Result<std::vector<JobTask>> tasks_of(const Arguments& arguments) {
   return std::vector{task};
 }
 
-// The units of a rank are CPU units, or GPUs with as many CPU units as the task asks for besides.
-void fill_gang(wire::TaskSpec::Builder spec, const JobGang& gang) {
-  auto out = spec.initGang();
-  out.setRanks(gang.ranks);
-  out.setEngine(gang.engine);
-  if (gang.engine == "gpu")
-    out.setGpusPerRank(gang.units_per_rank);
-  else
-    spec.setUnits(gang.units_per_rank);
-  const auto [least, most] = *gang.per_node();
-  out.setRanksPerNodeMin(least);
-  out.setRanksPerNodeMax(most);
-  out.setEstimateMs(gang.estimate_ms);
-  out.setMaxRestarts(gang.max_restarts);
-  out.setStartWithinMs(gang.start_within_ms);
-}
-
-void fill(wire::TaskSpec::Builder spec, const JobTask& task) {
-  spec.setName(task.name);
-  spec.setUnits(task.units);
-  spec.setMemoryBytes(task.memory_bytes);
-  spec.setFloatOperations(task.float_operations);
-  spec.setIntOperations(task.int_operations);
-  spec.setTimeLimitMs(task.time_limit_ms);
-  spec.setNode(task.node);
-  spec.setMemoryTier(task.memory_tier);
-  spec.setPriority(task.priority);
-  if (task.gang.ranks > 0) fill_gang(spec, task.gang);
-  const auto fill_texts = [](auto list, const std::vector<std::string>& texts) {
-    for (uint32_t i = 0; i < list.size(); ++i) list.set(i, texts[i]);
-  };
-  fill_texts(spec.initArgv(static_cast<uint32_t>(task.command.size())), task.command);
-  fill_texts(spec.initAfter(static_cast<uint32_t>(task.after.size())), task.after);
-  auto env = spec.initEnv(static_cast<uint32_t>(task.env.size()));
-  for (uint32_t i = 0; i < env.size(); ++i) {
-    env[i].setName(task.env[i].first);
-    env[i].setValue(task.env[i].second);
-  }
-  auto datasets = spec.initDatasets(static_cast<uint32_t>(task.datasets.size()));
-  for (uint32_t i = 0; i < datasets.size(); ++i) {
-    datasets[i].setDataset(task.datasets[i].name);
-    datasets[i].setWrite(task.datasets[i].write);
-  }
-}
-
 Result<int> submit(Context& context, ClusterConnection& connection, const Arguments& arguments,
-                   const std::vector<JobTask>& tasks) {
+                   const std::vector<TaskSpec>& tasks) {
   const std::string request_id =
       arguments.request_id.empty() ? draw_request_id() : arguments.request_id;
+  const bool gangs = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_gang));
+  // An older one would see a single process in it.
+  if (gangs && !connection.coordinator().can(kGangFeature))
+    return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
+                                                     connection.coordinator().label()));
   auto request = connection.cluster().submitRequest();
   request.setRequestId(request_id);
   auto specs = request.initTasks(static_cast<uint32_t>(tasks.size()));
-  for (uint32_t i = 0; i < specs.size(); ++i) fill(specs[i], tasks[i]);
+  for (uint32_t i = 0; i < specs.size(); ++i) write_spec(tasks[i], specs[i]);
   auto answer = connection.call(kj::mv(request));
   if (!answer) {
     auto error = answer.error();
@@ -107,15 +71,16 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
                  .columns = {{"ID", "/id"}, {"NAME", "/name"}}}});
 }
 
-void add_gang_options(CLI::App& sub, JobGang& gang) {
+void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
+  gang.max_restarts = kUsualRestarts;
   sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
-      ->check(CLI::Range(1u, JobGang::kMostRanks));
-  sub.add_option("--engine", gang.engine, "what ranks compute on: cpu (default) or gpu")
+      ->check(CLI::Range(1u, kMostRanks));
+  sub.add_option("--engine", words.engine, "what ranks compute on: cpu (default) or gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}));
-  sub.add_option("--units-per-rank", gang.units_per_rank,
+  sub.add_option("--units-per-rank", words.units_per_rank,
                  "of the engine (default 1); with gpu, --units are the CPU units besides")
       ->check(CLI::Range(1u, 65'536u));
-  sub.add_option("--ranks-per-node", gang.ranks_per_node, "how many a node may get (default any)")
+  sub.add_option("--ranks-per-node", words.ranks_per_node, "how many a node may get (default any)")
       ->type_name("MIN:MAX");
   add_duration(sub, "--estimate", gang.estimate_ms, "how long it runs without failures");
   sub.add_option("--max-restarts", gang.max_restarts,
@@ -155,9 +120,9 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
       });
   sub.add_option("--priority", task.priority, "of two that wait, the higher goes first (default 0)")
       ->check(CLI::Range(-1000, 1000));
-  add_gang_options(sub, task.gang);
+  add_gang_options(sub, task.gang, arguments.gang);
   sub.add_option("--node", task.node, "run there; default: the policy chooses");
-  return sub.add_option("COMMAND", task.command, "what to run, after --");
+  return sub.add_option("COMMAND", task.argv, "what to run, after --");
 }
 
 }  // namespace
@@ -175,11 +140,12 @@ void add_task_submit(CLI::App& task, Context& context) {
       ->type_name("ID");
   // The job file is read before anything is dialled: its mistakes need no coordinator to be seen.
   sub->callback([&context, arguments] {
-    if (arguments->file.empty() && arguments->task.command.empty())
+    if (arguments->file.empty() && arguments->task.argv.empty())
       throw CLI::RequiredError("a command after -- or --file JOB.json");
     if (arguments->file.empty() && arguments->task.name.empty())
-      arguments->task.name = arguments->task.command.front();
-    if (const auto why = wrong_gang(arguments->task); !why.empty()) throw CLI::ValidationError(why);
+      arguments->task.name = arguments->task.argv.front();
+    if (const auto applied = apply(arguments->gang, arguments->task); !applied)
+      throw CLI::ValidationError(applied.error().message);
     context.command = [&context, arguments]() -> int {
       const auto tasks = tasks_of(*arguments);
       if (!tasks) return print_error(context.output, tasks.error());

@@ -22,12 +22,6 @@ namespace {
 // Tasks placed in one go; before more, the loop serves what has come meanwhile.
 constexpr int kMostAtOnce = 16;
 
-// By which learning knows a decision, also after a restart. Attempts are few; the low bits hold
-// them so that an id is never used twice.
-uint64_t decision_id(AttemptId attempt) {
-  return attempt.task << 12 | (attempt.attempt & 0xfff);
-}
-
 // At most so many: a decision is written at every task. The chosen node first, then the best by the
 // policy's score, then those that were no candidates.
 std::vector<size_t> worth_recording(const View& view, const Decision& decision, size_t most) {
@@ -223,7 +217,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
                      state_.next_attempt(*task) == open.attempt.attempt && node &&
                      node->takes(task->id) && state_.catalog.blocked_by(*task).empty();
   if (!valid) return false;
-  host_.took(decision_id(open.attempt), open.shared_view(), decision.node);
+  host_.took(attempt_key(open.attempt), open.shared_view(), decision.node);
   record.policy = open.turn.policy;
   if (oversight_.guard(record.policy)) {
     record.mode = policy_mode_name(open.turn.mode);
@@ -307,7 +301,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.latency_term = parts->latency_term;
     reward.penalty_term = parts->penalty_term;
     if (placed != in_flight_.end()) credit(placed->second, parts->reward);
-    host_.outcome(decision_id(attempt), *parts);
+    host_.outcome(attempt_key(attempt), *parts);
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
   }
@@ -322,23 +316,23 @@ void Dispatcher::credit(const InFlight& placed, double reward) {
 
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   const auto placed = in_flight_.extract(attempt);
-  if (!succeeded) return host_.abandon(decision_id(attempt));
+  if (!succeeded) return host_.abandon(attempt_key(attempt));
   if (placed.empty()) return ended_from_before(attempt);
   const auto seconds_since = [now_ns = state_.clock.boot_ns()](int64_t then_ns) {
     return static_cast<double>(now_ns - then_ns) / 1e9;
   };
-  host_.finished(decision_id(attempt), seconds_since(placed.mapped().decided_ns));
+  host_.finished(attempt_key(attempt), seconds_since(placed.mapped().decided_ns));
   oversight_.finished(placed.mapped().turn, seconds_since(placed.mapped().asked_ns));
 }
 
 void Dispatcher::ended_from_before(AttemptId attempt) {
   const auto decisions = records::decisions(state_.store.reader(), attempt.task);
-  if (!decisions) return host_.abandon(decision_id(attempt));
+  if (!decisions) return host_.abandon(attempt_key(attempt));
   for (const auto& decision : *decisions)
     if (const int64_t took_ms = state_.clock.wall_ms() - decision.at_ms;
         decision.attempt == attempt && took_ms > 0)
-      return host_.finished(decision_id(attempt), static_cast<double>(took_ms) / 1e3);
-  host_.abandon(decision_id(attempt));
+      return host_.finished(attempt_key(attempt), static_cast<double>(took_ms) / 1e3);
+  host_.abandon(attempt_key(attempt));
 }
 
 }  // namespace tierpilot

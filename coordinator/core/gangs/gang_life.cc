@@ -60,10 +60,11 @@ std::vector<std::string> units_of(const Task& rank) {
 // How likely it is what ended the others.
 int severity(const Task& rank) {
   if (!rank.exit) return rank.rank->pid != 0 ? 3 : 0;  // its node was lost
-  if (rank.exit->how == "cancelled" || (rank.exit->how == "exited" && rank.exit->code == 0))
+  if (rank.exit->how == TaskEnd::kCancelled ||
+      (rank.exit->how == TaskEnd::kExited && rank.exit->code == 0))
     return 0;
-  if (rank.exit->how == "exited") return 1;
-  return rank.exit->how == "signalled" && rank.exit->code == SIGABRT ? 2 : 3;
+  if (rank.exit->how == TaskEnd::kExited) return 1;
+  return rank.exit->how == TaskEnd::kSignalled && rank.exit->code == SIGABRT ? 2 : 3;
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ void GangLife::begin() {
     for (const uint64_t rank_id : state_.tasks.ranks_of(id)) {
       const auto& rank = *state_.tasks.find(rank_id);
       if (is_live(rank)) continue;
-      const bool success = rank.exit && rank.exit->how == "exited" && rank.exit->code == 0;
+      const bool success = rank.exit && rank.exit->how == TaskEnd::kExited && rank.exit->code == 0;
       current.over[rank.rank->rank] =
           success ? Verdict{Fate::kSucceeded, {}}
                   : Verdict{rank.exit ? Fate::kFailed : Fate::kAgain, rank.reason, false};
@@ -276,10 +277,11 @@ const Task* GangLife::culprit(const Task& gang, const Try& last) const {
 bool GangLife::blame_units(const Task& gang, const Task& culprit) {
   if (culprit.rank->pid == 0) return false;
   const auto& exit = culprit.exit;
-  const bool by_signal = exit && exit->how == "signalled" && is_fault_signal(exit->code);
-  const bool node_lost = !exit || exit->how == "lease_expired" || exit->how == "lost";
-  const auto kind =
-      node_lost ? std::string("node lost") : fmt::format("{} {}", exit->how, exit->code);
+  const bool by_signal = exit && exit->how == TaskEnd::kSignalled && is_fault_signal(exit->code);
+  const bool node_lost =
+      !exit || exit->how == TaskEnd::kLeaseExpired || exit->how == TaskEnd::kLost;
+  const auto kind = node_lost ? std::string("node lost")
+                              : fmt::format("{} {}", task_end_name(exit->how), exit->code);
   const auto units = units_of(culprit);
   auto& before = blames_[gang.id];
   const bool elsewhere = !node_lost && before.kind == kind && !before.units.empty() &&

@@ -30,6 +30,7 @@ uint32_t units_per_rank(const TaskSpec& spec) {
 }
 
 uint32_t limited(uint64_t ranks, const TaskSpec& spec, const NodeFacts& facts) {
+  if (!facts.runs_gangs) return 0;
   if (spec.memory_bytes > 0) ranks = std::min(ranks, facts.memory_bytes / spec.memory_bytes);
   if (spec.gang.ranks_per_node_max > 0)
     ranks = std::min<uint64_t>(ranks, spec.gang.ranks_per_node_max);
@@ -144,6 +145,17 @@ uint64_t room_at_most(const Registry& registry, const Task& task) {
   return ranks;
 }
 
+std::string too_old(const Registry& registry) {
+  const auto up = registry.up();
+  const auto count =
+      std::count_if(up.begin(), up.end(), [](const auto* node) { return !node->facts.runs_gangs; });
+  return count == 0 ? ""
+                    : fmt::format(
+                          "; {} of them have programs from before there were gangs: update "
+                          "those",
+                          count);
+}
+
 GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks_now) {
   const uint64_t most = rank_capacity(state.registry, spec, true);
   GangPlan none;
@@ -154,7 +166,8 @@ GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks
                     : fmt::format(
                           "waiting for nodes: it has {} ranks, and those that are up could "
                           "run {} if they had nothing else to do",
-                          spec.gang.ranks, most);
+                          spec.gang.ranks, most) +
+                          too_old(state.registry);
   return none;
 }
 

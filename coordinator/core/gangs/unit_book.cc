@@ -64,14 +64,6 @@ gang::UnitRate by_its_own(const gang::UnitRate& rate, const gang::FailureHistory
 
 }  // namespace
 
-std::string cpu_unit_id(const std::string& node, uint32_t number) {
-  return fmt::format("{}/cpu/{}", node, number);
-}
-
-std::string gpu_unit_id(const std::string& node, const std::string& uuid) {
-  return fmt::format("{}/gpu/{}", node, uuid);
-}
-
 std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
   std::vector<std::string> added;
   const auto put = [&](std::string unit) {

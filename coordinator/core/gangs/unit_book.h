@@ -10,12 +10,9 @@
 #include "base/result.h"
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/store/db.h"
+#include "model/unit_id.h"
 
 namespace tierpilot {
-
-// NODE/cpu/NUMBER or NODE/gpu/UUID.
-std::string cpu_unit_id(const std::string& node, uint32_t number);
-std::string gpu_unit_id(const std::string& node, const std::string& uuid);
 
 struct UnitFailure {
   int64_t at_ms = 0;  // wall time

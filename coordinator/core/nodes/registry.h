@@ -36,6 +36,7 @@ struct NodeFacts {
   // folder tells that nothing of them runs any more.
   std::vector<uint64_t> predecessors;
   std::vector<std::string> gpus{};  // by UUID
+  bool runs_gangs = true;           // older programs would start a rank as a task of its own
 };
 
 // expected: known from the store after a restart; its tasks may still run there.

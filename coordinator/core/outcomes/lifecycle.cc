@@ -81,7 +81,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   auto* task = current(node, attempt);
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
-  const bool stale = exit.how == "data_failed" && data_is_stale(*task);
+  const bool stale = exit.how == TaskEnd::kDataFailed && data_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
   if (verdict.fate == Fate::kSucceeded && !may_publish(*task, exit)) {
     verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
@@ -110,8 +110,8 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
 }
 
 void Lifecycle::judge_node(NodeRecord& node, Task& task, const TaskExit& exit) {
-  const bool did_not_start = exit.how == "could_not_start" && exit.node_fault;
-  if (!did_not_start && exit.how != "data_failed") return;
+  const bool did_not_start = exit.how == TaskEnd::kCouldNotStart && exit.node_fault;
+  if (!did_not_start && exit.how != TaskEnd::kDataFailed) return;
   const int64_t now_ns = state_.clock.boot_ns();
   node.health.keep_off(task.id, task.faults++, now_ns);
   // Data is mostly missed for what another node did.
@@ -123,7 +123,7 @@ Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const 
   auto* task = state_.tasks.find(attempt.task);
   const bool waits = task && task->state == TaskState::kQueued &&
                      task->attempt == attempt.attempt && task->node == node;
-  const bool succeeded = waits && exit.how == "exited" && exit.code == 0;
+  const bool succeeded = waits && exit.how == TaskEnd::kExited && exit.code == 0;
   return succeeded && may_publish(*task, exit) ? task : nullptr;
 }
 

@@ -15,31 +15,33 @@ constexpr uint32_t kMostLossesForgiven = 16;
 
 bool is_the_nodes_fault(const Task& task, const TaskExit& exit) {
   if (!exit.node_fault) return false;
-  return exit.how == "could_not_start" ||
-         (exit.how == "lost" && task.forgiven < kMostLossesForgiven);
+  return exit.how == TaskEnd::kCouldNotStart ||
+         (exit.how == TaskEnd::kLost && task.forgiven < kMostLossesForgiven);
 }
 
 }  // namespace
 
 Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, bool stale_data) {
-  if (exit.how == "exited" && exit.code == 0) return {Fate::kSucceeded, {}};
-  if (exit.how == "cancelled") {
+  if (exit.how == TaskEnd::kExited && exit.code == 0) return {Fate::kSucceeded, {}};
+  if (exit.how == TaskEnd::kCancelled) {
     const auto reason = exit.reason.empty() ? "cancelled" : exit.reason;
     // Nobody asked for it: the node ended the task for reasons of its own, such as a restart.
     return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason, false};
   }
   if (is_the_nodes_fault(task, exit)) return {Fate::kAgain, exit.reason, false};
   // lost: the node's warden died and took the task along; nothing of it is left there.
-  if (exit.how == "lease_expired" || exit.how == "lost")
+  if (exit.how == TaskEnd::kLeaseExpired || exit.how == TaskEnd::kLost)
     return judge_lost(task, exit.reason, max_attempts);
-  if (exit.how == "data_failed") {
+  if (exit.how == TaskEnd::kDataFailed) {
     if (stale_data) return {Fate::kAgain, exit.reason, false};
     return judge_lost(task, exit.reason, max_attempts);
   }
   if (!exit.reason.empty()) return {Fate::kFailed, exit.reason};
-  if (exit.how == "exited") return {Fate::kFailed, fmt::format("exit status {}", exit.code)};
-  if (exit.how == "signalled") return {Fate::kFailed, fmt::format("ended by signal {}", exit.code)};
-  return {Fate::kFailed, exit.how};
+  if (exit.how == TaskEnd::kExited)
+    return {Fate::kFailed, fmt::format("exit status {}", exit.code)};
+  if (exit.how == TaskEnd::kSignalled)
+    return {Fate::kFailed, fmt::format("ended by signal {}", exit.code)};
+  return {Fate::kFailed, std::string(task_end_name(exit.how))};
 }
 
 uint32_t counted_tries(const Task& task) {

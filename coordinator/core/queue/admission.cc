@@ -104,9 +104,7 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
   const auto& gang = spec.gang;
   if (gang.ranks > kMostRanks)
     return refuse(fmt::format("{} ranks, at most {} are taken", gang.ranks, kMostRanks));
-  if (gang.engine != "cpu" && gang.engine != "gpu")
-    return refuse(fmt::format("'{}' is no engine: cpu or gpu", gang.engine));
-  if ((gang.engine == "gpu") != (gang.gpus_per_rank > 0))
+  if ((gang.engine == Engine::kGpu) != (gang.gpus_per_rank > 0))
     return refuse("ranks on the engine gpu have one GPU or more each, others have none");
   const uint32_t least = std::max(gang.ranks_per_node_min, 1u);
   if (gang.ranks_per_node_max > 0 && gang.ranks_per_node_max < least)

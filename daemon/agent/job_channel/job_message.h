@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/agent/tasks/attempt.h"
+#include "model/attempt.h"
 
 namespace tierpilot::agent {
 

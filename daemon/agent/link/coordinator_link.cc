@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/agent/link/wire.h"
 #include "rpc/error.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -69,6 +70,8 @@ kj::Promise<void> CoordinatorLink::register_node() {
   fill_registration(request);
   const int64_t sent_ns = parts_.clock.boot_ns();
   return or_give_up(request.send().then([this, sent_ns](auto&& answer) {
+    const auto coordinator = read_program(answer.getProgram(), "tierpilot-coordinator");
+    value_or_throw(check_programs(own_program("tierpilotd"), coordinator));
     session_ = answer.getSession();
     registered_ = true;
     backoff_.reset();
@@ -92,7 +95,7 @@ void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Build
   for (uint32_t i = 0; i < list.size(); ++i) write_replica(list[i], replicas[i]);
   const auto live = parts_.tasks.live();
   auto attempts = to.initLive(static_cast<uint32_t>(live.size()));
-  for (uint32_t i = 0; i < attempts.size(); ++i) write_attempt(attempts[i], live[i]);
+  for (uint32_t i = 0; i < attempts.size(); ++i) write_attempt(live[i], attempts[i]);
 }
 
 kj::Promise<void> CoordinatorLink::keep_reporting() {

@@ -41,7 +41,7 @@ void write_process(wire::Exit::Builder to, const ProcessExit& from) {
 }
 
 void write_exit(wire::Exit::Builder to, const ExitReport& from) {
-  to.setHow(from.how);
+  to.setHow(task_end_name(from.how).data());
   to.setReason(from.reason);
   to.setNodeFault(from.node_fault);
   if (from.process) {
@@ -63,30 +63,29 @@ struct EventWriter {
   void operator()(const ReplicaChange& from) { write_replica(to.initReplica(), from); }
   void operator()(const ServedEvent& from) {
     auto served = to.initServed();
-    write_attempt(served.initAttempt(), from.attempt);
+    write_attempt(from.attempt, served.initAttempt());
     write_served(served.initData(), from.data);
   }
   void operator()(const StartedEvent& from) {
     auto started = to.initStarted();
-    write_attempt(started.initAttempt(), from.attempt);
+    write_attempt(from.attempt, started.initAttempt());
     started.setPid(from.pid);
     auto units = started.initCpuUnits(static_cast<uint32_t>(from.cpu_units.size()));
     for (uint32_t i = 0; i < units.size(); ++i) units.set(i, from.cpu_units[i]);
   }
   void operator()(const ExitedEvent& from) {
     auto exited = to.initExited();
-    write_attempt(exited.initAttempt(), from.attempt);
+    write_attempt(from.attempt, exited.initAttempt());
     write_exit(exited.initExit(), from.exit);
   }
 };
 
 Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
-  ServeItem need{
-      read_text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {}};
+  ServeItem need{text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {}};
   if (need.name.empty()) return fail(ErrorCode::kInvalid, "a dataset without a name");
   if (from.getSources().size() > kMaxItems)
     return fail(ErrorCode::kInvalid, fmt::format("dataset '{}': too many sources", need.name));
-  for (const auto source : from.getSources()) need.sources.push_back(read_text(source));
+  for (const auto source : from.getSources()) need.sources.push_back(text(source));
   return need;
 }
 
@@ -101,7 +100,7 @@ Result<RankPlace> read_rank(wire::Rank::Reader from) {
                  .local_rank = from.getLocalRank(),
                  .local_world_size = from.getLocalWorldSize(),
                  .node_rank = from.getNodeRank(),
-                 .master_address = read_text(from.getMasterAddress()),
+                 .master_address = text(from.getMasterAddress()),
                  .master_port = from.getMasterPort(),
                  .cpu_units = {},
                  .gpus = {},
@@ -114,7 +113,7 @@ Result<RankPlace> read_rank(wire::Rank::Reader from) {
   if (from.getCpuUnits().size() > kMaxItems || from.getGpus().size() > kMaxItems)
     return fail(ErrorCode::kInvalid, fmt::format("more than {} units or GPUs", kMaxItems));
   for (const uint32_t unit : from.getCpuUnits()) rank.cpu_units.push_back(unit);
-  for (const auto gpu : from.getGpus()) rank.gpus.push_back(read_text(gpu));
+  for (const auto gpu : from.getGpus()) rank.gpus.push_back(text(gpu));
   if (has_nul(rank.master_address) || std::any_of(rank.gpus.begin(), rank.gpus.end(), has_nul))
     return fail(ErrorCode::kInvalid, "the place of a rank has a NUL byte in it");
   return rank;
@@ -146,11 +145,6 @@ void write_measure(wire::Measure::Builder to, const Result<double>& from) {
     to.setUnavailable(from.error().message);
 }
 
-void write_attempt(wire::Attempt::Builder to, AttemptId from) {
-  to.setTask(from.task);
-  to.setAttempt(from.attempt);
-}
-
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from) {
   to.setDataset(from.name);
   to.setVersion(from.version);
@@ -166,7 +160,7 @@ void write_event(wire::NodeEvent::Builder to, const Event& from) {
 }
 
 void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
-  write_attempt(to.initAttempt(), from.attempt);
+  write_attempt(from.attempt, to.initAttempt());
   to.setAtMs(from.at_ms);
   to.setIteration(from.progress.iteration);
   to.setIterations(from.progress.iterations);
@@ -182,14 +176,6 @@ void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
   }
 }
 
-std::string read_text(capnp::Text::Reader from) {
-  return {from.cStr(), from.size()};
-}
-
-AttemptId read_attempt(wire::Attempt::Reader from) {
-  return {from.getTask(), from.getAttempt()};
-}
-
 Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   Assignment assignment;
   assignment.attempt = read_attempt(from.getAttempt());
@@ -200,17 +186,17 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   if (std::max({from.getArgv().size(), from.getEnv().size(), from.getDatasets().size()}) >
       kMaxItems)
     return refuse(fmt::format("more than {} arguments, variables or datasets", kMaxItems));
-  for (const auto argument : from.getArgv()) assignment.argv.push_back(read_text(argument));
+  for (const auto argument : from.getArgv()) assignment.argv.push_back(text(argument));
   for (const auto variable : from.getEnv())
-    assignment.env.emplace_back(read_text(variable.getName()), read_text(variable.getValue()));
+    assignment.env.emplace_back(text(variable.getName()), text(variable.getValue()));
   if (auto status = check_strings(assignment); !status) return refuse(status.error().message);
 
   assignment.units = from.getUnits();
   assignment.memory_limit_bytes = from.getMemoryLimitBytes();
   assignment.time_limit_ms = from.getTimeLimitMs();
   if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");
-  assignment.name = read_text(from.getName());
-  auto wish = parse_memory_wish(read_text(from.getMemoryTier()));
+  assignment.name = text(from.getName());
+  auto wish = parse_memory_wish(text(from.getMemoryTier()));
   if (!wish) return refuse(wish.error().message);
   assignment.memory_wish = *wish;
   assignment.reckoning = from.getReckoning();
@@ -234,7 +220,7 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
 Result<CreateSource> read_source(wire::DatasetSource::Reader from) {
   switch (from.which()) {
     case wire::DatasetSource::FILE:
-      return ImportFile{read_text(from.getFile())};
+      return ImportFile{text(from.getFile())};
     case wire::DatasetSource::ZERO_BYTES:
       return ZeroFill{from.getZeroBytes()};
     case wire::DatasetSource::RANDOM:

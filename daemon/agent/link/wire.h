@@ -5,19 +5,16 @@
 #include "base/result.h"
 #include "daemon/agent/job_channel/job_message.h"
 #include "daemon/agent/node/model.h"
-#include "rpc/node.capnp.h"
+#include "rpc/task_wire.h"
 
 namespace tierpilot::agent {
 
 void write_measure(wire::Measure::Builder to, const Result<double>& from);
 void write_metric(wire::Metric::Builder to, const MetricValue& from);
-void write_attempt(wire::Attempt::Builder to, AttemptId from);
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
 void write_event(wire::NodeEvent::Builder to, const Event& from);
 void write_job_report(wire::JobReport::Builder to, const JobReport& from);
 
-std::string read_text(capnp::Text::Reader from);
-AttemptId read_attempt(wire::Attempt::Reader from);
 // kInvalid: names or values with NUL bytes, environment names with '=', negative limits, datasets
 // without a name or named twice, unknown memory tiers, more than 4,096 arguments, variables or
 // datasets.

@@ -11,9 +11,9 @@
 
 #include "base/memory_wish.h"
 #include "base/result.h"
-#include "daemon/agent/tasks/attempt.h"
 #include "daemon/exec/task.h"
 #include "daemon/memory/pool/types.h"
+#include "model/attempt.h"
 
 namespace tierpilot::agent {
 
@@ -62,7 +62,7 @@ struct MetricValue {
 };
 
 struct ExitReport {
-  std::string how;  // task_end_name(), or data_failed
+  TaskEnd how = TaskEnd::kLost;
   std::string reason;
   bool node_fault = false;             // could_not_start, lost: for a reason of this node's
   std::optional<ProcessExit> process;  // nothing: it was never launched
@@ -70,7 +70,7 @@ struct ExitReport {
   std::string memory_tier;          // what its wish for memory came to; empty: it had none
   std::vector<MetricValue> memory;  // what the kernel did with its memory
 
-  bool success() const { return how == "exited" && process && process->exit_code == 0; }
+  bool success() const { return how == TaskEnd::kExited && process && process->exit_code == 0; }
 };
 
 struct ServedEvent {

@@ -1,9 +1,11 @@
 #include "daemon/agent/node/node_report.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "daemon/agent/link/wire.h"
 #include "daemon/agent/metrics/exposed.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -88,6 +90,7 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   char hostname[256] = {};
   ::gethostname(hostname, sizeof hostname - 1);
   to.setName(config.name);
+  write_program(own_program("tierpilotd"), to.initProgram());
   to.setInstance(facts.instance);
   to.setHostname(hostname);
   to.setVersion(TIERPILOT_VERSION);

@@ -14,7 +14,7 @@ kj::Promise<void> NodeService::start(StartContext context) {
 
 kj::Promise<void> NodeService::cancel(CancelContext context) {
   const auto params = context.getParams();
-  tasks_.cancel(read_attempt(params.getAttempt()), read_text(params.getReason()));
+  tasks_.cancel(read_attempt(params.getAttempt()), text(params.getReason()));
   return kj::READY_NOW;
 }
 
@@ -28,7 +28,7 @@ kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
   const auto params = context.getParams();
   auto source = value_or_throw(read_source(params.getSource()));
   auto pending = creations_.add();
-  pool_.create(read_text(params.getName()), std::move(source), std::move(pending.complete));
+  pool_.create(text(params.getName()), std::move(source), std::move(pending.complete));
   return pending.promise.then([context](ReplicaChange made) mutable {
     write_replica(context.getResults().initReplica(), made);
   });
@@ -38,26 +38,26 @@ kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
   if (const uint64_t only = params.getOnlyVersion(); only > 0) {
-    pool_.discard(read_text(params.getName()), only, std::move(pending.complete));
+    pool_.discard(text(params.getName()), only, std::move(pending.complete));
     return kj::mv(pending.promise);
   }
-  pool_.drop(read_text(params.getName()), params.getBelowVersion(), std::move(pending.complete));
+  pool_.drop(text(params.getName()), params.getBelowVersion(), std::move(pending.complete));
   return kj::mv(pending.promise);
 }
 
 kj::Promise<void> NodeService::setHome(SetHomeContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
-  pool_.set_home(read_text(params.getName()), params.getVersion(), params.getHome(),
+  pool_.set_home(text(params.getName()), params.getVersion(), params.getHome(),
                  std::move(pending.complete));
   return kj::mv(pending.promise);
 }
 
 kj::Promise<void> NodeService::readLog(ReadLogContext context) {
   const auto params = context.getParams();
-  const auto chunk = value_or_throw(dirs_.read_log(read_attempt(params.getAttempt()),
-                                                   read_text(params.getStream()),
-                                                   params.getOffset(), params.getMaxBytes()));
+  const auto chunk =
+      value_or_throw(dirs_.read_log(read_attempt(params.getAttempt()), text(params.getStream()),
+                                    params.getOffset(), params.getMaxBytes()));
   auto results = context.getResults();
   results.setData(
       kj::arrayPtr(reinterpret_cast<const kj::byte*>(chunk.data.data()), chunk.data.size()));

@@ -8,9 +8,9 @@
 
 #include "base/memory_wish.h"
 #include "daemon/agent/paging/process_scan.h"
-#include "daemon/agent/tasks/attempt.h"
 #include "daemon/memory/loop/placement_loop.h"
 #include "daemon/memory/placement/rules.h"
+#include "model/attempt.h"
 
 namespace tierpilot::agent {
 

@@ -134,7 +134,7 @@ ExitReport ExecRunner::report(ProcessExit exit) {
   placement_.task_ended(attempt);
   if (auto launched = launched_.extract(attempt))
     report.memory_tier = std::move(launched.mapped().memory_outcome);
-  report.how = task_end_name(exit.how);
+  report.how = exit.how;
   report.reason = exit.reason;
   report.node_fault = exit.node_fault;
   if (const auto reason = cancel_reasons_.extract(attempt);

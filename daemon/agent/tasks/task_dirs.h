@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "daemon/agent/tasks/attempt.h"
+#include "model/attempt.h"
 
 namespace tierpilot::agent {
 

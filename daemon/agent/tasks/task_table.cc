@@ -1,5 +1,7 @@
 #include "daemon/agent/tasks/task_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,9 +13,9 @@ namespace {
 
 enum class Stage { kBlocked, kStaging, kReady, kRunning, kCommitting, kEnded };
 
-ExitReport exit_of(std::string how, std::string reason) {
+ExitReport exit_of(TaskEnd how, std::string reason) {
   ExitReport exit;
-  exit.how = std::move(how);
+  exit.how = how;
   exit.reason = std::move(reason);
   return exit;
 }
@@ -137,7 +139,7 @@ void TaskTable::begin_staging(Entry& entry) {
 void TaskTable::staged(Entry& entry, Result<Served> data) {
   if (entry.stage != Stage::kStaging) return;
   if (!data) {
-    auto exit = entry.doom ? *entry.doom : exit_of("data_failed", data.error().message);
+    auto exit = entry.doom ? *entry.doom : exit_of(TaskEnd::kDataFailed, data.error().message);
     return end(entry, std::move(exit));
   }
   if (entry.doom) return let_go(entry, *entry.doom);
@@ -176,7 +178,7 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
       runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
   if (launched) return;
   cpus_.give_back(entry.grant);
-  auto exit = exit_of("could_not_start", launched.error().message);
+  auto exit = exit_of(TaskEnd::kCouldNotStart, launched.error().message);
   exit.node_fault = launched.error().code != ErrorCode::kInvalid;
   let_go(entry, std::move(exit));
 }
@@ -215,7 +217,7 @@ void TaskTable::let_go(Entry& entry, ExitReport exit) {
                  if (written) {
                    exit.written = std::move(*written);
                  } else if (exit.success()) {
-                   exit.how = "data_failed";
+                   exit.how = TaskEnd::kDataFailed;
                    exit.reason = written.error().message;
                  }
                  (*self)->end(*entry, std::move(exit));
@@ -244,7 +246,7 @@ void TaskTable::begin_newer(AttemptId ended) {
   }
 }
 
-void TaskTable::abandon(Entry& entry, const std::string& how, const std::string& reason) {
+void TaskTable::abandon(Entry& entry, TaskEnd how, const std::string& reason) {
   switch (entry.stage) {
     case Stage::kBlocked:
       return end(entry, exit_of(how, reason));
@@ -271,7 +273,7 @@ uint16_t TaskTable::master_port(AttemptId attempt) const {
 }
 
 void TaskTable::cancel(AttemptId attempt, const std::string& reason) {
-  if (Entry* entry = find(attempt)) abandon(*entry, "cancelled", reason);
+  if (Entry* entry = find(attempt)) abandon(*entry, TaskEnd::kCancelled, reason);
 }
 
 Status TaskTable::pause(AttemptId attempt, bool paused) {
@@ -329,7 +331,7 @@ void TaskTable::lease_ended() {
   for (const auto attempt : held()) {
     Entry* entry = find(attempt);
     if (entry && !entry->launched())
-      abandon(*entry, "lease_expired", "the coordinator could not be reached in time");
+      abandon(*entry, TaskEnd::kLeaseExpired, "the coordinator could not be reached in time");
   }
 }
 

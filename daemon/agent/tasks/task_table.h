@@ -128,7 +128,7 @@ class TaskTable {
   void staged(Entry& entry, Result<Served> data);
   void launch_ready();
   void launch(Entry& entry, CpuAllocator::Grant grant);
-  void abandon(Entry& entry, const std::string& how, const std::string& reason);
+  void abandon(Entry& entry, TaskEnd how, const std::string& reason);
   void let_go(Entry& entry, ExitReport exit);
   void end(Entry& entry, ExitReport exit);
   void begin_newer(AttemptId ended);

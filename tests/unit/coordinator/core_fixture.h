@@ -109,15 +109,13 @@ class CoreTest : public ::testing::Test {
     state_ = std::make_unique<ClusterState>(
         ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, {}, {}, 0, 0});
     lifecycle_ = std::make_unique<Lifecycle>(
-        *state_, Lifecycle::Hooks{[] {}, [this](uint64_t id) { ended_.push_back(id); },
-                                  [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {},
-                                  [this](Task& rank) { gangs_->rank_started(rank); },
-                                  [this](Task& rank, const Verdict& verdict) {
-                                    gangs_->rank_over(rank, verdict);
-                                  },
-                                  [this](Task& gang, const std::string& why) {
-                                    gangs_->stop(gang, why);
-                                  }});
+        *state_,
+        Lifecycle::Hooks{
+            [] {}, [this](uint64_t id) { ended_.push_back(id); },
+            [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {},
+            [this](Task& rank) { gangs_->rank_started(rank); },
+            [this](Task& rank, const Verdict& verdict) { gangs_->rank_over(rank, verdict); },
+            [this](Task& gang, const std::string& why) { gangs_->stop(gang, why); }});
     gangs_ = std::make_unique<GangLife>(*state_, *lifecycle_, [this](int64_t us, auto work) {
       later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
     });
@@ -210,12 +208,12 @@ class CoreTest : public ::testing::Test {
 
   static TaskExit success() {
     TaskExit exit;
-    exit.how = "exited";
+    exit.how = TaskEnd::kExited;
     return exit;
   }
   static TaskExit failure(int code) {
     TaskExit exit;
-    exit.how = "exited";
+    exit.how = TaskEnd::kExited;
     exit.code = code;
     return exit;
   }

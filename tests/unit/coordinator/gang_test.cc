@@ -80,14 +80,14 @@ class Gangs : public CoreTest {
       const auto* rank = state_->tasks.find(id);
       if (!rank || !rank->cancel_asked || rank->state == TaskState::kWaiting) continue;
       TaskExit cancelled;
-      cancelled.how = "cancelled";
+      cancelled.how = TaskEnd::kCancelled;
       EXPECT_TRUE(exit(rank->node, {id, rank->attempt}, cancelled));
     }
     flush();
   }
   static TaskExit killed(int signal) {
     TaskExit exit;
-    exit.how = "signalled";
+    exit.how = TaskEnd::kSignalled;
     exit.code = signal;
     return exit;
   }
@@ -109,6 +109,21 @@ TEST_F(Gangs, ArePlacedOnlyWhenAllRanksHaveRoom) {
   place();
   EXPECT_EQ(a->started.size() + b->started.size(), 3u);
   EXPECT_EQ(task(id).state, TaskState::kAssigned);
+}
+
+TEST_F(Gangs, KeepAwayFromNodesThatWouldStartARankAsATaskOfItsOwn) {
+  auto old = join("old");
+  join("away", 9);
+  membership_->disconnected(tickets_["away"]);  // known, and not there now
+  state_->registry.find("old")->facts.runs_gangs = false;
+  const auto id = submit_gang(2);
+  place();
+  EXPECT_THAT(old->started, IsEmpty());
+  EXPECT_THAT(task(id).reason, HasSubstr("update"));
+  auto b = join("b");
+  place();
+  EXPECT_THAT(old->started, IsEmpty());
+  EXPECT_EQ(b->started.size(), 2u);
 }
 
 TEST_F(Gangs, TellEveryRankItsPlaceAndWhereAllMeet) {
@@ -337,7 +352,7 @@ TEST_F(Gangs, ThatNoClusterLikeThisCanRunAreRefused) {
   uneven.gang.ranks_per_node_min = 4;
   EXPECT_FALSE(submit({uneven}));
   auto gpu = gang(1);
-  gpu.gang.engine = "gpu";
+  gpu.gang.engine = Engine::kGpu;
   gpu.gang.gpus_per_rank = 1;
   EXPECT_FALSE(submit({gpu})) << "no node has one";
 }
@@ -348,7 +363,7 @@ TEST_F(Gangs, GetTheirOwnGpusAndNobodyElses) {
   auto link = std::make_shared<FakeNode>();
   ASSERT_TRUE(membership_->join(with_gpus, link, {}, {}));
   auto one = gang(1);
-  one.gang.engine = "gpu";
+  one.gang.engine = Engine::kGpu;
   one.gang.gpus_per_rank = 1;
   one.name = "first";
   auto two = one;

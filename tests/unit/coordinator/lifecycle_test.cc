@@ -126,7 +126,7 @@ TEST_F(CoreTest, CancelEndsWaitingTasksAtOnceAndAsksTheNodeForOthers) {
   ASSERT_EQ(node->cancelled.size(), 1u);
   EXPECT_EQ(node->cancelled[0].first, attempt);
   TaskExit gone;
-  gone.how = "cancelled";
+  gone.how = TaskEnd::kCancelled;
   ASSERT_TRUE(exit("n", attempt, gone));
   EXPECT_EQ(stored(attempt.task)->state, TaskState::kCancelled);
 }
@@ -136,7 +136,7 @@ TEST_F(CoreTest, ATaskThatItsNodeEndedForItsOwnReasonsRunsAgain) {
   auto receipt = submit({spec("a"), spec("b", {"a"})});
   const auto attempt = assign(receipt->first_task, "n");
   TaskExit stopped;
-  stopped.how = "cancelled";
+  stopped.how = TaskEnd::kCancelled;
   stopped.reason = "the node is stopping";
   ASSERT_TRUE(exit("n", attempt, stopped));
   EXPECT_EQ(stored(attempt.task)->state, TaskState::kQueued);
@@ -288,7 +288,7 @@ TEST_F(CoreTest, StaleDataDoesNotCountAsATry) {
   const auto attempt = assign(receipt->first_task, "n");
   state_->catalog.find("d")->dataset.version = 2;
   TaskExit failed;
-  failed.how = "data_failed";
+  failed.how = TaskEnd::kDataFailed;
   failed.reason = "gone";
   ASSERT_TRUE(exit("n", attempt, failed));
   EXPECT_EQ(state_->tasks.find(attempt.task)->state, TaskState::kQueued);

@@ -73,7 +73,7 @@ TEST_F(NodeAdminTest, ADrainHandsBackWhatDoesNotEndInTime) {
   ASSERT_TRUE(order("a", Kind::kDrained, 5000));
   EXPECT_THAT(link->cancelled, ElementsAre(Pair(waits, HasSubstr("drained"))));
   TaskExit back;
-  back.how = "cancelled";
+  back.how = TaskEnd::kCancelled;
   ASSERT_TRUE(exit("a", waits, back));
   EXPECT_EQ(stored(waits.task)->state, TaskState::kQueued);
   clock_.step_wall_ms(3'600'000);

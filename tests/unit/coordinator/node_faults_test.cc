@@ -44,7 +44,7 @@ class NodeFaults : public CoreTest {
   }
   static TaskExit could_not_start() {
     TaskExit exit;
-    exit.how = "could_not_start";
+    exit.how = TaskEnd::kCouldNotStart;
     exit.reason = "No space left on device";
     exit.node_fault = true;
     return exit;
@@ -108,13 +108,13 @@ TEST_F(NodeFaults, TriesThatANodeEndedForItsOwnReasonsDoNotCount) {
   join("a");
   const auto id = submit({spec()})->first_task;
   TaskExit stopped;
-  stopped.how = "cancelled";
+  stopped.how = TaskEnd::kCancelled;
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(exit("a", assign(id, "a"), stopped));
   EXPECT_EQ(state_of(id), TaskState::kQueued);
   again();
   join("a");
   TaskExit lost;
-  lost.how = "lost";
+  lost.how = TaskEnd::kLost;
   lost.reason = "its supervisor was killed";
   ASSERT_TRUE(exit("a", assign(id, "a"), lost));
   EXPECT_EQ(state_of(id), TaskState::kFailed);
@@ -214,7 +214,7 @@ TEST_F(NodeFaults, AKilledWardenIsNoTryOfItsTasksButNotForEver) {
   join("a");
   const auto id = submit({spec()})->first_task;
   TaskExit lost;
-  lost.how = "lost";
+  lost.how = TaskEnd::kLost;
   lost.node_fault = true;
   int tries = 0;
   while (state_->tasks.find(id) && ++tries < 100) ASSERT_TRUE(exit("a", assign(id, "a"), lost));

@@ -164,7 +164,7 @@ TEST_F(QueueOrderTest, ATaskThatIsTriedAgainStandsWhereItStood) {
   const auto attempt = assign(first, "n");
   const auto shorter = queue_after(3, work(1e9)), later = queue_after(10, work(1e9));
   TaskExit lost;
-  lost.how = "lost";
+  lost.how = TaskEnd::kLost;
   ASSERT_TRUE(exit("n", attempt, lost));
   EXPECT_THAT(order(), ElementsAre(shorter, first, later));
 }

@@ -30,8 +30,8 @@ Task sample(uint64_t id, uint64_t job) {
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
-  task.exit = TaskExit{"exited",     4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"},
-                       {{"d", 2, 9}}};
+  task.exit = TaskExit{
+      TaskEnd::kExited, 4, "why", 1, 2, 3, 4, {5.0, ""}, {std::nullopt, "not told"}, {{"d", 2, 9}}};
   task.spec.memory_tier = "heap:1,1";
   task.exit->memory_tier = "no effect";
   task.exit->memory = {{"page_faults", {7.0, ""}}, {"numa_hint_faults", {std::nullopt, "no"}}};

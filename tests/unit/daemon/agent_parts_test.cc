@@ -52,13 +52,6 @@ TEST(Lease, ShortLeasesHaveAShortMargin) {
   EXPECT_EQ(lease.heartbeat_ms(), 166);
 }
 
-TEST(AttemptId, TextRoundTrip) {
-  EXPECT_EQ(parse_attempt("17-2"), (AttemptId{17, 2}));
-  for (const char* wrong : {"", "-", "1", "1-", "-1", "01-1", "1-1x", "+1-1", "1-99999999999",
-                            "99999999999999999999-1", "../1-1"})
-    EXPECT_FALSE(parse_attempt(wrong)) << wrong;
-}
-
 class TaskDirsTest : public testing::Test {
  protected:
   TaskDirsTest() {

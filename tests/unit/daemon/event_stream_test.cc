@@ -12,7 +12,7 @@ ReplicaChange replica(std::string name, uint64_t version, bool in_fast = true) {
 ExitedEvent exited(uint64_t task, std::vector<ReplicaChange> written = {}) {
   ExitedEvent event;
   event.attempt = {task, 1};
-  event.exit.how = "exited";
+  event.exit.how = TaskEnd::kExited;
   event.exit.written = std::move(written);
   return event;
 }

@@ -5,7 +5,7 @@
 namespace tierpilot::testing_support {
 namespace {
 
-agent::AttemptId attempt_of(wire::Attempt::Reader from) {
+AttemptId attempt_of(wire::Attempt::Reader from) {
   return {from.getTask(), from.getAttempt()};
 }
 
@@ -98,6 +98,11 @@ class FakeCoordinator::Cluster final : public wire::Cluster::Server {
     owner_.nodes.emplace(seen.name, params.getNode());
     context.getResults().setSession(kj::heap<Session>(owner_));
     context.getResults().setLeaseMs(owner_.lease_ms);
+    if (owner_.oldest_protocol > 0) {
+      auto program = context.getResults().initProgram();
+      program.setProtocol(owner_.oldest_protocol);
+      program.setOldestProtocol(owner_.oldest_protocol);
+    }
     return kj::READY_NOW;
   }
 
@@ -153,7 +158,7 @@ Status FakeCoordinator::call(kj::Promise<void> promise) {
   return *result;
 }
 
-Status FakeCoordinator::start(agent::AttemptId attempt, const std::vector<std::string>& argv,
+Status FakeCoordinator::start(AttemptId attempt, const std::vector<std::string>& argv,
                               const std::vector<std::pair<std::string, bool>>& datasets,
                               uint64_t version, uint32_t units, const std::string& source) {
   auto request = node->startRequest();
@@ -175,7 +180,7 @@ Status FakeCoordinator::start(agent::AttemptId attempt, const std::vector<std::s
   return call(request.send().ignoreResult());
 }
 
-std::string FakeCoordinator::read_log(agent::AttemptId attempt, const std::string& stream) {
+std::string FakeCoordinator::read_log(AttemptId attempt, const std::string& stream) {
   auto request = node->readLogRequest();
   request.initAttempt().setTask(attempt.task);
   request.getAttempt().setAttempt(attempt.attempt);
@@ -189,7 +194,7 @@ std::string FakeCoordinator::read_log(agent::AttemptId attempt, const std::strin
   return status ? text : status.error().message;
 }
 
-const HeardEvent* FakeCoordinator::heard(const std::string& kind, agent::AttemptId attempt) const {
+const HeardEvent* FakeCoordinator::heard(const std::string& kind, AttemptId attempt) const {
   for (const auto& event : events)
     if (event.kind == kind && event.attempt == attempt) return &event;
   return nullptr;

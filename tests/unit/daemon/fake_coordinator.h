@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/agent/tasks/attempt.h"
+#include "model/attempt.h"
 #include "rpc/cluster.capnp.h"
 #include "rpc/event_loop.h"
 #include "rpc/server.h"
@@ -19,7 +19,7 @@ namespace tierpilot::testing_support {
 struct HeardEvent {
   uint64_t sequence = 0;
   std::string kind;  // replica, served, started, exited
-  agent::AttemptId attempt;
+  AttemptId attempt;
   std::string how, reason, dataset, memory_tier;
   int32_t code = 0, pid = 0;
   uint64_t local_bytes = 0, promoted_bytes = 0, fetched_bytes = 0, latency_ns = 0;
@@ -30,7 +30,7 @@ struct Registration {
   std::string name;
   uint64_t instance = 0;
   std::vector<uint64_t> predecessors;
-  std::vector<agent::AttemptId> live;
+  std::vector<AttemptId> live;
   std::vector<std::string> replicas;
   std::vector<std::string> tier_roles;
   std::map<std::string, std::string> features;  // name -> "on", or why it is off
@@ -49,11 +49,11 @@ class FakeCoordinator {
   bool run_until(const std::function<bool()>& done, int64_t timeout_ms = 20'000);
   // Runs the call to its end.
   Status call(kj::Promise<void> promise);
-  Status start(agent::AttemptId attempt, const std::vector<std::string>& argv,
+  Status start(AttemptId attempt, const std::vector<std::string>& argv,
                const std::vector<std::pair<std::string, bool>>& datasets = {}, uint64_t version = 1,
                uint32_t units = 1, const std::string& source = "");
-  std::string read_log(agent::AttemptId attempt, const std::string& stream);
-  const HeardEvent* heard(const std::string& kind, agent::AttemptId attempt) const;
+  std::string read_log(AttemptId attempt, const std::string& stream);
+  const HeardEvent* heard(const std::string& kind, AttemptId attempt) const;
 
   EventLoop loop;
   uint32_t lease_ms;
@@ -62,6 +62,7 @@ class FakeCoordinator {
   bool acknowledge = true;
   bool answer = true;            // false: updates are left without an answer
   std::optional<Error> refusal;  // of registrations
+  uint16_t oldest_protocol = 0;  // that it understands; 0: it does not tell
   std::vector<Registration> registrations;
   std::vector<HeardEvent> events;
   uint64_t updates = 0;

@@ -1,5 +1,6 @@
 // The real daemon as a process of its own, against a coordinator inside the test.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -10,11 +11,11 @@
 
 #include "base/clock.h"
 #include "fake_coordinator.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot {
 namespace {
 namespace fs = std::filesystem;
-using agent::AttemptId;
 using testing_support::FakeCoordinator;
 using testing_support::HeardEvent;
 
@@ -299,6 +300,18 @@ TEST_F(NodeTest, KeepsTryingWhenItIsRefused) {
   coordinator->run_until([] { return false; }, 500);
   coordinator->refusal.reset();
   EXPECT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 2; }));
+}
+
+TEST_F(NodeTest, TakesNothingFromACoordinatorThatItDoesNotUnderstand) {
+  coordinator->go_away();
+  coordinator->oldest_protocol = kProtocol + 1;
+  const auto updates = coordinator->updates;
+  coordinator->listen();
+  ASSERT_TRUE(coordinator->run_until([&] { return coordinator->registrations.size() == 2; }));
+  coordinator->run_until([] { return false; }, 500);
+  EXPECT_EQ(coordinator->updates, updates);
+  coordinator->oldest_protocol = kProtocol;
+  EXPECT_TRUE(coordinator->run_until([&] { return coordinator->updates > updates; }));
 }
 
 TEST_F(NodeTest, FetchesFromAnotherDaemon) {

@@ -76,7 +76,7 @@ class TaskTableTest : public testing::Test {
   }
   static ExitReport exit_code(int code) {
     ExitReport exit;
-    exit.how = "exited";
+    exit.how = TaskEnd::kExited;
     exit.process.emplace().exit_code = code;
     return exit;
   }
@@ -89,7 +89,7 @@ class TaskTableTest : public testing::Test {
   }
   std::string how(AttemptId id) const {
     for (const auto& event : events<ExitedEvent>())
-      if (event.attempt == id) return event.exit.how;
+      if (event.attempt == id) return std::string(task_end_name(event.exit.how));
     return "not ended";
   }
 

@@ -177,7 +177,7 @@ TEST_F(TaskTableTest, DataFailureEndsTheAttempt) {
   pool.served(kFirst, fail(ErrorCode::kUnreachable, "dataset 'd': nobody answers"));
   const auto exits = events<ExitedEvent>();
   ASSERT_EQ(exits.size(), 1u);
-  EXPECT_EQ(exits[0].exit.how, "data_failed");
+  EXPECT_EQ(exits[0].exit.how, TaskEnd::kDataFailed);
   EXPECT_EQ(exits[0].exit.reason, "dataset 'd': nobody answers");
 }
 
@@ -291,7 +291,7 @@ TEST(TaskTableLimits, EndedAttemptsAreForgottenOldestFirst) {
   for (uint64_t task = 1; task <= 5; ++task) {
     ASSERT_TRUE(table.start({.attempt = {task, 1}, .argv = {"x"}}));
     ExitReport exit;
-    exit.how = "exited";
+    exit.how = TaskEnd::kExited;
     table.exited({task, 1}, exit);
     table.exit_acknowledged({task, 1});
   }

@@ -102,7 +102,7 @@ TEST_F(WireTest, RefusesImpossibleShapes) {
 TEST_F(WireTest, WritesWhatIsUnknownAsUnavailable) {
   ExitedEvent exited;
   exited.attempt = {1, 2};
-  exited.exit.how = "data_failed";
+  exited.exit.how = TaskEnd::kDataFailed;
   auto event = message.initRoot<wire::NodeEvent>();
   write_event(event, Event{9, exited});
   EXPECT_EQ(event.getSequence(), 9u);

@@ -18,9 +18,9 @@ TEST(JobFile, ReadsEveryKey) {
                              "job.json");
   ASSERT_TRUE(job) << job.error().message;
   ASSERT_EQ(job->size(), 2u);
-  const JobTask& a = job->front();
+  const TaskSpec& a = job->front();
   EXPECT_EQ(a.name, "a");
-  EXPECT_EQ(a.command, (std::vector<std::string>{"sort", "-u"}));
+  EXPECT_EQ(a.argv, (std::vector<std::string>{"sort", "-u"}));
   ASSERT_EQ(a.datasets.size(), 2u);
   EXPECT_TRUE(a.datasets[0].write);
   EXPECT_FALSE(a.datasets[1].write);
@@ -33,7 +33,7 @@ TEST(JobFile, ReadsEveryKey) {
   EXPECT_EQ(a.env[0].first, "LC_ALL");
   EXPECT_EQ(a.node, "n1");
   EXPECT_EQ(a.memory_tier, "heap:2,1");
-  const JobTask& b = job->back();
+  const TaskSpec& b = job->back();
   EXPECT_EQ(b.name, "task-2");
   EXPECT_EQ(b.memory_bytes, 4096u);
   EXPECT_EQ(b.time_limit_ms, 30'000);
@@ -130,7 +130,7 @@ TEST(DatasetUse, NameAndMode) {
   EXPECT_FALSE(parse_dataset_use("genes")->write);
   EXPECT_FALSE(parse_dataset_use("genes:ro")->write);
   EXPECT_TRUE(parse_dataset_use("genes:rw")->write);
-  EXPECT_EQ(parse_dataset_use("genes:rw")->name, "genes");
+  EXPECT_EQ(parse_dataset_use("genes:rw")->dataset, "genes");
   for (const char* text : {"", ":rw", "genes:", "genes:x"}) {
     const auto use = parse_dataset_use(text);
     ASSERT_FALSE(use) << text;

@@ -1,8 +1,14 @@
-#include "daemon/agent/tasks/attempt.h"
+#include "model/attempt.h"
+
+#include <fmt/format.h>
 
 #include <charconv>
 
-namespace tierpilot::agent {
+namespace tierpilot {
+
+std::string to_string(AttemptId id) {
+  return fmt::format("{}-{}", id.task, id.attempt);
+}
 
 std::optional<AttemptId> parse_attempt(std::string_view text) {
   AttemptId id;
@@ -14,4 +20,4 @@ std::optional<AttemptId> parse_attempt(std::string_view text) {
   return id;
 }
 
-}  // namespace tierpilot::agent
+}  // namespace tierpilot

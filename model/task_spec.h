@@ -1,0 +1,50 @@
+// What a task is submitted with. It never changes afterwards.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/unit_id.h"
+
+namespace tierpilot {
+
+struct DatasetUse {
+  std::string dataset;
+  bool write = false;
+};
+
+// Of a task whose processes, its ranks, are placed, started and ended together. Each rank is a task
+// of its own: it has the gang's command, units, memory and datasets.
+struct GangSpec {
+  uint32_t ranks = 0;  // 0: no gang
+  Engine engine = Engine::kCpu;
+  uint32_t gpus_per_rank = 0;
+  uint32_t ranks_per_node_min = 0;  // 0: any
+  uint32_t ranks_per_node_max = 0;  // 0: any
+  int64_t estimate_ms = 0;          // of its run time without failures; 0: not said
+  uint32_t max_restarts = 0;        // after failures of its own
+  int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
+};
+
+struct TaskSpec {
+  std::string name;               // unique within its submission; others name it in `after`
+  std::vector<std::string> argv;  // any bytes but NUL
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<DatasetUse> datasets;
+  uint32_t units = 1;         // of its node's CPUs
+  uint64_t memory_bytes = 0;  // 0: no limit asked for
+  double float_operations = 0;
+  double int_operations = 0;
+  int64_t time_limit_ms = 0;  // 0: none
+  std::vector<std::string> after;
+  std::string node;         // empty: the policy chooses
+  std::string memory_tier;  // see base/memory_wish.h
+  int32_t priority = 0;     // the higher goes first
+  GangSpec gang;
+
+  bool is_gang() const { return gang.ranks > 0; }
+};
+
+}  // namespace tierpilot
