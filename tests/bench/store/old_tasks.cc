@@ -34,7 +34,7 @@ Status put_ended(Db& db, uint64_t id) {
   task.started_ms = task.finished_ms = task.submitted_ms + 100;
   task.node = "n1";
   task.attempt = 1;
-  task.exit = TaskExit{.how = "exited"};
+  task.exit = TaskExit{.how = TaskEnd::kExited};
   task.served = ServedData{};
   if (auto put = records::put_task(db, task); !put) return put;
   DecisionRecord decision;
