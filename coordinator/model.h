@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/content_digest.h"
 #include "model/attempt.h"
 #include "model/task_end.h"
 #include "model/task_spec.h"
@@ -26,6 +27,7 @@ struct DatasetVersion {
   std::string dataset;
   uint64_t version = 0;
   uint64_t bytes = 0;
+  ContentDigest digest{};
 };
 
 struct TaskExit {
@@ -181,6 +183,10 @@ struct Dataset {
   std::string request_id;
   uint64_t reads = 0;
   uint64_t writes = 0;
+  ContentDigest digest{};  // of the current version; unknown until its home has told it
+  uint32_t replicas = 1;   // nodes that are to keep it
+
+  DatasetVersion current() const { return {name, version, bytes, digest}; }
 };
 
 struct ReplicaState {
@@ -188,7 +194,9 @@ struct ReplicaState {
   uint64_t bytes = 0;
   bool in_fast = false;
   bool in_slow = false;
-  bool home = false;  // it was made there
+  bool home = false;  // it is kept there until it is told otherwise
+  ContentDigest digest{};
+  bool damaged = false;  // a copy was found with other bytes, and went
 };
 
 // What a submit was answered, so that the same request id gets the same answer.

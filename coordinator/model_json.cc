@@ -18,6 +18,7 @@ void from_json(const json& in, DatasetVersion& version) {
   version.dataset = in.value("dataset", "");
   version.version = in.value("version", uint64_t{0});
   version.bytes = in.value("bytes", uint64_t{0});
+  version.digest = parse_content_digest(in.value("digest", "")).value_or(ContentDigest{});
 }
 
 void from_json(const json& in, Figure& figure) {

@@ -21,6 +21,7 @@ static void write_json(JsonText& out, const DatasetUse& use) {
 static void write_json(JsonText& out, const DatasetVersion& version) {
   out.object([&] {
     out.put("bytes", version.bytes).put("dataset", version.dataset);
+    if (version.digest.known()) out.put("digest", to_string(version.digest));
     out.put("version", version.version);
   });
 }

@@ -150,11 +150,14 @@ struct Dataset {
   origin @5 :Text;
   reads @6 :UInt64;
   writes @7 :UInt64;
+  digest @8 :Text;              # XXH3-128 of the current version, hexadecimal; empty: not known yet
+  replicasWanted @9 :UInt32;    # nodes that are to keep it
   struct Replica {
     node @0 :Text;
     version @1 :UInt64;
     inFast @2 :Bool;
     inSlow @3 :Bool;
+    kept @4 :Bool;              # not dropped for room
   }
 }
 

@@ -94,6 +94,12 @@ struct Metric {
   value @1 :Measure;
 }
 
+struct Digest {
+  # XXH3-128 of a version's bytes; all zero: not known.
+  high @0 :UInt64;
+  low @1 :UInt64;
+}
+
 struct Replica {
   # A dataset's state on one node; neither fast nor slow: gone.
   dataset @0 :Text;
@@ -101,7 +107,9 @@ struct Replica {
   bytes @2 :UInt64;
   inFast @3 :Bool;
   inSlow @4 :Bool;
-  home @5 :Bool;       # it was made here, and is kept until the coordinator says otherwise
+  home @5 :Bool;       # is kept here until the coordinator says otherwise
+  digest @6 :Digest;
+  damaged @7 :Bool;    # a copy here was found with other bytes, and went
 }
 
 struct Attempt {
@@ -187,6 +195,7 @@ struct DatasetNeed {
   bytes @2 :UInt64;
   write @3 :Bool;
   sources @4 :List(Text);    # data addresses of nodes that hold it, best first
+  digest @5 :Digest;
 }
 
 struct EnvVar {
@@ -226,16 +235,20 @@ interface Node {
   # Ends the attempt wherever it is: waiting for data, queued, running. An Exit event follows.
   cancel @1 (attempt :Attempt, reason :Text) -> ();
   createDataset @2 (name :Text, source :DatasetSource) -> (replica :Replica);
-  # Forgets all versions below the given one, or, unless it is 0, only the last one.
-  dropDataset @3 (name :Text, belowVersion :UInt64, onlyVersion :UInt64) -> ();
+  # Forgets all versions below the given one, or, unless it is 0, only the last one, if it has this content.
+  dropDataset @3 (name :Text, belowVersion :UInt64, onlyVersion :UInt64, onlyDigest :Digest) -> ();
   # `dropped`: bytes from `offset` on that are there no more; `data` begins behind them.
   readLog @4 (attempt :Attempt, stream :Text, offset :UInt64, maxBytes :UInt32)
       -> (data :Data, end :Bool, dropped :UInt64);
   # The home copy of a dataset is never dropped for room.
-  setHome @5 (name :Text, version :UInt64, home :Bool) -> ();
+  setHome @5 (name :Text, version :UInt64, home :Bool, digest :Digest) -> ();
   unused6 @6 () -> ();  # was a call for each attempt that NodeSession.update's answer now names
   # Every process of a running attempt stands still, or goes on. Lease and time limit count on.
   pause @7 (attempt :Attempt, paused :Bool) -> ();
+  # Makes this node one of those that keep a version, from the sources or from what is here.
+  keepDataset @8 (need :DatasetNeed) -> (replica :Replica);
+  # Reads the copies that are here: each is absent, good or damaged. What is damaged goes.
+  verifyDataset @9 (dataset :Text, version :UInt64, digest :Digest) -> (fast :Text, slow :Text);
 }
 
 interface NodeSession {
@@ -250,13 +263,16 @@ interface NodeSession {
 
 interface DataSource {
   # Offered by a daemon to other daemons at its data address.
-  read @0 (dataset :Text, version :UInt64, offset :UInt64, maxBytes :UInt32) -> (data :Data);
+  read @0 (dataset :Text, version :UInt64, offset :UInt64, maxBytes :UInt32, digest :Digest)
+      -> (data :Data);
   # May the caller, whose own data address is `reader`, read now? Only so many read from a node at a
   # time. Advice for speed: read() asks for no turn. Without `wait` and with none free, the answer has
   # neither. With `wait` it comes when the caller's turn does, or with `elsewhere`, the data address
   # of a node that has read this version from here in the meantime.
-  turn @1 (dataset :Text, version :UInt64, reader :Text, wait :Bool)
+  turn @1 (dataset :Text, version :UInt64, reader :Text, wait :Bool, digest :Digest)
       -> (turn :ReadTurn, elsewhere :Text);
+  # What came from here was not what the digest says: the copy is looked at.
+  doubt @2 (dataset :Text, version :UInt64, digest :Digest) -> ();
 }
 
 interface ReadTurn {

@@ -109,7 +109,9 @@ Status restore(ClusterState& state) {
   for (auto& dataset : *datasets) state.catalog.put(std::move(dataset));
   auto owed = records::owed_drops(db);
   if (!owed) return tl::unexpected(owed.error());
-  for (const auto& [node, dataset] : *owed) state.owed_drops[node].insert(dataset);
+  // One of the same name that is there now is another one, which a store of older programs may owe.
+  for (const auto& [node, dataset] : *owed)
+    if (!state.catalog.find(dataset)) state.owed_drops[node].insert(dataset);
   if (auto units = records::read_units(db, state.units); !units) return units;
   if (auto tasks = restore_tasks(state); !tasks) return tasks;
   const int64_t lease_ms = state.settings.lease_ms;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "coordinator/service/wire.h"
+#include "rpc/digest.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -56,7 +57,8 @@ void RpcNodeLink::create_dataset(const std::string& name, const DatasetSource& s
   auto answered = request.send().then(
       [done](auto&& response) {
         const auto replica = response.getReplica();
-        done(DatasetVersion{text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
+        done(DatasetVersion{text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
+                            read_digest(replica.getDigest())});
       },
       [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); });
   send(kj::mv(answered), "create dataset");
@@ -69,19 +71,44 @@ void RpcNodeLink::drop_dataset(const std::string& name, uint64_t below_version) 
   send(request.send().ignoreResult(), "drop dataset");
 }
 
-void RpcNodeLink::discard_version(const std::string& name, uint64_t version) {
+void RpcNodeLink::discard_version(const DatasetVersion& what) {
   auto request = client_.dropDatasetRequest();
-  request.setName(name);
-  request.setOnlyVersion(version);
+  request.setName(what.dataset);
+  request.setOnlyVersion(what.version);
+  write_digest(request.initOnlyDigest(), what.digest);
   send(request.send().ignoreResult(), "discard dataset version");
 }
 
-void RpcNodeLink::set_home(const std::string& name, uint64_t version, bool home) {
+void RpcNodeLink::set_home(const DatasetVersion& what, bool home) {
   auto request = client_.setHomeRequest();
-  request.setName(name);
-  request.setVersion(version);
+  request.setName(what.dataset);
+  request.setVersion(what.version);
   request.setHome(home);
+  write_digest(request.initDigest(), what.digest);
   send(request.send().ignoreResult(), "set home");
+}
+
+void RpcNodeLink::keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) {
+  auto request = client_.keepDatasetRequest();
+  write_need(need, request.initNeed());
+  loop_.detach(
+      request.send().then([done](auto&&) { done({}); },
+                          [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); }),
+      node_);
+}
+
+void RpcNodeLink::verify_dataset(const DatasetVersion& what,
+                                 std::function<void(Result<CopyCheck>)> done) {
+  auto request = client_.verifyDatasetRequest();
+  request.setDataset(what.dataset);
+  request.setVersion(what.version);
+  write_digest(request.initDigest(), what.digest);
+  loop_.detach(request.send().then(
+                   [done](auto&& answer) {
+                     done(CopyCheck{text(answer.getFast()), text(answer.getSlow())});
+                   },
+                   [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); }),
+               node_);
 }
 
 }  // namespace tierpilot

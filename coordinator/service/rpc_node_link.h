@@ -24,8 +24,11 @@ class RpcNodeLink final : public NodeLink {
   void create_dataset(const std::string& name, const DatasetSource& source,
                       std::function<void(Result<DatasetVersion>)> done) override;
   void drop_dataset(const std::string& name, uint64_t below_version) override;
-  void discard_version(const std::string& name, uint64_t version) override;
-  void set_home(const std::string& name, uint64_t version, bool home) override;
+  void discard_version(const DatasetVersion& what) override;
+  void set_home(const DatasetVersion& what, bool home) override;
+  void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override;
+  void verify_dataset(const DatasetVersion& what,
+                      std::function<void(Result<CopyCheck>)> done) override;
   void release(AttemptId attempt) override { released_.push_back(attempt); }
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rpc/digest.h"
 #include "rpc/protocol.h"
 
 namespace tierpilot {
@@ -58,6 +59,7 @@ void write_exit(const TaskExit& exit, wire::Exit::Builder out) {
     written[i].setDataset(exit.written[i].dataset);
     written[i].setVersion(exit.written[i].version);
     written[i].setBytes(exit.written[i].bytes);
+    write_digest(written[i].initDigest(), exit.written[i].digest);
   }
   out.setMemoryTier(exit.memory_tier);
   auto memory = out.initMemory(count(exit.memory));
@@ -126,7 +128,8 @@ TaskExit read_exit(wire::Exit::Reader in) {
   exit.io_read_bytes = read_figure(in.getIoReadBytes());
   exit.io_write_bytes = read_figure(in.getIoWriteBytes());
   for (const auto replica : in.getWritten())
-    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes()});
+    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
+                            read_digest(replica.getDigest())});
   exit.memory_tier = text(in.getMemoryTier());
   exit.node_fault = in.getNodeFault();
   // What a node may make the store keep for each task.
@@ -227,7 +230,9 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
 }
 
 ReplicaState read_replica(wire::Replica::Reader in) {
-  return {in.getVersion(), in.getBytes(), in.getInFast(), in.getInSlow(), in.getHome()};
+  return {in.getVersion(), in.getBytes(), in.getInFast(),
+          in.getInSlow(),  in.getHome(),  read_digest(in.getDigest()),
+          in.getDamaged()};
 }
 
 Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
@@ -240,6 +245,15 @@ Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
       return RandomSource{in.getRandom().getBytes(), in.getRandom().getSeed()};
   }
   return fail(ErrorCode::kInvalid, "the source of the dataset is of a kind unknown here");
+}
+
+void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
+  out.setDataset(need.dataset);
+  out.setVersion(need.version);
+  out.setBytes(need.bytes);
+  out.setWrite(need.write);
+  write_texts(need.sources, out.initSources(count(need.sources)));
+  write_digest(out.initDigest(), need.digest);
 }
 
 void write_figure(const Figure& figure, wire::Measure::Builder out) {
@@ -276,14 +290,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setPlaceS(assignment.place_s);
   if (assignment.rank) write_rank(*assignment.rank, out.initRank());
   auto datasets = out.initDatasets(count(assignment.datasets));
-  for (unsigned i = 0; i < datasets.size(); ++i) {
-    const auto& need = assignment.datasets[i];
-    datasets[i].setDataset(need.dataset);
-    datasets[i].setVersion(need.version);
-    datasets[i].setBytes(need.bytes);
-    datasets[i].setWrite(need.write);
-    write_texts(need.sources, datasets[i].initSources(count(need.sources)));
-  }
+  for (unsigned i = 0; i < datasets.size(); ++i) write_need(assignment.datasets[i], datasets[i]);
 }
 
 void write_task(const Task& task, wire::Task::Builder out) {
@@ -369,6 +376,8 @@ void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
   out.setOrigin(dataset.origin);
   out.setReads(dataset.reads);
   out.setWrites(dataset.writes);
+  out.setDigest(to_string(dataset.digest));
+  out.setReplicasWanted(dataset.replicas);
   auto replicas = out.initReplicas(count(entry.replicas));
   unsigned i = 0;
   for (const auto& [node, replica] : entry.replicas) {
@@ -376,6 +385,7 @@ void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
     replicas[i].setVersion(replica.version);
     replicas[i].setInFast(replica.in_fast);
     replicas[i].setInSlow(replica.in_slow);
+    replicas[i].setKept(replica.home);
     ++i;
   }
 }

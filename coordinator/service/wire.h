@@ -22,6 +22,7 @@ ReplicaState read_replica(wire::Replica::Reader in);
 Result<DatasetSource> read_source(wire::DatasetSource::Reader in);
 
 void write_figure(const Figure& figure, wire::Measure::Builder out);
+void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out);
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
 void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
 void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
 
@@ -5,7 +7,7 @@ namespace tierpilot::records {
 Status put_dataset(Db& db, const Dataset& dataset) {
   auto query = db.query(
       "INSERT OR REPLACE INTO datasets(name, bytes, version, home, origin, request_id, reads, "
-      "writes) VALUES(?,?,?,?,?,?,?,?)");
+      "writes, digest, replicas) VALUES(?,?,?,?,?,?,?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
   query->bind(dataset.name);
   bind_unsigned(*query, dataset.bytes);
@@ -13,6 +15,7 @@ Status put_dataset(Db& db, const Dataset& dataset) {
   query->bind(dataset.home).bind(dataset.origin).bind(dataset.request_id);
   bind_unsigned(*query, dataset.reads);
   bind_unsigned(*query, dataset.writes);
+  query->bind(to_string(dataset.digest)).bind(int64_t{dataset.replicas});
   return query->run();
 }
 
@@ -24,11 +27,24 @@ Status remove_dataset(Db& db, const std::string& name) {
 
 Result<std::vector<Dataset>> datasets(Db& db) {
   auto query = db.query(
-      "SELECT name, bytes, version, home, origin, request_id, reads, writes FROM datasets");
+      "SELECT name, bytes, version, home, origin, request_id, reads, writes, digest, replicas "
+      "FROM datasets");
   if (!query) return tl::unexpected(query.error());
   return read_all<Dataset>(*query, [](const Query& row) -> Result<Dataset> {
-    return Dataset{row.text(0), as_unsigned(row, 1), as_unsigned(row, 2), row.text(3),
-                   row.text(4), row.text(5),         as_unsigned(row, 6), as_unsigned(row, 7)};
+    const auto digest = parse_content_digest(row.text(8));
+    if (!digest)
+      return fail(ErrorCode::kIo, fmt::format("store: dataset '{}': its checksum is '{}'",
+                                              row.text(0), row.text(8)));
+    return Dataset{row.text(0),
+                   as_unsigned(row, 1),
+                   as_unsigned(row, 2),
+                   row.text(3),
+                   row.text(4),
+                   row.text(5),
+                   as_unsigned(row, 6),
+                   as_unsigned(row, 7),
+                   *digest,
+                   static_cast<uint32_t>(row.integer(9))};
   });
 }
 
@@ -60,6 +76,12 @@ Status clear_owed_drop(Db& db, const std::string& node, const std::string& datas
   auto query = db.query("DELETE FROM owed_drops WHERE node = ? AND dataset = ?");
   if (!query) return tl::unexpected(query.error());
   return query->bind(node).bind(dataset).run();
+}
+
+Status clear_owed_drops_of(Db& db, const std::string& dataset) {
+  auto query = db.query("DELETE FROM owed_drops WHERE dataset = ?");
+  if (!query) return tl::unexpected(query.error());
+  return query->bind(dataset).run();
 }
 
 Status clear_owed_drops(Db& db, const std::string& node) {

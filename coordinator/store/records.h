@@ -75,6 +75,7 @@ Result<std::vector<NodeEvent>> node_events(Db& db, const std::string& node, uint
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drops(Db& db, const std::string& node);
+Status clear_owed_drops_of(Db& db, const std::string& dataset);
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
 Status put_policy_standing(Db& db, const PolicyStanding& standing);
 Result<std::vector<PolicyStanding>> policy_standings(Db& db);

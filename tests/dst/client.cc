@@ -102,13 +102,14 @@ void Client::add_dataset(uint64_t number) {
   ask(
       request,
       [this, request, name, source](Core& core, Answer answer) {
-        core.datasets.add(request, name, ZeroSource{(1 << 20) + source}, "",
-                          [this, name, answer](Result<Dataset> made) {
-                            if (!made) return answer(made.error().code == ErrorCode::kInvalid);
-                            const auto* content = at_.content(made->home, {name, made->version});
-                            if (content) at_.judge.dataset_added(name, made->version, *content);
-                            answer(true);
-                          });
+        core.datasets.add(
+            request, name, ZeroSource{(1 << 20) + source}, "",
+            [this, name, answer](Result<Dataset> made) {
+              if (!made) return answer(made.error().code == ErrorCode::kInvalid);
+              const auto* content = at_.content(made->home, {name, made->version, made->digest});
+              if (content) at_.judge.dataset_added(name, made->version, *content);
+              answer(true);
+            });
       },
       true);
 }
@@ -120,6 +121,8 @@ void Client::remove_dataset(uint64_t number) {
   ask(
       request,
       [this, name, insists](Core& core, Answer answer) {
+        // Writes whose end is on disk were before it, told or not.
+        at_.coordinator.look_at_all();
         at_.judge.removal_began(name);
         core.datasets.remove(name, [this, name, insists, answer](Status status) {
           const bool gone = status || status.error().code == ErrorCode::kNotFound;

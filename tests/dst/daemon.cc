@@ -14,13 +14,16 @@ constexpr int64_t kFlushNs = 3 * kSecond;
 constexpr int64_t kPollNs = 20 * kMs;
 constexpr uint32_t kUnits = 2;
 
+ServeItem to_item(const DatasetNeed& need) {
+  return {need.dataset, need.version, need.bytes, need.write, need.sources, need.digest};
+}
+
 agent::Assignment to_agent(const Assignment& from) {
   agent::Assignment to;
   to.attempt = {from.attempt.task, from.attempt.attempt};
   to.argv = from.spec.argv;
   to.units = from.spec.units;
-  for (const auto& need : from.datasets)
-    to.datasets.push_back({need.dataset, need.version, need.bytes, need.write, need.sources});
+  for (const auto& need : from.datasets) to.datasets.push_back(to_item(need));
   to.reckoning = from.reckoning;
   to.place_s = from.place_s;
   return to;
@@ -54,6 +57,10 @@ void Daemon::cancel(AttemptId attempt, const std::string& reason) {
 void Daemon::create(const std::string& name, uint64_t bytes,
                     std::function<void(Result<ReplicaChange>)> done) {
   pool_.create(name, bytes, std::move(done));
+}
+
+void Daemon::keep(const DatasetNeed& need, std::function<void(Status)> done) {
+  pool_.keep(to_item(need), std::move(done));
 }
 
 void Daemon::connect() {

@@ -57,10 +57,9 @@ class Daemon final : public NodeCalls {
   void create(const std::string& name, uint64_t bytes,
               std::function<void(Result<ReplicaChange>)> done) override;
   void drop(const std::string& name, uint64_t below) override { pool_.drop(name, below); }
-  void discard(const std::string& name, uint64_t version) override { pool_.discard(name, version); }
-  void set_home(const std::string& name, uint64_t version) override {
-    pool_.set_home(name, version);
-  }
+  void discard(const DatasetId& id) override { pool_.discard(id); }
+  void set_home(const DatasetId& id) override { pool_.set_home(id); }
+  void keep(const DatasetNeed& need, std::function<void(Status)> done) override;
 
  private:
   void connect();

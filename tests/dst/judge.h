@@ -26,6 +26,9 @@ struct Violation {
 
 // Content of a dataset, as far as it matters: what it was made from and by whom.
 using Digest = uint64_t;
+inline ContentDigest checksum(Digest content) {
+  return {0, content};
+}
 
 struct Run {
   uint64_t task = 0;
@@ -53,7 +56,10 @@ class Judge {
   Digest made(const std::string& dataset, uint64_t source);
   Digest written(Digest from, const Run& run);
   // For people: what it is.
-  const std::string& origin(Digest content) const { return origins_.at(content).by; }
+  std::string origin(Digest content) const {
+    const auto found = origins_.find(content);
+    return found == origins_.end() ? "nobody" : found->second.by;
+  }
   bool descends(Digest content, Digest from) const;
   // A node has made it this version of the dataset, and will tell so.
   void committed(const Run& run, const std::string& dataset, uint64_t version, Digest content);

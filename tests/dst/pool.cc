@@ -12,14 +12,12 @@ void Pool::later(int64_t from_ms, int64_t to_ms, std::function<void()> what) {
 }
 
 ReplicaChange Pool::change_of(const DatasetId& id, const Stored& stored) {
-  return {id.name, id.version, stored.bytes, stored.fast, stored.slow, stored.home};
+  return {id.name, id.version, stored.bytes, stored.fast, stored.slow, stored.home, id.digest};
 }
 
-uint64_t Pool::newest(const std::string& name) const {
-  uint64_t newest = 0;
-  for (const auto& [id, stored] : shelf_)
-    if (id.name == name && !doomed_.contains(id)) newest = std::max(newest, id.version);
-  return newest;
+bool Pool::holds(const std::string& name) const {
+  const auto found = shelf_.lower_bound({name, 0});
+  return found != shelf_.end() && found->first.name == name;
 }
 
 void Pool::serve(AttemptId owner, const std::vector<ServeItem>& needs,
@@ -38,7 +36,7 @@ void Pool::serve(AttemptId owner, const std::vector<ServeItem>& needs,
 
 void Pool::pin(const Request& request, int by) {
   for (const auto& item : request.needs)
-    if (!item.write) pins_[{item.name, item.version}] += by;
+    if (!item.write) pins_[item.id()] += by;
 }
 
 void Pool::bring_in(AttemptId owner) {
@@ -62,9 +60,7 @@ void Pool::bring_in(AttemptId owner) {
 }
 
 Status Pool::take(AttemptId owner, Request& request, const ServeItem& item) {
-  const DatasetId id{item.name, item.version};
-  if (item.write && newest(item.name) > item.version)
-    return fail(ErrorCode::kConflict, describe(id) + ": this node holds a newer one already");
+  const DatasetId id = item.id();
   const Stored* from = nullptr;
   if (const auto own = shelf_.find(id); own != shelf_.end()) from = &own->second;
   for (size_t i = 0; !from && i < item.sources.size(); ++i) from = at_.remote(item.sources[i], id);
@@ -113,13 +109,10 @@ void Pool::finish(AttemptId owner, bool success,
 
 Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request& request) {
   std::vector<ReplicaChange> published;
-  for (const auto& item : request.needs)
-    if (item.write && newest(item.name) > item.version)
-      return fail(ErrorCode::kConflict, "this node holds that version or a newer one already");
   for (const auto& item : request.needs) {
     if (!item.write) continue;
-    const DatasetId id{item.name, item.version + 1};
     const Digest content = at_.judge.written(request.copies.at(item.name), run_of(owner));
+    const DatasetId id{item.name, item.version + 1, checksum(content)};
     at_.judge.committed(run_of(owner), id.name, id.version, content);
     shelf_[id] = {content, item.bytes, true, true, true};
     doomed_.erase(id);
@@ -133,10 +126,11 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
 void Pool::create(const std::string& name, uint64_t bytes,
                   std::function<void(Result<ReplicaChange>)> done) {
   later(5, 300, [this, name, bytes, done] {
-    if (newest(name) > 0)
+    if (holds(name))
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
-    const DatasetId id{name, 1};
-    shelf_[id] = {at_.judge.made(name, bytes), bytes, false, true, true};
+    const Digest content = at_.judge.made(name, bytes);
+    const DatasetId id{name, 1, checksum(content)};
+    shelf_[id] = {content, bytes, false, true, true};
     at_.changed(change_of(id, shelf_[id]));
     done(change_of(id, shelf_[id]));
   });
@@ -147,14 +141,29 @@ void Pool::drop(const std::string& name, uint64_t below) {
   later(0, 20, [this] { sweep(); });
 }
 
-void Pool::set_home(const std::string& name, uint64_t version) {
-  const auto found = shelf_.find({name, version});
+void Pool::set_home(const DatasetId& id) {
+  const auto found = shelf_.find(id);
   if (found == shelf_.end()) return;
   found->second.home = found->second.slow = true;
 }
 
-void Pool::discard(const std::string& name, uint64_t version) {
-  doomed_.insert({name, version});
+void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
+  later(1, at_.random.chance(0.1) ? 2'000 : 60, [this, item, done] {
+    const DatasetId id = item.id();
+    const Stored* from = nullptr;
+    if (const auto own = shelf_.find(id); own != shelf_.end()) from = &own->second;
+    for (size_t i = 0; !from && i < item.sources.size(); ++i)
+      from = at_.remote(item.sources[i], id);
+    if (!from) return done(fail(ErrorCode::kIo, describe(id) + ": no source has it"));
+    auto [own, fresh] = shelf_.emplace(id, Stored{from->content, item.bytes, false, true, true});
+    own->second.home = own->second.slow = true;
+    at_.changed(change_of(id, own->second));
+    done({});
+  });
+}
+
+void Pool::discard(const DatasetId& id) {
+  doomed_.insert(id);
   sweep();
 }
 

@@ -55,8 +55,9 @@ class Pool final : public agent::DataPlane {
   void create(const std::string& name, uint64_t bytes,
               std::function<void(Result<ReplicaChange>)> done);
   void drop(const std::string& name, uint64_t below);
-  void discard(const std::string& name, uint64_t version);
-  void set_home(const std::string& name, uint64_t version);
+  void discard(const DatasetId& id);
+  void set_home(const DatasetId& id);
+  void keep(const ServeItem& item, std::function<void(Status)> done);
   // Room is made: replicas that are no home go.
   void evict();
   std::vector<ReplicaChange> replicas() const;
@@ -75,7 +76,7 @@ class Pool final : public agent::DataPlane {
   void doom(const std::string& name, uint64_t below);
   void sweep();
   void pin(const Request& request, int by);
-  uint64_t newest(const std::string& name) const;
+  bool holds(const std::string& name) const;
   void later(int64_t from_ms, int64_t to_ms, std::function<void()> what);
   Run run_of(AttemptId owner) const { return {owner.task, owner.attempt, at_.node}; }
   static ReplicaChange change_of(const DatasetId& id, const Stored& stored);

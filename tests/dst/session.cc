@@ -14,8 +14,12 @@ TaskExit to_exit(const agent::ExitReport& report) {
   exit.node_fault = report.node_fault;
   if (report.process) exit.code = report.process->exit_code.value_or(0);
   for (const auto& written : report.written)
-    exit.written.push_back({written.name, written.version, written.bytes});
+    exit.written.push_back({written.name, written.version, written.bytes, written.digest});
   return exit;
+}
+
+DatasetId id_of(const DatasetVersion& what) {
+  return {what.dataset, what.version, what.digest};
 }
 
 constexpr double kRepeated = 0.03;
@@ -23,7 +27,7 @@ constexpr double kRepeated = 0.03;
 }  // namespace
 
 ReplicaState to_state(const ReplicaChange& change) {
-  return {change.version, change.bytes, change.in_fast, change.in_slow, change.home};
+  return {change.version, change.bytes, change.in_fast, change.in_slow, change.home, change.digest};
 }
 
 uint64_t Link::wait(Fail fail) {
@@ -64,7 +68,7 @@ void Link::create_dataset(const std::string& name, const DatasetSource& source,
       connection->send(Way::kUp, [waiting, done, call, made] {
         if (!waiting->erase(call)) return;
         if (!made) return done(tl::unexpected(made.error()));
-        done(DatasetVersion{made->name, made->version, made->bytes});
+        done(DatasetVersion{made->name, made->version, made->bytes, made->digest});
       });
     });
   });
@@ -74,12 +78,28 @@ void Link::drop_dataset(const std::string& name, uint64_t below_version) {
   connection_->send(Way::kDown, [this, name, below_version] { node_.drop(name, below_version); });
 }
 
-void Link::discard_version(const std::string& name, uint64_t version) {
-  connection_->send(Way::kDown, [this, name, version] { node_.discard(name, version); });
+void Link::discard_version(const DatasetVersion& what) {
+  connection_->send(Way::kDown, [this, id = id_of(what)] { node_.discard(id); });
 }
 
-void Link::set_home(const std::string& name, uint64_t version, bool home) {
-  if (home) connection_->send(Way::kDown, [this, name, version] { node_.set_home(name, version); });
+void Link::set_home(const DatasetVersion& what, bool home) {
+  if (home) connection_->send(Way::kDown, [this, id = id_of(what)] { node_.set_home(id); });
+}
+
+void Link::keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) {
+  const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
+  connection_->send(Way::kDown, [this, need, done, call, connection = connection_] {
+    node_.keep(need, [waiting = waiting_, done, call, connection](Status kept) {
+      connection->send(Way::kUp, [waiting, done, call, kept] {
+        if (waiting->erase(call)) done(kept);
+      });
+    });
+  });
+}
+
+// Bytes are not simulated, and so are not damaged.
+void Link::verify_dataset(const DatasetVersion&, std::function<void(Result<CopyCheck>)> done) {
+  done(fail(ErrorCode::kUnavailable, "not simulated"));
 }
 
 struct Session::Progress {

@@ -24,8 +24,9 @@ class NodeCalls {
   virtual void create(const std::string& name, uint64_t bytes,
                       std::function<void(Result<ReplicaChange>)> done) = 0;
   virtual void drop(const std::string& name, uint64_t below) = 0;
-  virtual void discard(const std::string& name, uint64_t version) = 0;
-  virtual void set_home(const std::string& name, uint64_t version) = 0;
+  virtual void discard(const DatasetId& id) = 0;
+  virtual void set_home(const DatasetId& id) = 0;
+  virtual void keep(const DatasetNeed& need, std::function<void(Status)> done) = 0;
 };
 
 struct Registration {
@@ -50,8 +51,11 @@ class Link final : public NodeLink {
   void create_dataset(const std::string& name, const DatasetSource& source,
                       std::function<void(Result<DatasetVersion>)> done) override;
   void drop_dataset(const std::string& name, uint64_t below_version) override;
-  void discard_version(const std::string& name, uint64_t version) override;
-  void set_home(const std::string& name, uint64_t version, bool home) override;
+  void discard_version(const DatasetVersion& what) override;
+  void set_home(const DatasetVersion& what, bool home) override;
+  void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override;
+  void verify_dataset(const DatasetVersion& what,
+                      std::function<void(Result<CopyCheck>)> done) override;
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }

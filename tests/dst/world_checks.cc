@@ -38,15 +38,18 @@ void World::check_catalog() {
   for (const auto& [name, entry] : coordinator_->core().state.catalog.all()) {
     const Digest content = judge_.published(name, entry.dataset.version);
     if (content == 0) continue;
-    for (const auto& [node, replica] : entry.replicas) {
-      if (replica.version != entry.dataset.version) continue;
-      const auto* stored = find(node, {name, replica.version});
-      if (stored && stored->content != content)
-        judge_.violated("two-values",
-                        fmt::format("{} counts as a holder of version {} of {}, and has {} of that "
-                                    "number",
-                                    node, replica.version, name, judge_.origin(stored->content)));
-    }
+    if (entry.dataset.digest != checksum(content))
+      judge_.violated("two-values",
+                      fmt::format("the catalog has version {} of {} as of {}, which is that of {}",
+                                  entry.dataset.version, name,
+                                  judge_.origin(entry.dataset.digest.low), judge_.origin(content)));
+    for (const auto& [node, replica] : entry.replicas)
+      if (replica.version == entry.dataset.version && replica.digest != checksum(content))
+        judge_.violated(
+            "two-values",
+            fmt::format("{} counts as a holder of version {} of {}, and has {} of that "
+                        "number",
+                        node, replica.version, name, judge_.origin(replica.digest.low)));
   }
 }
 
@@ -74,7 +77,8 @@ void World::check_datasets() {
     const uint64_t version = entry.dataset.version;
     const Stored* stored = nullptr;
     for (const auto& [node, replica] : entry.replicas)
-      if (replica.version == version && !stored) stored = find(node, {name, version});
+      if (replica.version == version && !stored)
+        stored = find(node, {name, version, entry.dataset.digest});
     if (!stored) {
       judge_.violated("lost-version",
                       fmt::format("version {} of {} is the current one, and nobody who is up "

@@ -7,10 +7,16 @@
 namespace tierpilot {
 namespace {
 
-// One version has one content: that of the node that made it.
-bool has_other_bytes(const Catalog::Entry& entry, const std::string& node,
-                     const ReplicaState& state) {
-  return state.bytes != entry.dataset.bytes || (state.home && node != entry.dataset.home);
+// One version has one content.
+bool has_other_bytes(const Catalog::Entry& entry, const ReplicaState& state) {
+  return state.bytes != entry.dataset.bytes || state.digest != entry.dataset.digest;
+}
+
+void note_gone(Catalog::Entry& entry, const std::string& node, const ReplicaState& state) {
+  const auto told = entry.discarded.find(node);
+  if (told == entry.discarded.end()) return;
+  told->second.erase({state.version, state.digest});
+  if (told->second.empty()) entry.discarded.erase(told);
 }
 
 bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
@@ -56,13 +62,25 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
       known->second.erase(node);
     return held;
   }
-  if (state.version != entry->dataset.version) return state.in_fast || state.in_slow;
-  if ((state.in_fast || state.in_slow) && has_other_bytes(*entry, node, state)) return true;
-  if (state.in_fast || state.in_slow)
+  const bool held = state.in_fast || state.in_slow;
+  if (!held) note_gone(*entry, node, state);
+  if (state.version != entry->dataset.version || has_other_bytes(*entry, state)) return held;
+  if (held)
     entry->replicas[node] = state;
   else
     entry->replicas.erase(node);
   return false;
+}
+
+bool Catalog::learns_digest(const std::string& node, const std::string& name,
+                            const ReplicaState& state) {
+  auto* entry = find(name);
+  if (!entry || entry->dataset.digest.known() || !state.digest.known()) return false;
+  const auto& dataset = entry->dataset;
+  const bool counts = (state.in_fast || state.in_slow) && state.version == dataset.version &&
+                      state.bytes == dataset.bytes && (!state.home || node == dataset.home);
+  if (counts) entry->dataset.digest = state.digest;
+  return counts;
 }
 
 std::set<std::string> Catalog::strays(const std::string& name) const {
@@ -74,7 +92,10 @@ void Catalog::forget_node(const std::string& node) {
   for (auto& [name, nodes] : strays_) nodes.erase(node);
   std::erase_if(strays_, [](const auto& stray) { return stray.second.empty(); });
   for (auto* entries : {&entries_, &leaving_})
-    for (auto& [name, entry] : *entries) entry.replicas.erase(node);
+    for (auto& [name, entry] : *entries) {
+      entry.replicas.erase(node);
+      entry.discarded.erase(node);
+    }
 }
 
 Catalog::Held Catalog::held(const TaskSpec& spec, const std::string& node) const {

@@ -18,6 +18,9 @@ class Catalog {
     std::map<std::string, ReplicaState> replicas;  // by node
     uint64_t writer = 0;                           // the task that may write; 0: none
     std::set<uint64_t> users;                      // active tasks that name it
+    // What nodes were told to discard, until they say that it is gone or join anew: a task that
+    // makes the same bytes there meanwhile has not made them to stay.
+    std::map<std::string, std::set<std::pair<uint64_t, ContentDigest>>> discarded;
   };
 
   Entry* find(const std::string& name);
@@ -33,6 +36,9 @@ class Catalog {
   // A node's report. True when what it holds is of no use: an unknown dataset, a version that is
   // not the current one, or other bytes under its number.
   bool apply(const std::string& node, const std::string& name, const ReplicaState& state);
+  // Datasets of older stores have no digest yet: it is that of the copy that would have counted as
+  // a replica. True if this is one, and the digest to be written down.
+  bool learns_digest(const std::string& node, const std::string& name, const ReplicaState& state);
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.
   std::set<std::string> strays(const std::string& name) const;

@@ -90,15 +90,24 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
   }
   dataset.bytes = made->bytes;
   dataset.version = made->version;
+  dataset.digest = made->digest;
+  // Drops of what had that name before would be paid with this one after a restart: what nodes
+  // still have of that is told by its content.
   state_.store.write(
-      [dataset](Db& db) { return records::put_dataset(db, dataset); },
+      [dataset](Db& db) -> Status {
+        if (auto put = records::put_dataset(db, dataset); !put) return put;
+        return records::clear_owed_drops_of(db, dataset.name);
+      },
       [this, node, dataset, added = std::move(added)](Status status) {
         making_.erase(dataset.name);
         if (!status) {
           drop(node, dataset.name);
           return added(tl::unexpected(status.error()));
         }
-        state_.catalog.put(dataset).replicas[node] = {dataset.version, dataset.bytes, false, true};
+        for (auto& [name, owed] : state_.owed_drops) owed.erase(dataset.name);
+        std::erase_if(state_.owed_drops, [](const auto& owed) { return owed.second.empty(); });
+        state_.catalog.put(dataset).replicas[node] = {
+            dataset.version, dataset.bytes, false, true, true, dataset.digest};
         added(dataset);
         available_();
       });

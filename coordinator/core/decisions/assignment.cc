@@ -34,6 +34,7 @@ Assignment make_assignment(const ClusterState& state, Task& task, const std::str
     task.data_versions[use.dataset] = entry.dataset.version;
     DatasetNeed need{use.dataset, entry.dataset.version, entry.dataset.bytes, use.write, {}};
     need.sources = sources_of(state, entry, task.id, node);
+    need.digest = entry.dataset.digest;
     assignment.datasets.push_back(std::move(need));
   }
   return assignment;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
@@ -88,7 +89,7 @@ Result<Membership::Ticket> Membership::join(
 }
 
 void Membership::discard_unclaimed(
-    const NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas,
+    NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas,
     const std::set<AttemptId>& live) {
   const auto is_written = [&](const std::string& dataset) {
     return std::any_of(live.begin(), live.end(), [&](AttemptId attempt) {
@@ -99,7 +100,7 @@ void Membership::discard_unclaimed(
     });
   };
   for (const auto& [dataset, replica] : replicas) {
-    const auto* entry = state_.catalog.find(dataset);
+    auto* entry = state_.catalog.find(dataset);
     if (!entry || replica.version <= entry->dataset.version || is_written(dataset)) continue;
     // Its bytes may be all that is left.
     if (entry->replicas.empty()) {
@@ -111,7 +112,7 @@ void Membership::discard_unclaimed(
     }
     spdlog::warn("dataset '{}': version {} of node '{}' was never acknowledged: it is discarded",
                  dataset, replica.version, node.facts.name);
-    node.link->discard_version(dataset, replica.version);
+    discard(*entry, node, {dataset, replica.version, replica.bytes, replica.digest});
   }
 }
 
@@ -156,9 +157,17 @@ void Membership::says(NodeRecord& node, const std::string& takes_none) {
 
 void Membership::replica_changed(const std::string& node, const std::string& dataset,
                                  const ReplicaState& replica) {
+  if (state_.catalog.learns_digest(node, dataset, replica))
+    state_.store.write([known = state_.catalog.find(dataset)->dataset](
+                           Db& db) { return records::put_dataset(db, known); },
+                       nullptr);
   const bool of_no_use = state_.catalog.apply(node, dataset, replica);
   auto* record = state_.registry.find(node);
-  const auto* entry = state_.catalog.find(dataset);
+  auto* entry = state_.catalog.find(dataset);
+  if (record && replica.damaged)
+    note(state_, node, "a damaged copy",
+         fmt::format("dataset '{}' version {}: the bytes were not those of its checksum", dataset,
+                     replica.version));
   if (!record || !entry) return;
   if (!entry->replicas.contains(node)) state_.data_gone(*entry, *record);
   // A version above the current one is a write whose task's end is still to be told: it stays.
@@ -166,9 +175,9 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
       !lifecycle_.needs_older_version(dataset))
     record->link->drop_dataset(dataset, entry->dataset.version);
   if (of_no_use && record->link && replica.version == entry->dataset.version) {
-    spdlog::error("dataset '{}': node '{}' has {} bytes as version {}, which has {}: discarded",
-                  dataset, node, replica.bytes, replica.version, entry->dataset.bytes);
-    record->link->discard_version(dataset, replica.version);
+    spdlog::error("dataset '{}': node '{}' has other bytes as version {} ({}, {}): discarded",
+                  dataset, node, replica.version, replica.bytes, to_string(replica.digest));
+    discard(*entry, *record, {dataset, replica.version, replica.bytes, replica.digest});
   }
 }
 

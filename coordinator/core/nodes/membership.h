@@ -41,7 +41,7 @@ class Membership {
  private:
   // What the node wrote, died over and can tell nobody of any more: its writer runs again, and must
   // find the number free.
-  void discard_unclaimed(const NodeRecord& node,
+  void discard_unclaimed(NodeRecord& node,
                          const std::vector<std::pair<std::string, ReplicaState>>& replicas,
                          const std::set<AttemptId>& live);
   // Has it drop the datasets that were removed while it was away.

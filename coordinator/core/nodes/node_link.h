@@ -19,6 +19,13 @@ struct DatasetNeed {
   uint64_t bytes = 0;
   bool write = false;
   std::vector<std::string> sources;
+  ContentDigest digest{};
+};
+
+// What a node's copies of a version turned out to be: "absent", "good" or "damaged".
+struct CopyCheck {
+  std::string fast;
+  std::string slow;
 };
 
 // See Rank in node.capnp.
@@ -67,9 +74,15 @@ class NodeLink {
   virtual void create_dataset(const std::string& name, const DatasetSource& source,
                               std::function<void(Result<DatasetVersion>)> done) = 0;
   virtual void drop_dataset(const std::string& name, uint64_t below_version) = 0;
-  // Just this version: the cluster has other bytes under its number, or goes on without it.
-  virtual void discard_version(const std::string& name, uint64_t version) = 0;
-  virtual void set_home(const std::string& name, uint64_t version, bool home) = 0;
+  // Just this version with these bytes: the cluster has others under its number, or goes on
+  // without.
+  virtual void discard_version(const DatasetVersion& what) = 0;
+  virtual void set_home(const DatasetVersion& what, bool home) = 0;
+  // Makes the node one of those that keep a version, from the sources or from what is there.
+  virtual void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) = 0;
+  // Has it read its copies. kNotFound: it has none.
+  virtual void verify_dataset(const DatasetVersion& what,
+                              std::function<void(Result<CopyCheck>)> done) = 0;
   // It is over for the coordinator too. Told with the answer to an update, and not if the node is
   // lost before.
   virtual void release(AttemptId attempt) = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
@@ -83,7 +84,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   const bool stale = exit.how == TaskEnd::kDataFailed && data_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
-  if (verdict.fate == Fate::kSucceeded && !may_publish(*task, exit)) {
+  if (verdict.fate == Fate::kSucceeded && !may_publish(*task, node, exit)) {
     verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
     superseded(node, attempt, exit, nullptr);
   }
@@ -124,13 +125,18 @@ Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const 
   const bool waits = task && task->state == TaskState::kQueued &&
                      task->attempt == attempt.attempt && task->node == node;
   const bool succeeded = waits && exit.how == TaskEnd::kExited && exit.code == 0;
-  return succeeded && may_publish(*task, exit) ? task : nullptr;
+  return succeeded && may_publish(*task, node, exit) ? task : nullptr;
 }
 
-bool Lifecycle::may_publish(const Task& task, const TaskExit& exit) const {
+bool Lifecycle::may_publish(const Task& task, const std::string& node, const TaskExit& exit) const {
   return std::all_of(exit.written.begin(), exit.written.end(), [&](const auto& written) {
     const auto* entry = state_.catalog.find(written.dataset);
-    return entry && written.version == entry->dataset.version + 1 &&
+    if (!entry) return false;
+    const auto going = entry->discarded.find(node);
+    if (going != entry->discarded.end() &&
+        going->second.contains({written.version, written.digest}))
+      return false;
+    return written.version == entry->dataset.version + 1 &&
            (entry->writer == 0 || entry->writer == task.id);
   });
 }
@@ -142,17 +148,15 @@ void Lifecycle::superseded(const std::string& node, AttemptId attempt, const Tas
   auto* record = state_.registry.find(node);
   for (const auto& written : exit.written) {
     auto* entry = state_.catalog.find(written.dataset);
-    // What this attempt published, if it did and is repeating itself.
-    if (!entry || (entry->dataset.home == node && entry->dataset.version >= written.version))
-      continue;
-    // Another try wrote the version that counts, or will: this one's is not it, whatever its
-    // number.
-    if (const auto told = entry->replicas.find(node);
-        told != entry->replicas.end() && told->second.version == written.version) {
-      entry->replicas.erase(told);
-      if (record) state_.data_gone(*entry, *record);
-    }
-    if (record && record->link) record->link->discard_version(written.dataset, written.version);
+    if (!entry || !record) continue;
+    const auto& current = entry->dataset;
+    // What this attempt published, if it did and is repeating itself, or the same bytes.
+    if (current.version == written.version && current.digest == written.digest) continue;
+    // An older one may be all there is until the current one is on disk.
+    if (written.version < current.version && needs_older_version(written.dataset))
+      outdated_[written.dataset].insert(node);
+    else
+      discard(*entry, *record, written);
   }
   call(durable, {});
 }
@@ -257,11 +261,13 @@ std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
     ++entry->dataset.writes;
     entry->dataset.version = written.version;
     entry->dataset.bytes = written.bytes;
+    entry->dataset.digest = written.digest;
     entry->dataset.home = task.node;
     // The writer's node holds the new version in both tiers until it reports otherwise.
-    entry->replicas = {{task.node, {written.version, written.bytes, true, true}}};
+    entry->replicas = {
+        {task.node, {written.version, written.bytes, true, true, true, written.digest}}};
     if (auto* node = state_.registry.find(task.node); node && node->link)
-      node->link->set_home(written.dataset, written.version, true);
+      node->link->set_home(written, true);
     changed.push_back(entry->dataset);
   }
   return changed;

@@ -80,7 +80,7 @@ class Lifecycle {
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
   // What it wrote are the next versions of their datasets, and nobody else writes those now.
-  bool may_publish(const Task& task, const TaskExit& exit) const;
+  bool may_publish(const Task& task, const std::string& node, const TaskExit& exit) const;
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
   // After a restore: an attempt that the store does not know of goes on where it is.
@@ -105,7 +105,7 @@ class Lifecycle {
   bool writing_starts_ = false;
   // Datasets whose current version is not on disk, with the nodes that hold the one before it.
   std::map<std::string, std::set<std::string>> outdated_;
-  std::set<uint64_t> unwritten_;    // ended tasks whose end is not on disk
+  std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
 };
 
 }  // namespace tierpilot

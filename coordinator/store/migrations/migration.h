@@ -28,5 +28,6 @@ Status move_rewards(Db& db);
 Status make_tables(Db& db);
 Status add_node_orders(Db& db);
 Status add_gangs(Db& db);
+Status add_dataset_contents(Db& db);
 
 }  // namespace tierpilot::records

@@ -7,7 +7,7 @@
 
 #include "daemon/agent/node/completions.h"
 #include "daemon/memory/pool/workers.h"
-#include "rpc/node.capnp.h"
+#include "rpc/digest.h"
 #include "rpc/server.h"
 
 namespace tierpilot::agent {
@@ -54,6 +54,7 @@ struct Shared {
   EventLoop& loop;
   Pool& pool;
   Completions<std::shared_ptr<Bytes>> reads;
+  Completions<ReplicaCheck> doubts;
   const std::shared_ptr<ReadTurns> turns;
   Workers workers;
 };
@@ -68,23 +69,32 @@ class DataService final : public wire::DataSource::Server {
       value_or_throw(Status(fail(ErrorCode::kExhausted, "too many reads at once")));
     const auto request = context.getParams();
     auto pending = shared_.reads.add();
-    shared_.workers.add(
-        [pool = &shared_.pool, loop = &shared_.loop, complete = std::move(pending.complete),
-         name = std::string(request.getDataset().cStr(), request.getDataset().size()),
-         version = request.getVersion(), offset = request.getOffset(),
-         bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
-          auto data = std::make_shared<Bytes>(bytes);
-          auto got = pool->read(name, version, offset, *data);
-          if (got) data->resize(*got);
-          Result<std::shared_ptr<Bytes>> result = data;
-          if (!got) result = tl::unexpected(got.error());
-          loop->post([complete, result = std::move(result)] { complete(result); });
-        });
+    shared_.workers.add([pool = &shared_.pool, loop = &shared_.loop,
+                         complete = std::move(pending.complete), id = id_of(request),
+                         offset = request.getOffset(),
+                         bytes = std::min(request.getMaxBytes(), DataServer::kMaxReadBytes)] {
+      auto data = std::make_shared<Bytes>(bytes);
+      auto got = pool->read(id, offset, *data);
+      if (got) data->resize(*got);
+      Result<std::shared_ptr<Bytes>> result = data;
+      if (!got) result = tl::unexpected(got.error());
+      loop->post([complete, result = std::move(result)] { complete(result); });
+    });
     context.releaseParams();
     return pending.promise.then([context](std::shared_ptr<Bytes> data) mutable {
       context.getResults(capnp::MessageSize{data->size() / sizeof(capnp::word) + 16, 0})
           .setData(kj::arrayPtr(reinterpret_cast<const kj::byte*>(data->data()), data->size()));
     });
+  }
+
+  // Whoever asks: at worst a copy is read once more, and a bound holds for that too.
+  kj::Promise<void> doubt(DoubtContext context) override {
+    if (shared_.doubts.size() >= kMostDoubts)
+      value_or_throw(Status(fail(ErrorCode::kExhausted, "other copies are being looked at")));
+    auto pending = shared_.doubts.add();
+    shared_.pool.verify(id_of(context.getParams()), std::move(pending.complete));
+    context.releaseParams();
+    return pending.promise.ignoreResult();
   }
 
   kj::Promise<void> turn(TurnContext context) override {
@@ -107,14 +117,19 @@ class DataService final : public wire::DataSource::Server {
   }
 
  private:
+  template <class Request>
+  static DatasetId id_of(const Request& request) {
+    return {std::string(request.getDataset().cStr(), request.getDataset().size()),
+            request.getVersion(), read_digest(request.getDigest())};
+  }
+
   // The caller's words are kept while he waits, and others are sent to where he says he serves.
   ReadTurns::Wish wish_of(wire::DataSource::TurnParams::Reader request) const {
-    const std::string_view name(request.getDataset().cStr(), request.getDataset().size());
     const std::string_view reader(request.getReader().cStr(), request.getReader().size());
-    if (name.size() > kMaxNameBytes || reader.size() > kMaxAddressBytes)
+    if (request.getDataset().size() > kMaxNameBytes || reader.size() > kMaxAddressBytes)
       value_or_throw(Status(fail(ErrorCode::kExhausted, "a name is too long")));
     const auto address = Address::parse(reader);
-    return {.dataset = {std::string(name), request.getVersion()},
+    return {.dataset = id_of(request),
             .reader = std::string(reader),
             .reachable = address && is_at(peer_, *address),
             .wait = request.getWait()};
@@ -122,6 +137,7 @@ class DataService final : public wire::DataSource::Server {
 
   static constexpr size_t kMaxNameBytes = 128;
   static constexpr size_t kMaxAddressBytes = 300;
+  static constexpr size_t kMostDoubts = 2;
 
   Shared& shared_;
   const Peer peer_;

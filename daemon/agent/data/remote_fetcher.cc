@@ -12,7 +12,7 @@
 #include "daemon/agent/data/data_links.h"
 #include "daemon/agent/data/turn_calls.h"
 #include "daemon/agent/node/mailbox.h"
-#include "rpc/node.capnp.h"
+#include "rpc/digest.h"
 
 namespace tierpilot::agent {
 
@@ -33,9 +33,9 @@ struct RemoteFetcher::Waiter final : Mailbox<size_t> {
 
 class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
  public:
-  // Address, dataset, version, and who reads: a task that reads a dataset and one that copies it
+  // Address, version, and who reads: a task that reads a dataset and one that copies it
   // for writing may fetch it at the same moment, each from its own offset.
-  using Key = std::tuple<std::string, std::string, uint64_t, std::thread::id>;
+  using Key = std::tuple<std::string, DatasetId, std::thread::id>;
 
   Sources(EventLoop& loop, std::shared_ptr<DataLinks> links)
       : loop_(loop), links_(std::move(links)) {}
@@ -56,6 +56,16 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
     stream.ahead.front()->waiter = waiter;
     stream.ahead.front()->deliver();
     if (!sweeping_) sweep_later();
+  }
+
+  // What the source finds is told by itself to the coordinator; here nobody waits for it.
+  void doubt(const std::string& address, const DatasetId& id) {
+    auto request = links_->to(address)->source.doubtRequest();
+    request.setDataset(id.name);
+    request.setVersion(id.version);
+    write_digest(request.initDigest(), id.digest);
+    loop_.detach(request.send().ignoreResult().catch_([](kj::Exception&&) {}),
+                 "doubting a copy at " + address);
   }
 
  private:
@@ -87,8 +97,10 @@ class RemoteFetcher::Sources : public std::enable_shared_from_this<Sources> {
 
   static void ask(Stream& stream, const Key& key, uint64_t offset, size_t bytes) {
     auto request = stream.link->source.readRequest();
-    request.setDataset(std::get<1>(key));
-    request.setVersion(std::get<2>(key));
+    const auto& id = std::get<1>(key);
+    request.setDataset(id.name);
+    request.setVersion(id.version);
+    write_digest(request.initDigest(), id.digest);
     request.setOffset(offset);
     request.setMaxBytes(static_cast<uint32_t>(bytes));
     auto& chunk = *stream.ahead.emplace_back(std::make_unique<Chunk>());
@@ -163,16 +175,21 @@ void RemoteFetcher::set_reader(const std::string& address) {
   turns_->set_reader(address);
 }
 
-Result<size_t> RemoteFetcher::read(const std::string& address, const std::string& name,
-                                   uint64_t version, uint64_t offset, std::span<std::byte> into) {
+Result<size_t> RemoteFetcher::read(const std::string& address, const DatasetId& id, uint64_t offset,
+                                   std::span<std::byte> into) {
   static constexpr CancelFlag kNever{false};
   const auto waiter = std::make_shared<Waiter>(into);
   return ask(*waiter, waiter, address, timeout_ms_, kNever, [&] {
     loop_.post([weak = std::weak_ptr(sources_),
-                key = Sources::Key(address, name, version, std::this_thread::get_id()), offset,
-                waiter] {
+                key = Sources::Key(address, id, std::this_thread::get_id()), offset, waiter] {
       if (const auto sources = weak.lock()) sources->read(key, offset, waiter);
     });
+  });
+}
+
+void RemoteFetcher::doubt(const std::string& address, const DatasetId& id) {
+  loop_.post([weak = std::weak_ptr(sources_), address, id] {
+    if (const auto sources = weak.lock()) sources->doubt(address, id);
   });
 }
 

@@ -31,11 +31,12 @@ class RemoteFetcher final : public RemoteSource {
   void set_reader(const std::string& address);
 
   // On any other thread. kTimeout after `timeout_ms` without an answer, kUnavailable after close().
-  Result<size_t> read(const std::string& address, const std::string& name, uint64_t version,
-                      uint64_t offset, std::span<std::byte> into) override;
+  Result<size_t> read(const std::string& address, const DatasetId& id, uint64_t offset,
+                      std::span<std::byte> into) override;
   // Likewise. The loop must outlive the turn.
   Result<TurnAnswer> turn(const std::string& address, const DatasetId& id, bool wait,
                           int64_t limit_ms, const CancelFlag& cancel) override;
+  void doubt(const std::string& address, const DatasetId& id) override;
   // Ends every read, now and in future, and closes the connections.
   void close();
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "rpc/digest.h"
+
 namespace tierpilot::agent {
 
 void TurnCalls::ask(Id id, const std::string& address, const DatasetId& dataset, bool wait,
@@ -11,6 +13,7 @@ void TurnCalls::ask(Id id, const std::string& address, const DatasetId& dataset,
   auto request = call.link->source.turnRequest();
   request.setDataset(dataset.name);
   request.setVersion(dataset.version);
+  write_digest(request.initDigest(), dataset.digest);
   request.setReader(reader_);
   request.setWait(wait);
   call.task =

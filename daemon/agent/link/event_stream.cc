@@ -6,10 +6,12 @@
 namespace tierpilot::agent {
 
 void EventStream::add(EventBody body) {
-  if (const auto* replica = std::get_if<ReplicaChange>(&body)) {
+  if (auto* replica = std::get_if<ReplicaChange>(&body)) {
     std::erase_if(unsent_, [&](const EventBody& other) {
       const auto* older = std::get_if<ReplicaChange>(&other);
-      return older && older->name == replica->name;
+      const bool replaced = older && older->id() == replica->id();
+      replica->damaged |= replaced && older->damaged;
+      return replaced;
     });
   }
   unsent_.push_back(std::move(body));
@@ -40,8 +42,8 @@ std::vector<AttemptId> EventStream::acknowledge(uint64_t sequence) {
 }
 
 void EventStream::registered(const std::vector<ReplicaChange>& all, size_t told) {
-  std::map<std::string, const ReplicaChange*> present;
-  for (const auto& replica : all) present[replica.name] = &replica;
+  std::map<DatasetId, const ReplicaChange*> present;
+  for (const auto& replica : all) present[replica.id()] = &replica;
   std::erase_if(unsent_,
                 [](const EventBody& body) { return std::holds_alternative<ReplicaChange>(body); });
 
@@ -50,17 +52,19 @@ void EventStream::registered(const std::vector<ReplicaChange>& all, size_t told)
   const auto note_written = [&](const EventBody& body) {
     if (const auto* exit = std::get_if<ExitedEvent>(&body))
       for (const auto& written : exit->exit.written)
-        if (auto now = present.find(written.name); now != present.end())
+        if (auto now = present.find(written.id()); now != present.end())
           rewritten.push_back(*now->second);
   };
   for (auto& event : sent_) {
     note_written(event.body);
     auto* replica = std::get_if<ReplicaChange>(&event.body);
     if (!replica) continue;
-    if (auto now = present.find(replica->name); now != present.end())
+    const bool damaged = replica->damaged;
+    if (auto now = present.find(replica->id()); now != present.end())
       *replica = *now->second;
     else
-      replica->in_fast = replica->in_slow = false;
+      replica->in_fast = replica->in_slow = replica->home = false;
+    replica->damaged = damaged;
   }
   for (const auto& body : unsent_) note_written(body);
   for (auto& replica : rewritten) add(std::move(replica));

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "rpc/digest.h"
+
 namespace tierpilot::agent {
 namespace {
 
@@ -80,15 +82,6 @@ struct EventWriter {
   }
 };
 
-Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
-  ServeItem need{text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {}};
-  if (need.name.empty()) return fail(ErrorCode::kInvalid, "a dataset without a name");
-  if (from.getSources().size() > kMaxItems)
-    return fail(ErrorCode::kInvalid, fmt::format("dataset '{}': too many sources", need.name));
-  for (const auto source : from.getSources()) need.sources.push_back(text(source));
-  return need;
-}
-
 bool has_nul(const std::string& value) {
   return value.find('\0') != std::string::npos;
 }
@@ -133,6 +126,17 @@ Status check_strings(const Assignment& assignment) {
 
 }  // namespace
 
+Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
+  ServeItem need{
+      text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {},
+      read_digest(from.getDigest())};
+  if (need.name.empty()) return fail(ErrorCode::kInvalid, "a dataset without a name");
+  if (from.getSources().size() > kMaxItems)
+    return fail(ErrorCode::kInvalid, fmt::format("dataset '{}': too many sources", need.name));
+  for (const auto source : from.getSources()) need.sources.push_back(text(source));
+  return need;
+}
+
 void write_metric(wire::Metric::Builder to, const MetricValue& from) {
   to.setName(from.name);
   write_measure(to.initValue(), from.value);
@@ -152,6 +156,8 @@ void write_replica(wire::Replica::Builder to, const ReplicaChange& from) {
   to.setInFast(from.in_fast);
   to.setInSlow(from.in_slow);
   to.setHome(from.home);
+  to.setDamaged(from.damaged);
+  write_digest(to.initDigest(), from.digest);
 }
 
 void write_event(wire::NodeEvent::Builder to, const Event& from) {

@@ -12,6 +12,8 @@ namespace tierpilot::agent {
 void write_measure(wire::Measure::Builder to, const Result<double>& from);
 void write_metric(wire::Metric::Builder to, const MetricValue& from);
 void write_replica(wire::Replica::Builder to, const ReplicaChange& from);
+// kInvalid: no name, or too many sources.
+Result<ServeItem> read_need(wire::DatasetNeed::Reader from);
 void write_event(wire::NodeEvent::Builder to, const Event& from);
 void write_job_report(wire::JobReport::Builder to, const JobReport& from);
 

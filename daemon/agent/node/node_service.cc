@@ -1,6 +1,7 @@
 #include "daemon/agent/node/node_service.h"
 
 #include "daemon/agent/link/wire.h"
+#include "rpc/digest.h"
 
 namespace tierpilot::agent {
 
@@ -38,7 +39,8 @@ kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
   if (const uint64_t only = params.getOnlyVersion(); only > 0) {
-    pool_.discard(text(params.getName()), only, std::move(pending.complete));
+    pool_.discard({text(params.getName()), only, read_digest(params.getOnlyDigest())},
+                  std::move(pending.complete));
     return kj::mv(pending.promise);
   }
   pool_.drop(text(params.getName()), params.getBelowVersion(), std::move(pending.complete));
@@ -48,9 +50,31 @@ kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
 kj::Promise<void> NodeService::setHome(SetHomeContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
-  pool_.set_home(text(params.getName()), params.getVersion(), params.getHome(),
-                 std::move(pending.complete));
+  pool_.set_home(
+      {text(params.getName()), params.getVersion(), read_digest(params.getDigest())},
+      params.getHome(), std::move(pending.complete));
   return kj::mv(pending.promise);
+}
+
+kj::Promise<void> NodeService::keepDataset(KeepDatasetContext context) {
+  auto pending = creations_.add();
+  pool_.keep(value_or_throw(read_need(context.getParams().getNeed())), std::move(pending.complete));
+  return pending.promise.then([context](ReplicaChange kept) mutable {
+    write_replica(context.getResults().initReplica(), kept);
+  });
+}
+
+kj::Promise<void> NodeService::verifyDataset(VerifyDatasetContext context) {
+  const auto params = context.getParams();
+  auto pending = checks_.add();
+  pool_.verify(
+      {text(params.getDataset()), params.getVersion(), read_digest(params.getDigest())},
+      std::move(pending.complete));
+  return pending.promise.then([context](ReplicaCheck check) mutable {
+    auto results = context.getResults();
+    results.setFast(std::string(copy_state_name(check.fast)));
+    results.setSlow(std::string(copy_state_name(check.slow)));
+  });
 }
 
 kj::Promise<void> NodeService::readLog(ReadLogContext context) {

@@ -20,6 +20,8 @@ class NodeService final : public wire::Node::Server {
   kj::Promise<void> pause(PauseContext context) override;
   kj::Promise<void> createDataset(CreateDatasetContext context) override;
   kj::Promise<void> dropDataset(DropDatasetContext context) override;
+  kj::Promise<void> keepDataset(KeepDatasetContext context) override;
+  kj::Promise<void> verifyDataset(VerifyDatasetContext context) override;
   kj::Promise<void> readLog(ReadLogContext context) override;
   kj::Promise<void> setHome(SetHomeContext context) override;
 
@@ -28,6 +30,7 @@ class NodeService final : public wire::Node::Server {
   Pool& pool_;
   const TaskDirs& dirs_;
   Completions<ReplicaChange> creations_;
+  Completions<ReplicaCheck> checks_;
   Completions<void> changes_;
 };
 

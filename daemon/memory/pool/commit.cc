@@ -51,6 +51,8 @@ struct ReplicaManager::Staged {
   bool stays_fast = true;
   std::optional<Busy> busy;
 
+  bool here_already = false;  // another try of the task has made the same bytes
+
   ReplicaFile file() const { return {id, fast_file->bytes()}; }
 };
 
@@ -83,24 +85,33 @@ Status ReplicaManager::stage(Lock& lock, const std::string& owner, Staged& stage
   if (!reclaimed) return tl::unexpected(reclaimed.error());
   staged.fast_file.emplace(std::move(*reclaimed));
   charge_real_size(lock, staged);
-  if (ledger_.find(id) || ledger_.newest_version(id.name) > id.version)
-    return fail(ErrorCode::kConflict,
-                describe(id) + ": this node holds that version or a newer one already");
-  const uint64_t bytes = staged.fast_file->bytes();
-  ledger_.entry(id, bytes);
+  if (auto status = copy_down(lock, staged); !status) return status;
+  const auto found = wait_idle(lock, id, kNeverCancelled);
+  if (!found) return tl::unexpected(found.error());
+  staged.here_already = *found && ((*found)->fast() || (*found)->slow());
+  ledger_.entry(id, staged.fast_file->bytes());
   staged.busy.emplace(*this, id);
-  if (exclusive() && staged.stays_fast) return {};
+  return {};
+}
 
-  if (auto status = make_slow_room(lock, bytes); !status) return status;
-  staged.charge.add_slow(bytes);
-  return without_lock(lock, [&]() -> Status {
+Status ReplicaManager::copy_down(Lock& lock, Staged& staged) {
+  const uint64_t bytes = staged.fast_file->bytes();
+  const bool copies = !exclusive() || !staged.stays_fast;
+  if (copies) {
+    if (auto status = make_slow_room(lock, bytes); !status) return status;
+    staged.charge.add_slow(bytes);
+  }
+  const auto digest = without_lock(lock, [&]() -> Result<ContentDigest> {
+    const auto what = fmt::format("{}: committing {}", slow_.name(), describe(staged.id));
+    if (!copies) return digest_file(staged.fast_file->fd(), bytes, what, kNeverCancelled);
     auto draft = slow_.draft(bytes);
     if (!draft) return tl::unexpected(draft.error());
     staged.slow_file.emplace(std::move(*draft));
-    return copy_bytes(staged.fast_file->fd(), staged.slow_file->fd(), bytes,
-                      fmt::format("{}: committing {}", slow_.name(), describe(id)),
-                      kNeverCancelled);
+    return copy_bytes(staged.fast_file->fd(), staged.slow_file->fd(), bytes, what, kNeverCancelled);
   });
+  if (!digest) return tl::unexpected(digest.error());
+  staged.id.digest = *digest;
+  return {};
 }
 
 void ReplicaManager::charge_real_size(Lock& lock, Staged& staged) {
@@ -122,6 +133,8 @@ void ReplicaManager::charge_real_size(Lock& lock, Staged& staged) {
 Status ReplicaManager::publish(Lock& lock, Staged& staged) {
   const ReplicaFile file = staged.file();
   Replica& replica = *ledger_.find(staged.id);
+  replica.doomed = false;
+  if (staged.here_already) return publish_again(lock, staged, replica);
   if (staged.slow_file) {
     auto status =
         without_lock(lock, [&] { return slow_.publish(std::move(*staged.slow_file), file, true); });
@@ -136,6 +149,22 @@ Status ReplicaManager::publish(Lock& lock, Staged& staged) {
     if (status) staged.charge.hand_over_fast();
     ledger_.order.set_fast(replica, status.has_value());
   }
+  ledger_.order.set_home(replica, true);
+  ledger_.order.touch(replica);
+  ++totals_.commits;
+  changed(staged.id, replica);
+  return {};
+}
+
+Status ReplicaManager::publish_again(Lock& lock, Staged& staged, Replica& replica) {
+  const ReplicaFile file = staged.file();
+  const auto status = without_lock(lock, [&]() -> Status {
+    staged.slow_file.reset();
+    if (auto marked = replica.slow() ? slow_.set_home(file, true) : Status(); !marked)
+      return marked;
+    return replica.fast() ? fast_.set_home(file, true) : Status();
+  });
+  if (!status) return status;
   ledger_.order.set_home(replica, true);
   ledger_.order.touch(replica);
   ++totals_.commits;

@@ -7,6 +7,32 @@
 #include <cerrno>
 
 namespace tierpilot {
+namespace {
+
+// Gives `take` all of it, chunk by chunk.
+template <class Take>
+Result<ContentDigest> read_all(int from, uint64_t bytes, std::string_view what,
+                               const CancelFlag& cancel, Take take) {
+  ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
+  CopyBuffer buffer;
+  ContentHasher hasher;
+  for (uint64_t offset = 0; offset < bytes;) {
+    if (cancel) return cancelled(what);
+    const auto chunk = buffer.first(bytes - offset);
+    const auto got = read_at(from, chunk, offset, what);
+    if (!got) return tl::unexpected(got.error());
+    if (*got < chunk.size())
+      return fail(ErrorCode::kIo, fmt::format("{}: the file ends after {} of {} bytes", what,
+                                              offset + *got, bytes));
+    hasher.add(chunk);
+    if (auto status = take(std::span<const std::byte>(chunk), offset); !status)
+      return tl::unexpected(status.error());
+    offset += *got;
+  }
+  return hasher.digest();
+}
+
+}  // namespace
 
 tl::unexpected<Error> cancelled(std::string_view what) {
   return fail(ErrorCode::kConflict, fmt::format("{}: cancelled", what));
@@ -40,22 +66,15 @@ Status write_at(int fd, std::span<const std::byte> from, uint64_t offset, std::s
 // 1 MiB read and write through a buffer that stays in the cache. Measured between tmpfs and ext4:
 // copy_file_range refuses (EXDEV), sendfile goes page by page (4 to 6 times slower), O_DIRECT is
 // slower than the page cache with read-ahead.
-Status copy_bytes(int from, int to, uint64_t bytes, std::string_view what,
-                  const CancelFlag& cancel) {
-  ::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
-  CopyBuffer buffer;
-  for (uint64_t offset = 0; offset < bytes;) {
-    if (cancel) return cancelled(what);
-    const auto chunk = buffer.first(bytes - offset);
-    const auto got = read_at(from, chunk, offset, what);
-    if (!got) return tl::unexpected(got.error());
-    if (*got < chunk.size())
-      return fail(ErrorCode::kIo, fmt::format("{}: the file ends after {} of {} bytes", what,
-                                              offset + *got, bytes));
-    if (auto status = write_at(to, chunk, offset, what); !status) return status;
-    offset += *got;
-  }
-  return {};
+Result<ContentDigest> copy_bytes(int from, int to, uint64_t bytes, std::string_view what,
+                                 const CancelFlag& cancel) {
+  return read_all(from, bytes, what, cancel,
+                  [&](auto chunk, uint64_t offset) { return write_at(to, chunk, offset, what); });
+}
+
+Result<ContentDigest> digest_file(int fd, uint64_t bytes, std::string_view what,
+                                  const CancelFlag& cancel) {
+  return read_all(fd, bytes, what, cancel, [](auto, uint64_t) { return Status(); });
 }
 
 }  // namespace tierpilot

@@ -11,15 +11,16 @@
 #include "daemon/memory/pool/transfer.h"
 
 namespace tierpilot {
-namespace {
 
 // Gives a new dataset's bytes.
-struct Content {
+struct NewContent {
   uint64_t bytes = 0;
-  std::function<Status(int to, const CancelFlag& cancel)> write;
+  std::function<Result<ContentDigest>(int to, const CancelFlag& cancel)> write;
 };
 
-Result<Content> open_content(const ImportFile& source) {
+namespace {
+
+Result<NewContent> open_content(const ImportFile& source) {
   const std::string what = fmt::format("source '{}'", source.path);
   // O_NONBLOCK: a FIFO would wait for a writer.
   auto fd =
@@ -31,34 +32,37 @@ Result<Content> open_content(const ImportFile& source) {
     return fail(ErrorCode::kInvalid,
                 what + (S_ISDIR(info.st_mode) ? " is a directory" : " is not a regular file"));
   const auto bytes = static_cast<uint64_t>(info.st_size);
-  return Content{bytes, [=](int to, const CancelFlag& cancel) {
-                   return copy_bytes(fd->get(), to, bytes, what, cancel);
-                 }};
+  return NewContent{bytes, [=](int to, const CancelFlag& cancel) {
+                      return copy_bytes(fd->get(), to, bytes, what, cancel);
+                    }};
 }
 
 // Writes `bytes` bytes that `next` gives chunk by chunk.
 template <class Next>
-Content generated(uint64_t bytes, Next next) {
-  return {bytes, [bytes, next](int to, const CancelFlag& cancel) mutable -> Status {
+NewContent generated(uint64_t bytes, Next next) {
+  return {bytes, [bytes, next](int to, const CancelFlag& cancel) mutable -> Result<ContentDigest> {
             CopyBuffer buffer;
+            ContentHasher hasher;
             for (uint64_t offset = 0; offset < bytes;) {
               if (cancel) return cancelled("creating");
               const auto chunk = buffer.first(bytes - offset);
               next(chunk);
-              if (auto status = write_at(to, chunk, offset, "writing"); !status) return status;
+              hasher.add(chunk);
+              if (auto status = write_at(to, chunk, offset, "writing"); !status)
+                return tl::unexpected(status.error());
               offset += chunk.size();
             }
-            return {};
+            return hasher.digest();
           }};
 }
 
 // Zeros are written out: blocks that are merely allocated would be read without touching the disk.
-Result<Content> open_content(const ZeroFill& source) {
+Result<NewContent> open_content(const ZeroFill& source) {
   return generated(source.bytes,
                    [](std::span<std::byte> chunk) { std::memset(chunk.data(), 0, chunk.size()); });
 }
 
-Result<Content> open_content(const RandomFill& source) {
+Result<NewContent> open_content(const RandomFill& source) {
   return generated(
       source.bytes, [random = std::mt19937_64(source.seed)](std::span<std::byte> chunk) mutable {
         for (size_t at = 0; at < chunk.size(); at += sizeof(uint64_t)) {
@@ -79,23 +83,33 @@ Result<ReplicaChange> ReplicaManager::create(const std::string& name, const Crea
   if (!content) return in_context(content.error());
 
   Lock lock(mutex_);
-  const DatasetId id{name, 1};
-  if (ledger_.holds(name))
+  if (ledger_.holds(name) || !making_.insert(name).second)
     return fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name));
-  Replica& replica = ledger_.entry(id, content->bytes);
-  Busy busy(*this, id);
-  if (auto status = make_slow_room(lock, content->bytes); !status)
-    return in_context(status.error());
-  const auto status = without_lock(lock, [&]() -> Status {
-    auto draft = slow_.draft(content->bytes);
+  auto made = make_slow(lock, name, *content, cancel);
+  making_.erase(name);
+  if (!made) return in_context(made.error());
+  return made;
+}
+
+Result<ReplicaChange> ReplicaManager::make_slow(Lock& lock, const std::string& name,
+                                                const NewContent& content,
+                                                const CancelFlag& cancel) {
+  const uint64_t bytes = content.bytes;
+  if (auto status = make_slow_room(lock, bytes); !status) return tl::unexpected(status.error());
+  DatasetId id{name, 1};
+  auto status = without_lock(lock, [&]() -> Status {
+    auto draft = slow_.draft(bytes);
     if (!draft) return tl::unexpected(draft.error());
-    if (auto written = content->write(draft->fd(), cancel); !written) return written;
-    return slow_.publish(std::move(*draft), {id, content->bytes}, true);
+    const auto written = content.write(draft->fd(), cancel);
+    if (!written) return tl::unexpected(written.error());
+    id.digest = *written;
+    return slow_.publish(std::move(*draft), {id, bytes}, true);
   });
   if (!status) {
-    ledger_.slow.give(content->bytes);
-    return in_context(status.error());
+    ledger_.slow.give(bytes);
+    return tl::unexpected(status.error());
   }
+  Replica& replica = ledger_.entry(id, bytes);
   ledger_.order.set_slow(replica, true);
   ledger_.order.set_home(replica, true);
   ledger_.order.touch(replica);

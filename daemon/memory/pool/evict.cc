@@ -89,18 +89,22 @@ Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& repl
                                   const CancelFlag& cancel) {
   const ReplicaFile file{id, replica.bytes};
   const int64_t start_ns = now_ns();
+  bool damaged = false;
   const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
     const auto from = fast_.open_replica(file);
     if (!from) return tl::unexpected(from.error());
     auto draft = slow_.draft(file.bytes);
     if (!draft) return tl::unexpected(draft.error());
     const auto what = fmt::format("{}: writing {} back", slow_.name(), describe(id));
-    if (auto copied = copy_bytes(from->get(), draft->fd(), file.bytes, what, cancel); !copied)
-      return copied;
+    const auto copied = copy_bytes(from->get(), draft->fd(), file.bytes, what, cancel);
+    if (!copied) return tl::unexpected(copied.error());
+    damaged = *copied != id.digest;
+    if (damaged) return fail(ErrorCode::kIo, what + ": its bytes are not those of its checksum");
     return slow_.publish(std::move(*draft), file, home);
   });
   if (!status) {
     ledger_.slow.give(file.bytes);
+    if (damaged) (void)lose(lock, id, replica, Tier::kFast);
     return status;
   }
   evict_rate_.add(file.bytes, now_ns() - start_ns);
@@ -135,7 +139,7 @@ void ReplicaManager::doom(const std::string& name, uint64_t below) {
 
 void ReplicaManager::doom_one(const DatasetId& id) {
   Lock lock(mutex_);
-  if (Replica* replica = ledger_.find(id)) replica->doomed = replica->discarded = true;
+  if (Replica* replica = ledger_.find(id)) replica->doomed = true;
 }
 
 void ReplicaManager::sweep() {

@@ -83,12 +83,4 @@ bool PoolLedger::holds(const std::string& name) const {
   return it != entries_.end() && it->first.name == name;
 }
 
-uint64_t PoolLedger::newest_version(const std::string& name) const {
-  uint64_t newest = 0;
-  for (auto it = entries_.lower_bound({name, 0}); it != entries_.end() && it->first.name == name;
-       ++it)
-    if (!it->second.doomed && (it->second.fast() || it->second.slow())) newest = it->first.version;
-  return newest;
-}
-
 }  // namespace tierpilot

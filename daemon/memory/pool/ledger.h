@@ -20,7 +20,6 @@ namespace tierpilot {
 
 struct Replica : TierReplica {
   DatasetId id;
-  bool discarded = false;             // its bytes are not those that others have as this version
   bool leaving = false;               // a transfer removes the fast one, whose bytes are still used
   ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
   int64_t arrived_ns = 0;             // how long that took
@@ -62,8 +61,6 @@ class PoolLedger {
   std::optional<DatasetId> removable() const;
   // Any version at all, one in the making included.
   bool holds(const std::string& name) const;
-  // The newest version with a replica that is to stay; 0: none.
-  uint64_t newest_version(const std::string& name) const;
 
  private:
   std::map<DatasetId, Replica> entries_;

@@ -8,8 +8,8 @@ namespace tierpilot {
 
 Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, ServeHow from,
                                                        const ServeItem& item,
-                                                       const CancelFlag& cancel) {
-  const DatasetId id{item.name, item.version};
+                                                       const CancelFlag& cancel, bool& damaged) {
+  const DatasetId id = item.id();
   if (from == ServeHow::kFetch)
     return fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
   const TierStore& store = from == ServeHow::kHit ? fast_ : slow_;
@@ -17,9 +17,11 @@ Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, Serve
   if (!source) return tl::unexpected(source.error());
   const auto what =
       fmt::format("{}: bringing {} in from {}", fast_.name(), describe(id), store.name());
-  const auto status = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
+  const auto digest = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
   store.drop_page_cache(source->get());
-  if (!status) return tl::unexpected(status.error());
+  if (!digest) return tl::unexpected(digest.error());
+  damaged = *digest != id.digest;
+  if (damaged) return fail(ErrorCode::kIo, what + ": its bytes are not those of its checksum");
   return std::make_unique<ReadTurn>();
 }
 
@@ -30,7 +32,7 @@ void ReplicaManager::note_rate(const ServedItem& served) {
 
 Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag& cancel,
                                         EvictionTally& tally) {
-  const DatasetId id{item.name, item.version};
+  const DatasetId id = item.id();
   const ReplicaFile file{id, item.bytes};
   ServedItem served{
       .name = item.name, .version = item.version, .path = fast_.path_of(file), .bytes = item.bytes};
@@ -49,17 +51,22 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   Busy busy(*this, id);
   if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
-  served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
-  const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
-    auto draft = fast_.draft(item.bytes);
-    if (!draft) return tl::unexpected(draft.error());
-    auto filled = fill(*draft, served.how, item, cancel);
-    if (!filled) return tl::unexpected(filled.error());
-    turn = std::move(*filled);
-    return fast_.publish(std::move(*draft), file, home);
-  });
+  Status status;
+  for (bool damaged = true; damaged;) {
+    served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
+    damaged = false;
+    status = without_lock(lock, [&, home = replica.home()]() -> Status {
+      auto draft = fast_.draft(item.bytes);
+      if (!draft) return tl::unexpected(draft.error());
+      auto filled = fill(*draft, served.how, item, cancel, damaged);
+      if (!filled) return tl::unexpected(filled.error());
+      turn = std::move(*filled);
+      return fast_.publish(std::move(*draft), file, home);
+    });
+    if (damaged && !lose(lock, id, replica, Tier::kSlow)) break;
+  }
   if (!status) {
     ledger_.fast.give(item.bytes);
     return tl::unexpected(status.error());
@@ -78,7 +85,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
 Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, const ServeItem& item,
                                                     const CancelFlag& cancel,
                                                     EvictionTally& tally) {
-  const DatasetId id{item.name, item.version};
+  const DatasetId id = item.id();
   ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
   Lock lock(mutex_);
   if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
@@ -94,16 +101,23 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
       served.how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
     }
     const int64_t start_ns = now_ns();
-    const auto copied = without_lock(lock, [&]() -> Status {
-      auto draft = fast_.private_copy(owner, item.name, item.bytes);
-      if (!draft) return tl::unexpected(draft.error());
-      // Nobody else can read this copy: its turn ends without being done.
-      if (auto filled = fill(*draft, served.how, item, cancel); !filled)
-        return tl::unexpected(filled.error());
-      served.path = draft->path();
-      draft->keep();
-      return {};
-    });
+    Status copied;
+    for (bool damaged = true; damaged;) {
+      damaged = false;
+      copied = without_lock(lock, [&]() -> Status {
+        auto draft = fast_.private_copy(owner, item.name, item.bytes);
+        if (!draft) return tl::unexpected(draft.error());
+        // Nobody else can read this copy: its turn ends without being done.
+        if (auto filled = fill(*draft, served.how, item, cancel, damaged); !filled)
+          return tl::unexpected(filled.error());
+        served.path = draft->path();
+        draft->keep();
+        return {};
+      });
+      const bool was_fast = served.how == ServeHow::kHit;
+      if (damaged && !lose(lock, id, **base, was_fast ? Tier::kFast : Tier::kSlow)) break;
+      if (damaged) served.how = (*base)->slow() ? ServeHow::kPromotion : ServeHow::kFetch;
+    }
     served.transfer_ns = now_ns() - start_ns;
     if (copied) note_rate(served);
     return copied;

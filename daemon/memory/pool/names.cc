@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <vector>
 
 namespace tierpilot {
 namespace {
@@ -61,9 +62,13 @@ Status check_dataset_name(std::string_view name) {
 
 Status check_dataset_id(const DatasetId& id) {
   if (auto status = check_dataset_name(id.name); !status) return status;
-  if (is_version(id.version)) return {};
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{} does not exist: versions start at 1", describe(id)));
+  if (!is_version(id.version))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} does not exist: versions start at 1", describe(id)));
+  if (!id.digest.known())
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: no checksum tells which bytes are meant", describe(id)));
+  return {};
 }
 
 Status check_owner(std::string_view owner) {
@@ -75,19 +80,26 @@ std::string describe(const DatasetId& id) {
 }
 
 std::string replica_file_name(const ReplicaFile& file) {
-  return fmt::format("{}@{}@{}", file.id.name, file.id.version, file.bytes);
+  const auto sized = fmt::format("{}@{}@{}", file.id.name, file.id.version, file.bytes);
+  return file.id.digest.known() ? sized + "@" + to_string(file.id.digest) : sized;
 }
 
 std::optional<ReplicaFile> parse_replica_file_name(std::string_view file_name) {
-  const size_t first = file_name.find('@');
-  const size_t second = first == std::string_view::npos ? first : file_name.find('@', first + 1);
-  if (second == std::string_view::npos) return std::nullopt;
-  const auto name = file_name.substr(0, first);
-  const auto version = parse_number(file_name.substr(first + 1, second - first - 1));
-  const auto bytes = parse_number(file_name.substr(second + 1));
-  if (!is_name(name, kMaxNameChars) || !version || !is_version(*version) || !bytes)
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; at <= file_name.size();) {
+    const size_t end = std::min(file_name.find('@', at), file_name.size());
+    parts.push_back(file_name.substr(at, end - at));
+    at = end + 1;
+  }
+  if (parts.size() != 3 && parts.size() != 4) return std::nullopt;
+  const auto version = parse_number(parts[1]);
+  const auto bytes = parse_number(parts[2]);
+  const auto digest =
+      parts.size() == 4 ? parse_content_digest(parts[3]) : std::optional(ContentDigest{});
+  const bool stamped = digest && digest->known() == (parts.size() == 4);
+  if (!is_name(parts[0], kMaxNameChars) || !version || !is_version(*version) || !bytes || !stamped)
     return std::nullopt;
-  return ReplicaFile{{std::string(name), *version}, *bytes};
+  return ReplicaFile{{std::string(parts[0]), *version, *digest}, *bytes};
 }
 
 std::string draft_file_name(uint64_t serial) {

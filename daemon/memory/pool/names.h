@@ -7,19 +7,24 @@
 #include <string>
 #include <string_view>
 
+#include "base/content_digest.h"
 #include "base/result.h"
 
 namespace tierpilot {
 
-// One immutable version of a dataset. Versions start at 1; UINT64_MAX is none.
+// One immutable version of a dataset. Versions start at 1; UINT64_MAX is none. Two writers may have
+// made different bytes under one number, so a version is told by its content: of what is held,
+// asked for or read the digest is known.
 struct DatasetId {
   std::string name;
   uint64_t version = 0;
+  ContentDigest digest{};
   auto operator<=>(const DatasetId&) const = default;
 };
 
 // [A-Za-z0-9_.-]{1,128}, not starting with '.'; else kInvalid.
 Status check_dataset_name(std::string_view name);
+// Also kInvalid: no such version, or no digest.
 Status check_dataset_id(const DatasetId& id);
 // Who holds pins, "task-attempt": [A-Za-z0-9_.-]{1,100}, not starting with '.'; else kInvalid.
 Status check_owner(std::string_view owner);
@@ -27,8 +32,9 @@ Status check_owner(std::string_view owner);
 // "dataset 'genes' version 3", for messages.
 std::string describe(const DatasetId& id);
 
-// A replica's file is "<name>@<version>@<bytes>": a restart needs no other catalogue, and a file of
-// another size is known to be damaged. Files that are not (yet) a replica start with a dot.
+// A replica's file is "<name>@<version>@<bytes>@<digest>": a restart needs no other catalogue, and
+// a file of another size is known to be damaged. Older programs left the digest away: it is
+// unknown. Files that are not (yet) a replica start with a dot.
 struct ReplicaFile {
   DatasetId id;
   uint64_t bytes = 0;

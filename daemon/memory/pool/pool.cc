@@ -45,6 +45,18 @@ std::string_view serve_how_name(ServeHow how) {
   return "unknown";
 }
 
+std::string_view copy_state_name(CopyState state) {
+  switch (state) {
+    case CopyState::kAbsent:
+      return "absent";
+    case CopyState::kGood:
+      return "good";
+    case CopyState::kDamaged:
+      return "damaged";
+  }
+  return "unknown";
+}
+
 Result<std::unique_ptr<Pool>> Pool::open(PoolOptions options, std::shared_ptr<RemoteSource> remote,
                                          Post post, OnChange on_change) {
   if (auto status = check(options); !status) return tl::unexpected(status.error());
@@ -103,10 +115,10 @@ void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done
   });
 }
 
-void Pool::discard(const std::string& name, uint64_t version, StatusDone done) {
-  auto status = check_dataset_id({name, version});
+void Pool::discard(const DatasetId& id, StatusDone done) {
+  auto status = check_dataset_id(id);
   // Now: a writer's request may be right behind.
-  if (status) state_->manager->doom_one({name, version});
+  if (status) state_->manager->doom_one(id);
   state_->run(state_->settler,
               [state = state_.get(), status = std::move(status), done = std::move(done)] {
                 state->manager->sweep();
@@ -114,18 +126,34 @@ void Pool::discard(const std::string& name, uint64_t version, StatusDone done) {
               });
 }
 
-void Pool::set_home(const std::string& name, uint64_t version, bool home, StatusDone done) {
+void Pool::set_home(const DatasetId& id, bool home, StatusDone done) {
+  state_->run(state_->movers, [state = state_.get(), id, home, done = std::move(done)] {
+    auto status = check_dataset_id(id);
+    if (status) status = state->manager->set_home(id, home, state->closing);
+    state->complete(done, std::move(status));
+  });
+}
+
+void Pool::keep(ServeItem item, CreateDone done) {
   state_->run(state_->movers,
-              [state = state_.get(), id = DatasetId{name, version}, home, done = std::move(done)] {
-                auto status = check_dataset_id(id);
-                if (status) status = state->manager->set_home(id, home, state->closing);
-                state->complete(done, std::move(status));
+              [state = state_.get(), item = std::move(item), done = std::move(done)] {
+                const auto valid = check_dataset_id(item.id());
+                auto result = valid ? state->manager->keep(item, state->closing)
+                                    : Result<ReplicaChange>(tl::unexpected(valid.error()));
+                state->complete(done, std::move(result));
               });
 }
 
-Result<size_t> Pool::read(const std::string& name, uint64_t version, uint64_t offset,
-                          std::span<std::byte> into) {
-  const DatasetId id{name, version};
+void Pool::verify(const DatasetId& id, CheckDone done) {
+  state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
+    const auto valid = check_dataset_id(id);
+    auto result = valid ? state->manager->verify(id, state->closing)
+                        : Result<ReplicaCheck>(tl::unexpected(valid.error()));
+    state->complete(done, std::move(result));
+  });
+}
+
+Result<size_t> Pool::read(const DatasetId& id, uint64_t offset, std::span<std::byte> into) {
   if (auto status = check_dataset_id(id); !status) return tl::unexpected(status.error());
   return state_->manager->read(id, offset, into);
 }

@@ -29,6 +29,7 @@ class Pool {
   using ServeDone = std::function<void(Result<Served>)>;
   using FinishDone = std::function<void(Result<std::vector<ReplicaChange>>)>;
   using CreateDone = std::function<void(Result<ReplicaChange>)>;
+  using CheckDone = std::function<void(Result<ReplicaCheck>)>;
   using StatusDone = std::function<void(Status)>;
 
   // Makes missing folders, takes their locks and finds what an earlier run left: complete replicas
@@ -46,9 +47,11 @@ class Pool {
   // gets a private copy; readers keep the version they have. Errors, after which nothing is pinned:
   //   kInvalid    a name, version or size that cannot be; a dataset named twice
   //   kExhausted  larger than the budget; a full disk
-  //   kConflict   the owner has a request already; a second writer of a dataset; a newer version is
-  //               here; cancelled
+  //   kConflict   the owner has a request already; a second writer of a dataset; cancelled
   //   kNotFound, kIo, or what the RemoteSource said: it cannot be had
+  // What moves is compared with its digest: a copy that has other bytes goes, which on_change
+  // tells, and another one is taken. What lies in the fast tier already is not read again: see
+  // verify().
   void serve(std::string owner, std::vector<ServeItem> items, ServeDone done);
   // Ends a serve that waits or runs; it completes with kConflict. Nothing to do if it has completed
   // already: a completed one must be finished, even if its completion arrives after this.
@@ -64,17 +67,21 @@ class Pool {
   // Removes all versions below `below_version`, home or not; UINT64_MAX: all. Pinned ones go when
   // their last pin does. Unknown names are fine.
   void drop(const std::string& name, uint64_t below_version, StatusDone done);
-  // Removes this version, of which the cluster has other bytes or none; a writer may take its
-  // number at once.
-  void discard(const std::string& name, uint64_t version, StatusDone done);
+  // Removes this version with this content, which the cluster goes on without.
+  void discard(const DatasetId& id, StatusDone done);
   // A home replica is never dropped for room. Making a replica one also writes it to a durable slow
   // tier. kNotFound if there is no such replica here.
-  void set_home(const std::string& name, uint64_t version, bool home, StatusDone done);
+  void set_home(const DatasetId& id, bool home, StatusDone done);
+  // Makes this node one of those that keep the version: a home replica in the slow tier, from the
+  // fast one or from the item's sources. Errors as of serve() and create().
+  void keep(ServeItem item, CreateDone done);
+  // Reads the copies that are here and compares them with the digest; what is damaged goes.
+  // kNotFound if there is no such replica here.
+  void verify(const DatasetId& id, CheckDone done);
 
   // For other nodes: reads up to into.size() bytes from `offset` on, from either tier; 0 at the
   // end. Blocks on one pread. Does not count as a use.
-  Result<size_t> read(const std::string& name, uint64_t version, uint64_t offset,
-                      std::span<std::byte> into);
+  Result<size_t> read(const DatasetId& id, uint64_t offset, std::span<std::byte> into);
 
   std::vector<ReplicaChange> replicas() const;
   PoolUsage usage() const;

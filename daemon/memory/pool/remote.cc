@@ -18,6 +18,21 @@ class Fetch {
       : remote_(remote), id_(id), bytes_(bytes), to_(to), cancel_(cancel) {}
 
   Status from(const std::string& address) {
+    const bool mixed = offset_ > 0;
+    if (auto status = read_rest(address); !status) return status;
+    if (hasher_.digest() == id_.digest) return {};
+    begin_anew();
+    // Whose bytes are wrong? Of this source alone it is seen.
+    if (mixed) return from(address);
+    remote_.doubt(address, id_);
+    return fail(ErrorCode::kIo, "its copy has other bytes than its checksum says");
+  }
+
+  // Not the source's fault, so no other source can help.
+  bool local_failure() const { return local_failure_; }
+
+ private:
+  Status read_rest(const std::string& address) {
     while (offset_ < bytes_) {
       if (cancel_) return cancelled(describe(id_));
       const auto got = read(address, buffer_.first(bytes_ - offset_));
@@ -27,6 +42,7 @@ class Fetch {
         local_failure_ = true;
         return status;
       }
+      hasher_.add(buffer_.first(bytes_ - offset_).first(*got));
       offset_ += *got;
     }
     const auto beyond = read(address, buffer_.first(1));
@@ -35,19 +51,20 @@ class Fetch {
     return {};
   }
 
-  // Not the source's fault, so no other source can help.
-  bool local_failure() const { return local_failure_; }
-
- private:
   Result<size_t> read(const std::string& address, std::span<std::byte> into) {
-    auto got = remote_.read(address, id_.name, id_.version, offset_, into);
+    auto got = remote_.read(address, id_, offset_, into);
     if (got && *got > into.size())
       return fail(ErrorCode::kIo, fmt::format("gave {} bytes for {}", *got, into.size()));
     return got;
   }
 
-  Status disbelieve(std::string_view why) {
+  void begin_anew() {
     offset_ = 0;
+    hasher_.reset();
+  }
+
+  Status disbelieve(std::string_view why) {
+    begin_anew();
     return fail(ErrorCode::kIo, fmt::format("{} {} bytes", why, bytes_));
   }
 
@@ -57,6 +74,7 @@ class Fetch {
   int to_;
   const CancelFlag& cancel_;
   CopyBuffer buffer_;
+  ContentHasher hasher_;  // of what is there up to the offset
   uint64_t offset_ = 0;
   bool local_failure_ = false;
 };
@@ -90,6 +108,8 @@ Result<TurnAnswer> RemoteSource::turn(const std::string&, const DatasetId&, bool
                                       const CancelFlag&) {
   return TurnAnswer{std::make_unique<ReadTurn>(), {}};
 }
+
+void RemoteSource::doubt(const std::string&, const DatasetId&) {}
 
 Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
                                         const std::vector<std::string>& sources,

@@ -34,12 +34,15 @@ class RemoteSource {
  public:
   virtual ~RemoteSource() = default;
   // Reads from `offset` on; fewer bytes than asked are fine, 0 means the end of the dataset.
-  virtual Result<size_t> read(const std::string& address, const std::string& name, uint64_t version,
-                              uint64_t offset, std::span<std::byte> into) = 0;
+  virtual Result<size_t> read(const std::string& address, const DatasetId& id, uint64_t offset,
+                              std::span<std::byte> into) = 0;
   // Asks for a turn to read. With `wait` until it is there, or another source is named, but no
   // longer than `limit_ms` (kTimeout) and not after a cancel (kConflict).
   virtual Result<TurnAnswer> turn(const std::string& address, const DatasetId& id, bool wait,
                                   int64_t limit_ms, const CancelFlag& cancel);
+  // Tells a source that what it gave has other bytes than it says: it looks at its copy. Returns at
+  // once.
+  virtual void doubt(const std::string& address, const DatasetId& id);
 };
 
 // How long a fetch may wait for turns, all together; then it reads without one.
@@ -50,8 +53,9 @@ inline constexpr int64_t kBusyPatienceMs = 600'000;
 
 // Writes the dataset's `bytes` bytes to `to`, from the first source that has a turn and can give
 // them (see source_choice.h). A version never changes, so after an error the next source goes on
-// where the last one stopped; a source whose copy has another size is not believed at all, and the
-// next one starts anew. The turn of the last source, for the caller to say when it is done.
+// where the last one stopped; a source whose copy has another size or other bytes than the digest
+// says is not believed at all, and the next one starts anew. The turn of the last source, for the
+// caller to say when it is done.
 Result<std::unique_ptr<ReadTurn>> fetch(RemoteSource& remote,
                                         const std::vector<std::string>& sources,
                                         const DatasetId& id, uint64_t bytes, int to,

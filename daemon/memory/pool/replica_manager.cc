@@ -88,16 +88,10 @@ Status ReplicaManager::check_fits(const std::vector<ServeItem>& items) const {
 }
 
 Status ReplicaManager::check_item(const ServeItem& item) {
-  const DatasetId id{item.name, item.version};
-  const Replica* replica = ledger_.find(id);
+  const Replica* replica = ledger_.find(item.id());
   if (replica && replica->bytes != item.bytes)
     return fail(ErrorCode::kInvalid, fmt::format("{}: {} bytes were asked for, but it has {}",
-                                                 describe(id), item.bytes, replica->bytes));
-  const uint64_t newest = ledger_.newest_version(item.name);
-  if (item.write && newest > item.version)
-    return fail(ErrorCode::kConflict, fmt::format("{}: cannot be written, this node holds version "
-                                                  "{} already",
-                                                  describe(id), newest));
+                                                 describe(item.id()), item.bytes, replica->bytes));
   return {};
 }
 
@@ -106,15 +100,7 @@ Result<bool> ReplicaManager::admit(const std::vector<ServeItem>& items) {
   uint64_t need = 0;
   for (const auto& item : items) {
     if (auto status = check_item(item); !status) return tl::unexpected(status.error());
-    const Replica* replica = ledger_.find({item.name, item.version});
-    // It is removed before long, and the right bytes are fetched then.
-    if (replica && replica->discarded) {
-      if (replica->doomed) return false;
-      return fail(ErrorCode::kIo,
-                  fmt::format("{}: this node has other bytes under that number, and "
-                              "cannot remove them",
-                              describe(replica->id)));
-    }
+    const Replica* replica = ledger_.find(item.id());
     if (item.write || !replica || replica->pins == 0) need += item.bytes;
   }
   if (!ledger_.can_pin(need)) return false;
@@ -122,7 +108,7 @@ Result<bool> ReplicaManager::admit(const std::vector<ServeItem>& items) {
     if (item.write)
       ledger_.pin_private(item.bytes);
     else
-      ledger_.pin({item.name, item.version}, item.bytes);
+      ledger_.pin(item.id(), item.bytes);
   }
   return true;
 }
@@ -132,7 +118,7 @@ void ReplicaManager::unpin(const ServeItem& item) {
   if (item.write)
     ledger_.unpin_private(item.bytes);
   else
-    ledger_.unpin({item.name, item.version});
+    ledger_.unpin(item.id());
 }
 
 Result<Replica*> ReplicaManager::wait_idle(Lock& lock, const DatasetId& id,
@@ -229,7 +215,8 @@ void ReplicaManager::wake() {
 }
 
 ReplicaChange ReplicaManager::change_of(const DatasetId& id, const Replica& replica) {
-  return {id.name, id.version, replica.bytes, replica.fast(), replica.slow(), replica.home()};
+  return {id.name,        id.version,     replica.bytes, replica.fast(),
+          replica.slow(), replica.home(), id.digest};
 }
 
 void ReplicaManager::changed(const DatasetId& id, const Replica& replica) {

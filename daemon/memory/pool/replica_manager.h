@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct PrivateCopy {
   uint64_t version = 0;  // that it was copied from
   uint64_t bytes = 0;    // when it was made: what it is charged with
 };
+
+struct NewContent;  // in create.cc
 
 class ReplicaManager {
  public:
@@ -62,6 +65,10 @@ class ReplicaManager {
                                const CancelFlag& cancel);
   // Blocks. A home replica of a durable slow tier is written there first.
   Status set_home(const DatasetId& id, bool home, const CancelFlag& cancel);
+  // Blocks. A home replica of what other nodes have, or of what is here.
+  Result<ReplicaChange> keep(const ServeItem& item, const CancelFlag& cancel);
+  // Blocks. Reads what is here and compares; what is damaged goes. kNotFound: nothing is here.
+  Result<ReplicaCheck> verify(const DatasetId& id, const CancelFlag& cancel);
   // Marks every version below `below` for removal; sweep() (blocks) removes those that are free.
   void doom(const std::string& name, uint64_t below);
   void doom_one(const DatasetId& id);
@@ -99,16 +106,28 @@ class ReplicaManager {
   // Waits until no transfer owns the entry; null if there is no such entry (any more).
   Result<Replica*> wait_idle(Lock& lock, const DatasetId& id, const CancelFlag& cancel);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
-  // The turn by which it came, if it is from there.
+  // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
   Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,
-                                         const CancelFlag& cancel);
+                                         const CancelFlag& cancel, bool& damaged);
+  // A copy that turned out to have other bytes goes, and that is told. The entry is the caller's.
+  Status lose(Lock& lock, const DatasetId& id, Replica& replica, Tier tier);
+  // Of one tier's copy, which goes if it is damaged.
+  Result<CopyState> check_copy(Lock& lock, const DatasetId& id, Replica& replica, Tier tier,
+                               const CancelFlag& cancel);
   void note_rate(const ServedItem& served);
 
   // Readies a private copy: all that can run out of room happens here.
   Status stage(Lock& lock, const std::string& owner, Staged& staged);
   // A copy that outgrew the fast tier's room does not stay there.
   void charge_real_size(Lock& lock, Staged& staged);
+  // To the slow tier, where it goes there; and what its bytes are.
+  Status copy_down(Lock& lock, Staged& staged);
   Status publish(Lock& lock, Staged& staged);
+  Status publish_again(Lock& lock, Staged& staged, Replica& replica);
+
+  // `making_` has the name.
+  Result<ReplicaChange> make_slow(Lock& lock, const std::string& name, const NewContent& content,
+                                  const CancelFlag& cancel);
 
   static ReplicaChange change_of(const DatasetId& id, const Replica& replica);
   void changed(const DatasetId& id, const Replica& replica);
@@ -122,6 +141,7 @@ class ReplicaManager {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable idle_;
   PoolLedger ledger_;
+  std::set<std::string> making_;  // new datasets, whose digest is not known yet
   MovementTotals totals_;
   RateMeter evict_rate_, promote_rate_, fetch_rate_;
 };

@@ -10,7 +10,7 @@ namespace {
 Status check_items(const std::vector<ServeItem>& items) {
   std::set<std::string> names;
   for (const auto& item : items) {
-    if (auto status = check_dataset_id({item.name, item.version}); !status) return status;
+    if (auto status = check_dataset_id(item.id()); !status) return status;
     if (!names.insert(item.name).second)
       return fail(ErrorCode::kInvalid,
                   fmt::format("dataset '{}' is named twice in one request", item.name));

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "daemon/memory/pool/copy.h"
 #include "daemon/memory/pool/tier_store.h"
 
 namespace tierpilot {
@@ -29,6 +30,22 @@ void put_away_damaged(const std::string& tier, const fs::path& path, const struc
 
 }  // namespace
 
+Status TierStore::stamp(ReplicaFile& file) const {
+  if (file.id.digest.known()) return {};
+  spdlog::info("{}: {} has no checksum yet: its {} bytes are read", name(), describe(file.id),
+               file.bytes);
+  const auto old_path = path_of(file);
+  const auto fd = open_replica(file);
+  if (!fd) return tl::unexpected(fd.error());
+  const auto digest = digest_file(fd->get(), file.bytes, name(), kNeverCancelled);
+  drop_page_cache(fd->get());
+  if (!digest) return tl::unexpected(digest.error());
+  file.id.digest = *digest;
+  if (::rename(old_path.c_str(), path_of(file).c_str()) != 0)
+    return fail_errno(errno, fmt::format("{}: cannot rename '{}'", name(), old_path));
+  return sync_dir();
+}
+
 Result<std::vector<FoundReplica>> TierStore::scan() const {
   std::vector<FoundReplica> found;
   std::error_code error;
@@ -50,6 +67,9 @@ Result<std::vector<FoundReplica>> TierStore::scan() const {
       found.push_back({*file, (info.st_mode & S_ISVTX) != 0,
                        info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec});
   }
+  // Only now: what a rename changes in a folder that is being listed may be seen twice.
+  for (auto& replica : found)
+    if (auto status = stamp(replica.file); !status) return tl::unexpected(status.error());
   if (error) return fail_errno(error.value(), name() + ": cannot be listed");
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.modified_ns < b.modified_ns; });

@@ -197,6 +197,12 @@ Status TierStore::remove(const ReplicaFile& file) const {
   return {};
 }
 
+Status TierStore::set_aside(const ReplicaFile& file) const {
+  const std::string aside = options_.dir + "/.damaged-" + replica_file_name(file);
+  if (::rename(path_of(file).c_str(), aside.c_str()) != 0 && errno != ENOENT) return remove(file);
+  return sync_dir();
+}
+
 Status TierStore::set_home(const ReplicaFile& file, bool home) const {
   auto fd = open_replica(file);
   if (!fd) return tl::unexpected(fd.error());

@@ -58,6 +58,7 @@ class TierStore {
 
   // Complete replicas, oldest first. Drafts and private copies are removed. A replica whose size is
   // not the one in its name is removed too, or set aside as ".damaged-..." if it is a home replica.
+  // One of an older program is read, and its digest added to its name.
   Result<std::vector<FoundReplica>> scan() const;
 
   // An empty draft with its space allocated: no room is kExhausted, with the numbers.
@@ -74,6 +75,8 @@ class TierStore {
   Status publish(Draft draft, const ReplicaFile& file, bool home) const;
   Result<UniqueFd> open_replica(const ReplicaFile& file) const;
   Status remove(const ReplicaFile& file) const;
+  // Out of the way as ".damaged-...", for the operator, unless it could not be renamed.
+  Status set_aside(const ReplicaFile& file) const;
   // The sticky bit of its file marks a home replica: one inode, so it cannot come apart from the
   // data, and every Linux file system has it (user attributes came to tmpfs with 6.6).
   Status set_home(const ReplicaFile& file, bool home) const;
@@ -92,6 +95,7 @@ class TierStore {
   Result<Draft> create_file(const std::string& file_name, uint64_t bytes) const;
   Status allocate(int fd, uint64_t bytes) const;
   Status sync_dir() const;
+  Status stamp(ReplicaFile& file) const;
 
   TierStoreOptions options_;
   UniqueFd dir_;  // holds the lock

@@ -12,8 +12,6 @@ inline int64_t now_ns() {
   return system_clock().boot_ns();
 }
 
-inline const CancelFlag kNeverCancelled{false};
-
 // Owns an entry's files. Made and destroyed with the lock held.
 class ReplicaManager::Busy {
  public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "daemon/memory/pool/names.h"
 
 namespace tierpilot {
 
@@ -36,6 +37,8 @@ struct ServeItem {
   uint64_t bytes = 0;
   bool write = false;
   std::vector<std::string> sources;  // addresses of nodes that hold it, best first
+  ContentDigest digest{};
+  DatasetId id() const { return {name, version, digest}; }
 };
 
 struct ServedItem {
@@ -73,7 +76,19 @@ struct ReplicaChange {
   bool in_fast = false;
   bool in_slow = false;  // neither: the replica is gone
   bool home = false;     // this node keeps it until it is told to drop it
+  ContentDigest digest{};
+  bool damaged = false;  // a copy here turned out not to have these bytes any more, and went
+  DatasetId id() const { return {name, version, digest}; }
   bool operator==(const ReplicaChange&) const = default;
+};
+
+enum class CopyState { kAbsent, kGood, kDamaged };
+std::string_view copy_state_name(CopyState state);  // "absent", "good", "damaged"
+
+// What a node's copies of a version turned out to be.
+struct ReplicaCheck {
+  CopyState fast = CopyState::kAbsent;
+  CopyState slow = CopyState::kAbsent;
 };
 
 struct ImportFile {

@@ -28,7 +28,7 @@ struct Settings {
 class MemorySource : public RemoteSource {
  public:
   explicit MemorySource(uint64_t bytes) : bytes_(bytes) {}
-  Result<size_t> read(const std::string&, const std::string&, uint64_t, uint64_t offset,
+  Result<size_t> read(const std::string&, const DatasetId&, uint64_t offset,
                       std::span<std::byte> into) override {
     const size_t n = std::min<uint64_t>(into.size(), bytes_ - offset);
     std::memset(into.data(), 0x5a, n);

@@ -66,16 +66,23 @@ class FakeNode final : public NodeLink {
                       std::function<void(Result<DatasetVersion>)> done) override {
     if (std::holds_alternative<FileSource>(source))
       return done(fail(ErrorCode::kNotFound, "dataset '" + name + "': no such file"));
-    done(DatasetVersion{name, 1, std::get<ZeroSource>(source).bytes});
+    done(DatasetVersion{name, 1, std::get<ZeroSource>(source).bytes, made});
   }
   void drop_dataset(const std::string& name, uint64_t below) override {
     dropped.emplace_back(name, below);
   }
-  void discard_version(const std::string& name, uint64_t version) override {
-    discarded.emplace_back(name, version);
+  void discard_version(const DatasetVersion& what) override {
+    discarded.emplace_back(what.dataset, what.version);
   }
-  void set_home(const std::string& name, uint64_t, bool home) override {
-    if (home) homes.push_back(name);
+  void set_home(const DatasetVersion& what, bool home) override {
+    if (home) homes.push_back(what.dataset);
+  }
+  void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override {
+    keeps.emplace_back(need, std::move(done));
+  }
+  void verify_dataset(const DatasetVersion& what,
+                      std::function<void(Result<CopyCheck>)> done) override {
+    verifies.emplace_back(what, std::move(done));
   }
   void release(AttemptId attempt) override { released.push_back(attempt); }
 
@@ -85,6 +92,9 @@ class FakeNode final : public NodeLink {
   std::vector<std::pair<AttemptId, std::string>> cancelled;
   std::vector<std::pair<std::string, uint64_t>> dropped, discarded;
   std::vector<std::string> homes;
+  ContentDigest made{};  // of datasets that are created here
+  std::vector<std::pair<DatasetNeed, std::function<void(Status)>>> keeps;
+  std::vector<std::pair<DatasetVersion, std::function<void(Result<CopyCheck>)>>> verifies;
 };
 
 class CoreTest : public ::testing::Test {

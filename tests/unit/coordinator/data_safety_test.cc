@@ -2,6 +2,7 @@
 // values.
 #include <gmock/gmock.h>
 
+#include "coordinator/store/records.h"
 #include "core_fixture.h"
 
 namespace tierpilot::testing {
@@ -20,9 +21,9 @@ class DataSafetyTest : public CoreTest {
     writer.datasets = {{"d", true}};
     return submit({writer})->first_task;
   }
-  static TaskExit wrote(uint64_t version, uint64_t bytes = 4096) {
+  static TaskExit wrote(uint64_t version, uint64_t content = 0) {
     auto exit = success();
-    exit.written = {{"d", version, bytes}};
+    exit.written = {{"d", version, 4096, {0, content}}};
     return exit;
   }
   void lose_all_nodes() {
@@ -139,10 +140,10 @@ TEST_F(DataSafetyTest, ALateSuccessOnAnOvertakenVersionIsNone) {
   lose_all_nodes();
   come_back("m", 7, {{"d", {1, 4096, false, true}}});
   ASSERT_TRUE(exit("m", assign(submit_writer("now"), "m"), wrote(2)));
-  auto n = come_back("n", 7, {{"d", {2, 4096, true, true}}}, {late});
-  ASSERT_TRUE(exit("n", late, wrote(2)));
+  auto n = come_back("n", 7, {{"d", {2, 4096, true, true, true, {0, 7}}}}, {late});
+  ASSERT_TRUE(exit("n", late, wrote(2, 7)));
   EXPECT_EQ(state_->tasks.find(late.task)->state, TaskState::kQueued);
-  EXPECT_THAT(n->discarded, ElementsAre(Version{"d", 2}));
+  EXPECT_THAT(n->discarded, ::testing::Contains(Version{"d", 2}));
   EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("n")) << "those are other bytes";
 }
 
@@ -155,19 +156,82 @@ TEST_F(DataSafetyTest, AnotherSizeUnderTheSameNumberIsNoReplica) {
   EXPECT_THAT(m->discarded, ElementsAre(Version{"d", 1}));
 }
 
-TEST_F(DataSafetyTest, WhatAnotherNodeMadeUnderTheSameNumberIsNoReplica) {
+TEST_F(DataSafetyTest, OtherBytesUnderTheSameNumberAreNoReplica) {
   join("n");
   join("m");
   add_dataset("d", 4096, "n");
-  ASSERT_TRUE(exit("n", assign(submit_writer(), "n"), wrote(2)));
+  ASSERT_TRUE(exit("n", assign(submit_writer(), "n"), wrote(2, 5)));
   // It wrote a version 2 of its own while it was away.
   clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
   membership_->expire();
-  const auto m = come_back("m", 8, {{"d", {2, 4096, false, true, true}}});
+  const auto m = come_back("m", 8, {{"d", {2, 4096, false, true, false, {0, 6}}}});
   EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
   EXPECT_THAT(m->discarded, ElementsAre(Version{"d", 2}));
-  membership_->replica_changed("m", "d", {2, 4096, true, false, false});
+  membership_->replica_changed("m", "d", {2, 4096, true, false, false, {0, 5}});
   EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("m")) << "a copy that was fetched";
+  membership_->replica_changed("m", "d", {2, 4096, false, false, false, {0, 6}});
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("m"))
+      << "it was the other one that went";
+}
+
+// The same bytes are made there again before the order to discard them is carried out.
+TEST_F(DataSafetyTest, WhatIsBeingDiscardedIsNotPublished) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  assign(submit_writer(), "n");
+  lose_all_nodes();
+  auto n = come_back("n", 8,
+                     {{"d", {1, 4096, false, true}}, {"d", {2, 4096, true, true, true, {0, 5}}}});
+  ASSERT_THAT(n->discarded, ElementsAre(Version{"d", 2}));
+  const auto again = assign(1, "n");
+  ASSERT_TRUE(exit("n", again, wrote(2, 5)));
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 1u);
+  EXPECT_EQ(state_->tasks.find(1)->state, TaskState::kQueued);
+  membership_->replica_changed("n", "d", {2, 4096, false, false, false, {0, 5}});
+  ASSERT_TRUE(exit("n", assign(1, "n"), wrote(2, 5)));
+  EXPECT_EQ(state_->catalog.find("d")->dataset.version, 2u);
+}
+
+TEST_F(DataSafetyTest, ADatasetOfAnOlderStoreLearnsItsDigestFromItsCopy) {
+  join("n");
+  auto m = join("m");
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("m", "d", {1, 5000, false, true, false, {0, 9}});
+  EXPECT_FALSE(state_->catalog.find("d")->dataset.digest.known()) << "that has another size";
+  membership_->replica_changed("n", "d", {1, 4096, false, true, true, {0, 5}});
+  flush();
+  restart();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.digest, (ContentDigest{0, 5}));
+}
+
+// The clearing of the drop that was paid is lost, and the name is used again.
+TEST_F(DataSafetyTest, ADropThatIsOwedDoesNotTakeTheNextDatasetOfThatName) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  break_store(
+      "CREATE TRIGGER full BEFORE DELETE ON owed_drops BEGIN SELECT RAISE(FAIL, 'full'); END");
+  ASSERT_TRUE(remove("d"));
+  flush();
+  break_store("DROP TRIGGER full");
+  add_dataset("d", 4096, "n");
+  flush();
+  restart();
+  lose_all_nodes();
+  auto n = come_back("n", 8, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, IsEmpty());
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("n"));
+}
+
+TEST_F(DataSafetyTest, ADamagedCopyIsNotedAtItsNode) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("n", "d", {1, 4096, false, false, false, {}, true});
+  flush();
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.empty());
+  const auto events = records::node_events(store_->reader(), "n", 10);
+  ASSERT_TRUE(events && !events->empty());
+  EXPECT_EQ(events->front().what, "a damaged copy");
+  EXPECT_THAT(events->front().why, HasSubstr("'d' version 1"));
 }
 
 TEST_F(DataSafetyTest, ARemovalThatCouldNotBeWrittenDropsNothing) {

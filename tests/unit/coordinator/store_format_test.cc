@@ -80,7 +80,11 @@ void expect_the_rows(Store& store) {
   EXPECT_EQ(decision.candidates.front().q, 0.5);
   EXPECT_TRUE(records::decisions(db, 6)->empty());
   EXPECT_TRUE(records::decisions(db, 8)->empty());
-  EXPECT_EQ(records::datasets(db)->front().home, "n1");
+  const auto datasets = records::datasets(db);
+  ASSERT_TRUE(datasets && datasets->size() == 1);
+  EXPECT_EQ(datasets->front().home, "n1");
+  EXPECT_FALSE(datasets->front().digest.known()) << "its home will tell it";
+  EXPECT_EQ(datasets->front().replicas, 1u);
   EXPECT_EQ((*records::receipt(db, "r1"))->first_task, 7u);
   EXPECT_EQ(records::nodes(db)->at("n1").instance, 99u);
   EXPECT_EQ(*records::setting(db, "lease_ms", 0), 12345);
@@ -102,8 +106,9 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 }
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
-  // The last step makes a table of this name.
-  begin_with(contents(written(GetParam())) + "CREATE VIEW units AS SELECT 1 AS unit;");
+  // The last step adds a column of this name.
+  begin_with(contents(written(GetParam())) +
+             "ALTER TABLE datasets ADD COLUMN replicas INTEGER NOT NULL DEFAULT 1;");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -115,7 +120,7 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 7));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 8));
 
 TEST_F(EarlierStores, EveryFormatHasAStoreToTestWith) {
   int64_t format = 1;

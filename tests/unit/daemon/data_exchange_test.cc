@@ -49,6 +49,7 @@ class DataExchange : public testing::Test {
     Result<ReplicaChange> made = fail(ErrorCode::kTimeout, "no answer");
     pool->create(name, RandomFill{bytes, 1}, [&](Result<ReplicaChange> result) {
       made = std::move(result);
+      if (made) ids[name] = made->id();
       loop.stop();
     });
     loop.run();
@@ -66,7 +67,7 @@ class DataExchange : public testing::Test {
   Result<std::vector<std::byte>> read_all(const std::string& name, size_t chunk) {
     std::vector<std::byte> all, buffer(chunk);
     for (;;) {
-      auto got = fetcher->read(address(), name, 1, all.size(), buffer);
+      auto got = fetcher->read(address(), ids[name], all.size(), buffer);
       if (!got) return tl::unexpected(got.error());
       if (*got == 0) return all;
       all.insert(all.end(), buffer.begin(), buffer.begin() + static_cast<ptrdiff_t>(*got));
@@ -74,6 +75,7 @@ class DataExchange : public testing::Test {
   }
   std::string address() const { return server->address().to_string(); }
 
+  std::map<std::string, DatasetId> ids;  // of what was created
   fs::path root;
   EventLoop loop;
   std::unique_ptr<Pool> pool;
@@ -86,7 +88,7 @@ TEST_F(DataExchange, SequentialReadGivesTheSameBytes) {
   create("d", kBytes);
   std::vector<std::byte> expected(kBytes);
   for (size_t at = 0; at < kBytes;)
-    at += pool->read("d", 1, at, std::span(expected).subspan(at)).value();
+    at += pool->read(ids["d"], at, std::span(expected).subspan(at)).value();
   beside_the_loop([&] {
     for (const size_t chunk : {RemoteFetcher::kChunkBytes, size_t{300'000}}) {
       auto got = read_all("d", chunk);
@@ -117,34 +119,35 @@ TEST_F(DataExchange, RandomOffsetsAndRepeats) {
   beside_the_loop([&] {
     std::vector<std::byte> buffer(RemoteFetcher::kChunkBytes), expected(buffer.size());
     for (const uint64_t offset : {0u, 0u, 1u << 20, 4u << 20, 3u, 2u << 20}) {
-      auto got = fetcher->read(address(), "d", 1, offset, buffer);
+      auto got = fetcher->read(address(), ids["d"], offset, buffer);
       ASSERT_TRUE(got) << got.error().message;
-      ASSERT_EQ(pool->read("d", 1, offset, expected).value(), *got);
+      ASSERT_EQ(pool->read(ids["d"], offset, expected).value(), *got);
       EXPECT_EQ(buffer, expected) << offset;
     }
-    EXPECT_EQ(fetcher->read(address(), "d", 1, 99 << 20, buffer).value(), 0u);
+    EXPECT_EQ(fetcher->read(address(), ids["d"], 99 << 20, buffer).value(), 0u);
   });
 }
 
 TEST_F(DataExchange, ErrorsKeepTheirCode) {
   beside_the_loop([&] {
     std::vector<std::byte> buffer(100);
-    EXPECT_EQ(fetcher->read(address(), "missing", 1, 0, buffer).error().code, ErrorCode::kNotFound);
-    EXPECT_EQ(fetcher->read("unix:/no/such/socket", "d", 1, 0, buffer).error().code,
+    EXPECT_EQ(fetcher->read(address(), {"missing", 1, digest_of("")}, 0, buffer).error().code,
+              ErrorCode::kNotFound);
+    EXPECT_EQ(fetcher->read("unix:/no/such/socket", ids["d"], 0, buffer).error().code,
               ErrorCode::kUnreachable);
-    EXPECT_EQ(fetcher->read("nonsense", "d", 1, 0, buffer).error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(fetcher->read("nonsense", ids["d"], 0, buffer).error().code, ErrorCode::kInvalid);
   });
 }
 
 TEST_F(DataExchange, ReconnectsToARestartedDaemon) {
   create("d", 1000);
   std::vector<std::byte> buffer(1000);
-  beside_the_loop([&] { ASSERT_TRUE(fetcher->read(address(), "d", 1, 0, buffer)); });
+  beside_the_loop([&] { ASSERT_TRUE(fetcher->read(address(), ids["d"], 0, buffer)); });
   serve();
   beside_the_loop([&] {
-    auto got = fetcher->read(address(), "d", 1, 0, buffer);
+    auto got = fetcher->read(address(), ids["d"], 0, buffer);
     // The first may still meet the old connection; what follows never does.
-    if (!got) got = fetcher->read(address(), "d", 1, 0, buffer);
+    if (!got) got = fetcher->read(address(), ids["d"], 0, buffer);
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(*got, 1000u);
   });
@@ -154,13 +157,14 @@ TEST_F(DataExchange, SilenceEndsInATimeout) {
   RemoteFetcher impatient(loop, std::nullopt, 50);
   std::vector<std::byte> buffer(100);
   // The loop does not run.
-  EXPECT_EQ(impatient.read(address(), "d", 1, 0, buffer).error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(impatient.read(address(), {"d", 1, digest_of("")}, 0, buffer).error().code,
+            ErrorCode::kTimeout);
 }
 
 TEST_F(DataExchange, CloseWakesWhoWaits) {
   std::vector<std::byte> buffer(100);
   Result<size_t> got = 0;
-  std::thread worker([&] { got = fetcher->read(address(), "d", 1, 0, buffer); });
+  std::thread worker([&] { got = fetcher->read(address(), ids["d"], 0, buffer); });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   fetcher->close();
   worker.join();

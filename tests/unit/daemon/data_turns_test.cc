@@ -39,13 +39,13 @@ class WatchedSource final : public RemoteSource {
   WatchedSource(std::shared_ptr<RemoteSource> inner, Traffic& traffic)
       : inner_(std::move(inner)), traffic_(traffic) {}
 
-  Result<size_t> read(const std::string& address, const std::string& name, uint64_t version,
-                      uint64_t offset, std::span<std::byte> into) override {
+  Result<size_t> read(const std::string& address, const DatasetId& id, uint64_t offset,
+                      std::span<std::byte> into) override {
     {
       std::unique_lock lock(traffic_.mutex);
       traffic_.changed.wait(lock, [&] { return traffic_.open; });
     }
-    auto got = inner_->read(address, name, version, offset, into);
+    auto got = inner_->read(address, id, offset, into);
     std::lock_guard lock(traffic_.mutex);
     if (got) traffic_.bytes[address] += *got;
     return got;
@@ -190,21 +190,25 @@ class DataTurns : public testing::Test {
 
 TEST_F(DataTurns, ManyReadersOfOneDatasetReadMostOfItFromEachOther) {
   constexpr size_t kNodes = 12;
-  bool made = false;
-  origin->pool->create("genes", RandomFill{kBytes, 1},
-                       [&](Result<ReplicaChange> result) { made = result.has_value(); });
-  ASSERT_TRUE(comes_true([&] { return made; }));
+  std::optional<DatasetId> made;
+  origin->pool->create("genes", RandomFill{kBytes, 1}, [&](Result<ReplicaChange> result) {
+    if (result) made = result->id();
+  });
+  ASSERT_TRUE(comes_true([&] { return made.has_value(); }));
   std::vector<std::byte> expected(kBytes);
   for (size_t at = 0; at < kBytes;)
-    at += origin->pool->read("genes", 1, at, std::span(expected).subspan(at)).value();
+    at += origin->pool->read(*made, at, std::span(expected).subspan(at)).value();
 
   traffic.open = false;
   std::vector<Result<Served>> served;
   for (size_t i = 0; i < kNodes; ++i)
-    add_node()->pool->serve(
-        "reader",
-        {{.name = "genes", .version = 1, .bytes = kBytes, .sources = {origin->address()}}},
-        [&](Result<Served> result) { served.push_back(std::move(result)); });
+    add_node()->pool->serve("reader",
+                            {{.name = "genes",
+                              .version = 1,
+                              .bytes = kBytes,
+                              .sources = {origin->address()},
+                              .digest = made->digest}},
+                            [&](Result<Served> result) { served.push_back(std::move(result)); });
   ASSERT_TRUE(becomes(kReaders, kNodes - kReaders)) << "all ask before the first has read";
   {
     std::lock_guard lock(traffic.mutex);
@@ -339,12 +343,16 @@ TEST_F(DataTurns, AnOlderDaemonIsReadWithoutATurn) {
                         return wire::DataSource::Client(kj::heap<OlderSource>());
                       }).value();
   bool served = false;
-  add_node()->pool->serve(
-      "reader", {{.name = "old", .version = 1, .bytes = 5, .sources = {address.to_string()}}},
-      [&](Result<Served> result) {
-        EXPECT_TRUE(result) << result.error().message;
-        served = true;
-      });
+  add_node()->pool->serve("reader",
+                          {{.name = "old",
+                            .version = 1,
+                            .bytes = 5,
+                            .sources = {address.to_string()},
+                            .digest = digest_of("older")}},
+                          [&](Result<Served> result) {
+                            EXPECT_TRUE(result) << result.error().message;
+                            served = true;
+                          });
   ASSERT_TRUE(comes_true([&] { return served; }));
 }
 

@@ -47,11 +47,42 @@ TEST(EventStream, AcknowledgingTheFutureOrThePastDoesNothingMore) {
 
 TEST(EventStream, UnsentReplicaEventsCoalesce) {
   EventStream stream;
-  for (uint64_t version = 1; version <= 1000; ++version) stream.add(replica("d", version));
+  for (int i = 0; i < 1001; ++i) stream.add(replica("d", 1, i % 2 == 0));
   stream.add(replica("e", 1));
   ASSERT_EQ(stream.size(), 2u);
   const auto events = stream.batch();
-  EXPECT_EQ(std::get<ReplicaChange>(events[0]->body).version, 1000u);
+  EXPECT_TRUE(std::get<ReplicaChange>(events[0]->body).in_fast);
+}
+
+// What one version came to says nothing of another one, nor of other bytes under its number.
+TEST(EventStream, ContentsDoNotReplaceOneAnother) {
+  auto other = replica("d", 2);
+  other.digest = {0, 1};
+  EventStream stream;
+  stream.add(replica("d", 2));
+  stream.add(other);
+  stream.add(replica("d", 1, false));
+  EXPECT_EQ(stream.batch().size(), 3u);
+  stream.registered({replica("d", 2), other});
+  const auto events = stream.batch();
+  EXPECT_TRUE(std::get<ReplicaChange>(events[0]->body).in_fast);
+  EXPECT_EQ(std::get<ReplicaChange>(events[0]->body).digest, ContentDigest{});
+  EXPECT_TRUE(std::get<ReplicaChange>(events[1]->body).in_fast);
+  EXPECT_FALSE(std::get<ReplicaChange>(events[2]->body).in_fast);
+}
+
+TEST(EventStream, DamageIsToldWhateverComesAfterIt) {
+  auto damaged = replica("d", 1, false);
+  damaged.damaged = true;
+  EventStream stream;
+  stream.add(damaged);
+  stream.add(replica("d", 1));
+  auto events = stream.batch();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(std::get<ReplicaChange>(events[0]->body).damaged);
+  stream.registered({replica("d", 1)});
+  events = stream.batch();
+  EXPECT_TRUE(std::get<ReplicaChange>(events[0]->body).damaged);
 }
 
 TEST(EventStream, SentReplicaEventsStayAsTheyAre) {
@@ -79,10 +110,9 @@ TEST(EventStream, RegistrationOutdatesReplicaEvents) {
   stream.add(replica("dropped", 1));
   stream.batch();
   stream.add(replica("unsent", 1));
-  stream.registered({replica("sent", 3, false)});
+  stream.registered({replica("sent", 1, false)});
   const auto events = stream.batch();
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(std::get<ReplicaChange>(events[0]->body).version, 3u);
   EXPECT_FALSE(std::get<ReplicaChange>(events[0]->body).in_fast);
   EXPECT_FALSE(std::get<ReplicaChange>(events[1]->body).in_fast) << "what is no more there is gone";
 }

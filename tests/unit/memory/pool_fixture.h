@@ -66,11 +66,11 @@ inline std::vector<std::string> files_in(const std::string& dir) {
 // Another node: what it holds, and how it misbehaves, by address.
 class FakeRemote : public RemoteSource {
  public:
-  Result<size_t> read(const std::string& address, const std::string& name, uint64_t version,
-                      uint64_t offset, std::span<std::byte> into) override {
+  Result<size_t> read(const std::string& address, const DatasetId& id, uint64_t offset,
+                      std::span<std::byte> into) override {
     std::unique_lock lock(mutex);
     ++reads[address];
-    const auto it = copies.find(address + "/" + name + "@" + std::to_string(version));
+    const auto it = copies.find(address + "/" + id.name + "@" + std::to_string(id.version));
     if (it == copies.end()) return fail(ErrorCode::kUnreachable, "nobody answers");
     if (busy[address] > 0 && busy[address]-- % 2 == 1)
       return fail(ErrorCode::kExhausted, "too many reads at once");
@@ -85,6 +85,20 @@ class FakeRemote : public RemoteSource {
     return n;
   }
 
+  void doubt(const std::string& address, const DatasetId&) override {
+    std::lock_guard lock(mutex);
+    doubted.push_back(address);
+  }
+
+  // Of the first copy that anybody has; unknown: of none.
+  ContentDigest digest(const std::string& name, uint64_t version) {
+    std::lock_guard lock(mutex);
+    const auto ending = "/" + name + "@" + std::to_string(version);
+    for (const auto& [key, data] : copies)
+      if (key.ends_with(ending)) return digest_of(data);
+    return {};
+  }
+
   void put(const std::string& address, const std::string& name, uint64_t version,
            std::string data) {
     std::lock_guard lock(mutex);
@@ -97,6 +111,7 @@ class FakeRemote : public RemoteSource {
   std::map<std::string, int> busy;  // every other of so many reads is refused
   std::map<std::string, int> reads;
   std::map<std::string, uint64_t> bytes_read;
+  std::vector<std::string> doubted;
   size_t max_bytes = SIZE_MAX;
   std::function<void(std::unique_lock<std::mutex>&)> hook;
 };
@@ -147,15 +162,28 @@ class PoolTest : public ::testing::Test {
     pool = std::move(*opened);
   }
 
-  static ServeItem item(const std::string& name, uint64_t bytes, uint64_t version = 1) {
-    return {.name = name, .version = version, .bytes = bytes};
+  // As a catalog would know it: of what is here, or of what another node has.
+  ContentDigest digest(const std::string& name, uint64_t version = 1) {
+    if (const auto here = replica(name, version)) return here->digest;
+    const auto there = remote->digest(name, version);
+    return there.known() ? there : digest_of("nobody has it");
   }
-  static ServeItem remote_item(const std::string& name, uint64_t bytes,
-                               std::vector<std::string> sources = {"far"}) {
-    return {.name = name, .version = 1, .bytes = bytes, .sources = std::move(sources)};
+  ServeItem item(const std::string& name, uint64_t bytes, uint64_t version = 1) {
+    return {.name = name, .version = version, .bytes = bytes, .digest = digest(name, version)};
   }
-  static ServeItem write_item(const std::string& name, uint64_t bytes, uint64_t version = 1) {
-    return {.name = name, .version = version, .bytes = bytes, .write = true};
+  ServeItem remote_item(const std::string& name, uint64_t bytes,
+                        std::vector<std::string> sources = {"far"}) {
+    auto wanted = item(name, bytes);
+    wanted.sources = std::move(sources);
+    return wanted;
+  }
+  ServeItem write_item(const std::string& name, uint64_t bytes, uint64_t version = 1) {
+    auto wanted = item(name, bytes, version);
+    wanted.write = true;
+    return wanted;
+  }
+  static std::string file_name(const ReplicaChange& one) {
+    return replica_file_name({one.id(), one.bytes});
   }
 
   Waiting<Served> start_serve(const std::string& owner, std::vector<ServeItem> items) {
@@ -189,7 +217,7 @@ class PoolTest : public ::testing::Test {
   }
   Status set_home(const std::string& name, uint64_t version, bool home) {
     Waiting<void> waiting;
-    pool->set_home(name, version, home, waiting.callback());
+    pool->set_home({name, version, digest(name, version)}, home, waiting.callback());
     return waiting.get();
   }
 
@@ -197,6 +225,15 @@ class PoolTest : public ::testing::Test {
     for (const auto& one : pool->replicas())
       if (one.name == name && one.version == version) return one;
     return std::nullopt;
+  }
+  // Where it is, whatever its bytes are.
+  static std::optional<ReplicaChange> placed(std::optional<ReplicaChange> one) {
+    if (one) one->digest = {};
+    return one;
+  }
+  static std::vector<ReplicaChange> placed(std::vector<ReplicaChange> all) {
+    for (auto& one : all) one.digest = {};
+    return all;
   }
   bool in_fast(const std::string& name, uint64_t version = 1) {
     const auto found = replica(name, version);
@@ -213,8 +250,7 @@ class PoolTest : public ::testing::Test {
     uint64_t fast = 0, slow = 0;
     std::vector<std::string> fast_files, slow_files;
     for (const auto& one : pool->replicas()) {
-      const auto file =
-          one.name + "@" + std::to_string(one.version) + "@" + std::to_string(one.bytes);
+      const auto file = file_name(one);
       if (one.in_fast) fast += one.bytes, fast_files.push_back(file);
       if (one.in_slow) slow += one.bytes, slow_files.push_back(file);
     }

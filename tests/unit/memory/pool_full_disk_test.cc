@@ -72,7 +72,7 @@ TEST_F(PoolFullDisk, FailedEvictionNeverLosesTheLastCopy) {
   const auto served = serve("t", {item("a", 3 * kMiB)});
   ASSERT_FALSE(served);
   expect_full(served.error(), slow_dir);
-  EXPECT_EQ(replica("f"), (ReplicaChange{"f", 1, 2 * kMiB, true, false, false}));
+  EXPECT_EQ(placed(replica("f")), (ReplicaChange{"f", 1, 2 * kMiB, true, false, false}));
   expect_consistent();
   const auto again = serve("t", {item("f", 2 * kMiB)});
   ASSERT_TRUE(again);

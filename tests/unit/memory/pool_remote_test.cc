@@ -12,7 +12,7 @@ namespace {
 class RemoteTest : public ::testing::Test {
  protected:
   Status run(uint64_t bytes, const std::vector<std::string>& sources) {
-    const DatasetId id{"genes", 1};
+    const DatasetId id{"genes", 1, wanted};
     auto turn = fetch(remote, sources, id, bytes, file.get(), cancel);
     return turn ? Status{} : tl::unexpected(turn.error());
   }
@@ -22,6 +22,8 @@ class RemoteTest : public ::testing::Test {
     return out;
   }
 
+  // All but the tests about wrong bytes have them of one kind.
+  ContentDigest wanted = {};
   FakeRemote remote;
   UniqueFd file{::memfd_create("fetch", 0)};
   CancelFlag cancel{false};
@@ -29,6 +31,7 @@ class RemoteTest : public ::testing::Test {
 
 TEST_F(RemoteTest, TakesTheFirstSourceThatWorks) {
   const auto data = content(3 * kMiB + 17, 'a');
+  wanted = digest_of(data);
   remote.put("b", "genes", 1, data);
   remote.put("c", "genes", 1, data);
   ASSERT_TRUE(run(data.size(), {"dead", "b", "c"}));
@@ -39,6 +42,7 @@ TEST_F(RemoteTest, TakesTheFirstSourceThatWorks) {
 
 TEST_F(RemoteTest, ShortReadsGoOn) {
   const auto data = content(100 * kKiB + 1, 'a');
+  wanted = digest_of(data);
   remote.put("a", "genes", 1, data);
   remote.max_bytes = 1000;
   ASSERT_TRUE(run(data.size(), {"a"}));
@@ -47,6 +51,7 @@ TEST_F(RemoteTest, ShortReadsGoOn) {
 
 TEST_F(RemoteTest, NextSourceGoesOnWhereTheLastBroke) {
   const auto data = content(4 * kMiB, 'a');
+  wanted = digest_of(data);
   remote.put("breaks", "genes", 1, data);
   remote.put("b", "genes", 1, data);
   remote.fail_from["breaks"] = 3 * kMiB;
@@ -57,6 +62,7 @@ TEST_F(RemoteTest, NextSourceGoesOnWhereTheLastBroke) {
 
 TEST_F(RemoteTest, CopiesOfAnotherSizeAreNotBelieved) {
   const auto data = content(2 * kMiB, 'a');
+  wanted = digest_of(data);
   remote.put("short", "genes", 1, content(1 * kMiB + 5, 'x'));
   remote.put("long", "genes", 1, content(2 * kMiB + 1, 'y'));
   remote.put("good", "genes", 1, data);
@@ -68,6 +74,36 @@ TEST_F(RemoteTest, CopiesOfAnotherSizeAreNotBelieved) {
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("'short': its copy has only"), std::string::npos);
   EXPECT_NE(status.error().message.find("'long': its copy has more than"), std::string::npos);
+}
+
+TEST_F(RemoteTest, CopiesWithOtherBytesAreNotBelieved) {
+  const auto data = content(2 * kMiB, 'a');
+  auto flipped = data;
+  flipped[kMiB + 77] ^= 1;
+  wanted = digest_of(data);
+  remote.put("bad", "genes", 1, flipped);
+  remote.put("good", "genes", 1, data);
+  ASSERT_TRUE(run(data.size(), {"bad", "good"}));
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_EQ(remote.doubted, std::vector<std::string>{"bad"});
+
+  const auto status = run(data.size(), {"bad"});
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("other bytes than its checksum"), std::string::npos);
+}
+
+// Of two sources one half each: whose is wrong is seen only of one alone.
+TEST_F(RemoteTest, TheGoodSourceIsNotBlamedForTheBytesOfAnother) {
+  const auto data = content(4 * kMiB, 'a');
+  auto flipped = data;
+  flipped[7] ^= 1;
+  wanted = digest_of(data);
+  remote.put("bad", "genes", 1, flipped);
+  remote.put("good", "genes", 1, data);
+  remote.fail_from["bad"] = 2 * kMiB;
+  ASSERT_TRUE(run(data.size(), {"bad", "good"}));
+  EXPECT_EQ(fetched(data.size()), data);
+  EXPECT_TRUE(remote.doubted.empty());
 }
 
 TEST_F(RemoteTest, NoSourceAndAllSourcesFailingSaySo) {
@@ -83,7 +119,7 @@ TEST_F(RemoteTest, NoSourceAndAllSourcesFailingSaySo) {
 
 TEST_F(RemoteTest, SourceThatClaimsMoreThanAskedIsAnError) {
   struct Liar : RemoteSource {
-    Result<size_t> read(const std::string&, const std::string&, uint64_t, uint64_t,
+    Result<size_t> read(const std::string&, const DatasetId&, uint64_t,
                         std::span<std::byte> into) override {
       return into.size() + 1;
     }
@@ -93,11 +129,13 @@ TEST_F(RemoteTest, SourceThatClaimsMoreThanAskedIsAnError) {
 
 TEST_F(RemoteTest, FullDiskIsNotBlamedOnTheSources) {
   const auto data = content(1000, 'a');
+  wanted = digest_of(data);
   remote.put("a", "genes", 1, data);
   remote.put("b", "genes", 1, data);
   const UniqueFd full(::open("/dev/full", O_WRONLY));
   if (!full) GTEST_SKIP() << "no /dev/full";
-  const auto status = fetch(remote, {"a", "b"}, {"genes", 1}, data.size(), full.get(), cancel);
+  const auto status =
+      fetch(remote, {"a", "b"}, {"genes", 1, wanted}, data.size(), full.get(), cancel);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kExhausted);
   EXPECT_EQ(remote.reads["b"], 0);
@@ -105,6 +143,7 @@ TEST_F(RemoteTest, FullDiskIsNotBlamedOnTheSources) {
 
 TEST_F(RemoteTest, ABusySourceIsAskedAgainAndTheFetchGoesOn) {
   const auto data = content(4 * kMiB, 'a');
+  wanted = digest_of(data);
   remote.put("slow", "genes", 1, data);
   remote.busy["slow"] = 7;
   const auto status = run(data.size(), {"slow"});
@@ -118,7 +157,7 @@ TEST_F(RemoteTest, ABusySourceIsAskedAgainAndTheFetchGoesOn) {
 TEST_F(RemoteTest, ACrowdAtASlowSourceIsServedToTheLast) {
   constexpr size_t kReaders = 20, kBytes = 3 * kMiB;
   struct OneAtATime : RemoteSource {
-    Result<size_t> read(const std::string&, const std::string&, uint64_t, uint64_t offset,
+    Result<size_t> read(const std::string&, const DatasetId&, uint64_t offset,
                         std::span<std::byte> into) override {
       if (reading.exchange(true)) {
         ++refused;
@@ -133,11 +172,12 @@ TEST_F(RemoteTest, ACrowdAtASlowSourceIsServedToTheLast) {
     std::atomic<bool> reading{false};
     std::atomic<int> refused{0};
   } source;
+  const auto expected = digest_of(std::string(kBytes, 'x'));
   std::vector<std::future<Status>> crowd;
   for (size_t i = 0; i < kReaders; ++i)
     crowd.push_back(std::async(std::launch::async, [&]() -> Status {
       const UniqueFd to(::memfd_create("crowd", 0));
-      auto turn = fetch(source, {"slow"}, {"genes", 1}, kBytes, to.get(), cancel);
+      auto turn = fetch(source, {"slow"}, {"genes", 1, expected}, kBytes, to.get(), cancel);
       return turn ? Status{} : tl::unexpected(turn.error());
     }));
   for (auto& one : crowd) {
@@ -149,6 +189,7 @@ TEST_F(RemoteTest, ACrowdAtASlowSourceIsServedToTheLast) {
 
 TEST_F(RemoteTest, CancelEndsIt) {
   const auto data = content(8 * kMiB, 'a');
+  wanted = digest_of(data);
   remote.put("a", "genes", 1, data);
   remote.hook = [&](auto&) { cancel = true; };
   ASSERT_FALSE(run(data.size(), {"a"}));

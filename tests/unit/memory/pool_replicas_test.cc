@@ -37,10 +37,10 @@ TEST_F(PoolReplicas, CreatedDatasetsAreHomeAndDurable) {
   const auto imported = create("imported", ImportFile{fast_dir + ".source"});
   std::filesystem::remove(fast_dir + ".source");
   ASSERT_TRUE(imported) << imported.error().message;
-  EXPECT_EQ(*imported, (ReplicaChange{"imported", 1, kMiB + 3, false, true, true}));
-  EXPECT_EQ(read_file(slow_dir + "/imported@1@1048579"), content(kMiB + 3, 'i'));
+  EXPECT_EQ(placed(*imported), (ReplicaChange{"imported", 1, kMiB + 3, false, true, true}));
+  EXPECT_EQ(read_file(slow_dir + "/" + file_name(*replica("imported"))), content(kMiB + 3, 'i'));
   ASSERT_TRUE(create("zero", ZeroFill{100}));
-  EXPECT_EQ(read_file(slow_dir + "/zero@1@100"), std::string(100, '\0'));
+  EXPECT_EQ(read_file(slow_dir + "/" + file_name(*replica("zero"))), std::string(100, '\0'));
   ASSERT_TRUE(create("empty", ZeroFill{0}));
   use(item("empty", 0));
   expect_consistent();
@@ -50,9 +50,9 @@ TEST_F(PoolReplicas, RandomContentIsRepeatable) {
   ASSERT_TRUE(create("a", RandomFill{kMiB + 5, 42}));
   ASSERT_TRUE(create("b", RandomFill{kMiB + 5, 42}));
   ASSERT_TRUE(create("c", RandomFill{kMiB + 5, 43}));
-  const auto a = read_file(slow_dir + "/a@1@1048581");
-  EXPECT_EQ(a, read_file(slow_dir + "/b@1@1048581"));
-  EXPECT_NE(a, read_file(slow_dir + "/c@1@1048581"));
+  const auto a = read_file(slow_dir + "/" + file_name(*replica("a")));
+  EXPECT_EQ(a, read_file(slow_dir + "/" + file_name(*replica("b"))));
+  EXPECT_NE(a, read_file(slow_dir + "/" + file_name(*replica("c"))));
   EXPECT_NE(a.substr(0, 8), a.substr(8, 8));
 }
 
@@ -118,9 +118,9 @@ TEST_F(PoolReplicas, NonHomeReplicaWithoutRoomBelowIsDroppedUnwritten) {
 TEST_F(PoolReplicas, SetHomeMakesItDurableAndKeepsIt) {
   fetch("x", kMiB);
   ASSERT_TRUE(set_home("x", 1, true));
-  EXPECT_EQ(replica("x"), (ReplicaChange{"x", 1, kMiB, true, true, true}));
+  EXPECT_EQ(placed(replica("x")), (ReplicaChange{"x", 1, kMiB, true, true, true}));
   open();
-  EXPECT_EQ(replica("x"), (ReplicaChange{"x", 1, kMiB, true, true, true})) << "remembered";
+  EXPECT_EQ(placed(replica("x")), (ReplicaChange{"x", 1, kMiB, true, true, true})) << "remembered";
   flush_fast();
   expect_refused("big", ZeroFill{4 * kMiB}, ErrorCode::kExhausted, "must stay");
   ASSERT_TRUE(set_home("x", 1, false));
@@ -158,7 +158,7 @@ TEST_F(PoolReplicas, DroppedWhilePinnedGoesWithTheLastPin) {
   EXPECT_FALSE(replica("a"));
   EXPECT_FALSE(std::filesystem::exists(t1->items[0].path));
   std::lock_guard lock(changes_mutex);
-  EXPECT_EQ(changes.back(), (ReplicaChange{"a", 1, kKiB, false, false, true}));
+  EXPECT_EQ(placed(changes).back(), (ReplicaChange{"a", 1, kKiB, false, false, true}));
 }
 
 TEST_F(PoolReplicas, ReadServesEitherTier) {
@@ -169,18 +169,19 @@ TEST_F(PoolReplicas, ReadServesEitherTier) {
     if (promoted) use(item("a", kMiB));
     std::string out(1000, '?');
     const auto into = std::as_writable_bytes(std::span(out));
-    auto got = pool->read("a", 1, kMiB - 600, into);
+    auto got = pool->read({"a", 1, digest("a", 1)}, kMiB - 600, into);
     ASSERT_TRUE(got);
     EXPECT_EQ(*got, 600u);
     EXPECT_EQ(out.substr(0, 600), content(kMiB, 'i').substr(kMiB - 600));
-    EXPECT_EQ(*pool->read("a", 1, kMiB, into), 0u);
-    EXPECT_EQ(*pool->read("a", 1, UINT64_MAX, into), 0u);
-    EXPECT_EQ(*pool->read("a", 1, 0, {}), 0u);
+    EXPECT_EQ(*pool->read({"a", 1, digest("a", 1)}, kMiB, into), 0u);
+    EXPECT_EQ(*pool->read({"a", 1, digest("a", 1)}, UINT64_MAX, into), 0u);
+    EXPECT_EQ(*pool->read({"a", 1, digest("a", 1)}, 0, {}), 0u);
   }
   std::byte byte;
-  EXPECT_EQ(pool->read("a", 2, 0, {&byte, 1}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(pool->read("b", 1, 0, {&byte, 1}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(pool->read("../b", 1, 0, {&byte, 1}).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(pool->read({"a", 2, digest("a", 2)}, 0, {&byte, 1}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(pool->read({"b", 1, digest("b", 1)}, 0, {&byte, 1}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(pool->read({"../b", 1, digest("../b", 1)}, 0, {&byte, 1}).error().code,
+            ErrorCode::kInvalid);
 }
 
 class PoolNuma : public PoolTest {
@@ -200,18 +201,18 @@ TEST_F(PoolNuma, TiersAreExclusive) {
   ASSERT_TRUE(create("a", RandomFill{3 * kMiB, 1}));
   ASSERT_TRUE(create("b", RandomFill{3 * kMiB, 2}));
   use(item("a", 3 * kMiB));
-  EXPECT_EQ(replica("a"), (ReplicaChange{"a", 1, 3 * kMiB, true, false, true}));
+  EXPECT_EQ(placed(replica("a")), (ReplicaChange{"a", 1, 3 * kMiB, true, false, true}));
   const auto served = serve("t", {item("b", 3 * kMiB)});
   ASSERT_TRUE(served) << served.error().message;
   EXPECT_EQ(served->items[0].how, ServeHow::kPromotion);
   EXPECT_EQ(served->evicted_written_bytes, 3 * kMiB) << "nothing is clean here";
-  EXPECT_EQ(replica("a"), (ReplicaChange{"a", 1, 3 * kMiB, false, true, true}));
-  EXPECT_EQ(replica("b"), (ReplicaChange{"b", 1, 3 * kMiB, true, false, true}));
+  EXPECT_EQ(placed(replica("a")), (ReplicaChange{"a", 1, 3 * kMiB, false, true, true}));
+  EXPECT_EQ(placed(replica("b")), (ReplicaChange{"b", 1, 3 * kMiB, true, false, true}));
   ASSERT_TRUE(finish("t"));
   expect_consistent();
   open();
-  EXPECT_EQ(replica("a"), (ReplicaChange{"a", 1, 3 * kMiB, false, true, true}));
-  EXPECT_EQ(replica("b"), (ReplicaChange{"b", 1, 3 * kMiB, true, false, true}));
+  EXPECT_EQ(placed(replica("a")), (ReplicaChange{"a", 1, 3 * kMiB, false, true, true}));
+  EXPECT_EQ(placed(replica("b")), (ReplicaChange{"b", 1, 3 * kMiB, true, false, true}));
 }
 
 TEST_F(PoolNuma, HomeReplicaThatCannotLeaveFailsTheRequestAndStays) {

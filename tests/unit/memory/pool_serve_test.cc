@@ -37,7 +37,7 @@ TEST_F(PoolServe, PromotionThenHit) {
   EXPECT_EQ(first->promoted_bytes, kMiB);
   EXPECT_EQ(first->local_bytes, 0u);
   EXPECT_GE(first->service_ns, first->items[0].service_ns);
-  EXPECT_EQ(read_file(first->items[0].path), read_file(slow_dir + "/a@1@1048576"));
+  EXPECT_EQ(read_file(first->items[0].path), read_file(slow_dir + "/" + file_name(*replica("a"))));
 
   const auto second = serve("t2", {item("a", kMiB)});
   ASSERT_TRUE(second);
@@ -69,7 +69,7 @@ TEST_F(PoolServe, FetchLivesInFastOnly) {
   EXPECT_EQ(served->items[0].how, ServeHow::kFetch);
   EXPECT_EQ(served->fetched_bytes, kMiB);
   EXPECT_EQ(read_file(served->items[0].path), data);
-  EXPECT_EQ(replica("f"), (ReplicaChange{"f", 1, kMiB, true, false, false}));
+  EXPECT_EQ(placed(replica("f")), (ReplicaChange{"f", 1, kMiB, true, false, false}));
   EXPECT_TRUE(finish("t"));
   expect_consistent();
 }
@@ -116,8 +116,8 @@ TEST_F(PoolServe, FetchedCopyIsWrittenBeforeItLeaves) {
   EXPECT_EQ(served->evicted_bytes, 3 * kMiB);
   EXPECT_EQ(served->evicted_written_bytes, 3 * kMiB);
   EXPECT_GT(served->evict_ns, 0);
-  EXPECT_EQ(replica("f"), (ReplicaChange{"f", 1, 3 * kMiB, false, true, false}));
-  EXPECT_EQ(read_file(slow_dir + "/f@1@3145728"), data);
+  EXPECT_EQ(placed(replica("f")), (ReplicaChange{"f", 1, 3 * kMiB, false, true, false}));
+  EXPECT_EQ(read_file(slow_dir + "/" + file_name(*replica("f"))), data);
   const auto totals = pool->totals();
   EXPECT_EQ(totals.evictions, 1u);
   EXPECT_EQ(totals.evicted_written_bytes, 3 * kMiB);
@@ -211,7 +211,7 @@ TEST_F(PoolServe, MissingDatasetFailsAndLeavesNothingPinned) {
 
 TEST_F(PoolServe, SlowFileThatVanishedIsAnErrorThatNamesIt) {
   make("a");
-  std::filesystem::remove(slow_dir + "/a@1@1048576");
+  std::filesystem::remove(slow_dir + "/" + file_name(*replica("a")));
   const auto served = serve("t", {item("a", kMiB)});
   ASSERT_FALSE(served);
   EXPECT_NE(served.error().message.find(slow_dir), std::string::npos) << served.error().message;
@@ -220,7 +220,7 @@ TEST_F(PoolServe, SlowFileThatVanishedIsAnErrorThatNamesIt) {
 
 TEST_F(PoolServe, TruncatedSlowFileIsNeverServed) {
   make("a");
-  const auto file = slow_dir + "/a@1@1048576";
+  const auto file = slow_dir + "/" + file_name(*replica("a"));
   std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   std::filesystem::resize_file(file, 1000);
   EXPECT_FALSE(serve("t", {item("a", kMiB)}));
@@ -268,9 +268,12 @@ TEST_F(PoolServe, JoinedLoadThatFailsIsTriedAgainFromOwnSources) {
   remote->put("good", "f", 1, content(kMiB, 'f'));
   remote->put("bad", "f", 1, content(kKiB, 'x'));
   block_first_read();
-  auto first = start_serve("t1", {remote_item("f", kMiB, {"bad"})});
+  auto wanted = remote_item("f", kMiB, {"bad"});
+  wanted.digest = digest_of(content(kMiB, 'f'));
+  auto first = start_serve("t1", {wanted});
   reading.get_future().wait();
-  auto second = start_serve("t2", {remote_item("f", kMiB, {"good"})});
+  wanted.sources = {"good"};
+  auto second = start_serve("t2", {wanted});
   go_on.set_value();
   EXPECT_FALSE(first.get());
   EXPECT_TRUE(second.get());
@@ -319,7 +322,7 @@ TEST_F(PoolServe, ChangesTellWhereReplicasAre) {
       {"f", 1, 3 * kMiB, false, false, false},  // dropped
   };
   std::lock_guard lock(changes_mutex);
-  EXPECT_EQ(changes, expected);
+  EXPECT_EQ(placed(changes), expected);
 }
 
 }  // namespace

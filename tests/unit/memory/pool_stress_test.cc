@@ -109,7 +109,7 @@ class PoolStress : public PoolTest, public ::testing::WithParamInterface<const c
       EXPECT_LE(usage.slow_used_bytes, options.slow_budget_bytes);
       std::byte buffer[4096];
       for (const auto& one : pool->replicas()) {
-        const auto got = pool->read(one.name, one.version, 0, buffer);
+        const auto got = pool->read(one.id(), 0, buffer);
         if (!got || *got == 0) continue;
         EXPECT_EQ(static_cast<char>(buffer[0]), stamp(one.name, one.version, 1)[0]);
       }

@@ -76,7 +76,7 @@ class TurnsTest : public ::testing::Test {
   }
   Result<std::unique_ptr<ReadTurn>> run(const std::vector<std::string>& sources,
                                         int64_t patience_ms = kTurnPatienceMs) {
-    const DatasetId id{"genes", 1};
+    const DatasetId id{"genes", 1, digest_of(data)};
     return fetch(remote, sources, id, data.size(), file.get(), cancel, patience_ms);
   }
   std::string fetched() {

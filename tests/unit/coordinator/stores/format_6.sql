@@ -1,4 +1,4 @@
--- A store as programs of format 5 wrote it: their tables, and a row of each kind.
+-- A store as programs of format 6 wrote it: their tables, and a row of each kind.
 CREATE TABLE settings(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE tasks(
   id INTEGER PRIMARY KEY, job INTEGER NOT NULL, state INTEGER NOT NULL, reason TEXT NOT NULL,
