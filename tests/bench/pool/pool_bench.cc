@@ -84,10 +84,21 @@ struct Samples {
   }
 };
 
-void use(Pool& pool, const std::string& name, uint64_t bytes) {
+// What MemorySource gives.
+ContentDigest digest_of_source(uint64_t bytes) {
+  const std::string chunk(1 << 20, '\x5a');
+  ContentHasher hasher;
+  for (uint64_t at = 0; at < bytes; at += chunk.size())
+    hasher.add(std::as_bytes(std::span(chunk)).first(std::min<uint64_t>(chunk.size(), bytes - at)));
+  return hasher.digest();
+}
+
+void use(Pool& pool, const std::string& name, uint64_t bytes, const ContentDigest& digest) {
   wait_for<Served>([&](auto done) {
-    pool.serve("bench", {{.name = name, .version = 1, .bytes = bytes, .sources = {"memory"}}},
-               done);
+    pool.serve(
+        "bench",
+        {{.name = name, .version = 1, .bytes = bytes, .sources = {"memory"}, .digest = digest}},
+        done);
   });
   wait_for<std::vector<ReplicaChange>>([&](auto done) { pool.finish("bench", true, done); });
 }
@@ -106,17 +117,19 @@ int run(const Settings& settings) {
       options, std::make_shared<MemorySource>(settings.dataset_bytes),
       [](const auto& callback) { callback(); }, [](const auto&) {}));
 
+  const auto digest = digest_of_source(settings.dataset_bytes);
   Samples evict, promote, fetch, evict_floor, promote_floor;
   for (int round = 0; round < settings.rounds; ++round) {
     // Fetch; fetch and write the first back; write the second back and promote the first.
-    use(*pool, "first", settings.dataset_bytes);
-    use(*pool, "second", settings.dataset_bytes);
-    use(*pool, "first", settings.dataset_bytes);
+    use(*pool, "first", settings.dataset_bytes, digest);
+    use(*pool, "second", settings.dataset_bytes, digest);
+    use(*pool, "first", settings.dataset_bytes, digest);
     const auto totals = pool->totals();
     evict.gb_per_s.push_back(totals.evict.last_gb_per_s.value());
     promote.gb_per_s.push_back(totals.promote.last_gb_per_s.value());
     fetch.gb_per_s.push_back(totals.fetch.last_gb_per_s.value());
-    const auto replica = fmt::format("{}/first@1@{}", options.fast_dir, settings.dataset_bytes);
+    const auto replica =
+        options.fast_dir + "/" + replica_file_name({{"first", 1, digest}, settings.dataset_bytes});
     evict_floor.gb_per_s.push_back(plain_copy_gb_per_s(replica, slow + "/plain", true));
     promote_floor.gb_per_s.push_back(plain_copy_gb_per_s(slow + "/plain", fast + "/plain", false));
     std::filesystem::remove(slow + "/plain");
