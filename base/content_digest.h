@@ -1,8 +1,8 @@
 // What bytes are the same: a 128-bit checksum of a dataset's content, XXH3-128 of xxHash 0.8 (Yann
-// Collet, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). It finds damage and tells
-// versions of one number apart; it is no defence against who makes collisions on purpose. BLAKE3
-// would be, and is not in Debian 12; its cryptographic hashes are several times slower than a copy
-// between memory tiers.
+// Collet, https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). It finds damage and
+// tells versions of one number apart; it is no defence against who makes collisions on purpose.
+// BLAKE3 would be, and is not in Debian 12; its cryptographic hashes are several times slower than
+// a copy between memory tiers.
 #pragma once
 
 #include <compare>

@@ -128,7 +128,7 @@ Status check_strings(const Assignment& assignment) {
 
 Result<ServeItem> read_need(wire::DatasetNeed::Reader from) {
   ServeItem need{
-      text(from.getDataset()), from.getVersion(), from.getBytes(), from.getWrite(), {},
+      text(from.getDataset()),      from.getVersion(), from.getBytes(), from.getWrite(), {},
       read_digest(from.getDigest())};
   if (need.name.empty()) return fail(ErrorCode::kInvalid, "a dataset without a name");
   if (from.getSources().size() > kMaxItems)

@@ -50,9 +50,8 @@ kj::Promise<void> NodeService::dropDataset(DropDatasetContext context) {
 kj::Promise<void> NodeService::setHome(SetHomeContext context) {
   const auto params = context.getParams();
   auto pending = changes_.add();
-  pool_.set_home(
-      {text(params.getName()), params.getVersion(), read_digest(params.getDigest())},
-      params.getHome(), std::move(pending.complete));
+  pool_.set_home({text(params.getName()), params.getVersion(), read_digest(params.getDigest())},
+                 params.getHome(), std::move(pending.complete));
   return kj::mv(pending.promise);
 }
 
@@ -67,9 +66,8 @@ kj::Promise<void> NodeService::keepDataset(KeepDatasetContext context) {
 kj::Promise<void> NodeService::verifyDataset(VerifyDatasetContext context) {
   const auto params = context.getParams();
   auto pending = checks_.add();
-  pool_.verify(
-      {text(params.getDataset()), params.getVersion(), read_digest(params.getDigest())},
-      std::move(pending.complete));
+  pool_.verify({text(params.getDataset()), params.getVersion(), read_digest(params.getDigest())},
+               std::move(pending.complete));
   return pending.promise.then([context](ReplicaCheck check) mutable {
     auto results = context.getResults();
     results.setFast(std::string(copy_state_name(check.fast)));

@@ -28,9 +28,10 @@ TEST(ContentDigest, TextGoesBothWaysAndOnlyThatText) {
   EXPECT_EQ(parse_content_digest(to_string(digest)), digest);
   EXPECT_EQ(parse_content_digest(""), ContentDigest{});
   EXPECT_FALSE(ContentDigest{}.known());
-  for (const auto* text : {"0", "99AA06D3014798D86001C324468D497F", "99aa06d3014798d86001c324468d497",
-                           "99aa06d3014798d86001c324468d497fa", "0x9a06d3014798d86001c324468d497f",
-                           "00000000000000000000000000000000", "99aa06d3014798d 6001c324468d497f"})
+  for (const auto* text :
+       {"0", "99AA06D3014798D86001C324468D497F", "99aa06d3014798d86001c324468d497",
+        "99aa06d3014798d86001c324468d497fa", "0x9a06d3014798d86001c324468d497f",
+        "00000000000000000000000000000000", "99aa06d3014798d 6001c324468d497f"})
     EXPECT_FALSE(parse_content_digest(text)) << text;
 }
 

@@ -204,6 +204,26 @@ TEST_F(DataSafetyTest, ADatasetOfAnOlderStoreLearnsItsDigestFromItsCopy) {
   EXPECT_EQ(state_->catalog.find("d")->dataset.digest, (ContentDigest{0, 5}));
 }
 
+// Daemons of before there were checksums serve those of today nothing that these could compare.
+TEST_F(DataSafetyTest, AFailureToReadWhatHasNoDigestYetIsNoTry) {
+  settings_.max_attempts = 1;
+  restart();
+  auto n = join("n");
+  for (const uint64_t content : {0, 5}) {
+    const std::string name = content == 0 ? "older" : "newer";
+    n->made = {0, content};
+    add_dataset(name, 4096, "n");
+    auto reader = spec("r");
+    reader.datasets = {{name, false}};
+    const auto attempt = assign(submit({reader})->first_task, "n");
+    TaskExit failed;
+    failed.how = TaskEnd::kDataFailed;
+    ASSERT_TRUE(exit("n", attempt, failed));
+    const auto* waits = state_->tasks.find(attempt.task);
+    EXPECT_EQ(waits && waits->state == TaskState::kQueued, content == 0);
+  }
+}
+
 // The clearing of the drop that was paid is lost, and the name is used again.
 TEST_F(DataSafetyTest, ADropThatIsOwedDoesNotTakeTheNextDatasetOfThatName) {
   join("n");
@@ -259,6 +279,44 @@ TEST_F(DataSafetyTest, ACrashRightAfterARemovalForgetsNoReplica) {
   EXPECT_FALSE(state_->catalog.find("d"));
   auto back = come_back("n", 7, {{"d", {1, 4096, false, true}}});
   EXPECT_THAT(back->dropped, ElementsAre(Version{"d", UINT64_MAX}));
+}
+
+class RemovedWhileAwayTest : public CoreTest {
+ protected:
+  void SetUp() override {
+    join("n")->made = kOld;
+    join("m");
+    add_dataset("d", 4096, "n");
+    clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+    membership_->expire();
+    join("n");
+    std::optional<Status> removed;
+    datasets_->remove("d", [&](Status s) { removed = s; });
+    ASSERT_TRUE(posts_.run_until([&] { return removed.has_value(); }));
+    restart();
+    join("n")->made = kNew;
+  }
+  std::shared_ptr<FakeNode> come_back() {
+    auto back = std::make_shared<FakeNode>();
+    EXPECT_TRUE(
+        membership_->join(facts("m"), back, {{"d", {1, 4096, true, false, false, kOld}}}, {}));
+    return back;
+  }
+
+  static constexpr ContentDigest kOld{0, 1}, kNew{0, 2};
+};
+
+TEST_F(RemovedWhileAwayTest, ANodeThatWasAwayDropsItOnce) {
+  EXPECT_THAT(come_back()->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", UINT64_MAX}));
+  EXPECT_TRUE(come_back()->dropped.empty());
+}
+
+TEST_F(RemovedWhileAwayTest, WhatHasItsNameNowIsNotTakenForIt) {
+  add_dataset("d", 4096, "n");
+  auto back = come_back();
+  EXPECT_TRUE(back->dropped.empty()) << "the new one may be there too";
+  EXPECT_THAT(back->discarded, ElementsAre(std::pair<std::string, uint64_t>{"d", 1}));
+  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
 }
 
 }  // namespace

@@ -280,7 +280,7 @@ TEST_F(CoreTest, WritersTakeTurnsAndPublishTheirVersion) {
 TEST_F(CoreTest, StaleDataDoesNotCountAsATry) {
   settings_.max_attempts = 1;
   restart();
-  join("n");
+  join("n")->made = {0, 1};
   add_dataset("d", 4096, "n");
   auto reader = spec("r");
   reader.datasets = {{"d", false}};
@@ -292,28 +292,6 @@ TEST_F(CoreTest, StaleDataDoesNotCountAsATry) {
   failed.reason = "gone";
   ASSERT_TRUE(exit("n", attempt, failed));
   EXPECT_EQ(state_->tasks.find(attempt.task)->state, TaskState::kQueued);
-}
-
-TEST_F(CoreTest, ARemovedDatasetIsDroppedByANodeThatWasAway) {
-  join("n");
-  auto away = join("m");
-  add_dataset("d", 4096, "n");
-  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
-  membership_->expire();
-  join("n");
-  std::optional<Status> removed;
-  datasets_->remove("d", [&](Status s) { removed = s; });
-  ASSERT_TRUE(posts_.run_until([&] { return removed.has_value(); }));
-  restart();
-  join("n");
-  add_dataset("d", 4096, "n");
-  auto back = std::make_shared<FakeNode>();
-  ASSERT_TRUE(membership_->join(facts("m"), back, {{"d", {1, 4096, true, false}}}, {}));
-  EXPECT_THAT(back->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", UINT64_MAX}));
-  EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
-  auto again = std::make_shared<FakeNode>();
-  ASSERT_TRUE(membership_->join(facts("m"), again, {{"d", {1, 4096, true, false}}}, {}));
-  EXPECT_TRUE(again->dropped.empty());
 }
 
 TEST_F(CoreTest, DatasetErrorsNameTheDataset) {
