@@ -1,5 +1,6 @@
 #include "fake_coordinator.h"
 
+#include "rpc/digest.h"
 #include "rpc/error.h"
 
 namespace tierpilot::testing_support {
@@ -60,6 +61,9 @@ class FakeCoordinator::Session final : public wire::NodeSession::Server {
     uint64_t last = 0;
     for (const auto event : context.getParams().getEvents()) {
       owner_.events.push_back(heard_event(event));
+      if (event.isReplica()) owner_.learn(event.getReplica());
+      if (event.isExited())
+        for (const auto written : event.getExited().getExit().getWritten()) owner_.learn(written);
       last = event.getSequence();
     }
     if (!owner_.answer) return kj::NEVER_DONE;
@@ -87,8 +91,10 @@ class FakeCoordinator::Cluster final : public wire::Cluster::Server {
       seen.predecessors.push_back(instance);
     seen.data_address = params.getInfo().getDataAddress().cStr();
     for (const auto attempt : params.getLive()) seen.live.push_back(attempt_of(attempt));
-    for (const auto replica : params.getReplicas())
+    for (const auto replica : params.getReplicas()) {
       seen.replicas.emplace_back(replica.getDataset().cStr());
+      owner_.learn(replica);
+    }
     for (const auto tier : params.getInfo().getTiers())
       seen.tier_roles.emplace_back(tier.getRole().cStr());
     for (const auto feature : params.getInfo().getFeatures())
@@ -173,11 +179,18 @@ Status FakeCoordinator::start(AttemptId attempt, const std::vector<std::string>&
     needs[i].setWrite(datasets[i].second);
     needs[i].setVersion(version);
     needs[i].setBytes(dataset_bytes);
+    if (const auto told = contents.find({datasets[i].first, version}); told != contents.end())
+      write_digest(needs[i].initDigest(), told->second);
     if (!source.empty()) needs[i].initSources(1).set(0, source);
   }
   assignment.setUnits(units);
   assignment.setMemoryTier(memory_tier);
   return call(request.send().ignoreResult());
+}
+
+void FakeCoordinator::learn(wire::Replica::Reader replica) {
+  if (const auto digest = read_digest(replica.getDigest()); digest.known())
+    contents[{replica.getDataset().cStr(), replica.getVersion()}] = digest;
 }
 
 std::string FakeCoordinator::read_log(AttemptId attempt, const std::string& stream) {

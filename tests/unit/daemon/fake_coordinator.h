@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/content_digest.h"
 #include "base/result.h"
 #include "model/attempt.h"
 #include "rpc/cluster.capnp.h"
@@ -69,6 +71,9 @@ class FakeCoordinator {
   std::string takes_none;                  // as the last update said
   std::optional<wire::Node::Client> node;  // the latest to register
   std::map<std::string, wire::Node::Client> nodes;
+  // Of each dataset and version that a node has told of; tasks that use one not told get none.
+  std::map<std::pair<std::string, uint64_t>, ContentDigest> contents;
+  void learn(wire::Replica::Reader replica);
 
  private:
   class Session;

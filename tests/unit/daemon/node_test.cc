@@ -90,7 +90,8 @@ slow_budget = "32MiB"
     auto request = coordinator->node->createDatasetRequest();
     request.setName(name);
     request.initSource().setZeroBytes(coordinator->dataset_bytes);
-    return coordinator->call(request.send().ignoreResult());
+    return coordinator->call(
+        request.send().then([this](auto&& made) { coordinator->learn(made.getReplica()); }));
   }
 
   fs::path root;
@@ -328,6 +329,7 @@ TEST_F(NodeTest, FetchesFromAnotherDaemon) {
 
   // The source dies: said, and nothing hangs.
   end(daemon, SIGKILL);
+  coordinator->contents[{"e", 1}] = {0, 1};
   ASSERT_TRUE(coordinator->start({2, 1}, {"/bin/true"}, {{"e", false}}, 1, 1, source));
   ASSERT_TRUE(until_heard("exited", {2, 1}));
   EXPECT_EQ(coordinator->heard("exited", {2, 1})->how, "data_failed");
