@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "coordinator/core/data/dataset_admin.h"
 #include "policies/gang/learned/ac_net.h"
 #include "policies/gang/placement/placer.h"
 #include "policies/placement/registry.h"
@@ -121,6 +122,10 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   limits.bytes_per_user = queue.bytes("max_bytes_per_user", limits.bytes_per_user);
   read_gang(reader, core);
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
+  auto data = reader.section("data");
+  core.replicas = static_cast<uint32_t>(data.integer("replicas", core.replicas, 1, kMostReplicas));
+  core.replica_grace_ms =
+      data.integer("grace_s", core.replica_grace_ms / 1000, 0, 7 * 86'400) * 1000;
   auto reward = reader.section("reward");
   core.reward.utilisation_weight =
       reward.number("utilisation_weight", core.reward.utilisation_weight, 0, 1);

@@ -161,6 +161,20 @@ struct Dataset {
   }
 }
 
+struct DatasetCheck {
+  name @0 :Text;
+  version @1 :UInt64;
+  digest @2 :Text;
+  copies @3 :List(Copy);
+  struct Copy {
+    node @0 :Text;
+    fast @1 :Text;       # good, damaged, absent; empty: could not be looked at
+    slow @2 :Text;
+    error @3 :Text;      # why it could not be looked at, or not be restored
+    restored @4 :Bool;
+  }
+}
+
 struct NodeEntry {
   info @0 :Node.NodeInfo;
   status @1 :Node.NodeStatus;
@@ -300,8 +314,9 @@ interface Cluster {
   nodeShow @3 (name :Text) -> (node :NodeEntry, notes :List(NodeNote));
   # Notes: newest first.
 
-  datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text)
-      -> (dataset :Dataset);
+  datasetAdd @4 (requestId :Text, name :Text, source :Node.DatasetSource, node :Text,
+      replicas :UInt32) -> (dataset :Dataset);
+  # replicas: nodes that are to keep it; 0: as configured.
   datasetList @5 (after :Text, limit :UInt32) -> (datasets :List(Dataset));
   datasetShow @6 (name :Text) -> (dataset :Dataset);
   datasetRemove @7 (name :Text) -> ();
@@ -354,4 +369,6 @@ interface Cluster {
   # drain: no new ranks. resume: as before, and what counted against it is forgotten.
   hello @29 (program :Node.Program) -> (program :Node.Program);
   # What a client says first. Refused where the two do not understand each other.
+  datasetCheck @30 (name :Text, repair :Bool) -> (check :DatasetCheck);
+  # Has every node that holds it read its copies. repair: damaged ones are made anew from good ones.
 }

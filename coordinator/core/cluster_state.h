@@ -30,6 +30,8 @@ struct CoreSettings {
                                     // brought in while others run
   uint32_t considered_nodes = 128;  // that one decision looks at, see shortlist.h
   uint32_t recorded_nodes = 16;     // of them, written with each decision
+  uint32_t replicas = 1;            // nodes that are to keep a dataset, where its user does not say
+  int64_t replica_grace_ms = 600'000;  // for a node that had a copy to come back with it
   uint32_t max_attempts = 3;  // of a task whose node was lost or whose data could not be served
   int64_t decision_deadline_us = 5'000;
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
@@ -38,7 +40,8 @@ struct CoreSettings {
   std::string gang_policy = "expected-time";  // see policies/gang/placement/placer.h
   std::shared_ptr<gang::Placer> gang_placer;  // of a policy with weights; null: by the name
   double gang_estimate_h = 1;                 // of gangs that say nothing
-  int64_t gang_patience_ms = 30'000;  // then others behind a gang wait with it, so that it gets room
+  int64_t gang_patience_ms =
+      30'000;  // then others behind a gang wait with it, so that it gets room
 };
 
 struct ClusterState {

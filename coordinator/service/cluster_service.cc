@@ -90,14 +90,15 @@ kj::Promise<void> ClusterService::datasetAdd(DatasetAddContext context) {
   auto source = value_or_throw(read_source(params.getSource()));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().datasets.add(text(params.getRequestId()), text(params.getName()), source,
-                      text(params.getNode()),
-                      [this, context, fulfiller](Result<Dataset> made) mutable {
-                        if (!made) return (*fulfiller)->reject(to_exception(made.error()));
-                        if (const auto* entry = core().state.catalog.find(made->name))
-                          write_dataset(*entry, context.getResults().initDataset());
-                        (*fulfiller)->fulfill();
-                      });
+  core().datasets.add(
+      text(params.getRequestId()), text(params.getName()), source, text(params.getNode()),
+      [this, context, fulfiller](Result<Dataset> made) mutable {
+        if (!made) return (*fulfiller)->reject(to_exception(made.error()));
+        if (const auto* entry = core().state.catalog.find(made->name))
+          write_dataset(*entry, context.getResults().initDataset());
+        (*fulfiller)->fulfill();
+      },
+      params.getReplicas());
   return kj::mv(paf.promise);
 }
 
@@ -120,6 +121,20 @@ kj::Promise<void> ClusterService::datasetShow(DatasetShowContext context) {
   if (!entry) refuse(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name));
   write_dataset(*entry, context.getResults().initDataset());
   return kj::READY_NOW;
+}
+
+kj::Promise<void> ClusterService::datasetCheck(DatasetCheckContext context) {
+  const auto params = context.getParams();
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  if (params.getRepair()) core().replicator.hurry(text(params.getName()));
+  core().checker.check(text(params.getName()), params.getRepair(),
+                       [context, fulfiller](Result<DatasetCheck> check) mutable {
+                         if (!check) return (*fulfiller)->reject(to_exception(check.error()));
+                         write_check(*check, context.getResults().initCheck());
+                         (*fulfiller)->fulfill();
+                       });
+  return kj::mv(paf.promise);
 }
 
 kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {

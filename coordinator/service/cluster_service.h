@@ -39,6 +39,7 @@ class ClusterService final : public wire::Cluster::Server {
   kj::Promise<void> datasetAdd(DatasetAddContext context) override;
   kj::Promise<void> datasetList(DatasetListContext context) override;
   kj::Promise<void> datasetShow(DatasetShowContext context) override;
+  kj::Promise<void> datasetCheck(DatasetCheckContext context) override;
   kj::Promise<void> datasetRemove(DatasetRemoveContext context) override;
   kj::Promise<void> submit(SubmitContext context) override;
   kj::Promise<void> taskList(TaskListContext context) override;

@@ -30,6 +30,8 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }),
+      checker(state),
+      replicator(state),
       history(state, hooks.after),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
@@ -91,6 +93,7 @@ void Core::rolled_back(uint64_t id, const std::string& policy, const std::string
 void Core::tick() {
   membership.expire();
   nodes.tick();
+  replicator.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;

@@ -8,6 +8,8 @@
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/data/dataset_admin.h"
+#include "coordinator/core/data/dataset_check.h"
+#include "coordinator/core/data/replicator.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
@@ -50,6 +52,8 @@ class Core {
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;
+  DatasetChecker checker;
+  Replicator replicator;
   History history;
   ProgressBook progress;
   NodeAdmin nodes;

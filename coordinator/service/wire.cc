@@ -247,15 +247,6 @@ Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
   return fail(ErrorCode::kInvalid, "the source of the dataset is of a kind unknown here");
 }
 
-void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
-  out.setDataset(need.dataset);
-  out.setVersion(need.version);
-  out.setBytes(need.bytes);
-  out.setWrite(need.write);
-  write_texts(need.sources, out.initSources(count(need.sources)));
-  write_digest(out.initDigest(), need.digest);
-}
-
 void write_figure(const Figure& figure, wire::Measure::Builder out) {
   if (figure.value)
     out.setValue(*figure.value);
@@ -365,29 +356,6 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   auto encoded = out.initEncoded(count(decision.encoded));
   for (unsigned i = 0; i < encoded.size(); ++i) encoded.set(i, decision.encoded[i]);
   write_reward(decision.reward, out.initReward());
-}
-
-void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
-  const auto& dataset = entry.dataset;
-  out.setName(dataset.name);
-  out.setBytes(dataset.bytes);
-  out.setVersion(dataset.version);
-  out.setHome(dataset.home);
-  out.setOrigin(dataset.origin);
-  out.setReads(dataset.reads);
-  out.setWrites(dataset.writes);
-  out.setDigest(to_string(dataset.digest));
-  out.setReplicasWanted(dataset.replicas);
-  auto replicas = out.initReplicas(count(entry.replicas));
-  unsigned i = 0;
-  for (const auto& [node, replica] : entry.replicas) {
-    replicas[i].setNode(node);
-    replicas[i].setVersion(replica.version);
-    replicas[i].setInFast(replica.in_fast);
-    replicas[i].setInSlow(replica.in_slow);
-    replicas[i].setKept(replica.home);
-    ++i;
-  }
 }
 
 void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out) {

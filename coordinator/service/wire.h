@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/core/data/catalog.h"
+#include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/core/nodes/registry.h"
@@ -31,6 +32,7 @@ void write_task(const Task& task, wire::Task::Builder out);
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out);
 void write_decision(const DecisionRecord& decision, wire::Decision::Builder out);
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out);
+void write_check(const DatasetCheck& check, wire::DatasetCheck::Builder out);
 void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out);
 
 }  // namespace tierpilot

@@ -54,6 +54,8 @@ void Coordinator::start() {
   CoreSettings settings;
   settings.lease_ms = kLeaseMs;
   settings.max_attempts = 100'000;  // no fault is a task's own here
+  settings.replicas = 1 + at_.seed % 2;
+  settings.replica_grace_ms = 2'000;
   core_ = std::make_unique<Core>(settings, clock_, *store_, *host_, Dispatcher::Hooks{post, after});
   auto begun = restore(core_->state);
   if (begun) begun = core_->begin({}, 0);

@@ -58,7 +58,7 @@ class Daemon final : public NodeCalls {
               std::function<void(Result<ReplicaChange>)> done) override;
   void drop(const std::string& name, uint64_t below) override { pool_.drop(name, below); }
   void discard(const DatasetId& id) override { pool_.discard(id); }
-  void set_home(const DatasetId& id) override { pool_.set_home(id); }
+  void set_home(const DatasetId& id, bool home) override { pool_.set_home(id, home); }
   void keep(const DatasetNeed& need, std::function<void(Status)> done) override;
 
  private:

@@ -97,6 +97,10 @@ void Judge::publish(const std::string& dataset, uint64_t version, Digest content
 }
 
 void Judge::dataset_added(const std::string& dataset, uint64_t version, Digest content) {
+  // One that can be added anew was removed, although the answer to that was lost.
+  if (const auto known = datasets_.find(dataset);
+      known != datasets_.end() && known->second.removing && published(dataset, version) != content)
+    datasets_.erase(known);
   publish(dataset, version, content, "a client");
 }
 

@@ -141,10 +141,12 @@ void Pool::drop(const std::string& name, uint64_t below) {
   later(0, 20, [this] { sweep(); });
 }
 
-void Pool::set_home(const DatasetId& id) {
+void Pool::set_home(const DatasetId& id, bool home) {
   const auto found = shelf_.find(id);
   if (found == shelf_.end()) return;
-  found->second.home = found->second.slow = true;
+  found->second.home = home;
+  if (home) found->second.slow = true;
+  at_.changed(change_of(id, found->second));
 }
 
 void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {

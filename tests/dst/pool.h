@@ -56,7 +56,7 @@ class Pool final : public agent::DataPlane {
               std::function<void(Result<ReplicaChange>)> done);
   void drop(const std::string& name, uint64_t below);
   void discard(const DatasetId& id);
-  void set_home(const DatasetId& id);
+  void set_home(const DatasetId& id, bool home);
   void keep(const ServeItem& item, std::function<void(Status)> done);
   // Room is made: replicas that are no home go.
   void evict();

@@ -83,7 +83,7 @@ void Link::discard_version(const DatasetVersion& what) {
 }
 
 void Link::set_home(const DatasetVersion& what, bool home) {
-  if (home) connection_->send(Way::kDown, [this, id = id_of(what)] { node_.set_home(id); });
+  connection_->send(Way::kDown, [this, id = id_of(what), home] { node_.set_home(id, home); });
 }
 
 void Link::keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) {

@@ -25,7 +25,7 @@ class NodeCalls {
                       std::function<void(Result<ReplicaChange>)> done) = 0;
   virtual void drop(const std::string& name, uint64_t below) = 0;
   virtual void discard(const DatasetId& id) = 0;
-  virtual void set_home(const DatasetId& id) = 0;
+  virtual void set_home(const DatasetId& id, bool home) = 0;
   virtual void keep(const DatasetNeed& need, std::function<void(Status)> done) = 0;
 };
 

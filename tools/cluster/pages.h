@@ -10,6 +10,8 @@ namespace tierpilot {
 
 // Making a dataset means writing all of its bytes: this much longer than other calls.
 inline constexpr int64_t kDatasetAddMs = 600'000;
+// Every byte of every copy is read.
+inline constexpr int64_t kDatasetCheckMs = 6 * 3'600'000;
 
 // By rising name.
 Status for_each_node(ClusterConnection& connection,

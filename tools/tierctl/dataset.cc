@@ -1,4 +1,6 @@
 // tierctl dataset: named bytes and where they are.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "tools/cluster/message_json.h"
@@ -14,6 +16,7 @@ struct AddArguments {
   std::string name, file, node;
   uint64_t zero_bytes = 0, random_bytes = 0, seed = 1;
   bool random = false;
+  uint32_t replicas = 0;
   std::string request_id;
 };
 
@@ -23,19 +26,26 @@ const std::vector<Column> kColumns{{"DATASET", "/name"},
                                    {"HOME", "/home"},
                                    {"FAST ON", "/fast_on"},
                                    {"SLOW ON", "/slow_on"},
+                                   {"KEPT ON", "/kept"},
                                    {"READS", "/reads", Format::kNumber},
                                    {"WRITES", "/writes", Format::kNumber},
                                    {"ORIGIN", "/origin"}};
 
-// Adds the names of the nodes that hold the current version, by tier.
+// Adds the names of the nodes that hold the current version, by tier, and on how many of those that
+// are to keep it it is.
 ordered_json dataset_json(wire::Dataset::Reader dataset) {
   auto json = message_json(dataset);
   json["fast_on"] = json["slow_on"] = ordered_json::array();
+  uint32_t kept = 0;
   for (const auto replica : dataset.getReplicas()) {
     if (replica.getVersion() != dataset.getVersion()) continue;
     if (replica.getInFast()) json["fast_on"].push_back(replica.getNode().cStr());
     if (replica.getInSlow()) json["slow_on"].push_back(replica.getNode().cStr());
+    kept += replica.getKept();
   }
+  json["nodes_that_keep_it"] = kept;
+  json["safe"] = kept >= dataset.getReplicasWanted();
+  json["kept"] = fmt::format("{} of {}", kept, dataset.getReplicasWanted());
   return json;
 }
 
@@ -48,6 +58,7 @@ Result<int> add(Context& context, ClusterConnection& connection, const AddArgume
   request.setRequestId(arguments.request_id.empty() ? draw_request_id() : arguments.request_id);
   request.setName(arguments.name);
   request.setNode(arguments.node);
+  request.setReplicas(arguments.replicas);
   auto source = request.initSource();
   if (!arguments.file.empty()) {
     source.setFile(absolute(arguments.file));
@@ -86,7 +97,8 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
                  .columns = {{"NODE", "/node"},
                              {"VERSION", "/version", Format::kNumber},
                              {"IN FAST", "/in_fast"},
-                             {"IN SLOW", "/in_slow"}},
+                             {"IN SLOW", "/in_slow"},
+                             {"KEPT", "/kept"}},
                  .empty = "none"}});
 }
 
@@ -110,6 +122,10 @@ void add_add(CLI::App& dataset, Context& context) {
   source->require_option(1);
   sub->add_option("--seed", arguments->seed, "of the random bytes (default 1)");
   sub->add_option("--node", arguments->node, "where its home is; default: the coordinator chooses");
+  sub->add_option("--replicas", arguments->replicas,
+                  "nodes that are to keep it; default: as the coordinator is configured")
+      ->type_name("N")
+      ->check(CLI::Range(1, 16));
   sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
       ->type_name("ID");
   on_chosen(*sub, context, [&context, arguments, random](ClusterConnection& connection) {
@@ -128,6 +144,7 @@ void add_dataset(CLI::App& app, Context& context) {
             [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*dataset, context, "show", "one dataset and its replicas", show);
   add_by_name(*dataset, context, "remove", "forget a dataset", remove);
+  add_dataset_checks(*dataset, context);
 }
 
 }  // namespace tierpilot::tierctl

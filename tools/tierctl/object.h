@@ -36,6 +36,9 @@ void add_policy_laboratory(CLI::App& policy, Context& context);
 
 void add_unit_laboratory(CLI::App& unit, Context& context);
 
+// Verbs of `dataset` that look at bytes.
+void add_dataset_checks(CLI::App& dataset, Context& context);
+
 // Verbs of `node` that change what it gets.
 void add_node_orders(CLI::App& node, Context& context);
 

@@ -43,7 +43,12 @@ Result<NodeRecord*> DatasetAdmin::choose_node(const std::string& wanted) {
 }
 
 void DatasetAdmin::add(const std::string& request_id, const std::string& name,
-                       const DatasetSource& source, const std::string& wanted, Added added) {
+                       const DatasetSource& source, const std::string& wanted, Added added,
+                       uint32_t replicas) {
+  if (replicas > kMostReplicas)
+    return added(fail(ErrorCode::kInvalid,
+                      fmt::format("dataset '{}': {} replicas: at most {} nodes can keep a dataset",
+                                  name, replicas, kMostReplicas)));
   if (!is_dataset_name(name))
     return added(fail(ErrorCode::kInvalid,
                       fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', "
@@ -75,6 +80,7 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   dataset.home = (*node)->facts.name;
   dataset.origin = describe(source);
   dataset.request_id = request_id;
+  dataset.replicas = replicas > 0 ? replicas : state_.settings.replicas;
   (*node)->link->create_dataset(
       name, source,
       [this, node = dataset.home, dataset, added = std::move(added)](Result<DatasetVersion> made) {

@@ -9,6 +9,8 @@
 
 namespace tierpilot {
 
+inline constexpr uint32_t kMostReplicas = 16;
+
 class DatasetAdmin {
  public:
   using Added = std::function<void(Result<Dataset>)>;
@@ -18,9 +20,10 @@ class DatasetAdmin {
       : state_(state), available_(std::move(available)) {}
 
   // Makes the home copy on `node` (empty: the one with most room) and answers when it is on disk
-  // there and known here. The same request id again answers the dataset that it made.
+  // there and known here. The same request id again answers the dataset that it made. `replicas`:
+  // nodes that are to keep it in the end; 0: as configured.
   void add(const std::string& request_id, const std::string& name, const DatasetSource& source,
-           const std::string& node, Added added);
+           const std::string& node, Added added, uint32_t replicas = 0);
   // kConflict while tasks that have not ended name it. What nodes hold under that name outside of
   // the catalog goes too.
   void remove(const std::string& name, std::function<void(Status)> removed);

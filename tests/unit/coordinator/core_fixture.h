@@ -75,7 +75,7 @@ class FakeNode final : public NodeLink {
     discarded.emplace_back(what.dataset, what.version);
   }
   void set_home(const DatasetVersion& what, bool home) override {
-    if (home) homes.push_back(what.dataset);
+    (home ? homes : let_go).push_back(what.dataset);
   }
   void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override {
     keeps.emplace_back(need, std::move(done));
@@ -91,7 +91,7 @@ class FakeNode final : public NodeLink {
   std::vector<Assignment> assignments;
   std::vector<std::pair<AttemptId, std::string>> cancelled;
   std::vector<std::pair<std::string, uint64_t>> dropped, discarded;
-  std::vector<std::string> homes;
+  std::vector<std::string> homes, let_go;
   ContentDigest made{};  // of datasets that are created here
   std::vector<std::pair<DatasetNeed, std::function<void(Status)>>> keeps;
   std::vector<std::pair<DatasetVersion, std::function<void(Result<CopyCheck>)>>> verifies;

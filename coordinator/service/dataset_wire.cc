@@ -1,0 +1,61 @@
+// Datasets, their copies and who needs them, in messages.
+#include "coordinator/service/wire.h"
+#include "rpc/digest.h"
+
+namespace tierpilot {
+namespace {
+
+unsigned count(const auto& container) {
+  return static_cast<unsigned>(container.size());
+}
+
+}  // namespace
+
+void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
+  out.setDataset(need.dataset);
+  out.setVersion(need.version);
+  out.setBytes(need.bytes);
+  out.setWrite(need.write);
+  write_texts(need.sources, out.initSources(count(need.sources)));
+  write_digest(out.initDigest(), need.digest);
+}
+
+void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
+  const auto& dataset = entry.dataset;
+  out.setName(dataset.name);
+  out.setBytes(dataset.bytes);
+  out.setVersion(dataset.version);
+  out.setHome(dataset.home);
+  out.setOrigin(dataset.origin);
+  out.setReads(dataset.reads);
+  out.setWrites(dataset.writes);
+  out.setDigest(to_string(dataset.digest));
+  out.setReplicasWanted(dataset.replicas);
+  auto replicas = out.initReplicas(count(entry.replicas));
+  unsigned i = 0;
+  for (const auto& [node, replica] : entry.replicas) {
+    replicas[i].setNode(node);
+    replicas[i].setVersion(replica.version);
+    replicas[i].setInFast(replica.in_fast);
+    replicas[i].setInSlow(replica.in_slow);
+    replicas[i].setKept(replica.home);
+    ++i;
+  }
+}
+
+void write_check(const DatasetCheck& check, wire::DatasetCheck::Builder out) {
+  out.setName(check.version.dataset);
+  out.setVersion(check.version.version);
+  out.setDigest(to_string(check.version.digest));
+  auto copies = out.initCopies(count(check.nodes));
+  for (unsigned i = 0; i < copies.size(); ++i) {
+    const auto& node = check.nodes[i];
+    copies[i].setNode(node.node);
+    copies[i].setFast(node.copies.fast);
+    copies[i].setSlow(node.copies.slow);
+    copies[i].setError(node.error);
+    copies[i].setRestored(node.restored);
+  }
+}
+
+}  // namespace tierpilot

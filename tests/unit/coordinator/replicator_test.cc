@@ -1,0 +1,160 @@
+// Second copies: ordered where they are missing, given up where they are too many, and made anew
+// where they are damaged.
+#include <gmock/gmock.h>
+
+#include "coordinator/core/data/dataset_check.h"
+#include "coordinator/core/data/replicator.h"
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr ContentDigest kContent{0, 5};
+
+class ReplicatorTest : public CoreTest {
+ protected:
+  // On `n`, to be kept by two nodes.
+  void add_for_two() {
+    n = join("n");
+    n->made = kContent;
+    m = join("m");
+    for (const auto* name : {"n", "m"}) state_->registry.find(name)->slow_free_bytes = 1 << 20;
+    std::optional<Result<Dataset>> made;
+    datasets_->add(
+        "", "d", ZeroSource{4096}, "n", [&](auto told) { made = std::move(told); }, 2);
+    ASSERT_TRUE(posts_.run_until([&] { return made.has_value(); }));
+    ASSERT_TRUE(*made);
+  }
+  void look() {
+    clock_.advance_ns(1'000'000'001);
+    replicator().tick();
+  }
+  Replicator& replicator() {
+    if (!replicator_) replicator_ = std::make_unique<Replicator>(*state_);
+    return *replicator_;
+  }
+  void tells(const std::string& node, bool kept) {
+    membership_->replica_changed(node, "d", {1, 4096, false, kept, kept, kContent});
+  }
+  std::optional<DatasetCheck> check(bool repair) {
+    DatasetChecker checker(*state_);
+    std::optional<DatasetCheck> result;
+    checker.check("d", repair, [&](Result<DatasetCheck> told) {
+      if (told) result = std::move(*told);
+    });
+    for (auto* node : {n.get(), m.get()})
+      for (auto& [what, done] : std::exchange(node->verifies, {})) done(CopyCheck{"absent", state});
+    for (auto* node : {n.get(), m.get()})
+      for (auto& [need, done] : std::exchange(node->keeps, {})) done({});
+    return result;
+  }
+
+  std::shared_ptr<FakeNode> n, m;
+  std::string state = "good";
+  std::unique_ptr<Replicator> replicator_;
+};
+
+TEST_F(ReplicatorTest, ACopyIsOrderedOnceAndItsContentIsNamed) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  look();
+  ASSERT_EQ(m->keeps.size(), 1u);
+  EXPECT_THAT(n->keeps, IsEmpty());
+  const auto& need = m->keeps.front().first;
+  EXPECT_EQ(need.dataset, "d");
+  EXPECT_EQ(need.digest, kContent);
+  EXPECT_EQ(need.sources.size(), 1u);
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u) << "it is on its way";
+  m->keeps.front().second({});
+  tells("m", true);
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u);
+  EXPECT_EQ(nodes_that_keep(*state_->catalog.find("d")), 2u);
+}
+
+TEST_F(ReplicatorTest, ACopyThatFailedIsTriedAgainLater) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  look();
+  ASSERT_EQ(m->keeps.size(), 1u);
+  m->keeps.front().second(fail(ErrorCode::kExhausted, "no room"));
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u);
+  clock_.advance_ns(30'000'000'000);
+  look();
+  EXPECT_EQ(m->keeps.size(), 2u);
+}
+
+TEST_F(ReplicatorTest, ANodeThatOnlyRestartsIsWaitedFor) {
+  settings_.replica_grace_ms = 60'000;
+  state_->settings.replica_grace_ms = 60'000;
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  tells("m", true);
+  look();
+  tells("m", false);
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  clock_.advance_ns(60'000'000'000);
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u);
+}
+
+TEST_F(ReplicatorTest, WhoAsksForARepairDoesNotWaitForANodeToComeBack) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  tells("m", true);
+  look();
+  tells("m", false);
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  replicator().hurry("d");
+  look();
+  EXPECT_EQ(m->keeps.size(), 1u);
+}
+
+TEST_F(ReplicatorTest, ALostHomeIsHomeNoMoreWhereAnotherNodeKeepsTheVersion) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  for (const bool kept : {false, true}) {
+    clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+    membership_->expire();
+    auto back = std::make_shared<FakeNode>();
+    ASSERT_TRUE(
+        membership_->join(facts("m"), back, {{"d", {1, 4096, false, true, kept, kContent}}}, {}));
+    look();
+    EXPECT_EQ(state_->catalog.find("d")->dataset.home, kept ? "m" : "n");
+  }
+  flush();
+  replicator_.reset();
+  restart();
+  EXPECT_EQ(state_->catalog.find("d")->dataset.home, "m");
+}
+
+TEST_F(ReplicatorTest, OfCopiesThatAreTooManyTheHomeStays) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  auto o = join("o");
+  state_->registry.find("o")->slow_free_bytes = 1 << 10;
+  for (const auto* node : {"n", "m", "o"}) tells(node, true);
+  look();
+  EXPECT_THAT(o->let_go, ElementsAre("d"));
+  EXPECT_THAT(n->let_go, IsEmpty());
+  EXPECT_THAT(m->let_go, IsEmpty());
+}
+
+TEST_F(ReplicatorTest, DamagedCopiesAreToldOfAndMadeAnew) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  tells("m", true);
+  auto told = check(false);
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->nodes.size(), 2u);
+  EXPECT_TRUE(told->nodes[0].is_good());
+  state = "damaged";
+  told = check(true);
+  ASSERT_TRUE(told);
+  EXPECT_TRUE(told->nodes[0].is_damaged());
+  EXPECT_TRUE(told->nodes[0].restored);
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
