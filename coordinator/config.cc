@@ -12,6 +12,7 @@
 #include "policies/gang/learned/ac_net.h"
 #include "policies/gang/placement/placer.h"
 #include "policies/placement/registry.h"
+#include "policies/quality/allocator.h"
 
 namespace tierpilot {
 namespace {
@@ -98,6 +99,15 @@ void read_gang(ConfigReader& reader, CoreSettings& core) {
       gang.integer("patience_s", core.gang_patience_ms / 1000, 0, 86'400) * 1000;
 }
 
+void read_sharing(ConfigReader& reader, CoreSettings& core) {
+  auto section = reader.section("elastic");
+  core.core_allocator = section.text("allocator", core.core_allocator);
+  if (auto made = quality::make_allocator(core.core_allocator); !made)
+    section.complain("allocator", made.error().message);
+  core.sharing_period_ms =
+      section.integer("period_s", core.sharing_period_ms / 1000, 1, 3600) * 1000;
+}
+
 void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   auto& core = config.core;
   auto lease = reader.section("lease");
@@ -121,6 +131,7 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   limits.bytes = queue.bytes("max_bytes", limits.bytes);
   limits.bytes_per_user = queue.bytes("max_bytes_per_user", limits.bytes_per_user);
   read_gang(reader, core);
+  read_sharing(reader, core);
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
   auto data = reader.section("data");
   core.replicas = static_cast<uint32_t>(data.integer("replicas", core.replicas, 1, kMostReplicas));

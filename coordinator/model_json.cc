@@ -93,6 +93,7 @@ void from_json(const json& in, TaskSpec& s) {
   in.at("node").get_to(s.node);
   s.memory_tier = in.value("memory_tier", "");  // not in older stores
   s.priority = in.value("priority", 0);
+  s.max_units = in.value("max_units", uint32_t{0});
   if (in.contains("gang")) in.at("gang").get_to(s.gang);
 }
 

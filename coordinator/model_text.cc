@@ -94,8 +94,10 @@ std::string spec_text(const TaskSpec& spec) {
     out.put("after", spec.after).put("argv", Arguments{spec.argv}).put("datasets", spec.datasets);
     out.put("env", Environment{spec.env}).put("float_operations", spec.float_operations);
     if (spec.is_gang()) out.put("gang", spec.gang);
-    out.put("int_operations", spec.int_operations).put("memory_bytes", spec.memory_bytes);
-    out.put("memory_tier", spec.memory_tier).put("name", spec.name).put("node", spec.node);
+    out.put("int_operations", spec.int_operations);
+    if (spec.is_elastic()) out.put("max_units", spec.max_units);
+    out.put("memory_bytes", spec.memory_bytes).put("memory_tier", spec.memory_tier);
+    out.put("name", spec.name).put("node", spec.node);
     if (spec.priority != 0) out.put("priority", spec.priority);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });

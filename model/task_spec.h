@@ -34,6 +34,7 @@ struct TaskSpec {
   std::vector<std::pair<std::string, std::string>> env;
   std::vector<DatasetUse> datasets;
   uint32_t units = 1;         // of its node's CPUs
+  uint32_t max_units = 0;     // elastic: up to so many while it runs; 0: only `units`
   uint64_t memory_bytes = 0;  // 0: no limit asked for
   double float_operations = 0;
   double int_operations = 0;
@@ -45,6 +46,7 @@ struct TaskSpec {
   GangSpec gang;
 
   bool is_gang() const { return gang.ranks > 0; }
+  bool is_elastic() const { return max_units > 0; }
 };
 
 }  // namespace tierpilot

@@ -26,6 +26,7 @@ struct TaskSpec {
                                  # "heap:W1,W2"; empty: placed by heat
   gang @12 :Gang;                # null: one process
   priority @13 :Int32;           # of two that wait, the higher goes first
+  maxUnits @14 :UInt32;          # elastic: it may get up to so many while it runs; 0: only `units`
 }
 
 struct Gang {
@@ -106,6 +107,20 @@ struct Decision {
   }
 }
 
+struct CoreShare {
+  # What an elastic task has of its node's compute units, and why.
+  task @0 :UInt64;
+  name @1 :Text;
+  units @2 :Float64;
+  cores @3 :Float64;           # the same in CPUs
+  sinceMs @4 :Int64;
+  allocator @5 :Text;
+  reason @6 :Text;
+  lossLeft @7 :Node.Measure;   # the last loss as a part of the largest change so far
+  gain @8 :Node.Measure;       # of that, what goes in the next period by what is predicted
+  gainOfOneMore @9 :Node.Measure;  # what one unit more would add to that
+}
+
 struct Task {
   id @0 :UInt64;
   job @1 :UInt64;
@@ -132,6 +147,8 @@ struct Task {
   restarts @22 :UInt32;    # of a gang
   ranks @23 :List(Task);   # of a gang, without its command; only where one task is shown
   progress @24 :List(Node.JobReport);  # the series, thinned, oldest first; lists have the last only
+  share @25 :CoreShare;    # null: it is not elastic, or does not run
+  sharedWith @26 :List(CoreShare);  # the others of its node, where it is explained
 
   struct KeptBack {
     # It waits for a node that is full.

@@ -142,6 +142,8 @@ struct JobReport {
   samples @4 :UInt64;
   loss @5 :Measure;
   measures @6 :List(Metric);
+  cpuNs @7 :UInt64;          # CPU time of all its processes until then; 0: not known
+  milliUnits @8 :UInt32;     # of an elastic task: what it may use; see setShare
 }
 
 struct ServedData {
@@ -219,6 +221,7 @@ struct Assignment {
   placeS @9 :Float64;
   reckoning @10 :Int64;        # 0 from a coordinator that gives no places
   rank @11 :Rank;              # null: it is in no gang
+  maxUnits @12 :UInt32;        # not 0: it is elastic, begins with `units`, and setShare() follows
 }
 
 struct DatasetSource {
@@ -249,6 +252,9 @@ interface Node {
   keepDataset @8 (need :DatasetNeed) -> (replica :Replica);
   # Reads the copies that are here: each is absent, good or damaged. What is damaged goes.
   verifyDataset @9 (dataset :Text, version :UInt64, digest :Digest) -> (fast :Text, slow :Text);
+  # An elastic attempt may use so many thousandths of a compute unit from now on, within what it asked
+  # for. Where other tasks have come meanwhile it gets less: the answer says how many.
+  setShare @10 (attempt :Attempt, milliUnits :UInt32) -> (milliUnits :UInt32);
 }
 
 interface NodeSession {

@@ -19,6 +19,7 @@ inline constexpr uint16_t kOldestProtocol = 1;
 
 // Features: a peer that does not name one is not asked for it.
 inline constexpr std::string_view kGangFeature = "gangs";
+inline constexpr std::string_view kElasticFeature = "elastic";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

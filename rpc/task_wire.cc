@@ -90,6 +90,7 @@ Result<TaskSpec> read_spec(wire::TaskSpec::Reader from) {
   spec.node = text(from.getNode());
   spec.memory_tier = text(from.getMemoryTier());
   spec.priority = from.getPriority();
+  spec.max_units = from.getMaxUnits();
   if (!from.hasGang()) return spec;
   auto gang = read_gang(from.getGang());
   if (!gang)
@@ -116,6 +117,7 @@ void write_spec(const TaskSpec& from, wire::TaskSpec::Builder to) {
   to.setNode(from.node);
   to.setMemoryTier(from.memory_tier);
   to.setPriority(from.priority);
+  to.setMaxUnits(from.max_units);
   if (from.is_gang()) write_gang(from.gang, to.initGang());
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
@@ -9,6 +11,12 @@ namespace tierpilot {
 namespace {
 
 constexpr int64_t kRetryNs = 1'000'000'000;
+
+std::unique_ptr<quality::Allocator> allocator_of(const CoreSettings& settings) {
+  auto made = quality::make_allocator(settings.core_allocator);
+  if (!made) throw std::invalid_argument(made.error().message);
+  return std::move(*made);
+}
 
 }  // namespace
 
@@ -23,10 +31,12 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
           {[this] { dispatcher.pump(); }, [this](uint64_t task) { waits_.ended(task); },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); },
+           [this](const Task& task) { sharing.started(task); },
            [this](Task& rank) { gangs.rank_started(rank); },
            [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
            [this](Task& gang, const std::string& why) { gangs.stop(gang, why); }}),
       gangs(state, lifecycle, hooks.after),
+      sharing(state, allocator_of(settings)),
       intake(state, [this] { dispatcher.pump(); }),
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }),
@@ -48,6 +58,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
     if (policy.learns) learned[policy.name] = policy.judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
   gangs.begin();
+  sharing.begin();
   version_interval_ns_ = version_interval_ms * 1'000'000;
   next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
   const auto active = host.active();
@@ -94,6 +105,7 @@ void Core::tick() {
   membership.expire();
   nodes.tick();
   replicator.tick();
+  sharing.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;
@@ -117,6 +129,11 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
   if (state.tasks.find(task)) return waits_.add(task, std::move(done));
   done();
   return std::nullopt;
+}
+
+void Core::reported(const Task& task, JobPoint report) {
+  sharing.reported(task, report);
+  progress.add(task.id, std::move(report));
 }
 
 Result<Task> Core::task(uint64_t id) {

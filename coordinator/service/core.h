@@ -11,6 +11,7 @@
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/data/replicator.h"
 #include "coordinator/core/decisions/dispatcher.h"
+#include "coordinator/core/elastic/core_sharing.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/nodes/node_admin.h"
@@ -40,6 +41,8 @@ class Core {
   // Calls `done` once, when the task has ended durably; at once, with no wait, when it has.
   [[nodiscard]] std::optional<EndWaits::Wait> when_ended(uint64_t task, std::function<void()> done);
   size_t waits() const { return waits_.size(); }
+  // What a running job said of itself.
+  void reported(const Task& task, JobPoint report);
   // A task wherever it is, in memory or on disk.
   Result<Task> task(uint64_t id);
 
@@ -49,6 +52,7 @@ class Core {
   Dispatcher dispatcher;
   Lifecycle lifecycle;
   GangLife gangs;
+  CoreSharing sharing;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;

@@ -45,7 +45,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
     const auto attempt = read_attempt(report.getAttempt());
     const auto* task = core_.state.tasks.find(attempt.task);
     if (task && task->node == ticket_.node && task->attempt == attempt.attempt)
-      core_.progress.add(task->id, read_job_report(report));
+      core_.reported(*task, read_job_report(report));
   }
   core_.dispatcher.pump();
   if (progress->open == 0) {

@@ -97,6 +97,16 @@ void RpcNodeLink::keep_dataset(const DatasetNeed& need, std::function<void(Statu
       node_);
 }
 
+void RpcNodeLink::set_share(AttemptId attempt, uint32_t milli_units, Shared done) {
+  auto request = client_.setShareRequest();
+  write_attempt(attempt, request.initAttempt());
+  request.setMilliUnits(milli_units);
+  loop_.detach(
+      request.send().then([done](auto&& answer) { done(answer.getMilliUnits()); },
+                          [done](kj::Exception&& e) { done(tl::unexpected(to_error(e))); }),
+      node_);
+}
+
 void RpcNodeLink::verify_dataset(const DatasetVersion& what,
                                  std::function<void(Result<CopyCheck>)> done) {
   auto request = client_.verifyDatasetRequest();

@@ -121,6 +121,8 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   std::vector<Task> ranks;
   const auto& speaker = first_rank(task, ranks);
   write_progress(speaker.id, core().progress.of(speaker.id), out);
+  if (const auto share = core().sharing.share_of(task.id))
+    write_share(*share, core().state.settings.core_allocator, out.initShare());
   return kj::READY_NOW;
 }
 
@@ -249,7 +251,17 @@ kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
   const auto task = value_or_throw(core().task(context.getParams().getId()));
   const auto decisions = value_or_throw(records::decisions(core().state.store.reader(), task.id));
   auto results = context.getResults();
-  write(task, results.initTask());
+  auto shown = results.initTask();
+  write(task, shown);
+  if (const auto share = core().sharing.share_of(task.id)) {
+    const auto& allocator = core().state.settings.core_allocator;
+    write_share(*share, allocator, shown.initShare());
+    constexpr size_t kMostShown = 100;
+    auto others = core().sharing.shared_with(task.id);
+    others.resize(std::min(others.size(), kMostShown));
+    auto with = shown.initSharedWith(static_cast<unsigned>(others.size()));
+    for (unsigned i = 0; i < with.size(); ++i) write_share(others[i], allocator, with[i]);
+  }
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/sysroot.h"
 #include "rpc/digest.h"
 #include "rpc/protocol.h"
 
@@ -148,7 +149,9 @@ JobPoint read_job_report(wire::JobReport::Reader in) {
                  .iterations = in.getIterations(),
                  .samples = in.getSamples(),
                  .loss = read_figure(in.getLoss()),
-                 .measures = {}};
+                 .measures = {},
+                 .cpu_ns = in.getCpuNs(),
+                 .milli_units = in.getMilliUnits()};
   for (const auto measure : in.getMeasures())
     if (point.measures.size() < kMostMeasures)
       point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
@@ -164,6 +167,8 @@ void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Ta
     series[i].setIteration(point.iteration);
     series[i].setIterations(point.iterations);
     series[i].setSamples(point.samples);
+    series[i].setCpuNs(point.cpu_ns);
+    series[i].setMilliUnits(point.milli_units);
     write_figure(point.loss, series[i].initLoss());
     auto measures = series[i].initMeasures(count(point.measures));
     for (unsigned k = 0; k < measures.size(); ++k) {
@@ -220,6 +225,8 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
     facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
   facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
+  if (const auto cpus = parse_id_list(text(in.getCpus())))
+    facts.cpus = static_cast<uint32_t>(cpus->size());
   constexpr size_t kMostGpus = 1024;
   for (const auto gpu : in.getGpus())
     if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
@@ -273,6 +280,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   write_texts(spec.argv, out.initArgv(count(spec.argv)));
   write_env(spec.env, out.initEnv(count(spec.env)));
   out.setUnits(spec.units);
+  out.setMaxUnits(spec.max_units);
   out.setMemoryLimitBytes(spec.memory_bytes);
   out.setTimeLimitMs(spec.time_limit_ms);
   out.setName(spec.name);
@@ -368,6 +376,24 @@ void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builde
   out.setKeptBack(score.kept_back_ns.count());
   out.setKeptBackReached(score.kept_back_reached);
   write_quantiles(score.kept_back_ns, 1e6, "no task was kept back yet", out.initKeptBackMs());
+}
+
+void write_share(const CoreShare& share, const std::string& allocator,
+                 wire::CoreShare::Builder out) {
+  out.setTask(share.task);
+  out.setName(share.name);
+  out.setUnits(share.units);
+  out.setCores(share.cores);
+  out.setSinceMs(share.since_ms);
+  out.setAllocator(allocator);
+  out.setReason(share.reason);
+  const auto write = [](std::optional<double> value, const char* why, wire::Measure::Builder to) {
+    write_figure(optional_figure(value, why), to);
+  };
+  write(share.loss_left, "its loss has not changed yet", out.initLossLeft());
+  constexpr const char* kUnknown = "its loss cannot be foretold yet";
+  write(share.gain, kUnknown, out.initGain());
+  write(share.gain_of_one_more, kUnknown, out.initGainOfOneMore());
 }
 
 }  // namespace tierpilot

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <thread>
 
@@ -95,11 +96,10 @@ Status set_memory_limit(const fs::path& group, uint64_t bytes) {
 }
 
 // A task can undo its affinity mask, but neither its cpuset nor, in its place, a quota.
-Status set_cpus(const fs::path& group, const LimitsReport& limits, const std::vector<int>& cpus) {
-  if (limits.cpuset.on) return write_file(group / "cpuset.cpus", format_id_list(cpus));
+Status confine(const TaskCgroup& group, const LimitsReport& limits, const std::vector<int>& cpus) {
+  if (limits.cpuset.on) return group.set_cpus(limits, cpus);
   if (!limits.cpu.on) return {};
-  return write_file(group / "cpu.max",
-                    fmt::format("{} {}", cpus.size() * kCpuPeriodUs, kCpuPeriodUs));
+  return group.set_cpu_quota(static_cast<double>(cpus.size()));
 }
 
 }  // namespace
@@ -110,6 +110,18 @@ Status TaskCgroup::enter() const {
 
 Status TaskCgroup::kill() const {
   return write_file(directory_ / "cgroup.kill", "1");
+}
+
+Status TaskCgroup::set_cpus(const LimitsReport& limits, const std::vector<int>& cpus) const {
+  if (!limits.cpuset.on) return {};
+  return write_file(directory_ / "cpuset.cpus", format_id_list(cpus));
+}
+
+Status TaskCgroup::set_cpu_quota(double cores) const {
+  constexpr int64_t kLeastUs = 1000;  // the kernel takes no less
+  const auto quota = static_cast<int64_t>(std::llround(cores * kCpuPeriodUs));
+  return write_file(directory_ / "cpu.max",
+                    fmt::format("{} {}", std::max(quota, kLeastUs), kCpuPeriodUs));
 }
 
 Status TaskCgroup::set_frozen(bool frozen) const {
@@ -182,7 +194,7 @@ Result<std::optional<TaskCgroup>> CgroupTree::create(const TaskLaunch& task) con
   Status status;
   if (limits_.memory.on && task.memory_limit_bytes)
     status = set_memory_limit(group, *task.memory_limit_bytes);
-  if (status && !task.cpus.empty()) status = set_cpus(group, limits_, task.cpus);
+  if (status && !task.cpus.empty()) status = confine(TaskCgroup(group), limits_, task.cpus);
   if (status) return cgroup;
   (void)cgroup->remove();
   return tl::unexpected(status.error());

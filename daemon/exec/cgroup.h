@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sysroot.h"
@@ -46,6 +47,9 @@ class TaskCgroup {
   Status kill() const;
   // Takes effect when "frozen 1" stands in cgroup.events. Frozen processes can be killed.
   Status set_frozen(bool frozen) const;
+  // For as long as the task runs; each where its controller is on.
+  Status set_cpus(const LimitsReport& limits, const std::vector<int>& cpus) const;
+  Status set_cpu_quota(double cores) const;
   CgroupFigures figures() const;
   Status remove() const;
   // By which the kernel knows it: the inode number of its directory, 0 when that is gone.

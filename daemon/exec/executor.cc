@@ -136,6 +136,16 @@ Status Executor::set_frozen(uint64_t task_id, uint32_t attempt, bool frozen) {
   return cgroup->set_frozen(frozen);
 }
 
+Status Executor::confine(uint64_t task_id, uint32_t attempt, const std::vector<int>& cpus,
+                         double cores) {
+  if (auto status = check_running(task_id, attempt); !status) return status;
+  const auto cgroup = cgroups_.find(task_id, attempt);
+  if (!cgroup || !limits().cpu.on)
+    return fail(ErrorCode::kUnavailable, "no CPU quota: " + limits().cpu.why_not);
+  if (auto status = cgroup->set_cpus(limits(), cpus); !status) return status;
+  return cgroup->set_cpu_quota(cores);
+}
+
 Status Executor::extend_lease(int64_t deadline_boot_ns) {
   auto status = send(LeaseExtension{deadline_boot_ns}, true);
   if (status) lease_deadline_boot_ns_ = std::max(lease_deadline_boot_ns_, deadline_boot_ns);

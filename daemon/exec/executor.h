@@ -47,6 +47,9 @@ class Executor {
   // it when it is thawed. kUnavailable without a cgroup, kNotFound as for cancel().
   Status freeze(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, true); }
   Status thaw(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, false); }
+  // While it runs: only on these CPUs, and of their time so many cores'. kUnavailable: this machine
+  // gives tasks no cgroup with a CPU quota.
+  Status confine(uint64_t task_id, uint32_t attempt, const std::vector<int>& cpus, double cores);
   // Nothing where tasks have none.
   std::optional<TaskCgroup> cgroup(uint64_t task_id, uint32_t attempt) const {
     return cgroups_.find(task_id, attempt);

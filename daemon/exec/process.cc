@@ -12,23 +12,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <string>
 
 #include "base/sysroot.h"
+#include "daemon/exec/process_tree.h"
 
 namespace tierpilot {
 namespace {
-
-// "12 (a name) with) brackets) S 7 ...": the parent follows the state, after the last bracket.
-pid_t parent_from_stat(const std::string& stat) {
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
-  pid_t parent = 0;
-  std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), parent);
-  return parent;
-}
 
 void close_all_but(std::vector<int> keep) {
   std::sort(keep.begin(), keep.end());
@@ -53,22 +44,9 @@ void silence_standard_streams() {
 
 std::vector<pid_t> children_of_self() {
   std::ifstream list("/proc/thread-self/children");
-  if (!list) return children_from_stat();
+  if (!list) return children_from_stat(::getpid());
   std::vector<pid_t> children;
   for (pid_t child; list >> child;) children.push_back(child);
-  return children;
-}
-
-std::vector<pid_t> children_from_stat() {
-  const pid_t self = ::getpid();
-  std::vector<pid_t> children;
-  for (const auto& name : Sysroot().list("/proc")) {
-    pid_t pid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    auto stat = Sysroot().read("/proc/" + name + "/stat");
-    if (stat && parent_from_stat(*stat) == self) children.push_back(pid);
-  }
   return children;
 }
 

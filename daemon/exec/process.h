@@ -14,8 +14,6 @@ namespace tierpilot {
 // Children of the calling thread, zombies among them. Complete when nothing else reaps them: the
 // kernel's list only skips entries when one leaves it during the read.
 std::vector<pid_t> children_of_self();
-// The same from every process's stat file, for kernels without CONFIG_PROC_CHILDREN.
-std::vector<pid_t> children_from_stat();
 
 // Makes the calling process an adopter of orphans below it, deaf to every signal but SIGKILL and
 // SIGSTOP, without any descriptor but stderr and `keep` (-1: none); a signalfd tells of SIGCHLD and

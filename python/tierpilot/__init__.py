@@ -47,6 +47,7 @@ class Job:
         self._unread = b""
         self._unsent = b""
         self._stop = None
+        self._cores = None
         self._pid = os.getpid()
         self.errors = []  # what the node did not understand, the last ones
         self.dropped = 0  # reports that could not be sent
@@ -94,6 +95,15 @@ class Job:
         with self._lock:
             self._receive()
             return self._stop
+
+    def cores(self):
+        """How many cores it may use now, a fraction too, where that changes while it runs.
+
+        None: nobody has said, and it has what it was given at its start.
+        """
+        with self._lock:
+            self._receive()
+            return self._cores
 
     def close(self):
         """Ends the connection; what comes later does nothing."""
@@ -153,6 +163,10 @@ class Job:
             return
         if kind == "stop":
             self._stop = str(message.get("reason") or "asked to end")
+        elif kind == "cores":
+            cores = message.get("cores")
+            if isinstance(cores, (int, float)) and 0 < cores < math.inf:
+                self._cores = float(cores)
         elif kind == "error":
             self.errors = (self.errors + [str(message.get("what"))])[-16:]
 

@@ -56,6 +56,7 @@ class Link final : public NodeLink {
   void keep_dataset(const DatasetNeed& need, std::function<void(Status)> done) override;
   void verify_dataset(const DatasetVersion& what,
                       std::function<void(Result<CopyCheck>)> done) override;
+  void set_share(AttemptId, uint32_t milli_units, Shared done) override { done(milli_units); }
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }

@@ -32,6 +32,7 @@ class Warden final : public agent::TaskRunner {
   Status launch(const agent::LaunchOrder& order) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId, bool) override { return fail(ErrorCode::kUnavailable, "not simulated"); }
+  void confine(AttemptId, const agent::CpuShare&) override {}
   void forget(uint64_t) override {}
   // Ends are not kept over a daemon's death: as where their records cannot be written.
   void acknowledged(AttemptId) override {}

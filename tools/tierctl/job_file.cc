@@ -46,6 +46,7 @@ class Fields {
     const auto found = object_.find(key);
     return found == object_.end() ? nullptr : &*found;
   }
+  bool has(const char* key) const { return object_.contains(key); }
   std::string place(const char* key) const { return place_.empty() ? key : place_ + "." + key; }
 
   // Calls `read(value, place)` when the key is there.
@@ -204,8 +205,15 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
     task.priority = v.template get<int32_t>();
   });
   const auto gang = read_gang(fields, task.gang);
+  std::string elastic;
+  fields.with("elastic", [&](const auto& v, const auto& at) { elastic = text(v, at); });
+  if (!elastic.empty() && fields.has("units"))
+    throw Wrong{place + ".elastic", "says the units: leave out \"units\""};
   fields.finish();
   if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
+  if (!elastic.empty())
+    if (const auto range = apply_elastic(elastic, task); !range)
+      throw Wrong{place + ".elastic", range.error().message};
   if (task.argv.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
   if (task.argv.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
   if (task.name.empty()) throw Wrong{place + ".name", "must not be empty"};
@@ -260,10 +268,8 @@ std::string cause_of(const nlohmann::json::parse_error& error) {
   return cause;
 }
 
-// 0: any.
-Result<std::pair<uint32_t, uint32_t>> parse_ranks_per_node(std::string_view text) {
-  if (text.empty()) return std::pair(0u, 0u);
-  const size_t colon = text.find(':');
+// "MIN:MAX", either may be left out (0), or one number for both; nothing where it is none of these.
+std::optional<std::pair<uint32_t, uint32_t>> parse_range(std::string_view text) {
   const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
     uint32_t value = 0;
     if (digits.empty()) return value;
@@ -272,13 +278,20 @@ Result<std::pair<uint32_t, uint32_t>> parse_ranks_per_node(std::string_view text
                ? std::optional(value)
                : std::nullopt;
   };
+  const size_t colon = text.find(':');
   const auto least = number(text.substr(0, colon));
   const auto most = colon == text.npos ? least : number(text.substr(colon + 1));
-  if (!least || !most || (*most > 0 && *most < *least))
-    return fail(
-        ErrorCode::kInvalid,
-        fmt::format("'{}' are no ranks per node: write MIN:MAX, MIN:, :MAX or one number", text));
+  if (!least || !most || (*most > 0 && *most < *least)) return {};
   return std::pair(*least, *most);
+}
+
+// 0: any.
+Result<std::pair<uint32_t, uint32_t>> parse_ranks_per_node(std::string_view text) {
+  if (text.empty()) return std::pair(0u, 0u);
+  if (const auto range = parse_range(text)) return *range;
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("'{}' are no ranks per node: write MIN:MAX, MIN:, :MAX or one number", text));
 }
 
 }  // namespace
@@ -298,6 +311,17 @@ Status apply(const GangWords& words, TaskSpec& task) {
   gang.engine = *engine;
   (*engine == Engine::kGpu ? gang.gpus_per_rank : task.units) = words.units_per_rank;
   std::tie(gang.ranks_per_node_min, gang.ranks_per_node_max) = *per_node;
+  return {};
+}
+
+Status apply_elastic(std::string_view words, TaskSpec& task) {
+  const auto range = parse_range(words);
+  if (!range || range->first == 0 || range->second == 0 || range->second > kMaxUnits)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' are no units: write MIN:MAX, from 1 to {}", words, kMaxUnits));
+  if (task.is_gang())
+    return fail(ErrorCode::kInvalid, "the units of ranks do not change while they run");
+  std::tie(task.units, task.max_units) = *range;
   return {};
 }
 

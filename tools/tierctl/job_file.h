@@ -4,9 +4,9 @@
 //   "read"}],
 //               "units": 2, "memory": "1GiB", "float_operations": 0, "int_operations": 1e9,
 //               "time_limit": "30s", "env": {"LC_ALL": "C"}, "after": ["fetch"], "node": "n1",
-//               "mem_tier": "interleave:1,1", "priority": 1, "ranks": 4, "engine": "gpu",
-//               "units_per_rank": 1, "ranks_per_node": "1:2", "estimate": "2h", "max_restarts": 3,
-//               "start_within": "1m"}]}
+//               "mem_tier": "interleave:1,1", "priority": 1, "elastic": "1:4", "ranks": 4,
+//               "engine": "gpu", "units_per_rank": 1, "ranks_per_node": "1:2", "estimate": "2h",
+//               "max_restarts": 3, "start_within": "1m"}]}
 //
 // Only "command" is required.
 #pragma once
@@ -34,6 +34,9 @@ struct GangWords {
 // Puts them into the task: the units of a rank are CPU units, or GPUs with as many CPU units as the
 // task asks for besides. kInvalid: what is wrong with them by themselves.
 Status apply(const GangWords& words, TaskSpec& task);
+
+// "MIN:MAX" units; kInvalid: they are none, or the task has ranks.
+Status apply_elastic(std::string_view words, TaskSpec& task);
 
 // `origin` names the text in messages: "job.json:3:14: ...", "job.json: tasks[1].units: ...".
 Result<std::vector<TaskSpec>> parse_job(std::string_view json, const std::string& origin);

@@ -38,6 +38,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Command", "/command_line"},
                               {"Datasets", "/dataset_uses"},
                               {"Units", "/spec/units", Format::kNumber},
+                              {"Units at most", "/spec/max_units", Format::kNumber},
                               {"Memory limit", "/memory_limit"},
                               {"Memory tier", "/memory_tier"},
                               {"float operations", "/spec/float_operations", Format::kNumber},
@@ -50,6 +51,8 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Submitted", "/submitted_ms", Format::kTime},
                               {"Wait ms", "/wait_ms", Format::kNumber},
                               {"Response ms", "/response_ms", Format::kNumber}};
+  if (!task["spec"].is_object() || task["spec"].value("max_units", 0) == 0)
+    std::erase_if(columns, [](const Column& each) { return each.pointer == "/spec/max_units"; });
   if (task["spec"].is_object() && task["spec"]["gang"].is_object())
     for (const auto& [title, pointer] :
          {std::pair("Ranks", "/spec/gang/ranks"), std::pair("Engine", "/spec/gang/engine"),
@@ -70,6 +73,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"END", "/exit/how"},
                                   {"CODE", "/exit/code"},
                                   {"REASON", "/reason"}}});
+  for (auto& table : share_tables(task)) tables.push_back(std::move(table));
   if (!task["progress"].empty())
     tables.push_back({.title = "Progress, the last that it said",
                       .rows = fmt::format("/task/progress/{}", task["progress"].size() - 1),

@@ -130,6 +130,7 @@ Result<int> explain(Context& context, ClusterConnection& connection, uint64_t id
   const bool waits = task["state"] == "waiting" || task["state"] == "queued";
   std::vector<Table> tables;
   if (!context.output.json && (waits || !decided)) tables = waiting_tables(task, now_ms);
+  for (auto& table : share_tables(task)) tables.push_back(std::move(table));
   for (size_t i = 0; i < value["decisions"].size(); ++i) {
     auto& decision = value["decisions"][i];
     if (!context.output.json) add_readable(decision, now_ms);

@@ -16,6 +16,7 @@ namespace {
 
 struct Arguments {
   TaskSpec task;
+  std::string elastic;
   GangWords gang;
   std::vector<std::string> datasets, env;
   std::string file, request_id;
@@ -42,6 +43,11 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   const std::string request_id =
       arguments.request_id.empty() ? draw_request_id() : arguments.request_id;
   const bool gangs = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_gang));
+  const bool elastic = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_elastic));
+  if (elastic && !connection.coordinator().can(kElasticFeature))
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{} would never change the units of an elastic task: update it",
+                            connection.coordinator().label()));
   // An older one would see a single process in it.
   if (gangs && !connection.coordinator().can(kGangFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
@@ -95,9 +101,13 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   sub.add_option("--dataset", arguments.datasets, "to read, or NAME:rw to write; repeat for more")
       ->type_name("NAME[:rw]")
       ->allow_extra_args(false);
-  sub.add_option("--units", task.units, "compute units (default 1)")
-      ->check(CLI::Range(1u, 65'536u));
+  auto* units = sub.add_option("--units", task.units, "compute units (default 1)")
+                    ->check(CLI::Range(1u, 65'536u));
   add_size(sub, "--memory", task.memory_bytes, "memory limit (default none)");
+  sub.add_option("--elastic", arguments.elastic,
+                 "units that change while it runs, to lower the loss it reports")
+      ->type_name("MIN:MAX")
+      ->excludes(units);
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
       ->check(CLI::NonNegativeNumber);
   sub.add_option("--int-ops", task.int_operations, "estimated int32 operations")
@@ -146,6 +156,9 @@ void add_task_submit(CLI::App& task, Context& context) {
       arguments->task.name = arguments->task.argv.front();
     if (const auto applied = apply(arguments->gang, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
+    if (!arguments->elastic.empty())
+      if (const auto range = apply_elastic(arguments->elastic, arguments->task); !range)
+        throw CLI::ValidationError("--elastic: " + range.error().message);
     context.command = [&context, arguments]() -> int {
       const auto tasks = tasks_of(*arguments);
       if (!tasks) return print_error(context.output, tasks.error());

@@ -46,6 +46,35 @@ std::vector<Table> kept_back_tables(ordered_json& task, int64_t now_ms) {
                        {"Placed elsewhere at the latest", "/until"}}}};
 }
 
+std::vector<Table> share_tables(const ordered_json& task) {
+  const std::vector<Column> gains{{"Loss left", "/loss_left", Format::kPercent},
+                                  {"Predicted to go in the next period", "/gain", Format::kPercent},
+                                  {"With one unit more", "/gain_of_one_more", Format::kPercent}};
+  std::vector<Table> tables;
+  if (const auto& share = task["share"]; share.is_object()) {
+    tables.push_back({.title = "Cores, as long as it runs",
+                      .rows = "/task/share",
+                      .columns = {{"Units", "/units", Format::kNumber},
+                                  {"Cores", "/cores", Format::kNumber},
+                                  {"Since", "/since_ms", Format::kTime},
+                                  {"Allocator", "/allocator"},
+                                  {"Why", "/reason"}}});
+    auto& columns = tables.back().columns;
+    columns.insert(columns.end(), gains.begin(), gains.end());
+  }
+  if (!task["shared_with"].empty())
+    tables.push_back({.title = "The others on its node, those with the most cores first",
+                      .rows = "/task/shared_with",
+                      .columns = {{"TASK", "/task"},
+                                  {"NAME", "/name"},
+                                  {"CORES", "/cores", Format::kNumber},
+                                  {"LOSS LEFT", "/loss_left", Format::kPercent},
+                                  {"GAIN", "/gain", Format::kPercent},
+                                  {"OF ONE MORE", "/gain_of_one_more", Format::kPercent},
+                                  {"WHY", "/reason"}}});
+  return tables;
+}
+
 bool has_ended(wire::Task::Reader task) {
   const auto state = task.getState();
   return state == "succeeded" || state == "failed" || state == "cancelled";

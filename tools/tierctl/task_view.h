@@ -22,6 +22,8 @@ const std::vector<Column>& task_columns();  // of a list
 // What "/task" waits for if it is kept back, for people; nothing for any other task.
 std::vector<Table> kept_back_tables(nlohmann::ordered_json& task, int64_t now_ms);
 
+// What an elastic task has of its node, and what those have that it shares it with.
+std::vector<Table> share_tables(const nlohmann::ordered_json& task);
 bool has_ended(wire::Task::Reader task);
 
 }  // namespace tierpilot::tierctl

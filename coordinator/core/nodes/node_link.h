@@ -83,6 +83,9 @@ class NodeLink {
   // Has it read its copies. kNotFound: it has none.
   virtual void verify_dataset(const DatasetVersion& what,
                               std::function<void(Result<CopyCheck>)> done) = 0;
+  // Of an elastic task; gives what it has got.
+  using Shared = std::function<void(Result<uint32_t>)>;
+  virtual void set_share(AttemptId attempt, uint32_t milli_units, Shared done) = 0;
   // It is over for the coordinator too. Told with the answer to an update, and not if the node is
   // lost before.
   virtual void release(AttemptId attempt) = 0;

@@ -37,6 +37,11 @@ struct NodeFacts {
   std::vector<uint64_t> predecessors;
   std::vector<std::string> gpus{};  // by UUID
   bool runs_gangs = true;           // older programs would start a rank as a task of its own
+  uint32_t cpus = 0;                // its units are dealt out over; 0: not told
+
+  double cores_per_unit() const {
+    return units > 0 && cpus > 0 ? static_cast<double>(cpus) / units : 1;
+  }
 };
 
 // expected: known from the store after a restart; its tasks may still run there.

@@ -22,6 +22,7 @@ class Lifecycle {
     std::function<void(uint64_t task_id)> ended;  // durably
     std::function<void(AttemptId, const ServedData&)> served;
     std::function<void(AttemptId, bool succeeded)> attempt_ended;
+    std::function<void(const Task&)> attempt_started{};
     // Of gangs, see coordinator/core/gangs/gang_life.h.
     std::function<void(Task& rank)> rank_started{};
     std::function<void(Task& rank, const Verdict&)> rank_over{};  // nothing of it runs any more

@@ -21,6 +21,8 @@ struct JobPoint {
   uint64_t samples = 0;
   Figure loss;
   std::vector<std::pair<std::string, Figure>> measures;
+  uint64_t cpu_ns = 0;       // of all its processes; 0: not known
+  uint32_t milli_units = 0;  // of an elastic task: what it might use
 };
 
 class ProgressBook {

@@ -63,6 +63,14 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
   if (spec.units == 0 || spec.units > kMaxUnits)
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: {} units: ask for 1 or more", who, spec.units));
+  if (spec.is_elastic() && (spec.max_units < spec.units || spec.max_units > kMaxUnits))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: elastic from {} to {} units: the most must be no less than the "
+                            "least, and at most {}",
+                            who, spec.units, spec.max_units, kMaxUnits));
+  if (spec.is_elastic() && spec.is_gang())
+    return fail(ErrorCode::kInvalid,
+                who + ": the units of ranks do not change while they run: leave out 'elastic'");
   // Beyond these every figure that is derived from them, such as a node's speed, is nonsense.
   for (const double operations : {spec.float_operations, spec.int_operations})
     if (operations != 0 && !(operations >= 1 && operations <= 1e24))

@@ -87,7 +87,8 @@ void JobChannels::accept(AttemptId attempt) {
     return;
   }
   watch(attempt, number);
-  if (!channel.stopped.empty()) send(number, channel.stopped);
+  for (const auto* line : {&channel.cores, &channel.stopped})
+    if (!line->empty()) send(number, *line);
 }
 
 JobChannels::Connection* JobChannels::find(AttemptId attempt, int fd) {
@@ -126,7 +127,7 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
     ++connection.lines;
     const auto line = std::string_view(connection.unread).substr(begin, end - begin);
     if (auto progress = parse_job_line(line))
-      reports_[attempt] = {attempt, clock_.wall_ms(), std::move(*progress)};
+      reports_[attempt] = {attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0};
     else
       send(connection.fd.get(), job_error_line(progress.error().message));
   }
@@ -154,12 +155,19 @@ void JobChannels::drop(AttemptId attempt, int fd) {
   channels_.at(attempt).connections.erase(fd);
 }
 
-void JobChannels::stop(AttemptId attempt, const std::string& reason) {
+void JobChannels::tell(AttemptId attempt, std::string Channel::*what, std::string line) {
   const auto channel = channels_.find(attempt);
   if (channel == channels_.end()) return;
-  channel->second.stopped = job_stop_line(reason);
-  for (const auto& [fd, connection] : channel->second.connections)
-    send(fd, channel->second.stopped);
+  channel->second.*what = std::move(line);
+  for (const auto& [fd, connection] : channel->second.connections) send(fd, channel->second.*what);
+}
+
+void JobChannels::stop(AttemptId attempt, const std::string& reason) {
+  tell(attempt, &Channel::stopped, job_stop_line(reason));
+}
+
+void JobChannels::set_cores(AttemptId attempt, double cores) {
+  tell(attempt, &Channel::cores, job_cores_line(cores));
 }
 
 std::vector<JobReport> JobChannels::take_reports() {

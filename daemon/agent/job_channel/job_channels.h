@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,6 +34,10 @@ class JobChannels {
   // What it has said is kept until it is taken.
   void close(AttemptId attempt);
   void stop(AttemptId attempt, const std::string& reason);
+  // How many cores it may use from now on.
+  void set_cores(AttemptId attempt, double cores);
+  // Asked when a report comes in: the CPU time of the attempt until now.
+  std::function<uint64_t(AttemptId)> cpu_ns = [](AttemptId) { return 0; };
 
   // The last of each attempt that has said something since the last time.
   std::vector<JobReport> take_reports();
@@ -47,7 +52,8 @@ class JobChannels {
   struct Channel {
     UniqueFd listener;
     std::map<int, Connection> connections;  // by descriptor
-    std::string stopped;                    // the line that said so, for those that connect later
+    // The lines that said so, for those that connect later.
+    std::string stopped, cores;
   };
 
   void accept(AttemptId attempt);
@@ -57,6 +63,7 @@ class JobChannels {
   void hold_back(AttemptId attempt, Connection& connection);
   void watch(AttemptId attempt, int fd);
   void drop(AttemptId attempt, int fd);
+  void tell(AttemptId attempt, std::string Channel::*what, std::string line);
   Connection* find(AttemptId attempt, int fd);
 
   EventLoop& loop_;

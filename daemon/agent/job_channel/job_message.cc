@@ -73,6 +73,10 @@ static std::string line_of(const json& message) {
   return message.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
+std::string job_cores_line(double cores) {
+  return line_of({{"v", kVersion}, {"type", "cores"}, {"cores", cores}});
+}
+
 std::string job_stop_line(const std::string& reason) {
   return line_of({{"v", kVersion}, {"type", "stop"}, {"reason", reason}});
 }

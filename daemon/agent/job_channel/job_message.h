@@ -29,12 +29,15 @@ struct JobReport {
   AttemptId attempt;
   int64_t at_ms = 0;  // wall time
   JobProgress progress;
+  uint64_t cpu_ns = 0;       // of all its processes until then
+  uint32_t milli_units = 0;  // of an elastic one
 };
 
 // kInvalid says what is wrong with it, for the job's own log.
 Result<JobProgress> parse_job_line(std::string_view line);
 
 // What the job is told, each with its end of line.
+std::string job_cores_line(double cores);
 std::string job_stop_line(const std::string& reason);
 std::string job_error_line(const std::string& what);
 

@@ -171,6 +171,8 @@ void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
   to.setIteration(from.progress.iteration);
   to.setIterations(from.progress.iterations);
   to.setSamples(from.progress.samples);
+  to.setCpuNs(from.cpu_ns);
+  to.setMilliUnits(from.milli_units);
   if (from.progress.loss)
     to.initLoss().setValue(*from.progress.loss);
   else
@@ -198,6 +200,7 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   if (auto status = check_strings(assignment); !status) return refuse(status.error().message);
 
   assignment.units = from.getUnits();
+  assignment.max_units = from.getMaxUnits();
   assignment.memory_limit_bytes = from.getMemoryLimitBytes();
   assignment.time_limit_ms = from.getTimeLimitMs();
   if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");

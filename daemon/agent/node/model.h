@@ -37,6 +37,7 @@ struct Assignment {
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
   uint32_t units = 1;
+  uint32_t max_units = 0;           // not 0: its share may change while it runs
   uint64_t memory_limit_bytes = 0;  // 0: none
   int64_t time_limit_ms = 0;        // 0: none
   std::vector<ServeItem> datasets;

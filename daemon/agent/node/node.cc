@@ -103,6 +103,7 @@ struct Node::Parts {
   const Sysroot sysroot{"/"};
   SystemPacer pacer;
   std::unique_ptr<Placement> placement;
+  std::unique_ptr<CpuShares> shares;
   JobChannels channels{loop, system_clock()};
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;
@@ -179,9 +180,11 @@ void Node::Parts::make_lifecycle() {
           .kernel = system_page_kernel(),
           .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
       placement_tiers(topology, calibration));
+  shares = std::make_unique<CpuShares>(loop, *executor);
+  channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, *placement, channels, probe.get());
+      *executor, dirs, *placement, channels, *shares, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
@@ -248,7 +251,12 @@ void Node::Parts::make_link() {
       .node = kj::heap<NodeService>(*tasks, *pool, dirs),
       .write_info = [facts](auto to) { write_info(to, *facts); },
       .write_status = [this](auto to) { status->write(to); },
-      .job_reports = [this] { return channels.take_reports(); },
+      .job_reports =
+          [this] {
+            auto reports = channels.take_reports();
+            for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
+            return reports;
+          },
       .replicas = [this] { return pool->replicas(); },
       .extend_lease =
           [this](int64_t deadline_ns) {

@@ -25,6 +25,13 @@ kj::Promise<void> NodeService::pause(PauseContext context) {
   return kj::READY_NOW;
 }
 
+kj::Promise<void> NodeService::setShare(SetShareContext context) {
+  const auto params = context.getParams();
+  context.getResults().setMilliUnits(
+      value_or_throw(tasks_.set_share(read_attempt(params.getAttempt()), params.getMilliUnits())));
+  return kj::READY_NOW;
+}
+
 kj::Promise<void> NodeService::createDataset(CreateDatasetContext context) {
   const auto params = context.getParams();
   auto source = value_or_throw(read_source(params.getSource()));

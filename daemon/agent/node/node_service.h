@@ -22,6 +22,7 @@ class NodeService final : public wire::Node::Server {
   kj::Promise<void> dropDataset(DropDatasetContext context) override;
   kj::Promise<void> keepDataset(KeepDatasetContext context) override;
   kj::Promise<void> verifyDataset(VerifyDatasetContext context) override;
+  kj::Promise<void> setShare(SetShareContext context) override;
   kj::Promise<void> readLog(ReadLogContext context) override;
   kj::Promise<void> setHome(SetHomeContext context) override;
 

@@ -34,6 +34,13 @@ void CpuAllocator::give_back(const Grant& grant) {
   busy_count_ -= static_cast<uint32_t>(grant.units.size());
 }
 
+std::vector<int> CpuAllocator::cpus_without(const std::vector<uint32_t>& units) const {
+  std::vector<uint32_t> others;
+  for (uint32_t unit = 0; unit < busy_.size(); ++unit)
+    if (std::find(units.begin(), units.end(), unit) == units.end()) others.push_back(unit);
+  return others.empty() ? cpus_ : cpus_of(others);
+}
+
 std::vector<int> CpuAllocator::cpus_of(const std::vector<uint32_t>& units) const {
   if (cpus_.size() < busy_.size()) return cpus_;
   std::vector<int> cpus;

@@ -22,6 +22,12 @@ class CpuAllocator {
   std::optional<Grant> take(uint32_t units, const std::vector<uint32_t>& among = {});
   void give_back(const Grant& grant);
 
+  // Those of all units but these; all where nothing else is left.
+  std::vector<int> cpus_without(const std::vector<uint32_t>& units) const;
+  double cores_per_unit() const {
+    return static_cast<double>(cpus_.size()) / static_cast<double>(busy_.size());
+  }
+
   uint32_t units() const { return static_cast<uint32_t>(busy_.size()); }
   uint32_t busy_units() const { return busy_count_; }
 

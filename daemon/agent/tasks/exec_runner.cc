@@ -64,8 +64,14 @@ Status ExecRunner::pause(AttemptId attempt, bool paused) {
                 : executor_.thaw(attempt.task, attempt.attempt);
 }
 
+void ExecRunner::confine(AttemptId attempt, const CpuShare& share) {
+  shares_.set(attempt, share);
+  channels_.set_cores(attempt, share.cores);
+}
+
 void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
   cancel_reasons_.emplace(attempt, reason);
+  shares_.let_go(attempt);
   channels_.stop(attempt, reason);
   if (auto status = executor_.cancel(attempt.task, attempt.attempt, options_.cancel_grace_ms);
       !status && status.error().code != ErrorCode::kNotFound)
@@ -95,6 +101,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
       const AttemptId attempt{exit.task_id, exit.attempt};
       dirs_.mark_ended(attempt);
       channels_.close(attempt);
+      shares_.end(attempt);
       tasks.exited(attempt, report(std::move(exit)));
     }
   }
@@ -110,6 +117,7 @@ void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
     launched->second.placed.pid = event.pid;
     placement_.task_started(launched->second.placed);
   }
+  shares_.begin(attempt, event.pid);
   tasks.started(attempt, event.pid);
 }
 

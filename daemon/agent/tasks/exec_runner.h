@@ -9,6 +9,7 @@
 
 #include "daemon/agent/job_channel/job_channels.h"
 #include "daemon/agent/paging/placement.h"
+#include "daemon/agent/tasks/cpu_shares.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
 #include "daemon/exec/executor.h"
@@ -26,17 +27,19 @@ class ExecRunner final : public TaskRunner {
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
-             JobChannels& channels, PassiveProbe* probe)
+             JobChannels& channels, CpuShares& shares, PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
         placement_(placement),
         channels_(channels),
+        shares_(shares),
         probe_(probe) {}
 
   Status launch(const LaunchOrder& order) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId attempt, bool paused) override;
+  void confine(AttemptId attempt, const CpuShare& share) override;
   void forget(uint64_t task) override { executor_.forget(task); }
   void acknowledged(AttemptId attempt) override;
 
@@ -61,6 +64,7 @@ class ExecRunner final : public TaskRunner {
   const TaskDirs& dirs_;
   Placement& placement_;
   JobChannels& channels_;
+  CpuShares& shares_;
   PassiveProbe* probe_;
   std::map<AttemptId, Launched> launched_;
   std::map<AttemptId, std::string> cancel_reasons_;

@@ -42,6 +42,14 @@ class DataPlane {
   virtual uint64_t reference_ns(uint64_t bytes) const = 0;
 };
 
+// What an elastic attempt may compute on: any of these CPUs, and of their time so many cores'.
+struct CpuShare {
+  std::vector<int> cpus;
+  double cores = 0;
+
+  bool operator==(const CpuShare&) const = default;
+};
+
 struct LaunchOrder {
   const Assignment& assignment;
   const std::vector<ServedItem>& datasets;
@@ -57,6 +65,8 @@ class TaskRunner {
   virtual void cancel(AttemptId attempt, const std::string& reason) = 0;
   // Or resumes it.
   virtual Status pause(AttemptId attempt, bool paused) = 0;
+  // From now on, of one that has started.
+  virtual void confine(AttemptId attempt, const CpuShare& share) = 0;
   // No attempt of the task is remembered any more.
   virtual void forget(uint64_t task) = 0;
   // The coordinator has the attempt's end for good.
@@ -88,6 +98,11 @@ class TaskTable {
   // Stops a running attempt's processes where they are, or lets them go on. Lease, time limit and
   // units count on. kNotFound when it does not run, kUnavailable without cgroups.
   Status pause(AttemptId attempt, bool paused);
+  // Gives a running elastic attempt so many thousandths of a unit, within what it asked for and
+  // what others leave; gives what it has got. kNotFound, kInvalid for one that is not elastic.
+  Result<uint32_t> set_share(AttemptId attempt, uint32_t milli_units);
+  // 0: it is not elastic, or does not run.
+  uint32_t share(AttemptId attempt) const;
   // Cancels what has not been launched and refuses what comes; what runs goes on.
   void drain(const std::string& reason);
   // Cancels everything and refuses what comes.
@@ -128,6 +143,11 @@ class TaskTable {
   void staged(Entry& entry, Result<Served> data);
   void launch_ready();
   void launch(Entry& entry, CpuAllocator::Grant grant);
+  // All running elastic attempts, after units were taken or given back.
+  void fit_shares();
+  // Thousandths of units that elastic attempts share: all that others do not have.
+  uint64_t shared_milli() const;
+  void confine(Entry& entry);
   void abandon(Entry& entry, TaskEnd how, const std::string& reason);
   void let_go(Entry& entry, ExitReport exit);
   void end(Entry& entry, ExitReport exit);

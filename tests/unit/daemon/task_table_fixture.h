@@ -49,6 +49,7 @@ class FakeRunner final : public TaskRunner {
     pauses.emplace_back(attempt, paused);
     return {};
   }
+  void confine(AttemptId attempt, const CpuShare& share) override { shares[attempt] = share; }
   void forget(uint64_t task) override { forgotten.push_back(task); }
   void acknowledged(AttemptId attempt) override { told.push_back(attempt); }
 
@@ -56,6 +57,7 @@ class FakeRunner final : public TaskRunner {
   std::vector<uint64_t> forgotten;
   std::vector<std::pair<AttemptId, bool>> pauses;
   std::map<AttemptId, std::vector<int>> cpus;
+  std::map<AttemptId, CpuShare> shares;
   std::vector<ServedItem> paths;
   std::string refusal;
 };

@@ -21,7 +21,7 @@ TEST(Process, BothWaysFindTheSameChildren) {
     forked.push_back(child);
   }
   std::sort(forked.begin(), forked.end());
-  auto from_list = children_of_self(), from_stat = children_from_stat();
+  auto from_list = children_of_self(), from_stat = children_from_stat(::getpid());
   std::sort(from_list.begin(), from_list.end());
   std::sort(from_stat.begin(), from_stat.end());
   EXPECT_EQ(from_list, forked);

@@ -1,0 +1,57 @@
+#include "coordinator/core/elastic/training_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "policies/quality/quality_allocator.h"
+
+namespace tierpilot {
+
+void TrainingRecord::add(const JobPoint& report, double cores) {
+  const bool goes_on = last_ && last_->attempt == report.attempt &&
+                       report.iteration > last_->iteration && report.at_ms > last_->at_ms;
+  if (goes_on) {
+    const double iterations = static_cast<double>(report.iteration - last_->iteration);
+    const double seconds = static_cast<double>(report.at_ms - last_->at_ms) / 1e3;
+    if (cores > 0) throughput_.add(cores, iterations / seconds);
+    if (report.cpu_ns > last_->cpu_ns)
+      cost_.add(1, static_cast<double>(report.cpu_ns - last_->cpu_ns) / 1e9 / iterations);
+  }
+  if (const auto loss = report.loss.value; loss && std::isfinite(*loss)) {
+    predictor_->observe({static_cast<double>(report.iteration), *loss});
+    highest_ = losses_ ? std::max(highest_, *loss) : *loss;
+    lowest_ = losses_ ? std::min(lowest_, *loss) : *loss;
+    newest_ = *loss;
+    ++losses_;
+  }
+  last_ = report;
+}
+
+void TrainingRecord::describe(quality::JobState& into) const {
+  into.iterations = last_ ? static_cast<double>(last_->iteration) : 0;
+  into.one_core_s = cost_.cpu_s(1).value_or(0);
+  into.largest_change = highest_ - lowest_;
+  into.reports = losses_;
+  into.throughput = &throughput_;
+  into.predictor = losses_ > 0 ? predictor_.get() : nullptr;
+}
+
+std::optional<double> TrainingRecord::loss_left() const {
+  if (highest_ <= lowest_) return {};
+  return (newest_ - lowest_) / (highest_ - lowest_);
+}
+
+std::string TrainingRecord::not_foretold() const {
+  const uint64_t enough = quality::QualitySettings{}.least_reports;
+  if (!last_) return "it has reported nothing";
+  if (losses_ == 0) return "it has not reported its loss";
+  if (losses_ < enough)
+    return fmt::format("it has reported its loss {} times, {} are needed", losses_, enough);
+  if (highest_ <= lowest_) return "its loss has not changed";
+  if (!cost_.cpu_s(1)) return "its iterations do not rise, or their CPU time is not known";
+  return "";
+}
+
+}  // namespace tierpilot

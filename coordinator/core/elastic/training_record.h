@@ -1,0 +1,43 @@
+// What a running job has shown of itself, as allocators of cores want it: its loss, what an
+// iteration costs, and how much faster more cores make it. Pure; in memory only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "coordinator/core/outcomes/progress_book.h"
+#include "policies/quality/allocator.h"
+#include "policies/quality/iteration_cost.h"
+
+namespace tierpilot {
+
+class TrainingRecord {
+ public:
+  // `predictor` as in policies/quality/predictor.h.
+  explicit TrainingRecord(std::unique_ptr<quality::Predictor> predictor)
+      : predictor_(std::move(predictor)) {}
+
+  // `cores`: what it might use since the report before; 0: not known, or it has changed.
+  void add(const JobPoint& report, double cores);
+
+  // Fills what is known of it. The state looks at this record.
+  void describe(quality::JobState& into) const;
+  uint64_t losses() const { return losses_; }
+  // The last one as a part of the largest change so far, above the lowest; nothing before it has
+  // changed.
+  std::optional<double> loss_left() const;
+  // What keeps its loss from being foretold; empty: nothing does.
+  std::string not_foretold() const;
+  std::string family() const { return std::string(predictor_->family()); }
+
+ private:
+  std::unique_ptr<quality::Predictor> predictor_;
+  quality::Throughput throughput_;
+  quality::IterationCost cost_;
+  std::optional<JobPoint> last_;
+  uint64_t losses_ = 0;
+  double highest_ = 0, lowest_ = 0, newest_ = 0;
+};
+
+}  // namespace tierpilot

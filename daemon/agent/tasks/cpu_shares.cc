@@ -1,0 +1,111 @@
+#include "daemon/agent/tasks/cpu_shares.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace tierpilot::agent {
+namespace {
+
+// How far a task may run over its tokens, of which the next period has so much less.
+constexpr int64_t kCheckMs = 10;
+constexpr int kChecksPerPeriod = CpuTokens::kPeriodNs / 1'000'000 / kCheckMs;
+
+}  // namespace
+
+CpuShares::CpuShares(EventLoop& loop, Executor& executor)
+    : loop_(loop), executor_(executor), self_(std::make_shared<CpuShares*>(this)) {}
+
+void CpuShares::begin(AttemptId attempt, pid_t leader) {
+  auto& running = running_[attempt];
+  running.supervisor = parent_of(leader);
+  running.meter = CpuMeter(running.supervisor);
+}
+
+void CpuShares::set(AttemptId attempt, const CpuShare& share) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return;
+  auto& running = found->second;
+  running.share = share;
+  const auto confined = executor_.confine(attempt.task, attempt.attempt, share.cpus, share.cores);
+  if (!confined && confined.error().code != ErrorCode::kUnavailable)
+    spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, confined.error().message);
+  for (const pid_t process : descendants(running.supervisor))
+    if (const auto set = set_affinity(process, share.cpus); !set)
+      spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, set.error().message);
+  const bool had_tokens = std::exchange(
+      running.by_tokens, !confined && share.cores < static_cast<double>(share.cpus.size()));
+  // What it used before it had any is not owed.
+  if (running.by_tokens && !had_tokens) running.spent_ns = static_cast<int64_t>(cpu_ns(attempt));
+  if (running.by_tokens)
+    watch();
+  else if (running.stands)
+    signal(running, false);
+}
+
+void CpuShares::let_go(AttemptId attempt) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return;
+  found->second.by_tokens = false;
+  signal(found->second, false);
+}
+
+void CpuShares::end(AttemptId attempt) {
+  running_.erase(attempt);
+}
+
+uint64_t CpuShares::cpu_ns(AttemptId attempt) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return 0;
+  if (const auto cgroup = executor_.cgroup(attempt.task, attempt.attempt)) {
+    const auto figures = cgroup->figures();
+    return static_cast<uint64_t>(figures.cpu_user_ns.value_or(0) +
+                                 figures.cpu_system_ns.value_or(0));
+  }
+  auto& running = found->second;
+  // With tokens it is looked at often enough.
+  if (!running.by_tokens) running.meter.look();
+  return static_cast<uint64_t>(running.meter.used_ns());
+}
+
+void CpuShares::watch() {
+  if (watching_) return;
+  watching_ = true;
+  loop_.detach(loop_.after_ms(kCheckMs).then([weak = std::weak_ptr(self_)] {
+    if (const auto self = weak.lock()) (*self)->check();
+  }),
+               "CPU shares");
+}
+
+void CpuShares::check() {
+  watching_ = false;
+  const bool new_period = ++checks_ % kChecksPerPeriod == 0;
+  bool any = false;
+  for (auto& [attempt, running] : running_) {
+    if (!running.by_tokens) continue;
+    any = true;
+    keep(running, new_period);
+  }
+  if (any) watch();
+}
+
+void CpuShares::keep(Running& running, bool new_period) {
+  if (new_period)
+    running.meter.look();
+  else
+    running.meter.glance();
+  const int64_t used_ns = running.meter.used_ns();
+  running.tokens.spend(used_ns - std::exchange(running.spent_ns, used_ns));
+  if (new_period) running.tokens.refill(running.share->cores);
+  if (running.tokens.may_run() == running.stands) signal(running, !running.stands);
+}
+
+void CpuShares::signal(Running& running, bool stop) {
+  running.stands = stop;
+  for (const pid_t process : descendants(running.supervisor))
+    ::kill(process, stop ? SIGSTOP : SIGCONT);
+}
+
+}  // namespace tierpilot::agent

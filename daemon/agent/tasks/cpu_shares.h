@@ -1,0 +1,55 @@
+// Keeps running attempts to their shares of the CPUs, and knows what they used: by a cgroup's
+// quota, or, where tasks have none, by CPU affinity and by stopping and continuing their processes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "daemon/agent/tasks/cpu_tokens.h"
+#include "daemon/agent/tasks/task_table.h"
+#include "daemon/exec/executor.h"
+#include "daemon/exec/process_tree.h"
+#include "rpc/event_loop.h"
+
+namespace tierpilot::agent {
+
+// Owned by the event loop's thread.
+class CpuShares {
+ public:
+  CpuShares(EventLoop& loop, Executor& executor);
+
+  void begin(AttemptId attempt, pid_t leader);
+  void set(AttemptId attempt, const CpuShare& share);
+  // It is asked to end: a process that stands still would not hear of it.
+  void let_go(AttemptId attempt);
+  void end(AttemptId attempt);
+  // Of all its processes until now; 0: not known.
+  uint64_t cpu_ns(AttemptId attempt);
+
+ private:
+  struct Running {
+    pid_t supervisor = 0;
+    CpuMeter meter;
+    std::optional<CpuShare> share;
+    bool by_tokens = false;
+    CpuTokens tokens;
+    int64_t spent_ns = 0;  // of what the meter says
+    bool stands = false;
+  };
+
+  void watch();
+  void check();
+  void keep(Running& running, bool new_period);
+  void signal(Running& running, bool stop);
+
+  EventLoop& loop_;
+  Executor& executor_;
+  std::map<AttemptId, Running> running_;
+  bool watching_ = false;
+  int checks_ = 0;
+  // Timers that outlive it find it gone.
+  std::shared_ptr<CpuShares*> self_;
+};
+
+}  // namespace tierpilot::agent
