@@ -44,7 +44,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
   }
   state_.units_changed();
   starts_.insert(task->id);
-  if (hooks_.attempt_started) hooks_.attempt_started(*task);
+  if (task->spec.is_elastic()) hooks_.elastic_started(*task);
   if (task->rank) hooks_.rank_started(*task);
   if (!writing_starts_) write_starts();
 }

@@ -22,11 +22,11 @@ class Lifecycle {
     std::function<void(uint64_t task_id)> ended;  // durably
     std::function<void(AttemptId, const ServedData&)> served;
     std::function<void(AttemptId, bool succeeded)> attempt_ended;
-    std::function<void(const Task&)> attempt_started{};
     // Of gangs, see coordinator/core/gangs/gang_life.h.
     std::function<void(Task& rank)> rank_started{};
     std::function<void(Task& rank, const Verdict&)> rank_over{};  // nothing of it runs any more
     std::function<void(Task& gang, const std::string& why)> stop_gang{};
+    std::function<void(const Task&)> elastic_started{};
   };
 
   Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}

@@ -84,6 +84,11 @@ class FakeNode final : public NodeLink {
                       std::function<void(Result<CopyCheck>)> done) override {
     verifies.emplace_back(what, std::move(done));
   }
+  // Gives at most `free_milli` thousandths of a unit.
+  void set_share(AttemptId attempt, uint32_t milli_units, Shared done) override {
+    shares.emplace_back(attempt, std::min(milli_units, free_milli));
+    done(shares.back().second);
+  }
   void release(AttemptId attempt) override { released.push_back(attempt); }
 
   std::optional<Error> refusal;  // of every start
@@ -92,6 +97,8 @@ class FakeNode final : public NodeLink {
   std::vector<std::pair<AttemptId, std::string>> cancelled;
   std::vector<std::pair<std::string, uint64_t>> dropped, discarded;
   std::vector<std::string> homes, let_go;
+  std::vector<std::pair<AttemptId, uint32_t>> shares;
+  uint32_t free_milli = UINT32_MAX;
   ContentDigest made{};  // of datasets that are created here
   std::vector<std::pair<DatasetNeed, std::function<void(Status)>>> keeps;
   std::vector<std::pair<DatasetVersion, std::function<void(Result<CopyCheck>)>>> verifies;
@@ -125,7 +132,10 @@ class CoreTest : public ::testing::Test {
             [](AttemptId, const ServedData&) {}, [](AttemptId, bool) {},
             [this](Task& rank) { gangs_->rank_started(rank); },
             [this](Task& rank, const Verdict& verdict) { gangs_->rank_over(rank, verdict); },
-            [this](Task& gang, const std::string& why) { gangs_->stop(gang, why); }});
+            [this](Task& gang, const std::string& why) { gangs_->stop(gang, why); },
+            [this](const Task& task) {
+              if (elastic_started_) elastic_started_(task);
+            }});
     gangs_ = std::make_unique<GangLife>(*state_, *lifecycle_, [this](int64_t us, auto work) {
       later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
     });
@@ -245,6 +255,7 @@ class CoreTest : public ::testing::Test {
   std::unique_ptr<DatasetAdmin> datasets_;
   std::map<std::string, Membership::Ticket> tickets_;
   std::vector<uint64_t> ended_;
+  std::function<void(const Task&)> elastic_started_;
   int requests_ = 0;
 };
 

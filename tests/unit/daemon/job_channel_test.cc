@@ -99,6 +99,28 @@ class JobChannelTest : public testing::Test {
   std::filesystem::path folder_, path_;
 };
 
+TEST_F(JobChannelTest, TellsHowManyCoresThereAreAlsoToThoseThatComeLater) {
+  const auto early = connect();
+  channels_.set_cores(kJob, 1.5);
+  EXPECT_THAT(told(early), HasSubstr(R"("cores":1.5)"));
+  channels_.set_cores(kJob, 0.25);
+  EXPECT_THAT(told(early), HasSubstr(R"("cores":0.25)"));
+  const auto late = connect();
+  const auto lines = told(late);
+  EXPECT_THAT(lines, HasSubstr(R"("cores":0.25)"));
+  EXPECT_THAT(lines, ::testing::Not(HasSubstr("1.5")));
+}
+
+TEST_F(JobChannelTest, AReportSaysWhatCpuTimeWasUsedUntilThen) {
+  channels_.cpu_ns = [](AttemptId attempt) { return attempt == kJob ? 42u : 0u; };
+  const auto job = connect();
+  ASSERT_TRUE(say(job, line(1)));
+  pass();
+  const auto reports = channels_.take_reports();
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].cpu_ns, 42u);
+}
+
 TEST_F(JobChannelTest, TellsTheNewestOnce) {
   const auto job = connect();
   ASSERT_TRUE(say(job, line(1) + line(2)));

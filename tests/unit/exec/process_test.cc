@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "daemon/exec/process_tree.h"
+
 namespace tierpilot {
 namespace {
 

@@ -1,0 +1,78 @@
+// Elastic attempts: what they get of a node's units, and who comes first.
+#include <gtest/gtest.h>
+
+#include "task_table_fixture.h"
+
+namespace tierpilot::agent {
+namespace {
+
+// Two units, CPUs 4 and 5.
+class TaskShareTest : public TaskTableTest {
+ protected:
+  void run(AttemptId id, uint32_t units, uint32_t max_units = 0) {
+    auto assignment = work(id, units);
+    assignment.max_units = max_units;
+    ASSERT_TRUE(table.start(std::move(assignment)));
+    table.started(id, 100 + static_cast<int32_t>(id.task));
+  }
+  double cores(AttemptId id) { return runner.shares[id].cores; }
+};
+
+TEST_F(TaskShareTest, BeginsWithItsLeastAndGetsWhatNobodyHas) {
+  run(kFirst, 1, 2);
+  EXPECT_EQ(table.share(kFirst), 1000u);
+  EXPECT_EQ(cores(kFirst), 1);
+  EXPECT_EQ(runner.shares[kFirst].cpus, (std::vector{4, 5}));
+  EXPECT_EQ(table.set_share(kFirst, 1500).value(), 1500u);
+  EXPECT_EQ(cores(kFirst), 1.5);
+  EXPECT_EQ(table.set_share(kFirst, 9000).value(), 2000u) << "its most";
+  EXPECT_EQ(table.set_share(kFirst, 0).value(), 1000u) << "its least";
+}
+
+TEST_F(TaskShareTest, WhatAnotherOneHasIsNotGiven) {
+  TaskTable wide({.cpus = {0, 1, 2, 3}, .units = 4}, pool, runner, clock, [](EventBody) {});
+  wide.lease_granted(INT64_MAX);
+  for (const auto id : {kFirst, kSecond}) {
+    auto assignment = work(id);
+    assignment.max_units = 4;
+    ASSERT_TRUE(wide.start(std::move(assignment)));
+    wide.started(id, 7);
+  }
+  EXPECT_EQ(wide.set_share(kFirst, 2500).value(), 2500u);
+  EXPECT_EQ(wide.set_share(kSecond, 3000).value(), 1500u);
+  // A task that is not elastic takes its units, and its CPUs, at once.
+  ASSERT_TRUE(wide.start(work(kThird, 1)));
+  EXPECT_EQ(wide.share(kFirst), 1750u);
+  EXPECT_EQ(wide.share(kSecond), 1250u);
+  EXPECT_EQ(runner.shares[kFirst].cpus.size(), 3u);
+  EXPECT_EQ(runner.cpus[kThird].size(), 1u);
+  for (const int cpu : runner.shares[kFirst].cpus) EXPECT_NE(cpu, runner.cpus[kThird][0]);
+  wide.exited(kThird, exit_code(0));
+  EXPECT_EQ(runner.shares[kFirst].cpus.size(), 4u);
+}
+
+TEST_F(TaskShareTest, OnlyRunningElasticOnesHaveShares) {
+  EXPECT_EQ(table.set_share(kFirst, 1000).error().code, ErrorCode::kNotFound);
+  run(kFirst, 1);
+  EXPECT_EQ(table.set_share(kFirst, 1000).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(table.share(kFirst), 0u);
+  EXPECT_FALSE(runner.shares.contains(kFirst));
+  run(kSecond, 1, 1);
+  table.exited(kSecond, exit_code(0));
+  EXPECT_EQ(table.set_share(kSecond, 1000).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(TaskShareTest, UnitsMayBeLessThanACpu) {
+  TaskTable narrow({.cpus = {0, 1}, .units = 8}, pool, runner, clock, [](EventBody) {});
+  narrow.lease_granted(INT64_MAX);
+  auto assignment = work(kFirst);
+  assignment.max_units = 8;
+  ASSERT_TRUE(narrow.start(std::move(assignment)));
+  narrow.started(kFirst, 7);
+  EXPECT_EQ(cores(kFirst), 0.25);
+  EXPECT_EQ(narrow.set_share(kFirst, 8000).value(), 8000u);
+  EXPECT_EQ(cores(kFirst), 2);
+}
+
+}  // namespace
+}  // namespace tierpilot::agent
