@@ -12,9 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Short enough to lose a killed node within the demonstration, long enough for a loaded machine.
-constexpr int64_t kLeaseMs = 10'000;
-
 std::vector<int> cpus_of(const LayoutOptions& options, size_t node) {
   const size_t count = options.cpus.size();
   if (count < options.nodes) return options.cpus;
@@ -40,9 +37,9 @@ std::string quoted(const std::string& text) {
 std::string coordinator_text(const LayoutOptions& options, const std::string& address) {
   return fmt::format(
       "[coordinator]\nstate_dir = {}\n\n[listen]\nunix = {}\n\n[lease]\nduration_ms = {}\n\n"
-      "[policy]\nactive = \"random\"\nseed = {}\n\n[dqn]\nweights = {}\n",
-      quoted(options.folder / "coordinator"), quoted(address), kLeaseMs, options.seed,
-      quoted(options.weights));
+      "[policy]\nactive = {}\nseed = {}\n\n[dqn]\nweights = {}\n{}",
+      quoted(options.folder / "coordinator"), quoted(address), options.lease_ms,
+      quoted(options.policy), options.seed, quoted(options.weights), options.coordinator_more);
 }
 
 std::string node_text(const LayoutOptions& options, const std::string& address,
@@ -51,11 +48,11 @@ std::string node_text(const LayoutOptions& options, const std::string& address,
   return fmt::format(
       "[node]\nname = {}\ncoordinator = {}\ndata_listen = {}\ncpus = {}\nunits = {}\nwork_dir = "
       "{}\n\n"
-      "[pool]\nfast_dir = {}\nfast_budget = {}\nslow_dir = {}\nslow_budget = {}\n",
+      "[pool]\nfast_dir = {}\nfast_budget = {}\nslow_dir = {}\nslow_budget = {}\n{}",
       quoted(node.name), quoted(address), quoted("unix:" + (home / "data.sock").string()),
       quoted(format_id_list(node.cpus)), node.units, quoted(home / "work"),
       quoted(options.fast_folder / node.name), options.fast_budget_bytes, quoted(home / "slow"),
-      options.slow_budget_bytes);
+      options.slow_budget_bytes, options.node_more);
 }
 
 Status write_file(const fs::path& path, const std::string& text) {
@@ -80,6 +77,7 @@ Layout make_layout(const LayoutOptions& options) {
     node.name = fmt::format("n{}", i + 1);
     node.cpus = cpus_of(options, i);
     node.units = shared ? 1 : static_cast<uint32_t>(node.cpus.size());
+    if (options.units > 0) node.units = options.units;
     node.config = options.folder / (node.name + ".toml");
     node.log = options.folder / (node.name + ".log");
     node.config_text = node_text(options, layout.address, node);

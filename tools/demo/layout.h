@@ -20,6 +20,11 @@ struct LayoutOptions {
   size_t nodes = 3;
   uint64_t seed = 1;
   std::filesystem::path weights;  // that the dqn starts from; empty: none
+  uint32_t units = 0;             // of each node; 0: one for each of its CPUs
+  int64_t lease_ms = 10'000;      // short enough to lose a killed node within the demonstration,
+                                  // long enough for a loaded machine
+  std::string policy = "random";  // at the start
+  std::string coordinator_more{}, node_more{};  // further sections of their configuration
 };
 
 struct NodePlan {

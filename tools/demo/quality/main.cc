@@ -1,0 +1,183 @@
+// tierpilot-demo-quality: real training jobs on one node of this machine, their cores given out
+// equally and then by the loss that they lower. Leaves nothing behind.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "policies/quality/allocator.h"
+#include "tools/cluster/program.h"
+#include "tools/demo/demo_cluster.h"
+#include "tools/demo/guardian.h"
+#include "tools/demo/layout.h"
+#include "tools/demo/quality/allocator_run.h"
+#include "tools/demo/quality/live_view.h"
+#include "tools/demo/quality/quality_report.h"
+#include "tools/demo/runtime_folder.h"
+#include "tools/output/output.h"
+
+namespace tierpilot::demo {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint32_t kUnitsPerCpu = 20;  // so that shares of a core are whole units
+constexpr int64_t kLeaseMs = 3'000;    // reports come three times in it
+constexpr int64_t kGraceMs = 8'000;
+
+struct Options {
+  std::vector<std::string> allocators{"fair", "quality"};
+  double scale = 1;
+  double gap_s = 3;
+  std::string json_file, svg_file, script, python_path;
+};
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+LayoutOptions layout_options(const std::filesystem::path& folder,
+                             const std::filesystem::path& fast_folder,
+                             const std::string& allocator) {
+  LayoutOptions where{.folder = folder / allocator,
+                      .fast_folder = fast_folder / allocator,
+                      .cpus = usable_cpus(),
+                      .fast_budget_bytes = 8 * kMiB,
+                      .slow_budget_bytes = 8 * kMiB,
+                      .nodes = 1,
+                      .seed = 1,
+                      .weights = {},
+                      .units = 0,
+                      .lease_ms = kLeaseMs,
+                      .policy = "least-loaded",
+                      .coordinator_more = {},
+                      .node_more = "[probe]\ncalibrate = false\npassive = false\n"};
+  where.units = static_cast<uint32_t>(where.cpus.size()) * kUnitsPerCpu;
+  where.coordinator_more = fmt::format("[elastic]\nallocator = \"{}\"\nperiod_s = 2\n", allocator);
+  return where;
+}
+
+Result<AllocatorRun> run_one(const Options& options, const LayoutOptions& where,
+                             const std::string& allocator, QualityView& view) {
+  Progress progress(std::cout, isatty(STDOUT_FILENO) == 1);
+  auto cluster = DemoCluster::start(make_layout(where), progress);
+  if (!cluster) return tl::unexpected(cluster.error());
+  progress.done(allocator + ": a node is up");
+  view.begin(allocator);
+  return run_allocator(**cluster, allocator, {options.script, options.python_path},
+                       training_plans(options.scale, options.gap_s), where.units,
+                       [&](double since_s, const auto& jobs) { view.show(since_s, jobs); });
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return {};
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) return fail_errno(errno, fmt::format("'{}' cannot be written", path));
+  return {};
+}
+
+// In the guarded process. What was measured before a failure is shown and written all the same.
+int run_all(const Options& options, const std::filesystem::path& folder,
+            const std::filesystem::path& fast_folder) {
+  std::vector<AllocatorRun> runs;
+  std::optional<Error> error;
+  QualityView view(std::cout, isatty(STDOUT_FILENO) == 1,
+                   static_cast<double>(usable_cpus().size()));
+  for (const auto& allocator : options.allocators) {
+    auto run = run_one(options, layout_options(folder, fast_folder, allocator), allocator, view);
+    if (run) {
+      runs.push_back(std::move(*run));
+      continue;
+    }
+    error = run.error();
+    break;
+  }
+  auto report = quality_report(runs);
+  if (error) report["error"] = error->message;
+  if (!runs.empty()) print_quality_report(std::cout, report);
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  auto written = write_file(options.json_file, report.dump(2, ' ', false, kReplace) + "\n");
+  if (written && !runs.empty()) written = write_file(options.svg_file, quality_picture(runs));
+  if (!written) return print_error({}, written.error());
+  if (error) return print_error({}, *error);
+  size_t failed = 0;
+  for (const auto& run : runs) {
+    for (const auto& failure : run.failures) std::cerr << run.name << ": " << failure << '\n';
+    failed += run.failures.size();
+  }
+  if (failed == 0) return kExitOk;
+  return print_error({}, {ErrorCode::kUnavailable, fmt::format("{} jobs failed", failed)});
+}
+
+Result<int> run(Options options) {
+  // Jobs run in folders of their own.
+  for (auto* path : {&options.script, &options.python_path})
+    *path = std::filesystem::absolute(*path).lexically_normal();
+  if (!std::filesystem::is_regular_file(options.script))
+    return fail(ErrorCode::kNotFound, fmt::format("'{}' is no file", options.script));
+  for (const auto& allocator : options.allocators)
+    if (auto made = quality::make_allocator(allocator); !made) return tl::unexpected(made.error());
+  if (std::system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") != 0)
+    return fail(ErrorCode::kNotFound,
+                "the jobs need PyTorch for /usr/bin/python3: apt install python3-torch");
+  const auto disk = disk_folder();
+  RuntimeFolder::remove_stale(disk);
+  RuntimeFolder::remove_stale("/dev/shm");
+  Guardian guardian;
+  auto folder = RuntimeFolder::create(disk);
+  if (!folder) return tl::unexpected(folder.error());
+  auto fast_folder = RuntimeFolder::create("/dev/shm");
+  if (!fast_folder) return tl::unexpected(fast_folder.error());
+  fmt::print("eight training jobs, one every {:.0f} s, on {} CPUs: {}\n", options.gap_s,
+             usable_cpus().size(), fmt::join(options.allocators, ", then "));
+  const int code =
+      guardian.run([&] { return run_all(options, folder->path(), fast_folder->path()); }, kGraceMs);
+  if (code > 128)
+    fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");
+  return code;
+}
+
+}  // namespace
+}  // namespace tierpilot::demo
+
+int main(int argc, char** argv) {
+  using namespace tierpilot;
+  demo::Options options;
+  CLI::App app{"Trains eight models on this machine, their cores given out by several rules",
+               "tierpilot-demo-quality"};
+  app.add_option("--allocators", options.allocators, "in this order")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--scale", options.scale, "of the jobs' iterations")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  app.add_option("--gap", options.gap_s, "seconds between two arrivals")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "write everything shown to this file")
+      ->type_name("FILE");
+  app.add_option("--svg", options.svg_file, "draw losses and cores over time into this file")
+      ->type_name("FILE");
+  app.add_option("--script", options.script, "the training script")->required()->type_name("FILE");
+  app.add_option("--python-path", options.python_path, "where the module tierpilot is")
+      ->type_name("FOLDER");
+  app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
+  }
+  const auto code = demo::run(std::move(options));
+  return code ? *code : print_error({}, code.error());
+}
