@@ -10,6 +10,7 @@ namespace {
 constexpr Position kSamples = 48;    // of a gap's positions, when its worth is estimated
 constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
 constexpr double kLeastCost = 1;     // ns: what is free is still not taken for nothing
+constexpr double kCannot = 1e300;    // ns
 }  // namespace
 
 bool Cover::Candidate::operator<(const Candidate& other) const {
@@ -84,7 +85,9 @@ bool Cover::satisfied() {
 void Cover::offer(StorageId storage, const Gap& gap) {
   if (gap.to - gap.from < 2) return;
   const auto worth = covered(storage, gap.from, gap.to);
-  if (worth > 0) queue_.push({price(storage, gap.to).cost / worth, storage, gap.from, gap.to});
+  if (worth <= 0) return;
+  const auto cost = price(storage, gap.to).cost;
+  if (cost < kCannot) queue_.push({cost / worth, storage, gap.from, gap.to});
 }
 
 // The gap around or from `at`.
@@ -106,8 +109,9 @@ double Cover::covered(StorageId storage, Position from, Position to) const {
 }
 
 Cover::Price Cover::price(StorageId storage, Position to) {
-  double cost = std::max(recompute_ns(storage, to), kLeastCost);
+  double cost = kCannot;
   auto action = Action::kRecompute;
+  if (settings_.recompute) cost = std::max(recompute_ns(storage, to), kLeastCost);
   if (settings_.link.exists()) {
     const double copying =
         settings_.link_price *

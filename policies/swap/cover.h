@@ -21,6 +21,7 @@ struct CoverSettings {
   // The price of the link's time against compute time.
   double link_price = 0.1;
   Link link{};
+  bool recompute = true;  // as in Limits
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.
   std::span<const float> bias{};
 };

@@ -117,6 +117,7 @@ bool Machine::execute(OperatorId op, bool first) {
       lock(graph_.tensors[arg].storage);
       missing_.pop_back();
     } else {
+      if (!limits_.recompute) return fail("a tensor left without a copy");
       enter(graph_.tensors[arg].maker, false);
     }
   }
@@ -135,7 +136,9 @@ bool Machine::fetch(TensorId tensor) {
 
 bool Machine::bring_back(TensorId tensor) {
   if (!fetch(tensor)) return false;
-  return present(tensor) || execute(graph_.tensors[tensor].maker, false);
+  if (present(tensor)) return true;
+  if (!limits_.recompute) return fail("a tensor left without a copy");
+  return execute(graph_.tensors[tensor].maker, false);
 }
 
 bool Machine::finish(const Frame& frame) {

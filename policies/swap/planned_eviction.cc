@@ -81,7 +81,12 @@ bool PlannedEviction::make_room(Machine& machine, int64_t bytes) {
     if (storage == kNone && machine.wait()) continue;
     if (storage == kNone) storage = pop(machine, kOther);
     if (storage == kNone) return false;
-    machine.drop(storage);
+    if (machine.limits().recompute || timetable_.next_use(storage, now_) == kNone)
+      machine.drop(storage);
+    else if (machine.limits().link.exists())
+      machine.swap_out(storage);
+    else
+      return false;
   }
   return true;
 }

@@ -37,11 +37,11 @@ class Search {
 
   Planned run() {
     const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
-    if (quick)
+    if (quick && settings_.limits.recompute)
       try_cover({}, {});
     else
       sweep();
-    try_scores(quick);
+    if (settings_.limits.recompute) try_scores(quick);  // they drop
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
     const auto most =
         done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
@@ -52,8 +52,10 @@ class Search {
       else if (draw < kCoverShare + kScoreShare && !link &&
                score_.score.cost == Score::Cost::kClasses)
         vary_scores();
-      else
+      else if (settings_.limits.recompute)
         vary_absences();
+      else
+        vary_costs();
     }
     best_.trials = done_;
     return std::move(best_);
@@ -85,6 +87,7 @@ class Search {
                              .shared_cost = knobs.shared_cost,
                              .link_price = knobs.link_price,
                              .link = limits.link,
+                             .recompute = limits.recompute,
                              .bias = bias})
                           .plan();
     if (!try_plan(plan, "cover")) return false;

@@ -1,0 +1,117 @@
+#include "policies/swap/choice.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "policies/swap/planned_eviction.h"
+#include "policies/swap/planner.h"
+
+namespace tierpilot::swap {
+namespace {
+
+using Set = std::vector<char>;
+
+Set all(const ObservedStep& step) {
+  Set away(step.saves.size());
+  for (size_t i = 0; i < away.size(); ++i) away[i] = !step.saves[i].held;
+  return away;
+}
+
+// The inputs of convolutions: vDNN_conv (Rhu et al., vDNN: Virtualized Deep Neural Networks for
+// Scalable, Memory-Efficient Neural Network Design, MICRO 2016).
+Set vdnn(const ObservedStep& step) {
+  auto away = all(step);
+  for (size_t i = 0; i < away.size(); ++i) away[i] = away[i] && step.saves[i].convolution_input;
+  return away;
+}
+
+// The longest free time first, until what is over the budget at the peak is covered (Peng et al.,
+// Capuchin: Tensor-based GPU Memory Management for Deep Learning, ASPLOS 2020). Free time is from
+// the end of the copy out to the begin of the copy in. Its recomputing is left out.
+Set capuchin(const ObservedStep& step, const Limits& limits) {
+  const auto saves = step.saves.size();
+  std::vector<int64_t> ends(step.time_ns.size());
+  std::partial_sum(step.time_ns.begin(), step.time_ns.end(), ends.begin());
+  struct Candidate {
+    int64_t free_ns;
+    uint32_t save;
+  };
+  std::vector<Candidate> candidates;
+  for (size_t use = 0; use < step.uses.size(); ++use) {
+    const auto save = step.uses[use];
+    if (step.saves[save].held) continue;
+    const auto copies_ns =
+        2 * (limits.link.copy_ns(step.saves[save].bytes) + limits.link.latency_ns);
+    candidates.push_back({ends[saves + use] - ends[save] - copies_ns, save});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const auto& a, const auto& b) { return a.free_ns > b.free_ns; });
+  int64_t alive = 0, over = 0;
+  for (size_t at = 0; at < step.other_bytes.size(); ++at) {
+    if (at < saves && !step.saves[at].held) alive += step.saves[at].bytes;
+    over = std::max(over, alive + step.other_bytes[at] - limits.budget_bytes);
+    if (at > saves && !step.saves[step.uses[at - saves - 1]].held)
+      alive -= step.saves[step.uses[at - saves - 1]].bytes;
+  }
+  Set away(saves);
+  for (const auto& [_, save] : candidates) {
+    if (over <= 0) break;
+    away[save] = true;
+    over -= step.saves[save].bytes;
+  }
+  return away;
+}
+
+Choice planned(const ObservedStep& step, const Limits& limits) {
+  const auto made = graph_of(step);
+  auto found = plan_step(made.graph, {.limits = limits, .work = kQuickWork});
+  if (!found.outcome.done) return {.away = all(step)};
+  Choice choice{.away = Set(step.saves.size()), .foretold = std::move(found.outcome)};
+  for (size_t i = 0; i < step.saves.size(); ++i)
+    choice.away[i] =
+        made.storage_of[i] != kNone && !found.plan.absences[made.storage_of[i]].empty();
+  return choice;
+}
+
+}  // namespace
+
+const std::vector<ChoiceRule>& choice_rules() {
+  static const std::vector<ChoiceRule> rules{
+      {"swap", "a plan of the whole step from measured times, corrected by what steps really take"},
+      {"none", "nothing leaves"},
+      {"swap-all", "everything leaves"},
+      {"vdnn", "the inputs of convolutions leave"},
+      {"capuchin", "the longest free time leaves first, until the peak fits"},
+  };
+  return rules;
+}
+
+Outcome foretell(const ObservedStep& step, const Set& away, const Limits& limits) {
+  const auto made = graph_of(step);
+  const Timetable timetable(made.graph);
+  Plan plan{.absences = std::vector<std::vector<Absence>>(made.graph.storages.size())};
+  for (size_t i = 0; i < away.size(); ++i) {
+    const auto storage = made.storage_of[i];
+    if (!away[i] || storage == kNone) continue;
+    const auto& uses = timetable.uses(storage);
+    if (uses.size() > 1) plan.absences[storage].push_back({uses[0], uses[1], Action::kSwap});
+  }
+  auto without = limits;
+  without.recompute = false;
+  PlannedEviction manager(made.graph, timetable, plan, limits.link);
+  return Machine(made.graph, without, manager).run();
+}
+
+Choice choose(std::string_view rule, const ObservedStep& step, const Limits& limits) {
+  auto without = limits;
+  without.recompute = false;
+  if (rule == "swap") return planned(step, without);
+  Choice choice;
+  if (rule == "none") choice.away.assign(step.saves.size(), false);
+  if (rule == "swap-all") choice.away = all(step);
+  if (rule == "vdnn") choice.away = vdnn(step);
+  if (rule == "capuchin") choice.away = capuchin(step, without);
+  return choice;
+}
+
+}  // namespace tierpilot::swap

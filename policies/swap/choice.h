@@ -1,0 +1,33 @@
+// Which saved storages of a step leave the device: the rule of a library that can copy and cannot
+// recompute, its rivals, and no rule.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "policies/swap/machine.h"
+#include "policies/swap/observed_step.h"
+
+namespace tierpilot::swap {
+
+struct ChoiceRule {
+  std::string_view name;
+  std::string_view says;
+};
+// none, swap-all, vdnn, capuchin, swap.
+const std::vector<ChoiceRule>& choice_rules();
+
+struct Choice {
+  std::vector<char> away{};  // by save
+  // What a replay of it says: nothing where it does not fit.
+  std::optional<Outcome> foretold{};
+};
+
+// `rule` has to be one of choice_rules(). `limits.recompute` is taken for false.
+Choice choose(std::string_view rule, const ObservedStep& step, const Limits& limits);
+
+// What a replay says of a choice.
+Outcome foretell(const ObservedStep& step, const std::vector<char>& away, const Limits& limits);
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,177 @@
+#include "policies/swap/step_learner.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr size_t kMostSteps = 32;       // more and all are forgotten: shapes that never repeat
+constexpr int kRunsOfAnAttempt = 2;     // the first one may be disturbed
+constexpr int kObservedRuns = 2;        // an optimiser has its states from the second step on
+constexpr double kGain = 0.98;          // of the best one's time: less is noise
+constexpr double kUnused = 0.05;        // of the budget, from where it is worth a new plan
+constexpr double kStalled = 0.01;       // of a step
+constexpr double kNewTimes = 0.3;       // weight of the last step's times
+
+uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
+  return mixed_bits(prefix * 31 + storage.place) ^ static_cast<uint64_t>(storage.bytes);
+}
+
+}  // namespace
+
+void StepLearner::begin() {
+  prefixes_.clear();
+  current_ = kUnknown;
+}
+
+Advice StepLearner::save(const SavedStorage& storage) {
+  const auto at = prefixes_.size();
+  const auto prefix = extended(at == 0 ? 1 : prefixes_.back(), storage);
+  prefixes_.push_back(prefix);
+  const bool same = current_ != kUnknown && at < steps_[current_].prefixes.size() &&
+                    steps_[current_].prefixes[at] == prefix;
+  if (!same) {
+    const auto found = by_prefix_.find(prefix);
+    current_ = found == by_prefix_.end() ? kUnknown : found->second;
+  }
+  if (current_ == kUnknown) return {.away = settings_.rule != "none", .observe = true};
+  const auto& known = steps_[current_];
+  return {.away = known.now.away[at] != 0, .observe = known.observe};
+}
+
+const ObservedStep* StepLearner::expected() const {
+  return current_ == kUnknown ? nullptr : &steps_[current_].step;
+}
+
+Limits StepLearner::limits_of(const Known& known) const {
+  auto limits = settings_.limits;
+  limits.budget_bytes -= known.margin_bytes;
+  return limits;
+}
+
+void StepLearner::plan(Known& known) {
+  auto choice = choose(settings_.rule, known.step, limits_of(known));
+  known.now = {.away = std::move(choice.away),
+               .foretold_ns = choice.foretold ? choice.foretold->clock_ns : 0};
+  known.exploring = false;
+}
+
+void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
+  if (seen.step.other_bytes.size() != seen.step.time_ns.size()) return;
+  if (steps_.size() >= kMostSteps) {
+    steps_.clear();
+    by_prefix_.clear();
+  }
+  Known known{.step = std::move(seen.step), .prefixes = prefixes_};
+  for (auto& other : known.step.other_bytes) other += std::max<int64_t>(growth_bytes, 0);
+  least_bytes_ = known.step.least_bytes();
+  for (const auto prefix : prefixes_) by_prefix_[prefix] = steps_.size();
+  plan(known);
+  steps_.push_back(std::move(known));
+}
+
+void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
+  if (seen.step.uses != known.step.uses || seen.step.saves.size() != known.step.saves.size()) {
+    // The same forward pass with another backward pass: the latest is the one to expect.
+    if (seen.step.other_bytes.size() == seen.step.time_ns.size()) known.step = seen.step;
+    return plan(known);
+  }
+  ++known.runs;
+  for (size_t at = 0; at < known.step.time_ns.size(); ++at) {
+    auto& time = known.step.time_ns[at];
+    time += static_cast<int64_t>(kNewTimes * static_cast<double>(seen.step.time_ns[at] - time));
+  }
+  for (size_t i = 0; i < known.step.saves.size(); ++i)
+    known.step.saves[i].held |= seen.step.saves[i].held;
+  const bool observed = seen.step.other_bytes.size() == seen.step.time_ns.size();
+  if (observed) {
+    known.step.other_bytes = seen.step.other_bytes;
+    for (auto& other : known.step.other_bytes) other += std::max<int64_t>(growth_bytes, 0);
+  }
+  least_bytes_ = known.step.least_bytes();
+  const bool over = seen.peak_bytes > settings_.limits.budget_bytes;
+  known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || over);
+  if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
+  learn(known, seen);
+}
+
+// A plan that took too much is replaced at once; else each is tried twice and held to the best one.
+void StepLearner::learn(Known& known, const StepEnd& seen) {
+  if (settings_.rule != "swap" || known.failed) return;
+  const auto budget = settings_.limits.budget_bytes;
+  if (seen.peak_bytes > budget) {
+    known.margin_bytes += seen.peak_bytes - budget + budget / 100;
+    known.best = {};
+    return plan(known);
+  }
+  auto& now = known.now;
+  now.least_ns = now.runs == 0 ? seen.step_ns : std::min(now.least_ns, seen.step_ns);
+  if (++now.runs < kRunsOfAnAttempt) return;
+  const bool first = known.best.runs == 0;
+  if (first || static_cast<double>(now.least_ns) < kGain * static_cast<double>(known.best.least_ns))
+    known.best = now;
+  else if (known.exploring)
+    known.now = known.best;
+  else
+    known.best.least_ns = std::min(known.best.least_ns, now.least_ns);
+  known.exploring = false;
+  const auto unused = budget - seen.peak_bytes;
+  const bool stalls = static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.step_ns);
+  if (!stalls || known.explorations >= settings_.most_explorations) return;
+  ++known.explorations;
+  if (seen.peak_bytes > 0 && static_cast<double>(unused) > kUnused * static_cast<double>(budget)) {
+    known.margin_bytes -= unused / 2;
+    const auto best = known.best;
+    plan(known);
+    known.best = best;
+    known.exploring = known.now.away != best.away;
+    return;
+  }
+  explore(known);
+}
+
+// The other way round for all tensors of a kind, one kind after the other.
+bool StepLearner::explore(Known& known) {
+  std::set<uint32_t> kinds;
+  for (const auto& save : known.step.saves) kinds.insert(save.kind);
+  const std::vector<uint32_t> order(kinds.begin(), kinds.end());
+  for (size_t tried = 0; tried < order.size(); ++tried) {
+    const auto kind = order[known.next_kind++ % order.size()];
+    auto away = known.best.away;
+    size_t kept = 0, count = 0;
+    for (size_t i = 0; i < away.size(); ++i)
+      if (known.step.saves[i].kind == kind && !known.step.saves[i].held) ++count, kept += !away[i];
+    for (size_t i = 0; i < away.size(); ++i)
+      if (known.step.saves[i].kind == kind && !known.step.saves[i].held)
+        away[i] = kept * 2 >= count;
+    const auto outcome = foretell(known.step, away, limits_of(known));
+    const auto most =
+        static_cast<double>(known.best.foretold_ns) * (1 + settings_.explore_bound);
+    if (!outcome.done || static_cast<double>(outcome.clock_ns) > most) continue;
+    if (away == known.best.away) continue;
+    known.now = {.away = std::move(away), .foretold_ns = outcome.clock_ns};
+    return known.exploring = true;
+  }
+  return false;
+}
+
+void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
+  if (prefixes_.empty()) return;
+  if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
+    update(steps_[current_], std::move(seen), growth_bytes);
+  else
+    add(std::move(seen), growth_bytes);
+  begin();
+}
+
+void StepLearner::failed() {
+  if (current_ == kUnknown) return;
+  auto& known = steps_[current_];
+  known.failed = true;
+  known.now = {.away = choose("swap-all", known.step, limits_of(known)).away};
+}
+
+}  // namespace tierpilot::swap

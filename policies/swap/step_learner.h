@@ -1,0 +1,90 @@
+// Learns a program's training steps while they run: knows a step again by what it saves, has a
+// choice for it from the second time on, and mends the choice by what steps really take.
+//
+// A choice decides where bytes lie, never what they are: a step that goes on otherwise than the
+// known one is only slower.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "policies/swap/choice.h"
+
+namespace tierpilot::swap {
+
+struct LearnerSettings {
+  std::string rule = "swap";
+  Limits limits{};
+  // How much longer than the best an exploring step may be, by its replay.
+  double explore_bound = 0.1;
+  int most_explorations = 12;  // of each step
+};
+
+struct Advice {
+  bool away = true;
+  bool observe = true;  // measure what the device holds at this event
+};
+
+struct StepEnd {
+  ObservedStep step{};     // other_bytes: empty when it was not measured all the way
+  int64_t step_ns = 0;     // with stalls
+  int64_t stall_ns = 0;
+  int64_t peak_bytes = 0;  // of the device; 0: not known
+};
+
+class StepLearner {
+ public:
+  explicit StepLearner(LearnerSettings settings) : settings_(std::move(settings)) {}
+
+  // A new step begins.
+  void begin();
+  // The step's next save.
+  Advice save(const SavedStorage& storage);
+  // The known step that this one is like so far; nullptr: none.
+  const ObservedStep* expected() const;
+  // The step is over. Bytes by which the device holds more than at the begin of the step (weights'
+  // gradients, states of an optimiser) are added to what is expected of the next.
+  void end(StepEnd seen, int64_t growth_bytes);
+  // The device had no room in this step: everything leaves in it from now on.
+  void failed();
+
+  size_t known_steps() const { return steps_.size(); }
+  // How much the device would need at least for the step that was seen last.
+  int64_t least_bytes() const { return least_bytes_; }
+  bool exploring() const { return current_ != kUnknown && steps_[current_].exploring; }
+
+ private:
+  static constexpr size_t kUnknown = static_cast<size_t>(-1);
+  struct Attempt {
+    std::vector<char> away{};
+    int64_t foretold_ns = 0;
+    int runs = 0;
+    int64_t least_ns = 0;  // the shortest of its steps
+  };
+  struct Known {
+    ObservedStep step{};
+    std::vector<uint64_t> prefixes{};
+    Attempt now{}, best{};
+    int64_t margin_bytes = 0;  // kept free of the budget, as steps took more than was foretold
+    int runs = 0, explorations = 0;
+    size_t next_kind = 0;
+    bool exploring = false, observe = true, failed = false;
+  };
+
+  void add(StepEnd&& seen, int64_t growth_bytes);
+  void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
+  void learn(Known& known, const StepEnd& seen);
+  void plan(Known& known);
+  bool explore(Known& known);
+  Limits limits_of(const Known& known) const;
+
+  LearnerSettings settings_;
+  std::vector<Known> steps_;
+  std::unordered_map<uint64_t, size_t> by_prefix_;  // to the latest step that begins so
+  std::vector<uint64_t> prefixes_;                  // of the step that runs
+  size_t current_ = kUnknown;
+  int64_t least_bytes_ = 0;
+};
+
+}  // namespace tierpilot::swap
