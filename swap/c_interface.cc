@@ -1,0 +1,208 @@
+// tierpilot_swap.h over a Session. Nothing may be thrown through it, and nothing happens in a child
+// that was forked: its copy of the session has no threads.
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "policies/swap/graph_builder.h"
+#include "swap/describe.h"
+#include "swap/session.h"
+#include "swap/tierpilot_swap.h"
+
+using namespace tierpilot;
+using swap::Session;
+
+struct tierpilot_swap {
+  std::unique_ptr<Session> session;
+  uint64_t forks;
+};
+
+namespace {
+
+std::atomic<uint64_t> forks{0};
+
+void count_forks() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  (void)once;
+}
+
+bool forked(const tierpilot_swap* swap) { return swap->forks != forks.load(std::memory_order_relaxed); }
+
+// What is out of memory in the library is a call that did nothing.
+template <class Work, class Value>
+Value guarded(const tierpilot_swap* swap, Value otherwise, const Work& work) {
+  if (!swap || forked(swap)) return otherwise;
+  try {
+    return work(*swap->session);
+  } catch (const std::exception&) {
+    return otherwise;
+  }
+}
+
+template <class Work>
+void guarded(const tierpilot_swap* swap, const Work& work) {
+  guarded(swap, 0, [&](Session& session) { return work(session), 0; });
+}
+
+Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
+    const tierpilot_swap_settings& settings) {
+  const bool process = settings.device == TIERPILOT_SWAP_PROCESS;
+  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers)
+                                           : swap::found_tiers(process);
+}
+
+Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {
+  if (settings.size < sizeof settings)
+    return fail(ErrorCode::kInvalid, "settings of another version of the library");
+  if (settings.budget_bytes <= 0) return fail(ErrorCode::kInvalid, "the budget has to be above 0");
+  swap::SessionSettings made{.process_is_device = settings.device == TIERPILOT_SWAP_PROCESS,
+                             .budget_bytes = settings.budget_bytes};
+  if (settings.policy && *settings.policy) made.rule = settings.policy;
+  std::string names;
+  bool known = false;
+  for (const auto& rule : swap::choice_rules()) {
+    known = known || rule.name == made.rule;
+    names += fmt::format(" {}", rule.name);
+  }
+  if (!known)
+    return fail(ErrorCode::kInvalid, fmt::format("policy '{}' is not known; there are{}", made.rule, names));
+  constexpr uint32_t kMostThreads = 64;
+  if (settings.out_threads) made.out_threads = std::min(settings.out_threads, kMostThreads);
+  if (settings.in_threads) made.in_threads = std::min(settings.in_threads, kMostThreads);
+  auto tiers = wanted_tiers(settings);
+  if (!tiers) return tl::unexpected(tiers.error());
+  auto ranked = swap::measured(std::move(*tiers));
+  if (!ranked) return tl::unexpected(ranked.error());
+  return std::make_unique<Session>(made, std::move(*ranked));
+}
+
+void say(const std::string& what, char* text, size_t bytes) {
+  if (!text || bytes == 0) return;
+  const auto length = std::min(what.size(), bytes - 1);
+  std::memcpy(text, what.data(), length);
+  text[length] = 0;
+}
+
+tierpilot_swap_where where_of(Session::Where where) {
+  switch (where) {
+    case Session::Where::kHere:
+      return TIERPILOT_SWAP_HERE;
+    case Session::Where::kAway:
+      return TIERPILOT_SWAP_AWAY;
+    case Session::Where::kComing:
+      return TIERPILOT_SWAP_COMING;
+    case Session::Where::kLost:
+      break;
+  }
+  return TIERPILOT_SWAP_LOST;
+}
+
+}  // namespace
+
+tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
+                                    size_t error_bytes) {
+  count_forks();
+  try {
+    auto session = opened(*settings);
+    if (session) return new tierpilot_swap{std::move(*session), forks.load()};
+    say(session.error().message, error, error_bytes);
+  } catch (const std::exception& failure) {
+    say(failure.what(), error, error_bytes);
+  }
+  return nullptr;
+}
+
+void tierpilot_swap_close(tierpilot_swap* swap) {
+  if (!swap) return;
+  if (forked(swap)) (void)swap->session.release();  // its threads are the parent's
+  delete swap;
+}
+
+void tierpilot_swap_begin(tierpilot_swap* swap) {
+  guarded(swap, [](Session& session) { session.begin(); });
+}
+
+tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap,
+                                      const tierpilot_swap_storage* storage) {
+  if (storage->bytes <= 0 || storage->bytes > swap::kMaxBytes || !storage->data) return 0;
+  return guarded(swap, tierpilot_swap_id{0}, [&](Session& session) {
+    return session.save(
+        {.place = storage->place,
+         .kind = storage->kind,
+         .bytes = storage->bytes,
+         .convolution_input = (storage->flags & TIERPILOT_SWAP_CONVOLUTION_INPUT) != 0},
+        static_cast<const std::byte*>(storage->data));
+  });
+}
+
+size_t tierpilot_swap_left(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most) {
+  return guarded(swap, size_t{0}, [&](Session& session) { return session.left(ids, most); });
+}
+
+tierpilot_swap_where tierpilot_swap_use(tierpilot_swap* swap, tierpilot_swap_id id) {
+  return guarded(swap, TIERPILOT_SWAP_LOST,
+                 [&](Session& session) { return where_of(session.use(id)); });
+}
+
+size_t tierpilot_swap_ahead(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most) {
+  return guarded(swap, size_t{0}, [&](Session& session) { return session.ahead(ids, most); });
+}
+
+void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data) {
+  guarded(swap, [&](Session& session) { session.fetch(id, static_cast<std::byte*>(data)); });
+}
+
+tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_swap_id id) {
+  return guarded(swap, TIERPILOT_SWAP_LOST,
+                 [&](Session& session) { return where_of(session.wait(id)); });
+}
+
+void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id) {
+  guarded(swap, [&](Session& session) { session.release(id); });
+}
+
+void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id) {
+  guarded(swap, [&](Session& session) { session.held(id); });
+}
+
+int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id) {
+  return guarded(swap, 0, [&](Session& session) { return session.drop(id) ? 1 : 0; });
+}
+
+int tierpilot_swap_observes(tierpilot_swap* swap) {
+  return guarded(swap, 0, [](Session& session) { return session.observes() ? 1 : 0; });
+}
+
+void tierpilot_swap_device_use(tierpilot_swap* swap, int64_t bytes, int64_t peak_bytes) {
+  guarded(swap, [&](Session& session) { session.device_use(bytes, peak_bytes); });
+}
+
+void tierpilot_swap_failed(tierpilot_swap* swap) {
+  guarded(swap, [](Session& session) { session.failed(); });
+}
+
+size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes) {
+  return guarded(swap, size_t{0}, [&](Session& session) {
+    const auto said = swap::describe(session, what);
+    say(said, text, bytes);
+    return said.size();
+  });
+}
+
+int64_t tierpilot_swap_bytes(const char* text) {
+  try {
+    const auto bytes = parse_bytes(text);
+    return bytes && *bytes <= static_cast<uint64_t>(swap::kMaxBytes) ? static_cast<int64_t>(*bytes) : -1;
+  } catch (const std::exception&) {
+    return -1;
+  }
+}
+
+const char* tierpilot_swap_version(void) { return TIERPILOT_VERSION; }

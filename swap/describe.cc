@@ -1,0 +1,88 @@
+#include "swap/describe.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tierpilot::swap {
+namespace {
+
+using nlohmann::json;
+
+json tiers_of(const HostPool& pool) {
+  json list = json::array();
+  const auto use = pool.use();
+  for (size_t i = 0; i < use.size(); ++i) {
+    const auto& tier = pool.tiers()[i];
+    list.push_back({{"name", tier.tier->name()},
+                    {"kind", tier.tier->kind()},
+                    {"capacity_bytes", tier.tier->capacity_bytes()},
+                    {"read_gb_per_s", tier.read_gb_per_s},
+                    {"write_gb_per_s", tier.write_gb_per_s},
+                    {"latency_ns", tier.latency_ns},
+                    {"used_bytes", use[i].used_bytes},
+                    {"peak_bytes", use[i].peak_bytes},
+                    {"errors", use[i].errors}});
+  }
+  return list;
+}
+
+json statistics_of(Session& session) {
+  const auto s = session.statistics();
+  json by_tier = json::object();
+  const auto use = session.pool().use();
+  for (size_t i = 0; i < use.size(); ++i)
+    by_tier[session.pool().tiers()[i].tier->name()] = use[i].peak_bytes;
+  return {{"policy", session.settings().rule},
+          {"budget_bytes", session.settings().budget_bytes},
+          {"steps", s.steps},
+          {"known_steps", s.known_steps},
+          {"saves", s.saves},
+          {"saved_bytes", s.saved_bytes},
+          {"copies_out", s.copies_out},
+          {"bytes_out", s.bytes_out},
+          {"copies_in", s.copies_in},
+          {"bytes_in", s.bytes_in},
+          {"stalls", s.stalls},
+          {"stall_ns", s.stall_ns},
+          {"late", s.late},
+          {"refused", s.refused},
+          {"lost", s.lost},
+          {"over_budget_steps", s.over_budget_steps},
+          {"failures", s.failures},
+          {"device_peak_bytes", s.device_peak_bytes},
+          {"saved_peak_bytes", s.saved_peak_bytes},
+          {"last_step_ns", s.last_step_ns},
+          {"last_stall_ns", s.last_stall_ns},
+          {"last_peak_bytes", s.last_peak_bytes},
+          {"least_bytes", s.least_bytes},
+          {"host_bytes_by_tier", by_tier}};
+}
+
+json step_of(Session& session) {
+  const auto step = session.last_step();
+  json storages = json::array();
+  for (const auto& life : step.storages)
+    storages.push_back({{"place", life.place},
+                        {"kind", life.kind},
+                        {"bytes", life.bytes},
+                        {"saved_ns", life.saved_ns},
+                        {"left_ns", life.left_ns},
+                        {"fetched_ns", life.fetched_ns},
+                        {"back_ns", life.back_ns},
+                        {"used_ns", life.used_ns},
+                        {"ended_ns", life.ended_ns}});
+  return {{"step_ns", step.step_ns},
+          {"stall_ns", step.stall_ns},
+          {"peak_bytes", step.peak_bytes},
+          {"storages", storages}};
+}
+
+}  // namespace
+
+std::string describe(Session& session, std::string_view what) {
+  if (what == "tiers") return tiers_of(session.pool()).dump();
+  if (what == "statistics") return statistics_of(session).dump();
+  if (what == "step") return step_of(session).dump();
+  return "{}";
+}
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,103 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+#include "swap/extents.h"
+#include "swap/tier.h"
+
+namespace tierpilot::swap {
+
+Staging::Staging()
+    : data_(static_cast<std::byte*>(std::aligned_alloc(Extents::kAlignment, kBytes))) {
+  if (!data_) throw std::bad_alloc();
+}
+Staging::~Staging() { std::free(data_); }
+
+namespace {
+
+class DirectoryTier : public Tier {
+ public:
+  DirectoryTier(std::string name, UniqueFd file, bool direct, int64_t bytes)
+      : name_(std::move(name)), file_(std::move(file)), direct_(direct), bytes_(bytes) {}
+
+  const std::string& name() const override { return name_; }
+  std::string_view kind() const override { return "directory"; }
+  int64_t capacity_bytes() const override { return bytes_; }
+
+  Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging& staging) override {
+    for (int64_t done = 0; done < bytes; done += Staging::kBytes) {
+      const auto part = std::min(Staging::kBytes, bytes - done);
+      std::memcpy(staging.data(), data + done, static_cast<size_t>(part));
+      const auto padded = direct_ ? padding(part) : part;
+      for (int64_t at = 0; at < padded;) {
+        const auto wrote = pwrite(file_.get(), staging.data() + at,
+                                  static_cast<size_t>(padded - at), offset + done + at);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return fail_errno(wrote < 0 ? errno : ENOSPC, fmt::format("{}: write", name_));
+        at += wrote;
+      }
+    }
+    // Without direct writes its pages would stay in the memory that they are to leave.
+    if (!direct_) {
+      sync_file_range(file_.get(), offset, bytes,
+                      SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+      posix_fadvise(file_.get(), offset, bytes, POSIX_FADV_DONTNEED);
+    }
+    return {};
+  }
+
+  Status read(int64_t offset, std::byte* data, int64_t bytes, Staging& staging) override {
+    for (int64_t done = 0; done < bytes; done += Staging::kBytes) {
+      const auto part = std::min(Staging::kBytes, bytes - done);
+      const auto padded = direct_ ? padding(part) : part;
+      for (int64_t at = 0; at < padded;) {
+        const auto got = pread(file_.get(), staging.data() + at, static_cast<size_t>(padded - at),
+                               offset + done + at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return fail_errno(got < 0 ? errno : EIO, fmt::format("{}: read", name_));
+        at += got;
+      }
+      std::memcpy(data + done, staging.data(), static_cast<size_t>(part));
+    }
+    return {};
+  }
+
+ private:
+  static int64_t padding(int64_t bytes) {
+    return (bytes + Extents::kAlignment - 1) / Extents::kAlignment * Extents::kAlignment;
+  }
+
+  std::string name_;
+  UniqueFd file_;
+  bool direct_;
+  int64_t bytes_;
+};
+
+// Some file systems take O_DIRECT only to refuse it with the first write.
+bool writes_directly(int file) {
+  Staging staging;
+  std::memset(staging.data(), 0, Extents::kAlignment);
+  return pwrite(file, staging.data(), Extents::kAlignment, 0) == Extents::kAlignment;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, int64_t bytes) {
+  const auto name = "dir:" + directory;
+  constexpr int kFlags = O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL;
+  UniqueFd file(open(directory.c_str(), kFlags | O_DIRECT, 0600));
+  const bool direct = file && writes_directly(file.get());
+  if (!direct) file.reset(open(directory.c_str(), kFlags, 0600));
+  if (!file) return fail_errno(errno, fmt::format("tier '{}': a file in it", name));
+  return std::make_unique<DirectoryTier>(name, std::move(file), direct, bytes);
+}
+
+}  // namespace tierpilot::swap

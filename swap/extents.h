@@ -1,0 +1,28 @@
+// Which ranges of a tier are free: first fit in the order of offsets, neighbours joined.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace tierpilot::swap {
+
+class Extents {
+ public:
+  static constexpr int64_t kAlignment = 4096;  // what direct writes to any disk need
+
+  explicit Extents(int64_t bytes);
+  // The offset of a range; nothing when no gap is large enough. `bytes` is above 0.
+  std::optional<int64_t> take(int64_t bytes);
+  // A range that was taken, by the same size.
+  void give_back(int64_t offset, int64_t bytes);
+
+  int64_t used_bytes() const { return used_; }
+  int64_t peak_bytes() const { return peak_; }
+
+ private:
+  std::map<int64_t, int64_t> free_;  // offset to bytes
+  int64_t used_ = 0, peak_ = 0;
+};
+
+}  // namespace tierpilot::swap

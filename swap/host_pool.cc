@@ -1,0 +1,52 @@
+#include "swap/host_pool.h"
+
+#include <fmt/format.h>
+
+namespace tierpilot::swap {
+
+HostPool::HostPool(std::vector<MeasuredTier> tiers) : tiers_(std::move(tiers)) {
+  for (const auto& tier : tiers_) rooms_.push_back({Extents(tier.tier->capacity_bytes())});
+}
+
+Block HostPool::take(size_t tier, int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  auto& room = rooms_[tier];
+  if (room.errors > 0) return {};
+  const auto offset = room.extents.take(bytes);
+  return offset ? Block{tier, *offset, bytes} : Block{};
+}
+
+Result<Block> HostPool::write(const std::byte* data, int64_t bytes, Staging& staging) {
+  std::string reason = "every tier is full";
+  for (size_t tier = 0; tier < tiers_.size(); ++tier) {
+    const auto block = take(tier, bytes);
+    if (!block.exists()) continue;
+    const auto status = tiers_[tier].tier->write(block.offset, data, bytes, staging);
+    if (status) return block;
+    reason = status.error().message;
+    free(block);
+    const std::lock_guard lock(mutex_);
+    ++rooms_[tier].errors;
+  }
+  return fail(ErrorCode::kExhausted, fmt::format("{} bytes found no room: {}", bytes, reason));
+}
+
+Status HostPool::read(const Block& block, std::byte* data, Staging& staging) {
+  return tiers_[block.tier].tier->read(block.offset, data, block.bytes, staging);
+}
+
+void HostPool::free(const Block& block) {
+  if (!block.exists()) return;
+  const std::lock_guard lock(mutex_);
+  rooms_[block.tier].extents.give_back(block.offset, block.bytes);
+}
+
+std::vector<TierUse> HostPool::use() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TierUse> use;
+  for (const auto& room : rooms_)
+    use.push_back({room.extents.used_bytes(), room.extents.peak_bytes(), room.errors});
+  return use;
+}
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,52 @@
+// What left the device, in the fastest tier that has room. Space is taken once and used again.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "swap/extents.h"
+#include "swap/tier_list.h"
+
+namespace tierpilot::swap {
+
+struct Block {
+  size_t tier = 0;
+  int64_t offset = 0, bytes = 0;  // 0 bytes: none
+  bool exists() const { return bytes > 0; }
+};
+
+struct TierUse {
+  int64_t used_bytes = 0, peak_bytes = 0;
+  int64_t errors = 0;  // writes that failed: after the first one nothing more is put there
+};
+
+// From any thread.
+class HostPool {
+ public:
+  // `tiers` fast to slow, not empty.
+  explicit HostPool(std::vector<MeasuredTier> tiers);
+
+  // Spills to the next tier where one has no room, or fails. kExhausted: none has room.
+  Result<Block> write(const std::byte* data, int64_t bytes, Staging& staging);
+  Status read(const Block& block, std::byte* data, Staging& staging);
+  void free(const Block& block);
+
+  const std::vector<MeasuredTier>& tiers() const { return tiers_; }
+  std::vector<TierUse> use() const;
+  // Of the tier that copies go to first.
+  Link link() const { return tiers_.front().link(); }
+
+ private:
+  struct Room {
+    Extents extents;
+    int64_t errors = 0;
+  };
+  Block take(size_t tier, int64_t bytes);
+
+  std::vector<MeasuredTier> tiers_;
+  mutable std::mutex mutex_;
+  std::vector<Room> rooms_;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,25 @@
+// What this process holds of private memory: its anonymous resident set, without what it maps of
+// files or shares.
+#pragma once
+
+#include <cstdint>
+
+#include "base/unique_fd.h"
+
+namespace tierpilot::swap {
+
+class ProcessMemory {
+ public:
+  ProcessMemory();
+  // Bytes; 0 where /proc does not tell.
+  int64_t now() const;
+  // The most since reset_peak(), of all pages; no less than now(). Where the kernel cannot set its
+  // mark back this is now().
+  int64_t peak() const;
+  void reset_peak();
+
+ private:
+  UniqueFd statm_, status_, clear_;
+};
+
+}  // namespace tierpilot::swap

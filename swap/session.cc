@@ -1,0 +1,242 @@
+#include "swap/session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::swap {
+
+namespace {
+constexpr size_t kMostSaves = 1'000'000;  // a step with more is cut
+constexpr size_t kMostLate = 16;
+}
+
+Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tiers)
+    : settings_(settings),
+      pool_(std::move(tiers)),
+      link_(pool_.link()),
+      learner_({.rule = settings.rule,
+                .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link_}}),
+      watch_(settings.process_is_device),
+      slots_(1),
+      out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
+      in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
+  watch_.begin();
+}
+
+Session::~Session() = default;
+
+Session::Slot* Session::find(Id id) {
+  if (id == 0 || id >= slots_.size() || slots_[id].state == State::kFree) return nullptr;
+  return &slots_[id];
+}
+
+Life* Session::life_of(const Slot& slot) {
+  return in_step(slot) && slot.save < life_.storages.size() ? &life_.storages[slot.save] : nullptr;
+}
+
+void Session::hold(int64_t bytes) {
+  resident_ += bytes;
+  statistics_.saved_peak_bytes = std::max(statistics_.saved_peak_bytes, resident_);
+  watch_.resident(resident_);
+}
+
+void Session::begin() {
+  const std::lock_guard lock(mutex_);
+  finish_step();
+}
+
+void Session::finish_step() {
+  if (watch_.step().saves.empty()) return watch_.begin();
+  auto seen = watch_.end();
+  auto& s = statistics_;
+  ++s.steps;
+  s.last_step_ns = life_.step_ns = seen.step_ns;
+  s.last_stall_ns = life_.stall_ns = seen.stall_ns;
+  s.last_peak_bytes = life_.peak_bytes = seen.peak_bytes;
+  s.device_peak_bytes = std::max(s.device_peak_bytes, seen.peak_bytes);
+  if (seen.peak_bytes > settings_.budget_bytes) ++s.over_budget_steps;
+  // Copies that came late where nothing else was to wait for: earlier the next time.
+  if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
+  learner_.end(std::move(seen), watch_.growth_bytes());
+  s.known_steps = static_cast<int64_t>(learner_.known_steps());
+  s.least_bytes = learner_.least_bytes();
+  last_life_ = std::exchange(life_, {});
+  of_step_.clear();
+  oldest_kept_ = 0;
+  unused_ = late_ = 0;
+  ++step_;
+  learner_.begin();
+  watch_.begin();
+}
+
+// All that was saved has been asked for or dropped; or a backward pass saves what a step began with,
+// or so much that it is no recomputing.
+bool Session::begins_step(const SavedStorage& storage) {
+  const auto& seen = watch_.step();
+  if (seen.saves.empty()) return false;
+  if (unused_ == 0 || seen.saves.size() >= kMostSaves) return true;
+  return !seen.uses.empty() &&
+         (storage.place == first_place_ || late_ > std::max(kMostLate, seen.saves.size() / 2));
+}
+
+Id Session::add_slot(const SavedStorage& storage, const std::byte* data) {
+  auto id = static_cast<Id>(slots_.size());
+  if (free_.empty())
+    slots_.emplace_back();
+  else
+    id = free_.back(), free_.pop_back();
+  slots_[id] = {
+      .state = State::kHere, .bytes = storage.bytes, .data = const_cast<std::byte*>(data)};
+  ++statistics_.saves;
+  statistics_.saved_bytes += storage.bytes;
+  return id;
+}
+
+Id Session::save(const SavedStorage& storage, const std::byte* data) {
+  const std::lock_guard lock(mutex_);
+  if (begins_step(storage)) finish_step();
+  const auto id = add_slot(storage, data);
+  if (!watch_.step().uses.empty()) {
+    ++late_;  // recomputed in a backward pass, to be used at once: stays
+    hold(storage.bytes);
+    return id;
+  }
+  if (of_step_.empty()) first_place_ = storage.place;
+  watch_.event(storage.bytes);
+  const auto advice = learner_.save(storage);
+  watch_.observe(advice.observe);
+  watch_.save(storage);
+  slots_[id].step = step_;
+  slots_[id].save = of_step_.size();
+  of_step_.push_back(id);
+  life_.storages.push_back({.place = storage.place,
+                            .kind = storage.kind,
+                            .bytes = storage.bytes,
+                            .saved_ns = watch_.since_begin_ns()});
+  ++unused_;
+  hold(storage.bytes);
+  if (advice.away) leave(id);
+  mend();
+  return id;
+}
+
+void Session::leave(Id id) {
+  slots_[id].state = State::kLeaving;
+  ++leaving_;
+  out_.push(id);
+}
+
+// The most that the device is expected to hold beside saved storages in the intervals that end with
+// events `from` to `to`.
+int64_t Session::others_ahead(size_t from, size_t to) const {
+  int64_t most = watch_.observes() ? watch_.other_bytes() : 0;
+  if (const auto* step = learner_.expected()) {
+    const auto end = std::min(to + 1, step->other_bytes.size());
+    for (size_t at = from; at < end; ++at) most = std::max(most, step->other_bytes[at]);
+  }
+  return most;
+}
+
+bool Session::over_budget() const {
+  const auto events = watch_.step().events();
+  return resident_ + others_ahead(events, events) > settings_.budget_bytes;
+}
+
+// What was to stay leaves after all where the device is over its budget: the oldest is needed last.
+void Session::mend() {
+  if (settings_.rule == "none" || settings_.rule == "vdnn") return;
+  while (leaving_ == 0 && over_budget() && oldest_kept_ < of_step_.size()) {
+    const auto id = of_step_[oldest_kept_++];
+    const auto* slot = find(id);
+    if (slot && in_step(*slot) && slot->state == State::kHere && !slot->used) leave(id);
+  }
+}
+
+void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until) {
+  if (until()) return;
+  const auto begin = watch_.since_begin_ns();
+  changed_.wait(lock, until);
+  const auto ns = watch_.since_begin_ns() - begin;
+  watch_.stalled(ns);
+  ++statistics_.stalls;
+  statistics_.stall_ns += ns;
+}
+
+size_t Session::left(Id* ids, size_t most) {
+  std::unique_lock lock(mutex_);
+  if (over_budget())
+    stall(lock, [this] { return !copied_.empty() || leaving_ == 0 || !over_budget(); });
+  size_t count = 0;
+  while (count < most && !copied_.empty()) {
+    const auto id = copied_.front();
+    copied_.pop_front();
+    auto* slot = find(id);
+    if (!slot || slot->state != State::kCopied) continue;  // asked for meanwhile
+    hold(-slot->bytes);
+    ids[count++] = id;
+    if (auto* life = life_of(*slot)) life->left_ns = watch_.since_begin_ns();
+    if (slot->dropped)
+      free_slot(id);
+    else
+      slot->state = State::kAway;
+  }
+  if (count > 0) mend();
+  return count;
+}
+
+void Session::free_slot(Id id) {
+  pool_.free(slots_[id].block);
+  slots_[id] = {};
+  free_.push_back(id);
+}
+
+bool Session::drop(Id id) {
+  std::unique_lock lock(mutex_);
+  auto* slot = find(id);
+  if (!slot) return false;
+  if (in_step(*slot) && !std::exchange(slot->used, true)) --unused_;
+  if (auto* life = life_of(*slot)) life->ended_ns = watch_.since_begin_ns();
+  if (slot->state == State::kLeaving || slot->state == State::kCopied) {
+    slot->dropped = true;
+    return true;
+  }
+  changed_.wait(lock, [&] { return slots_[id].state != State::kComing; });
+  slot = &slots_[id];
+  if (slot->state != State::kAway) hold(-slot->bytes);
+  free_slot(id);
+  return false;
+}
+
+void Session::held(Id id) {
+  const std::lock_guard lock(mutex_);
+  const auto* slot = find(id);
+  if (slot && in_step(*slot)) watch_.step().saves[slot->save].held = true;
+}
+
+bool Session::observes() {
+  const std::lock_guard lock(mutex_);
+  return !settings_.process_is_device && watch_.observes();
+}
+
+void Session::device_use(int64_t bytes, int64_t peak_bytes) {
+  const std::lock_guard lock(mutex_);
+  watch_.device_use(bytes, peak_bytes);
+}
+
+void Session::failed() {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.failures;
+  learner_.failed();
+}
+
+Statistics Session::statistics() {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+StepLife Session::last_step() {
+  const std::lock_guard lock(mutex_);
+  return last_life_;
+}
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,38 @@
+// What a session has counted.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tierpilot::swap {
+
+struct Statistics {
+  int64_t steps = 0, known_steps = 0;
+  int64_t saves = 0, saved_bytes = 0;
+  int64_t copies_out = 0, bytes_out = 0;
+  int64_t copies_in = 0, bytes_in = 0;
+  int64_t stalls = 0, stall_ns = 0;  // waits of the program for a copy
+  int64_t late = 0;                  // uses of what was not back yet, or not even on its way
+  int64_t refused = 0;               // copies out that found no room: the storage stayed
+  int64_t lost = 0;                  // copies in that failed
+  int64_t over_budget_steps = 0;
+  int64_t failures = 0;  // told by the front end: the device had no room
+  int64_t device_peak_bytes = 0, saved_peak_bytes = 0;
+  int64_t last_step_ns = 0, last_stall_ns = 0, last_peak_bytes = 0;
+  int64_t least_bytes = 0;  // that the last step needs, if all that can leave does
+};
+
+// One saved storage in a step: nanoseconds since its begin; -1: did not happen.
+struct Life {
+  uint64_t place = 0;
+  uint32_t kind = 0;
+  int64_t bytes = 0;
+  int64_t saved_ns = 0, left_ns = -1, fetched_ns = -1, back_ns = -1, used_ns = -1, ended_ns = -1;
+};
+
+struct StepLife {
+  int64_t step_ns = 0, stall_ns = 0, peak_bytes = 0;
+  std::vector<Life> storages{};
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,53 @@
+// Times and memory between the events of a step.
+#pragma once
+
+#include <chrono>
+
+#include "policies/swap/step_learner.h"
+#include "swap/process_memory.h"
+
+namespace tierpilot::swap {
+
+class StepWatch {
+ public:
+  explicit StepWatch(bool process_is_device) : process_(process_is_device) {}
+
+  void begin();
+  // An event; `fresh` bytes that are now saved were made since the last one.
+  void event(int64_t fresh);
+  // Bytes of saved storages in the device from now on.
+  void resident(int64_t bytes) { resident_ = bytes; }
+  // Time that was a wait and no computing.
+  void stalled(int64_t ns) { stall_ns_ += ns, pending_stall_ns_ += ns; }
+  void observe(bool on);
+  bool observes() const { return observes_; }
+  void save(const SavedStorage& storage) { step_.saves.push_back(storage); }
+  void used(size_t save) { step_.uses.push_back(static_cast<uint32_t>(save)); }
+  // For devices that are no process: what is in use, and the most since the last time.
+  void device_use(int64_t bytes, int64_t peak_bytes);
+  // Ends the last interval.
+  StepEnd end();
+  // Bytes that the device holds more at the end than at the begin of the step.
+  int64_t growth_bytes() const { return growth_bytes_; }
+
+  const ObservedStep& step() const { return step_; }
+  ObservedStep& step() { return step_; }
+  int64_t since_begin_ns() const;
+  // What the device held beside saved storages in the interval that was observed last.
+  int64_t other_bytes() const { return other_bytes_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  int64_t peak();
+
+  bool process_, observes_ = true, complete_ = true;
+  ProcessMemory memory_;
+  ObservedStep step_;
+  Clock::time_point begin_{}, last_{};
+  int64_t stall_ns_ = 0, pending_stall_ns_ = 0;
+  int64_t resident_ = 0;
+  int64_t peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0, at_begin_ = 0;
+  int64_t told_ = 0, told_peak_ = 0;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,46 @@
+// Slower memory that takes bytes away from a device and gives them back. What is in it ends with
+// the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace tierpilot::swap {
+
+// A thread's aligned buffer, for tiers that cannot take bytes from where they lie.
+class Staging {
+ public:
+  static constexpr int64_t kBytes = 4 << 20;
+  Staging();
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+};
+
+class Tier {
+ public:
+  virtual ~Tier() = default;
+  virtual const std::string& name() const = 0;
+  virtual std::string_view kind() const = 0;  // "memory" or "directory"
+  virtual int64_t capacity_bytes() const = 0;
+  // From several threads at once; ranges of one call do not meet those of another.
+  virtual Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging& staging) = 0;
+  virtual Status read(int64_t offset, std::byte* data, int64_t bytes, Staging& staging) = 0;
+};
+
+// Memory of a NUMA node (-1: of any), in an anonymous shared mapping: it is no part of the
+// process's private resident set. kUnavailable: no such node.
+Result<std::unique_ptr<Tier>> open_memory_tier(std::string name, int node, int64_t bytes);
+
+// A file without a name in a directory, past the page cache where the file system allows it.
+Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, int64_t bytes);
+
+}  // namespace tierpilot::swap

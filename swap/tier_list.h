@@ -1,0 +1,34 @@
+// Which tiers there are, and how fast: said by the user or found, then measured.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "policies/swap/link.h"
+#include "swap/tier.h"
+
+namespace tierpilot::swap {
+
+struct MeasuredTier {
+  std::unique_ptr<Tier> tier;
+  double read_gb_per_s = 0, write_gb_per_s = 0;  // of large copies, in 1e9 bytes a second
+  int64_t latency_ns = 0;                        // of reading 4 KiB, the median
+
+  Link link() const;
+};
+
+// "node1=2GiB,dir:/srv/slow=16GiB"; messages name the entry that is wrong.
+Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list);
+
+// Where `away_from_process` is set, NUMA nodes that this process does not run on, else all of them;
+// then TIERPILOT_SWAP_DIR or /var/tmp. Half of what is free of each.
+Result<std::vector<std::unique_ptr<Tier>>> found_tiers(bool away_from_process);
+
+// Fast to slow by the time of a copy out and back. A tier that fails here is left out;
+// kUnavailable when none is left.
+Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers);
+
+// What copying within the process's own memory reaches, in GB/s.
+double memory_gb_per_s();
+
+}  // namespace tierpilot::swap

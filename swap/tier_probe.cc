@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "swap/tier_list.h"
+
+namespace tierpilot::swap {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int64_t kProbeBytes = 16 << 20, kSmallBytes = 4096;
+constexpr int kRounds = 3, kSmallReads = 15;
+
+template <class Work>
+int64_t nanoseconds(const Work& work) {
+  const auto begin = Clock::now();
+  work();
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  return std::max<int64_t>(took.count(), 1);
+}
+
+// Medians: the first write of a file also finds room for it. A tier that cannot take all that is
+// measured with is measured with what it takes.
+Status measure(MeasuredTier& measured) {
+  auto& tier = *measured.tier;
+  const auto bytes = std::min(kProbeBytes, tier.capacity_bytes());
+  std::vector<std::byte> data(static_cast<size_t>(bytes), std::byte{0x5a});
+  Staging staging;
+  Status status;
+  std::array<int64_t, kRounds> writes{}, reads{};
+  for (int round = 0; round < kRounds; ++round) {
+    writes[round] = nanoseconds([&] { status = tier.write(0, data.data(), bytes, staging); });
+    if (!status) return status;
+    reads[round] = nanoseconds([&] { status = tier.read(0, data.data(), bytes, staging); });
+    if (!status) return status;
+  }
+  std::array<int64_t, kSmallReads> small{};
+  const auto steps = bytes / kSmallBytes;
+  for (int at = 0; at < kSmallReads; ++at) {
+    const auto offset = (at * 997) % steps * kSmallBytes;
+    small[at] = nanoseconds([&] { status = tier.read(offset, data.data(), kSmallBytes, staging); });
+    if (!status) return status;
+  }
+  std::sort(writes.begin(), writes.end());
+  std::sort(reads.begin(), reads.end());
+  std::sort(small.begin(), small.end());
+  measured.write_gb_per_s = static_cast<double>(bytes) / static_cast<double>(writes[kRounds / 2]);
+  measured.read_gb_per_s = static_cast<double>(bytes) / static_cast<double>(reads[kRounds / 2]);
+  measured.latency_ns = small[kSmallReads / 2];
+  return {};
+}
+
+double seconds_a_gigabyte(const MeasuredTier& tier) {
+  return 1 / tier.read_gb_per_s + 1 / tier.write_gb_per_s;
+}
+
+}  // namespace
+
+Link MeasuredTier::link() const {
+  return {.gb_per_s = std::min(read_gb_per_s, write_gb_per_s), .latency_ns = latency_ns};
+}
+
+Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers) {
+  std::vector<MeasuredTier> good;
+  std::string reasons;
+  for (auto& tier : tiers) {
+    MeasuredTier one{.tier = std::move(tier)};
+    if (auto status = measure(one); !status)
+      reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", status.error().message);
+    else
+      good.push_back(std::move(one));
+  }
+  if (good.empty()) return fail(ErrorCode::kUnavailable, "no tier can be used: " + reasons);
+  std::stable_sort(good.begin(), good.end(), [](const auto& a, const auto& b) {
+    return seconds_a_gigabyte(a) < seconds_a_gigabyte(b);
+  });
+  return good;
+}
+
+double memory_gb_per_s() {
+  std::vector<std::byte> from(kProbeBytes, std::byte{1}), to(kProbeBytes, std::byte{2});
+  std::array<int64_t, kRounds> times{};
+  for (auto& time : times) {
+    time = nanoseconds([&] {
+      std::memcpy(to.data(), from.data(), from.size());
+      asm volatile("" : : "r"(to.data()) : "memory");
+    });
+  }
+  std::sort(times.begin(), times.end());
+  return static_cast<double>(kProbeBytes) / static_cast<double>(times[kRounds / 2]);
+}
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,123 @@
+/* libtierpilot-swap: tensors that leave a device's memory while a model trains.
+ *
+ * For front ends of frameworks. A front end tells it, from its hooks, which storages a forward pass
+ * saves (tierpilot_swap_save) and when the backward pass asks for them (tierpilot_swap_use). The
+ * library decides which of them leave, copies them into a pool of slower memory and back with its
+ * own threads, and learns from one step to the next. It never allocates or frees the front end's
+ * memory: it says when a copy is complete (tierpilot_swap_left) and when one should come back
+ * (tierpilot_swap_ahead).
+ *
+ * All functions may be called from any thread. Sizes are bytes. After a fork the child's calls do
+ * nothing: saves are kept, and what is away cannot be had (TIERPILOT_SWAP_LOST). Nothing is thrown
+ * through this interface. Memory of the pool is anonymous or of unlinked files: it ends with the
+ * process, however that ends.
+ */
+#ifndef TIERPILOT_SWAP_H
+#define TIERPILOT_SWAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIERPILOT_SWAP_VERSION 1
+
+typedef struct tierpilot_swap tierpilot_swap;
+
+enum tierpilot_swap_device {
+  /* The device is this process's private memory: its resident set is what the budget bounds. */
+  TIERPILOT_SWAP_PROCESS = 0,
+  /* Another memory, of which the front end says what is in use (tierpilot_swap_device_use). */
+  TIERPILOT_SWAP_EXTERNAL = 1,
+};
+
+typedef struct tierpilot_swap_settings {
+  uint32_t size;        /* sizeof(tierpilot_swap_settings), for later versions */
+  uint32_t device;      /* enum tierpilot_swap_device */
+  int64_t budget_bytes; /* above 0 */
+  /* Where bytes go, "node1=2GiB,dir:/srv/slow=16GiB": NUMA nodes, "memory" (any node) and
+   * directories, with what may be used of each. NULL: other NUMA nodes of this machine and then
+   * TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there. The order is by measured
+   * bandwidth. */
+  const char* tiers;
+  /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "none". */
+  const char* policy;
+  uint32_t out_threads, in_threads; /* 0: as many as are useful */
+} tierpilot_swap_settings;
+
+/* What the front end says of a storage. */
+typedef struct tierpilot_swap_storage {
+  uint64_t place;    /* stable from step to step and run to run: operator, layer, shape */
+  uint32_t kind;     /* tensors of one layer type and operator have the same */
+  uint32_t flags;    /* TIERPILOT_SWAP_CONVOLUTION_INPUT */
+  const void* data;  /* stays valid and unchanged until the id is named by tierpilot_swap_left,
+                        dropped, or asked for */
+  int64_t bytes;
+} tierpilot_swap_storage;
+
+enum { TIERPILOT_SWAP_CONVOLUTION_INPUT = 1 };
+
+typedef uint32_t tierpilot_swap_id; /* 0: none */
+
+/* NULL: what is wrong stands in `error`. Measures the tiers, which takes some 0.2 s. */
+tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
+                                    size_t error_bytes);
+/* Ends the threads and frees the pool. Ids are void; no other call may be running. */
+void tierpilot_swap_close(tierpilot_swap* swap);
+
+/* A new training step begins, if it is not noticed anyway: a save after all that was saved before
+ * has been asked for or dropped. */
+void tierpilot_swap_begin(tierpilot_swap* swap);
+
+/* A forward pass saves a storage. The id stands for it until it is dropped; 0: not taken. */
+tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage);
+
+/* Ids whose memory the front end has to let go of now, up to `most`; their number. Waits while the
+ * device is over its budget and copies are under way that will change it. Call it after each save
+ * and use until it gives 0. */
+size_t tierpilot_swap_left(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most);
+
+enum tierpilot_swap_where {
+  TIERPILOT_SWAP_HERE = 0,   /* the front end has it, and it stays */
+  TIERPILOT_SWAP_AWAY = 1,   /* give it memory with tierpilot_swap_fetch, then wait */
+  TIERPILOT_SWAP_COMING = 2, /* wait for it */
+  TIERPILOT_SWAP_LOST = 3,   /* its tier failed, or this is a forked child */
+};
+/* A backward pass asks for a storage. */
+enum tierpilot_swap_where tierpilot_swap_use(tierpilot_swap* swap, tierpilot_swap_id id);
+/* Ids that should begin to come back now, for each of which tierpilot_swap_fetch has to be called
+ * at once; their number. */
+size_t tierpilot_swap_ahead(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most);
+/* Begins to bring a storage back into `data`, which has its bytes and stays valid until the id is
+ * released or dropped. */
+void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data);
+/* Until it is back; TIERPILOT_SWAP_HERE or TIERPILOT_SWAP_LOST. */
+enum tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_swap_id id);
+/* The front end lets go of the memory of a storage that came back; the pool's copy stays. */
+void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id);
+/* The program goes on holding the storage: that it leaves frees nothing. */
+void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id);
+/* No more use. 1: a copy is under way; keep the memory until tierpilot_swap_left names the id. */
+int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id);
+
+/* For external devices, where tierpilot_swap_observes says 1, before a save or use: bytes in use,
+ * and the most since the last call. */
+int tierpilot_swap_observes(tierpilot_swap* swap);
+void tierpilot_swap_device_use(tierpilot_swap* swap, int64_t bytes, int64_t peak_bytes);
+/* The device had no room: more leaves from now on. */
+void tierpilot_swap_failed(tierpilot_swap* swap);
+
+/* JSON of `what`: "statistics", "tiers", "step" (the last whole step, tensor by tensor). Up to
+ * `bytes` - 1 characters and a 0 are written; what it would take without the 0 is returned. */
+size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes);
+
+/* "1.5GiB"; -1: no size. */
+int64_t tierpilot_swap_bytes(const char* text);
+const char* tierpilot_swap_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
