@@ -1,9 +1,11 @@
 // tierpilot_swap.h over a Session. Nothing may be thrown through it, and nothing happens in a child
 // that was forked: its copy of the session has no threads.
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -33,7 +35,9 @@ void count_forks() {
   (void)once;
 }
 
-bool forked(const tierpilot_swap* swap) { return swap->forks != forks.load(std::memory_order_relaxed); }
+bool forked(const tierpilot_swap* swap) {
+  return swap->forks != forks.load(std::memory_order_relaxed);
+}
 
 // What is out of memory in the library is a call that did nothing.
 template <class Work, class Value>
@@ -53,17 +57,14 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
 
 Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
     const tierpilot_swap_settings& settings) {
-  const bool process = settings.device == TIERPILOT_SWAP_PROCESS;
-  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers)
-                                           : swap::found_tiers(process);
+  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers) : swap::found_tiers();
 }
 
 Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {
   if (settings.size < sizeof settings)
     return fail(ErrorCode::kInvalid, "settings of another version of the library");
   if (settings.budget_bytes <= 0) return fail(ErrorCode::kInvalid, "the budget has to be above 0");
-  swap::SessionSettings made{.process_is_device = settings.device == TIERPILOT_SWAP_PROCESS,
-                             .budget_bytes = settings.budget_bytes};
+  swap::SessionSettings made{.budget_bytes = settings.budget_bytes};
   if (settings.policy && *settings.policy) made.rule = settings.policy;
   std::string names;
   bool known = false;
@@ -72,7 +73,8 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
     names += fmt::format(" {}", rule.name);
   }
   if (!known)
-    return fail(ErrorCode::kInvalid, fmt::format("policy '{}' is not known; there are{}", made.rule, names));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("policy '{}' is not known; there are{}", made.rule, names));
   constexpr uint32_t kMostThreads = 64;
   if (settings.out_threads) made.out_threads = std::min(settings.out_threads, kMostThreads);
   if (settings.in_threads) made.in_threads = std::min(settings.in_threads, kMostThreads);
@@ -81,6 +83,13 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   auto ranked = swap::measured(std::move(*tiers));
   if (!ranked) return tl::unexpected(ranked.error());
   return std::make_unique<Session>(made, std::move(*ranked));
+}
+
+// What the program frees has to leave its resident set, or a budget means nothing: glibc keeps
+// freed memory of up to 32 MiB for itself unless it is told at which size it has to give it back.
+void return_freed_memory() {
+  constexpr int kThreshold = 1 << 20;
+  if (!std::getenv("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, kThreshold);
 }
 
 void say(const std::string& what, char* text, size_t bytes) {
@@ -109,6 +118,7 @@ tierpilot_swap_where where_of(Session::Where where) {
 tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
                                     size_t error_bytes) {
   count_forks();
+  return_freed_memory();
   try {
     auto session = opened(*settings);
     if (session) return new tierpilot_swap{std::move(*session), forks.load()};
@@ -129,8 +139,7 @@ void tierpilot_swap_begin(tierpilot_swap* swap) {
   guarded(swap, [](Session& session) { session.begin(); });
 }
 
-tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap,
-                                      const tierpilot_swap_storage* storage) {
+tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage) {
   if (storage->bytes <= 0 || storage->bytes > swap::kMaxBytes || !storage->data) return 0;
   return guarded(swap, tierpilot_swap_id{0}, [&](Session& session) {
     return session.save(
@@ -176,14 +185,6 @@ int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id) {
   return guarded(swap, 0, [&](Session& session) { return session.drop(id) ? 1 : 0; });
 }
 
-int tierpilot_swap_observes(tierpilot_swap* swap) {
-  return guarded(swap, 0, [](Session& session) { return session.observes() ? 1 : 0; });
-}
-
-void tierpilot_swap_device_use(tierpilot_swap* swap, int64_t bytes, int64_t peak_bytes) {
-  guarded(swap, [&](Session& session) { session.device_use(bytes, peak_bytes); });
-}
-
 void tierpilot_swap_failed(tierpilot_swap* swap) {
   guarded(swap, [](Session& session) { session.failed(); });
 }
@@ -199,10 +200,13 @@ size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* tex
 int64_t tierpilot_swap_bytes(const char* text) {
   try {
     const auto bytes = parse_bytes(text);
-    return bytes && *bytes <= static_cast<uint64_t>(swap::kMaxBytes) ? static_cast<int64_t>(*bytes) : -1;
+    return bytes && *bytes <= static_cast<uint64_t>(swap::kMaxBytes) ? static_cast<int64_t>(*bytes)
+                                                                     : -1;
   } catch (const std::exception&) {
     return -1;
   }
 }
 
-const char* tierpilot_swap_version(void) { return TIERPILOT_VERSION; }
+const char* tierpilot_swap_version(void) {
+  return TIERPILOT_VERSION;
+}

@@ -19,7 +19,9 @@ Staging::Staging()
     : data_(static_cast<std::byte*>(std::aligned_alloc(Extents::kAlignment, kBytes))) {
   if (!data_) throw std::bad_alloc();
 }
-Staging::~Staging() { std::free(data_); }
+Staging::~Staging() {
+  std::free(data_);
+}
 
 namespace {
 
@@ -41,7 +43,8 @@ class DirectoryTier : public Tier {
         const auto wrote = pwrite(file_.get(), staging.data() + at,
                                   static_cast<size_t>(padded - at), offset + done + at);
         if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) return fail_errno(wrote < 0 ? errno : ENOSPC, fmt::format("{}: write", name_));
+        if (wrote <= 0)
+          return fail_errno(wrote < 0 ? errno : ENOSPC, fmt::format("{}: write", name_));
         at += wrote;
       }
     }

@@ -42,8 +42,8 @@ Status bind_to(void* data, int64_t bytes, int node) {
     return fail(ErrorCode::kUnavailable, fmt::format("this machine has no NUMA node {}", node));
   auto* nodes = numa_allocate_nodemask();
   numa_bitmask_setbit(nodes, static_cast<unsigned>(node));
-  const auto bound = mbind(data, static_cast<size_t>(bytes), MPOL_BIND, nodes->maskp,
-                           nodes->size + 1, 0);
+  const auto bound =
+      mbind(data, static_cast<size_t>(bytes), MPOL_BIND, nodes->maskp, nodes->size + 1, 0);
   const int error = errno;
   numa_free_nodemask(nodes);
   if (bound != 0) return fail_errno(error, fmt::format("memory of NUMA node {}", node));
@@ -59,8 +59,7 @@ Result<std::unique_ptr<Tier>> open_memory_tier(std::string name, int node, int64
   if (data == MAP_FAILED) return fail_errno(errno, fmt::format("tier '{}': memory", name));
   auto tier = std::make_unique<MemoryTier>(std::move(name), static_cast<std::byte*>(data), bytes);
   if (node >= 0)
-    if (auto status = bind_to(data, bytes, node); !status)
-      return tl::unexpected(status.error());
+    if (auto status = bind_to(data, bytes, node); !status) return tl::unexpected(status.error());
   return tier;
 }
 

@@ -8,15 +8,15 @@ namespace tierpilot::swap {
 namespace {
 constexpr size_t kMostSaves = 1'000'000;  // a step with more is cut
 constexpr size_t kMostLate = 16;
-}
+}  // namespace
 
 Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tiers)
     : settings_(settings),
       pool_(std::move(tiers)),
       link_(pool_.link()),
-      learner_({.rule = settings.rule,
-                .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link_}}),
-      watch_(settings.process_is_device),
+      learner_(
+          {.rule = settings.rule,
+           .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link_}}),
       slots_(1),
       out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
       in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
@@ -69,8 +69,8 @@ void Session::finish_step() {
   watch_.begin();
 }
 
-// All that was saved has been asked for or dropped; or a backward pass saves what a step began with,
-// or so much that it is no recomputing.
+// All that was saved has been asked for or dropped; or a backward pass saves what a step began
+// with, or so much that it is no recomputing.
 bool Session::begins_step(const SavedStorage& storage) {
   const auto& seen = watch_.step();
   if (seen.saves.empty()) return false;
@@ -211,16 +211,6 @@ void Session::held(Id id) {
   const std::lock_guard lock(mutex_);
   const auto* slot = find(id);
   if (slot && in_step(*slot)) watch_.step().saves[slot->save].held = true;
-}
-
-bool Session::observes() {
-  const std::lock_guard lock(mutex_);
-  return !settings_.process_is_device && watch_.observes();
-}
-
-void Session::device_use(int64_t bytes, int64_t peak_bytes) {
-  const std::lock_guard lock(mutex_);
-  watch_.device_use(bytes, peak_bytes);
 }
 
 void Session::failed() {

@@ -1,4 +1,5 @@
-// What is where: every saved storage from its save to its end, the copies under way, and the budget.
+// What is where: every saved storage from its save to its end, the copies under way, and the
+// budget.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +19,6 @@
 namespace tierpilot::swap {
 
 struct SessionSettings {
-  bool process_is_device = true;
   std::string rule = "swap";
   int64_t budget_bytes = 0;
   size_t out_threads = 1, in_threads = 2;
@@ -44,8 +44,6 @@ class Session {
   void release(Id id);
   void held(Id id);
   bool drop(Id id);
-  bool observes();
-  void device_use(int64_t bytes, int64_t peak_bytes);
   void failed();
 
   const SessionSettings& settings() const { return settings_; }
@@ -66,8 +64,8 @@ class Session {
   struct Slot {
     State state = State::kFree;
     bool dropped = false, lost = false, used = false;
-    size_t save = 0;       // its place in the step
-    uint64_t step = 0;     // which step
+    size_t save = 0;    // its place in the step
+    uint64_t step = 0;  // which step
     int64_t bytes = 0;
     std::byte* data = nullptr;
     Block block{};
@@ -99,8 +97,8 @@ class Session {
   StepWatch watch_;
   std::vector<Slot> slots_;  // by id; 0 is never used
   std::vector<Id> free_;
-  std::deque<Id> copied_;        // the front end has to hear of these
-  std::vector<Id> of_step_;      // by save
+  std::deque<Id> copied_;    // the front end has to hear of these
+  std::vector<Id> of_step_;  // by save
   uint64_t step_ = 1;
   uint64_t first_place_ = 0;
   size_t unused_ = 0, leaving_ = 0, coming_ = 0, oldest_kept_ = 0;

@@ -12,7 +12,8 @@ constexpr size_t kAheadOfUnknown = 2;  // copies in at once, while the order of 
 
 void Session::copy_out(Id id, Staging& staging) {
   std::unique_lock lock(mutex_);
-  const auto [data, bytes, dropped] = std::tuple(slots_[id].data, slots_[id].bytes, slots_[id].dropped);
+  const auto [data, bytes, dropped] =
+      std::tuple(slots_[id].data, slots_[id].bytes, slots_[id].dropped);
   Result<Block> block = fail(ErrorCode::kConflict, "dropped before it left");
   if (!dropped) {
     lock.unlock();

@@ -9,16 +9,13 @@ int64_t StepWatch::since_begin_ns() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count();
 }
 
-int64_t StepWatch::peak() { return process_ ? memory_.peak() : std::max(told_, told_peak_); }
-
 void StepWatch::begin() {
   step_ = {};
   begin_ = last_ = Clock::now();
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
   observes_ = complete_ = true;
-  at_begin_ = process_ ? memory_.now() : told_;
-  if (process_) memory_.reset_peak();
-  told_peak_ = told_;
+  at_begin_ = memory_.now();
+  memory_.reset_peak();
 }
 
 void StepWatch::observe(bool on) {
@@ -26,22 +23,16 @@ void StepWatch::observe(bool on) {
   complete_ = complete_ && on;
 }
 
-void StepWatch::device_use(int64_t bytes, int64_t peak_bytes) {
-  told_ = bytes;
-  told_peak_ = std::max(told_peak_, peak_bytes);
-}
-
 void StepWatch::event(int64_t fresh) {
   const auto now = Clock::now();
   const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
   step_.time_ns.push_back(std::max<int64_t>(took - std::exchange(pending_stall_ns_, 0), 0));
   if (observes_) {
-    const auto most = peak();
+    const auto most = memory_.peak();
     peak_bytes_ = std::max(peak_bytes_, most);
     other_bytes_ = std::max<int64_t>(most - resident_ - fresh, 0);
     step_.other_bytes.push_back(other_bytes_);
-    if (process_) memory_.reset_peak();
-    told_peak_ = told_;
+    memory_.reset_peak();
     last_ = Clock::now();  // looking takes longer than what is looked at
   } else {
     last_ = now;
@@ -50,8 +41,8 @@ void StepWatch::event(int64_t fresh) {
 
 StepEnd StepWatch::end() {
   event(0);
-  peak_bytes_ = std::max(peak_bytes_, peak());
-  growth_bytes_ = (process_ ? memory_.now() : told_) - at_begin_;
+  peak_bytes_ = std::max(peak_bytes_, memory_.peak());
+  growth_bytes_ = memory_.now() - at_begin_;
   if (!complete_) step_.other_bytes.clear();
   return {.step = std::exchange(step_, {}),
           .step_ns = since_begin_ns(),

@@ -10,8 +10,6 @@ namespace tierpilot::swap {
 
 class StepWatch {
  public:
-  explicit StepWatch(bool process_is_device) : process_(process_is_device) {}
-
   void begin();
   // An event; `fresh` bytes that are now saved were made since the last one.
   void event(int64_t fresh);
@@ -23,8 +21,6 @@ class StepWatch {
   bool observes() const { return observes_; }
   void save(const SavedStorage& storage) { step_.saves.push_back(storage); }
   void used(size_t save) { step_.uses.push_back(static_cast<uint32_t>(save)); }
-  // For devices that are no process: what is in use, and the most since the last time.
-  void device_use(int64_t bytes, int64_t peak_bytes);
   // Ends the last interval.
   StepEnd end();
   // Bytes that the device holds more at the end than at the begin of the step.
@@ -38,16 +34,14 @@ class StepWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  int64_t peak();
 
-  bool process_, observes_ = true, complete_ = true;
+  bool observes_ = true, complete_ = true;
   ProcessMemory memory_;
   ObservedStep step_;
   Clock::time_point begin_{}, last_{};
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0;
   int64_t resident_ = 0;
   int64_t peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0, at_begin_ = 0;
-  int64_t told_ = 0, told_peak_ = 0;
 };
 
 }  // namespace tierpilot::swap

@@ -28,7 +28,8 @@ Result<std::unique_ptr<Tier>> tier_of(std::string_view entry) {
     return wrong(entry, "say how much of it may be used: NAME=SIZE, as in dir:/srv/slow=16GiB");
   const auto size = parse_bytes(entry.substr(equals + 1));
   if (!size) return wrong(entry, size.error().message);
-  if (*size < (1 << 20) || *size > kMostBytes) return wrong(entry, "a size from 1MiB to 64TiB is needed");
+  if (*size < (1 << 20) || *size > kMostBytes)
+    return wrong(entry, "a size from 1MiB to 64TiB is needed");
   const auto where = entry.substr(0, equals);
   const auto bytes = static_cast<int64_t>(*size);
   if (where == "memory") return open_memory_tier("memory", -1, bytes);
@@ -49,12 +50,12 @@ std::string swap_directory() {
   return said && *said ? said : "/var/tmp";
 }
 
-void add_nodes(Tiers& tiers, bool away_from_process) {
+void add_nodes(Tiers& tiers) {
   if (numa_available() < 0) return;
   const int here = numa_node_of_cpu(sched_getcpu());
   for (int node = 0; node <= numa_max_node(); ++node) {
     if (!numa_bitmask_isbitset(numa_all_nodes_ptr, static_cast<unsigned>(node))) continue;
-    if (away_from_process && node == here) continue;
+    if (node == here) continue;
     long long free_bytes = 0;
     if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < (64 << 20)) continue;
     auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2);
@@ -77,16 +78,17 @@ Result<Tiers> tiers_of(std::string_view list) {
   return tiers;
 }
 
-Result<Tiers> found_tiers(bool away_from_process) {
+Result<Tiers> found_tiers() {
   Tiers tiers;
-  add_nodes(tiers, away_from_process);
+  add_nodes(tiers);
   const auto directory = swap_directory();
   struct statvfs room {};
   Status failed;
   if (statvfs(directory.c_str(), &room) != 0) {
     failed = fail_errno(errno, fmt::format("tier 'dir:{}'", directory));
   } else {
-    const auto bytes = static_cast<int64_t>(room.f_bavail) * static_cast<int64_t>(room.f_frsize) / 2;
+    const auto bytes =
+        static_cast<int64_t>(room.f_bavail) * static_cast<int64_t>(room.f_frsize) / 2;
     auto tier = open_directory_tier(directory, std::min(bytes, kMostBytes));
     if (tier)
       tiers.push_back(std::move(*tier));

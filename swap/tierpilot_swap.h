@@ -26,17 +26,10 @@ extern "C" {
 
 typedef struct tierpilot_swap tierpilot_swap;
 
-enum tierpilot_swap_device {
-  /* The device is this process's private memory: its resident set is what the budget bounds. */
-  TIERPILOT_SWAP_PROCESS = 0,
-  /* Another memory, of which the front end says what is in use (tierpilot_swap_device_use). */
-  TIERPILOT_SWAP_EXTERNAL = 1,
-};
-
 typedef struct tierpilot_swap_settings {
   uint32_t size;        /* sizeof(tierpilot_swap_settings), for later versions */
-  uint32_t device;      /* enum tierpilot_swap_device */
-  int64_t budget_bytes; /* above 0 */
+  uint32_t reserved;    /* 0 */
+  int64_t budget_bytes; /* above 0: of the process's private resident memory */
   /* Where bytes go, "node1=2GiB,dir:/srv/slow=16GiB": NUMA nodes, "memory" (any node) and
    * directories, with what may be used of each. NULL: other NUMA nodes of this machine and then
    * TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there. The order is by measured
@@ -49,11 +42,11 @@ typedef struct tierpilot_swap_settings {
 
 /* What the front end says of a storage. */
 typedef struct tierpilot_swap_storage {
-  uint64_t place;    /* stable from step to step and run to run: operator, layer, shape */
-  uint32_t kind;     /* tensors of one layer type and operator have the same */
-  uint32_t flags;    /* TIERPILOT_SWAP_CONVOLUTION_INPUT */
-  const void* data;  /* stays valid and unchanged until the id is named by tierpilot_swap_left,
-                        dropped, or asked for */
+  uint64_t place;   /* stable from step to step and run to run: operator, layer, shape */
+  uint32_t kind;    /* tensors of one layer type and operator have the same */
+  uint32_t flags;   /* TIERPILOT_SWAP_CONVOLUTION_INPUT */
+  const void* data; /* stays valid and unchanged until the id is named by tierpilot_swap_left,
+                       dropped, or asked for */
   int64_t bytes;
 } tierpilot_swap_storage;
 
@@ -102,10 +95,6 @@ void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id);
 /* No more use. 1: a copy is under way; keep the memory until tierpilot_swap_left names the id. */
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id);
 
-/* For external devices, where tierpilot_swap_observes says 1, before a save or use: bytes in use,
- * and the most since the last call. */
-int tierpilot_swap_observes(tierpilot_swap* swap);
-void tierpilot_swap_device_use(tierpilot_swap* swap, int64_t bytes, int64_t peak_bytes);
 /* The device had no room: more leaves from now on. */
 void tierpilot_swap_failed(tierpilot_swap* swap);
 

@@ -81,6 +81,8 @@ class Builder {
 
 }  // namespace
 
-StepGraph graph_of(const ObservedStep& step) { return Builder(step).build(); }
+StepGraph graph_of(const ObservedStep& step) {
+  return Builder(step).build();
+}
 
 }  // namespace tierpilot::swap

@@ -8,13 +8,13 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr size_t kMostSteps = 32;       // more and all are forgotten: shapes that never repeat
-constexpr int kRunsOfAnAttempt = 2;     // the first one may be disturbed
-constexpr int kObservedRuns = 2;        // an optimiser has its states from the second step on
-constexpr double kGain = 0.98;          // of the best one's time: less is noise
-constexpr double kUnused = 0.05;        // of the budget, from where it is worth a new plan
-constexpr double kStalled = 0.01;       // of a step
-constexpr double kNewTimes = 0.3;       // weight of the last step's times
+constexpr size_t kMostSteps = 32;    // more and all are forgotten: shapes that never repeat
+constexpr int kRunsOfAnAttempt = 2;  // the first one may be disturbed
+constexpr int kObservedRuns = 2;     // an optimiser has its states from the second step on
+constexpr double kGain = 0.98;       // of the best one's time: less is noise
+constexpr double kUnused = 0.05;     // of the budget, from where it is worth a new plan
+constexpr double kStalled = 0.01;    // of a step
+constexpr double kNewTimes = 0.3;    // weight of the last step's times
 
 uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
   return mixed_bits(prefix * 31 + storage.place) ^ static_cast<uint64_t>(storage.bytes);
@@ -68,7 +68,7 @@ void StepLearner::add(StepEnd&& seen, int64_t growth_bytes) {
   Known known{.step = std::move(seen.step), .prefixes = prefixes_};
   for (auto& other : known.step.other_bytes) other += std::max<int64_t>(growth_bytes, 0);
   least_bytes_ = known.step.least_bytes();
-  for (const auto prefix : prefixes_) by_prefix_[prefix] = steps_.size();
+  for (const auto prefix : prefixes_) by_prefix_.emplace(prefix, steps_.size());
   plan(known);
   steps_.push_back(std::move(known));
 }
@@ -119,7 +119,8 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
     known.best.least_ns = std::min(known.best.least_ns, now.least_ns);
   known.exploring = false;
   const auto unused = budget - seen.peak_bytes;
-  const bool stalls = static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.step_ns);
+  const bool stalls =
+      static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.step_ns);
   if (!stalls || known.explorations >= settings_.most_explorations) return;
   ++known.explorations;
   if (seen.peak_bytes > 0 && static_cast<double>(unused) > kUnused * static_cast<double>(budget)) {
@@ -148,8 +149,7 @@ bool StepLearner::explore(Known& known) {
       if (known.step.saves[i].kind == kind && !known.step.saves[i].held)
         away[i] = kept * 2 >= count;
     const auto outcome = foretell(known.step, away, limits_of(known));
-    const auto most =
-        static_cast<double>(known.best.foretold_ns) * (1 + settings_.explore_bound);
+    const auto most = static_cast<double>(known.best.foretold_ns) * (1 + settings_.explore_bound);
     if (!outcome.done || static_cast<double>(outcome.clock_ns) > most) continue;
     if (away == known.best.away) continue;
     known.now = {.away = std::move(away), .foretold_ns = outcome.clock_ns};

@@ -27,8 +27,8 @@ struct Advice {
 };
 
 struct StepEnd {
-  ObservedStep step{};     // other_bytes: empty when it was not measured all the way
-  int64_t step_ns = 0;     // with stalls
+  ObservedStep step{};  // other_bytes: empty when it was not measured all the way
+  int64_t step_ns = 0;  // with stalls
   int64_t stall_ns = 0;
   int64_t peak_bytes = 0;  // of the device; 0: not known
 };
@@ -81,7 +81,7 @@ class StepLearner {
 
   LearnerSettings settings_;
   std::vector<Known> steps_;
-  std::unordered_map<uint64_t, size_t> by_prefix_;  // to the latest step that begins so
+  std::unordered_map<uint64_t, size_t> by_prefix_;  // to the first step that begins so
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
   int64_t least_bytes_ = 0;

@@ -19,7 +19,7 @@ import os
 import socket
 import threading
 
-__all__ = ["Job", "job"]
+__all__ = ["Job", "job", "swap"]
 
 _VERSION = 1
 _MOST_UNREAD = 1 << 16
@@ -188,3 +188,17 @@ def job():
             # After a fork the parent goes on with its own connection.
             _job = Job()
         return _job
+
+
+def swap(budget, policy="swap", tiers=None):
+    """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
+
+        with tierpilot.swap(budget="4GiB"):
+            loss = model(x).sum()
+        loss.backward()
+
+    Needs PyTorch, from 1.13 on, and libtierpilot-swap, which are loaded with the first call.
+    """
+    from . import swapping
+
+    return swapping.swap(budget, policy, tiers)

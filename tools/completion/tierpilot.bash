@@ -1,4 +1,4 @@
-# Completion of tierctl and tiertool in bash: what their --help says of the words so far, so that it
+# Completion of tierctl, tiertool and tierpilot-swap in bash: what their --help says of the words so far, so that it
 # is never out of date.
 
 _tierpilot_help() {
@@ -61,4 +61,4 @@ _tierpilot() {
   mapfile -t COMPREPLY < <(_tierpilot_values "$line" "$word")
 }
 
-complete -o filenames -F _tierpilot tierctl tiertool
+complete -o filenames -F _tierpilot tierctl tiertool tierpilot-swap

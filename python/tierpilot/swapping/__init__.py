@@ -1,0 +1,8 @@
+"""Tensors that leave memory while a PyTorch model trains: tierpilot.swap().
+
+Everything here needs PyTorch and libtierpilot-swap; nothing of it is loaded by `import tierpilot`.
+"""
+
+from .session import Swap, swap
+
+__all__ = ["Swap", "swap"]

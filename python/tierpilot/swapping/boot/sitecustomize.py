@@ -1,0 +1,69 @@
+"""Starts swapping in a program that says nothing of it: tierpilot-swap run puts this folder first in
+PYTHONPATH, and Python imports what is called so before the program."""
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
+
+
+def _start():
+    import atexit
+    import json
+
+    if _PACKAGES not in sys.path:
+        sys.path.append(_PACKAGES)
+    from tierpilot.swapping import Swap
+
+    swap = Swap(
+        os.environ["TIERPILOT_SWAP_BUDGET"],
+        os.environ.get("TIERPILOT_SWAP_POLICY") or "swap",
+        os.environ.get("TIERPILOT_SWAP_TIERS"),
+        lazy=True,  # processes that train nothing open nothing
+    )
+    swap.__enter__()
+    report = os.environ.get("TIERPILOT_SWAP_REPORT")
+
+    def write_report():
+        if swap.opened:
+            with open(report, "a", encoding="utf-8") as file:
+                file.write(json.dumps(swap.statistics()) + "\n")
+
+    if report:
+        atexit.register(write_report)
+
+
+class _AfterTorch:
+    """Finds torch as it is, and starts once it is loaded."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def run_and_start(module):
+            run(module)
+            _start()
+
+        spec.loader.exec_module = run_and_start
+        return spec
+
+
+def _run_the_hidden_one():
+    """The sitecustomize of the system, which this one stands before."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
+    if spec is not None and spec.loader is not None:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+if os.environ.get("TIERPILOT_SWAP_BUDGET"):
+    sys.meta_path.insert(0, _AfterTorch())
+_run_the_hidden_one()

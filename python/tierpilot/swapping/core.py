@@ -1,0 +1,148 @@
+"""libtierpilot-swap by its C interface, tierpilot_swap.h."""
+
+import ctypes
+import json
+import os
+
+HERE, AWAY, COMING, LOST = range(4)
+CONVOLUTION_INPUT = 1
+_MOST_IDS = 64
+
+
+class _Settings(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("budget_bytes", ctypes.c_int64),
+        ("tiers", ctypes.c_char_p),
+        ("policy", ctypes.c_char_p),
+        ("out_threads", ctypes.c_uint32),
+        ("in_threads", ctypes.c_uint32),
+    ]
+
+
+class _Storage(ctypes.Structure):
+    _fields_ = [
+        ("place", ctypes.c_uint64),
+        ("kind", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_int64),
+    ]
+
+
+def _library():
+    """TIERPILOT_SWAP_LIBRARY, else what the dynamic linker finds."""
+    path = os.environ.get("TIERPILOT_SWAP_LIBRARY") or "libtierpilot-swap.so.0"
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(
+            f"libtierpilot-swap cannot be loaded: {error}; "
+            "install Tierpilot or set TIERPILOT_SWAP_LIBRARY to its path"
+        ) from None
+    pointer, number, ids = ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)
+    size = ctypes.c_size_t
+    for name, result, arguments in (
+        ("open", pointer, [ctypes.POINTER(_Settings), ctypes.c_char_p, size]),
+        ("close", None, [pointer]),
+        ("begin", None, [pointer]),
+        ("save", number, [pointer, ctypes.POINTER(_Storage)]),
+        ("left", size, [pointer, ids, size]),
+        ("use", ctypes.c_int, [pointer, number]),
+        ("ahead", size, [pointer, ids, size]),
+        ("fetch", None, [pointer, number, pointer]),
+        ("wait", ctypes.c_int, [pointer, number]),
+        ("release", None, [pointer, number]),
+        ("held", None, [pointer, number]),
+        ("drop", ctypes.c_int, [pointer, number]),
+        ("failed", None, [pointer]),
+        ("describe", size, [pointer, ctypes.c_char_p, ctypes.c_char_p, size]),
+        ("bytes", ctypes.c_int64, [ctypes.c_char_p]),
+    ):
+        function = getattr(library, "tierpilot_swap_" + name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class Core:
+    """One pool with its threads and what it has learned. `close` ends it."""
+
+    def __init__(self, budget, policy="swap", tiers=None, out_threads=0, in_threads=0):
+        self._library = library = _library()
+        if isinstance(budget, str):
+            budget = library.tierpilot_swap_bytes(budget.encode())
+            if budget < 0:
+                raise ValueError("a budget is a size, such as '4GiB'")
+        settings = _Settings(
+            size=ctypes.sizeof(_Settings),
+            budget_bytes=int(budget),
+            tiers=tiers.encode() if tiers else None,
+            policy=policy.encode(),
+            out_threads=out_threads,
+            in_threads=in_threads,
+        )
+        error = ctypes.create_string_buffer(1024)
+        handle = library.tierpilot_swap_open(ctypes.byref(settings), error, len(error))
+        if not handle:
+            raise ValueError(error.value.decode(errors="replace"))
+        self.budget_bytes = int(budget)
+        self._handle = ctypes.c_void_p(handle)
+        self._storage = _Storage()
+        for name in ("save", "use", "fetch", "wait", "release", "held", "drop"):
+            setattr(self, "_" + name, getattr(library, "tierpilot_swap_" + name))
+
+    def begin(self):
+        self._library.tierpilot_swap_begin(self._handle)
+
+    def save(self, place, kind, flags, data, size):
+        """Not from two threads at once: callers hold a lock."""
+        storage = self._storage
+        storage.place, storage.kind, storage.flags = place, kind, flags
+        storage.data, storage.bytes = data, size
+        return self._save(self._handle, storage)
+
+    def use(self, number):
+        return self._use(self._handle, number)
+
+    def fetch(self, number, data):
+        self._fetch(self._handle, number, data)
+
+    def wait(self, number):
+        return self._wait(self._handle, number)
+
+    def release(self, number):
+        self._release(self._handle, number)
+
+    def held(self, number):
+        self._held(self._handle, number)
+
+    def drop(self, number):
+        return self._drop(self._handle, number)
+
+    def failed(self):
+        self._library.tierpilot_swap_failed(self._handle)
+
+    def left(self):
+        return self._ids(self._library.tierpilot_swap_left)
+
+    def ahead(self):
+        return self._ids(self._library.tierpilot_swap_ahead)
+
+    def _ids(self, ask):
+        numbers = (ctypes.c_uint32 * _MOST_IDS)()
+        return numbers[: ask(self._handle, numbers, _MOST_IDS)]
+
+    def describe(self, what):
+        size = self._library.tierpilot_swap_describe(self._handle, what.encode(), None, 0)
+        while True:
+            text = ctypes.create_string_buffer(size + 1)
+            got = self._library.tierpilot_swap_describe(self._handle, what.encode(), text, size + 1)
+            if got <= size:
+                return json.loads(text.value or "{}")
+            size = got
+
+    def close(self):
+        if self._handle:
+            self._library.tierpilot_swap_close(self._handle)
+            self._handle = None

@@ -1,0 +1,316 @@
+"""Saved tensors of PyTorch's autograd, by its hooks, in the hands of libtierpilot-swap."""
+
+import os
+import threading
+import warnings
+import weakref
+
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from . import core
+from .places import Places
+from .storages import Layout, Weak, new_storage, untyped
+
+# Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
+_LEAST_BYTES = 64 << 10
+
+
+def _modified(saved, now):
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: it is at version {now}; expected version {saved} instead"
+    )
+
+
+class _Untouched:
+    """A saved tensor that is not swapped; checked as autograd checks its own."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor):
+        self.version = tensor._version
+        # Detached: with its grad_fn it would hold what holds it.
+        self.tensor = tensor.detach()
+
+    def get(self):
+        if self.tensor._version != self.version:
+            raise _modified(self.version, self.tensor._version)
+        return self.tensor
+
+
+class _Stored:
+    """A saved storage: one for all tensors in it that were saved at one version."""
+
+    __slots__ = (
+        "key", "number", "size", "storage", "witness", "version", "weak", "handles", "unused", "spoiled"
+    )
+
+    def __init__(self, key, tensor, storage):
+        self.key = key
+        self.number = 0
+        self.size = storage.nbytes()
+        self.storage = storage
+        self.witness = tensor.detach()  # shares its version counter
+        self.version = tensor._version
+        self.weak = Weak(storage)
+        self.handles = 0
+        self.unused = 0  # handles that no backward pass has asked for
+        self.spoiled = None  # the version that it was changed to before its copy was complete
+
+    def check(self):
+        if self.witness is not None and self.witness._version != self.version:
+            self.spoiled = self.witness._version
+        if self.spoiled is not None:
+            raise _modified(self.version, self.spoiled)
+
+    def let_go(self):
+        if self.witness is not None and self.witness._version != self.version:
+            self.spoiled = self.witness._version
+        self.storage = self.witness = None
+
+
+class _Handle:
+    """What autograd keeps in the place of a tensor."""
+
+    __slots__ = ("swap", "stored", "layout", "used")
+
+    def __init__(self, swap, stored, tensor):
+        self.swap, self.stored, self.layout = swap, stored, Layout(tensor)
+        self.used = False
+        stored.handles += 1
+        stored.unused += 1
+
+    def __del__(self):
+        self.swap._dropped(self)
+
+
+class Swap:
+    """A budget for this process, and what was learned under it. Use it by `with`, as often as you
+    like, around all of a training or around each step of it."""
+
+    def __init__(self, budget, policy="swap", tiers=None, lazy=False):
+        self._settings = budget, policy, tiers
+        self._core = None if lazy else core.Core(*self._settings)
+        self._forked = False
+        self._places = Places()
+        self._lock = threading.RLock()
+        self._by_number = {}
+        self._live = {}
+        self._entered = threading.local()
+        self._inside = 0
+        self._backward = False
+        self._warned = False
+        _all.add(self)
+
+    # With the hooks
+
+    def __enter__(self):
+        hooks = saved_tensors_hooks(self._pack, _unpack)
+        hooks.__enter__()
+        if not hasattr(self._entered, "hooks"):
+            self._entered.hooks = []
+        self._entered.hooks.append(hooks)
+        with self._lock:
+            self._inside += 1
+            self._places.watch()
+        return self
+
+    def __exit__(self, *error):
+        self._entered.hooks.pop().__exit__(*error)
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._places.unwatch()
+        return False
+
+    def _pack(self, tensor):
+        if self._forked or not _swappable(tensor):
+            return _Untouched(tensor)
+        storage = untyped(tensor)
+        if storage.nbytes() < _LEAST_BYTES:
+            return _Untouched(tensor)
+        with self._lock:
+            self._open()
+            handle = self._saved(tensor, storage)
+            self._reap()
+        return handle
+
+    def _saved(self, tensor, storage):
+        key = storage._cdata, tensor._version
+        stored = self._live.get(key)
+        # Its weak reference keeps the address from being another storage's.
+        if stored is not None and (stored.storage is storage or not stored.weak.expired()):
+            return _Handle(self, stored, tensor)
+        self._backward = False
+        stored = _Stored(key, tensor, storage)
+        place, kind, convolved = self._places.of(tensor)
+        flags = core.CONVOLUTION_INPUT if convolved else 0
+        number = self._core.save(place, kind, flags, storage.data_ptr(), stored.size)
+        if number == 0:
+            return _Untouched(tensor)
+        stored.number = number
+        self._by_number[number] = stored
+        self._live[key] = stored
+        return _Handle(self, stored, tensor)
+
+    def _reap(self):
+        """Lets go of what has left."""
+        numbers = self._core.left()
+        while numbers:
+            for number in numbers:
+                stored = self._by_number.get(number)
+                if stored is None:
+                    continue
+                stored.let_go()
+                if stored.handles == 0:
+                    self._forget(stored)
+            del stored
+            numbers = self._core.left()
+
+    def _get(self, handle):
+        stored = handle.stored
+        with self._lock:
+            if self._forked:
+                raise RuntimeError("tierpilot.swap: this process was forked: run backward where forward ran")
+            if not self._backward:
+                self._backward = True
+                self._tell_held()
+                self._tell_budget()
+            stored.check()
+            where = self._core.use(stored.number)
+            if where == core.AWAY:
+                self._fetch(stored)
+            self._prefetch()
+            if where in (core.AWAY, core.COMING):
+                where = self._core.wait(stored.number)
+            if where != core.HERE or stored.storage is None:
+                raise RuntimeError("tierpilot.swap: a saved tensor cannot be read back from its memory tier")
+            tensor = handle.layout.tensor(stored.storage)
+            self._used(handle)
+            self._reap()
+        return tensor
+
+    def _used(self, handle):
+        """Another backward pass over a graph that is retained gets it from the pool again."""
+        stored = handle.stored
+        if not handle.used:
+            handle.used = True
+            stored.unused -= 1
+        if stored.unused == 0 and stored.witness is None:
+            stored.storage = None
+            self._core.release(stored.number)
+
+    def _fetch(self, stored):
+        storage = new_storage(stored.size)
+        stored.storage = storage
+        self._core.fetch(stored.number, storage.data_ptr())
+
+    def _prefetch(self):
+        try:
+            for number in self._core.ahead():
+                self._fetch(self._by_number[number])
+        except RuntimeError:  # no memory for it now: it comes when it is asked for
+            self._core.failed()
+
+    def _tell_held(self):
+        """Who else holds a storage that has left: to copy it freed nothing."""
+        for stored in list(self._by_number.values()):
+            if stored.storage is None and not stored.weak.expired():
+                self._core.held(stored.number)
+
+    def _dropped(self, handle):
+        """From any thread, wherever the last reference ends."""
+        stored = handle.stored
+        with self._lock:
+            stored.handles -= 1
+            stored.unused -= not handle.used
+            if stored.handles == 0 and not self._forked:
+                if not self._core.drop(stored.number):
+                    self._forget(stored)
+
+    def _forget(self, stored):
+        if self._by_number.get(stored.number) is stored:
+            del self._by_number[stored.number]
+        if self._live.get(stored.key) is stored:
+            del self._live[stored.key]
+
+    # What it says
+
+    @property
+    def opened(self):
+        """Whether anything has been saved so far, or was not to be waited for."""
+        return self._core is not None and not self._forked
+
+    def statistics(self):
+        """Counts since it was opened, a dict; tierpilot-swap(1) has the names."""
+        return self._open().describe("statistics")
+
+    def tiers(self):
+        """The memory tiers as measured, fast to slow."""
+        return self._open().describe("tiers")
+
+    def last_step(self):
+        """The last whole training step, storage by storage."""
+        return self._open().describe("step")
+
+    def _open(self):
+        if self._core is None:
+            self._core = core.Core(*self._settings)
+        return self._core
+
+    def _tell_budget(self):
+        """Once, when a step has shown that no plan can keep to the budget."""
+        if self._warned:
+            return
+        least, budget = self.statistics()["least_bytes"], self._core.budget_bytes
+        if least > budget:
+            self._warned = True
+            warnings.warn(
+                f"tierpilot.swap: a budget of {budget >> 20} MiB is too small: the largest operator "
+                f"with what must be beside it needs {-(-least >> 20)} MiB",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _after_fork(self):
+        self._lock = threading.RLock()
+        self._forked = True
+
+
+def _swappable(tensor):
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        return False
+    if type(tensor) is not torch.Tensor or tensor.is_quantized:
+        return False
+    if tensor.is_leaf and tensor.requires_grad:
+        return False  # a parameter: the program has it anyway
+    base = tensor._base
+    return base is None or not (base.is_leaf and base.requires_grad)
+
+
+def _unpack(kept):
+    return kept.get() if isinstance(kept, _Untouched) else kept.swap._get(kept)
+
+
+_all = weakref.WeakSet()
+_opened = {}
+_opening = threading.Lock()
+
+
+def _forked():
+    for swap in list(_all):
+        swap._after_fork()
+    _opened.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def swap(budget, policy="swap", tiers=None):
+    """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
+    with _opening:
+        key = str(budget), policy, tiers
+        if key not in _opened:
+            _opened[key] = Swap(budget, policy, tiers)
+        return _opened[key]

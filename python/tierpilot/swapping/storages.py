@@ -1,0 +1,43 @@
+"""Storages of PyTorch tensors, by what its versions from 1.13 on have in common."""
+
+import torch
+
+
+def untyped(tensor):
+    """The tensor's storage, as bytes."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+
+
+class Weak:
+    """Whether a storage is still held by anybody else; its address stays its own meanwhile."""
+
+    __slots__ = ("_reference",)
+
+    def __init__(self, storage):
+        self._reference = storage._weak_ref()
+
+    def expired(self):
+        return torch.UntypedStorage._expired(self._reference)
+
+    def __del__(self):
+        torch.UntypedStorage._free_weak_ref(self._reference)
+
+
+class Layout:
+    """How a tensor lies in its storage."""
+
+    __slots__ = ("dtype", "offset", "size", "stride")
+
+    def __init__(self, tensor):
+        self.dtype = tensor.dtype
+        self.offset = tensor.storage_offset()
+        self.size = tensor.size()
+        self.stride = tensor.stride()
+
+    def tensor(self, storage):
+        empty = torch.empty(0, dtype=self.dtype, device=storage.device)
+        return empty.set_(storage, self.offset, self.size, self.stride)
+
+
+def new_storage(size):
+    return untyped(torch.empty(size, dtype=torch.uint8))

@@ -1,0 +1,200 @@
+// What a library without recomputing lets leave, and how it learns a step.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/random.h"
+#include "policies/swap/step_learner.h"
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+// Layers of equal size and time, with a backward pass the other way round.
+ObservedStep chain_of(uint32_t layers, int64_t bytes = kMiB, int64_t time_ns = 1'000'000) {
+  ObservedStep step;
+  for (uint32_t i = 0; i < layers; ++i)
+    step.saves.push_back(
+        {.place = i + 1, .kind = i % 3, .bytes = bytes, .convolution_input = i % 2 == 0});
+  for (uint32_t i = layers; i-- > 0;) step.uses.push_back(i);
+  step.time_ns.assign(2 * layers + 1, time_ns);
+  step.other_bytes.assign(2 * layers + 1, 10 * kMiB);
+  return step;
+}
+
+// 1 MiB takes as long as a layer's computing.
+Limits limits(int64_t budget) {
+  return {.budget_bytes = budget, .recompute = false, .link = {.gb_per_s = 1.05}};
+}
+
+int64_t away_bytes(const ObservedStep& step, const Choice& choice) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < step.saves.size(); ++i) sum += choice.away[i] ? step.saves[i].bytes : 0;
+  return sum;
+}
+
+TEST(Choice, NothingLeavesWhereThereIsRoom) {
+  const auto step = chain_of(20);
+  const auto choice = choose("swap", step, limits(1000 * kMiB));
+  EXPECT_EQ(away_bytes(step, choice), 0);
+  ASSERT_TRUE(choice.foretold);
+  EXPECT_DOUBLE_EQ(choice.foretold->overhead(), 1);
+}
+
+TEST(Choice, APlanIsNoWorseThanLettingEverythingLeaveAndKeepsTheBudget) {
+  for (const int64_t room : {4, 8, 12, 16}) {
+    const auto step = chain_of(20);
+    const auto budget = (10 + room) * kMiB;
+    const auto choice = choose("swap", step, limits(budget));
+    ASSERT_TRUE(choice.foretold) << room;
+    EXPECT_LE(choice.foretold->peak_bytes, budget);
+    const auto everything = foretell(step, std::vector<char>(20, true), limits(budget));
+    ASSERT_TRUE(everything.done);
+    EXPECT_LE(choice.foretold->clock_ns, everything.clock_ns) << room;
+    EXPECT_GE(away_bytes(step, choice), (20 - room) * kMiB) << room;
+    EXPECT_EQ(choice.foretold->counts.recomputations, 0);
+  }
+}
+
+TEST(Choice, WhatTheProgramHoldsAnywayStays) {
+  auto step = chain_of(20);
+  for (auto& save : step.saves) save.held = save.place <= 5;
+  for (const auto* rule : {"swap", "swap-all", "vdnn", "capuchin"}) {
+    const auto choice = choose(rule, step, limits(14 * kMiB));
+    for (size_t i = 0; i < 5; ++i) EXPECT_FALSE(choice.away[i]) << rule;
+  }
+}
+
+TEST(Choice, RivalsFollowTheirRules) {
+  const auto step = chain_of(20);
+  const auto vdnn = choose("vdnn", step, limits(20 * kMiB));
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(vdnn.away[i] != 0, i % 2 == 0);
+  // The first saved are free for longest; what is over the budget at the peak is covered, no more.
+  const auto capuchin = choose("capuchin", step, limits(24 * kMiB));
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(capuchin.away[i] != 0, i < 6) << i;
+  EXPECT_EQ(away_bytes(step, choose("none", step, limits(1))), 0);
+  EXPECT_EQ(away_bytes(step, choose("swap-all", step, limits(1))), 20 * kMiB);
+}
+
+TEST(Choice, WhatNeverFitsLetsEverythingLeave) {
+  const auto step = chain_of(20);
+  EXPECT_EQ(step.least_bytes(), 11 * kMiB);
+  const auto choice = choose("swap", step, limits(5 * kMiB));
+  EXPECT_FALSE(choice.foretold);
+  EXPECT_EQ(away_bytes(step, choice), 20 * kMiB);
+}
+
+// Steps of any shape: the graph has each storage once, and replays without a limit take no longer.
+TEST(StepGraph, OfAnyStepReplays) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SeededRandom random(seed);
+    ObservedStep step;
+    const auto saves = static_cast<uint32_t>(1 + random.below(40));
+    for (uint32_t i = 0; i < saves; ++i)
+      step.saves.push_back({.place = i,
+                            .kind = static_cast<uint32_t>(random.below(4)),
+                            .bytes = static_cast<int64_t>(random.below(1 << 20)),
+                            .held = random.chance(0.2)});
+    for (uint32_t i = 0; i < saves; ++i)
+      if (random.chance(0.8))
+        step.uses.insert(step.uses.begin() + random.below(step.uses.size() + 1), i);
+    for (size_t i = 0; i <= step.events(); ++i) {
+      step.time_ns.push_back(static_cast<int64_t>(random.below(1 << 20)));
+      step.other_bytes.push_back(static_cast<int64_t>(random.below(1 << 20)));
+    }
+    for (const auto& rule : choice_rules()) {
+      const auto choice = choose(rule.name, step, limits(int64_t{1} << 40));
+      const auto outcome = foretell(step, choice.away, limits(int64_t{1} << 40));
+      ASSERT_TRUE(outcome.done) << seed << rule.name << outcome.reason;
+      if (rule.name == "swap" || rule.name == "none") {
+        EXPECT_EQ(outcome.clock_ns - 1, step.compute_ns()) << seed;
+      }
+      choose(rule.name, step, limits(1 << 19));
+    }
+  }
+}
+
+class Learning : public testing::Test {
+ protected:
+  // The step as it would run; the learner hears of it. Advice by save.
+  std::vector<char> run(const ObservedStep& step, int64_t peak, int64_t step_ns,
+                        int64_t stall_ns = 0) {
+    learner.begin();
+    std::vector<char> away;
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    learner.end({.step = step, .step_ns = step_ns, .stall_ns = stall_ns, .peak_bytes = peak}, 0);
+    return away;
+  }
+  StepLearner learner{{.limits = limits(20 * kMiB)}};
+};
+
+TEST_F(Learning, TheSecondStepHasAPlan) {
+  const auto step = chain_of(20);
+  EXPECT_EQ(run(step, 15 * kMiB, 50'000'000), std::vector<char>(20, true));
+  const auto second = run(step, 20 * kMiB, 45'000'000);
+  const auto kept = std::count(second.begin(), second.end(), 0);
+  EXPECT_GE(kept, 7);
+  EXPECT_LE(kept, 10);
+}
+
+TEST_F(Learning, AnotherStepIsToldApartAtItsFirstDifference) {
+  const auto step = chain_of(20);
+  auto other = chain_of(20);
+  other.saves[10].bytes = 2 * kMiB;
+  run(step, 0, 1);
+  const auto seen = run(other, 0, 1);
+  const auto plan = run(step, 0, 1);
+  EXPECT_TRUE(std::equal(seen.begin(), seen.begin() + 10, plan.begin()));
+  EXPECT_EQ(std::count(seen.begin() + 10, seen.end(), 1), 10);
+  EXPECT_EQ(learner.known_steps(), 2U);
+}
+
+TEST_F(Learning, APlanThatTookTooMuchLetsMoreLeave) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) run(step, 19 * kMiB, 50'000'000);
+  const auto before = run(step, 23 * kMiB, 50'000'000);
+  const auto after = run(step, 19 * kMiB, 50'000'000);
+  EXPECT_GE(std::count(after.begin(), after.end(), 1),
+            std::count(before.begin(), before.end(), 1) + 3);
+}
+
+TEST_F(Learning, WhereTheDeviceHadNoRoomEverythingLeaves) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) run(step, 19 * kMiB, 50'000'000);
+  learner.begin();
+  for (const auto& save : step.saves) learner.save(save);
+  learner.failed();
+  EXPECT_EQ(run(step, 19 * kMiB, 50'000'000), std::vector<char>(20, true));
+}
+
+// Whatever steps take, what is tried is foretold to be little worse, and the best one is kept.
+TEST_F(Learning, ExploringEndsWithTheBestThatWasTried) {
+  const auto step = chain_of(20);
+  SeededRandom random(1);
+  const auto measured = [&](const std::vector<char>& away) {
+    int64_t ns = 40'000'000;
+    for (size_t i = 0; i < away.size(); ++i)
+      if (away[i]) ns += step.saves[i].kind == 1 ? 3'000'000 : 500'000;
+    return ns;
+  };
+  run(step, 19 * kMiB, 60'000'000);
+  std::vector<char> away;
+  int64_t first = 0, last = 0;
+  std::vector<char> plan = run(step, 19 * kMiB, 60'000'000, 3'000'000);
+  for (int i = 0; i < 80; ++i) {
+    // The measured time depends on what the learner advises, which is only known with the step.
+    learner.begin();
+    away.clear();
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    last = measured(away);
+    if (i == 0) first = last;
+    const auto outcome = foretell(step, away, limits(20 * kMiB));
+    EXPECT_TRUE(outcome.done);
+    learner.end({.step = step, .step_ns = last, .stall_ns = last / 10, .peak_bytes = 20 * kMiB}, 0);
+  }
+  EXPECT_LE(last, first);
+}
+
+}  // namespace
+}  // namespace tierpilot::swap

@@ -1,0 +1,257 @@
+// A front end without a framework: what it saves comes back as it was, and a budget is kept.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "swap/tierpilot_swap.h"
+
+namespace {
+
+using nlohmann::json;
+constexpr int64_t kSize = 1 << 20;
+
+class FrontEnd {
+ public:
+  explicit FrontEnd(const char* policy, int64_t budget = int64_t{1} << 40,
+                    const char* tiers = "memory=256MiB") {
+    const tierpilot_swap_settings settings{
+        .size = sizeof settings, .budget_bytes = budget, .tiers = tiers, .policy = policy};
+    char error[256] = "";
+    swap_ = tierpilot_swap_open(&settings, error, sizeof error);
+    EXPECT_NE(swap_, nullptr) << error;
+  }
+  ~FrontEnd() { tierpilot_swap_close(swap_); }
+
+  tierpilot_swap* swap() { return swap_; }
+  json said(const char* what) {
+    std::string text(tierpilot_swap_describe(swap_, what, nullptr, 0), ' ');
+    tierpilot_swap_describe(swap_, what, text.data(), text.size() + 1);
+    return json::parse(text);
+  }
+
+  void save(size_t layer, int64_t bytes = kSize) {
+    auto data = std::make_unique<char[]>(static_cast<size_t>(bytes));
+    std::memset(data.get(), static_cast<int>(layer + 1), static_cast<size_t>(bytes));
+    const tierpilot_swap_storage storage{
+        .place = layer * 77 + 1, .kind = 1, .flags = 0, .data = data.get(), .bytes = bytes};
+    const auto id = tierpilot_swap_save(swap_, &storage);
+    ASSERT_NE(id, 0U);
+    if (memory_.size() <= id) memory_.resize(id + 1);
+    memory_[id] = std::move(data);
+    of_layer_.push_back({id, bytes});
+    reap();
+  }
+
+  void reap() {
+    tierpilot_swap_id ids[4];
+    while (const auto count = tierpilot_swap_left(swap_, ids, 4))
+      for (size_t i = 0; i < count; ++i) memory_[ids[i]].reset();
+  }
+
+  // The backward pass's turn; whether every byte is as it was.
+  bool use_and_drop() {
+    const auto [id, bytes] = of_layer_.back();
+    of_layer_.pop_back();
+    auto where = tierpilot_swap_use(swap_, id);
+    if (where == TIERPILOT_SWAP_AWAY) fetch(id, bytes);
+    tierpilot_swap_id ids[4];
+    const auto count = tierpilot_swap_ahead(swap_, ids, 4);
+    for (size_t i = 0; i < count; ++i) fetch(ids[i], kSize);
+    if (where != TIERPILOT_SWAP_HERE) where = tierpilot_swap_wait(swap_, id);
+    bool same = where == TIERPILOT_SWAP_HERE && memory_[id] != nullptr;
+    const auto expected = static_cast<char>(of_layer_.size() + 1);
+    for (int64_t i = 0; same && i < bytes; ++i) same = memory_[id][i] == expected;
+    if (tierpilot_swap_drop(swap_, id) == 0) memory_[id].reset();
+    reap();
+    return same;
+  }
+
+  void step(size_t layers) {
+    for (size_t layer = 0; layer < layers; ++layer) save(layer);
+    for (size_t layer = 0; layer < layers; ++layer) EXPECT_TRUE(use_and_drop()) << layer;
+  }
+
+ private:
+  struct Saved {
+    tierpilot_swap_id id;
+    int64_t bytes;
+  };
+  void fetch(tierpilot_swap_id id, int64_t bytes) {
+    memory_[id] = std::make_unique<char[]>(static_cast<size_t>(bytes));
+    tierpilot_swap_fetch(swap_, id, memory_[id].get());
+  }
+
+  tierpilot_swap* swap_ = nullptr;
+  std::vector<std::unique_ptr<char[]>> memory_;
+  std::vector<Saved> of_layer_;
+};
+
+TEST(Session, WhatLeavesComesBackAsItWas) {
+  for (const auto* policy : {"swap-all", "swap", "capuchin", "vdnn", "none"}) {
+    FrontEnd front(policy);
+    for (int step = 0; step < 5; ++step) front.step(20);
+    tierpilot_swap_begin(front.swap());
+    const auto said = front.said("statistics");
+    EXPECT_EQ(said["steps"], 5) << policy;
+    EXPECT_EQ(said["saves"], 100) << policy;
+    EXPECT_EQ(said["copies_in"] > 0, std::string(policy) != "none" || said["known_steps"] == 0)
+        << policy;
+    for (const auto& tier : front.said("tiers")) EXPECT_EQ(tier["used_bytes"], 0) << policy;
+  }
+}
+
+// From the second step on a plan is there, and with all the room of the world it keeps everything.
+TEST(Session, WithRoomNothingLeavesOnceTheStepIsKnown) {
+  FrontEnd front("swap");
+  front.step(20);
+  tierpilot_swap_begin(front.swap());
+  const auto first = front.said("statistics")["copies_out"].get<int>();
+  for (int step = 0; step < 3; ++step) front.step(20);
+  EXPECT_EQ(front.said("statistics")["copies_out"], first);
+}
+
+TEST(Session, AStepThatGoesOnOtherwiseIsStillRight) {
+  FrontEnd front("swap", 1);
+  for (const size_t layers : {20U, 20U, 7U, 20U, 30U, 3U, 20U, 30U}) front.step(layers);
+  EXPECT_GE(front.said("statistics")["known_steps"], 4);
+}
+
+TEST(Session, AForwardPassWithoutABackwardPassIsForgotten) {
+  FrontEnd front("swap-all");
+  for (size_t layer = 0; layer < 10; ++layer) front.save(layer);
+  FrontEnd other("swap-all");
+  for (int i = 0; i < 3; ++i) other.step(4);
+  for (size_t layer = 0; layer < 10; ++layer) EXPECT_TRUE(front.use_and_drop());
+  front.step(10);
+}
+
+TEST(Session, ATierThatIsFullKeepsTheRestHere) {
+  FrontEnd front("swap-all", 1, "memory=4MiB");
+  for (int step = 0; step < 3; ++step) front.step(12);
+  EXPECT_GT(front.said("statistics")["refused"], 0);
+}
+
+TEST(Session, SaysHowEachStorageFared) {
+  FrontEnd front("swap-all");
+  front.step(6);
+  tierpilot_swap_begin(front.swap());
+  const auto step = front.said("step");
+  ASSERT_EQ(step["storages"].size(), 6U);
+  for (const auto& life : step["storages"]) {
+    EXPECT_EQ(life["bytes"], kSize);
+    EXPECT_GE(life["used_ns"], life["saved_ns"]);
+    EXPECT_GE(life["ended_ns"], life["used_ns"]);
+    EXPECT_LE(life["ended_ns"], step["step_ns"]);
+  }
+}
+
+TEST(Session, InAForkedChildNothingIsTakenAndNothingIsHad) {
+  FrontEnd front("swap-all");
+  for (size_t layer = 0; layer < 4; ++layer) front.save(layer);
+  const auto child = fork();
+  if (child == 0) {
+    char data[8] = "";
+    const tierpilot_swap_storage storage{
+        .place = 1, .kind = 1, .flags = 0, .data = data, .bytes = 8};
+    const bool right = tierpilot_swap_save(front.swap(), &storage) == 0 &&
+                       tierpilot_swap_use(front.swap(), 1) == TIERPILOT_SWAP_LOST &&
+                       tierpilot_swap_wait(front.swap(), 1) == TIERPILOT_SWAP_LOST;
+    tierpilot_swap_close(front.swap());
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (size_t layer = 0; layer < 4; ++layer) EXPECT_TRUE(front.use_and_drop());
+}
+
+TEST(Session, NonsenseIsNoCrash) {
+  FrontEnd front("swap-all");
+  auto* swap = front.swap();
+  for (const tierpilot_swap_id id : {0U, 1U, 7U, 0xffffffffU}) {
+    EXPECT_EQ(tierpilot_swap_use(swap, id), TIERPILOT_SWAP_LOST);
+    EXPECT_EQ(tierpilot_swap_wait(swap, id), TIERPILOT_SWAP_LOST);
+    EXPECT_EQ(tierpilot_swap_drop(swap, id), 0);
+    tierpilot_swap_release(swap, id);
+    tierpilot_swap_held(swap, id);
+    tierpilot_swap_fetch(swap, id, nullptr);
+  }
+  char data[8] = "";
+  tierpilot_swap_storage storage{.place = 1, .kind = 1, .flags = 0, .data = data, .bytes = 0};
+  EXPECT_EQ(tierpilot_swap_save(swap, &storage), 0U);
+  storage.bytes = -5;
+  EXPECT_EQ(tierpilot_swap_save(swap, &storage), 0U);
+  EXPECT_EQ(front.said("nonsense"), json::object());
+  EXPECT_EQ(tierpilot_swap_bytes("1.5GiB"), 1'610'612'736);
+  EXPECT_EQ(tierpilot_swap_bytes("much"), -1);
+}
+
+TEST(Session, SettingsThatAreWrongAreNamed) {
+  const auto error_of = [](tierpilot_swap_settings settings) {
+    char error[256] = "";
+    EXPECT_EQ(tierpilot_swap_open(&settings, error, sizeof error), nullptr);
+    return std::string(error);
+  };
+  const auto size = static_cast<uint32_t>(sizeof(tierpilot_swap_settings));
+  EXPECT_NE(error_of({.size = 4, .budget_bytes = 1}).find("another version"), std::string::npos);
+  EXPECT_NE(error_of({.size = size, .budget_bytes = 0}).find("above 0"), std::string::npos);
+  EXPECT_NE(error_of({.size = size, .budget_bytes = 1, .policy = "x"}).find("'x' is not known"),
+            std::string::npos);
+}
+
+// Threads that save, ask and drop in one session, and let go of each other's memory.
+TEST(Session, SeveralThreadsAtOnce) {
+  FrontEnd shared("swap-all");
+  auto* swap = shared.swap();
+  std::mutex mutex;
+  std::map<tierpilot_swap_id, std::vector<char>> memory;
+  const auto let_go = [&] {
+    tierpilot_swap_id ids[8];
+    const std::lock_guard lock(mutex);
+    const auto count = tierpilot_swap_left(swap, ids, 8);
+    for (size_t i = 0; i < count; ++i) memory.erase(ids[i]);
+  };
+  const auto work = [&](char number) {
+    constexpr size_t kBytes = 1 << 16;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<char> data(kBytes, number);
+      const tierpilot_swap_storage storage{
+          .place = 5, .kind = 1, .flags = 0, .data = data.data(), .bytes = kBytes};
+      tierpilot_swap_id id = 0;
+      {
+        const std::lock_guard lock(mutex);
+        id = tierpilot_swap_save(swap, &storage);
+        memory[id] = std::move(data);
+      }
+      if (round % 2) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      let_go();
+      {
+        const std::lock_guard lock(mutex);
+        auto where = tierpilot_swap_use(swap, id);
+        if (where == TIERPILOT_SWAP_AWAY) {
+          memory[id].resize(kBytes);
+          tierpilot_swap_fetch(swap, id, memory[id].data());
+          where = tierpilot_swap_wait(swap, id);
+        }
+        EXPECT_EQ(where, TIERPILOT_SWAP_HERE);
+        EXPECT_EQ(memory[id], std::vector<char>(kBytes, number));
+        if (tierpilot_swap_drop(swap, id) == 0) memory.erase(id);
+      }
+      let_go();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (char number = 1; number <= 4; ++number) threads.emplace_back(work, number);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(shared.said("statistics")["saves"], 200);
+}
+
+}  // namespace

@@ -1,0 +1,147 @@
+// tierpilot-swap: trains under a memory budget without a change to the program, and says what there
+// is to swap to.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "policies/swap/choice.h"
+#include "swap/tier_list.h"
+#include "tools/output/arguments.h"
+
+namespace {
+
+using namespace tierpilot;
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string budget, policy = "swap", tiers, report;
+  std::vector<std::string> command;
+};
+
+// Beside the program: as installed, or as in the build folder of a source tree.
+struct Places {
+  fs::path library, boot;
+};
+
+Result<Places> find_places() {
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const Places candidates[] = {
+      {program / ".." / TIERPILOT_LIBDIR / "libtierpilot-swap.so.0",
+       program / "../lib/python3/dist-packages/tierpilot/swapping/boot"},
+      {program / "../../swap/libtierpilot-swap.so.0",
+       program / "../../../python/tierpilot/swapping/boot"},
+  };
+  for (const auto& [library, boot] : candidates)
+    if (fs::exists(library, error) && fs::exists(boot, error))
+      return Places{fs::weakly_canonical(library), fs::weakly_canonical(boot)};
+  return fail(ErrorCode::kNotFound,
+              "libtierpilot-swap and its Python module are not beside this program: reinstall it");
+}
+
+void set(const char* name, const std::string& value) {
+  if (value.empty())
+    unsetenv(name);
+  else
+    setenv(name, value.c_str(), 1);
+}
+
+// What is freed leaves the resident set at once, and large pages make that cheap.
+void set_allocator() {
+  constexpr const char* kTunables = "GLIBC_TUNABLES";
+  const char* said = std::getenv(kTunables);
+  std::string tunables = said ? said : "";
+  if (tunables.find("glibc.malloc.hugetlb") == std::string::npos)
+    tunables += std::string(tunables.empty() ? "" : ":") + "glibc.malloc.hugetlb=1";
+  set(kTunables, tunables);
+}
+
+int run(const Output& output, const Options& options) {
+  const auto places = find_places();
+  if (!places) return print_error(output, places.error());
+  const char* path = std::getenv("PYTHONPATH");
+  set("PYTHONPATH", places->boot.string() + (path && *path ? ":" + std::string(path) : ""));
+  set("TIERPILOT_SWAP_LIBRARY", places->library.string());
+  set("TIERPILOT_SWAP_BUDGET", options.budget);
+  set("TIERPILOT_SWAP_POLICY", options.policy);
+  set("TIERPILOT_SWAP_TIERS", options.tiers);
+  set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
+  set_allocator();
+  std::vector<char*> arguments;
+  for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  const auto error = fail_errno(errno, "'" + options.command.front() + "' cannot be started");
+  return print_error(output, error.value());
+}
+
+int show_tiers(const Output& output, const Options& options) {
+  auto tiers = options.tiers.empty() ? swap::found_tiers() : swap::tiers_of(options.tiers);
+  if (!tiers) return print_error(output, tiers.error());
+  const auto measured = swap::measured(std::move(*tiers));
+  if (!measured) return print_error(output, measured.error());
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  list.push_back(
+      {{"name", "this process"}, {"kind", "memory"}, {"copy_gb_per_s", swap::memory_gb_per_s()}});
+  for (const auto& tier : *measured)
+    list.push_back({{"name", tier.tier->name()},
+                    {"kind", tier.tier->kind()},
+                    {"capacity_bytes", tier.tier->capacity_bytes()},
+                    {"write_gb_per_s", tier.write_gb_per_s},
+                    {"read_gb_per_s", tier.read_gb_per_s},
+                    {"latency_us", static_cast<double>(tier.latency_ns) / 1e3}});
+  return print(output, {{"tiers", list}},
+               {{.rows = "/tiers",
+                 .columns = {{"TIER", "/name"},
+                             {"KIND", "/kind"},
+                             {"CAPACITY", "/capacity_bytes", Format::kBytes},
+                             {"COPY GB/s", "/copy_gb_per_s", Format::kNumber},
+                             {"OUT GB/s", "/write_gb_per_s", Format::kNumber},
+                             {"IN GB/s", "/read_gb_per_s", Format::kNumber},
+                             {"LATENCY us", "/latency_us", Format::kNumber}}}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Output output;
+  Options options;
+  CLI::App app{"Trains PyTorch models in less memory: tensors that are not needed leave it.",
+               "tierpilot-swap"};
+  app.require_subcommand(1);
+  auto* run_command = app.add_subcommand("run", "run a program within a memory budget");
+  run_command->add_option("--budget", options.budget, "resident memory of the process, as 4GiB")
+      ->type_name("SIZE")
+      ->check([](const std::string& text) {
+        const auto bytes = parse_bytes(text);
+        return bytes ? std::string() : bytes.error().message;
+      })
+      ->required();
+  std::vector<std::string> names;
+  for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);
+  const auto one_of_them = CLI::IsMember(names).description("");
+  run_command->add_option("--policy", options.policy, "who decides what leaves")
+      ->type_name("swap|none|swap-all|vdnn|capuchin")
+      ->check(one_of_them);
+  run_command
+      ->add_option("--report", options.report,
+                   "append statistics to it at the end, a JSON object a process")
+      ->type_name("FILE");
+  run_command->add_option("command", options.command, "the program and its arguments, after --")
+      ->required();
+  auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
+  for (auto* command : {run_command, tiers_command})
+    command->add_option("--tiers", options.tiers, "where to, as node1=2GiB,dir:/srv/slow=16GiB")
+        ->type_name("LIST")
+        ->check([](const std::string& list) {
+          const auto tiers = swap::tiers_of(list);
+          return tiers ? std::string() : tiers.error().message;
+        });
+  if (const auto code = parse_arguments(app, argc, argv, output)) return *code;
+  return run_command->parsed() ? run(output, options) : show_tiers(output, options);
+}
