@@ -40,7 +40,6 @@ int main() {
     back_ns = std::min(back_ns, Nanoseconds(now() - middle).count());
     while (tierpilot_swap_left(swap, named, 64) > 0) {
     }
-    least_ns = std::min(least_ns, took.count());
   }
   tierpilot_swap_close(swap);
   std::printf("SAVED ns (save, left)  BACK ns (use, ahead, left, drop)\n%-21.0f  %.0f\n",
