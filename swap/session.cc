@@ -178,13 +178,14 @@ size_t Session::left(Id* ids, size_t most) {
     if (slot->dropped)
       free_slot(id);
     else
-      slot->state = State::kAway;
+      slot->state = State::kAway, ++away_;
   }
   if (count > 0) mend();
   return count;
 }
 
 void Session::free_slot(Id id) {
+  away_ -= slots_[id].state == State::kAway;
   pool_.free(slots_[id].block);
   slots_[id] = {};
   free_.push_back(id);

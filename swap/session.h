@@ -102,6 +102,7 @@ class Session {
   uint64_t step_ = 1;
   uint64_t first_place_ = 0;
   size_t unused_ = 0, leaving_ = 0, coming_ = 0, oldest_kept_ = 0;
+  size_t away_ = 0;  // of all slots
   size_t late_ = 0;  // saves since the last use, in a backward pass
   int64_t resident_ = 0, coming_bytes_ = 0;
   double lead_factor_ = 1.5;  // of the time that copies in should take

@@ -89,6 +89,7 @@ void Session::fetch(Id id, std::byte* data) {
   auto* slot = find(id);
   if (!slot || slot->state != State::kAway) return;
   slot->state = State::kComing;
+  --away_;
   slot->data = data;
   ++coming_;
   coming_bytes_ += slot->bytes;
@@ -111,6 +112,7 @@ void Session::release(Id id) {
   auto* slot = find(id);
   if (!slot || slot->state != State::kBack) return;
   slot->state = State::kAway;
+  ++away_;
   hold(-slot->bytes);
 }
 
@@ -133,13 +135,14 @@ Id Session::next_back(const ObservedStep* order, size_t& use, int64_t& until_ns)
 
 size_t Session::ahead(Id* ids, size_t most) {
   const std::lock_guard lock(mutex_);
+  if (away_ == 0) return 0;
   const auto saves = of_step_.size(), used = watch_.step().uses.size();
   const auto* order = learner_.expected();
   if (order && order->saves.size() != saves) order = nullptr;
   auto bytes = resident_, coming_bytes = coming_bytes_;
   size_t count = 0, use = order ? used : 0;
   int64_t until_ns = 0;
-  while (count < most && (order || coming_ + count < kAheadOfUnknown)) {
+  while (count < std::min(most, away_) && (order || coming_ + count < kAheadOfUnknown)) {
     const auto id = next_back(order, use, until_ns);
     if (id == 0) break;
     bytes += slots_[id].bytes;
