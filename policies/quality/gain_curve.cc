@@ -10,10 +10,10 @@ struct Knot {
   double cores, gain;
 };
 
-// Cores at which the prediction is asked for: doubling, from half a core.
+// Cores at which the prediction is asked for: doubling, from an eighth of a core.
 std::vector<Knot> knots_of(const JobState& job, const GainOptions& options) {
   std::vector<Knot> knots{{0, 0}};
-  for (double cores = 0.5; cores < job.max_cores; cores *= 2) knots.push_back({cores, 0});
+  for (double cores = 0.125; cores < job.max_cores; cores *= 2) knots.push_back({cores, 0});
   knots.push_back({job.max_cores, 0});
   for (auto& knot : knots)
     if (knot.cores > 0)

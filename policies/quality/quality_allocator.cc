@@ -16,6 +16,7 @@ class Quality : public Allocator {
 
   std::vector<double> allocate(std::span<const JobState> jobs, const Cores& cores) override {
     auto given = floors(jobs, cores);
+    hurry_newcomers(jobs, cores, given);
     double left = cores.total - std::accumulate(given.begin(), given.end(), 0.0);
     const GainOptions options{.horizon_s = std::max(cores.period_s, settings_.horizon_s),
                               .optimism = settings_.optimism,
@@ -57,6 +58,20 @@ class Quality : public Allocator {
         shares[i] = std::min(jobs[i].max_cores, std::max(settings_.floor_share * shares[i],
                                                          std::min(jobs[i].min_cores, shares[i])));
     return shares;
+  }
+  void hurry_newcomers(std::span<const JobState> jobs, const Cores& cores,
+                       std::vector<double>& given) const {
+    std::vector<JobState> newcomers(jobs.begin(), jobs.end());
+    for (size_t i = 0; i < newcomers.size(); ++i) {
+      auto& job = newcomers[i];
+      const bool is_new = !foretold(jobs[i]) && jobs[i].reports < settings_.least_reports &&
+                          cores.now_s - jobs[i].arrival_s < settings_.newcomer_s;
+      job.max_cores = is_new ? std::max(0.0, std::min(job.max_cores, 1.0) - given[i]) : 0;
+    }
+    const double spare = cores.total - std::accumulate(given.begin(), given.end(), 0.0);
+    const auto more =
+        fair_shares(newcomers, std::min(spare, settings_.newcomer_part * cores.total), true);
+    for (size_t i = 0; i < given.size(); ++i) given[i] += more[i];
   }
   // A job that would miss its deadline at its present pace is worth more the nearer that is.
   double deadline_factor(const JobState& job, const Cores& cores) const {

@@ -13,6 +13,10 @@ struct QualitySettings {
   double held_bonus = 0.1;     // the price of moving a core, as a part of its gain
   double deadline_bonus = 2;   // weight of a job whose deadline is nearer than its goal
   uint64_t least_reports = 5;  // below, a job has its fair share
+  // Who has just come has all of its loss before it, and is not heard of before it has made its
+  // first steps: for so long it comes first, up to a core, of so large a part of all cores.
+  double newcomer_s = 30;
+  double newcomer_part = 0.5;
 };
 
 std::unique_ptr<Allocator> make_quality(const QualitySettings& settings = {});

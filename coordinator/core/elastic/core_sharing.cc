@@ -86,7 +86,7 @@ void CoreSharing::deal_out(const NodeRecord& node, const Jobs& jobs) {
   for (const auto& [task, job] : jobs) {
     least_units += task->spec.units;
     auto& state = states.emplace_back();
-    state.arrival_s = static_cast<double>(task->submitted_ms) / 1e3;
+    state.arrival_s = static_cast<double>(task->started_ms) / 1e3;
     state.min_cores = task->spec.units * cores_per_unit;
     state.max_cores = task->spec.max_units * cores_per_unit;
     state.cores = job->milli_units / kMilli * cores_per_unit;

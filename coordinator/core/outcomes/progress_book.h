@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thinned_series.h"
 #include "coordinator/model.h"
 
 namespace tierpilot {
@@ -35,12 +36,7 @@ class ProgressBook {
   const std::vector<JobPoint>& of(uint64_t task) const;
 
  private:
-  struct Series {
-    std::vector<JobPoint> points;
-    uint64_t every = 1;  // of the reports, so many make a point
-    uint64_t reports = 0;
-  };
-  std::map<uint64_t, Series> series_;
+  std::map<uint64_t, ThinnedSeries<JobPoint>> series_;
   std::deque<uint64_t> by_age_;
 };
 

@@ -127,7 +127,8 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
     ++connection.lines;
     const auto line = std::string_view(connection.unread).substr(begin, end - begin);
     if (auto progress = parse_job_line(line))
-      reports_[attempt] = {attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0};
+      reports_.try_emplace(attempt, kMostReports)
+          .first->second.add({attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0});
     else
       send(connection.fd.get(), job_error_line(progress.error().message));
   }
@@ -172,7 +173,8 @@ void JobChannels::set_cores(AttemptId attempt, double cores) {
 
 std::vector<JobReport> JobChannels::take_reports() {
   std::vector<JobReport> taken;
-  for (auto& [attempt, report] : reports_) taken.push_back(std::move(report));
+  for (auto& [attempt, series] : reports_)
+    for (const auto& report : series.points()) taken.push_back(report);
   reports_.clear();
   return taken;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/thinned_series.h"
 #include "base/unique_fd.h"
 #include "daemon/agent/job_channel/job_message.h"
 #include "rpc/event_loop.h"
@@ -24,6 +25,7 @@ class JobChannels {
   static constexpr size_t kMaxConnections = 4;      // of an attempt
   static constexpr size_t kMaxLinesPerPeriod = 50;  // of a connection
   static constexpr int64_t kPeriodMs = 250;
+  static constexpr size_t kMostReports = 16;
   static constexpr const char* kSocketName = "job.sock";
 
   JobChannels(EventLoop& loop, const Clock& clock);
@@ -39,7 +41,8 @@ class JobChannels {
   // Asked when a report comes in: the CPU time of the attempt until now.
   std::function<uint64_t(AttemptId)> cpu_ns = [](AttemptId) { return 0; };
 
-  // The last of each attempt that has said something since the last time.
+  // What was said since the last time: of each attempt at most kMostReports, evenly thinned and the
+  // newest among them, oldest first.
   std::vector<JobReport> take_reports();
 
  private:
@@ -69,7 +72,7 @@ class JobChannels {
   EventLoop& loop_;
   const Clock& clock_;
   std::map<AttemptId, Channel> channels_;
-  std::map<AttemptId, JobReport> reports_;
+  std::map<AttemptId, ThinnedSeries<JobReport>> reports_;
   // Timers that outlive it find it gone.
   std::shared_ptr<JobChannels*> self_;
 };

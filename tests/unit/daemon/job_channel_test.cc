@@ -121,15 +121,31 @@ TEST_F(JobChannelTest, AReportSaysWhatCpuTimeWasUsedUntilThen) {
   EXPECT_EQ(reports[0].cpu_ns, 42u);
 }
 
-TEST_F(JobChannelTest, TellsTheNewestOnce) {
+TEST_F(JobChannelTest, TellsEachReportOnce) {
   const auto job = connect();
   ASSERT_TRUE(say(job, line(1) + line(2)));
   pass();
   const auto reports = channels_.take_reports();
-  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].attempt, kJob);
-  EXPECT_EQ(reports[0].progress.iteration, 2u);
+  EXPECT_EQ(reports[0].progress.iteration, 1u);
+  EXPECT_EQ(reports[1].progress.iteration, 2u);
   EXPECT_THAT(channels_.take_reports(), IsEmpty());
+}
+
+TEST_F(JobChannelTest, ManyReportsAreThinnedAndTheNewestIsAmongThem) {
+  const auto job = connect();
+  std::string lines;
+  for (uint64_t i = 1; i <= 40; ++i) lines += line(i);
+  ASSERT_TRUE(say(job, lines));
+  pass();
+  const auto reports = channels_.take_reports();
+  EXPECT_LE(reports.size(), JobChannels::kMostReports);
+  EXPECT_GE(reports.size(), JobChannels::kMostReports / 2);
+  EXPECT_EQ(reports.front().progress.iteration, 1u);
+  EXPECT_EQ(reports.back().progress.iteration, 40u);
+  for (size_t i = 1; i < reports.size(); ++i)
+    EXPECT_GT(reports[i].progress.iteration, reports[i - 1].progress.iteration);
 }
 
 TEST_F(JobChannelTest, LinesMayComeInPieces) {
@@ -176,9 +192,11 @@ TEST_F(JobChannelTest, WhoSaysTooMuchHasToWaitAndIsReadToTheEnd) {
   while (sent < 1'000'000 && say(job, line(sent + 1))) ++sent;
   ASSERT_LT(sent, 1'000'000u) << "it never had to wait";
   pass();
-  EXPECT_LE(channels_.take_reports().at(0).progress.iteration, JobChannels::kMaxLinesPerPeriod * 2);
+  EXPECT_LE(channels_.take_reports().back().progress.iteration,
+            JobChannels::kMaxLinesPerPeriod * 2);
   pass(3 * JobChannels::kPeriodMs);
-  EXPECT_GT(channels_.take_reports().at(0).progress.iteration, JobChannels::kMaxLinesPerPeriod * 2);
+  EXPECT_GT(channels_.take_reports().back().progress.iteration,
+            JobChannels::kMaxLinesPerPeriod * 2);
 }
 
 TEST_F(JobChannelTest, ConnectionsAreBoundedAndMakeRoomWhenTheyEnd) {

@@ -101,6 +101,20 @@ TEST(Quality, AJobThatNeverReportsGetsItsFairShare) {
   EXPECT_GE(decide("quality", jobs, 8)[2], 2 - 1e-9);
 }
 
+TEST(Quality, ANewcomerComesFirstAndNotForEver) {
+  const Halving curve(5);
+  std::vector<JobState> jobs(8, job(curve, 20));
+  jobs[7].reports = 0;
+  jobs[7].predictor = nullptr;
+  jobs[7].arrival_s = 100;
+  const auto at = [&](double now_s) {
+    return (*make_allocator("quality"))
+        ->allocate(jobs, {.total = 2, .unit = 0.1, .period_s = 10, .now_s = now_s});
+  };
+  EXPECT_NEAR(at(105)[7], 1, 1e-9);
+  EXPECT_NEAR(at(500)[7], 0.25, 1e-9) << "its fair share";
+}
+
 TEST(QualityPublished, QueuesByArrivalWhereUnitsDoNotSuffice) {
   const Halving curve(20);
   std::vector<JobState> jobs(3, job(curve, 0));
