@@ -19,8 +19,10 @@ class CoreSharingTest : public CoreTest {
  protected:
   CoreSharingTest() {
     settings_.sharing_period_ms = 1000;
-    restart();
-    elastic_started_ = [this](const Task& task) { sharing_.started(task); };
+    restart();  // with these settings
+    sharing_ =
+        std::make_unique<CoreSharing>(*state_, std::move(*quality::make_allocator("quality")));
+    elastic_started_ = [this](const Task& task) { sharing_->started(task); };
     node_ = std::make_shared<FakeNode>();
     auto facts = CoreTest::facts("n1");
     facts.units = kUnits;
@@ -40,7 +42,7 @@ class CoreSharingTest : public CoreTest {
   }
   void tick() {
     clock_.advance_ns(1'100'000'000);
-    sharing_.tick();
+    sharing_->tick();
   }
   // One iteration takes 10 ms of CPU time.
   void say(const Task& task, uint64_t iteration, std::optional<double> loss) {
@@ -51,7 +53,7 @@ class CoreSharingTest : public CoreTest {
                    .measures = {},
                    .cpu_ns = iteration * 10'000'000,
                    .milli_units = units_of(task)};
-    sharing_.reported(task, point);
+    sharing_->reported(task, point);
   }
   uint32_t units_of(const Task& task) {
     uint32_t last = 0;
@@ -60,7 +62,7 @@ class CoreSharingTest : public CoreTest {
     return last;
   }
 
-  CoreSharing sharing_{*state_, std::move(*quality::make_allocator("quality"))};
+  std::unique_ptr<CoreSharing> sharing_;
   std::shared_ptr<FakeNode> node_;
 };
 
@@ -70,7 +72,7 @@ TEST_F(CoreSharingTest, ThoseThatSayNothingShareEqually) {
   tick();
   EXPECT_EQ(units_of(first), 4000u);
   EXPECT_EQ(units_of(second), 4000u);
-  const auto share = sharing_.share_of(first.id);
+  const auto share = sharing_->share_of(first.id);
   ASSERT_TRUE(share);
   EXPECT_EQ(share->units, 4);
   EXPECT_EQ(share->cores, 2);
@@ -90,11 +92,11 @@ TEST_F(CoreSharingTest, WhoseLossFallsHasMoreThanWhoseLossStays) {
   EXPECT_GT(units_of(falling), 2 * units_of(flat));
   EXPECT_LE(units_of(falling) + units_of(flat), kUnits * 1000);
   EXPECT_GE(units_of(flat), 1000u) << "what it asked for at least";
-  const auto best = sharing_.share_of(falling.id), least = sharing_.share_of(flat.id);
+  const auto best = sharing_->share_of(falling.id), least = sharing_->share_of(flat.id);
   ASSERT_TRUE(best && best->gain && least && least->gain);
   EXPECT_GT(*best->gain, *least->gain);
-  ASSERT_EQ(sharing_.shared_with(flat.id).size(), 1u);
-  EXPECT_EQ(sharing_.shared_with(flat.id)[0].task, falling.id);
+  ASSERT_EQ(sharing_->shared_with(flat.id).size(), 1u);
+  EXPECT_EQ(sharing_->shared_with(flat.id)[0].task, falling.id);
 }
 
 TEST_F(CoreSharingTest, UnitsOfOtherTasksAreNotDealtOut) {
@@ -106,7 +108,7 @@ TEST_F(CoreSharingTest, UnitsOfOtherTasksAreNotDealtOut) {
   assign(receipt->first_task, "n1");
   tick();
   EXPECT_EQ(units_of(elastic), 2000u);
-  EXPECT_FALSE(sharing_.share_of(receipt->first_task));
+  EXPECT_FALSE(sharing_->share_of(receipt->first_task));
 }
 
 TEST_F(CoreSharingTest, WhoShrinksIsToldFirst) {
@@ -124,10 +126,10 @@ TEST_F(CoreSharingTest, WhatTheNodeCouldNotGiveIsAskedForAgain) {
   const auto& only = start(1, 8);
   node_->free_milli = 3000;
   tick();
-  EXPECT_EQ(sharing_.share_of(only.id)->units, 3);
+  EXPECT_EQ(sharing_->share_of(only.id)->units, 3);
   node_->free_milli = UINT32_MAX;
   tick();
-  EXPECT_EQ(sharing_.share_of(only.id)->units, 8);
+  EXPECT_EQ(sharing_->share_of(only.id)->units, 8);
   const size_t orders = node_->shares.size();
   tick();
   EXPECT_EQ(node_->shares.size(), orders) << "nothing has changed";
@@ -143,7 +145,7 @@ TEST_F(CoreSharingTest, NonsenseIsNoLoss) {
   for (uint64_t i = 30; i > 0; --i) say(job, i, 1.0);  // constant, and backwards
   for (uint64_t i = 1; i < 30; ++i) say(other, i, -1e300 * static_cast<double>(i));
   tick();
-  EXPECT_THAT(sharing_.share_of(job.id)->reason, HasSubstr("its loss has not changed"));
+  EXPECT_THAT(sharing_->share_of(job.id)->reason, HasSubstr("its loss has not changed"));
   EXPECT_GE(units_of(job), 1000u);
   EXPECT_GE(units_of(other), 1000u);
   EXPECT_LE(units_of(job) + units_of(other), kUnits * 1000);
@@ -155,7 +157,7 @@ TEST_F(CoreSharingTest, WhatHasEndedIsForgotten) {
   const AttemptId ends{second.id, second.attempt};
   tick();
   ASSERT_TRUE(exit("n1", ends, success()));
-  EXPECT_FALSE(sharing_.share_of(ends.task));
+  EXPECT_FALSE(sharing_->share_of(ends.task));
   tick();
   EXPECT_EQ(units_of(first), 8000u);
 }
