@@ -127,6 +127,35 @@ TEST_F(TaskLimits, WithoutCpusetsAQuotaThrottles) {
   EXPECT_LT(used_ms, exit.wall_ms.value_or(0) * 5 / 4);
 }
 
+// What an elastic task's share is made of: a third of a CPU, then both.
+TEST_F(TaskLimits, WhileItRunsATaskIsHeldToAnotherShare) {
+  auto task = shell(7, "for n in 1 2; do sh -c 'while :; do :; done' & done; wait");
+  task.cpus = {0, 1};
+  ASSERT_TRUE(executor_->launch(task));
+  listener_->wait_started(7);
+  const auto used_share = [&] {
+    const auto cpu_us = [&] { return figure(group_file(7, "cpu.stat"), "usage_usec"); };
+    const auto wall_ns = [] { return system_clock().boot_ns(); };
+    const int64_t cpu_before = cpu_us(), wall_before = wall_ns();
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    return static_cast<double>(cpu_us() - cpu_before) * 1e3 /
+           static_cast<double>(wall_ns() - wall_before);
+  };
+  auto confined = executor_->confine(7, 1, {0, 1}, 1.0 / 3);
+  ASSERT_TRUE(confined) << confined.error().message;
+  EXPECT_EQ(group_file(7, "cpu.max"), "33333 100000\n");
+  const double third = used_share();
+  EXPECT_LT(third, 1.0 / 3 + 0.05);
+  confined = executor_->confine(7, 1, {1}, 2);
+  ASSERT_TRUE(confined) << confined.error().message;
+  EXPECT_EQ(group_file(7, "cpuset.cpus"), "1\n");
+  const double one = used_share();
+  EXPECT_LT(one, 1.05) << "of one CPU there is no more";
+  EXPECT_GT(one, third);
+  ASSERT_TRUE(executor_->cancel(7, 1, 0));
+  listener_->wait_exit(7);
+}
+
 TEST_F(TaskLimits, AFrozenTaskStandsStillUntilItIsThawed) {
   freeze_counter();
   const auto before = count();
