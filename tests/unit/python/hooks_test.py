@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+"""Unchanged PyTorch scripts report their loss; a node is played by this test."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PYTHON = "/usr/bin/python3"
+MODULES = sys.argv.pop(1)
+
+SCRIPT = """
+import sys, torch
+assert __name__ == "__main__" and sys.argv[1:] == ["a", "b c"], sys.argv
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+other = torch.optim.Adam(torch.nn.Linear(2, 2).parameters())
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+x = torch.ones(8, 4)
+import time
+for step in range(30):
+    optimizer.zero_grad()
+    loss = (model(x) - 3).square().mean()
+    loss.backward()
+    optimizer.step()
+    other.step()
+    schedule.step()
+    if step in (0, 29):
+        print(step + 1, loss.item())
+    time.sleep(0.02)
+time.sleep(0.2)
+optimizer.step()
+"""
+
+
+class UnchangedScripts(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.script = os.path.join(self.folder, "train.py")
+        with open(self.script, "w") as file:
+            file.write(SCRIPT)
+        self.path = os.path.join(self.folder, "job.sock")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(self.path)
+        self.listener.listen()
+
+    def run_script(self, *command, **more):
+        environment = dict(os.environ, PYTHONPATH=MODULES, **more)
+        return subprocess.run(
+            [os.path.join(MODULES, "tierpilot-run"), *command],
+            env=environment, capture_output=True, text=True, timeout=120,
+        )
+
+    def reports(self):
+        node, _ = self.listener.accept()
+        with node, node.makefile() as lines:
+            return [json.loads(line) for line in lines]
+
+    def test_the_loss_of_each_iteration_that_is_told_is_that_of_the_script(self):
+        done = self.run_script(PYTHON, self.script, "a", "b c", TIERPILOT_JOB_SOCKET=self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        printed = {int(line.split()[0]): float(line.split()[1]) for line in done.stdout.splitlines()}
+        reports = self.reports()
+        self.assertEqual(reports[0]["iteration"], 1)
+        self.assertAlmostEqual(reports[0]["loss"], printed[1], places=4)
+        self.assertEqual(reports[-1]["iteration"], 31, "steps of one optimizer only")
+        self.assertAlmostEqual(reports[-1]["loss"], printed[30], places=4)
+        self.assertLess(len(reports), 31, "not at each step")
+        self.assertEqual(sorted(r["iteration"] for r in reports), [r["iteration"] for r in reports])
+
+    def test_without_a_node_it_just_runs(self):
+        done = self.run_script(PYTHON, self.script, "a", "b c")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_an_end_that_is_bad_stays_bad(self):
+        with open(self.script, "w") as file:
+            file.write("import sys, torch\nsys.exit(7)\n")
+        done = self.run_script(PYTHON, self.script, TIERPILOT_JOB_SOCKET=self.path)
+        self.assertEqual(done.returncode, 7)
+
+    def test_what_is_wrong_is_said(self):
+        for command, word in (
+            ([PYTHON, os.path.join(self.folder, "none.py")], "does not exist"),
+            (["/bin/true"], "no python3"),
+            ([PYTHON, "-m"], "name"),
+        ):
+            done = self.run_script(*command)
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn(word, done.stderr)
+
+
+if __name__ == "__main__":
+    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
+        print("python3-torch is not installed")
+        sys.exit(77)
+    unittest.main(verbosity=2)
