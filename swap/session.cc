@@ -8,15 +8,18 @@ namespace tierpilot::swap {
 namespace {
 constexpr size_t kMostSaves = 1'000'000;  // a step with more is cut
 constexpr size_t kMostLate = 16;
+constexpr int64_t kOperands =
+    3;  // of the largest saved size: room for what an unknown step does next
 }  // namespace
 
 Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tiers)
     : settings_(settings),
       pool_(std::move(tiers)),
-      link_(pool_.link()),
+      out_pace_(pool_.tiers().front().write_gb_per_s),
+      in_pace_(pool_.tiers().front().read_gb_per_s),
       learner_(
           {.rule = settings.rule,
-           .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link_}}),
+           .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link()}}),
       slots_(1),
       out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
       in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
@@ -32,6 +35,11 @@ Session::Slot* Session::find(Id id) {
 
 Life* Session::life_of(const Slot& slot) {
   return in_step(slot) && slot.save < life_.storages.size() ? &life_.storages[slot.save] : nullptr;
+}
+
+Link Session::link() const {
+  return {.gb_per_s = std::min(out_pace_.gb_per_s(), in_pace_.gb_per_s()),
+          .latency_ns = pool_.link().latency_ns};
 }
 
 void Session::hold(int64_t bytes) {
@@ -57,6 +65,7 @@ void Session::finish_step() {
   if (seen.peak_bytes > settings_.budget_bytes) ++s.over_budget_steps;
   // Copies that came late where nothing else was to wait for: earlier the next time.
   if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
+  learner_.set_link(link());
   learner_.end(std::move(seen), watch_.growth_bytes());
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
   s.least_bytes = learner_.least_bytes();
@@ -64,6 +73,7 @@ void Session::finish_step() {
   of_step_.clear();
   oldest_kept_ = 0;
   unused_ = late_ = 0;
+  largest_ = largest_other_ = 0;
   ++step_;
   learner_.begin();
   watch_.begin();
@@ -103,6 +113,8 @@ Id Session::save(const SavedStorage& storage, const std::byte* data) {
   }
   if (of_step_.empty()) first_place_ = storage.place;
   watch_.event(storage.bytes);
+  largest_ = std::max(largest_, storage.bytes);
+  largest_other_ = std::max(largest_other_, watch_.other_bytes());
   const auto advice = learner_.save(storage);
   watch_.observe(advice.observe);
   watch_.save(storage);
@@ -130,10 +142,10 @@ void Session::leave(Id id) {
 // events `from` to `to`.
 int64_t Session::others_ahead(size_t from, size_t to) const {
   int64_t most = watch_.observes() ? watch_.other_bytes() : 0;
-  if (const auto* step = learner_.expected()) {
-    const auto end = std::min(to + 1, step->other_bytes.size());
-    for (size_t at = from; at < end; ++at) most = std::max(most, step->other_bytes[at]);
-  }
+  const auto* step = learner_.expected();
+  if (!step) return std::max(most, largest_other_) + kOperands * largest_;
+  const auto end = std::min(to + 1, step->other_bytes.size());
+  for (size_t at = from; at < end; ++at) most = std::max(most, step->other_bytes[at]);
   return most;
 }
 

@@ -12,6 +12,7 @@
 #include "policies/swap/step_learner.h"
 #include "swap/host_pool.h"
 #include "swap/lane.h"
+#include "swap/pace.h"
 #include "swap/process_memory.h"
 #include "swap/statistics.h"
 #include "swap/step_watch.h"
@@ -79,6 +80,7 @@ class Session {
   void mend();
   int64_t others_ahead(size_t from, size_t to) const;
   bool over_budget() const;
+  Link link() const;
   void free_slot(Id id);
   void copy_out(Id id, Staging& staging);
   void copy_in(Id id, Staging& staging);
@@ -90,7 +92,7 @@ class Session {
 
   const SessionSettings settings_;
   HostPool pool_;
-  const Link link_;
+  Pace out_pace_, in_pace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   StepLearner learner_;
@@ -104,7 +106,7 @@ class Session {
   size_t unused_ = 0, leaving_ = 0, coming_ = 0, oldest_kept_ = 0;
   size_t away_ = 0;  // of all slots
   size_t late_ = 0;  // saves since the last use, in a backward pass
-  int64_t resident_ = 0, coming_bytes_ = 0;
+  int64_t resident_ = 0, coming_bytes_ = 0, largest_ = 0, largest_other_ = 0;
   double lead_factor_ = 1.5;  // of the time that copies in should take
   Statistics statistics_;
   StepLife life_, last_life_;

@@ -1,5 +1,6 @@
 // Copies out and in: who asks for what, and what the transfer threads do.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "swap/session.h"
@@ -8,7 +9,12 @@ namespace tierpilot::swap {
 
 namespace {
 constexpr size_t kAheadOfUnknown = 2;  // copies in at once, while the order of uses is not known
+
+int64_t now_ns() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
 }
+}  // namespace
 
 void Session::copy_out(Id id, Staging& staging) {
   std::unique_lock lock(mutex_);
@@ -16,9 +22,11 @@ void Session::copy_out(Id id, Staging& staging) {
       std::tuple(slots_[id].data, slots_[id].bytes, slots_[id].dropped);
   Result<Block> block = fail(ErrorCode::kConflict, "dropped before it left");
   if (!dropped) {
+    out_pace_.began(now_ns());
     lock.unlock();
     block = pool_.write(data, bytes, staging);
     lock.lock();
+    out_pace_.ended(now_ns(), block ? bytes : 0);
   }
   auto& slot = slots_[id];
   --leaving_;
@@ -42,10 +50,12 @@ void Session::copy_in(Id id, Staging& staging) {
   std::unique_lock lock(mutex_);
   const auto block = slots_[id].block;
   auto* data = slots_[id].data;
+  in_pace_.began(now_ns());
   lock.unlock();
   const auto status = pool_.read(block, data, staging);
   lock.lock();
   auto& slot = slots_[id];
+  in_pace_.ended(now_ns(), status ? slot.bytes : 0);
   slot.state = State::kBack;
   slot.lost = !status;
   --coming_;
@@ -142,13 +152,14 @@ size_t Session::ahead(Id* ids, size_t most) {
   auto bytes = resident_, coming_bytes = coming_bytes_;
   size_t count = 0, use = order ? used : 0;
   int64_t until_ns = 0;
+  const Link link{.gb_per_s = in_pace_.gb_per_s(), .latency_ns = pool_.link().latency_ns};
   while (count < std::min(most, away_) && (order || coming_ + count < kAheadOfUnknown)) {
     const auto id = next_back(order, use, until_ns);
     if (id == 0) break;
     bytes += slots_[id].bytes;
     coming_bytes += slots_[id].bytes;
-    const auto lead_ns = lead_factor_ * static_cast<double>(link_.copy_ns(coming_bytes)) +
-                         2.0 * static_cast<double>(link_.latency_ns);
+    const auto lead_ns = lead_factor_ * static_cast<double>(link.copy_ns(coming_bytes)) +
+                         2.0 * static_cast<double>(link.latency_ns);
     if (order && static_cast<double>(until_ns) > lead_ns) break;
     if (bytes + others_ahead(saves + used, saves + use) > settings_.budget_bytes) break;
     ids[count++] = id;

@@ -37,6 +37,8 @@ class StepLearner {
  public:
   explicit StepLearner(LearnerSettings settings) : settings_(std::move(settings)) {}
 
+  // What copies have been found to take.
+  void set_link(const Link& link) { settings_.limits.link = link; }
   // A new step begins.
   void begin();
   // The step's next save.
