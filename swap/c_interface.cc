@@ -1,11 +1,9 @@
 // tierpilot_swap.h over a Session. Nothing may be thrown through it, and nothing happens in a child
 // that was forked: its copy of the session has no threads.
-#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
 #include "swap/describe.h"
+#include "swap/process_memory.h"
 #include "swap/session.h"
 #include "swap/tierpilot_swap.h"
 
@@ -85,13 +84,6 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   return std::make_unique<Session>(made, std::move(*ranked));
 }
 
-// What the program frees has to leave its resident set, or a budget means nothing: glibc keeps
-// freed memory of up to 32 MiB for itself unless it is told at which size it has to give it back.
-void return_freed_memory() {
-  constexpr int kThreshold = 1 << 20;
-  if (!std::getenv("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, kThreshold);
-}
-
 void say(const std::string& what, char* text, size_t bytes) {
   if (!text || bytes == 0) return;
   const auto length = std::min(what.size(), bytes - 1);
@@ -118,7 +110,7 @@ tierpilot_swap_where where_of(Session::Where where) {
 tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
                                     size_t error_bytes) {
   count_forks();
-  return_freed_memory();
+  swap::ProcessMemory::own_freed_memory();
   try {
     auto session = opened(*settings);
     if (session) return new tierpilot_swap{std::move(*session), forks.load()};

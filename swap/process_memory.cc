@@ -1,11 +1,13 @@
 #include "swap/process_memory.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace tierpilot::swap {
 namespace {
@@ -54,6 +56,16 @@ int64_t ProcessMemory::peak() const {
 // Five sets the high-water mark of resident memory back; see proc(5).
 void ProcessMemory::reset_peak() {
   if (clear_ && pwrite(clear_.get(), "5", 1, 0) != 1) clear_.reset();
+}
+
+void ProcessMemory::own_freed_memory() {
+  constexpr int kMostOfGlibc = 32 << 20;
+  if (!std::getenv("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, kMostOfGlibc);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+}
+
+void ProcessMemory::give_back() {
+  malloc_trim(0);
 }
 
 }  // namespace tierpilot::swap

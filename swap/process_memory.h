@@ -18,6 +18,11 @@ class ProcessMemory {
   int64_t peak() const;
   void reset_peak();
 
+  // From here on the C library keeps what is freed, up to 32 MiB each, until give_back(): to take
+  // memory from the kernel anew costs as much as to compute with it.
+  static void own_freed_memory();
+  static void give_back();
+
  private:
   UniqueFd statm_, status_, clear_;
 };

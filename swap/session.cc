@@ -19,11 +19,11 @@ Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tier
       in_pace_(pool_.tiers().front().read_gb_per_s),
       learner_(
           {.rule = settings.rule,
-           .limits = {.budget_bytes = settings.budget_bytes, .recompute = false, .link = link()}}),
+           .limits = {.budget_bytes = settings.target_bytes(), .recompute = false, .link = link()}}),
       slots_(1),
       out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
       in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
-  watch_.begin();
+  watch_.begin(true);
 }
 
 Session::~Session() = default;
@@ -54,7 +54,7 @@ void Session::begin() {
 }
 
 void Session::finish_step() {
-  if (watch_.step().saves.empty()) return watch_.begin();
+  if (watch_.step().saves.empty()) return watch_.begin(true);
   auto seen = watch_.end();
   auto& s = statistics_;
   ++s.steps;
@@ -76,7 +76,7 @@ void Session::finish_step() {
   largest_ = largest_other_ = 0;
   ++step_;
   learner_.begin();
-  watch_.begin();
+  watch_.begin(watch_.observes());
 }
 
 // All that was saved has been asked for or dropped; or a backward pass saves what a step began
@@ -151,7 +151,7 @@ int64_t Session::others_ahead(size_t from, size_t to) const {
 
 bool Session::over_budget() const {
   const auto events = watch_.step().events();
-  return resident_ + others_ahead(events, events) > settings_.budget_bytes;
+  return resident_ + others_ahead(events, events) > settings_.target_bytes();
 }
 
 // What was to stay leaves after all where the device is over its budget: the oldest is needed last.
@@ -193,6 +193,7 @@ size_t Session::left(Id* ids, size_t most) {
       slot->state = State::kAway, ++away_;
   }
   if (count > 0) mend();
+  if (count == 0) watch_.make_room(settings_.target_bytes());
   return count;
 }
 

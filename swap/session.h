@@ -23,6 +23,8 @@ struct SessionSettings {
   std::string rule = "swap";
   int64_t budget_bytes = 0;
   size_t out_threads = 1, in_threads = 2;
+  // What is aimed at: the rest is for what nobody foresaw.
+  int64_t target_bytes() const { return budget_bytes - budget_bytes / 20; }
 };
 
 using Id = uint32_t;  // 0: none

@@ -161,7 +161,7 @@ size_t Session::ahead(Id* ids, size_t most) {
     const auto lead_ns = lead_factor_ * static_cast<double>(link.copy_ns(coming_bytes)) +
                          2.0 * static_cast<double>(link.latency_ns);
     if (order && static_cast<double>(until_ns) > lead_ns) break;
-    if (bytes + others_ahead(saves + used, saves + use) > settings_.budget_bytes) break;
+    if (bytes + others_ahead(saves + used, saves + use) > settings_.target_bytes()) break;
     ids[count++] = id;
   }
   return count;

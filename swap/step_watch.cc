@@ -9,16 +9,39 @@ int64_t StepWatch::since_begin_ns() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count();
 }
 
-void StepWatch::begin() {
+void StepWatch::begin(bool closely) {
   step_ = {};
   begin_ = last_ = Clock::now();
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
-  observes_ = complete_ = true;
-  at_begin_ = memory_.now();
+  observes_ = complete_ = closely;
+  rises_.clear();
+  if (closely) look_again();
+  memory_.reset_peak();
+  at_begin_ = at_event_ = memory_.now();
+}
+
+// What is free is no part of what an interval needs.
+void StepWatch::look_again() {
+  ProcessMemory::give_back();
+  at_event_ = memory_.now();
   memory_.reset_peak();
 }
 
+void StepWatch::make_room(int64_t budget) {
+  if (observes_ || last_peak_ < budget / 4 * 3) return;
+  const auto next = step_.time_ns.size();
+  const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
+  if (memory_.now() + rise > budget) ProcessMemory::give_back();
+}
+
+// Where it is turned on with the first event, what that event's interval took is not known closely.
 void StepWatch::observe(bool on) {
+  if (on && !observes_ && step_.time_ns.size() == 1) {
+    step_.other_bytes.push_back(std::max<int64_t>(memory_.peak() - resident_, 0));
+    rises_.push_back(0);
+    complete_ = true;
+    look_again();
+  }
   observes_ = on;
   complete_ = complete_ && on;
 }
@@ -32,7 +55,8 @@ void StepWatch::event(int64_t fresh) {
     peak_bytes_ = std::max(peak_bytes_, most);
     other_bytes_ = std::max<int64_t>(most - resident_ - fresh, 0);
     step_.other_bytes.push_back(other_bytes_);
-    memory_.reset_peak();
+    rises_.push_back(std::max<int64_t>(most - at_event_, 0));
+    look_again();
     last_ = Clock::now();  // looking takes longer than what is looked at
   } else {
     last_ = now;
@@ -43,7 +67,11 @@ StepEnd StepWatch::end() {
   event(0);
   peak_bytes_ = std::max(peak_bytes_, memory_.peak());
   growth_bytes_ = memory_.now() - at_begin_;
-  if (!complete_) step_.other_bytes.clear();
+  last_peak_ = peak_bytes_;
+  if (complete_)
+    last_rises_ = std::exchange(rises_, {});
+  else
+    step_.other_bytes.clear();
   return {.step = std::exchange(step_, {}),
           .step_ns = since_begin_ns(),
           .stall_ns = stall_ns_,

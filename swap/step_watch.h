@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
 #include "policies/swap/step_learner.h"
 #include "swap/process_memory.h"
@@ -10,7 +11,8 @@ namespace tierpilot::swap {
 
 class StepWatch {
  public:
-  void begin();
+  // `closely`: what every interval takes is to be measured from the first one on.
+  void begin(bool closely);
   // An event; `fresh` bytes that are now saved were made since the last one.
   void event(int64_t fresh);
   // Bytes of saved storages in the device from now on.
@@ -29,11 +31,15 @@ class StepWatch {
   const ObservedStep& step() const { return step_; }
   ObservedStep& step() { return step_; }
   int64_t since_begin_ns() const;
+  // Gives back what is free where the next interval might not fit into `budget` beside it. Nothing
+  // is looked at while steps stay far below.
+  void make_room(int64_t budget);
   // What the device held beside saved storages in the interval that was observed last.
   int64_t other_bytes() const { return other_bytes_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  void look_again();
 
   bool observes_ = true, complete_ = true;
   ProcessMemory memory_;
@@ -41,6 +47,8 @@ class StepWatch {
   Clock::time_point begin_{}, last_{};
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0;
   int64_t resident_ = 0;
+  int64_t at_event_ = 0, last_peak_ = 0;
+  std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin
   int64_t peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0, at_begin_ = 0;
 };
 

@@ -51,16 +51,6 @@ void set(const char* name, const std::string& value) {
     setenv(name, value.c_str(), 1);
 }
 
-// What is freed leaves the resident set at once, and large pages make that cheap.
-void set_allocator() {
-  constexpr const char* kTunables = "GLIBC_TUNABLES";
-  const char* said = std::getenv(kTunables);
-  std::string tunables = said ? said : "";
-  if (tunables.find("glibc.malloc.hugetlb") == std::string::npos)
-    tunables += std::string(tunables.empty() ? "" : ":") + "glibc.malloc.hugetlb=1";
-  set(kTunables, tunables);
-}
-
 int run(const Output& output, const Options& options) {
   const auto places = find_places();
   if (!places) return print_error(output, places.error());
@@ -71,7 +61,6 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_POLICY", options.policy);
   set("TIERPILOT_SWAP_TIERS", options.tiers);
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
-  set_allocator();
   std::vector<char*> arguments;
   for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

@@ -1,0 +1,53 @@
+"""The largest batch that trains within the budget: tried, not reckoned."""
+
+from race import start
+
+_STEPS = 3  # a plan is there from the second one on
+_MOST_TRIES = 5
+_CLOSE = 1.04  # so near to a batch that fails, the search ends
+_STRIDE = 4
+
+
+class Search:
+    def __init__(self, options, view, deadline):
+        self.options, self.view, self.deadline = options, view, deadline
+
+    def run(self, policy, known_to_fit, needs, fixed):
+        """`needs` are the bytes that a batch of `known_to_fit` takes, `fixed` of them whatever the
+        batch. None: not even that was tried in time."""
+        fits, fails = known_to_fit, None
+        for _ in range(_MOST_TRIES):
+            batch = self._next(fits, fails, needs, fixed)
+            if batch is None or self.deadline.passed():
+                break
+            good, took = self._try(policy, batch)
+            self.view.tried(policy, batch, good)
+            if good:
+                fits, needs = batch, took
+            else:
+                fails = batch
+        return fits
+
+    def _next(self, fits, fails, needs, fixed):
+        if fails is not None:
+            if fails <= fits * _CLOSE or fails - fits <= _STRIDE:
+                return None
+            guess = (fits + fails) / 2
+        else:
+            room = self.options.budget - fixed
+            guess = max(fits * room / max(needs - fixed, 1) * 0.97, fits * 1.06)
+        return max(round(guess / _STRIDE), fits // _STRIDE + 1) * _STRIDE
+
+    def _try(self, policy, batch):
+        options = self.options
+        settings = {"blocks": options.blocks, "batch": batch, "budget": options.budget}
+        child = start(policy, options, settings).child
+        try:
+            said = None
+            for _ in range(_STEPS):
+                said = child.ask("step")
+                if said is None:
+                    return False, 0
+            return True, said.get("swap", {}).get("least_bytes") or child.peak_bytes
+        finally:
+            child.end()
