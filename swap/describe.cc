@@ -44,6 +44,8 @@ json statistics_of(Session& session) {
           {"stalls", s.stalls},
           {"stall_ns", s.stall_ns},
           {"late", s.late},
+          {"given_back", s.given_back},
+          {"giving_ns", s.giving_ns},
           {"refused", s.refused},
           {"lost", s.lost},
           {"over_budget_steps", s.over_budget_steps},

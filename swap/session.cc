@@ -235,6 +235,8 @@ void Session::failed() {
 
 Statistics Session::statistics() {
   const std::lock_guard lock(mutex_);
+  statistics_.given_back = watch_.given_back();
+  statistics_.giving_ns = watch_.giving_ns();
   return statistics_;
 }
 

@@ -31,7 +31,11 @@ void StepWatch::make_room(int64_t budget) {
   if (observes_ || last_peak_ < budget / 4 * 3) return;
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
-  if (memory_.now() + rise > budget) ProcessMemory::give_back();
+  if (memory_.now() + rise <= budget) return;
+  const auto begin = since_begin_ns();
+  ProcessMemory::give_back();
+  ++given_back_;
+  giving_ns_ += since_begin_ns() - begin;
 }
 
 // Where it is turned on with the first event, what that event's interval took is not known closely.

@@ -34,6 +34,9 @@ class StepWatch {
   // Gives back what is free where the next interval might not fit into `budget` beside it. Nothing
   // is looked at while steps stay far below.
   void make_room(int64_t budget);
+  // How often that was, and how long it took.
+  int64_t given_back() const { return given_back_; }
+  int64_t giving_ns() const { return giving_ns_; }
   // What the device held beside saved storages in the interval that was observed last.
   int64_t other_bytes() const { return other_bytes_; }
 
@@ -48,6 +51,7 @@ class StepWatch {
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0;
   int64_t resident_ = 0;
   int64_t at_event_ = 0, last_peak_ = 0;
+  int64_t given_back_ = 0, giving_ns_ = 0;
   std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin
   int64_t peak_bytes_ = 0, other_bytes_ = 0, growth_bytes_ = 0, at_begin_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "policies/swap/choice.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "policies/swap/planned_eviction.h"
@@ -10,6 +11,7 @@ namespace tierpilot::swap {
 namespace {
 
 using Set = std::vector<char>;
+constexpr double kPriceOfCopies = 0.05;  // of the time they take: they share memory and processors
 
 Set all(const ObservedStep& step) {
   Set away(step.saves.size());
@@ -25,10 +27,9 @@ Set vdnn(const ObservedStep& step) {
   return away;
 }
 
-// The longest free time first, until what is over the budget at the peak is covered (Peng et al.,
-// Capuchin: Tensor-based GPU Memory Management for Deep Learning, ASPLOS 2020). Free time is from
-// the end of the copy out to the begin of the copy in. Its recomputing is left out.
-Set capuchin(const ObservedStep& step, const Limits& limits) {
+// The longest free time first, until `share` of what is over the budget at the peak is covered.
+// Free time is from the end of the copy out to the begin of the copy in.
+Set longest_free(const ObservedStep& step, const Limits& limits, double share) {
   const auto saves = step.saves.size();
   std::vector<int64_t> ends(step.time_ns.size());
   std::partial_sum(step.time_ns.begin(), step.time_ns.end(), ends.begin());
@@ -53,6 +54,7 @@ Set capuchin(const ObservedStep& step, const Limits& limits) {
     if (at > saves && !step.saves[step.uses[at - saves - 1]].held)
       alive -= step.saves[step.uses[at - saves - 1]].bytes;
   }
+  over = static_cast<int64_t>(share * static_cast<double>(over));
   Set away(saves);
   for (const auto& [_, save] : candidates) {
     if (over <= 0) break;
@@ -62,15 +64,38 @@ Set capuchin(const ObservedStep& step, const Limits& limits) {
   return away;
 }
 
-Choice planned(const ObservedStep& step, const Limits& limits) {
+// What the plan of a whole step lets leave; nothing where none fits.
+std::optional<Set> covered(const ObservedStep& step, const Limits& limits) {
   const auto made = graph_of(step);
-  auto found = plan_step(made.graph, {.limits = limits, .work = kQuickWork});
-  if (!found.outcome.done) return {.away = all(step)};
-  Choice choice{.away = Set(step.saves.size()), .foretold = std::move(found.outcome)};
-  for (size_t i = 0; i < step.saves.size(); ++i)
-    choice.away[i] =
-        made.storage_of[i] != kNone && !found.plan.absences[made.storage_of[i]].empty();
-  return choice;
+  const auto found = plan_step(made.graph, {.limits = limits, .work = kQuickWork});
+  if (!found.outcome.done) return {};
+  Set away(step.saves.size());
+  for (size_t i = 0; i < away.size(); ++i)
+    away[i] = made.storage_of[i] != kNone && !found.plan.absences[made.storage_of[i]].empty();
+  return away;
+}
+
+// The best of several by their replays, where copies cost a little though they run beside.
+Choice planned(const ObservedStep& step, const Limits& limits) {
+  std::vector<Set> candidates;
+  for (const double share : {1.0, 1.15, 1.35})
+    candidates.push_back(longest_free(step, limits, share));
+  if (auto cover = covered(step, limits)) candidates.push_back(std::move(*cover));
+  candidates.push_back(all(step));
+  Choice best{.away = all(step)};
+  double least = std::numeric_limits<double>::infinity();
+  for (auto& away : candidates) {
+    auto outcome = foretell(step, away, limits);
+    if (!outcome.done) continue;
+    const auto moved = outcome.counts.bytes_out + outcome.counts.bytes_in;
+    const double copies =
+        limits.link.exists() ? static_cast<double>(limits.link.copy_ns(moved)) : 0;
+    const double cost = static_cast<double>(outcome.clock_ns) + kPriceOfCopies * copies;
+    if (cost >= least) continue;
+    least = cost;
+    best = {.away = std::move(away), .foretold = std::move(outcome)};
+  }
+  return best;
 }
 
 }  // namespace
@@ -110,7 +135,9 @@ Choice choose(std::string_view rule, const ObservedStep& step, const Limits& lim
   if (rule == "none") choice.away.assign(step.saves.size(), false);
   if (rule == "swap-all") choice.away = all(step);
   if (rule == "vdnn") choice.away = vdnn(step);
-  if (rule == "capuchin") choice.away = capuchin(step, without);
+  // Peng et al., Capuchin: Tensor-based GPU Memory Management for Deep Learning, ASPLOS 2020,
+  // without its recomputing.
+  if (rule == "capuchin") choice.away = longest_free(step, without, 1);
   return choice;
 }
 

@@ -34,8 +34,8 @@ def options():
     )
     parser.add_argument("--json", metavar="FILE", help="write everything shown to FILE")
     parser.add_argument("--svg", metavar="FILE", help="the last step's plan as a picture")
-    parser.add_argument("--budget", metavar="SIZE", type=size, default=size("200MiB"),
-                        help="private resident memory of the process, as 200MiB")
+    parser.add_argument("--budget", metavar="SIZE", type=size, default=size("220MiB"),
+                        help="private resident memory of the process, as 220MiB")
     parser.add_argument("--batch", metavar="N", type=int, default=64, help="pictures in a batch")
     parser.add_argument("--blocks", metavar="N", type=int, default=5, help="the net has 6 N + 2 layers")
     parser.add_argument("--iterations", metavar="N", type=int, default=12, help="steps of each training")
@@ -87,18 +87,15 @@ def policies_of(race, largest):
 
 def search_largest(chosen, race, view):
     """Of every policy, from what its training took in the race."""
-    deadline = Deadline(chosen.seconds)
-    search, found = Search(chosen, view, deadline), {}
-    fixed = min(r.child.first_bytes for r in race.racers if r.fits) if any(r.fits for r in race.racers) else 0
+    search = Search(chosen, view, Deadline(chosen.seconds))
+    fixed = min(racer.child.first_bytes or chosen.budget for racer in race.racers)
+    found = {}
     for racer in race.racers:
-        if racer.fits and racer.steps:
+        if racer.fits:
             needs = racer.statistics().get("least_bytes") or racer.child.peak_bytes
             found[racer.name] = search.run(racer.name, chosen.batch, needs, fixed)
-        else:
-            # What does not fit took the budget for no more than its batch.
-            needs = max(race.reference.child.peak_bytes, chosen.budget)
-            start = max(4, int(chosen.batch * 0.8 * (chosen.budget - fixed) / (needs - fixed)) // 4 * 4)
-            found[racer.name] = search.run(racer.name, start, needs * start / chosen.batch, fixed) or None
+        else:  # somewhere below; the first try tells
+            found[racer.name] = search.run(racer.name, 0, 0, fixed) or None
     return found
 
 
@@ -138,7 +135,7 @@ def main():
     tiers = measured_tiers(chosen.program)
     say_tiers(view, tiers)
     view.say(f"a net of {6 * chosen.blocks + 2} layers, batch {chosen.batch}, "
-             f"within {mib(chosen.budget)} of private memory; the kernel refuses more")
+             f"within {mib(chosen.budget)} of private resident memory: who takes more is killed")
     race = Race(chosen, view)
     race.run()
     swap = race.racers[POLICIES.index("swap")]

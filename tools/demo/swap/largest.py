@@ -12,10 +12,10 @@ class Search:
     def __init__(self, options, view, deadline):
         self.options, self.view, self.deadline = options, view, deadline
 
-    def run(self, policy, known_to_fit, needs, fixed):
-        """`needs` are the bytes that a batch of `known_to_fit` takes, `fixed` of them whatever the
-        batch. None: not even that was tried in time."""
-        fits, fails = known_to_fit, None
+    def run(self, policy, fits, needs, fixed):
+        """`fits` is a batch that is known to fit, or 0; it takes `needs` bytes, `fixed` of them
+        whatever the batch. The largest that was found to fit."""
+        fails = None if fits else self.options.batch
         for _ in range(_MOST_TRIES):
             batch = self._next(fits, fails, needs, fixed)
             if batch is None or self.deadline.passed():
@@ -29,14 +29,17 @@ class Search:
         return fits
 
     def _next(self, fits, fails, needs, fixed):
-        if fails is not None:
-            if fails <= fits * _CLOSE or fails - fits <= _STRIDE:
-                return None
-            guess = (fits + fails) / 2
+        if fails is not None and (fails <= fits * _CLOSE or fails - fits <= _STRIDE):
+            return None
+        most = fails - _STRIDE if fails is not None else None
+        if needs > fixed:  # what it takes grows with the batch
+            guess = fits * (self.options.budget - fixed) / (needs - fixed) * 0.97
         else:
-            room = self.options.budget - fixed
-            guess = max(fits * room / max(needs - fixed, 1) * 0.97, fits * 1.06)
-        return max(round(guess / _STRIDE), fits // _STRIDE + 1) * _STRIDE
+            guess = fails / 2
+        if most is not None and guess > most:
+            guess = (fits + fails) / 2
+        batch = max(round(guess / _STRIDE), fits // _STRIDE + 1) * _STRIDE
+        return batch if most is None else min(batch, most)
 
     def _try(self, policy, batch):
         options = self.options
