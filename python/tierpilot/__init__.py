@@ -48,9 +48,11 @@ class Job:
         self._unsent = b""
         self._stop = None
         self._cores = None
+        self._sources = []
         self._pid = os.getpid()
         self.errors = []  # what the node did not understand, the last ones
         self.dropped = 0  # reports that could not be sent
+        self.reports = 0  # how often report() was called
         self.rank = int(environment.get("RANK", 0))
         self.world_size = int(environment.get("WORLD_SIZE", 1))
         self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
@@ -85,10 +87,17 @@ class Job:
             message["samples"] = _whole("samples", samples)
         if loss is not None:
             message["loss"] = _figure(loss)
+        self.reports += 1
+        for source in self._sources:
+            measures = {**source(), **measures}
         if measures:
             message["measures"] = {name: _figure(value) for name, value in measures.items()}
         with self._lock:
             return self._send(json.dumps(message, allow_nan=False).encode() + b"\n")
+
+    def measure(self, source):
+        """From now on what `source()` gives, a dict of figures, goes with each report."""
+        self._sources.append(source)
 
     def should_stop(self):
         """Why the job is asked to end, once it is; else None. It is killed a while later."""

@@ -88,7 +88,7 @@ def _watch_torch(torch, reporter):
     scaler.scale = watched_scale
 
 
-class _AfterImport(importlib.abc.MetaPathFinder):
+class AfterImport(importlib.abc.MetaPathFinder):
     """Calls a function with the module once it has been imported."""
 
     def __init__(self, name, then):
@@ -121,4 +121,4 @@ def install(job=None):
     if "torch" in sys.modules:
         _watch_torch(sys.modules["torch"], reporter)
     else:
-        sys.meta_path.insert(0, _AfterImport("torch", lambda torch: _watch_torch(torch, reporter)))
+        sys.meta_path.insert(0, AfterImport("torch", lambda torch: _watch_torch(torch, reporter)))

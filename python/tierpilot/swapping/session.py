@@ -1,12 +1,16 @@
 """Saved tensors of PyTorch's autograd, by its hooks, in the hands of libtierpilot-swap."""
 
+import gc
 import os
 import threading
+import traceback
 import warnings
 import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+
+import tierpilot
 
 from . import core
 from .places import Places
@@ -100,7 +104,8 @@ class Swap:
         self._entered = threading.local()
         self._inside = 0
         self._backward = False
-        self._warned = False
+        self._warned = self._told = False
+        self._reports = 0
         _all.add(self)
 
     # With the hooks
@@ -123,6 +128,24 @@ class Swap:
             if self._inside == 0:
                 self._places.unwatch()
         return False
+
+    def step(self, work, tries=2):
+        """What `work()` returns, run within this: a step that can be repeated, from clearing the
+        gradients to the backward pass. Where memory runs out it is run again with everything away,
+        random numbers as before; running means of normalisations count it twice then."""
+        random = torch.get_rng_state()
+        for attempt in range(1, tries + 1):
+            try:
+                with self:
+                    return work()
+            except (RuntimeError, MemoryError) as error:
+                if attempt == tries or not _no_memory(error):
+                    raise
+                traceback.clear_frames(error.__traceback__)  # they hold its tensors
+            self._open().failed()
+            warnings.warn("tierpilot.swap: no memory: the step runs again, with everything away", RuntimeWarning, 2)
+            gc.collect()
+            torch.set_rng_state(random)
 
     def _pack(self, tensor):
         if self._forked or not _swappable(tensor):
@@ -177,6 +200,7 @@ class Swap:
                 self._backward = True
                 self._tell_held()
                 self._tell_budget()
+                self._report()
             stored.check()
             where = self._core.use(stored.number)
             if where == core.AWAY:
@@ -257,7 +281,23 @@ class Swap:
     def _open(self):
         if self._core is None:
             self._core = core.Core(*self._settings)
+        if not self._told:
+            self._told = True
+            tierpilot.job().measure(self._measures)
         return self._core
+
+    def _measures(self):
+        """What Tierpilot shows of it where it runs the program as a task."""
+        said = {} if self._forked else self.statistics()
+        names = ("bytes_out", "bytes_in", "last_stall_ns", "last_peak_bytes", "refused", "late")
+        return {"swap_" + name: said[name] for name in names if name in said}
+
+    def _report(self):
+        """Once a step, as long as the program says nothing itself."""
+        job = tierpilot.job()
+        if job.connected and job.reports == self._reports:
+            self._reports += 1
+            job.report(iteration=self.statistics()["steps"])
 
     def _tell_budget(self):
         """Once, when a step has shown that no plan can keep to the budget."""
@@ -287,6 +327,10 @@ def _swappable(tensor):
         return False  # a parameter: the program has it anyway
     base = tensor._base
     return base is None or not (base.is_leaf and base.requires_grad)
+
+
+def _no_memory(error):
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def _unpack(kept):

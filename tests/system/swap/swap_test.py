@@ -7,6 +7,7 @@ PyTorch.
 import gc
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -303,6 +304,58 @@ class Budgets(Case):
         texts = [str(warning.message) for warning in said if "too small" in str(warning.message)]
         self.assertEqual(len(texts), 1, texts)
         self.assertRegex(texts[0], r"budget of 1 MiB is too small: .* needs \d+ MiB")
+
+    def test_a_step_without_memory_runs_again_with_everything_away(self):
+        swap = Swap(BIG, "swap", "memory=256MiB")
+        model = net()
+        x, y = data(24)
+        failures, seen = [3, 5], []
+
+        def work():
+            model.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            if len(seen) in failures:
+                failures.remove(len(seen))
+                raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
+            loss.backward()
+            return [p.grad.clone() for p in model.parameters()]
+
+        def training():
+            torch.manual_seed(2)
+            for _ in range(8):
+                seen.append(swap.step(work))
+            return seen
+
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            ours = list(training())
+        self.assertEqual(len([w for w in said if "runs again" in str(w.message)]), 2)
+        self.assertEqual(swap.statistics()["failures"], 2)
+        failures, seen = [], []
+        model = net()
+        torch.manual_seed(2)
+        swap = Swap(BIG, "none")
+        self.same(ours, training())
+        with self.assertRaisesRegex(RuntimeError, "something else"):
+            swap.step(lambda: (_ for _ in ()).throw(RuntimeError("something else")))
+
+    def test_its_figures_go_to_the_node_that_runs_the_task(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.sock")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(path)
+                listener.listen()
+                ended = subprocess.run(
+                    [PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB",
+                     "--", sys.executable, "-c", Programs.SCRIPT],
+                    env={**os.environ, "TIERPILOT_JOB_SOCKET": path}, stdout=subprocess.DEVNULL, timeout=300,
+                )
+                self.assertEqual(ended.returncode, 0)
+                node, _ = listener.accept()
+                with node:
+                    lines = [json.loads(line) for line in node.recv(1 << 20).splitlines()]
+        self.assertEqual(len(lines), 4)
+        self.assertGreater(lines[-1]["measures"]["swap_bytes_in"], 4 << 18)
 
     def test_wrong_settings_say_what_is_wrong(self):
         for settings, words in (

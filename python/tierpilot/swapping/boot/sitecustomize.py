@@ -10,12 +10,10 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 
 
-def _start():
+def _start(_):
     import atexit
     import json
 
-    if _PACKAGES not in sys.path:
-        sys.path.append(_PACKAGES)
     from tierpilot.swapping import Swap
 
     swap = Swap(
@@ -36,26 +34,6 @@ def _start():
         atexit.register(write_report)
 
 
-class _AfterTorch:
-    """Finds torch as it is, and starts once it is loaded."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "torch":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        run = spec.loader.exec_module
-
-        def run_and_start(module):
-            run(module)
-            _start()
-
-        spec.loader.exec_module = run_and_start
-        return spec
-
-
 def _run_the_hidden_one():
     """The sitecustomize of the system, which this one stands before."""
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _HERE]
@@ -65,5 +43,9 @@ def _run_the_hidden_one():
 
 
 if os.environ.get("TIERPILOT_SWAP_BUDGET"):
-    sys.meta_path.insert(0, _AfterTorch())
+    if _PACKAGES not in sys.path:
+        sys.path.append(_PACKAGES)
+    from tierpilot.hooks import AfterImport
+
+    sys.meta_path.insert(0, AfterImport("torch", _start))
 _run_the_hidden_one()
