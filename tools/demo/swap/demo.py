@@ -44,8 +44,8 @@ def options():
     for hidden in ("--library", "--modules", "--program"):
         parser.add_argument(hidden, required=True, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if min(chosen.batch, chosen.blocks, chosen.iterations - 3, chosen.budget) < 1:
-        parser.error("at least one picture, one block, four steps and some budget are needed")
+    if min(chosen.batch, chosen.blocks, chosen.iterations - 4, chosen.budget) < 1:
+        parser.error("at least one picture, one block, five steps and some budget are needed")
     return chosen
 
 

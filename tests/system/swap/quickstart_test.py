@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""tools/quickstart swap, small: what it writes is whole, and what must hold of it holds.
+
+Arguments: the demo's folder, the Python module's, libtierpilot-swap, tierpilot-swap.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+DEMO, MODULES, LIBRARY, PROGRAM = sys.argv[1:]
+POLICY_KEYS = {
+    "name", "fits", "largest_batch", "samples_per_s", "relative_speed", "device_peak_bytes",
+    "host_bytes_by_tier", "stall_ms_per_iteration", "gradients_equal",
+}
+
+
+def run(*options):
+    command = [
+        sys.executable, f"{DEMO}/demo.py", f"--modules={MODULES}", f"--library={LIBRARY}",
+        f"--program={PROGRAM}", "--blocks=1", "--iterations=5", *options,
+    ]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=500)
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"failed: {text}")
+
+
+def main():
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        print(f"skipped: no PyTorch for {sys.executable}: {error}")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        report, drawn = pathlib.Path(folder) / "swap.json", pathlib.Path(folder) / "swap.svg"
+        ended = run("--batch=64", "--budget=1GiB", "--seconds=0", f"--json={report}", f"--svg={drawn}")
+        print(ended.stdout)
+        check(ended.returncode == 0, f"status {ended.returncode}")
+        said = json.loads(report.read_text())
+        check(said["schema"] == 1, "schema")
+        check(len(said["tiers"]) >= 2, "tiers")
+        check([p["name"] for p in said["policies"]] == ["plain", "swap-all", "capuchin", "swap"], "policies")
+        for policy in said["policies"]:
+            check(POLICY_KEYS <= policy.keys(), f"keys of {policy['name']}")
+            check(policy["fits"] and policy["gradients_equal"], f"{policy['name']} in 1 GiB")
+            check(0 < policy["device_peak_bytes"] <= 1 << 30, f"peak of {policy['name']}")
+        check(sum(said["policies"][1]["host_bytes_by_tier"].values()) > 1 << 20, "swap-all swaps")
+        check([row["iteration"] for row in said["learning"]] == [1, 2, 3, 4, 5], "learning")
+        xml.dom.minidom.parse(str(drawn))
+
+        # The interpreter alone is larger.
+        ended = run("--batch=64", "--budget=16MiB", "--seconds=0", f"--json={report}")
+        check(ended.returncode == 0, f"status {ended.returncode} where nothing fits: {ended.stdout}")
+        said = json.loads(report.read_text())
+        check(not any(policy["fits"] for policy in said["policies"]), "nothing fits in 16 MiB")
+
+        check(run("--batch=0").returncode == 2, "a batch of nothing")
+
+
+if __name__ == "__main__":
+    main()
