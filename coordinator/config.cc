@@ -99,6 +99,24 @@ void read_gang(ConfigReader& reader, CoreSettings& core) {
       gang.integer("patience_s", core.gang_patience_ms / 1000, 0, 86'400) * 1000;
 }
 
+void read_users(ConfigReader& reader, AccessRules& access) {
+  auto users = reader.section("users");
+  for (const auto role : {Role::kRead, Role::kSubmit, Role::kOperate}) {
+    const auto key = std::string(role_name(role));
+    for (const auto& name : users.texts(key, {}))
+      if (!access.users.emplace(name, role).second)
+        users.complain(key, fmt::format("'{}' has another role already", name));
+  }
+  const auto others = users.text("others", std::string(role_name(access.others)));
+  if (const auto role = parse_role(others))
+    access.others = *role;
+  else
+    users.complain("others", "must be one of none, read, submit, operate");
+  if (!users.has("nodes")) return;
+  const auto nodes = users.texts("nodes", {});
+  access.nodes = std::set<std::string>(nodes.begin(), nodes.end());
+}
+
 void read_sharing(ConfigReader& reader, CoreSettings& core) {
   auto section = reader.section("elastic");
   core.core_allocator = section.text("allocator", core.core_allocator);
@@ -206,6 +224,7 @@ Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader) {
   auto top = reader.section("coordinator");
   config.state_dir = top.text("state_dir", "/var/lib/tierpilot-coordinator");
   if (!config.state_dir.is_absolute()) top.complain("state_dir", "must be an absolute path");
+  read_users(reader, config.access);
   auto log = reader.section("log");
   config.log_level = log.text("level", "info");
   static constexpr std::array kLevels{"trace", "debug",    "info", "warning",

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/decisions/oversight.h"
+#include "coordinator/service/access.h"
 #include "policies/placement/dqn/settings.h"
 #include "policies/placement/published/settings.h"
 #include "rpc/address.h"
@@ -23,6 +24,7 @@ struct CoordinatorConfig {
   std::optional<Address> listen_tls;
   std::optional<TlsFiles> tls;
   std::optional<MetricsAddress> metrics;
+  AccessRules access;
   size_t max_connections = 0;  // per address that is listened on
   CoreSettings core;
   int64_t keep_history_ms = 0;

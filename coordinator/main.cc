@@ -89,11 +89,17 @@ int run(const CoordinatorConfig& config) {
   NodeCards cards;
   std::vector<std::unique_ptr<RpcServer>> servers;
   BackupMaker backups(loop, config.state_dir, **host);
-  ServiceContext service{loop, core, cards, backups, system_clock().wall_ms(), [&servers] {
+  ServiceContext service{loop,
+                         core,
+                         cards,
+                         backups,
+                         system_clock().wall_ms(),
+                         [&servers] {
                            uint64_t rejected = 0;
                            for (const auto& server : servers) rejected += server->rejected_frames();
                            return rejected;
-                         }};
+                         },
+                         config.access};
   auto listening = listen(loop, config, service);
   if (!listening) return fail_start(listening.error());
   servers = std::move(*listening);

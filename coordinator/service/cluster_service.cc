@@ -69,6 +69,11 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   if (peer_.transport == "tls" && peer_.name != facts.name)
     refuse(ErrorCode::kDenied,
            fmt::format("node '{}': its certificate is made out to '{}'", facts.name, peer_.name));
+  if (!shared_.access.may_join(peer_))
+    refuse(ErrorCode::kDenied,
+           fmt::format("node '{}' is not among those that may join ([users] nodes "
+                       "in the coordinator's configuration)",
+                       facts.name));
   std::vector<std::pair<std::string, ReplicaState>> replicas;
   for (const auto replica : params.getReplicas())
     replicas.emplace_back(text(replica.getDataset()), read_replica(replica));
@@ -86,6 +91,7 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
 }
 
 kj::Promise<void> ClusterService::datasetAdd(DatasetAddContext context) {
+  allow_change(Role::kSubmit, fmt::format("add dataset '{}'", text(context.getParams().getName())));
   const auto params = context.getParams();
   auto source = value_or_throw(read_source(params.getSource()));
   auto paf = kj::newPromiseAndFulfiller<void>();
@@ -103,6 +109,7 @@ kj::Promise<void> ClusterService::datasetAdd(DatasetAddContext context) {
 }
 
 kj::Promise<void> ClusterService::datasetList(DatasetListContext context) {
+  allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& all = core().state.catalog.all();
@@ -116,6 +123,7 @@ kj::Promise<void> ClusterService::datasetList(DatasetListContext context) {
 }
 
 kj::Promise<void> ClusterService::datasetShow(DatasetShowContext context) {
+  allow_reading();
   const auto name = text(context.getParams().getName());
   const auto* entry = core().state.catalog.find(name);
   if (!entry) refuse(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name));
@@ -124,6 +132,10 @@ kj::Promise<void> ClusterService::datasetShow(DatasetShowContext context) {
 }
 
 kj::Promise<void> ClusterService::datasetCheck(DatasetCheckContext context) {
+  const auto checked = context.getParams();
+  allow_change(checked.getRepair() ? Role::kOperate : Role::kSubmit,
+               fmt::format("{} dataset '{}'", checked.getRepair() ? "repair" : "verify",
+                           text(checked.getName())));
   const auto params = context.getParams();
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
@@ -138,6 +150,8 @@ kj::Promise<void> ClusterService::datasetCheck(DatasetCheckContext context) {
 }
 
 kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
+  allow_change(Role::kOperate,
+               fmt::format("remove dataset '{}'", text(context.getParams().getName())));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().datasets.remove(text(context.getParams().getName()), [fulfiller](Status status) {
@@ -149,12 +163,30 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
   return kj::mv(paf.promise);
 }
 
-bool ClusterService::is_operator() const {
-  return peer_.uid && (*peer_.uid == 0 || *peer_.uid == ::geteuid());
+void ClusterService::allow_reading() const {
+  value_or_throw(check_role(who_, role_, Role::kRead, "look at the cluster"));
+}
+
+void ClusterService::allow_submit() const {
+  value_or_throw(check_role(who_, role_, Role::kSubmit, "submit tasks"));
+}
+
+void ClusterService::allow_change(Role needed, const std::string& what) const {
+  const auto allowed = check_role(who_, role_, needed, what);
+  spdlog::info("audit: {} over {}: {}{}", who_, peer_.transport, what,
+               allowed ? "" : ": refused, its role does not allow it");
+  value_or_throw(allowed);
+}
+
+void ClusterService::allow_change_of(const Task& task, const std::string& what) const {
+  allow_change(task.user == peer_.name ? Role::kSubmit : Role::kOperate, what);
 }
 
 kj::Promise<void> ClusterService::backup(BackupContext context) {
-  if (!is_operator())
+  // It has everybody's tasks: no role gives it to another machine.
+  const bool own_machine = peer_.uid && (*peer_.uid == 0 || *peer_.uid == ::geteuid());
+  allow_change(Role::kOperate, "take a backup");
+  if (!own_machine)
     refuse(ErrorCode::kDenied,
            "a backup has everybody's tasks: only root and the coordinator's "
            "user get one, on its machine");

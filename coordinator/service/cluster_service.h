@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/service/access.h"
 #include "coordinator/service/backup_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
@@ -23,11 +24,16 @@ struct ServiceContext {
   BackupMaker& backups;
   int64_t started_ms = 0;
   std::function<uint64_t()> rejected_frames;
+  AccessRules access{};
 };
 
 class ClusterService final : public wire::Cluster::Server {
  public:
-  ClusterService(ServiceContext& shared, Peer peer) : shared_(shared), peer_(std::move(peer)) {}
+  ClusterService(ServiceContext& shared, Peer peer)
+      : shared_(shared),
+        peer_(std::move(peer)),
+        who_(described(peer_)),
+        role_(shared.access.role_of(peer_)) {}
 
   kj::Promise<void> health(HealthContext context) override;
   kj::Promise<void> hello(HelloContext context) override;
@@ -63,8 +69,15 @@ class ClusterService final : public wire::Cluster::Server {
 
  private:
   Core& core() { return shared_.core; }
-  // Root, or the coordinator's own user, on its own machine.
-  bool is_operator() const;
+  bool is_operator() const { return role_ == Role::kOperate; }
+  // These throw kDenied where the peer may only do less.
+  void allow_reading() const;
+  // The store has who submitted what and when.
+  void allow_submit() const;
+  // Goes into the log with who asked for it, allowed or not.
+  void allow_change(Role needed, const std::string& what) const;
+  // Its submitter's, or an operator's.
+  void allow_change_of(const Task& task, const std::string& what) const;
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);
   // As it is in memory or on disk, with what keeps it back.
   void write(const Task& task, wire::Task::Builder out);
@@ -80,6 +93,8 @@ class ClusterService final : public wire::Cluster::Server {
 
   ServiceContext& shared_;
   Peer peer_;
+  const std::string who_;
+  const Role role_;
   // Of each taskWait under way; shared, as a call may outlive this object by a turn of the loop.
   std::shared_ptr<std::list<std::vector<EndWaits::Wait>>> waits_ =
       std::make_shared<std::list<std::vector<EndWaits::Wait>>>();

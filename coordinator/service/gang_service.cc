@@ -91,6 +91,7 @@ const Task& ClusterService::first_rank(const Task& task, std::vector<Task>& rank
 }
 
 kj::Promise<void> ClusterService::unitList(UnitListContext context) {
+  allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& all = core().state.units.all();
@@ -103,6 +104,7 @@ kj::Promise<void> ClusterService::unitList(UnitListContext context) {
 }
 
 kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
+  allow_reading();
   const auto id = text(context.getParams().getId());
   check_known(core().state, id);
   auto results = context.getResults();
@@ -128,6 +130,7 @@ kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
   check_known(core().state, id);
   if (order != "drain" && order != "resume")
     refuse(ErrorCode::kInvalid, fmt::format("'{}' is no order: drain or resume", order));
+  allow_change(Role::kOperate, fmt::format("{} unit '{}'", order, id));
   auto reason = text(params.getReason());
   if (reason.empty()) reason = fmt::format("by {}", peer_.name);
   auto& units = core().state.units;

@@ -80,6 +80,7 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
 }
 
 kj::Promise<void> ClusterService::nodeList(NodeListContext context) {
+  allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& nodes = core().state.registry.all();
@@ -96,6 +97,7 @@ kj::Promise<void> ClusterService::nodeList(NodeListContext context) {
 }
 
 kj::Promise<void> ClusterService::nodeShow(NodeShowContext context) {
+  allow_reading();
   const auto name = text(context.getParams().getName());
   const auto* node = core().state.registry.find(name);
   if (!node) refuse(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", name));
@@ -121,6 +123,7 @@ kj::Promise<void> ClusterService::nodeOrder(NodeOrderContext context) {
            fmt::format("order '{}': must be open, cordon or drain", text(params.getOrder())));
   if (params.getWithinMs() < 0)
     refuse(ErrorCode::kInvalid, "the time of a drain must not be negative");
+  allow_change(Role::kOperate, fmt::format("order node '{}': {}", name, text(params.getOrder())));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().nodes.order(name, *kind, params.getWithinMs(), peer_.name,
@@ -134,6 +137,7 @@ kj::Promise<void> ClusterService::nodeOrder(NodeOrderContext context) {
 
 kj::Promise<void> ClusterService::nodeRemove(NodeRemoveContext context) {
   const auto name = text(context.getParams().getName());
+  allow_change(Role::kOperate, fmt::format("remove node '{}'", name));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().nodes.remove(name, peer_.name, [&cards = shared_.cards, name, fulfiller](Status status) {

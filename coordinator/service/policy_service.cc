@@ -71,6 +71,7 @@ PolicyInfo ClusterService::policy_named(const std::string& name) {
 }
 
 kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
+  allow_reading();
   const auto policies = core().host.list();
   auto out = context.getResults().initPolicies(static_cast<unsigned>(policies.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_policy(policies[i], out[i]);
@@ -78,6 +79,7 @@ kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
 }
 
 kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
+  allow_reading();
   const auto policy = policy_named(text(context.getParams().getName()));
   auto results = context.getResults();
   write_policy(policy, results.initPolicy());
@@ -110,8 +112,8 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
 
 kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
   const auto policy = policy_named(text(context.getParams().getName()));
+  allow_change(Role::kOperate, fmt::format("let policy '{}' decide", policy.name));
   value_or_throw(core().host.use(policy.name));
-  spdlog::info("policy '{}' decides from now on (asked by {})", policy.name, peer_.name);
   core().dispatcher.pump();  // what the one before kept back
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
@@ -125,8 +127,8 @@ kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
   if (!mode)
     refuse(ErrorCode::kInvalid,
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
+  allow_change(Role::kOperate, fmt::format("set policy '{}' to mode '{}'", policy.name, name));
   value_or_throw(core().oversight.set_mode(policy.name, *mode));
-  spdlog::info("policy '{}': mode '{}' (asked by {})", policy.name, name, peer_.name);
   core().dispatcher.pump();  // what was kept back is asked about again
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
@@ -138,6 +140,8 @@ kj::Promise<void> ClusterService::policyRollback(PolicyRollbackContext context) 
   if (!policy.learns)
     refuse(ErrorCode::kInvalid,
            fmt::format("policy '{}' does not learn: it has no versions", policy.name));
+  allow_change(Role::kOperate, fmt::format("roll policy '{}' back to version {}", policy.name,
+                                           params.getVersion()));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().roll_back(policy.name, params.getVersion(), peer_.name,
@@ -150,6 +154,7 @@ kj::Promise<void> ClusterService::policyRollback(PolicyRollbackContext context) 
 }
 
 kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
+  allow_reading();
   const auto params = context.getParams();
   auto first = text(params.getFirst());
   const auto second = text(params.getSecond());

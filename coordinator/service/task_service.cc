@@ -47,6 +47,7 @@ void ClusterService::write(const Task& task, wire::Task::Builder out) {
 kj::Promise<void> ClusterService::submit(SubmitContext context) {
   const auto params = context.getParams();
   std::vector<TaskSpec> specs;
+  allow_submit();
   for (const auto spec : params.getTasks()) specs.push_back(value_or_throw(read_spec(spec)));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
@@ -64,6 +65,7 @@ kj::Promise<void> ClusterService::submit(SubmitContext context) {
 }
 
 kj::Promise<void> ClusterService::taskList(TaskListContext context) {
+  allow_reading();
   const auto params = context.getParams();
   records::TaskFilter filter;
   if (const auto name = text(params.getState()); !name.empty()) {
@@ -90,6 +92,7 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
 }
 
 kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
+  allow_reading();
   const auto params = context.getParams();
   records::HistoryFilter filter{.from_ms = params.getFromMs(),
                                 .until_ms = params.getUntilMs(),
@@ -114,6 +117,7 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
 }
 
 kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
+  allow_reading();
   const auto task = value_or_throw(core().task(context.getParams().getId()));
   auto out = context.getResults().initTask();
   write(task, out);
@@ -127,6 +131,7 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
 }
 
 kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
+  allow_reading();
   const auto params = context.getParams();
   std::vector<uint64_t> ids;
   for (const uint64_t id : params.getIds()) ids.push_back(id);
@@ -166,7 +171,7 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
 
 kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
   const uint64_t id = context.getParams().getId();
-  value_or_throw(core().task(id));
+  allow_change_of(value_or_throw(core().task(id)), fmt::format("cancel task {}", id));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().lifecycle.cancel(id, [this, id, context, fulfiller](Status status) mutable {
@@ -192,6 +197,8 @@ wire::Node::Client& ClusterService::node_of(const Task& task, const char* what) 
 kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
   const auto params = context.getParams();
   const auto task = value_or_throw(core().task(params.getId()));
+  allow_change_of(task,
+                  fmt::format("{} task {}", params.getPaused() ? "pause" : "resume", task.id));
   if (task.spec.is_gang() || task.rank)
     kj::throwFatalException(to_exception(
         {ErrorCode::kConflict,
@@ -224,6 +231,7 @@ kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
 }
 
 kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
+  allow_reading();
   const auto params = context.getParams();
   const auto asked = value_or_throw(core().task(params.getId()));
   std::vector<Task> ranks;
@@ -248,6 +256,7 @@ kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
 }
 
 kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
+  allow_reading();
   const auto task = value_or_throw(core().task(context.getParams().getId()));
   const auto decisions = value_or_throw(records::decisions(core().state.store.reader(), task.id));
   auto results = context.getResults();

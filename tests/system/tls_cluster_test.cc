@@ -68,5 +68,35 @@ TEST_F(TlsCluster, AStrangersCertificateIsRefused) {
   EXPECT_NE(outcome.err.find(cluster_->tls_address()), std::string::npos) << outcome.err;
 }
 
+TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
+  if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  Cluster cluster({.small_network = true,
+                   .tls = true,
+                   .coordinator_more = "[users]\nread = [\"operator\"]\nothers = \"none\"\n"
+                                       "nodes = [\"n1\", \"n2\"]\n"});
+  const auto tierctl = [&](const Argv& arguments) {
+    Argv argv{program("TIERPILOT_TEST_TIERCTL")};
+    for (const auto& part : {cluster.tls_arguments(), arguments})
+      argv.insert(argv.end(), part.begin(), part.end());
+    return run_command(argv);
+  };
+  const auto listed = tierctl({"node", "list"});
+  EXPECT_EQ(listed.code, 0) << listed.err;
+  for (const Argv& change :
+       {Argv{"task", "submit", "--", "/bin/true"}, Argv{"node", "cordon", "n1"},
+        Argv{"policy", "use", "random"}, Argv{"dataset", "add", "x", "--zero", "1MiB"}}) {
+    const auto refused = tierctl(change);
+    EXPECT_NE(refused.code, 0) << change[0];
+    EXPECT_NE(refused.err.find("user 'operator'"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("role"), std::string::npos) << refused.err;
+  }
+  // The coordinator's own user on its machine is not bound by them.
+  EXPECT_TRUE(cluster.client().submit({shell_task("true")}));
+  const auto log = read_text(cluster.folder() / "coordinator.log");
+  EXPECT_NE(log.find("audit: user 'operator' over tls: order node 'n1': cordon: refused"),
+            std::string::npos)
+      << log;
+}
+
 }  // namespace
 }  // namespace tierpilot::test

@@ -30,6 +30,21 @@ TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {
   }
 }
 
+TEST(CoordinatorConfig, UsersHaveRoles) {
+  const auto config = read(
+      "[users]\noperate = [\"ann\"]\nread = [\"uid 12\"]\nothers = \"none\"\n"
+      "nodes = [\"n1\"]\n");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->access.users.at("ann"), Role::kOperate);
+  EXPECT_EQ(config->access.users.at("uid 12"), Role::kRead);
+  EXPECT_EQ(config->access.others, Role::kNone);
+  EXPECT_TRUE(config->access.nodes && config->access.nodes->contains("n1"));
+  const auto twice = read("[users]\noperate = [\"ann\"]\nread = [\"ann\"]\nothers = \"all\"\n");
+  ASSERT_FALSE(twice);
+  EXPECT_THAT(twice.error().message, HasSubstr("another role already"));
+  EXPECT_THAT(twice.error().message, HasSubstr("none, read, submit, operate"));
+}
+
 TEST(CoordinatorConfig, TheQueueIsServedShortestFirstUnlessArrivalIsWanted) {
   const auto order = [](std::string_view toml) { return read(toml)->core.service_order; };
   EXPECT_EQ(order(""), ServiceOrder::kShortest);

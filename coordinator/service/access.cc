@@ -1,0 +1,71 @@
+#include "coordinator/service/access.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace tierpilot {
+namespace {
+
+constexpr std::array<std::pair<Role, std::string_view>, 4> kNames{{{Role::kNone, "none"},
+                                                                   {Role::kRead, "read"},
+                                                                   {Role::kSubmit, "submit"},
+                                                                   {Role::kOperate, "operate"}}};
+
+// Empty: it has none.
+std::string account_of(uid_t uid) {
+  std::vector<char> buffer(16 << 10);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) != 0 || !found) return "";
+  return entry.pw_name;
+}
+
+bool is_local_operator(const Peer& peer) {
+  return peer.uid && (*peer.uid == 0 || *peer.uid == ::geteuid());
+}
+
+}  // namespace
+
+std::string_view role_name(Role role) {
+  return kNames[static_cast<size_t>(role)].second;
+}
+
+std::optional<Role> parse_role(std::string_view name) {
+  const auto* const found = std::find_if(kNames.begin(), kNames.end(),
+                                         [&](const auto& each) { return each.second == name; });
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+Role AccessRules::role_of(const Peer& peer) const {
+  if (is_local_operator(peer)) return Role::kOperate;
+  if (users.empty()) return others;
+  if (const auto named = users.find(peer.name); named != users.end()) return named->second;
+  if (!peer.uid) return others;
+  const auto account = users.find(account_of(*peer.uid));
+  return account == users.end() ? others : account->second;
+}
+
+bool AccessRules::may_join(const Peer& peer) const {
+  return is_local_operator(peer) || !nodes || nodes->contains(peer.name);
+}
+
+std::string described(const Peer& peer) {
+  const auto account = peer.uid ? account_of(*peer.uid) : "";
+  return fmt::format("user '{}'", account.empty() ? peer.name : account);
+}
+
+Status check_role(std::string_view who, Role role, Role needed, std::string_view what) {
+  if (role >= needed) return {};
+  return fail(
+      ErrorCode::kDenied,
+      fmt::format("{} may not {}: that needs the role '{}', and it has '{}' ([users] in the "
+                  "coordinator's configuration)",
+                  who, what, role_name(needed), role_name(role)));
+}
+
+}  // namespace tierpilot
