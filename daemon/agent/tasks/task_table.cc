@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "daemon/agent/tasks/port_hold.h"
+#include "daemon/agent/tasks/task_entry.h"
 #include "daemon/agent/tasks/task_env.h"
 
 namespace tierpilot::agent {
 namespace {
-
-constexpr uint32_t kMilli = 1000;
-
-enum class Stage { kBlocked, kStaging, kReady, kRunning, kCommitting, kEnded };
 
 ExitReport exit_of(TaskEnd how, std::string reason) {
   ExitReport exit;
@@ -22,34 +18,7 @@ ExitReport exit_of(TaskEnd how, std::string reason) {
   return exit;
 }
 
-std::string label(AttemptId id) {
-  return fmt::format("task {} attempt {}", id.task, id.attempt);
-}
-
 }  // namespace
-
-struct TaskTable::Entry {
-  Assignment assignment;
-  uint64_t arrival = 0;
-  int64_t received_ns = 0;
-  Stage stage = Stage::kBlocked;
-  std::vector<ServedItem> datasets;
-  std::optional<PortHold> port;  // until it is launched
-  CpuAllocator::Grant grant;
-  int32_t pid = 0;                 // 0: not started yet
-  uint32_t milli_units = 0;        // of an elastic one that runs
-  CpuShare confined;               // as it was told last
-  std::optional<ExitReport> doom;  // decided while the pool is still busy with it
-  uint64_t ending = 0;             // order of ending
-  bool acknowledged = false;
-  bool released = false;
-
-  AttemptId id() const { return assignment.attempt; }
-  bool launched() const { return stage >= Stage::kRunning; }
-  uint32_t least_milli() const { return assignment.units * kMilli; }
-  bool has_share() const { return stage == Stage::kRunning && assignment.max_units > 0; }
-  ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
-};
 
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
                      Report report)
@@ -289,69 +258,6 @@ Status TaskTable::pause(AttemptId attempt, bool paused) {
   const Entry* entry = find(attempt);
   if (entry && entry->stage == Stage::kRunning) return runner_.pause(attempt, paused);
   return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
-}
-
-Result<uint32_t> TaskTable::set_share(AttemptId attempt, uint32_t milli_units) {
-  Entry* entry = find(attempt);
-  if (!entry || entry->stage != Stage::kRunning)
-    return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
-  if (!entry->has_share())
-    return fail(ErrorCode::kInvalid, label(attempt) + " is not elastic: its units cannot change");
-  const uint64_t most = uint64_t{entry->assignment.max_units} * kMilli;
-  entry->milli_units = static_cast<uint32_t>(
-      std::clamp<uint64_t>(milli_units, entry->least_milli(), std::max(most, uint64_t{1})));
-  // Others keep what they have: who grows beyond that is cut.
-  uint64_t others = 0;
-  for (const auto& [id, other] : entries_)
-    if (id != attempt && other->has_share()) others += other->milli_units;
-  const uint64_t room = shared_milli() - std::min(shared_milli(), others);
-  entry->milli_units = static_cast<uint32_t>(
-      std::max<uint64_t>(entry->least_milli(), std::min<uint64_t>(entry->milli_units, room)));
-  confine(*entry);
-  return entry->milli_units;
-}
-
-uint32_t TaskTable::share(AttemptId attempt) const {
-  const auto found = entries_.find(attempt);
-  return found != entries_.end() && found->second->has_share() ? found->second->milli_units : 0;
-}
-
-uint64_t TaskTable::shared_milli() const {
-  uint64_t units = cpus_.units();
-  for (const auto& [id, entry] : entries_)
-    if (entry->stage == Stage::kRunning && !entry->has_share()) units -= entry->grant.units.size();
-  return units * kMilli;
-}
-
-// What is more than the least is lent: it shrinks in proportion when other tasks need the units.
-void TaskTable::fit_shares() {
-  uint64_t least = 0, lent = 0;
-  for (const auto& [id, entry] : entries_) {
-    if (!entry->has_share()) continue;
-    least += entry->least_milli();
-    lent += entry->milli_units - entry->least_milli();
-  }
-  if (least == 0) return;
-  const uint64_t room = shared_milli() - std::min(shared_milli(), least);
-  for (const auto& [id, entry] : entries_) {
-    if (!entry->has_share()) continue;
-    const uint64_t extra = entry->milli_units - entry->least_milli();
-    if (lent > room)
-      entry->milli_units = static_cast<uint32_t>(entry->least_milli() + extra * room / lent);
-    confine(*entry);
-  }
-}
-
-void TaskTable::confine(Entry& entry) {
-  if (entry.pid == 0) return;  // it is told when it has started
-  std::vector<uint32_t> taken;
-  for (const auto& [id, other] : entries_)
-    if (other->stage == Stage::kRunning && !other->has_share())
-      taken.insert(taken.end(), other->grant.units.begin(), other->grant.units.end());
-  CpuShare share{cpus_.cpus_without(taken), entry.milli_units * cpus_.cores_per_unit() / kMilli};
-  if (share == entry.confined) return;
-  entry.confined = share;
-  runner_.confine(entry.id(), share);
 }
 
 void TaskTable::drain(const std::string& reason) {

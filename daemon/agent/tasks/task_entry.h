@@ -1,0 +1,46 @@
+// An attempt as the task table keeps it; for its own files.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/agent/tasks/port_hold.h"
+#include "daemon/agent/tasks/task_table.h"
+
+namespace tierpilot::agent {
+
+inline constexpr uint32_t kMilli = 1000;
+
+enum class Stage { kBlocked, kStaging, kReady, kRunning, kCommitting, kEnded };
+
+inline std::string label(AttemptId id) {
+  return fmt::format("task {} attempt {}", id.task, id.attempt);
+}
+
+struct TaskTable::Entry {
+  Assignment assignment;
+  uint64_t arrival = 0;
+  int64_t received_ns = 0;
+  Stage stage = Stage::kBlocked;
+  std::vector<ServedItem> datasets;
+  std::optional<PortHold> port;  // until it is launched
+  CpuAllocator::Grant grant;
+  int32_t pid = 0;                 // 0: not started yet
+  uint32_t milli_units = 0;        // of an elastic one that runs
+  CpuShare confined;               // as it was told last
+  std::optional<ExitReport> doom;  // decided while the pool is still busy with it
+  uint64_t ending = 0;             // order of ending
+  bool acknowledged = false;
+  bool released = false;
+
+  AttemptId id() const { return assignment.attempt; }
+  bool launched() const { return stage >= Stage::kRunning; }
+  uint32_t least_milli() const { return assignment.units * kMilli; }
+  bool has_share() const { return stage == Stage::kRunning && assignment.max_units > 0; }
+  ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
+};
+
+}  // namespace tierpilot::agent
