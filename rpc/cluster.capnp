@@ -121,6 +121,27 @@ struct CoreShare {
   gainOfOneMore @9 :Node.Measure;  # what one unit more would add to that
 }
 
+struct Checkpoint {
+  # A version of a job's state that is kept, a dataset of this name.
+  name @0 :Text;
+  attempt @1 :UInt32;
+  iteration @2 :UInt64;
+  bytes @3 :UInt64;
+  nodes @4 :List(Text);        # that keep it
+  nodesWanted @5 :UInt32;
+  safe @6 :Bool;               # it is on as many
+  stallMs @7 :Node.Measure;    # that the job waited for it
+  copyMs @8 :Node.Measure;     # of that, until its node had it
+}
+
+struct Checkpointing {
+  # Of all checkpoints of a job, also those that went for newer ones.
+  taken @0 :UInt64;
+  stallMs @1 :Node.Measure;    # mean of a checkpoint
+  intervalS @2 :Node.Measure;  # that loses least (Young), as its job was told
+  failuresPerHour @3 :Node.Measure;  # that it was reckoned with
+}
+
 struct Task {
   id @0 :UInt64;
   job @1 :UInt64;
@@ -149,6 +170,8 @@ struct Task {
   progress @24 :List(Node.JobReport);  # the series, thinned, oldest first; lists have the last only
   share @25 :CoreShare;    # null: it is not elastic, or does not run
   sharedWith @26 :List(CoreShare);  # the others of its node, where it is explained
+  checkpoints @27 :List(Checkpoint);  # newest first; only where one task is shown
+  checkpointing @28 :Checkpointing;   # null: it has taken none
 
   struct KeptBack {
     # It waits for a node that is full.

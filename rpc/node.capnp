@@ -188,6 +188,8 @@ struct NodeEvent {
     served :group { attempt @2 :Attempt; data @3 :ServedData; }
     started :group { attempt @4 :Attempt; pid @5 :Int32; cpuUnits @8 :List(UInt32); }
     exited :group { attempt @6 :Attempt; exit @7 :Exit; }
+    # What the checkpoint of this name cost: the job, until its node had it, and of that the copy.
+    checkpointed :group { attempt @9 :Attempt; checkpoint @10 :Text; stallNs @11 :UInt64; copyNs @12 :UInt64; }
   }
 }
 
@@ -198,6 +200,16 @@ struct DatasetNeed {
   write @3 :Bool;
   sources @4 :List(Text);    # data addresses of nodes that hold it, best first
   digest @5 :Digest;
+  checkpoint @6 :Bool;       # of the task's own: what it begins from
+}
+
+struct JobAdvice {
+  # What the coordinator tells a running job through its channel.
+  union {
+    checkpointNow @0 :Text;    # why
+    checkpointEvery :group { intervalMs @1 :UInt64; costMs @2 :UInt64; failuresPerHour @3 :Float64; }
+    checkpointSafe :group { iteration @4 :UInt64; copies @5 :UInt32; }
+  }
 }
 
 struct EnvVar {
@@ -255,6 +267,7 @@ interface Node {
   # An elastic attempt may use so many thousandths of a compute unit from now on, within what it asked
   # for. Where other tasks have come meanwhile it gets less: the answer says how many.
   setShare @10 (attempt :Attempt, milliUnits :UInt32) -> (milliUnits :UInt32);
+  tellJob @11 (attempt :Attempt, advice :JobAdvice) -> ();
 }
 
 interface NodeSession {

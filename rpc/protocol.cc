@@ -17,7 +17,8 @@ ProgramVersion own_program(std::string program) {
           .version = TIERPILOT_VERSION,
           .protocol = kProtocol,
           .oldest_protocol = kOldestProtocol,
-          .features = {std::string(kGangFeature), std::string(kElasticFeature)}};
+          .features = {std::string(kGangFeature), std::string(kElasticFeature),
+                       std::string(kCheckpointFeature)}};
 }
 
 ProgramVersion read_program(wire::Program::Reader from, const std::string& unnamed) {

@@ -20,6 +20,7 @@ inline constexpr uint16_t kOldestProtocol = 1;
 // Features: a peer that does not name one is not asked for it.
 inline constexpr std::string_view kGangFeature = "gangs";
 inline constexpr std::string_view kElasticFeature = "elastic";
+inline constexpr std::string_view kCheckpointFeature = "checkpoints";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

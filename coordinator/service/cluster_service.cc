@@ -81,6 +81,8 @@ kj::Promise<void> ClusterService::registerNode(RegisterNodeContext context) {
   for (const auto attempt : params.getLive()) live.insert(read_attempt(attempt));
   auto link = std::make_shared<RpcNodeLink>(shared_.loop, facts.name, params.getNode());
   auto ticket = value_or_throw(core().membership.join(facts, link, replicas, live));
+  for (const auto& [dataset, replica] : replicas)
+    core().checkpoints.found(facts.name, dataset, replica);
   shared_.cards.joined(facts.name, params.getInfo(), params.getNode());
   auto results = context.getResults();
   results.setSession(kj::heap<NodeSession>(shared_.loop, core(), shared_.cards, link, ticket));

@@ -42,6 +42,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       datasets(state, [this] { dispatcher.pump(); }),
       checker(state),
       replicator(state),
+      checkpoints(state, datasets),
       history(state, hooks.after),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
@@ -105,6 +106,7 @@ void Core::tick() {
   membership.expire();
   nodes.tick();
   replicator.tick();
+  checkpoints.tick();
   sharing.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {

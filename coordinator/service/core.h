@@ -12,6 +12,7 @@
 #include "coordinator/core/data/replicator.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/elastic/core_sharing.h"
+#include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
 #include "coordinator/core/nodes/node_admin.h"
@@ -58,6 +59,7 @@ class Core {
   DatasetAdmin datasets;
   DatasetChecker checker;
   Replicator replicator;
+  Checkpoints checkpoints;
   History history;
   ProgressBook progress;
   NodeAdmin nodes;

@@ -18,6 +18,7 @@ void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
   out.setWrite(need.write);
   write_texts(need.sources, out.initSources(count(need.sources)));
   write_digest(out.initDigest(), need.digest);
+  out.setCheckpoint(need.is_checkpoint);
 }
 
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {

@@ -134,10 +134,12 @@ kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
   auto reason = text(params.getReason());
   if (reason.empty()) reason = fmt::format("by {}", peer_.name);
   auto& units = core().state.units;
-  if (order == "drain")
+  if (order == "drain") {
     units.drain(id, reason);
-  else
+    if (const uint64_t gang = units.user_of(id)) core().checkpoints.ask(gang, "unit drained");
+  } else {
     units.resume(id);
+  }
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().state.store.write(

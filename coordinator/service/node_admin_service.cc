@@ -128,6 +128,8 @@ kj::Promise<void> ClusterService::nodeOrder(NodeOrderContext context) {
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().nodes.order(name, *kind, params.getWithinMs(), peer_.name,
                      [fulfiller](Status status) { settle(fulfiller, status); });
+  if (*kind == NodeOrder::Kind::kDrained)
+    core().checkpoints.ask_all_on(name, fmt::format("node '{}' is drained", name));
   core().dispatcher.pump();
   return paf.promise.then([this, self = thisCap(), context, name]() mutable {
     if (const auto* node = core().state.registry.find(name))

@@ -91,8 +91,9 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
   switch (event.which()) {
     case wire::NodeEvent::REPLICA: {
       const auto replica = event.getReplica();
-      core_.membership.replica_changed(ticket_.node, text(replica.getDataset()),
-                                       read_replica(replica));
+      const auto state = read_replica(replica);
+      core_.membership.replica_changed(ticket_.node, text(replica.getDataset()), state);
+      core_.checkpoints.found(ticket_.node, text(replica.getDataset()), state);
       break;
     }
     case wire::NodeEvent::SERVED:
@@ -110,6 +111,12 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
                          progress->finished(sequence, status);
                        });
       break;
+    case wire::NodeEvent::CHECKPOINTED: {
+      const auto taken = event.getCheckpointed();
+      core_.checkpoints.measured(read_attempt(taken.getAttempt()), text(taken.getCheckpoint()),
+                                 {taken.getStallNs(), taken.getCopyNs()});
+      break;
+    }
   }
 }
 

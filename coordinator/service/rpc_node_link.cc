@@ -107,6 +107,26 @@ void RpcNodeLink::set_share(AttemptId attempt, uint32_t milli_units, Shared done
       node_);
 }
 
+void RpcNodeLink::tell_job(AttemptId attempt, const JobAdvice& advice) {
+  auto request = client_.tellJobRequest();
+  write_attempt(attempt, request.initAttempt());
+  auto out = request.initAdvice();
+  if (const auto* now = std::get_if<CheckpointNow>(&advice)) {
+    out.setCheckpointNow(now->reason);
+  } else if (const auto* every = std::get_if<CheckpointEvery>(&advice)) {
+    auto to = out.initCheckpointEvery();
+    to.setIntervalMs(static_cast<uint64_t>(every->interval_s * 1e3));
+    to.setCostMs(static_cast<uint64_t>(every->cost_s * 1e3));
+    to.setFailuresPerHour(every->failures_per_h);
+  } else {
+    const auto& safe = std::get<CheckpointSafe>(advice);
+    auto to = out.initCheckpointSafe();
+    to.setIteration(safe.iteration);
+    to.setCopies(safe.copies);
+  }
+  send(request.send().ignoreResult(), "tell a job");
+}
+
 void RpcNodeLink::verify_dataset(const DatasetVersion& what,
                                  std::function<void(Result<CopyCheck>)> done) {
   auto request = client_.verifyDatasetRequest();

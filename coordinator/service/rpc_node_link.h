@@ -30,6 +30,7 @@ class RpcNodeLink final : public NodeLink {
   void verify_dataset(const DatasetVersion& what,
                       std::function<void(Result<CopyCheck>)> done) override;
   void set_share(AttemptId attempt, uint32_t milli_units, Shared done) override;
+  void tell_job(AttemptId attempt, const JobAdvice& advice) override;
   void release(AttemptId attempt) override { released_.push_back(attempt); }
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }
 

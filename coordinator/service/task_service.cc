@@ -125,6 +125,9 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   std::vector<Task> ranks;
   const auto& speaker = first_rank(task, ranks);
   write_progress(speaker.id, core().progress.of(speaker.id), out);
+  write_checkpoints(core().checkpoints.of(task.id), out);
+  if (const auto* totals = core().checkpoints.totals(task.id))
+    write_checkpointing(*totals, out.initCheckpointing());
   if (const auto share = core().sharing.share_of(task.id))
     write_share(*share, core().state.settings.core_allocator, out.initShare());
   return kj::READY_NOW;

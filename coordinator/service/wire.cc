@@ -225,6 +225,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
     facts.int32_to_float = ratio.getValue();
   facts.rates = read_rates(in.getTiers());
   facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
+  facts.takes_checkpoints = read_program(in.getProgram(), "tierpilotd").can(kCheckpointFeature);
   if (const auto cpus = parse_id_list(text(in.getCpus())))
     facts.cpus = static_cast<uint32_t>(cpus->size());
   constexpr size_t kMostGpus = 1024;

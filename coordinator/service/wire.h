@@ -5,6 +5,7 @@
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/elastic/core_sharing.h"
+#include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/core/outcomes/progress_book.h"
@@ -28,6 +29,8 @@ void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out);
 void write_source(const DatasetSource& source, wire::DatasetSource::Builder out);
 void write_assignment(const Assignment& assignment, wire::Assignment::Builder out);
 void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out);
+void write_checkpoints(const std::vector<ShownCheckpoint>& checkpoints, wire::Task::Builder out);
+void write_checkpointing(const CheckpointTotals& totals, wire::Checkpointing::Builder out);
 void write_task(const Task& task, wire::Task::Builder out);
 void write_share(const CoreShare& share, const std::string& allocator,
                  wire::CoreShare::Builder out);

@@ -5,24 +5,30 @@
     for step in range(steps):
         ...
         job.report(iteration=step, iterations=steps, loss=float(loss))
+        if job.should_checkpoint():
+            torch.save(state, "state.pt")
+            job.checkpoint("state.pt", iteration=step)
         if job.should_stop():
             break
 
-Where no Tierpilot runs the program, all of this does nothing. Nothing here ever waits for the node
-or raises because of it: a report that cannot be sent at once is dropped. The standard library is
-all that is needed.
+Where no Tierpilot runs the program, all of this does nothing. Only checkpoint() waits for the node,
+and nothing raises because of it: a report that cannot be sent at once is dropped. The standard
+library is all that is needed.
 """
 
 import json
 import math
 import os
+import select
 import socket
 import threading
+import time
 
 __all__ = ["Job", "job", "swap"]
 
 _VERSION = 1
 _MOST_UNREAD = 1 << 16
+_FIRST_CHECKPOINT_S = 60  # until the node has said how often
 
 
 def _whole(name, value):
@@ -50,6 +56,12 @@ class Job:
         self._cores = None
         self._sources = []
         self._pid = os.getpid()
+        self._checkpoint_asked = False
+        self._checkpoint_every_s = None
+        self._checkpoint_last = self._saving_since = time.monotonic()
+        self._checkpoint_answers = {}  # by iteration: why it failed, or None
+        self.checkpoint_safe = None  # the last iteration that outlives the node
+        self.checkpoint_error = None  # why the last checkpoint was not taken
         self.errors = []  # what the node did not understand, the last ones
         self.dropped = 0  # reports that could not be sent
         self.reports = 0  # how often report() was called
@@ -57,6 +69,9 @@ class Job:
         self.world_size = int(environment.get("WORLD_SIZE", 1))
         self.attempt = int(environment.get("TIERPILOT_ATTEMPT", 0))
         self.restarts = int(environment.get("TIERPILOT_RESTARTS", 0))
+        # The file that an earlier try saved; None where it begins anew.
+        self.restored = environment.get("TIERPILOT_CHECKPOINT") or None
+        self.restored_iteration = int(environment.get("TIERPILOT_CHECKPOINT_ITERATION", 0))
         path = environment.get("TIERPILOT_JOB_SOCKET") if path is None else path
         if path:
             self._connect(path)
@@ -114,6 +129,55 @@ class Job:
             self._receive()
             return self._cores
 
+    def should_checkpoint(self):
+        """Whether to save now: when that was asked for, or when it is time.
+
+        How often is told by Tierpilot, from how long saving takes and how often the job's units
+        fail. Only rank 0 saves; False for others.
+        """
+        with self._lock:
+            self._receive()
+            if self._socket is None or self.rank != 0:
+                return False
+            every_s = self._checkpoint_every_s or _FIRST_CHECKPOINT_S
+            now = time.monotonic()
+            if not self._checkpoint_asked and now - self._checkpoint_last < every_s:
+                return False
+            self._saving_since = now
+            return True
+
+    def checkpoint(self, path, iteration, timeout=600):
+        """Keeps a file of the job's folder: what begins after a failure finds it in `restored`.
+
+        Waits until the node has it; it may be written to again then. Iterations must rise. False:
+        it was not kept, and `checkpoint_error` says why. Does nothing on other ranks than 0.
+        """
+        iteration = _whole("iteration", iteration)
+        if self.rank != 0:
+            return False
+        with self._lock:
+            now = time.monotonic()
+            timed = self._saving_since > self._checkpoint_last  # should_checkpoint() was asked
+            message = {
+                "v": _VERSION,
+                "type": "checkpoint",
+                "path": os.fspath(path),
+                "iteration": iteration,
+                "saving_ms": int((now - self._saving_since) * 1000) if timed else 0,
+            }
+            line = json.dumps(message).encode() + b"\n"
+            self._checkpoint_answers.pop(iteration, None)
+            answered = self._send_all(line, now + timeout) and self._wait_for(
+                lambda: iteration in self._checkpoint_answers, now + timeout
+            )
+            self._checkpoint_last = time.monotonic()
+            self._checkpoint_asked = False
+            if not answered:
+                self.checkpoint_error = "the node did not answer"
+                return False
+            self.checkpoint_error = self._checkpoint_answers.pop(iteration)
+            return self.checkpoint_error is None
+
     def close(self):
         """Ends the connection; what comes later does nothing."""
         with self._lock:
@@ -131,6 +195,33 @@ class Job:
             return True
         self.dropped += 1
         return False
+
+    def _send_all(self, line, until):
+        self._unsent += line
+        while self._socket is not None and not self._push(b""):
+            if not self._wait(until, select.POLLIN | select.POLLOUT):
+                return False
+            self._receive()
+        return self._socket is not None
+
+    def _wait_for(self, condition, until):
+        while self._socket is not None:
+            self._receive()
+            if condition():
+                return True
+            if not self._wait(until, select.POLLIN):
+                return False
+        return condition()
+
+    def _wait(self, until, events):
+        """False: it is too late."""
+        left = until - time.monotonic()
+        if left <= 0 or self._socket is None:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, events)
+        poll.poll(left * 1000)
+        return True
 
     def _push(self, line):
         """Sends what is left and the line; True when nothing is left."""
@@ -176,6 +267,18 @@ class Job:
             cores = message.get("cores")
             if isinstance(cores, (int, float)) and 0 < cores < math.inf:
                 self._cores = float(cores)
+        elif kind == "checkpoint_now":
+            self._checkpoint_asked = True
+        elif kind == "checkpoint_every":
+            seconds = message.get("seconds")
+            if isinstance(seconds, (int, float)) and 0 < seconds < math.inf:
+                self._checkpoint_every_s = float(seconds)
+        elif kind == "checkpoint_safe":
+            self.checkpoint_safe = message.get("iteration")
+        elif kind in ("checkpoint_saved", "checkpoint_failed"):
+            failed = kind == "checkpoint_failed"
+            why = str(message.get("what")) if failed else None
+            self._checkpoint_answers[message.get("iteration")] = why
         elif kind == "error":
             self.errors = (self.errors + [str(message.get("what"))])[-16:]
 

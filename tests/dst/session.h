@@ -57,6 +57,7 @@ class Link final : public NodeLink {
   void verify_dataset(const DatasetVersion& what,
                       std::function<void(Result<CopyCheck>)> done) override;
   void set_share(AttemptId, uint32_t milli_units, Shared done) override { done(milli_units); }
+  void tell_job(AttemptId, const JobAdvice&) override {}
   void release(AttemptId attempt) override { released_.push_back(attempt); }
 
   std::vector<AttemptId> take_released() { return std::exchange(released_, {}); }

@@ -82,6 +82,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                                   {"of", "/iterations", Format::kNumber},
                                   {"Samples", "/samples", Format::kNumber},
                                   {"Loss", "/loss", Format::kNumber}}});
+  for (auto& table : checkpoint_tables(task)) tables.push_back(std::move(table));
   if (!task["served"].is_null())
     tables.push_back(
         {.title = "Data, as served",

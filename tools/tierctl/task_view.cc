@@ -46,6 +46,29 @@ std::vector<Table> kept_back_tables(ordered_json& task, int64_t now_ms) {
                        {"Placed elsewhere at the latest", "/until"}}}};
 }
 
+std::vector<Table> checkpoint_tables(const ordered_json& task) {
+  std::vector<Table> tables;
+  if (task["checkpointing"].is_object())
+    tables.push_back({.title = "Checkpoints that it took, also those that went for newer ones",
+                      .rows = "/task/checkpointing",
+                      .columns = {{"Taken", "/taken", Format::kNumber},
+                                  {"Waited for each ms", "/stall_ms", Format::kNumber},
+                                  {"To be taken every s", "/interval_s", Format::kNumber},
+                                  {"at failures an hour", "/failures_per_hour", Format::kNumber}}});
+  if (!task["checkpoints"].empty())
+    tables.push_back({.title = "Checkpoints that are kept, newest first",
+                      .rows = "/task/checkpoints",
+                      .columns = {{"DATASET", "/name"},
+                                  {"ITERATION", "/iteration", Format::kNumber},
+                                  {"SIZE", "/bytes", Format::kBytes},
+                                  {"NODES", "/nodes"},
+                                  {"OF", "/nodes_wanted"},
+                                  {"SAFE", "/safe"},
+                                  {"WAITED ms", "/stall_ms", Format::kNumber},
+                                  {"COPYING ms", "/copy_ms", Format::kNumber}}});
+  return tables;
+}
+
 std::vector<Table> share_tables(const ordered_json& task) {
   const std::vector<Column> gains{{"Loss left", "/loss_left", Format::kPercent},
                                   {"Predicted to go in the next period", "/gain", Format::kPercent},

@@ -23,6 +23,7 @@ const std::vector<Column>& task_columns();  // of a list
 std::vector<Table> kept_back_tables(nlohmann::ordered_json& task, int64_t now_ms);
 
 // What an elastic task has of its node, and what those have that it shares it with.
+std::vector<Table> checkpoint_tables(const nlohmann::ordered_json& task);
 std::vector<Table> share_tables(const nlohmann::ordered_json& task);
 bool has_ended(wire::Task::Reader task);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "coordinator/store/records.h"
+#include "model/checkpoint_name.h"
 
 namespace tierpilot {
 namespace {
@@ -54,6 +55,9 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
                       fmt::format("'{}' is not a dataset name: use 1 to 128 letters, digits, '-', "
                                   "'_' or '.', not starting with '.'",
                                   name)));
+  if (parse_checkpoint_name(name))
+    return added(
+        fail(ErrorCode::kInvalid, fmt::format("'{}' is the name of a task's checkpoint", name)));
   if (const auto* entry = state_.catalog.find(name)) {
     if (!request_id.empty() && entry->dataset.request_id == request_id)
       return added(entry->dataset);

@@ -26,7 +26,8 @@ std::vector<std::string> sources_of(const ClusterState& state, const Catalog::En
 
 }  // namespace
 
-Assignment make_assignment(const ClusterState& state, Task& task, const std::string& node) {
+Assignment make_assignment(const ClusterState& state, Task& task, const std::string& node,
+                           const std::string& checkpoint) {
   Assignment assignment{{task.id, task.attempt}, task.spec, {}, state.reckoning, task.place_s, {}};
   task.data_versions.clear();
   for (const auto& use : task.spec.datasets) {
@@ -37,6 +38,12 @@ Assignment make_assignment(const ClusterState& state, Task& task, const std::str
     need.digest = entry.dataset.digest;
     assignment.datasets.push_back(std::move(need));
   }
+  const auto* begin = checkpoint.empty() ? nullptr : state.catalog.find(checkpoint);
+  if (!begin) return assignment;
+  const auto& dataset = begin->dataset;
+  task.data_versions[checkpoint] = dataset.version;
+  assignment.datasets.push_back({checkpoint, dataset.version, dataset.bytes, false,
+                                 sources_of(state, *begin, task.id, node), dataset.digest, true});
   return assignment;
 }
 

@@ -8,7 +8,9 @@
 
 namespace tierpilot {
 
-// Remembers in the task which versions of its data it was given.
-Assignment make_assignment(const ClusterState& state, Task& task, const std::string& node);
+// Remembers in the task which versions of its data it was given. `checkpoint`: that it begins from;
+// empty: from nothing.
+Assignment make_assignment(const ClusterState& state, Task& task, const std::string& node,
+                           const std::string& checkpoint);
 
 }  // namespace tierpilot

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
+#include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/store/records.h"
 #include "policies/placement/fallback.h"
@@ -244,7 +245,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   in_flight_[open.attempt] = {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
                               !record.fallback.empty()};
   state_.catalog.lock_writes(*task);
-  auto assignment = std::make_shared<Assignment>(make_assignment(state_, *task, node->facts.name));
+  auto assignment = std::make_shared<Assignment>(
+      make_assignment(state_, *task, node->facts.name, newest_checkpoint(state_, task->id)));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
   state_.store.write(
       [shared](Db& db) -> Status {

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
+#include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -106,6 +107,7 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
   gang.policy = "gang/" + state_.settings.gang_policy;
   gang.reason.clear();
   auto& current = tries_[gang.id] = {.attempt = gang.attempt, .ranks = {}, .over = {}};
+  current.checkpoint = newest_checkpoint(state_, gang.id);
   auto changed = std::make_shared<std::vector<Task>>();
   const auto& ids = state_.tasks.ranks_of(gang.id);
   for (uint32_t i = 0; i < ids.size(); ++i) {
@@ -131,6 +133,7 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     changed->push_back(rank);
   }
   auto record = describe(gang, plan, gang.policy);
+  if (!current.checkpoint.empty()) record.reason += ", from " + current.checkpoint;
   record.at_ms = state_.clock.wall_ms();
   record.decide_ns = state_.clock.boot_ns() - begin_ns;
   changed->push_back(gang);
@@ -169,7 +172,7 @@ void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port)
   now.ranks[number].told = true;
   if (!node || !node->link || !first) return;
   if (node->is_closed()) return lifecycle_.take_back(rank.node, attempt, node->closed_because());
-  auto assignment = make_assignment(state_, rank, rank.node);
+  auto assignment = make_assignment(state_, rank, rank.node, now.checkpoint);
   const auto& place = now.ranks[number].place;
   assignment.spec.name = gang.spec.name;
   assignment.rank = RankAssignment{.gang = gang.id,

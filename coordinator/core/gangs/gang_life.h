@@ -47,6 +47,7 @@ class GangLife {
     std::map<uint32_t, Verdict> over;
     std::optional<uint32_t> first_bad;  // the rank that ended the others
     bool stopping = false;
+    std::string checkpoint{};  // that all its ranks begin from; empty: from nothing
   };
 
   void committed(uint64_t gang, uint32_t attempt, const Status& status);

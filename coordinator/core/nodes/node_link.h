@@ -20,6 +20,7 @@ struct DatasetNeed {
   bool write = false;
   std::vector<std::string> sources;
   ContentDigest digest{};
+  bool is_checkpoint = false;  // that the task begins from
 };
 
 // What a node's copies of a version turned out to be: "absent", "good" or "damaged".
@@ -64,6 +65,21 @@ struct RandomSource {
 };
 using DatasetSource = std::variant<FileSource, ZeroSource, RandomSource>;
 
+// What a running job is told through its channel.
+struct CheckpointNow {
+  std::string reason;
+};
+struct CheckpointEvery {
+  double interval_s = 0;      // that loses least
+  double cost_s = 0;          // of a checkpoint, and
+  double failures_per_h = 0;  // of its units together: what it was reckoned with
+};
+struct CheckpointSafe {
+  uint64_t iteration = 0;
+  uint32_t copies = 0;
+};
+using JobAdvice = std::variant<CheckpointNow, CheckpointEvery, CheckpointSafe>;
+
 class NodeLink {
  public:
   virtual ~NodeLink() = default;
@@ -86,6 +102,7 @@ class NodeLink {
   // Of an elastic task; gives what it has got.
   using Shared = std::function<void(Result<uint32_t>)>;
   virtual void set_share(AttemptId attempt, uint32_t milli_units, Shared done) = 0;
+  virtual void tell_job(AttemptId attempt, const JobAdvice& advice) = 0;
   // It is over for the coordinator too. Told with the answer to an update, and not if the node is
   // lost before.
   virtual void release(AttemptId attempt) = 0;

@@ -36,6 +36,7 @@ struct NodeFacts {
   // folder tells that nothing of them runs any more.
   std::vector<uint64_t> predecessors;
   std::vector<std::string> gpus{};  // by UUID
+  bool takes_checkpoints = true;    // older programs do not know of them
   bool runs_gangs = true;           // older programs would start a rank as a task of its own
   uint32_t cpus = 0;                // its units are dealt out over; 0: not told
 

@@ -126,13 +126,20 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
     }
     ++connection.lines;
     const auto line = std::string_view(connection.unread).substr(begin, end - begin);
-    if (auto progress = parse_job_line(line))
-      reports_.try_emplace(attempt, kMostReports)
-          .first->second.add({attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0});
+    if (auto message = parse_job_line(line))
+      take(attempt, std::move(*message));
     else
-      send(connection.fd.get(), job_error_line(progress.error().message));
+      send(connection.fd.get(), job_error_line(message.error().message));
   }
   connection.unread.erase(0, begin);
+}
+
+void JobChannels::take(AttemptId attempt, JobMessage message) {
+  if (auto* progress = std::get_if<JobProgress>(&message))
+    reports_.try_emplace(attempt, kMostReports)
+        .first->second.add({attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0});
+  else
+    checkpoint(attempt, std::get<JobCheckpoint>(std::move(message)));
 }
 
 void JobChannels::hold_back(AttemptId attempt, Connection& connection) {
@@ -154,6 +161,12 @@ void JobChannels::hold_back(AttemptId attempt, Connection& connection) {
 void JobChannels::drop(AttemptId attempt, int fd) {
   loop_.unwatch(fd);
   channels_.at(attempt).connections.erase(fd);
+}
+
+void JobChannels::say(AttemptId attempt, const std::string& line) {
+  const auto channel = channels_.find(attempt);
+  if (channel == channels_.end()) return;
+  for (const auto& [fd, connection] : channel->second.connections) send(fd, line);
 }
 
 void JobChannels::tell(AttemptId attempt, std::string Channel::*what, std::string line) {

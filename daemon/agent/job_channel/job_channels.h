@@ -38,6 +38,10 @@ class JobChannels {
   void stop(AttemptId attempt, const std::string& reason);
   // How many cores it may use from now on.
   void set_cores(AttemptId attempt, double cores);
+  // What the job is told once, if it is there to hear it.
+  void say(AttemptId attempt, const std::string& line);
+  // What becomes of a checkpoint is said later.
+  std::function<void(AttemptId, JobCheckpoint)> checkpoint = [](AttemptId, const JobCheckpoint&) {};
   // Asked when a report comes in: the CPU time of the attempt until now.
   std::function<uint64_t(AttemptId)> cpu_ns = [](AttemptId) { return 0; };
 
@@ -66,6 +70,7 @@ class JobChannels {
   void hold_back(AttemptId attempt, Connection& connection);
   void watch(AttemptId attempt, int fd);
   void drop(AttemptId attempt, int fd);
+  void take(AttemptId attempt, JobMessage message);
   void tell(AttemptId attempt, std::string Channel::*what, std::string line);
   Connection* find(AttemptId attempt, int fd);
 

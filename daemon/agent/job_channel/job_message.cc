@@ -34,10 +34,6 @@ std::optional<double> number(const json& value, const std::string& key) {
 }
 
 JobProgress progress_of(const json& message) {
-  if (!message.is_object()) throw Wrong{"a message is a JSON object"};
-  if (count(message, "v") != kVersion)
-    throw Wrong{fmt::format("'v' must be {}, the version of the format", kVersion)};
-  if (message.value("type", "") != "progress") throw Wrong{"'type' must be \"progress\""};
   JobProgress progress{.iteration = count(message, "iteration"),
                        .iterations = count(message, "iterations"),
                        .samples = count(message, "samples"),
@@ -57,11 +53,28 @@ JobProgress progress_of(const json& message) {
   return progress;
 }
 
+JobCheckpoint checkpoint_of(const json& message) {
+  const auto path = message.find("path");
+  if (path == message.end() || !path->is_string()) throw Wrong{"'path' must be a text"};
+  if (!message.contains("iteration")) throw Wrong{"a checkpoint needs its 'iteration'"};
+  return {path->get<std::string>(), count(message, "iteration"), count(message, "saving_ms")};
+}
+
+JobMessage message_of(const json& message) {
+  if (!message.is_object()) throw Wrong{"a message is a JSON object"};
+  if (count(message, "v") != kVersion)
+    throw Wrong{fmt::format("'v' must be {}, the version of the format", kVersion)};
+  const std::string type = message.value("type", "");
+  if (type == "progress") return progress_of(message);
+  if (type == "checkpoint") return checkpoint_of(message);
+  throw Wrong{"'type' must be \"progress\" or \"checkpoint\""};
+}
+
 }  // namespace
 
-Result<JobProgress> parse_job_line(std::string_view line) {
+Result<JobMessage> parse_job_line(std::string_view line) {
   try {
-    return progress_of(json::parse(line));
+    return message_of(json::parse(line));
   } catch (const Wrong& wrong) {
     return fail(ErrorCode::kInvalid, wrong.why);
   } catch (const json::exception& error) {
@@ -83,6 +96,36 @@ std::string job_stop_line(const std::string& reason) {
 
 std::string job_error_line(const std::string& what) {
   return line_of({{"v", kVersion}, {"type", "error"}, {"what", what}});
+}
+
+std::string job_checkpoint_saved_line(uint64_t iteration, uint64_t bytes, uint64_t ms) {
+  return line_of({{"v", kVersion},
+                  {"type", "checkpoint_saved"},
+                  {"iteration", iteration},
+                  {"bytes", bytes},
+                  {"ms", ms}});
+}
+
+std::string job_checkpoint_failed_line(uint64_t iteration, const std::string& what) {
+  return line_of(
+      {{"v", kVersion}, {"type", "checkpoint_failed"}, {"iteration", iteration}, {"what", what}});
+}
+
+std::string job_checkpoint_now_line(const std::string& reason) {
+  return line_of({{"v", kVersion}, {"type", "checkpoint_now"}, {"reason", reason}});
+}
+
+std::string job_checkpoint_every_line(double interval_s, double cost_s, double failures_per_h) {
+  return line_of({{"v", kVersion},
+                  {"type", "checkpoint_every"},
+                  {"seconds", interval_s},
+                  {"cost_s", cost_s},
+                  {"failures_per_h", failures_per_h}});
+}
+
+std::string job_checkpoint_safe_line(uint64_t iteration, uint32_t copies) {
+  return line_of(
+      {{"v", kVersion}, {"type", "checkpoint_safe"}, {"iteration", iteration}, {"copies", copies}});
 }
 
 }  // namespace tierpilot::agent

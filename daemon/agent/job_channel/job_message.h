@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -33,12 +34,26 @@ struct JobReport {
   uint32_t milli_units = 0;  // of an elastic one
 };
 
+// A file of the job's folder that holds its state.
+struct JobCheckpoint {
+  std::string path;  // absolute, or from the job's folder on
+  uint64_t iteration = 0;
+  uint64_t saving_ms = 0;  // that the job took to write it
+};
+
+using JobMessage = std::variant<JobProgress, JobCheckpoint>;
+
 // kInvalid says what is wrong with it, for the job's own log.
-Result<JobProgress> parse_job_line(std::string_view line);
+Result<JobMessage> parse_job_line(std::string_view line);
 
 // What the job is told, each with its end of line.
 std::string job_cores_line(double cores);
 std::string job_stop_line(const std::string& reason);
 std::string job_error_line(const std::string& what);
+std::string job_checkpoint_saved_line(uint64_t iteration, uint64_t bytes, uint64_t ms);
+std::string job_checkpoint_failed_line(uint64_t iteration, const std::string& what);
+std::string job_checkpoint_now_line(const std::string& reason);
+std::string job_checkpoint_every_line(double interval_s, double cost_s, double failures_per_h);
+std::string job_checkpoint_safe_line(uint64_t iteration, uint32_t copies);
 
 }  // namespace tierpilot::agent

@@ -80,6 +80,13 @@ struct EventWriter {
     write_attempt(from.attempt, exited.initAttempt());
     write_exit(exited.initExit(), from.exit);
   }
+  void operator()(const CheckpointedEvent& from) {
+    auto checkpointed = to.initCheckpointed();
+    write_attempt(from.attempt, checkpointed.initAttempt());
+    checkpointed.setCheckpoint(from.checkpoint);
+    checkpointed.setStallNs(from.stall_ns);
+    checkpointed.setCopyNs(from.copy_ns);
+  }
 };
 
 bool has_nul(const std::string& value) {
@@ -221,6 +228,7 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
     if (!need) return refuse(need.error().message);
     if (!seen.insert(need->name).second)
       return refuse(fmt::format("dataset '{}' is named twice", need->name));
+    if (item.getCheckpoint()) assignment.checkpoint = need->name;
     assignment.datasets.push_back(std::move(*need));
   }
   return assignment;

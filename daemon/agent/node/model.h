@@ -41,6 +41,7 @@ struct Assignment {
   uint64_t memory_limit_bytes = 0;  // 0: none
   int64_t time_limit_ms = 0;        // 0: none
   std::vector<ServeItem> datasets;
+  std::string checkpoint;  // the one of the datasets that it begins from; empty: from nothing
   std::string name;
   MemoryWish memory_wish;
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
@@ -87,7 +88,15 @@ struct ExitedEvent {
   AttemptId attempt;
   ExitReport exit;
 };
-using EventBody = std::variant<ReplicaChange, ServedEvent, StartedEvent, ExitedEvent>;
+// What a checkpoint cost its job; see node.capnp.
+struct CheckpointedEvent {
+  AttemptId attempt;
+  std::string checkpoint;
+  uint64_t stall_ns = 0;
+  uint64_t copy_ns = 0;
+};
+using EventBody =
+    std::variant<ReplicaChange, ServedEvent, StartedEvent, ExitedEvent, CheckpointedEvent>;
 
 struct Event {
   uint64_t sequence = 0;

@@ -105,6 +105,7 @@ struct Node::Parts {
   std::unique_ptr<Placement> placement;
   std::unique_ptr<CpuShares> shares;
   JobChannels channels{loop, system_clock()};
+  std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;
   std::unique_ptr<StatusReporter> status;
@@ -182,9 +183,14 @@ void Node::Parts::make_lifecycle() {
       placement_tiers(topology, calibration));
   shares = std::make_unique<CpuShares>(loop, *executor);
   channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
+  checkpoints = std::make_unique<Checkpoints>(
+      *pool, channels, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
+  channels.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
+    checkpoints->save(attempt, asked);
+  };
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, *placement, channels, *shares, probe.get());
+      *executor, dirs, *placement, channels, *checkpoints, *shares, probe.get());
   tasks = std::make_unique<TaskTable>(
       TaskTable::Limits{
           .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
@@ -248,7 +254,7 @@ void Node::Parts::make_link() {
       .clock = system_clock(),
       .events = events,
       .tasks = *tasks,
-      .node = kj::heap<NodeService>(*tasks, *pool, dirs),
+      .node = kj::heap<NodeService>(*tasks, *pool, dirs, channels),
       .write_info = [facts](auto to) { write_info(to, *facts); },
       .write_status = [this](auto to) { status->write(to); },
       .job_reports =

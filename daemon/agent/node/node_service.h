@@ -1,6 +1,7 @@
 // What the coordinator may ask of this node (wire::Node).
 #pragma once
 
+#include "daemon/agent/job_channel/job_channels.h"
 #include "daemon/agent/node/completions.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
@@ -12,8 +13,8 @@ namespace tierpilot::agent {
 // Owned by Cap'n Proto on the event loop's thread; what it refers to must outlive its connections.
 class NodeService final : public wire::Node::Server {
  public:
-  NodeService(TaskTable& tasks, Pool& pool, const TaskDirs& dirs)
-      : tasks_(tasks), pool_(pool), dirs_(dirs) {}
+  NodeService(TaskTable& tasks, Pool& pool, const TaskDirs& dirs, JobChannels& channels)
+      : tasks_(tasks), pool_(pool), dirs_(dirs), channels_(channels) {}
 
   kj::Promise<void> start(StartContext context) override;
   kj::Promise<void> cancel(CancelContext context) override;
@@ -23,6 +24,7 @@ class NodeService final : public wire::Node::Server {
   kj::Promise<void> keepDataset(KeepDatasetContext context) override;
   kj::Promise<void> verifyDataset(VerifyDatasetContext context) override;
   kj::Promise<void> setShare(SetShareContext context) override;
+  kj::Promise<void> tellJob(TellJobContext context) override;
   kj::Promise<void> readLog(ReadLogContext context) override;
   kj::Promise<void> setHome(SetHomeContext context) override;
 
@@ -30,6 +32,7 @@ class NodeService final : public wire::Node::Server {
   TaskTable& tasks_;
   Pool& pool_;
   const TaskDirs& dirs_;
+  JobChannels& channels_;
   Completions<ReplicaChange> creations_;
   Completions<ReplicaCheck> checks_;
   Completions<void> changes_;

@@ -54,6 +54,7 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   task.interleave_memory = memory.interleave;
   merge(task.env, std::move(memory.env));
   auto launched = executor_.launch(task);
+  if (launched) checkpoints_.begin(assignment, *dir);
   if (launched)
     launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
   return launched;
@@ -101,6 +102,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
       const AttemptId attempt{exit.task_id, exit.attempt};
       dirs_.mark_ended(attempt);
       channels_.close(attempt);
+      checkpoints_.end(attempt);
       shares_.end(attempt);
       tasks.exited(attempt, report(std::move(exit)));
     }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/agent/job_channel/job_channels.h"
+#include "daemon/agent/job_channel/checkpoints.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/cpu_shares.h"
 #include "daemon/agent/tasks/task_dirs.h"
@@ -27,12 +27,14 @@ class ExecRunner final : public TaskRunner {
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
-             JobChannels& channels, CpuShares& shares, PassiveProbe* probe)
+             JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares,
+             PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
         placement_(placement),
         channels_(channels),
+        checkpoints_(checkpoints),
         shares_(shares),
         probe_(probe) {}
 
@@ -64,6 +66,7 @@ class ExecRunner final : public TaskRunner {
   const TaskDirs& dirs_;
   Placement& placement_;
   JobChannels& channels_;
+  Checkpoints& checkpoints_;
   CpuShares& shares_;
   PassiveProbe* probe_;
   std::map<AttemptId, Launched> launched_;

@@ -7,6 +7,7 @@
 
 #include "base/dataset_env.h"
 #include "base/sysroot.h"
+#include "model/checkpoint_name.h"
 
 namespace tierpilot::agent {
 
@@ -37,6 +38,12 @@ static void put_rank(const RankPlace& rank, std::map<std::string, std::string>& 
   env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(rank.gpus, ","));
 }
 
+static void put_checkpoint(const ServedItem& checkpoint, std::map<std::string, std::string>& env) {
+  env["TIERPILOT_CHECKPOINT"] = checkpoint.path;
+  if (const auto name = parse_checkpoint_name(checkpoint.name))
+    env["TIERPILOT_CHECKPOINT_ITERATION"] = std::to_string(name->iteration);
+}
+
 std::vector<std::pair<std::string, std::string>> task_environment(
     const Assignment& assignment, const std::vector<ServedItem>& datasets,
     const std::vector<int>& cpus, const std::string& node, const std::filesystem::path& work_dir) {
@@ -53,7 +60,10 @@ std::vector<std::pair<std::string, std::string>> task_environment(
   env["TIERPILOT_UNITS"] = std::to_string(assignment.units);
   env["TIERPILOT_CPUS"] = format_id_list(cpus);
   if (assignment.rank) put_rank(*assignment.rank, env);
-  for (const auto& dataset : datasets) env[dataset_env_name(dataset.name)] = dataset.path;
+  for (const auto& dataset : datasets) {
+    env[dataset_env_name(dataset.name)] = dataset.path;
+    if (dataset.name == assignment.checkpoint) put_checkpoint(dataset, env);
+  }
   return {env.begin(), env.end()};
 }
 

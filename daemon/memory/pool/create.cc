@@ -20,6 +20,11 @@ struct NewContent {
 
 namespace {
 
+bool is_unchanged(const struct stat& before, const struct stat& now) {
+  return before.st_size == now.st_size && before.st_mtim.tv_sec == now.st_mtim.tv_sec &&
+         before.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+}
+
 Result<NewContent> open_content(const ImportFile& source) {
   const std::string what = fmt::format("source '{}'", source.path);
   // O_NONBLOCK: a FIFO would wait for a writer.
@@ -32,8 +37,12 @@ Result<NewContent> open_content(const ImportFile& source) {
     return fail(ErrorCode::kInvalid,
                 what + (S_ISDIR(info.st_mode) ? " is a directory" : " is not a regular file"));
   const auto bytes = static_cast<uint64_t>(info.st_size);
-  return NewContent{bytes, [=](int to, const CancelFlag& cancel) {
-                      return copy_bytes(fd->get(), to, bytes, what, cancel);
+  return NewContent{bytes, [=](int to, const CancelFlag& cancel) -> Result<ContentDigest> {
+                      auto digest = copy_bytes(fd->get(), to, bytes, what, cancel);
+                      struct stat now {};
+                      if (digest && (::fstat(fd->get(), &now) != 0 || !is_unchanged(info, now)))
+                        return fail(ErrorCode::kConflict, what + " changed while it was copied");
+                      return digest;
                     }};
 }
 

@@ -89,6 +89,9 @@ class FakeNode final : public NodeLink {
     shares.emplace_back(attempt, std::min(milli_units, free_milli));
     done(shares.back().second);
   }
+  void tell_job(AttemptId attempt, const JobAdvice& advice) override {
+    told.emplace_back(attempt, advice);
+  }
   void release(AttemptId attempt) override { released.push_back(attempt); }
 
   std::optional<Error> refusal;  // of every start
@@ -98,6 +101,7 @@ class FakeNode final : public NodeLink {
   std::vector<std::pair<std::string, uint64_t>> dropped, discarded;
   std::vector<std::string> homes, let_go;
   std::vector<std::pair<AttemptId, uint32_t>> shares;
+  std::vector<std::pair<AttemptId, JobAdvice>> told;
   uint32_t free_milli = UINT32_MAX;
   ContentDigest made{};  // of datasets that are created here
   std::vector<std::pair<DatasetNeed, std::function<void(Status)>>> keeps;

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.path.insert(0, sys.argv.pop(1))
@@ -97,11 +98,83 @@ class WithANode(unittest.TestCase):
             self.job.report(iteration=-1)
 
 
+class Saving(unittest.TestCase):
+    """Rank 0, and a node that answers from a thread."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        path = os.path.join(self.folder.name, "job.sock")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(path)
+        self.listener.listen()
+        self.job = tierpilot.Job(path, {"RANK": "0", "TIERPILOT_CHECKPOINT": "/pool/state",
+                                        "TIERPILOT_CHECKPOINT_ITERATION": "40"})
+        self.addCleanup(self.job.close)
+        self.node, _ = self.listener.accept()
+        self.addCleanup(self.node.close)
+
+    def answer(self, **message):
+        """To the next line; gives what that was once the thread is joined."""
+        heard = []
+
+        def serve():
+            heard.append(json.loads(self.node.makefile().readline()))
+            self.node.sendall(json.dumps({"v": 1, **message}).encode() + b"\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(thread.join)
+        return thread, heard
+
+    def test_it_finds_what_an_earlier_try_saved(self):
+        self.assertEqual((self.job.restored, self.job.restored_iteration), ("/pool/state", 40))
+
+    def test_a_checkpoint_waits_until_the_node_has_it(self):
+        thread, heard = self.answer(type="checkpoint_saved", iteration=7, bytes=3, ms=1)
+        self.assertTrue(self.job.checkpoint("state.pt", iteration=7))
+        thread.join()
+        self.assertEqual(heard[0], {"v": 1, "type": "checkpoint", "path": "state.pt",
+                                    "iteration": 7, "saving_ms": 0})
+
+    def test_a_checkpoint_that_fails_says_why(self):
+        self.answer(type="checkpoint_failed", iteration=7, what="no space")
+        self.assertFalse(self.job.checkpoint("state.pt", iteration=7))
+        self.assertEqual(self.job.checkpoint_error, "no space")
+
+    def test_a_node_that_does_not_answer_is_waited_for_no_longer_than_asked(self):
+        self.assertFalse(self.job.checkpoint("state.pt", iteration=7, timeout=0.05))
+        self.assertIn("did not answer", self.job.checkpoint_error)
+
+    def test_a_node_that_goes_ends_the_wait(self):
+        self.node.close()
+        self.assertFalse(self.job.checkpoint("state.pt", iteration=7))
+
+    def test_it_is_told_when(self):
+        self.assertFalse(self.job.should_checkpoint())
+        self.node.sendall(b'{"v":1,"type":"checkpoint_now","reason":"drain"}\n')
+        self.assertTrue(self.job.should_checkpoint())
+        self.answer(type="checkpoint_saved", iteration=7, bytes=3, ms=1)
+        self.assertTrue(self.job.checkpoint("state.pt", iteration=7))
+        self.assertFalse(self.job.should_checkpoint())
+        self.node.sendall(b'{"v":1,"type":"checkpoint_every","seconds":1e-6}\n')
+        self.assertTrue(self.job.should_checkpoint())
+
+    def test_it_hears_what_is_safe(self):
+        self.node.sendall(b'{"v":1,"type":"checkpoint_safe","iteration":7,"copies":2}\n')
+        self.job.should_checkpoint()
+        self.assertEqual(self.job.checkpoint_safe, 7)
+
+
 class Alone(unittest.TestCase):
     def test_without_a_node_everything_does_nothing(self):
         job = tierpilot.Job(None, {})
         self.assertFalse(job.connected)
         self.assertFalse(job.report(iteration=1, loss=0.1))
+        self.assertFalse(job.should_checkpoint())
+        self.assertFalse(job.checkpoint("state.pt", iteration=1))
+        self.assertIsNone(job.restored)
         self.assertIsNone(job.should_stop())
 
     def test_a_socket_that_is_not_there_is_as_no_node(self):

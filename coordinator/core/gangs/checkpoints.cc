@@ -1,0 +1,273 @@
+#include "coordinator/core/gangs/checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/core/data/replicator.h"
+#include "coordinator/store/records.h"
+#include "policies/gang/placement/job.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kLookNs = 1'000'000'000;
+constexpr uint32_t kCopies = 2;  // where there are as many nodes
+// Of a unit, also where none has failed yet: 419 interruptions of 16,384 GPUs in 54 days
+// (Grattafiori et al., "The Llama 3 Herd of Models", 2024).
+constexpr double kLeastFailuresPerH = 2e-5;
+
+// By rising number.
+std::vector<CheckpointName> names_of(const Catalog& catalog, uint64_t task) {
+  std::vector<CheckpointName> names;
+  const auto prefix = fmt::format("{}{}.", kCheckpointPrefix, task);
+  const auto& all = catalog.all();
+  for (auto at = all.lower_bound(prefix); at != all.end() && at->first.starts_with(prefix); ++at)
+    if (const auto name = parse_checkpoint_name(at->first)) names.push_back(*name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Who talks for it: of a gang, rank 0.
+const Task* speaker_of(const ClusterState& state, uint64_t id) {
+  const auto* task = state.tasks.find(id);
+  if (!task || !task->spec.is_gang()) return task;
+  const auto& ranks = state.tasks.ranks_of(id);
+  return ranks.empty() ? nullptr : state.tasks.find(ranks.front());
+}
+
+bool is_safe(const Catalog::Entry& entry) {
+  return nodes_that_keep(entry) >= entry.dataset.replicas;
+}
+
+Figure in_ms(uint64_t ns) {
+  return {static_cast<double>(ns) / 1e6, {}};
+}
+
+}  // namespace
+
+std::string newest_checkpoint(const ClusterState& state, uint64_t task) {
+  const auto names = names_of(state.catalog, task);
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    const auto& replicas = state.catalog.find(to_string(*name))->replicas;
+    const bool there = std::any_of(replicas.begin(), replicas.end(), [&](const auto& replica) {
+      const auto* node = state.registry.find(replica.first);
+      return node && node->can_be_asked() && (replica.second.in_fast || replica.second.in_slow);
+    });
+    if (there) return to_string(*name);
+  }
+  return {};
+}
+
+std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,
+                                                const std::set<CheckpointName>& safe, size_t most) {
+  std::set<CheckpointName> kept;
+  const auto is_safe = [&](const auto& name) { return safe.contains(name); };
+  const auto newest_safe = std::find_if(all.rbegin(), all.rend(), is_safe);
+  if (newest_safe != all.rend()) kept.insert(*newest_safe);
+  // Without it none would ever become safe where jobs save faster than nodes copy.
+  if (newest_safe.base() != all.end() && most > 1) kept.insert(*newest_safe.base());
+  if (!all.empty()) kept.insert(all.back());
+  for (auto name = all.rbegin(); name != all.rend() && kept.size() < most; ++name)
+    kept.insert(*name);
+  std::vector<CheckpointName> surplus;
+  for (const auto& name : all)
+    if (!kept.contains(name)) surplus.push_back(name);
+  return surplus;
+}
+
+void Checkpoints::found(const std::string& node, const std::string& dataset,
+                        const ReplicaState& replica) {
+  const auto name = parse_checkpoint_name(dataset);
+  if (!name || !replica.in_slow || !replica.home || !replica.digest.known() ||
+      state_.catalog.find(dataset) || state_.catalog.is_being_removed(dataset) ||
+      publishing_.contains(dataset))
+    return;
+  const auto* task = state_.tasks.find(name->task);
+  if (task && !is_ended(task->state)) {
+    Dataset made{.name = dataset,
+                 .bytes = replica.bytes,
+                 .version = replica.version,
+                 .home = node,
+                 .origin = fmt::format("task {}, attempt {}, iteration {}", name->task,
+                                       name->attempt, name->iteration),
+                 .request_id = {},
+                 .digest = replica.digest};
+    made.replicas = std::clamp(state_.registry.up_count(), 1u, kCopies);
+    return publish(node, std::move(made), *name, replica);
+  }
+  // Its job is over without it. After a restore there may be jobs that nobody here knows of.
+  auto* record = state_.registry.find(node);
+  if (name->task <= state_.last_task && !state_.adopting() && record && record->link)
+    record->link->drop_dataset(dataset, UINT64_MAX);
+}
+
+void Checkpoints::publish(const std::string& node, Dataset dataset, const CheckpointName& name,
+                          const ReplicaState& replica) {
+  publishing_.insert(dataset.name);
+  state_.store.write(
+      [dataset](Db& db) -> Status {
+        if (auto put = records::put_dataset(db, dataset); !put) return put;
+        return records::clear_owed_drops_of(db, dataset.name);
+      },
+      [this, node, dataset, name, replica](Status status) {
+        publishing_.erase(dataset.name);
+        if (!status) {
+          // Its node tells of it again when it registers.
+          spdlog::error("{}: {}", dataset.name, status.error().message);
+          return;
+        }
+        auto& entry = state_.catalog.put(dataset);
+        const auto* record = state_.registry.find(node);
+        if (record && record->can_be_asked()) entry.replicas[node] = replica;
+        if (state_.tasks.find(name.task)) entry.users.insert(name.task);
+      });
+}
+
+void Checkpoints::tell(uint64_t task, const JobAdvice& advice) {
+  const auto* speaker = speaker_of(state_, task);
+  if (!speaker || speaker->state != TaskState::kRunning) return;
+  const auto* node = state_.registry.find(speaker->node);
+  if (node && node->link && node->facts.takes_checkpoints)
+    node->link->tell_job({speaker->id, speaker->attempt}, advice);
+}
+
+double Checkpoints::failures_per_h(const Task& task) const {
+  const auto& rates = state_.units.rates(state_.clock.wall_ms());
+  double sum = 0;
+  const auto add = [&](const std::string& unit) {
+    const auto rate = rates.find(unit);
+    sum += std::max(rate == rates.end() ? 0 : rate->second.mean, kLeastFailuresPerH);
+  };
+  for (const uint64_t id : state_.tasks.ranks_of(task.id)) {
+    const auto& rank = *state_.tasks.find(id);
+    for (const auto& gpu : rank.rank->gpus) add(gpu_unit_id(rank.node, gpu));
+    if (rank.rank->gpus.empty())
+      for (const uint32_t unit : rank.rank->cpu_units) add(cpu_unit_id(rank.node, unit));
+  }
+  // Which units a task of one process is on is not told: they are about alike.
+  if (!task.spec.is_gang())
+    for (uint32_t unit = 0; unit < task.spec.units; ++unit) add(cpu_unit_id(task.node, unit));
+  return sum;
+}
+
+void Checkpoints::measured(AttemptId attempt, const std::string& checkpoint,
+                           const CheckpointCost& cost) {
+  const auto name = parse_checkpoint_name(checkpoint);
+  const auto* task = name ? state_.tasks.find(name->task) : nullptr;
+  if (!task) return;
+  const auto* speaker = speaker_of(state_, name->task);
+  if (!speaker || speaker->id != attempt.task) return;
+  auto& job = jobs_[name->task];
+  if (!job.costs.emplace(*name, cost).second) return;  // told before
+  auto& totals = job.totals;
+  ++totals.taken;
+  totals.stall_ns += cost.stall_ns;
+  constexpr double kNsPerHour = 3.6e12;
+  const double cost_h =
+      static_cast<double>(totals.stall_ns) / static_cast<double>(totals.taken) / kNsPerHour;
+  totals.failures_per_h = failures_per_h(*task);
+  gang::Costs costs;
+  costs.checkpoint_h = cost_h;
+  totals.interval_s = gang::checkpoint_interval_h(costs, totals.failures_per_h) * 3600;
+  tell(name->task, CheckpointEvery{totals.interval_s, cost_h * 3600, totals.failures_per_h});
+  if (jobs_.size() <= kMostJobs) return;
+  // The one that was submitted first.
+  const auto oldest = jobs_.begin();
+  jobs_.erase(oldest->first == name->task ? std::next(oldest) : oldest);
+}
+
+void Checkpoints::tick() {
+  const int64_t now_ns = state_.clock.boot_ns();
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kLookNs;
+  std::map<uint64_t, std::vector<CheckpointName>> by_task;
+  const auto& all = state_.catalog.all();
+  for (auto at = all.lower_bound(std::string(kCheckpointPrefix));
+       at != all.end() && at->first.starts_with(kCheckpointPrefix); ++at)
+    if (const auto name = parse_checkpoint_name(at->first)) by_task[name->task].push_back(*name);
+  for (auto& [task, names] : by_task) {
+    std::sort(names.begin(), names.end());
+    look_at(task, names);
+  }
+}
+
+void Checkpoints::look_at(uint64_t task, const std::vector<CheckpointName>& names) {
+  const auto* found = state_.tasks.find(task);
+  const bool goes_on = found && !is_ended(found->state);
+  std::set<CheckpointName> safe;
+  for (const auto& name : names) {
+    auto& entry = *state_.catalog.find(to_string(name));
+    // Nobody else may remove what its job may need.
+    if (goes_on)
+      entry.users.insert(task);
+    else
+      entry.users.erase(task);
+    if (is_safe(entry)) safe.insert(name);
+  }
+  if (goes_on) {
+    auto& told = jobs_[task].told;
+    for (const auto& name : safe)
+      if (told.insert(name).second)
+        tell(task, CheckpointSafe{name.iteration,
+                                  nodes_that_keep(*state_.catalog.find(to_string(name)))});
+  }
+  const size_t most = goes_on ? state_.settings.checkpoints : 1;
+  for (const auto& name : surplus_checkpoints(names, safe, most)) {
+    const auto dataset = to_string(name);
+    state_.catalog.find(dataset)->users.erase(task);
+    if (const auto job = jobs_.find(task); job != jobs_.end()) {
+      job->second.costs.erase(name);
+      job->second.told.erase(name);
+    }
+    datasets_.remove(dataset, [dataset](Status removed) {
+      if (!removed) spdlog::warn("{}: {}", dataset, removed.error().message);
+    });
+  }
+}
+
+void Checkpoints::ask(uint64_t task, const std::string& reason) {
+  tell(task, CheckpointNow{reason});
+}
+
+void Checkpoints::ask_all_on(const std::string& node, const std::string& reason) {
+  const auto* record = state_.registry.find(node);
+  if (!record) return;
+  std::set<uint64_t> tasks;
+  for (const auto& attempt : record->held)
+    if (const auto* task = state_.tasks.find(attempt.task))
+      tasks.insert(task->rank ? task->rank->gang : task->id);
+  for (const uint64_t task : tasks) ask(task, reason);
+}
+
+std::vector<ShownCheckpoint> Checkpoints::of(uint64_t task) const {
+  auto names = names_of(state_.catalog, task);
+  std::reverse(names.begin(), names.end());
+  const auto job = jobs_.find(task);
+  std::vector<ShownCheckpoint> shown;
+  for (const auto& name : names) {
+    const auto& entry = *state_.catalog.find(to_string(name));
+    ShownCheckpoint checkpoint{.name = name, .bytes = entry.dataset.bytes, .nodes = {}};
+    for (const auto& [node, replica] : entry.replicas)
+      if (replica.home) checkpoint.nodes.push_back(node);
+    checkpoint.wanted = entry.dataset.replicas;
+    checkpoint.stall_ms = checkpoint.copy_ms = {std::nullopt,
+                                                "its node has not told, or told it before the "
+                                                "coordinator started"};
+    if (job != jobs_.end())
+      if (const auto cost = job->second.costs.find(name); cost != job->second.costs.end()) {
+        checkpoint.stall_ms = in_ms(cost->second.stall_ns);
+        checkpoint.copy_ms = in_ms(cost->second.copy_ns);
+      }
+    shown.push_back(std::move(checkpoint));
+  }
+  return shown;
+}
+
+const CheckpointTotals* Checkpoints::totals(uint64_t task) const {
+  const auto job = jobs_.find(task);
+  return job == jobs_.end() || job->second.totals.taken == 0 ? nullptr : &job->second.totals;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,93 @@
+// Checkpoints of jobs: datasets of theirs, one for each, kept on a second node where there is one.
+// Nodes report them as they report any replica, and their names tell whose they are; a try that
+// follows begins from the newest that can be had. Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/data/dataset_admin.h"
+#include "model/checkpoint_name.h"
+
+namespace tierpilot {
+
+// What one cost its job, as its node measured.
+struct CheckpointCost {
+  uint64_t stall_ns = 0;  // that the job waited
+  uint64_t copy_ns = 0;   // of that, until the node had it
+};
+
+// Of all that a job has taken since the coordinator started.
+struct CheckpointTotals {
+  uint64_t taken = 0;
+  uint64_t stall_ns = 0;
+  double interval_s = 0;  // as the job was told; 0: it was not
+  double failures_per_h = 0;
+};
+
+struct ShownCheckpoint {
+  CheckpointName name;
+  uint64_t bytes = 0;
+  std::vector<std::string> nodes;  // that keep it
+  uint32_t wanted = 0;             // nodes
+  Figure stall_ms;
+  Figure copy_ms;
+
+  bool is_safe() const { return nodes.size() >= wanted; }
+};
+
+class Checkpoints {
+ public:
+  Checkpoints(ClusterState& state, DatasetAdmin& datasets) : state_(state), datasets_(datasets) {}
+
+  // A node holds something of this name. A checkpoint of a job that goes on is written down; of one
+  // that is over, it goes.
+  void found(const std::string& node, const std::string& dataset, const ReplicaState& replica);
+  void measured(AttemptId attempt, const std::string& checkpoint, const CheckpointCost& cost);
+  // Several times a second; once a second, tells jobs what has become safe and removes what is no
+  // longer needed.
+  void tick();
+  // Asks a job for one; nothing happens if it takes none.
+  void ask(uint64_t task, const std::string& reason);
+  // Of all jobs that run on the node.
+  void ask_all_on(const std::string& node, const std::string& reason);
+
+  // Newest first.
+  std::vector<ShownCheckpoint> of(uint64_t task) const;
+  // Null: it has taken none.
+  const CheckpointTotals* totals(uint64_t task) const;
+
+ private:
+  struct Job {
+    CheckpointTotals totals;
+    std::map<CheckpointName, CheckpointCost> costs;
+    std::set<CheckpointName> told;  // that they are safe
+  };
+  static constexpr size_t kMostJobs = 2000;  // whose costs are remembered
+
+  void publish(const std::string& node, Dataset dataset, const CheckpointName& name,
+               const ReplicaState& replica);
+  void tell(uint64_t task, const JobAdvice& advice);
+  void look_at(uint64_t task, const std::vector<CheckpointName>& kept);
+  double failures_per_h(const Task& task) const;
+
+  ClusterState& state_;
+  DatasetAdmin& datasets_;
+  std::set<std::string> publishing_;
+  std::map<uint64_t, Job> jobs_;  // by task
+  int64_t next_look_ns_ = 0;
+};
+
+// The newest that a try of the task could begin from now: some node that can be asked holds it.
+// Empty: none.
+std::string newest_checkpoint(const ClusterState& state, uint64_t task);
+// Of these, the oldest first, which are no longer needed: the newest safe one stays, the one that
+// is next to become safe, the newest, and as many of the newest others as `most` allows.
+std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,
+                                                const std::set<CheckpointName>& safe, size_t most);
+
+}  // namespace tierpilot

@@ -1,0 +1,117 @@
+#include "daemon/agent/job_channel/checkpoints.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "model/checkpoint_name.h"
+
+namespace tierpilot::agent {
+namespace {
+
+std::filesystem::path link_to(const UniqueFd& fd) {
+  return fmt::format("/proc/self/fd/{}", fd.get());
+}
+
+bool is_within(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  return file.native().starts_with(folder.native() + '/');
+}
+
+}  // namespace
+
+void Checkpoints::begin(const Assignment& assignment, const std::filesystem::path& folder) {
+  auto& job = jobs_[assignment.attempt];
+  job.folder = folder;
+  job.task = assignment.rank ? assignment.rank->gang : assignment.attempt.task;
+  job.rank = assignment.rank ? assignment.rank->rank : 0;
+}
+
+Status Checkpoints::acceptable(const Job& job, const JobCheckpoint& asked) const {
+  if (job.rank != 0)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("rank {} cannot: rank 0 saves for all ranks", job.rank));
+  if (job.busy) return fail(ErrorCode::kConflict, "the one before it is not saved yet");
+  if (job.has_any && asked.iteration <= job.iteration)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("iteration {} is not after that of the last one, {}", asked.iteration,
+                            job.iteration));
+  if (job.has_any && clock_.boot_ns() - job.last_ns < kLeastGapMs * 1'000'000)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("less than {} ms after the last one", kLeastGapMs));
+  return {};
+}
+
+Result<UniqueFd> Checkpoints::open(const Job& job, const std::string& path) const {
+  if (path.empty() || path.find('\0') != std::string::npos)
+    return fail(ErrorCode::kInvalid, "its path is empty, or has a NUL byte");
+  const auto what = fmt::format("'{}'", path);
+  // O_NONBLOCK: a FIFO would wait for a writer.
+  UniqueFd fd(::open((job.folder / path).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, what + " cannot be opened");
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return fail_errno(errno, what);
+  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kInvalid, what + " is not a regular file");
+  // Of what is open now: links may have changed since.
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(job.folder, error);
+  const auto file = std::filesystem::read_symlink(link_to(fd), error);
+  if (error || !is_within(file, folder))
+    return fail(ErrorCode::kDenied,
+                fmt::format("{} is outside of the job's folder {}", what, job.folder.native()));
+  const uint64_t most = pool_.usage().fast_budget_bytes;
+  const auto bytes = static_cast<uint64_t>(info.st_size);
+  if (bytes > most)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("{} has {}, more than the node's fast tier, {}: no job could begin "
+                            "from it",
+                            what, format_bytes(bytes), format_bytes(most)));
+  return fd;
+}
+
+void Checkpoints::save(AttemptId attempt, const JobCheckpoint& asked) {
+  const auto found = jobs_.find(attempt);
+  if (found == jobs_.end()) return;
+  auto& job = found->second;
+  const auto refuse = [&](const Error& error) {
+    channels_.say(attempt, job_checkpoint_failed_line(asked.iteration, error.message));
+  };
+  if (const auto status = acceptable(job, asked); !status) return refuse(status.error());
+  auto opened = open(job, asked.path);
+  if (!opened) return refuse(opened.error());
+  job.busy = true;
+  auto file = std::make_shared<UniqueFd>(std::move(*opened));
+  const CheckpointName name{job.task, attempt.attempt, asked.iteration};
+  pool_.create(to_string(name), ImportFile{link_to(*file)},
+               [weak = std::weak_ptr(self_), file, attempt, asked,
+                begin_ns = clock_.boot_ns()](Result<ReplicaChange> made) {
+                 if (const auto self = weak.lock()) (*self)->saved(attempt, asked, begin_ns, made);
+               });
+}
+
+void Checkpoints::saved(AttemptId attempt, const JobCheckpoint& asked, int64_t begin_ns,
+                        const Result<ReplicaChange>& made) {
+  const int64_t now_ns = clock_.boot_ns();
+  const auto copy_ns = static_cast<uint64_t>(now_ns - begin_ns);
+  if (const auto job = jobs_.find(attempt); job != jobs_.end()) {
+    job->second.busy = false;
+    if (made) {
+      job->second.has_any = true;
+      job->second.iteration = asked.iteration;
+      job->second.last_ns = now_ns;
+    }
+  }
+  if (!made) {
+    channels_.say(attempt, job_checkpoint_failed_line(asked.iteration, made.error().message));
+    return;
+  }
+  constexpr uint64_t kMostSavingMs = 24 * 3'600'000;  // as the job says: not to be believed
+  const uint64_t stall_ns = std::min(asked.saving_ms, kMostSavingMs) * 1'000'000 + copy_ns;
+  report_(CheckpointedEvent{attempt, made->name, stall_ns, copy_ns});
+  channels_.say(attempt,
+                job_checkpoint_saved_line(asked.iteration, made->bytes, copy_ns / 1'000'000));
+}
+
+}  // namespace tierpilot::agent

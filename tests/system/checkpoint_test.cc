@@ -1,0 +1,148 @@
+// Checkpoints on real daemons: a gang that loses a rank, or a whole node, goes on from where it
+// was.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
+
+namespace tierpilot::test {
+namespace {
+
+// Counts; rank 0 saves the count every fifth step. Ends when the gate opens.
+constexpr const char* kCounter = R"(
+import os, sys, time
+import tierpilot
+job = tierpilot.job()
+step = int(open(job.restored).read()) if job.restored else 0
+assert not job.restored or step == job.restored_iteration
+print("began at", step, flush=True)
+while not os.path.exists(sys.argv[1]):
+    step += 1
+    if job.rank == 0 and step % 5 == 0:
+        with open("state", "w") as state:
+            state.write(str(step))
+        if not job.checkpoint("state", iteration=step):
+            print("not saved:", job.checkpoint_error, flush=True)
+    job.report(iteration=step)
+    time.sleep(0.05)
+)";
+
+class Checkpointed : public testing::Test {
+ protected:
+  void start(int nodes) {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    cluster_ = std::make_unique<Cluster>(
+        ClusterOptions{.nodes = nodes, .units = 2, .lease_ms = 3000, .max_attempts = 50});
+    gate_ = cluster_->folder() / "gate";
+  }
+  uint64_t submit(const std::vector<std::string>& options) {
+    std::vector<std::string> line{"-j", "task", "submit"};
+    line.insert(line.end(), options.begin(), options.end());
+    for (const auto& word :
+         {std::string("--env"),
+          fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE")),
+          std::string("--"), std::string("/usr/bin/python3"), std::string("-c"),
+          std::string(kCounter), gate_.string()})
+      line.push_back(word);
+    const auto answer = tierctl_at(cluster_->address(), line);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    const auto json = Json::parse(answer.out, nullptr, false);
+    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+  }
+  Json shown(uint64_t id) {
+    auto task = cluster_->client().show(id);
+    EXPECT_TRUE(task) << task.error().message;
+    return task ? *task : Json();
+  }
+  // The newest that has outlived its node if that goes now; -1: none yet.
+  int safe_iteration(uint64_t id) {
+    const auto task = shown(id);
+    for (const auto& checkpoint : task["checkpoints"])
+      if (checkpoint["safe"] == true) return checkpoint["iteration"];
+    return -1;
+  }
+  bool runs_whole(uint64_t id, int attempt) {
+    const auto task = shown(id);
+    return task["state"] == "running" && task["attempt"] == attempt;
+  }
+  int began_at(uint64_t id) {
+    const auto log = cluster_->client().log(id).value_or("");
+    int step = -1;
+    std::sscanf(log.c_str(), "began at %d", &step);
+    return step;
+  }
+  void expect_success(uint64_t id) {
+    std::ofstream(gate_) << "open";
+    const auto task = cluster_->client().wait(id);
+    ASSERT_TRUE(task) << task.error().message;
+    EXPECT_EQ((*task)["state"], "succeeded") << task->dump(2) << cluster_->logs();
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+  std::filesystem::path gate_;
+};
+
+TEST_F(Checkpointed, AGangThatLosesARankGoesOnFromItsNewestCheckpoint) {
+  ASSERT_NO_FATAL_FAILURE(start(3));
+  if (!cluster_) return;
+  const auto id = submit({"--ranks", "3", "--ranks-per-node", "1:1", "--max-restarts", "9"});
+  ASSERT_TRUE(eventually([&] { return safe_iteration(id) >= 5; })) << shown(id).dump(2);
+  const int safe = safe_iteration(id);
+  const auto before = shown(id);
+  EXPECT_GE(before["checkpointing"]["taken"], 1);
+  EXPECT_GT(before["checkpointing"]["interval_s"], 0) << before["checkpointing"];
+  EXPECT_GT(before["checkpoints"].back()["copy_ms"], 0) << before["checkpoints"];
+  EXPECT_LE(before["checkpoints"].size(), 4u) << "three, and one that is about to go";
+  ASSERT_EQ(::kill(before["ranks"][1]["pid"].get<int>(), SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return runs_whole(id, 2); })) << shown(id).dump(2);
+  ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
+  EXPECT_GE(began_at(id), safe);
+  for (const auto& rank : shown(id)["ranks"])
+    EXPECT_EQ(began_at(rank["id"]), began_at(id)) << "all begin from the same";
+  expect_success(id);
+}
+
+TEST_F(Checkpointed, ANodeThatIsLostTakesNoSafeCheckpointAlong) {
+  ASSERT_NO_FATAL_FAILURE(start(3));
+  if (!cluster_) return;
+  const auto id = submit({"--ranks", "2", "--ranks-per-node", "1:1", "--max-restarts", "9"});
+  ASSERT_TRUE(eventually([&] { return safe_iteration(id) >= 5; })) << shown(id).dump(2);
+  const int safe = safe_iteration(id);
+  const std::string node = shown(id)["ranks"][0]["node"];
+  int index = 0;
+  while (Cluster::node_name(index) != node) ++index;
+  cluster_->node(index).kill_now();
+  ASSERT_TRUE(eventually([&] { return runs_whole(id, 2); }, 2 * kPatience)) << shown(id).dump(2);
+  for (const auto& rank : shown(id)["ranks"]) EXPECT_NE(rank["node"], node);
+  ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
+  EXPECT_GE(began_at(id), safe);
+  expect_success(id);
+}
+
+TEST_F(Checkpointed, OnOneNodeACheckpointCountsAtOnceAndTheCoordinatorMayDie) {
+  ASSERT_NO_FATAL_FAILURE(start(1));
+  if (!cluster_) return;
+  const auto id = submit({"--ranks", "2", "--max-restarts", "9"});
+  ASSERT_TRUE(eventually([&] { return safe_iteration(id) >= 5; })) << shown(id).dump(2);
+  EXPECT_EQ(shown(id)["checkpoints"].back()["nodes_wanted"], 1);
+  cluster_->coordinator().kill_now();
+  cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(1); }));
+  const int safe = safe_iteration(id);
+  EXPECT_GE(safe, 5);
+  ASSERT_EQ(::kill(shown(id)["ranks"][0]["pid"].get<int>(), SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return runs_whole(id, 2); })) << shown(id).dump(2);
+  ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
+  EXPECT_GE(began_at(id), safe);
+  const auto table = tierctl_at(cluster_->address(), {"task", "show", std::to_string(id)});
+  EXPECT_NE(table.out.find("Checkpoints that are kept"), std::string::npos) << table.out;
+  expect_success(id);
+}
+
+}  // namespace
+}  // namespace tierpilot::test
