@@ -1,0 +1,299 @@
+// What a training job in C++ says to the Tierpilot node that runs it, and is told by it: the same
+// as the Python module tierpilot. Header only; C++17 and nlohmann/json (nlohmann-json3-dev).
+//
+//   auto& job = tierpilot::Job::of_process();
+//   if (!job.restored().empty()) load(job.restored());
+//   for (uint64_t step = job.restored_iteration() + 1; step <= steps; ++step) {
+//     ...
+//     job.report({step, steps, samples, loss});
+//     if (job.should_checkpoint()) {
+//       save("state.pt");
+//       job.checkpoint("state.pt", step);
+//     }
+//     if (job.should_stop()) break;
+//   }
+//
+// Where no Tierpilot runs the program, all of this does nothing. Only checkpoint() waits for the
+// node, and nothing throws because of it: a report that cannot be sent at once is dropped.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace tierpilot {
+
+struct JobReportOf {
+  uint64_t iteration = 0;
+  uint64_t iterations = 0;  // of how many; 0: not said
+  uint64_t samples = 0;     // seen so far
+  std::optional<double> loss{};
+  std::map<std::string, double> measures{};
+};
+
+// One process of a job. Its methods may be called from any thread.
+class Job {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // The process's own, from its environment, connected at the first call. Not after a fork.
+  static Job& of_process() {
+    static Job job(variable("TIERPILOT_JOB_SOCKET"));
+    return job;
+  }
+  // `path`: of the node's socket; empty: nobody is there.
+  explicit Job(const std::string& path)
+      : rank_(number("RANK", 0)),
+        restored_(variable("TIERPILOT_CHECKPOINT")),
+        restored_iteration_(number("TIERPILOT_CHECKPOINT_ITERATION", 0)) {
+    if (!path.empty()) connect(path);
+  }
+  ~Job() { close(); }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  bool connected() const {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return socket_ >= 0;
+  }
+  uint64_t rank() const { return rank_; }
+  // The file that an earlier try saved, and the iteration that it was saved with; empty: it begins
+  // anew.
+  const std::string& restored() const { return restored_; }
+  uint64_t restored_iteration() const { return restored_iteration_; }
+
+  // False: it was not sent, as nobody listens or reads.
+  bool report(const JobReportOf& report) {
+    nlohmann::json message{{"v", 1}, {"type", "progress"}, {"iteration", report.iteration}};
+    if (report.iterations > 0) message["iterations"] = report.iterations;
+    if (report.samples > 0) message["samples"] = report.samples;
+    if (report.loss) message["loss"] = figure(*report.loss);
+    for (const auto& [name, value] : report.measures) message["measures"][name] = figure(value);
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    // A line that was sent in part must be sent to its end before another one.
+    if (!unsent_.empty() && !push()) return false;
+    const bool was_empty = unsent_.empty();
+    unsent_ += line_of(message);
+    const size_t whole = unsent_.size();
+    push();
+    if (socket_ < 0) return false;
+    if (was_empty && unsent_.size() == whole) {  // not a byte of it went: it may be dropped
+      unsent_.clear();
+      return false;
+    }
+    return true;
+  }
+
+  // Why it is asked to end, once it is. It is killed a while later.
+  std::optional<std::string> should_stop() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    return stop_;
+  }
+
+  // How many cores it may use now, where that changes while it runs.
+  std::optional<double> cores() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    return cores_;
+  }
+
+  // Whether to save now: when that was asked for, or when it is time. Only rank 0 saves.
+  bool should_checkpoint() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    if (socket_ < 0 || rank_ != 0) return false;
+    const auto now = Clock::now();
+    if (!checkpoint_asked_ && now - last_checkpoint_ < checkpoint_every_) return false;
+    saving_since_ = now;
+    return true;
+  }
+
+  // Keeps a file of the job's folder: what begins after a failure finds it in restored(). Waits
+  // until the node has it; iterations must rise. False: it was not kept, and checkpoint_error()
+  // says why.
+  bool checkpoint(const std::string& path, uint64_t iteration,
+                  std::chrono::milliseconds timeout = std::chrono::minutes(10)) {
+    if (rank_ != 0) return false;
+    std::lock_guard<std::mutex> guard(mutex_);
+    const auto begin = Clock::now();
+    const auto saving = saving_since_.value_or(begin);
+    unsent_ +=
+        line_of({{"v", 1},
+                 {"type", "checkpoint"},
+                 {"path", path},
+                 {"iteration", iteration},
+                 {"saving_ms",
+                  std::chrono::duration_cast<std::chrono::milliseconds>(begin - saving).count()}});
+    answers_.erase(iteration);
+    while (socket_ >= 0 && !answers_.count(iteration) && Clock::now() < begin + timeout) {
+      push();
+      receive();
+      if (socket_ >= 0 && !answers_.count(iteration)) wait(begin + timeout - Clock::now());
+    }
+    last_checkpoint_ = Clock::now();
+    saving_since_.reset();
+    checkpoint_asked_ = false;
+    const auto answer = answers_.find(iteration);
+    checkpoint_error_ = answer == answers_.end() ? "the node did not answer" : answer->second;
+    answers_.erase(iteration);
+    return checkpoint_error_.empty();
+  }
+
+  // Why the last one was not kept; empty: it was.
+  std::string checkpoint_error() const {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return checkpoint_error_;
+  }
+  // The last iteration that outlives its node.
+  std::optional<uint64_t> checkpoint_safe() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    return checkpoint_safe_;
+  }
+
+ private:
+  static constexpr size_t kMostUnread = 1 << 16;
+
+  static std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  }
+  static uint64_t number(const char* name, uint64_t otherwise) {
+    const char* value = std::getenv(name);
+    return value ? std::strtoull(value, nullptr, 10) : otherwise;
+  }
+  // JSON has no word for infinity and for what is no number.
+  static nlohmann::json figure(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+  }
+  static std::string line_of(const nlohmann::json& message) {
+    return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  }
+
+  void connect(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) return;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) return;
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::fcntl(socket_, F_SETFL, O_NONBLOCK) != 0)
+      close();
+  }
+
+  void close() {
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+  }
+
+  // Sends what is left, as far as that goes at once; true when nothing is.
+  bool push() {
+    while (socket_ >= 0 && !unsent_.empty()) {
+      const auto sent =
+          ::send(socket_, unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno != EAGAIN) close();
+      if (sent < 0) break;
+      unsent_.erase(0, static_cast<size_t>(sent));
+    }
+    return socket_ >= 0 && unsent_.empty();
+  }
+
+  void receive() {
+    char buffer[4096];
+    while (socket_ >= 0) {
+      const auto got = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got <= 0) return close();
+      unread_.append(buffer, static_cast<size_t>(got));
+      size_t begin = 0;
+      for (size_t end; (end = unread_.find('\n', begin)) != std::string::npos; begin = end + 1)
+        told(unread_.substr(begin, end - begin));
+      unread_.erase(0, begin);
+      if (unread_.size() > kMostUnread) close();
+    }
+  }
+
+  void wait(Clock::duration left) {
+    pollfd end{socket_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
+    ::poll(&end, 1, static_cast<int>(ms < 1 ? 1 : ms > 60'000 ? 60'000 : ms));
+  }
+
+  // Unknown types are of later versions; what is no message is left out.
+  void told(const std::string& line) {
+    const auto message = nlohmann::json::parse(line, nullptr, false);
+    if (!message.is_object()) return;
+    const auto text = [&](const char* key) {
+      const auto found = message.find(key);
+      return found != message.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    const auto count = [&](const char* key) -> std::optional<uint64_t> {
+      const auto found = message.find(key);
+      if (found == message.end() || !found->is_number_unsigned()) return std::nullopt;
+      return found->get<uint64_t>();
+    };
+    const auto positive = [&](const char* key) -> std::optional<double> {
+      const auto found = message.find(key);
+      if (found == message.end() || !found->is_number()) return std::nullopt;
+      const double value = found->get<double>();
+      return std::isfinite(value) && value > 0 ? std::optional(value) : std::nullopt;
+    };
+    const auto type = text("type");
+    if (type == "stop") {
+      stop_ = text("reason").empty() ? "asked to end" : text("reason");
+    } else if (type == "cores") {
+      if (const auto cores = positive("cores")) cores_ = cores;
+    } else if (type == "checkpoint_now") {
+      checkpoint_asked_ = true;
+    } else if (type == "checkpoint_every") {
+      constexpr double kLongest_s = 1e9;
+      if (const auto seconds = positive("seconds"))
+        checkpoint_every_ = std::chrono::duration_cast<Clock::duration>(
+            std::chrono::duration<double>(std::min(*seconds, kLongest_s)));
+    } else if (type == "checkpoint_safe") {
+      if (const auto iteration = count("iteration")) checkpoint_safe_ = iteration;
+    } else if (type == "checkpoint_saved" || type == "checkpoint_failed") {
+      const auto failed = text("what").empty() ? "it was not kept" : text("what");
+      if (const auto iteration = count("iteration"))
+        answers_[*iteration] = type == "checkpoint_saved" ? "" : failed;
+    }
+  }
+
+  mutable std::mutex mutex_;
+  int socket_ = -1;
+  std::string unread_, unsent_;
+  const uint64_t rank_;
+  const std::string restored_;
+  const uint64_t restored_iteration_;
+  std::optional<std::string> stop_;
+  std::optional<double> cores_;
+  bool checkpoint_asked_ = false;
+  Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
+  Clock::time_point last_checkpoint_ = Clock::now();
+  std::optional<Clock::time_point> saving_since_;  // as should_checkpoint() said so
+  std::string checkpoint_error_;
+  std::optional<uint64_t> checkpoint_safe_;
+  std::map<uint64_t, std::string> answers_;  // by iteration: why it failed; empty: it was kept
+};
+
+}  // namespace tierpilot

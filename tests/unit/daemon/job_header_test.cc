@@ -1,0 +1,154 @@
+// The C++ header for jobs against the daemon's own end of the channel.
+#include "tierpilot_job.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "daemon/agent/job_channel/job_channels.h"
+
+namespace tierpilot::agent {
+namespace {
+
+constexpr AttemptId kJob{7, 2};
+
+class JobHeaderTest : public testing::Test {
+ protected:
+  JobHeaderTest() {
+    std::string folder = "/tmp/tierpilot-job-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    const auto path = channels_.open(kJob, folder_);
+    if (!path) throw std::runtime_error(path.error().message);
+    path_ = *path;
+  }
+  ~JobHeaderTest() override { std::filesystem::remove_all(folder_); }
+
+  // The node does its part for a while.
+  void pass(int64_t ms = 20) {
+    loop_.detach(loop_.after_ms(ms).then([this] { loop_.stop(); }), "test");
+    loop_.run();
+  }
+  // While the job, on a thread of its own, does this.
+  void beside(const std::function<void()>& job) {
+    std::atomic<bool> done = false;
+    std::thread thread([&] {
+      job();
+      done = true;
+    });
+    for (int i = 0; i < 1000 && !done; ++i) pass(10);
+    thread.join();
+  }
+
+  EventLoop loop_;
+  ManualClock clock_;
+  JobChannels channels_{loop_, clock_};
+  std::filesystem::path folder_, path_;
+};
+
+TEST_F(JobHeaderTest, ReportsArriveWhole) {
+  Job job(path_);
+  ASSERT_TRUE(job.connected());
+  EXPECT_TRUE(job.report({3, 9, 64, 0.5, {{"accuracy", 0.75}, {"gain", INFINITY}}}));
+  pass();
+  const auto reports = channels_.take_reports();
+  ASSERT_EQ(reports.size(), 1u);
+  const auto& progress = reports[0].progress;
+  EXPECT_EQ(progress.iteration, 3u);
+  EXPECT_EQ(progress.iterations, 9u);
+  EXPECT_EQ(progress.samples, 64u);
+  EXPECT_EQ(progress.loss, 0.5);
+  ASSERT_EQ(progress.measures.size(), 1u) << "what is not finite is left out";
+  EXPECT_EQ(progress.measures[0].second, 0.75);
+}
+
+TEST_F(JobHeaderTest, ItHearsWhatItIsTold) {
+  Job job(path_);
+  pass();
+  EXPECT_FALSE(job.should_stop());
+  EXPECT_FALSE(job.should_checkpoint());
+  EXPECT_FALSE(job.cores());
+  channels_.set_cores(kJob, 1.5);
+  channels_.say(kJob, job_checkpoint_now_line("drain"));
+  channels_.say(kJob, job_checkpoint_safe_line(40, 2));
+  channels_.say(kJob, "nonsense\n[1]\n{\"type\":7}\n");
+  channels_.stop(kJob, "node drains");
+  EXPECT_EQ(job.should_stop(), "node drains");
+  EXPECT_TRUE(job.should_checkpoint());
+  EXPECT_EQ(job.cores(), 1.5);
+  EXPECT_EQ(job.checkpoint_safe(), 40u);
+}
+
+TEST_F(JobHeaderTest, ACheckpointWaitsForItsAnswer) {
+  std::vector<JobCheckpoint> asked;
+  channels_.checkpoint = [&](AttemptId attempt, const JobCheckpoint& checkpoint) {
+    asked.push_back(checkpoint);
+    channels_.say(attempt, checkpoint.iteration == 5
+                               ? job_checkpoint_saved_line(5, 10, 1)
+                               : job_checkpoint_failed_line(checkpoint.iteration, "no room"));
+  };
+  Job job(path_);
+  beside([&] {
+    EXPECT_TRUE(job.checkpoint("state.pt", 5)) << job.checkpoint_error();
+    EXPECT_FALSE(job.checkpoint("state.pt", 6));
+  });
+  EXPECT_EQ(job.checkpoint_error(), "no room");
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[0].path, "state.pt");
+  EXPECT_EQ(asked[0].iteration, 5u);
+}
+
+TEST_F(JobHeaderTest, TheIntervalIsKeptToAndAnAskedOneIsSavedOnce) {
+  channels_.checkpoint = [&](AttemptId attempt, const JobCheckpoint& checkpoint) {
+    channels_.say(attempt, job_checkpoint_saved_line(checkpoint.iteration, 10, 1));
+  };
+  Job job(path_);
+  pass();
+  channels_.say(kJob, job_checkpoint_now_line("drain"));
+  EXPECT_TRUE(job.should_checkpoint());
+  beside([&] { EXPECT_TRUE(job.checkpoint("state.pt", 1)); });
+  EXPECT_FALSE(job.should_checkpoint());
+  channels_.say(kJob, job_checkpoint_every_line(1e-6, 1, 1));
+  EXPECT_TRUE(job.should_checkpoint());
+}
+
+TEST_F(JobHeaderTest, ANodeThatDoesNotAnswerOrGoesEndsTheWait) {
+  Job job(path_);
+  EXPECT_FALSE(job.checkpoint("state.pt", 5, std::chrono::milliseconds(20)));
+  EXPECT_EQ(job.checkpoint_error(), "the node did not answer");
+  pass();
+  channels_.close(kJob);
+  EXPECT_FALSE(job.checkpoint("state.pt", 6));
+  EXPECT_FALSE(job.connected());
+  EXPECT_FALSE(job.report({1}));
+}
+
+TEST_F(JobHeaderTest, ANodeThatDoesNotReadNeverMakesItWaitNorTearsALine) {
+  Job job(path_);
+  uint64_t sent = 0;
+  while (job.report({sent}) && sent < 1'000'000) ++sent;
+  ASSERT_LT(sent, 1'000'000u);
+  std::vector<uint64_t> errors;
+  pass(100);
+  while (!job.report({sent + 1})) pass(300);
+  pass(600);
+  const auto reports = channels_.take_reports();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_LE(reports.back().progress.iteration, sent + 1);
+}
+
+TEST(JobAlone, DoesNothing) {
+  for (const char* path : {"", "/nonexistent/job.sock"}) {
+    Job job(path);
+    EXPECT_FALSE(job.connected());
+    EXPECT_FALSE(job.report({1}));
+    EXPECT_FALSE(job.should_checkpoint());
+    EXPECT_FALSE(job.checkpoint("state.pt", 1));
+    EXPECT_FALSE(job.should_stop());
+    EXPECT_EQ(job.restored(), "");
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::agent
