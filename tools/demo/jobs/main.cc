@@ -1,0 +1,198 @@
+// tierpilot-demo-jobs: real training jobs on three nodes of this machine, one of whose units fails
+// again and again, under several policies. Leaves nothing behind.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "tools/cluster/program.h"
+#include "tools/demo/guardian.h"
+#include "tools/demo/jobs/gang_report.h"
+#include "tools/demo/jobs/gang_run.h"
+#include "tools/demo/layout.h"
+#include "tools/demo/runtime_folder.h"
+#include "tools/output/output.h"
+
+namespace tierpilot::demo {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr size_t kNodes = 3;
+constexpr uint32_t kUnits = 2;  // of each node
+constexpr int64_t kLeaseMs = 3'000;
+constexpr int64_t kGraceMs = 8'000;
+constexpr double kPatience_s = 300;  // of one policy
+const BadUnit kBadUnit{.node = "n2", .cpu_unit = 0};
+
+struct Options {
+  std::vector<std::string> policies{"least-loaded", "expected-time", "ac"};
+  double scale = 1;
+  std::string json_file, script, python_path;
+};
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+// What the least loaded nodes get is what `spread` does with gangs.
+std::string coordinator_section(const std::string& policy) {
+  auto section =
+      fmt::format("[gang]\npolicy = \"{}\"\n", policy == "least-loaded" ? "spread" : policy);
+  if (policy == "ac")
+    if (const auto weights = find_data_file("ac.weights"))
+      section += fmt::format("weights = \"{}\"\n", weights->native());
+  return section;
+}
+
+LayoutOptions layout_options(const std::filesystem::path& folder,
+                             const std::filesystem::path& fast_folder, const std::string& policy) {
+  LayoutOptions where{.folder = folder / policy,
+                      .fast_folder = fast_folder / policy,
+                      .cpus = usable_cpus(),
+                      .fast_budget_bytes = 8 * kMiB,
+                      .slow_budget_bytes = 32 * kMiB,
+                      .nodes = kNodes,
+                      .seed = 1,
+                      .weights = {},
+                      .units = kUnits,
+                      .lease_ms = kLeaseMs,
+                      .policy = "least-loaded",
+                      .coordinator_more = coordinator_section(policy),
+                      .node_more = "[probe]\ncalibrate = false\npassive = false\n"};
+  return where;
+}
+
+void show(Progress& progress, const GangRun& run) {
+  std::string line = fmt::format("{:<14} {:4.0f} s", run.name, run.wall_s);
+  for (const auto& job : run.jobs) {
+    line += fmt::format("  {} {}", job.name, job.state == "running" ? "" : job.state);
+    if (job.state == "running" && job.iterations > 0)
+      line += fmt::format("{} %", 100 * job.iteration / job.iterations);
+    if (job.restarts > 0) line += fmt::format(" ({}x)", job.restarts);
+  }
+  progress.show(line);
+}
+
+struct Runs {
+  GangRun undisturbed;
+  std::vector<GangRun> policies;
+};
+
+// The jobs without failures first, on the first policy's cluster, as nothing is learnt there.
+Status run_policy(const Options& options, const LayoutOptions& where, const std::string& policy,
+                  Progress& progress, Runs& runs) {
+  auto cluster = DemoCluster::start(make_layout(where), progress);
+  if (!cluster) return tl::unexpected(cluster.error());
+  const GangScript script{options.script, options.python_path};
+  const auto plans = gang_plans(options.scale);
+  const auto view = [&](const GangRun& run) { show(progress, run); };
+  if (runs.policies.empty()) {
+    auto run = run_gangs(**cluster, "undisturbed", script, plans, std::nullopt, kPatience_s, view);
+    if (!run) return tl::unexpected(run.error());
+    progress.done(fmt::format("{:<14} {:.0f} s", "undisturbed", run->wall_s));
+    runs.undisturbed = std::move(*run);
+  }
+  auto run = run_gangs(**cluster, policy, script, plans, kBadUnit, kPatience_s, view);
+  if (!run) return tl::unexpected(run.error());
+  progress.done(fmt::format("{:<14} {:.0f} s, unit {}/cpu/{} failed {} times", policy, run->wall_s,
+                            kBadUnit.node, kBadUnit.cpu_unit, run->kills));
+  runs.policies.push_back(std::move(*run));
+  return {};
+}
+
+// In the guarded process. What was measured before a failure is shown and written all the same.
+int run_all(const Options& options, const std::filesystem::path& folder,
+            const std::filesystem::path& fast_folder) {
+  Progress progress(std::cout, isatty(STDOUT_FILENO) == 1);
+  Runs runs;
+  Status status;
+  for (const auto& policy : options.policies)
+    if (status)
+      status =
+          run_policy(options, layout_options(folder, fast_folder, policy), policy, progress, runs);
+  auto report = gang_report(runs.undisturbed, runs.policies);
+  if (!status) report["error"] = status.error().message;
+  if (!runs.policies.empty()) print_gang_report(std::cout, report);
+  if (!options.json_file.empty()) {
+    std::ofstream file(options.json_file);
+    file << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    if (!file.flush())
+      return print_error(
+          {}, fail_errno(errno, fmt::format("'{}' cannot be written", options.json_file)).value());
+  }
+  if (!status) return print_error({}, status.error());
+  const auto faults = gang_faults(report);
+  if (faults.empty()) return kExitOk;
+  return print_error({}, {ErrorCode::kUnavailable, fmt::format("{}", fmt::join(faults, "; "))});
+}
+
+Result<int> run(Options options) {
+  // Jobs run in folders of their own.
+  for (auto* path : {&options.script, &options.python_path})
+    *path = std::filesystem::absolute(*path).lexically_normal();
+  if (!std::filesystem::is_regular_file(options.script))
+    return fail(ErrorCode::kNotFound, fmt::format("'{}' is no file", options.script));
+  if (std::system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") != 0)
+    return fail(ErrorCode::kNotFound,
+                "the jobs need PyTorch for /usr/bin/python3: apt install python3-torch");
+  const auto disk = disk_folder();
+  RuntimeFolder::remove_stale(disk);
+  RuntimeFolder::remove_stale("/dev/shm");
+  Guardian guardian;
+  auto folder = RuntimeFolder::create(disk);
+  if (!folder) return tl::unexpected(folder.error());
+  auto fast_folder = RuntimeFolder::create("/dev/shm");
+  if (!fast_folder) return tl::unexpected(fast_folder.error());
+  fmt::print("four training jobs on {} nodes of {} units each, {} CPUs; unit {}/cpu/{} fails: {}\n",
+             kNodes, kUnits, usable_cpus().size(), kBadUnit.node, kBadUnit.cpu_unit,
+             fmt::join(options.policies, ", then "));
+  const int code =
+      guardian.run([&] { return run_all(options, folder->path(), fast_folder->path()); }, kGraceMs);
+  if (code > 128)
+    fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");
+  return code;
+}
+
+}  // namespace
+}  // namespace tierpilot::demo
+
+int main(int argc, char** argv) {
+  using namespace tierpilot;
+  demo::Options options;
+  CLI::App app{
+      "Trains models on this machine while a unit fails again and again, under several policies",
+      "tierpilot-demo-jobs"};
+  app.add_option("--policies", options.policies,
+                 "in this order: least-loaded, or any that places gangs")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"least-loaded", "expected-time", "ac", "first-fit", "best-fit",
+                             "spread", "least-failures", "random", "best-of-100"}))
+      ->capture_default_str();
+  app.add_option("--scale", options.scale, "of the jobs' steps")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  app.add_option("--json", options.json_file, "write everything shown to this file")
+      ->type_name("FILE");
+  app.add_option("--script", options.script, "the training script")->required()->type_name("FILE");
+  app.add_option("--python-path", options.python_path, "where the module tierpilot is")
+      ->type_name("FOLDER");
+  app.set_version_flag("--version", "tierpilot-demo-jobs " TIERPILOT_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? int{kExitOk} : int{kExitUsage};
+  }
+  const auto code = demo::run(std::move(options));
+  return code ? *code : print_error({}, code.error());
+}
