@@ -102,7 +102,8 @@ TEST_F(Checkpointed, AGangThatLosesARankGoesOnFromItsNewestCheckpoint) {
   ASSERT_TRUE(eventually([&] { return runs_whole(id, 2); })) << shown(id).dump(2);
   ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
   EXPECT_GE(began_at(id), safe);
-  for (const auto& rank : shown(id)["ranks"])
+  const auto ranks = shown(id)["ranks"];
+  for (const auto& rank : ranks)
     EXPECT_EQ(began_at(rank["id"]), began_at(id)) << "all begin from the same";
   expect_success(id);
 }
@@ -118,7 +119,8 @@ TEST_F(Checkpointed, ANodeThatIsLostTakesNoSafeCheckpointAlong) {
   while (Cluster::node_name(index) != node) ++index;
   cluster_->node(index).kill_now();
   ASSERT_TRUE(eventually([&] { return runs_whole(id, 2); }, 2 * kPatience)) << shown(id).dump(2);
-  for (const auto& rank : shown(id)["ranks"]) EXPECT_NE(rank["node"], node);
+  const auto ranks = shown(id)["ranks"];
+  for (const auto& rank : ranks) EXPECT_NE(rank["node"], node);
   ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
   EXPECT_GE(began_at(id), safe);
   expect_success(id);
