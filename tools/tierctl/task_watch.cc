@@ -40,11 +40,21 @@ std::string progress_text(const ordered_json& series) {
   return text + time_left(*first, last);
 }
 
+// Of an elastic task.
+std::string cores_text(const ordered_json& share) {
+  return share.is_object() ? fmt::format(", on {:.2f} cores", share["cores"].get<double>()) : "";
+}
+
 // What is worth a line when it changes.
 ordered_json state_of(const ordered_json& task) {
   ordered_json last = task["progress"].empty() ? ordered_json() : task["progress"].back();
-  return {{"id", task["id"]},           {"state", task["state"]},       {"reason", task["reason"]},
-          {"attempt", task["attempt"]}, {"restarts", task["restarts"]}, {"progress", last}};
+  return {{"id", task["id"]},
+          {"state", task["state"]},
+          {"reason", task["reason"]},
+          {"attempt", task["attempt"]},
+          {"restarts", task["restarts"]},
+          {"progress", last},
+          {"cores", task["share"].is_object() ? task["share"]["cores"] : ordered_json()}};
 }
 
 void print_line(const Context& context, const ordered_json& task) {
@@ -53,11 +63,12 @@ void print_line(const Context& context, const ordered_json& task) {
   } else {
     const auto restarts = task["restarts"].get<uint32_t>();
     const auto reason = task["reason"].get<std::string>();
-    fmt::print("{:%H:%M:%S} {}{}{}{}\n",
+    fmt::print("{:%H:%M:%S} {}{}{}{}{}\n",
                fmt::localtime(static_cast<std::time_t>(system_clock().wall_ms() / 1000)),
                task["state"].get<std::string>(),
                restarts > 0 ? fmt::format(", {} restarts", restarts) : "",
-               progress_text(task["progress"]), reason.empty() ? "" : " (" + reason + ")");
+               progress_text(task["progress"]), cores_text(task["share"]),
+               reason.empty() ? "" : " (" + reason + ")");
   }
   std::fflush(stdout);
 }
