@@ -109,7 +109,7 @@ class Session {
   size_t away_ = 0;  // of all slots
   size_t late_ = 0;  // saves since the last use, in a backward pass
   int64_t resident_ = 0, coming_bytes_ = 0, largest_ = 0, largest_other_ = 0;
-  double lead_factor_ = 1.5;  // of the time that copies in should take
+  double lead_factor_ = 2;  // of the time that copies in should take
   Statistics statistics_;
   StepLife life_, last_life_;
   Lane out_, in_;  // last: their threads end first

@@ -151,7 +151,8 @@ size_t Session::ahead(Id* ids, size_t most) {
   if (order && order->saves.size() != saves) order = nullptr;
   auto bytes = resident_, coming_bytes = coming_bytes_;
   size_t count = 0, use = order ? used : 0;
-  int64_t until_ns = 0;
+  // What can wait until the next event is asked for then.
+  int64_t until_ns = order && used < order->uses.size() ? -order->time_ns[saves + used] : 0;
   const Link link{.gb_per_s = in_pace_.gb_per_s(), .latency_ns = pool_.link().latency_ns};
   while (count < std::min(most, away_) && (order || coming_ + count < kAheadOfUnknown)) {
     const auto id = next_back(order, use, until_ns);
