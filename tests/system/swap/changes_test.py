@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What a program does meanwhile: changes in place, exceptions, other hooks, threads, forks."""
+import os
+import threading
+import unittest
+
+from scene import BIG, Case, Swap, data, net, train, used
+
+import torch  # after scene, which skips without it
+
+
+class Changes(Case):
+    def test_what_is_changed_in_place_is_refused_as_autograd_does(self):
+        for policy in ("none", "swap-all"):
+            with self.subTest(policy=policy):
+                x = torch.randn(256, 512, requires_grad=True)
+                with Swap(BIG, policy, "memory=64MiB") as swap:
+                    made = x * 1
+                    y = made.exp()
+                    z = (made * y).sum()
+                    expected = torch.autograd.grad((x * x.exp()).sum(), x)[0]
+                    y.add_(1)
+                    try:
+                        got = torch.autograd.grad(z, x)[0]
+                    except RuntimeError as error:
+                        self.assertIn("inplace operation", str(error))
+                    else:  # it had left before the change
+                        self.assertEqual(policy, "swap-all")
+                        self.assertGreater(swap.statistics()["copies_out"], 0)
+                        self.assertTrue(torch.allclose(got, expected))
+
+    def test_an_exception_in_forward_leaves_nothing_behind(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        plain = train(None, (24, 24))
+        for _ in range(3):
+            model = net()
+            with self.assertRaises(ValueError), swap:
+                middle = model[:4](data(24)[0])
+                raise ValueError("in the middle of " + str(middle.shape))
+            del middle, model
+        self.same(train(swap, (24, 24)), plain)
+        self.assertEqual(used(swap), 0)
+
+    def test_hooks_of_others_within_and_around(self):
+        plain = train(None, (24,) * 3)
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        with torch.autograd.graph.save_on_cpu():
+            self.same(train(swap, (24,) * 3), plain)
+        taken = swap.statistics()["saves"]
+        self.assertGreater(taken, 0)
+        x = torch.randn(256, 512, requires_grad=True)
+        with swap, torch.autograd.graph.save_on_cpu():
+            x.exp().sum().backward()
+        self.assertEqual(swap.statistics()["saves"], taken)
+
+    def test_backward_in_another_thread_and_several_at_once(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        inputs = [torch.randn(256, 512, requires_grad=True) for _ in range(6)]
+        results = [None] * len(inputs)
+
+        def work(at):
+            with swap:
+                y = inputs[at].exp().tanh().sum()
+            results[at] = torch.autograd.grad(y, inputs[at])[0]
+
+        threads = [threading.Thread(target=work, args=(at,)) for at in range(len(inputs))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for x, got in zip(inputs, results):
+            self.assertTrue(torch.equal(got, torch.autograd.grad(x.exp().tanh().sum(), x)[0]))
+
+        with swap:
+            y = inputs[0].exp().tanh().sum()
+        elsewhere = threading.Thread(target=y.backward)
+        elsewhere.start()
+        elsewhere.join()
+        self.assertTrue(torch.equal(inputs[0].grad, results[0]))
+
+    def test_a_forked_child_trains_without_and_cannot_have_what_is_away(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        x = torch.randn(256, 512, requires_grad=True)
+        with swap:
+            y = x.exp().tanh().sum()
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    z = torch.randn(256, 512, requires_grad=True)
+                    z.exp().sum().backward()
+                    if torch.equal(z.grad, z.exp()):
+                        try:
+                            y.backward()
+                        except RuntimeError as error:
+                            code = 0 if "forked" in str(error) else 2
+                finally:
+                    os._exit(code)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        y.backward()
+        self.assertTrue(torch.equal(x.grad, torch.autograd.grad(x.exp().tanh().sum(), x)[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Budgets, settings, and programs that know nothing of swapping."""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+from scene import BIG, MODULES, PROGRAM, Case, Swap, data, net, train
+
+import tierpilot
+import torch  # after scene, which skips without it
+
+
+class Budgets(Case):
+    def test_one_that_is_too_small_says_what_is_needed(self):
+        swap = Swap("1MiB", "swap", "memory=256MiB")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            train(swap, (24,) * 4)
+        texts = [str(warning.message) for warning in said if "too small" in str(warning.message)]
+        self.assertEqual(len(texts), 1, texts)
+        self.assertRegex(texts[0], r"budget of 1 MiB is too small: .* needs \d+ MiB")
+
+    def test_a_step_without_memory_runs_again_with_everything_away(self):
+        swap = Swap(BIG, "swap", "memory=256MiB")
+        model = net()
+        x, y = data(24)
+        failures, seen = [3, 5], []
+
+        def work():
+            model.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            if len(seen) in failures:
+                failures.remove(len(seen))
+                raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
+            loss.backward()
+            return [p.grad.clone() for p in model.parameters()]
+
+        def training():
+            torch.manual_seed(2)
+            for _ in range(8):
+                seen.append(swap.step(work))
+            return seen
+
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            ours = list(training())
+        self.assertEqual(len([w for w in said if "runs again" in str(w.message)]), 2)
+        self.assertEqual(swap.statistics()["failures"], 2)
+        failures, seen = [], []
+        model = net()
+        torch.manual_seed(2)
+        swap = Swap(BIG, "none")
+        self.same(ours, training())
+        with self.assertRaisesRegex(RuntimeError, "something else"):
+            swap.step(lambda: (_ for _ in ()).throw(RuntimeError("something else")))
+
+    def test_its_figures_go_to_the_node_that_runs_the_task(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "job.sock")
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(path)
+                listener.listen()
+                ended = subprocess.run(
+                    [PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB",
+                     "--", sys.executable, "-c", Programs.SCRIPT],
+                    env={**os.environ, "TIERPILOT_JOB_SOCKET": path}, stdout=subprocess.DEVNULL, timeout=300,
+                )
+                self.assertEqual(ended.returncode, 0)
+                node, _ = listener.accept()
+                with node:
+                    lines = [json.loads(line) for line in node.recv(1 << 20).splitlines()]
+        self.assertEqual(len(lines), 4)
+        self.assertGreater(lines[-1]["measures"]["swap_bytes_in"], 4 << 18)
+
+    def test_wrong_settings_say_what_is_wrong(self):
+        for settings, words in (
+            (("fast",), "a budget is a size"),
+            ((0,), "above 0"),
+            ((BIG, "magic"), "policy 'magic' is not known; there are swap"),
+            ((BIG, "swap", "dir:/nonexistent=1GiB"), "No such file"),
+            ((BIG, "swap", "node77=1GiB"), "no NUMA node 77"),
+            ((BIG, "swap", "memory"), "NAME=SIZE"),
+        ):
+            with self.subTest(settings=settings), self.assertRaisesRegex(ValueError, words):
+                Swap(*settings)
+
+    def test_the_same_settings_are_the_same_swap(self):
+        self.assertIs(tierpilot.swap(BIG, "none"), tierpilot.swap(BIG, "none"))
+
+
+class Programs(Case):
+    SCRIPT = """
+import sys, torch
+torch.manual_seed(3)
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(6)])
+for _ in range(4):
+    loss = model(torch.ones(256, 512)).square().sum()
+    model.zero_grad()
+    loss.backward()
+print(model[0].weight.grad.sum().item(), sys.argv[1:])
+"""
+
+    def run_it(self, *before, **environment):
+        return subprocess.run(
+            [*before, sys.executable, "-c", self.SCRIPT, "--lr", "1"],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
+
+    def test_a_script_that_knows_nothing_of_it(self):
+        plain = self.run_it()
+        with tempfile.NamedTemporaryFile() as report:
+            swapped = self.run_it(
+                PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB",
+                "--report", report.name, "--"
+            )
+            self.assertEqual(swapped.returncode, 0, swapped.stderr)
+            self.assertEqual(swapped.stdout, plain.stdout)
+            said = json.loads(report.read())
+        self.assertGreater(said["copies_in"], 4)
+
+    def test_wrong_arguments_start_nothing(self):
+        ended = self.run_it(PROGRAM, "run", "--budget", "much", "--")
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        self.assertIn("--budget", ended.stderr)
+
+    def test_the_module_needs_no_torch_for_jobs(self):
+        code = "import sys; sys.modules['torch'] = None; import tierpilot; tierpilot.job()"
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": MODULES}, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+"""What the tests of tierpilot.swap share: a net, its training, and the program's arguments: the folder
+of the Python module, libtierpilot-swap, tierpilot-swap. Skips (77) without PyTorch."""
+import gc
+import os
+import sys
+import unittest
+
+MODULES, LIBRARY, PROGRAM = sys.argv[1:4]
+del sys.argv[1:4]
+sys.path.insert(0, MODULES)
+os.environ["TIERPILOT_SWAP_LIBRARY"] = LIBRARY
+
+try:
+    import torch
+except ImportError as error:
+    print(f"skipped: no PyTorch for {sys.executable}: {error}")
+    sys.exit(77)
+
+from tierpilot.swapping import Swap  # noqa: E402
+
+torch.set_num_threads(1)
+BIG = "8GiB"  # never reached
+
+
+class Residual(torch.nn.Module):
+    """Shared storages (a sum's branches), views, changes in place."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first = torch.nn.Conv2d(width, width, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(width)
+        self.second = torch.nn.Conv2d(width, width, 3, padding=1)
+
+    def forward(self, x):
+        return torch.nn.functional.relu_(self.second(torch.relu_(self.norm(self.first(x)))) + x)
+
+
+def net():
+    torch.manual_seed(5)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3, padding=1),
+        Residual(16),
+        torch.nn.MaxPool2d(2),
+        Residual(16),
+        torch.nn.Flatten(),
+        torch.nn.Linear(16 * 64, 32),
+        torch.nn.Tanh(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(32, 10),
+    )
+
+
+def data(size, seed=7):
+    random = torch.Generator().manual_seed(seed)
+    return (
+        torch.randn(size, 3, 16, 16, generator=random),
+        torch.randint(0, 10, (size,), generator=random),
+    )
+
+
+def train(swap, batches=(24, 24, 24, 9, 24, 24, 9, 24), evaluate=True):
+    """Every gradient of a training with short batches and looks at other data in between."""
+    model, seen = net(), []
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    torch.manual_seed(11)
+    for step, size in enumerate(batches):
+        x, y = data(size, step)
+        if swap is None:
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+        else:
+            with swap:
+                loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        seen.append([p.grad.clone() for p in model.parameters()])
+        optimiser.step()
+        if evaluate and step % 3 == 1:
+            model.eval()
+            with torch.no_grad():
+                model(data(5)[0])
+            model.train()
+    return seen
+
+
+def used(swap):
+    """Bytes that the pool holds."""
+    gc.collect()
+    swap._reap()
+    return sum(tier["used_bytes"] for tier in swap.tiers())
+
+
+class Case(unittest.TestCase):
+    def same(self, one, other):
+        self.assertEqual(len(one), len(other))
+        for ours, plain in zip(one, other):
+            for a, b in zip(ours, plain):
+                self.assertTrue(torch.equal(a, b))

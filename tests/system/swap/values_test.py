@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""tierpilot.swap with a real PyTorch: values never change, whatever leaves memory."""
+import os
+import tempfile
+import unittest
+import warnings
+
+from scene import BIG, Case, Swap, data, net, train, used
+
+import torch  # after scene, which skips without it
+
+
+class Values(Case):
+    def test_gradients_are_those_without_to_the_last_bit(self):
+        plain = train(None)
+        for policy in ("swap-all", "swap", "capuchin", "vdnn", "none"):
+            for budget in (BIG, "1MiB"):
+                with self.subTest(policy=policy, budget=budget), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    swap = Swap(budget, policy, "memory=256MiB")
+                    self.same(train(swap), plain)
+                    said = swap.statistics()
+                    if policy == "swap-all" or budget == "1MiB" and policy == "swap":
+                        self.assertGreater(said["copies_out"], 20)
+                        self.assertGreater(said["copies_in"], 20)
+                    self.assertEqual(used(swap), 0)
+
+    def test_a_directory_gives_back_what_it_took(self):
+        plain = train(None)
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            swap = Swap(BIG, "swap-all", f"dir:{folder}=256MiB")
+            self.same(train(swap), plain)
+            self.assertEqual(os.listdir(folder), [])
+            self.assertGreater(swap.statistics()["bytes_out"], 1 << 20)
+
+    def test_a_tier_that_is_full_spills_and_then_tensors_stay(self):
+        plain = train(None)
+        swap = Swap(BIG, "swap-all", "memory=1MiB")
+        self.same(train(swap), plain)
+        said = swap.statistics()
+        self.assertGreater(said["refused"], 0)
+        self.assertGreater(said["copies_out"], 0)
+
+    def test_one_with_for_all_of_a_training(self):
+        plain = train(None)
+        with Swap(BIG, "swap-all", "memory=256MiB") as swap:
+            model_gradients = train(None)
+        self.same(model_gradients, plain)
+        self.assertGreater(swap.statistics()["copies_in"], 20)
+        self.assertGreaterEqual(swap.statistics()["steps"], 7)
+
+    def test_a_storage_with_several_tensors_moves_once(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        base = torch.randn(64, 1024, requires_grad=True)
+        with swap:
+            made = base * 2
+            halves = made[:32], made[32:]
+            (halves[0].exp() * made[:32] * halves[1].exp() * made.view(-1)[:1024]).sum().backward()
+        # `made`, two exponentials, two products.
+        self.assertLessEqual(swap.statistics()["saves"], 6)
+
+    def test_a_graph_that_is_kept_can_be_gone_through_again(self):
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        x = torch.randn(128, 512, requires_grad=True)
+        with swap:
+            y = (x.exp() * x.tanh()).sum()
+        first = torch.autograd.grad(y, x, retain_graph=True)[0]
+        second = torch.autograd.grad(y, x)[0]
+        self.assertTrue(torch.equal(first, second))
+        plain = torch.autograd.grad((x.exp() * x.tanh()).sum(), x)[0]
+        self.assertTrue(torch.equal(first, plain))
+        del y
+        self.assertEqual(used(swap), 0)
+
+    def test_gradients_of_gradients(self):
+        def twice(x):
+            g = torch.autograd.grad((x.exp() * x.tanh()).sum(), x, create_graph=True)[0]
+            return torch.autograd.grad((g * g).sum(), x)[0]
+
+        x = torch.randn(128, 512, requires_grad=True)
+        with Swap(BIG, "swap-all", "memory=64MiB"):
+            ours = twice(x)
+        self.assertTrue(torch.equal(ours, twice(x)))
+
+    def test_recomputing_by_the_program_itself(self):
+        from torch.utils.checkpoint import checkpoint
+
+        def gradients(swap, **options):
+            model = net()
+            model[7].p = 0.0
+            x, y = data(16)
+            x.requires_grad_()
+            with swap:
+                for _ in range(3):
+                    model.zero_grad()
+                    middle = checkpoint(model[:4], x, **options)
+                    loss = torch.nn.functional.cross_entropy(model[4:](middle), y)
+                    loss.backward()
+            return [p.grad.clone() for p in model.parameters()]
+
+        for reentrant in (True, False):
+            plain = gradients(Swap(BIG, "none"), use_reentrant=reentrant)
+            ours = gradients(Swap(BIG, "swap-all", "memory=64MiB"), use_reentrant=reentrant)
+            self.same([ours], [plain])
+
+
+if __name__ == "__main__":
+    unittest.main()
