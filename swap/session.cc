@@ -17,9 +17,10 @@ Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tier
       pool_(std::move(tiers)),
       out_pace_(pool_.tiers().front().write_gb_per_s),
       in_pace_(pool_.tiers().front().read_gb_per_s),
-      learner_(
-          {.rule = settings.rule,
-           .limits = {.budget_bytes = settings.target_bytes(), .recompute = false, .link = link()}}),
+      learner_({.rule = settings.rule,
+                .limits = {.budget_bytes = settings.target_bytes(),
+                           .recompute = false,
+                           .link = link()}}),
       slots_(1),
       out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
       in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
@@ -193,7 +194,8 @@ size_t Session::left(Id* ids, size_t most) {
       slot->state = State::kAway, ++away_;
   }
   if (count > 0) mend();
-  if (count == 0) watch_.make_room(settings_.target_bytes());
+  // What comes back is not resident before it is written.
+  if (count == 0) watch_.make_room(settings_.target_bytes() - coming_bytes_);
   return count;
 }
 

@@ -27,11 +27,11 @@ void StepWatch::look_again() {
   memory_.reset_peak();
 }
 
-void StepWatch::make_room(int64_t budget) {
-  if (observes_ || last_peak_ < budget / 4 * 3) return;
+void StepWatch::make_room(int64_t bytes) {
+  if (observes_ || last_peak_ < bytes / 4 * 3) return;
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
-  if (memory_.now() + rise <= budget) return;
+  if (memory_.now() + rise <= bytes) return;
   const auto begin = since_begin_ns();
   ProcessMemory::give_back();
   ++given_back_;

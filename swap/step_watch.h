@@ -31,9 +31,9 @@ class StepWatch {
   const ObservedStep& step() const { return step_; }
   ObservedStep& step() { return step_; }
   int64_t since_begin_ns() const;
-  // Gives back what is free where the next interval might not fit into `budget` beside it. Nothing
+  // Gives back what is free where the next interval might not fit into `bytes` beside it. Nothing
   // is looked at while steps stay far below.
-  void make_room(int64_t budget);
+  void make_room(int64_t bytes);
   // How often that was, and how long it took.
   int64_t given_back() const { return given_back_; }
   int64_t giving_ns() const { return giving_ns_; }
