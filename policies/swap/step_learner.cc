@@ -1,6 +1,7 @@
 #include "policies/swap/step_learner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/random.h"
@@ -8,13 +9,14 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr size_t kMostSteps = 32;    // more and all are forgotten: shapes that never repeat
-constexpr int kRunsOfAnAttempt = 2;  // the first one may be disturbed
-constexpr int kObservedRuns = 2;     // an optimiser has its states from the second step on
-constexpr double kGain = 0.98;       // of the best one's time: less is noise
-constexpr double kUnused = 0.05;     // of the budget, from where it is worth a new plan
-constexpr double kStalled = 0.01;    // of a step
-constexpr double kNewTimes = 0.3;    // weight of the last step's times
+constexpr size_t kMostSteps = 32;           // more and all are forgotten: shapes that never repeat
+constexpr int kRunsOfAnAttempt = 2;         // the first one may be disturbed
+constexpr int kObservedRuns = 2;            // an optimiser has its states from the second step on
+constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let more leave
+constexpr double kGain = 0.98;              // of the best one's time: less is noise
+constexpr double kUnused = 0.05;            // of the budget, from where it is worth a new plan
+constexpr double kStalled = 0.01;           // of a step
+constexpr double kNewTimes = 0.3;           // weight of the last step's times
 
 uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
   return mixed_bits(prefix * 31 + storage.place) ^ static_cast<uint64_t>(storage.bytes);
@@ -118,6 +120,7 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
   else
     known.best.least_ns = std::min(known.best.least_ns, now.least_ns);
   known.exploring = false;
+  if (known.widened < std::size(kWider) && widen(known)) return;
   const auto unused = budget - seen.peak_bytes;
   const bool stalls =
       static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.step_ns);
@@ -134,6 +137,26 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
   explore(known);
 }
 
+// More leaves than has to: a device that is nearly full is slow where its memory is given back and
+// taken anew.
+bool StepLearner::widen(Known& known) {
+  auto limits = limits_of(known);
+  const double share = kWider[known.widened++];
+  limits.budget_bytes = static_cast<int64_t>(share * static_cast<double>(limits.budget_bytes));
+  auto choice = choose(settings_.rule, known.step, limits);
+  return attempt(known, std::move(choice.away));
+}
+
+// Runs next, where its replay is bounded and it is another one than the best.
+bool StepLearner::attempt(Known& known, std::vector<char> away) {
+  const auto outcome = foretell(known.step, away, limits_of(known));
+  const auto most = static_cast<double>(known.best.foretold_ns) * (1 + settings_.explore_bound);
+  if (!outcome.done || static_cast<double>(outcome.clock_ns) > most) return false;
+  if (away == known.best.away) return false;
+  known.now = {.away = std::move(away), .foretold_ns = outcome.clock_ns};
+  return known.exploring = true;
+}
+
 // The other way round for all tensors of a kind, one kind after the other.
 bool StepLearner::explore(Known& known) {
   std::set<uint32_t> kinds;
@@ -148,12 +171,7 @@ bool StepLearner::explore(Known& known) {
     for (size_t i = 0; i < away.size(); ++i)
       if (known.step.saves[i].kind == kind && !known.step.saves[i].held)
         away[i] = kept * 2 >= count;
-    const auto outcome = foretell(known.step, away, limits_of(known));
-    const auto most = static_cast<double>(known.best.foretold_ns) * (1 + settings_.explore_bound);
-    if (!outcome.done || static_cast<double>(outcome.clock_ns) > most) continue;
-    if (away == known.best.away) continue;
-    known.now = {.away = std::move(away), .foretold_ns = outcome.clock_ns};
-    return known.exploring = true;
+    if (attempt(known, std::move(away))) return true;
   }
   return false;
 }

@@ -70,7 +70,7 @@ class StepLearner {
     Attempt now{}, best{};
     int64_t margin_bytes = 0;  // kept free of the budget, as steps took more than was foretold
     int runs = 0, explorations = 0;
-    size_t next_kind = 0;
+    size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
   };
 
@@ -78,7 +78,9 @@ class StepLearner {
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
   void plan(Known& known);
+  bool widen(Known& known);
   bool explore(Known& known);
+  bool attempt(Known& known, std::vector<char> away);
   Limits limits_of(const Known& known) const;
 
   LearnerSettings settings_;

@@ -126,6 +126,15 @@ class Learning : public testing::Test {
     learner.end({.step = step, .step_ns = step_ns, .stall_ns = stall_ns, .peak_bytes = peak}, 0);
     return away;
   }
+  // The same where what it takes depends on what leaves.
+  template <class Cost>
+  std::vector<char> run_at_cost(const ObservedStep& step, const Cost& step_ns) {
+    learner.begin();
+    std::vector<char> away;
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    learner.end({.step = step, .step_ns = step_ns(away), .peak_bytes = 19 * kMiB}, 0);
+    return away;
+  }
   StepLearner learner{{.limits = limits(20 * kMiB)}};
 };
 
@@ -166,6 +175,27 @@ TEST_F(Learning, WhereTheDeviceHadNoRoomEverythingLeaves) {
   for (const auto& save : step.saves) learner.save(save);
   learner.failed();
   EXPECT_EQ(run(step, 19 * kMiB, 50'000'000), std::vector<char>(20, true));
+}
+
+// Without a stall, as on a device that is slow when it is full.
+TEST_F(Learning, LetsMoreLeaveWhereThatIsMeasuredToBeFaster) {
+  const auto step = chain_of(20, kMiB, 10'000'000);
+  const auto slow_when_full = [](const std::vector<char>& away) {
+    return 500'000'000 + 5'000'000 * std::count(away.begin(), away.end(), 0);
+  };
+  std::vector<char> away(20, true);
+  for (int i = 0; i < 14; ++i) away = run_at_cost(step, slow_when_full);
+  EXPECT_EQ(std::count(away.begin(), away.end(), 1), 20);
+}
+
+TEST_F(Learning, KeepsThePlanWhereMoreCopiesAreMeasuredToBeSlower) {
+  const auto step = chain_of(20, kMiB, 10'000'000);
+  const auto slow_copies = [](const std::vector<char>& away) {
+    return 500'000'000 + 20'000'000 * std::count(away.begin(), away.end(), 1);
+  };
+  std::vector<char> away(20, true);
+  for (int i = 0; i < 14; ++i) away = run_at_cost(step, slow_copies);
+  EXPECT_LE(std::count(away.begin(), away.end(), 1), 13);
 }
 
 // Whatever steps take, what is tried is foretold to be little worse, and the best one is kept.
