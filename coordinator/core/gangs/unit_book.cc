@@ -43,10 +43,11 @@ gang::FailureHistory history_of(const std::map<std::string, int64_t>& since_ms,
     history.services.push_back(
         {number, day(since), history.end_day + 1, {static_cast<int32_t>(node->second)}});
   }
+  // What happens at the end of a history is not seen by it any more; this has just happened.
+  const double latest = std::nextafter(history.end_day, 0);
   for (const auto& failure : failures)
     if (const auto unit = numbers.find(failure.unit); unit != numbers.end())
-      history.failures.push_back(
-          {std::clamp(day(failure.at_ms), 0.0, history.end_day), unit->second, 0});
+      history.failures.push_back({std::clamp(day(failure.at_ms), 0.0, latest), unit->second, 0});
   return history;
 }
 
