@@ -95,6 +95,11 @@ void read_gang(ConfigReader& reader, CoreSettings& core) {
       gang.complain("weights", placer.error().message);
   }
   core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
+  core.quarantine_failures = static_cast<uint32_t>(
+      gang.integer("quarantine_failures", core.quarantine_failures, 0, 1'000'000));
+  core.quarantine_window_ms =
+      gang.integer("quarantine_hours", core.quarantine_window_ms / 3'600'000, 1, 24 * 366) *
+      3'600'000;
   core.checkpoints = static_cast<uint32_t>(gang.integer("checkpoints", core.checkpoints, 3, 1000));
   core.gang_patience_ms =
       gang.integer("patience_s", core.gang_patience_ms / 1000, 0, 86'400) * 1000;

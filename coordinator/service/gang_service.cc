@@ -30,7 +30,10 @@ void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntr
   const auto* record = state.registry.find(node);
   const auto reason = state.units.drained_because(id);
   const bool there = record && record->can_be_asked();
-  out.setState(!there ? "lost" : reason.empty() ? "up" : "drained");
+  out.setState(!there                           ? "lost"
+               : reason.empty()                 ? "up"
+               : state.units.is_quarantined(id) ? "quarantined"
+                                                : "drained");
   out.setReason(there ? reason : "its node is not connected");
   out.setTask(state.units.user_of(id));
   out.setFailures(state.units.failures(id));
@@ -134,6 +137,9 @@ kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
   auto reason = text(params.getReason());
   if (reason.empty()) reason = fmt::format("by {}", peer_.name);
   auto& units = core().state.units;
+  if (reason.starts_with(UnitBook::kQuarantine))
+    refuse(ErrorCode::kInvalid,
+           fmt::format("a reason cannot begin with '{}': a rule's do", UnitBook::kQuarantine));
   if (order == "drain") {
     units.drain(id, reason);
     if (const uint64_t gang = units.user_of(id)) core().checkpoints.ask(gang, "unit drained");

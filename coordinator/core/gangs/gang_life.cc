@@ -304,8 +304,21 @@ bool GangLife::blame_units(const Task& gang, const Task& culprit) {
     state_.units.failed(failure);
     state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); },
                        nullptr);
+    quarantine(unit);
   }
   return false;
+}
+
+void GangLife::quarantine(const std::string& unit) {
+  const int64_t now_ms = state_.clock.wall_ms();
+  const auto reason = state_.units.quarantine_reason(unit, state_.settings.quarantine_failures,
+                                                     now_ms - state_.settings.quarantine_window_ms);
+  if (reason.empty()) return;
+  spdlog::warn("unit {}: quarantined {}", unit, reason);
+  state_.units.drain(unit, reason);
+  state_.store.write(
+      [unit, now_ms, reason](Db& db) { return records::put_unit_drain(db, unit, now_ms, reason); },
+      nullptr);
 }
 
 Verdict GangLife::judge_try(Task& gang, const Try& last) {

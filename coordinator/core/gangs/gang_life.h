@@ -64,6 +64,8 @@ class GangLife {
   // Writes down what its units are to blame for. True: the same befell other units before, so that
   // the gang itself is to blame.
   bool blame_units(const Task& gang, const Task& culprit);
+  // Takes it out of service if it has failed too often.
+  void quarantine(const std::string& unit);
 
   ClusterState& state_;
   Lifecycle& lifecycle_;

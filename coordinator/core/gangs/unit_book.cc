@@ -31,7 +31,8 @@ gang::FailureHistory history_of(const std::map<std::string, int64_t>& since_ms,
   history.whole_fleet = true;
   history.kinds = {"any"};
   history.columns.push_back({"node", {}});
-  history.end_day = std::max(day(now_ms), 1e-6);
+  // What fails now lies before the end: the model counts only that.
+  history.end_day = std::max(day(now_ms + 1), 1e-6);
   std::map<std::string, uint32_t> numbers, nodes;
   for (const auto& [unit, since] : since_ms) {
     const auto number = static_cast<uint32_t>(history.units.size());
@@ -96,6 +97,30 @@ void UnitBook::resume(const std::string& unit) {
 std::string UnitBook::drained_because(const std::string& unit) const {
   const auto drain = drains_.find(unit);
   return drain == drains_.end() ? "" : drain->second;
+}
+
+std::string UnitBook::quarantine_reason(const std::string& unit, uint32_t most,
+                                        int64_t since_ms) const {
+  constexpr size_t kMostShare = 4;  // of all units one in so many; there is at least one
+  const auto out =
+      static_cast<size_t>(std::count_if(drains_.begin(), drains_.end(), [](const auto& drain) {
+        return drain.second.starts_with(kQuarantine);
+      }));
+  if (most == 0 || drains_.contains(unit) ||
+      out >= std::max<size_t>(since_ms_.size() / kMostShare, 1))
+    return {};
+  std::map<std::string, uint32_t> kinds;
+  uint32_t failed = 0;
+  for (const auto& failure : failures_) {
+    if (failure.unit != unit || failure.at_ms < since_ms) continue;
+    ++failed;
+    ++kinds[failure.kind];
+  }
+  if (failed < most) return {};
+  std::string told;
+  for (const auto& [kind, count] : kinds)
+    told += fmt::format("{}{} x {}", told.empty() ? "" : ", ", count, kind);
+  return fmt::format("{}{} failures ({})", kQuarantine, failed, told);
 }
 
 uint64_t UnitBook::failures(const std::string& unit) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -30,6 +31,8 @@ struct UnitFailureRate {
 
 class UnitBook {
  public:
+  static constexpr std::string_view kQuarantine = "by rule: ";  // begins its reasons
+
   // Units that are new have been in service since now. Gives the new ones.
   std::vector<std::string> add(const NodeFacts& facts, int64_t now_ms);
   void remember(const std::string& unit, int64_t since_ms) { since_ms_.emplace(unit, since_ms); }
@@ -50,6 +53,13 @@ class UnitBook {
 
   const std::map<std::string, int64_t>& all() const { return since_ms_; }
   bool is_known(const std::string& unit) const { return since_ms_.contains(unit); }
+  // By a rule, not by somebody.
+  bool is_quarantined(const std::string& unit) const {
+    return drained_because(unit).starts_with(kQuarantine);
+  }
+  // Whether its failures since then are as many as a rule allows, and why it is to be taken out of
+  // service; empty: it stays, is out already, or too many of all units are out by the rule.
+  std::string quarantine_reason(const std::string& unit, uint32_t most, int64_t since_ms) const;
   // Empty: it is not drained.
   std::string drained_because(const std::string& unit) const;
   uint64_t failures(const std::string& unit) const;

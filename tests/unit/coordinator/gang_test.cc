@@ -1,4 +1,5 @@
 // Ranks of a gang are placed, started and ended together, whatever happens to one of them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "coordinator/core/decisions/dispatcher.h"
@@ -341,6 +342,75 @@ TEST_F(Gangs, KeepAwayFromUnitsThatFailAndAreForgivenWhatIsTheirOwnFault) {
   EXPECT_EQ(stored(id)->state, TaskState::kFailed);
   EXPECT_THAT(stored(id)->reason, HasSubstr("the program's own fault"));
   EXPECT_EQ(state_->units.failures(first) + state_->units.failures(second), 0u);
+}
+
+TEST_F(Gangs, AUnitThatFailsTooOftenIsQuarantinedUntilSomebodySaysOtherwise) {
+  settings_.quarantine_failures = 3;
+  settings_.gang_policy = "first-fit";  // which comes back to it
+  again();
+  join("a");
+  join("b");
+  const auto id = submit_gang(2, 100);
+  const auto bad = cpu_unit_id("a", 0);
+  for (int failed = 1; failed <= 3; ++failed) {
+    place();
+    start_all(id);
+    ASSERT_EQ(rank(id, 0).node, "a");
+    EXPECT_EQ(state_->units.drained_because(bad), "") << failed;
+    end(id, 0, killed(SIGKILL));
+    end_cancelled(id);
+  }
+  EXPECT_TRUE(state_->units.is_quarantined(bad));
+  EXPECT_THAT(state_->units.drained_because(bad), HasSubstr("3 failures (3 x signalled 9)"));
+  again();
+  EXPECT_TRUE(state_->units.is_quarantined(bad)) << "it outlives the coordinator";
+  state_->units.resume(bad);
+  EXPECT_FALSE(state_->units.is_quarantined(bad));
+}
+
+NodeFacts two_units(const std::string& name) {
+  NodeFacts facts;
+  facts.name = name;
+  facts.units = 2;
+  return facts;
+}
+
+TEST(Quarantine, TakesNeitherAQuarterOfAllUnitsNorForWhatIsLongAgo) {
+  UnitBook units;
+  for (int node = 0; node < 4; ++node)
+    units.add(two_units(fmt::format("n{}", node)), 0);  // two units each
+  const auto fails = [&](const std::string& unit, int64_t at_ms) {
+    units.failed({at_ms, unit, "node lost", 1});
+  };
+  const std::string a = "n0/cpu/0", b = "n1/cpu/0", c = "n2/cpu/0";
+  for (int64_t at_ms : {100, 200}) fails(a, at_ms);
+  EXPECT_EQ(units.quarantine_reason(a, 3, 0), "");
+  EXPECT_EQ(units.quarantine_reason(a, 2, 150), "") << "one of them is too long ago";
+  EXPECT_EQ(units.quarantine_reason(a, 0, 0), "") << "off";
+  EXPECT_EQ(units.quarantine_reason(a, 2, 0), "by rule: 2 failures (2 x node lost)");
+  for (const auto& unit : {a, b}) {
+    fails(unit, 300);
+    fails(unit, 301);
+    units.drain(unit, units.quarantine_reason(unit, 2, 0));
+    EXPECT_TRUE(units.is_quarantined(unit));
+  }
+  EXPECT_EQ(units.quarantine_reason(a, 2, 0), "") << "it is out already";
+  fails(c, 300);
+  fails(c, 301);
+  EXPECT_EQ(units.quarantine_reason(c, 2, 0), "") << "two of eight are out";
+  units.resume(a);
+  units.drain(a, "a fan is loud");
+  EXPECT_NE(units.quarantine_reason(c, 2, 0), "") << "what somebody drained does not count";
+}
+
+TEST(UnitRates, AFailureCountsAtOnce) {
+  UnitBook units;
+  units.add(two_units("n"), 0);
+  constexpr int64_t kHour_ms = 3'600'000;
+  units.failed({kHour_ms, "n/cpu/0", "signalled 9", 1});
+  // One in an hour of two units.
+  EXPECT_GT(units.rates(kHour_ms).at("n/cpu/0").mean, 0.1);
+  EXPECT_LT(units.rates(kHour_ms).at("n/cpu/0").mean, 10);
 }
 
 TEST_F(Gangs, ThatNoClusterLikeThisCanRunAreRefused) {
