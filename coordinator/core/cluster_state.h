@@ -42,7 +42,7 @@ struct CoreSettings {
   std::string core_allocator = "quality";     // of elastic tasks; see policies/quality/allocator.h
   int64_t sharing_period_ms = 5000;           // between its decisions
   double gang_estimate_h = 1;                 // of gangs that say nothing
-  uint32_t quarantine_failures = 5;     // of a unit within so long take it out of service; 0: off
+  uint32_t quarantine_failures = 5;  // of a unit within so long take it out of service; 0: off
   int64_t quarantine_window_ms = 24 * 3'600'000;
   uint32_t checkpoints = 3;  // of a job that are kept while it goes on, see checkpoints.h
   int64_t gang_patience_ms =

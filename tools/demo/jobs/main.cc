@@ -47,8 +47,8 @@ std::vector<int> usable_cpus() {
 
 // What the least loaded nodes get is what `spread` does with gangs.
 std::string coordinator_section(const std::string& policy) {
-  auto section =
-      fmt::format("[gang]\nquarantine_failures = 0\npolicy = \"{}\"\n", policy == "least-loaded" ? "spread" : policy);
+  auto section = fmt::format("[gang]\nquarantine_failures = 0\npolicy = \"{}\"\n",
+                             policy == "least-loaded" ? "spread" : policy);
   if (policy == "ac")
     if (const auto weights = find_data_file("ac.weights"))
       section += fmt::format("weights = \"{}\"\n", weights->native());
