@@ -20,7 +20,9 @@ CpuShares::CpuShares(EventLoop& loop, Executor& executor)
 
 void CpuShares::begin(AttemptId attempt, pid_t leader) {
   auto& running = running_[attempt];
-  running.supervisor = parent_of(leader);
+  const pid_t supervisor = parent_of(leader);
+  // Else it has ended already, and somebody else has adopted what is left.
+  if (parent_of(supervisor) == executor_.warden_pid()) running.supervisor = supervisor;
   running.meter = CpuMeter(running.supervisor);
 }
 
@@ -32,7 +34,7 @@ void CpuShares::set(AttemptId attempt, const CpuShare& share) {
   const auto confined = executor_.confine(attempt.task, attempt.attempt, share.cpus, share.cores);
   if (!confined && confined.error().code != ErrorCode::kUnavailable)
     spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, confined.error().message);
-  for (const pid_t process : descendants(running.supervisor))
+  for (const pid_t process : processes_of(running))
     if (const auto set = set_affinity(process, share.cpus); !set)
       spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, set.error().message);
   const bool had_tokens = std::exchange(
@@ -50,6 +52,11 @@ void CpuShares::let_go(AttemptId attempt) {
   if (found == running_.end()) return;
   found->second.by_tokens = false;
   signal(found->second, false);
+}
+
+std::vector<pid_t> CpuShares::processes_of(const Running& running) const {
+  if (running.supervisor <= 1 || parent_of(running.supervisor) != executor_.warden_pid()) return {};
+  return descendants(running.supervisor);
 }
 
 void CpuShares::end(AttemptId attempt) {
@@ -104,8 +111,7 @@ void CpuShares::keep(Running& running, bool new_period) {
 
 void CpuShares::signal(Running& running, bool stop) {
   running.stands = stop;
-  for (const pid_t process : descendants(running.supervisor))
-    ::kill(process, stop ? SIGSTOP : SIGCONT);
+  for (const pid_t process : processes_of(running)) ::kill(process, stop ? SIGSTOP : SIGCONT);
 }
 
 }  // namespace tierpilot::agent

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "daemon/agent/tasks/cpu_tokens.h"
 #include "daemon/agent/tasks/task_table.h"
@@ -42,6 +43,9 @@ class CpuShares {
   void check();
   void keep(Running& running, bool new_period);
   void signal(Running& running, bool stop);
+  // Nothing where its supervisor is no child of the warden (any more): whose processes they would
+  // be then is not known, and they must not be stopped.
+  std::vector<pid_t> processes_of(const Running& running) const;
 
   EventLoop& loop_;
   Executor& executor_;
