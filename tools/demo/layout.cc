@@ -1,6 +1,7 @@
 #include "tools/demo/layout.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <fstream>
@@ -63,6 +64,16 @@ Status write_file(const fs::path& path, const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<int> usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
 
 Layout make_layout(const LayoutOptions& options) {
   Layout layout;

@@ -43,6 +43,9 @@ struct Layout {
   std::vector<std::filesystem::path> folders;  // to be made before the daemons start
 };
 
+// The CPUs that this process may use.
+std::vector<int> usable_cpus();
+
 // The CPUs are split evenly; with fewer CPUs than nodes all nodes share all of them.
 Layout make_layout(const LayoutOptions& options);
 

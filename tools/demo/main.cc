@@ -1,7 +1,6 @@
 // tierpilot-demo: one coordinator and three nodes on this machine, and the same workload under each
 // policy. Leaves nothing behind.
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -49,16 +48,6 @@ struct Options {
   bool cold = true;  // also a run of the dqn that starts without weights
   std::string json_file;
 };
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
 
 // Processes that ran or waited for a CPU, on average over the last minute.
 double load_average() {

@@ -25,7 +25,7 @@ double seconds_of(int64_t wall_ms) {
   return static_cast<double>(wall_ms) / 1e3;
 }
 
-TaskSpec spec_of(const GangPlan& plan, const GangScript& script) {
+TaskSpec spec_of(const GangPlan& plan, const TrainingScript& script) {
   TaskSpec spec;
   spec.name = plan.name;
   spec.argv = {"/usr/bin/python3", script.file, plan.kind, std::to_string(plan.steps)};
@@ -57,7 +57,7 @@ class Run {
     run_.name = name;
   }
 
-  Status submit(const std::vector<GangPlan>& plans, const GangScript& script) {
+  Status submit(const std::vector<GangPlan>& plans, const TrainingScript& script) {
     auto request = cluster_.connection().cluster().submitRequest();
     request.setRequestId(fmt::format("{}-{}", run_.name, system_clock().boot_ns()));
     auto tasks = request.initTasks(static_cast<unsigned>(plans.size()));
@@ -202,9 +202,10 @@ std::vector<GangPlan> gang_plans(double scale) {
   return plans;
 }
 
-Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name, const GangScript& script,
-                          const std::vector<GangPlan>& plans, const std::optional<BadUnit>& bad,
-                          double patience_s, const GangView& show) {
+Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
+                          const TrainingScript& script, const std::vector<GangPlan>& plans,
+                          const std::optional<BadUnit>& bad, double patience_s,
+                          const GangView& show) {
   Run run(cluster, name, bad);
   if (auto status = run.submit(plans, script); !status) return tl::unexpected(status.error());
   while (!run.all_ended()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/demo/demo_cluster.h"
+#include "tools/demo/training_stage.h"
 
 namespace tierpilot::demo {
 
@@ -27,11 +28,6 @@ struct BadUnit {
   std::string node;
   uint32_t cpu_unit = 0;
   double fails_after_s = 2;  // of training
-};
-
-struct GangScript {
-  std::string file;
-  std::string python_path;  // where the module tierpilot is
 };
 
 struct GangJob {
@@ -60,8 +56,9 @@ struct GangRun {
 using GangView = std::function<void(const GangRun&)>;
 // The jobs' ends are all in it, also where they failed; an error when the cluster died, or when
 // they took longer than `patience_s`.
-Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name, const GangScript& script,
-                          const std::vector<GangPlan>& plans, const std::optional<BadUnit>& bad,
-                          double patience_s, const GangView& show);
+Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
+                          const TrainingScript& script, const std::vector<GangPlan>& plans,
+                          const std::optional<BadUnit>& bad, double patience_s,
+                          const GangView& show);
 
 }  // namespace tierpilot::demo

@@ -2,7 +2,6 @@
 // again and again, under several policies. Leaves nothing behind.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -11,11 +10,10 @@
 #include <iostream>
 
 #include "tools/cluster/program.h"
-#include "tools/demo/guardian.h"
 #include "tools/demo/jobs/gang_report.h"
 #include "tools/demo/jobs/gang_run.h"
 #include "tools/demo/layout.h"
-#include "tools/demo/runtime_folder.h"
+#include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::demo {
@@ -25,25 +23,15 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr size_t kNodes = 3;
 constexpr uint32_t kUnits = 2;  // of each node
 constexpr int64_t kLeaseMs = 3'000;
-constexpr int64_t kGraceMs = 8'000;
 constexpr double kPatience_s = 300;  // of one policy
 const BadUnit kBadUnit{.node = "n2", .cpu_unit = 0};
 
 struct Options {
   std::vector<std::string> policies{"least-loaded", "expected-time", "ac"};
   double scale = 1;
-  std::string json_file, script, python_path;
+  std::string json_file;
+  TrainingScript script;
 };
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
 
 // What the least loaded nodes get is what `spread` does with gangs.
 std::string coordinator_section(const std::string& policy) {
@@ -94,16 +82,16 @@ Status run_policy(const Options& options, const LayoutOptions& where, const std:
                   Progress& progress, Runs& runs) {
   auto cluster = DemoCluster::start(make_layout(where), progress);
   if (!cluster) return tl::unexpected(cluster.error());
-  const GangScript script{options.script, options.python_path};
   const auto plans = gang_plans(options.scale);
   const auto view = [&](const GangRun& run) { show(progress, run); };
   if (runs.policies.empty()) {
-    auto run = run_gangs(**cluster, "undisturbed", script, plans, std::nullopt, kPatience_s, view);
+    auto run =
+        run_gangs(**cluster, "undisturbed", options.script, plans, std::nullopt, kPatience_s, view);
     if (!run) return tl::unexpected(run.error());
     progress.done(fmt::format("{:<14} {:.0f} s", "undisturbed", run->wall_s));
     runs.undisturbed = std::move(*run);
   }
-  auto run = run_gangs(**cluster, policy, script, plans, kBadUnit, kPatience_s, view);
+  auto run = run_gangs(**cluster, policy, options.script, plans, kBadUnit, kPatience_s, view);
   if (!run) return tl::unexpected(run.error());
   progress.done(fmt::format("{:<14} {:.0f} s, unit {}/cpu/{} failed {} times", policy, run->wall_s,
                             kBadUnit.node, kBadUnit.cpu_unit, run->kills));
@@ -138,30 +126,13 @@ int run_all(const Options& options, const std::filesystem::path& folder,
 }
 
 Result<int> run(Options options) {
-  // Jobs run in folders of their own.
-  for (auto* path : {&options.script, &options.python_path})
-    *path = std::filesystem::absolute(*path).lexically_normal();
-  if (!std::filesystem::is_regular_file(options.script))
-    return fail(ErrorCode::kNotFound, fmt::format("'{}' is no file", options.script));
-  if (std::system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") != 0)
-    return fail(ErrorCode::kNotFound,
-                "the jobs need PyTorch for /usr/bin/python3: apt install python3-torch");
-  const auto disk = disk_folder();
-  RuntimeFolder::remove_stale(disk);
-  RuntimeFolder::remove_stale("/dev/shm");
-  Guardian guardian;
-  auto folder = RuntimeFolder::create(disk);
-  if (!folder) return tl::unexpected(folder.error());
-  auto fast_folder = RuntimeFolder::create("/dev/shm");
-  if (!fast_folder) return tl::unexpected(fast_folder.error());
+  if (auto ready = prepare(options.script); !ready) return tl::unexpected(ready.error());
   fmt::print("four training jobs on {} nodes of {} units each, {} CPUs; unit {}/cpu/{} fails: {}\n",
              kNodes, kUnits, usable_cpus().size(), kBadUnit.node, kBadUnit.cpu_unit,
              fmt::join(options.policies, ", then "));
-  const int code =
-      guardian.run([&] { return run_all(options, folder->path(), fast_folder->path()); }, kGraceMs);
-  if (code > 128)
-    fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");
-  return code;
+  return run_on_stage([&](const auto& folder, const auto& fast_folder) {
+    return run_all(options, folder, fast_folder);
+  });
 }
 
 }  // namespace
@@ -184,8 +155,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
-  app.add_option("--script", options.script, "the training script")->required()->type_name("FILE");
-  app.add_option("--python-path", options.python_path, "where the module tierpilot is")
+  app.add_option("--script", options.script.file, "the training script")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
       ->type_name("FOLDER");
   app.set_version_flag("--version", "tierpilot-demo-jobs " TIERPILOT_VERSION);
   try {

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "tools/demo/demo_cluster.h"
 #include "tools/demo/quality/training_log.h"
+#include "tools/demo/training_stage.h"
 
 namespace tierpilot::demo {
 
@@ -42,11 +43,6 @@ struct AllocatorRun {
   std::vector<std::string> failures;
   double begin_s = 0, end_s = 0;
   uint32_t moves = 0;  // changes of a job's cores by more than a twentieth
-};
-
-struct TrainingScript {
-  std::string file;
-  std::string python_path;  // where the module tierpilot is
 };
 
 using LiveView = std::function<void(double since_s, const std::vector<JobNow>& jobs)>;

@@ -2,7 +2,6 @@
 // equally and then by the loss that they lower. Leaves nothing behind.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,12 +12,11 @@
 #include "policies/quality/allocator.h"
 #include "tools/cluster/program.h"
 #include "tools/demo/demo_cluster.h"
-#include "tools/demo/guardian.h"
 #include "tools/demo/layout.h"
 #include "tools/demo/quality/allocator_run.h"
 #include "tools/demo/quality/live_view.h"
 #include "tools/demo/quality/quality_report.h"
-#include "tools/demo/runtime_folder.h"
+#include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::demo {
@@ -27,24 +25,14 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kUnitsPerCpu = 20;  // so that shares of a core are whole units
 constexpr int64_t kLeaseMs = 3'000;    // reports come three times in it
-constexpr int64_t kGraceMs = 8'000;
 
 struct Options {
   std::vector<std::string> allocators{"fair", "quality"};
   double scale = 1;
   double gap_s = 3;
-  std::string json_file, svg_file, script, python_path;
+  std::string json_file, svg_file;
+  TrainingScript script;
 };
-
-std::vector<int> usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
 
 LayoutOptions layout_options(const std::filesystem::path& folder,
                              const std::filesystem::path& fast_folder,
@@ -74,7 +62,7 @@ Result<AllocatorRun> run_one(const Options& options, const LayoutOptions& where,
   if (!cluster) return tl::unexpected(cluster.error());
   progress.done(allocator + ": a node is up");
   view.begin(allocator);
-  return run_allocator(**cluster, allocator, {options.script, options.python_path},
+  return run_allocator(**cluster, allocator, options.script,
                        training_plans(options.scale, options.gap_s), where.units,
                        [&](double since_s, const auto& jobs) { view.show(since_s, jobs); });
 }
@@ -121,31 +109,14 @@ int run_all(const Options& options, const std::filesystem::path& folder,
 }
 
 Result<int> run(Options options) {
-  // Jobs run in folders of their own.
-  for (auto* path : {&options.script, &options.python_path})
-    *path = std::filesystem::absolute(*path).lexically_normal();
-  if (!std::filesystem::is_regular_file(options.script))
-    return fail(ErrorCode::kNotFound, fmt::format("'{}' is no file", options.script));
+  if (auto ready = prepare(options.script); !ready) return tl::unexpected(ready.error());
   for (const auto& allocator : options.allocators)
     if (auto made = quality::make_allocator(allocator); !made) return tl::unexpected(made.error());
-  if (std::system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") != 0)
-    return fail(ErrorCode::kNotFound,
-                "the jobs need PyTorch for /usr/bin/python3: apt install python3-torch");
-  const auto disk = disk_folder();
-  RuntimeFolder::remove_stale(disk);
-  RuntimeFolder::remove_stale("/dev/shm");
-  Guardian guardian;
-  auto folder = RuntimeFolder::create(disk);
-  if (!folder) return tl::unexpected(folder.error());
-  auto fast_folder = RuntimeFolder::create("/dev/shm");
-  if (!fast_folder) return tl::unexpected(fast_folder.error());
   fmt::print("eight training jobs, one every {:.0f} s, on {} CPUs: {}\n", options.gap_s,
              usable_cpus().size(), fmt::join(options.allocators, ", then "));
-  const int code =
-      guardian.run([&] { return run_all(options, folder->path(), fast_folder->path()); }, kGraceMs);
-  if (code > 128)
-    fmt::print(stderr, "\nstopped by a signal; all that was started has been ended\n");
-  return code;
+  return run_on_stage([&](const auto& folder, const auto& fast_folder) {
+    return run_all(options, folder, fast_folder);
+  });
 }
 
 }  // namespace
@@ -169,8 +140,10 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   app.add_option("--svg", options.svg_file, "draw losses and cores over time into this file")
       ->type_name("FILE");
-  app.add_option("--script", options.script, "the training script")->required()->type_name("FILE");
-  app.add_option("--python-path", options.python_path, "where the module tierpilot is")
+  app.add_option("--script", options.script.file, "the training script")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
       ->type_name("FOLDER");
   app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
   try {
