@@ -13,9 +13,10 @@ struct Statistics {
   int64_t copies_in = 0, bytes_in = 0;
   int64_t stalls = 0, stall_ns = 0;  // waits of the program for a copy
   int64_t late = 0;                  // uses of what was not back yet, or not even on its way
-  int64_t given_back = 0, giving_ns = 0;  // times that free memory was given back, as there was need
-  int64_t refused = 0;               // copies out that found no room: the storage stayed
-  int64_t lost = 0;                  // copies in that failed
+  int64_t given_back = 0,
+          giving_ns = 0;  // times that free memory was given back, as there was need
+  int64_t refused = 0;    // copies out that found no room: the storage stayed
+  int64_t lost = 0;       // copies in that failed
   int64_t over_budget_steps = 0;
   int64_t failures = 0;  // told by the front end: the device had no room
   int64_t device_peak_bytes = 0, saved_peak_bytes = 0;

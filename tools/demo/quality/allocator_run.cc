@@ -24,7 +24,8 @@ Result<uint64_t> submit(ClusterConnection& connection, const TrainingPlan& plan,
   TaskSpec spec;
   spec.name = plan.name;
   spec.argv = {"/usr/bin/python3", script.file, plan.name, std::to_string(plan.iterations)};
-  spec.env = {{"PYTHONPATH", script.python_path}, {"PYTHONDONTWRITEBYTECODE", "1"},
+  spec.env = {{"PYTHONPATH", script.python_path},
+              {"PYTHONDONTWRITEBYTECODE", "1"},
               {"OMP_WAIT_POLICY", "PASSIVE"}};  // who waits must not use up the share
   spec.units = 1;
   spec.max_units = most_units;
