@@ -1,0 +1,69 @@
+// Units with the jobs that hold shares of them, as decisions in time see them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "policies/sharing/share.h"
+
+namespace tierpilot::sharing {
+
+inline constexpr double kNoPromise = std::numeric_limits<double>::infinity();
+
+// What a job is predicted to do on one type of unit.
+struct Predicted {
+  uint32_t milli = kWholeUnit;  // of the unit's compute that it uses while nothing holds it back
+  uint64_t memory_bytes = 0;    // 0: not known
+  double run_s = 0;             // while nothing holds it back; 0: not known
+  double run_upper_s = 0;       // as long or shorter in 95 of 100
+};
+
+// A job that holds a share of a unit.
+struct LiveJob {
+  uint64_t id = 0;
+  JobClass job_class = JobClass::kBestEffort;
+  std::string model;                 // what slow-downs are known by; may be empty
+  Share share;                       // it has
+  uint32_t need_milli = kWholeUnit;  // that it would use if nothing held it back
+  double elapsed_s = 0;              // since its start
+  double left_s = 0;        // of its run if nothing held it back, as predicted now; 0: not known
+  double left_upper_s = 0;  // as long or shorter in 95 of 100
+  double promise_left_s = kNoPromise;  // until it is to be done
+  bool takes_checkpoints = false;
+  double unsaved_s = 0;  // what an end now would lose
+
+  bool is_promised() const { return promise_left_s < kNoPromise; }
+};
+
+struct LiveUnit {
+  std::string type;
+  Share whole{kWholeUnit, 0};
+  std::vector<LiveJob> jobs;
+
+  Share free() const;
+  uint32_t best_effort_milli() const;
+};
+
+// A unit's index is the same in every call, also where it is idle.
+using LiveNode = std::vector<LiveUnit>;
+
+// A job that waits.
+struct WaitingJob {
+  uint64_t id = 0;
+  JobClass job_class = JobClass::kBestEffort;
+  std::string model;
+  std::map<std::string, Predicted> predicted;  // by type of unit; others will not do
+  Share asked;                                 // by its user; 0 thousandths: as predicted
+  double promise_left_s = kNoPromise;
+  double waited_s = 0;
+};
+
+// How fast a job runs with so much of what it needs, 0 to 1.
+inline double speed_with(uint32_t milli, uint32_t need_milli) {
+  return need_milli == 0 || milli >= need_milli ? 1 : static_cast<double>(milli) / need_milli;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,63 @@
+// Decisions on shares in time: where a job that waits starts and with how much, what running jobs
+// have from then on, and which promises can be made. Pure: coordinator and simulation use the same
+// objects, call them in turn and carry out what they say.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policies/sharing/live/live_unit.h"
+
+namespace tierpilot::sharing {
+
+struct Start {
+  size_t node = 0;
+  size_t unit = 0;
+  Share share;
+  std::vector<uint64_t> preempted;  // jobs there that have to end before, by checkpoint
+  std::string reason;
+};
+
+struct Adjustment {
+  std::vector<std::pair<uint64_t, uint32_t>> milli;  // by job: from now on; who shrinks comes first
+  std::vector<uint64_t> preempted;                   // by checkpoint, then back to the queue
+};
+
+struct Admission {
+  bool admitted = true;
+  double earliest_s = 0;  // of a promise that could be kept; 0: not known
+  std::string reason;
+};
+
+// What is left of a job's speed beside one neighbour on its unit, 0 to 1; of several the product.
+using Retained = std::function<double(const std::string& model, const std::string& neighbour)>;
+
+class SharePolicy {
+ public:
+  virtual ~SharePolicy() = default;
+  // Of jobs that wait, those of latency-sensitive ones first, else in the order that they came.
+  // Nothing: it waits on.
+  virtual std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) = 0;
+  // Every few seconds, and after somebody has come or gone.
+  virtual Adjustment adjust(const LiveUnit& unit) = 0;
+  // Whether the job's promise is to be made; `ahead` waits before it.
+  virtual Admission admit(const std::vector<LiveNode>& nodes, const std::vector<WaitingJob>& ahead,
+                          const WaitingJob& job) = 0;
+};
+
+struct SharePolicyInfo {
+  std::string_view name;
+  std::string_view description;
+};
+const std::vector<SharePolicyInfo>& share_policies();
+
+// kNotFound names the policies. `retained` may be empty: neighbours do not slow each other.
+Result<std::unique_ptr<SharePolicy>> make_share_policy(std::string_view name, Retained retained);
+
+}  // namespace tierpilot::sharing
