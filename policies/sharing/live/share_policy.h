@@ -20,6 +20,7 @@ struct Start {
   size_t node = 0;
   size_t unit = 0;
   Share share;
+  std::vector<std::pair<uint64_t, uint32_t>> shrunk;  // jobs there that have less from now on
   std::vector<uint64_t> preempted;  // jobs there that have to end before, by checkpoint
   std::string reason;
 };

@@ -1,0 +1,189 @@
+#include "policies/sharing/live/fitted_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "policies/sharing/live/needed_share.h"
+#include "policies/sharing/live/taking.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kLeastRetained = 0.8;  // of anybody's speed, or they are kept apart
+constexpr double kWorthStarting = 0.5;  // of what a job needs: with less it waits
+
+class Neighbours {
+ public:
+  Neighbours(const Retained& retained, const LiveUnit& unit) : retained_(retained), unit_(unit) {}
+
+  // What the others on the unit leave of a model's speed.
+  double retained(const std::string& model, uint64_t self) const {
+    double product = 1;
+    if (retained_)
+      for (const auto& other : unit_.jobs)
+        if (other.id != self) product *= retained_(model, other.model);
+    return product;
+  }
+  // One more leaves enough speed to all, itself included.
+  bool bear(const std::string& model) const {
+    if (!retained_) return true;
+    if (retained(model, 0) < kLeastRetained) return false;
+    return std::all_of(unit_.jobs.begin(), unit_.jobs.end(), [&](const LiveJob& job) {
+      return retained(job.model, job.id) * retained_(job.model, model) >= kLeastRetained;
+    });
+  }
+
+ private:
+  const Retained& retained_;
+  const LiveUnit& unit_;
+};
+
+// What a job that waits would be given of a unit, at least and if there is room.
+struct Wish {
+  uint32_t least = 0;
+  uint32_t whole = 0;
+};
+
+Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained) {
+  const uint32_t need = job.asked.milli > 0 ? job.asked.milli : predicted.milli;
+  if (job.job_class == JobClass::kLatencySensitive)
+    return {needed_milli(need, predicted.run_upper_s, job.promise_left_s, retained), need};
+  return {std::max(std::min(need, kLeastMilli), static_cast<uint32_t>(need * kWorthStarting)),
+          need};
+}
+
+uint64_t memory_for(const WaitingJob& job, const Predicted& predicted) {
+  return job.asked.memory_bytes > 0 ? job.asked.memory_bytes : predicted.memory_bytes;
+}
+
+std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                                   const Retained& retained) {
+  std::optional<Start> best;
+  auto best_rank = std::tuple(true, UINT32_MAX);
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (size_t u = 0; u < nodes[n].size(); ++u) {
+      const auto& unit = nodes[n][u];
+      const auto predicted = job.predicted.find(unit.type);
+      const Neighbours neighbours(retained, unit);
+      if (predicted == job.predicted.end() || !neighbours.bear(job.model)) continue;
+      const auto wish = wish_for(job, predicted->second, neighbours.retained(job.model, job.id));
+      const auto free = unit.free();
+      const uint64_t bytes = memory_for(job, predicted->second);
+      if (free.milli < wish.least || free.memory_bytes < bytes) continue;
+      const uint32_t milli = std::min(free.milli, wish.whole);
+      const auto rank = std::tuple(milli < wish.whole, free.milli - milli);
+      if (rank >= best_rank) continue;
+      best_rank = rank;
+      best = Start{n, u, {milli, bytes}, {}, {}, {}};
+      best->reason =
+          fmt::format("{} of the {} thousandths that it needs{}, where the least is left", milli,
+                      wish.whole, unit.jobs.empty() ? "" : ", beside others");
+    }
+  return best;
+}
+
+// From best-effort jobs, where that ends the fewest and loses the least.
+std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const WaitingJob& job,
+                                    const Retained& retained) {
+  std::optional<Start> best;
+  auto best_cost = std::tuple(SIZE_MAX, 0.0);
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (size_t u = 0; u < nodes[n].size(); ++u) {
+      const auto& unit = nodes[n][u];
+      const auto predicted = job.predicted.find(unit.type);
+      if (predicted == job.predicted.end()) continue;
+      const double speed = Neighbours(retained, unit).retained(job.model, job.id);
+      const auto wish = wish_for(job, predicted->second, speed);
+      const auto free = unit.free();
+      const uint64_t bytes = memory_for(job, predicted->second);
+      if (free.milli >= wish.least || free.memory_bytes < bytes) continue;
+      auto taken = take_from_best_effort(unit, wish.least - free.milli, kLeastMilli);
+      if (free.milli + taken.milli < wish.least) continue;
+      double lost_s = 0;
+      for (const auto& running : unit.jobs)
+        if (std::count(taken.preempted.begin(), taken.preempted.end(), running.id) > 0)
+          lost_s += running.takes_checkpoints ? running.unsaved_s : running.elapsed_s;
+      const auto cost = std::tuple(taken.preempted.size(), lost_s);
+      if (cost >= best_cost) continue;
+      best_cost = cost;
+      best = Start{n,
+                   u,
+                   {wish.least, bytes},
+                   std::move(taken.left),
+                   std::move(taken.preempted),
+                   "what keeps its promise, in the place of best-effort jobs"};
+    }
+  return best;
+}
+
+// To each of `jobs` what is left of it, up to its need; who needs little is served first.
+void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
+  const auto missing = [](const LiveJob& job) {
+    return job.need_milli - std::min(job.need_milli, job.share.milli);
+  };
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [&](const auto* a, const auto* b) { return missing(*a) < missing(*b); });
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto equal = static_cast<uint32_t>(room / (jobs.size() - i));
+    const uint32_t given = std::min(missing(*jobs[i]), equal);
+    jobs[i]->share.milli += given;
+    room -= given;
+  }
+}
+
+}  // namespace
+
+std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
+                                         const WaitingJob& job) {
+  if (auto start = beside_others(nodes, job, retained_)) return start;
+  if (job.job_class != JobClass::kLatencySensitive) return std::nullopt;
+  return in_their_place(nodes, job, retained_);
+}
+
+Adjustment FittedPolicy::adjust(const LiveUnit& unit) {
+  Adjustment adjustment;
+  LiveUnit now = unit;
+  std::vector<LiveJob*> sensitive, best_effort;
+  uint32_t room = unit.whole.milli;
+  for (auto& job : now.jobs) {
+    const bool first = job.job_class == JobClass::kLatencySensitive;
+    (first ? sensitive : best_effort).push_back(&job);
+    const double retained = Neighbours(retained_, unit).retained(job.model, job.id);
+    job.share.milli = first ? std::min(needed_milli(job, retained), room) : 0;
+    room -= job.share.milli;
+  }
+  // Each of the others goes on with a little, or ends: who loses least ends first.
+  const auto held = [](const LiveJob* job) { return std::min(job->need_milli, kLeastMilli); };
+  std::stable_sort(best_effort.begin(), best_effort.end(), [](const auto* a, const auto* b) {
+    return (a->takes_checkpoints ? a->unsaved_s : a->elapsed_s) >
+           (b->takes_checkpoints ? b->unsaved_s : b->elapsed_s);
+  });
+  std::vector<LiveJob*> going_on;
+  for (auto* job : best_effort) {
+    if (room < held(job)) {
+      adjustment.preempted.push_back(job->id);
+      continue;
+    }
+    job->share.milli = held(job);
+    room -= job->share.milli;
+    going_on.push_back(job);
+  }
+  pour(going_on, room);
+  pour(sensitive, room);
+  constexpr uint32_t kNotWorthIt = 20;
+  for (size_t i = 0; i < now.jobs.size(); ++i) {
+    const uint32_t was = unit.jobs[i].share.milli, is = now.jobs[i].share.milli;
+    if (is > 0 && std::max(was, is) - std::min(was, is) >= kNotWorthIt)
+      adjustment.milli.emplace_back(now.jobs[i].id, is);
+  }
+  std::stable_partition(adjustment.milli.begin(), adjustment.milli.end(), [&](const auto& change) {
+    return std::any_of(unit.jobs.begin(), unit.jobs.end(), [&](const LiveJob& job) {
+      return job.id == change.first && job.share.milli > change.second;
+    });
+  });
+  return adjustment;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,27 @@
+// `share`: shares fitted to what jobs need to keep their promises.
+#pragma once
+
+#include "policies/sharing/live/share_policy.h"
+
+namespace tierpilot::sharing {
+
+class FittedPolicy final : public SharePolicy {
+ public:
+  explicit FittedPolicy(Retained retained) : retained_(std::move(retained)) {}
+
+  // Where the job gets what it is predicted to use and nobody is slowed down too much; of such
+  // units the one that is left the fullest, so that whole units stay for those that need them. A
+  // job with a promise that fits nowhere takes what best-effort jobs can give up.
+  std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) override;
+  // Who has a promise gets as much as it needs to keep it, and gives back what it does not; the
+  // others share the rest by what they use.
+  Adjustment adjust(const LiveUnit& unit) override;
+  // By the time at which units become free as predicted, those ahead first.
+  Admission admit(const std::vector<LiveNode>& nodes, const std::vector<WaitingJob>& ahead,
+                  const WaitingJob& job) override;
+
+ private:
+  Retained retained_;
+};
+
+}  // namespace tierpilot::sharing

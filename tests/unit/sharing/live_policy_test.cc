@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "policies/sharing/live/share_policy.h"
+#include "policies/sharing/live/taking.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr auto kSensitive = JobClass::kLatencySensitive;
+constexpr auto kBestEffort = JobClass::kBestEffort;
+
+std::unique_ptr<SharePolicy> policy(std::string_view name, Retained retained = {}) {
+  return std::move(*make_share_policy(name, std::move(retained)));
+}
+
+LiveJob running(uint64_t id, JobClass job_class, uint32_t milli, uint32_t need) {
+  LiveJob job;
+  job.id = id;
+  job.job_class = job_class;
+  job.share.milli = milli;
+  job.need_milli = need;
+  return job;
+}
+
+LiveUnit unit_with(std::vector<LiveJob> jobs) {
+  return {"cpu", {kWholeUnit, 0}, std::move(jobs)};
+}
+
+WaitingJob waiting(JobClass job_class, uint32_t milli, double run_s,
+                   double promise_s = kNoPromise) {
+  WaitingJob job;
+  job.id = 100;
+  job.job_class = job_class;
+  job.predicted["cpu"] = {milli, 0, run_s, run_s};
+  job.promise_left_s = promise_s;
+  return job;
+}
+
+uint32_t milli_of(const LiveUnit& unit, const Adjustment& adjustment, uint64_t id) {
+  for (const auto& [job, milli] : adjustment.milli)
+    if (job == id) return milli;
+  for (const auto& job : unit.jobs)
+    if (job.id == id) return job.share.milli;
+  return 0;
+}
+
+void expect_within(const LiveUnit& unit, const Adjustment& adjustment) {
+  uint32_t sum = 0;
+  for (const auto& job : unit.jobs)
+    if (std::count(adjustment.preempted.begin(), adjustment.preempted.end(), job.id) == 0)
+      sum += milli_of(unit, adjustment, job.id);
+  EXPECT_LE(sum, unit.whole.milli);
+}
+
+TEST(LivePolicy, OnlyKnownNamesAreMade) {
+  for (const auto& info : share_policies()) EXPECT_TRUE(make_share_policy(info.name, {}));
+  const auto unknown = make_share_policy("best", {});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("share-published"), std::string::npos);
+}
+
+TEST(LivePolicy, WholeSharesNoUnit) {
+  const std::vector<LiveNode> nodes{
+      {unit_with({running(1, kBestEffort, 1000, 200)}), unit_with({})}};
+  const auto start = policy("whole")->place(nodes, waiting(kBestEffort, 200, 10));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->unit, 1U);
+  EXPECT_EQ(start->share.milli, 1000U);
+}
+
+TEST(LivePolicy, PublishedTakesTheMostFreeAndPreemptsForTheSensitive) {
+  const std::vector<LiveNode> nodes{{unit_with({running(1, kBestEffort, 700, 700)}),
+                                     unit_with({running(2, kBestEffort, 400, 400)})}};
+  const auto easy = policy("share-published")->place(nodes, waiting(kBestEffort, 500, 10));
+  ASSERT_TRUE(easy);
+  EXPECT_EQ(easy->unit, 1U);
+  EXPECT_TRUE(easy->preempted.empty());
+  EXPECT_FALSE(policy("share-published")->place(nodes, waiting(kBestEffort, 900, 10)));
+  const auto hard = policy("share-published")->place(nodes, waiting(kSensitive, 900, 10, 20));
+  ASSERT_TRUE(hard);
+  EXPECT_EQ(hard->preempted.size(), 1U);
+}
+
+TEST(LivePolicy, PublishedGrowsByATenthFromBestEffortJobs) {
+  auto late = running(1, kSensitive, 400, 800);
+  late.elapsed_s = 90;
+  late.left_s = 30;  // at half speed a minute
+  late.promise_left_s = 30;
+  const auto unit = unit_with({late, running(2, kBestEffort, 600, 600)});
+  const auto adjustment = policy("share-published")->adjust(unit);
+  EXPECT_EQ(milli_of(unit, adjustment, 1), 500U);
+  EXPECT_EQ(milli_of(unit, adjustment, 2), 500U);
+  EXPECT_TRUE(adjustment.preempted.empty());
+}
+
+TEST(LivePolicy, ShareFillsUnitsBeforeItOpensOthers) {
+  const std::vector<LiveNode> nodes{
+      {unit_with({}), unit_with({running(1, kBestEffort, 600, 600)})}};
+  const auto start = policy("share")->place(nodes, waiting(kBestEffort, 300, 10));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->unit, 1U);
+}
+
+TEST(LivePolicy, ShareKeepsApartWhoSlowEachOther) {
+  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const std::vector<LiveNode> nodes{{unit_with({running(1, kBestEffort, 300, 300)})}};
+  EXPECT_FALSE(policy("share", retained)->place(nodes, waiting(kBestEffort, 300, 10)));
+  EXPECT_TRUE(policy("share")->place(nodes, waiting(kBestEffort, 300, 10)));
+}
+
+TEST(LivePolicy, ShareShrinksBestEffortJobsForAPromise) {
+  const std::vector<LiveNode> nodes{{unit_with({running(1, kBestEffort, 900, 900)})}};
+  const auto start = policy("share")->place(nodes, waiting(kSensitive, 600, 10, 12));
+  ASSERT_TRUE(start);
+  EXPECT_TRUE(start->preempted.empty());
+  ASSERT_EQ(start->shrunk.size(), 1U);
+  EXPECT_LE(start->shrunk.front().second + start->share.milli, 1000U);
+}
+
+TEST(LivePolicy, ShareGrowsWhoWouldMissAndGivesBackWhatNobodyMisses) {
+  auto late = running(1, kSensitive, 300, 900);
+  late.left_s = late.left_upper_s = 50;
+  late.promise_left_s = 60;
+  auto unit = unit_with({late, running(2, kBestEffort, 700, 700)});
+  auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_GE(milli_of(unit, adjustment, 1), 780U);  // 50 of 60 s, with the margin
+  EXPECT_LT(milli_of(unit, adjustment, 2), 300U);
+  unit.jobs[0].share.milli = 900;
+  unit.jobs[0].promise_left_s = 600;
+  unit.jobs[1].share.milli = 100;
+  adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_EQ(milli_of(unit, adjustment, 2), 700U);
+  EXPECT_GE(milli_of(unit, adjustment, 1), 79U);
+}
+
+TEST(LivePolicy, SharePreemptsWhoLosesLeast) {
+  auto late = running(1, kSensitive, 200, 950);
+  late.left_s = late.left_upper_s = 60;
+  late.promise_left_s = 60;
+  auto saved = running(2, kBestEffort, 400, 400), unsaved = running(3, kBestEffort, 400, 400);
+  saved.takes_checkpoints = unsaved.takes_checkpoints = true;
+  saved.unsaved_s = 1;
+  unsaved.unsaved_s = 50;
+  auto filler = running(4, kSensitive, 0, 0);
+  const auto unit = unit_with({late, saved, unsaved, filler});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  ASSERT_FALSE(adjustment.preempted.empty());
+  EXPECT_NE(std::count(adjustment.preempted.begin(), adjustment.preempted.end(), 2U), 0);
+}
+
+TEST(LivePolicy, SharePromisesOnlyWhatItCanKeep) {
+  auto ahead = running(1, kSensitive, 800, 800);
+  ahead.left_s = ahead.left_upper_s = 80;
+  ahead.promise_left_s = 100;
+  const std::vector<LiveNode> nodes{{unit_with({ahead})}};
+  const auto share = policy("share");
+  EXPECT_TRUE(share->admit(nodes, {}, waiting(kSensitive, 500, 10, 200)).admitted);
+  const auto refused = share->admit(nodes, {}, waiting(kSensitive, 500, 100, 110));
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_GT(refused.earliest_s, 110);
+  EXPECT_TRUE(
+      share->admit(nodes, {}, waiting(kSensitive, 500, 100, refused.earliest_s + 1)).admitted);
+  const auto unknown = share->admit(nodes, {}, waiting(kSensitive, 500, 0, 200));
+  EXPECT_FALSE(unknown.admitted);
+  EXPECT_NE(unknown.reason.find("not known"), std::string::npos);
+}
+
+TEST(LivePolicy, ThoseAheadAreCounted) {
+  const std::vector<LiveNode> nodes{{unit_with({})}};
+  const auto job = waiting(kSensitive, 900, 100, 130);
+  EXPECT_TRUE(policy("share")->admit(nodes, {}, job).admitted);
+  EXPECT_FALSE(policy("share")->admit(nodes, {job}, job).admitted);
+}
+
+TEST(Taking, TakesInProportionWhileThatIsEnough) {
+  const auto unit = unit_with({running(1, kBestEffort, 500, 500), running(2, kBestEffort, 300, 300),
+                               running(3, kSensitive, 200, 200)});
+  const auto some = take_from_best_effort(unit, 300, 100);
+  EXPECT_EQ(some.milli, 300U);
+  EXPECT_TRUE(some.preempted.empty());
+  EXPECT_EQ(some.left, (std::vector<std::pair<uint64_t, uint32_t>>{{1, 300}, {2, 200}}));
+  const auto all = take_from_best_effort(unit, 750, 100);
+  EXPECT_EQ(all.milli, 800U);
+  EXPECT_EQ(all.preempted.size(), 2U);
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing
