@@ -314,3 +314,15 @@ def swap(budget, policy="swap", tiers=None):
     from . import swapping
 
     return swapping.swap(budget, policy, tiers)
+
+
+def describe(module, example_inputs, batch=None, iterations=None, job=None):
+    """The model card of a PyTorch module, as `--model-card` wants it: a dict.
+
+        json.dump(tierpilot.describe(model, torch.randn(32, 784), iterations=5000), file)
+
+    Needs PyTorch, from 1.13 on; no GPU. tierpilot.cards.describe() tells of its arguments.
+    """
+    from . import cards
+
+    return cards.describe(module, example_inputs, batch, iterations, job)

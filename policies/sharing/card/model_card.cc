@@ -100,7 +100,30 @@ constexpr Kind kKinds[]{{"Abs", "Elementwise"},
                         {"Upsample", "Resize"},
                         {"Where", "Elementwise"}};
 
+// PyTorch's reader has the same.
+constexpr std::string_view kAllKinds[]{
+    "Activation", "AddV2",       "Attention", "AvgPool",         "BatchNorm",
+    "BiasAdd",    "Concat",      "Conv2D",    "Conv2DTranspose", "DepthwiseConv2D",
+    "Dropout",    "Elementwise", "Gather",    "LayerNorm",       "MatMul",
+    "MaxPool",    "Mul",         "ReLU",      "Recurrent",       "Reduce",
+    "Resize",     "Shape",       "Softmax",   "Transpose",       "Unknown"};
+
+nlohmann::ordered_json job_json(const JobCard& job) {
+  nlohmann::ordered_json value = nlohmann::ordered_json::object();
+  if (job.iterations > 0) value["iterations"] = job.iterations;
+  if (!job.optimizer.empty()) value["optimizer"] = job.optimizer;
+  if (job.samples_per_s) value["samples_per_s"] = *job.samples_per_s;
+  if (job.load_s) value["load_s"] = *job.load_s;
+  if (job.loads_ahead) value["loads_ahead"] = true;
+  if (job.threads > 0) value["threads"] = job.threads;
+  return value;
+}
+
 }  // namespace
+
+std::span<const std::string_view> operator_kinds() {
+  return kAllKinds;
+}
 
 std::string_view operator_kind(std::string_view onnx_operator) {
   const auto* found =
@@ -116,23 +139,28 @@ nlohmann::ordered_json card_json(const ModelCard& card) {
                        {"largest_input", use.largest_input},
                        {"input_sum", use.input_sum},
                        {"output_sum", use.output_sum},
+                       {"parameter_sum", use.parameter_sum},
                        {"flops", use.flops}};
-  return {{"kind", "model card"},
-          {"producer", card.producer},
-          {"opset", card.opset},
-          {"batch", card.batch},
-          {"input_elements", card.input_elements},
-          {"operators", operators},
-          {"parameters", card.parameters},
-          {"parameter_bytes", card.parameter_bytes},
-          {"activation_bytes", card.activation_bytes},
-          {"traffic_bytes", card.traffic_bytes},
-          {"flops", card.flops},
-          {"depth", card.depth},
-          {"unknown_operators", card.unknown_operators},
-          {"unknown_shapes", card.unknown_shapes},
-          {"guessed", card.guessed},
-          {"uncertain", card.uncertain()}};
+  nlohmann::ordered_json value{{"kind", "model card"},
+                               {"producer", card.producer},
+                               {"opset", card.opset},
+                               {"batch", card.batch},
+                               {"input_elements", card.input_elements},
+                               {"operators", operators},
+                               {"parameters", card.parameters},
+                               {"parameter_bytes", card.parameter_bytes},
+                               {"parameter_tensors", card.parameter_tensors},
+                               {"activation_bytes", card.activation_bytes},
+                               {"traffic_bytes", card.traffic_bytes},
+                               {"flops", card.flops},
+                               {"depth", card.depth},
+                               {"launches", card.launches},
+                               {"unknown_operators", card.unknown_operators},
+                               {"unknown_shapes", card.unknown_shapes},
+                               {"guessed", card.guessed},
+                               {"uncertain", card.uncertain()}};
+  if (card.job) value["job"] = job_json(*card.job);
+  return value;
 }
 
 }  // namespace tierpilot::sharing

@@ -71,7 +71,7 @@ double recurrent(const onnx::NodeProto& node, const Values& values) {
 }  // namespace
 
 double forward_flops(const onnx::NodeProto& node, std::string_view kind, const Values& values) {
-  if (kind == "Conv2D") return convolution(node, values);
+  if (kind == "Conv2D" || kind == "DepthwiseConv2D") return convolution(node, values);
   if (kind == "Conv2DTranspose") return transposed_convolution(node, values);
   if (kind == "MatMul") return matrix_product(node, values);
   if (kind == "Recurrent") return recurrent(node, values);

@@ -41,14 +41,34 @@ class Describer {
       count_unknown(node);
       kind = "Unknown";
     }
+    if (kind == "Conv2D" && is_depthwise(node)) kind = "DepthwiseConv2D";
     auto& use = card_.operators[std::string(kind)];
+    card_.launches += kind == "Recurrent" ? launches(node) : 1;
     ++use.count;
     take_inputs(node, use);
     make_outputs(node, use);
-    if (kind == "Conv2D" && node.input_size() > 2) ++card_.operators["BiasAdd"].count;
+    if (node.op_type() == "Conv" && node.input_size() > 2) ++card_.operators["BiasAdd"].count;
     const double flops = forward_flops(node, kind, values_);
     use.flops += flops;
     card_.flops += flops;
+  }
+
+  // A filter sees one of several channels.
+  bool is_depthwise(const onnx::NodeProto& node) const {
+    if (node.input_size() < 2) return false;
+    const auto *data = find(node.input(0)), *weight = find(node.input(1));
+    return data && weight && data->dims.size() > 1 && weight->dims.size() > 1 &&
+           weight->dims[1] == 1 && data->dims[1] > 1;
+  }
+
+  // What a framework runs for it where it has no such operator as a whole, step by step; its
+  // weights have a part for each direction.
+  uint64_t launches(const onnx::NodeProto& node) const {
+    const auto* data = node.input_size() > 1 ? find(node.input(0)) : nullptr;
+    const auto* weight = data ? find(node.input(1)) : nullptr;
+    if (!weight || data->dims.empty() || weight->dims.empty()) return 1;
+    const double of_step = node.op_type() == "RNN" ? 3 : 11;
+    return static_cast<uint64_t>((1 + of_step * data->dims[0]) * weight->dims[0]);
   }
 
   void count_unknown(const onnx::NodeProto& node) {
@@ -68,7 +88,10 @@ class Describer {
       const auto* value = find(name);
       if (!value || !value->elements) continue;
       card_.traffic_bytes += *value->elements * value->element_bytes;
-      if (value->is_parameter) continue;
+      if (value->is_parameter) {
+        use.parameter_sum += *value->elements;
+        continue;
+      }
       use.largest_input = std::max(use.largest_input, *value->elements);
       use.input_sum += *value->elements;
     }
@@ -125,6 +148,7 @@ void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& val
     const Value& value = values.at(tensor.name());
     card.parameters += *value.elements;
     card.parameter_bytes += *value.elements * value.element_bytes;
+    ++card.parameter_tensors;
   }
   for (const auto& input : graph.input()) {
     const Value& value = values.at(input.name());

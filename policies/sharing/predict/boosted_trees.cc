@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "policies/sharing/predict/regressor.h"
+#include "policies/sharing/predict/saved_kinds.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -26,6 +28,8 @@ struct Node {
 class BoostedTrees final : public Regressor {
  public:
   explicit BoostedTrees(const TreeSettings& settings) : settings_(settings) {}
+  BoostedTrees(double base, std::vector<std::vector<Node>> trees)
+      : base_(base), trees_(std::move(trees)) {}
 
   void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
     cut(rows);
@@ -53,6 +57,20 @@ class BoostedTrees final : public Regressor {
       sum += tree[at].value;
     }
     return sum;
+  }
+
+  // A node is its value, or its column, threshold and the two behind it.
+  nlohmann::json saved() const override {
+    nlohmann::json trees = nlohmann::json::array();
+    for (const auto& tree : trees_) {
+      trees.push_back(nlohmann::json::array());
+      for (const auto& node : tree)
+        if (node.is_leaf)
+          trees.back().push_back({node.value});
+        else
+          trees.back().push_back({node.column, node.threshold, node.left, node.right});
+    }
+    return {{"kind", "boosted trees"}, {"base", base_}, {"trees", trees}};
   }
 
  private:
@@ -126,7 +144,7 @@ class BoostedTrees final : public Regressor {
     return at;
   }
 
-  const TreeSettings settings_;
+  const TreeSettings settings_ = {};
   double base_ = 0;
   std::vector<std::vector<Node>> trees_;
   std::vector<Row> borders_;
@@ -134,7 +152,38 @@ class BoostedTrees final : public Regressor {
   std::vector<double> left_;
 };
 
+// Those behind a node come after it, so every walk ends.
+bool is_sound(const std::vector<Node>& tree, size_t columns) {
+  for (size_t i = 0; i < tree.size(); ++i) {
+    const auto& node = tree[i];
+    if (node.is_leaf) continue;
+    const bool behind =
+        node.left > i && node.left < tree.size() && node.right > i && node.right < tree.size();
+    if (!behind || node.column >= columns) return false;
+  }
+  return !tree.empty();
+}
+
+Node read_node(const nlohmann::json& saved) {
+  if (saved.size() == 1) return {.value = saved.at(0).get<double>()};
+  return {.is_leaf = false,
+          .column = saved.at(0).get<size_t>(),
+          .threshold = saved.at(1).get<double>(),
+          .left = saved.at(2).get<uint32_t>(),
+          .right = saved.at(3).get<uint32_t>()};
+}
+
 }  // namespace
+
+std::unique_ptr<Regressor> read_boosted_trees(const nlohmann::json& saved, size_t columns) {
+  std::vector<std::vector<Node>> trees;
+  for (const auto& each : saved.at("trees")) {
+    trees.emplace_back();
+    for (const auto& node : each) trees.back().push_back(read_node(node));
+    if (!is_sound(trees.back(), columns)) return nullptr;
+  }
+  return std::make_unique<BoostedTrees>(saved.at("base").get<double>(), std::move(trees));
+}
 
 std::unique_ptr<Regressor> make_boosted_trees(const TreeSettings& settings) {
   return std::make_unique<BoostedTrees>(settings);

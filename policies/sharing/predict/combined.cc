@@ -1,4 +1,6 @@
 // Regressors made of others.
+#include <nlohmann/json.hpp>
+
 #include "policies/sharing/predict/regressor.h"
 
 namespace tierpilot::sharing {
@@ -18,6 +20,9 @@ class Stacked final : public Regressor {
   double predict(const Row& row) const override {
     return first_->predict(row) + second_->predict(row);
   }
+  nlohmann::json saved() const override {
+    return {{"kind", "stacked"}, {"first", first_->saved()}, {"second", second_->saved()}};
+  }
 
  private:
   std::unique_ptr<Regressor> first_, second_;
@@ -36,6 +41,11 @@ class Average final : public Regressor {
     for (const auto& member : members_) sum += member->predict(row);
     return sum / static_cast<double>(members_.size());
   }
+  nlohmann::json saved() const override {
+    nlohmann::json members = nlohmann::json::array();
+    for (const auto& member : members_) members.push_back(member->saved());
+    return {{"kind", "average"}, {"members", members}};
+  }
 
  private:
   std::vector<std::unique_ptr<Regressor>> members_;
@@ -52,6 +62,9 @@ class OnColumns final : public Regressor {
     regressor_->fit(seen, targets);
   }
   double predict(const Row& row) const override { return regressor_->predict(picked(row)); }
+  nlohmann::json saved() const override {
+    return {{"kind", "on columns"}, {"columns", columns_}, {"regressor", regressor_->saved()}};
+  }
 
  private:
   Row picked(const Row& row) const {
@@ -65,6 +78,10 @@ class OnColumns final : public Regressor {
 };
 
 }  // namespace
+
+nlohmann::json Regressor::saved() const {
+  return nullptr;
+}
 
 std::unique_ptr<Regressor> make_stacked(std::unique_ptr<Regressor> first,
                                         std::unique_ptr<Regressor> second) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <vector>
+
+#include "base/result.h"
 
 namespace tierpilot::sharing {
 
@@ -15,7 +18,12 @@ class Regressor {
   // At least one row; as many targets.
   virtual void fit(const std::vector<Row>& rows, const std::vector<double>& targets) = 0;
   virtual double predict(const Row& row) const = 0;
+  // What it has learned, for read_regressor(); null where its kind cannot be kept.
+  virtual nlohmann::json saved() const;
 };
+
+// What saved() gave, for rows of so many columns. kInvalid: it is nothing of the kind.
+Result<std::unique_ptr<Regressor>> read_regressor(const nlohmann::json& saved, size_t columns);
 
 // The mean or the median of the targets, whatever the row.
 std::unique_ptr<Regressor> make_constant();
@@ -35,6 +43,15 @@ struct TreeSettings {
 // Gradient boosting of regression trees on squared error (Friedman, Greedy Function Approximation,
 // Annals of Statistics 29(5), 2001), columns cut into at most 64 ranges.
 std::unique_ptr<Regressor> make_boosted_trees(const TreeSettings& settings);
+// The logarithm of a sum of non-negative columns with non-negative weights, by the squared error of
+// logarithms (Adam: Kingma and Ba, ICLR 2015). Weights begin at `start` of a column's unit and are
+// drawn back there, so that a column which is hardly ever used stays of a sane size.
+struct CostSettings {
+  double start = 0.135;
+  double penalty = 1e-3;  // of (ln weight - ln start)^2
+  uint32_t steps = 1500;
+};
+std::unique_ptr<Regressor> make_cost_sum(const CostSettings& settings);
 // `first`, and `second` on what the first leaves.
 std::unique_ptr<Regressor> make_stacked(std::unique_ptr<Regressor> first,
                                         std::unique_ptr<Regressor> second);
@@ -44,5 +61,14 @@ std::unique_ptr<Regressor> make_average(std::vector<std::unique_ptr<Regressor>> 
 // Sees these columns of a row only.
 std::unique_ptr<Regressor> make_on_columns(std::vector<size_t> columns,
                                            std::unique_ptr<Regressor> regressor);
+
+struct PerceptronSettings {
+  std::vector<size_t> hidden = {64, 32};  // ReLU units
+  uint32_t epochs = 300;
+  double rate = 3e-3;
+  uint64_t seed = 1;
+};
+// A multi-layer perceptron on standardised columns, squared error, Adam in batches of 32.
+std::unique_ptr<Regressor> make_perceptron(const PerceptronSettings& settings);
 
 }  // namespace tierpilot::sharing

@@ -10,6 +10,9 @@ namespace tierpilot::sharing {
 
 class Standardised {
  public:
+  Standardised() = default;
+  Standardised(Row means, Row scales) : means_(std::move(means)), scales_(std::move(scales)) {}
+
   void fit(const std::vector<Row>& rows) {
     const size_t columns = rows.front().size();
     means_.assign(columns, 0);
@@ -29,6 +32,9 @@ class Standardised {
       scaled[i] = std::clamp((row[i] - means_[i]) * scales_[i], -kFar, kFar);
     return scaled;
   }
+
+  const Row& means() const { return means_; }
+  const Row& scales() const { return scales_; }
 
  private:
   Row means_, scales_;

@@ -1,0 +1,46 @@
+// What a training job will use of an engine and for how long, from its model card.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "policies/sharing/card/model_card.h"
+
+namespace tierpilot::sharing {
+
+struct JobPrediction {
+  uint32_t milli = 0;               // of one core that is fully used: 1000
+  uint32_t milli_upper = 0;         // what 95 % of jobs stay below
+  uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below; beyond the bare interpreter
+  double run_s = 0;                 // of all iterations; 0 where the card tells of none
+  double run_upper_s = 0;           // what 95 % of jobs stay below
+  bool unlike = false;              // unlike all it was trained on: take the user's share
+  std::string why;                  // it is unlike
+};
+
+struct EngineFeatures {
+  std::string engine;  // "cpu"
+  double cores_per_unit = 1;
+  double relative_speed = 1;  // of this core against the training machine's; 1 where not known
+};
+
+struct JobModel;
+
+// The default predictor, trained by `tierctl predictor train`. A job of several threads counts as
+// one that uses them all evenly. Copies share what was read; predict() may run in several threads.
+class JobPredictor {
+ public:
+  // kInvalid: no such file, or one of another version.
+  static Result<JobPredictor> read(std::string_view json);
+  explicit JobPredictor(std::shared_ptr<const JobModel> model);
+
+  JobPrediction predict(const ModelCard& card, const EngineFeatures& engine) const;
+
+ private:
+  std::shared_ptr<const JobModel> model_;
+};
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,23 @@
+// What predictors see of a model card.
+#pragma once
+
+#include "policies/sharing/card/model_card.h"
+#include "policies/sharing/predict/regressor.h"
+
+namespace tierpilot::sharing {
+
+// Of each a training step takes a time that is close to proportional: operators, operations by
+// kind, elements that are moved, tensors and parameters that an optimizer steps. In units of about
+// a millisecond on a usual core.
+Row work_row(const ModelCard& card);
+// Bytes that a training may have resident, by what has them, in MiB.
+Row memory_row(const ModelCard& card);
+// Logarithms of totals, and of what each kind has.
+Row figures_row(const ModelCard& card);
+// As published: the largest input of each kind, batch, iterations, input size.
+Row published_row(const ModelCard& card);
+
+// Values that an optimizer keeps for each parameter; as Adam does, two, where it is not known.
+int optimizer_states(const std::string& optimizer);
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,195 @@
+#include "policies/sharing/predict/jobs/job_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/predict/jobs/card_rows.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kBusyQuantile = 0.95;
+constexpr double kMemoryQuantile = 0.995;
+constexpr size_t kFolds = 8;
+constexpr double kMib = 1 << 20;
+
+Row joined(Row first, const Row& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+std::vector<size_t> columns(size_t from, size_t to) {
+  std::vector<size_t> all;
+  for (size_t i = from; i < to; ++i) all.push_back(i);
+  return all;
+}
+
+// Architectures are dealt to a few folds, so that each is left out once.
+std::vector<size_t> folds_of(const std::vector<MeasuredTraining>& rows) {
+  std::map<std::string, size_t> fold;
+  for (const auto& row : rows) fold.emplace(row.architecture, 0);
+  size_t next = 0;
+  for (auto& [architecture, at] : fold) at = next++ % kFolds;
+  std::vector<size_t> found;
+  for (size_t i = 0; i < rows.size(); ++i)
+    found.push_back(fold.size() > 1 ? fold[rows[i].architecture] : i % 2);
+  return found;
+}
+
+// The quantile by which targets exceed what a regressor says that has not seen their architecture.
+double margin(std::unique_ptr<Regressor> (*make)(), const std::vector<Row>& rows,
+              const std::vector<double>& targets, const std::vector<size_t>& folds,
+              double quantile) {
+  std::vector<double> exceeds;
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    std::vector<Row> known;
+    std::vector<double> their_targets;
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (folds[i] != fold) {
+        known.push_back(rows[i]);
+        their_targets.push_back(targets[i]);
+      }
+    if (known.empty() || known.size() == rows.size()) continue;
+    const auto regressor = make();
+    regressor->fit(known, their_targets);
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (folds[i] == fold) exceeds.push_back(targets[i] - regressor->predict(rows[i]));
+  }
+  if (exceeds.empty()) return 0;
+  std::sort(exceeds.begin(), exceeds.end());
+  const auto at = static_cast<size_t>(quantile * static_cast<double>(exceeds.size()));
+  return std::max(exceeds[std::min(at, exceeds.size() - 1)], 0.0);
+}
+
+double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
+  std::vector<double> all;
+  for (const auto& row : rows) all.push_back(row.calibration_s);
+  std::nth_element(all.begin(), all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
+  return all[all.size() / 2];
+}
+
+void learn_ranges(JobModel& model, const std::vector<MeasuredTraining>& rows) {
+  for (const auto& row : rows) {
+    const auto totals = totals_of(row.card);
+    if (model.totals.empty())
+      for (const double total : totals) model.totals.push_back({total, total});
+    for (size_t i = 0; i < totals.size(); ++i) {
+      model.totals[i].least = std::min(model.totals[i].least, totals[i]);
+      model.totals[i].most = std::max(model.totals[i].most, totals[i]);
+    }
+    for (const auto& [kind, use] : row.card.operators) model.kinds.insert(kind);
+  }
+}
+
+JobModel read_fields(const nlohmann::json& saved) {
+  JobModel model{.engine = saved.at("engine").get<std::string>(),
+                 .calibration_s = saved.at("calibration_s").get<double>(),
+                 .busy_margin = saved.at("busy_margin").get<double>(),
+                 .memory_margin = saved.at("memory_margin").get<double>(),
+                 .kinds = saved.at("kinds").get<std::set<std::string>>()};
+  for (const auto& range : saved.at("totals"))
+    model.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
+  return model;
+}
+
+}  // namespace
+
+Row busy_row(const ModelCard& card) {
+  return joined(work_row(card), figures_row(card));
+}
+
+Row resident_row(const ModelCard& card) {
+  return joined(memory_row(card), figures_row(card));
+}
+
+std::vector<double> totals_of(const ModelCard& card) {
+  return {card.flops, card.parameters, card.activation_bytes, static_cast<double>(card.launches)};
+}
+
+std::unique_ptr<Regressor> make_busy_regressor() {
+  return make_on_columns(columns(0, work_row({}).size()), make_cost_sum({}));
+}
+
+std::unique_ptr<Regressor> make_memory_regressor() {
+  return make_on_columns(columns(0, memory_row({}).size()), make_cost_sum({}));
+}
+
+double busy_target(const MeasuredTraining& row, double calibration_s) {
+  return std::log(1e3 * row.busy_s * calibration_s / row.calibration_s);
+}
+
+double memory_target(const MeasuredTraining& row) {
+  return std::log1p(row.memory_bytes / kMib);
+}
+
+JobModel fit_job_model(const std::vector<MeasuredTraining>& rows) {
+  JobModel model{.calibration_s = median_calibration_s(rows)};
+  std::vector<Row> busy_rows, resident_rows;
+  std::vector<double> busy, memory;
+  for (const auto& row : rows) {
+    busy_rows.push_back(busy_row(row.card));
+    busy.push_back(busy_target(row, model.calibration_s));
+    resident_rows.push_back(resident_row(row.card));
+    memory.push_back(memory_target(row));
+  }
+  const auto folds = folds_of(rows);
+  model.busy_margin = margin(make_busy_regressor, busy_rows, busy, folds, kBusyQuantile);
+  model.memory_margin =
+      margin(make_memory_regressor, resident_rows, memory, folds, kMemoryQuantile);
+  model.busy = make_busy_regressor();
+  model.busy->fit(busy_rows, busy);
+  model.memory = make_memory_regressor();
+  model.memory->fit(resident_rows, memory);
+  learn_ranges(model, rows);
+  return model;
+}
+
+double iteration_s(double busy_s, const ModelCard& card) {
+  if (!card.job) return busy_s;
+  const double loading_s = card.job->loading_s(card.batch);
+  return card.job->loads_ahead ? std::max(busy_s, loading_s) : busy_s + loading_s;
+}
+
+nlohmann::json job_model_json(const JobModel& model) {
+  nlohmann::json totals = nlohmann::json::array();
+  for (const auto& range : model.totals) totals.push_back({range.least, range.most});
+  return {{"schema", 1},
+          {"kind", "job predictor"},
+          {"engine", model.engine},
+          {"calibration_s", model.calibration_s},
+          {"busy_margin", model.busy_margin},
+          {"memory_margin", model.memory_margin},
+          {"totals", totals},
+          {"kinds", model.kinds},
+          {"busy", model.busy->saved()},
+          {"memory", model.memory->saved()}};
+}
+
+Result<JobModel> read_job_model(std::string_view text) {
+  const auto saved = nlohmann::json::parse(text, nullptr, false);
+  const auto wrong = [](const std::string& what) {
+    return fail(ErrorCode::kInvalid,
+                "job predictor: " + what + "; `tierctl predictor train` makes such a file");
+  };
+  if (!saved.is_object()) return wrong("it is no JSON object");
+  if (saved.value("/kind"_json_pointer, nlohmann::json()) != "job predictor" ||
+      saved.value("/schema"_json_pointer, nlohmann::json()) != 1)
+    return wrong("it is of another kind or schema");
+  try {
+    auto model = read_fields(saved);
+    auto busy = read_regressor(saved.at("busy"), busy_row({}).size());
+    auto memory = read_regressor(saved.at("memory"), resident_row({}).size());
+    if (!busy) return wrong(busy.error().message);
+    if (!memory) return wrong(memory.error().message);
+    if (model.totals.size() != totals_of({}).size()) return wrong("it has other totals");
+    model.busy = std::move(*busy);
+    model.memory = std::move(*memory);
+    return model;
+  } catch (const nlohmann::json::exception& error) {
+    return wrong(error.what());
+  }
+}
+
+}  // namespace tierpilot::sharing

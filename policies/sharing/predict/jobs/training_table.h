@@ -1,0 +1,31 @@
+// Measured training configurations: the table of `tierctl predictor collect`.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "policies/sharing/card/model_card.h"
+#include "policies/sim/trace/csv_table.h"
+
+namespace tierpilot::sharing {
+
+struct MeasuredTraining {
+  std::string architecture;
+  ModelCard card;  // with its job
+  double utilisation_milli = 0;
+  double memory_bytes = 0;
+  double iteration_s = 0;
+  double busy_s = 0;         // of the core, per iteration
+  double calibration_s = 0;  // how long a fixed piece of work took meanwhile
+};
+
+struct TrainingTable {
+  std::vector<MeasuredTraining> rows;
+  uint64_t skipped = 0;
+  std::string first_skipped;
+};
+
+bool is_training_table(const sim::CsvTable& table);
+Result<TrainingTable> read_trainings(sim::CsvTable& table);
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,205 @@
+"""What a module's forward pass does, seen as its operators are dispatched."""
+
+import weakref
+from contextlib import ExitStack
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .costs import flops
+from .kinds import IGNORED, kind_of
+
+_MOST_NAMED = 100  # unknown operators
+_MOST_NAME_BYTES = 80
+# Their first output is the value; others are kept for the backward pass.
+_ONE_VALUE = frozenset(["MaxPool", "BatchNorm", "LayerNorm", "Dropout", "Gather"])
+# What is one operator in a model's file, and many of PyTorch's.
+_WHOLE = {
+    torch.nn.RNNBase: "Recurrent",
+    torch.nn.RNNCellBase: "Recurrent",
+    torch.nn.modules.dropout._DropoutNd: "Dropout",
+}
+
+
+def _tensors(values):
+    for value in values:
+        if torch.is_tensor(value):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
+
+
+def _bytes(tensor):
+    return tensor.numel() * tensor.element_size()
+
+
+class _Known:
+    """What is known of tensors, as long as they live."""
+
+    def __init__(self):
+        self._values = {}
+
+    def put(self, tensor, value):
+        self._values[id(tensor)] = (weakref.ref(tensor), value)
+
+    def get(self, tensor):
+        reference, value = self._values.get(id(tensor), (None, None))
+        return value if reference is not None and reference() is tensor else None
+
+
+class _Mode(TorchDispatchMode):
+    def __init__(self, tracer):
+        super().__init__()
+        self._tracer = tracer
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
+        outputs = list(_tensors([result]))
+        self._tracer.dispatched(operator, (*args, *(kwargs or {}).values()), outputs)
+        return result
+
+
+class Tracer:
+    """Counts what one forward pass of the module does."""
+
+    def __init__(self, module):
+        self._module = module
+        self._operators = {}
+        self._unknown = {}
+        self._parameters = _Known()
+        self._depths = _Known()
+        self._whole = None  # of the operator that is being seen as one
+        self._depth = self._launches = 0
+        self._activation_bytes = self._traffic_bytes = 0
+        self._flops = 0
+        self._kept = list({id(p): p for p in (*module.parameters(), *module.buffers())}.values())
+        for parameter in self._kept:
+            self._parameters.put(parameter, True)
+
+    def run(self, arguments, named):
+        """The module's buffers and the random numbers are afterwards what they were before."""
+        buffers = [(buffer, buffer.detach().clone()) for buffer in self._module.buffers()]
+        with ExitStack() as stack:
+            for each in self._module.modules():
+                if any(isinstance(each, one) for one in _WHOLE):
+                    stack.callback(each.register_forward_pre_hook(self._begin).remove)
+                    stack.callback(each.register_forward_hook(self._end).remove)
+            stack.enter_context(torch.random.fork_rng(devices=[]))
+            stack.enter_context(torch.no_grad())
+            with _Mode(self):
+                self._module(*arguments, **named)
+            for buffer, before in buffers:
+                buffer.copy_(before)
+
+    def dispatched(self, operator, arguments, outputs):
+        namespace, _, name = str(operator.overloadpacket).rpartition(".")
+        inputs = list(_tensors(arguments))
+        if name in IGNORED:
+            return
+        kind = kind_of(name) if namespace == "aten" else None
+        if self._is_of_parameters(kind, inputs, outputs):
+            return
+        if kind in _ONE_VALUE:
+            outputs = outputs[:1]
+        if self._whole is not None:
+            self._add_to_whole(name, kind, arguments, outputs)
+            return
+        if kind is None:
+            self._count_unknown(name if namespace == "aten" else f"{namespace}.{name}")
+            kind = "Unknown"
+        if kind == "Conv2D":
+            kind = self._convolution(arguments)
+        self._add(kind, inputs, outputs, flops(name, kind, arguments, outputs), 1)
+
+    def figures(self):
+        """The card's part that describes the model."""
+        sizes = [parameter for parameter in self._kept if parameter.numel()]
+        return {
+            "operators": {kind: self._operators[kind] for kind in sorted(self._operators)},
+            "parameters": sum(tensor.numel() for tensor in sizes),
+            "parameter_bytes": sum(_bytes(tensor) for tensor in sizes),
+            "parameter_tensors": len(sizes),
+            "activation_bytes": self._activation_bytes,
+            "traffic_bytes": self._traffic_bytes,
+            "flops": self._flops,
+            "depth": self._depth,
+            "launches": self._launches,
+            "unknown_operators": self._unknown,
+            "unknown_shapes": 0,
+            "guessed": [],
+            "uncertain": bool(self._unknown),
+        }
+
+    def _is_of_parameters(self, kind, inputs, outputs):
+        """A transposed weight is still that weight, and costs nothing; nor does a counted batch."""
+        if not inputs or not outputs or not self._parameters.get(inputs[0]):
+            return False
+        if outputs[0] is inputs[0]:
+            return True
+        if kind not in ("Shape", "Transpose") or len(inputs) != 1:
+            return False
+        for output in outputs:
+            self._parameters.put(output, True)
+        return True
+
+    def _convolution(self, arguments):
+        data, weight = arguments[0], arguments[1]
+        if len(arguments) > 2 and torch.is_tensor(arguments[2]):
+            self._use("BiasAdd")["count"] += 1
+        if len(arguments) > 6 and arguments[6] is True:
+            return "Conv2DTranspose"
+        return "DepthwiseConv2D" if weight.shape[1] == 1 and data.shape[1] > 1 else "Conv2D"
+
+    def _use(self, kind):
+        names = ("count", "largest_input", "input_sum", "output_sum", "parameter_sum", "flops")
+        return self._operators.setdefault(kind, dict.fromkeys(names, 0))
+
+    def _add(self, kind, inputs, outputs, cost, launches):
+        use = self._use(kind)
+        use["count"] += 1
+        depth = 1 + max((self._depths.get(tensor) or 0 for tensor in inputs), default=0)
+        self._depth = max(self._depth, depth)
+        self._launches += launches
+        for tensor in inputs:
+            self._traffic_bytes += _bytes(tensor)
+            if self._parameters.get(tensor):
+                use["parameter_sum"] += tensor.numel()
+                continue
+            use["largest_input"] = max(use["largest_input"], tensor.numel())
+            use["input_sum"] += tensor.numel()
+        for tensor in outputs:
+            self._depths.put(tensor, depth)
+            use["output_sum"] += tensor.numel()
+            self._activation_bytes += _bytes(tensor)
+            self._traffic_bytes += _bytes(tensor)
+        use["flops"] += cost
+        self._flops += cost
+
+    def _count_unknown(self, name):
+        name = name[:_MOST_NAME_BYTES]
+        if name not in self._unknown and len(self._unknown) >= _MOST_NAMED:
+            name = "others"
+        self._unknown[name] = self._unknown.get(name, 0) + 1
+
+    def _begin(self, module, inputs):
+        if self._whole is None:
+            self._whole = {"module": module, "flops": 0, "launches": 0}
+
+    def _end(self, module, inputs, outputs):
+        whole = self._whole
+        if whole is None or whole["module"] is not module:
+            return
+        self._whole = None
+        kind = next(kind for one, kind in _WHOLE.items() if isinstance(module, one))
+        given = [*_tensors([inputs]), *module.parameters()]
+        made = list(_tensors([outputs]))
+        cost, launches = made[0].numel(), 1
+        if kind == "Recurrent":
+            cost, launches = whole["flops"], max(1, whole["launches"])
+        self._add(kind, given, made, cost, launches)
+
+    def _add_to_whole(self, name, kind, arguments, outputs):
+        if kind not in ("Shape", "Transpose"):
+            self._whole["launches"] += 1
+        if kind == "MatMul":
+            self._whole["flops"] += flops(name, kind, arguments, outputs)

@@ -1,0 +1,1 @@
+"""Measures training configurations, for predictors: tierctl predictor collect."""

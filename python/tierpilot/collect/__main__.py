@@ -1,0 +1,104 @@
+"""python3 -m tierpilot.collect: measures training configurations on one core, for predictors.
+
+`tierctl predictor collect` runs it.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import sys
+import warnings
+
+try:
+    import torch
+except ImportError:
+    print("error: collecting needs PyTorch: install python3-torch", file=sys.stderr)
+    sys.exit(4)
+
+from .architectures import ARCHITECTURES
+from .calibration import Calibration
+from .measure import measure_apart
+from .table import COLUMNS, row
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(prog="tierctl predictor collect")
+    parser.add_argument("--out", required=True, metavar="FILE.csv")
+    parser.add_argument("--configurations", type=int, default=500, metavar="N")
+    parser.add_argument("--seconds", type=float, default=1.0, metavar="S")
+    parser.add_argument("--architectures", default="", metavar="NAME,...")
+    parser.add_argument("--seed", type=int, default=1, metavar="S")
+    parser.add_argument("--cpu", type=int, default=None, metavar="N")
+    return parser.parse_args()
+
+
+def _chosen(names):
+    chosen = [name for name in names.split(",") if name] or list(ARCHITECTURES)
+    for name in chosen:
+        if name not in ARCHITECTURES:
+            known = ", ".join(ARCHITECTURES)
+            print(f"error: architecture '{name}' is unknown; known are {known}", file=sys.stderr)
+            sys.exit(2)
+    return chosen
+
+
+def _machine(cpu):
+    model = "unknown"
+    with open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {
+        "engine": "cpu",
+        "cpu_model": model,
+        "cpu": cpu,
+        "cpus": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "threads": 1,
+        "niceness": os.getpriority(os.PRIO_PROCESS, 0),
+    }
+
+
+def main():
+    given = _arguments()
+    chosen = _chosen(given.architectures)
+    cpu = max(os.sched_getaffinity(0)) if given.cpu is None else given.cpu
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError as error:
+        print(f"error: CPU {cpu} cannot be used: {error.strerror}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module="torch")
+    calibration = Calibration()
+    failed = 0
+    with open(given.out, "w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        for i in range(given.configurations):
+            architecture, seed = chosen[i % len(chosen)], given.seed * 100_000 + i
+            try:
+                card, figures = measure_apart(architecture, seed, given.seconds, calibration)
+            except RuntimeError as error:
+                failed += 1
+                print(f"left out: {error}", file=sys.stderr)
+                continue
+            rows.writerow(row(architecture, seed, card, figures))
+            file.flush()
+            if sys.stderr.isatty():
+                print(f"\r{i + 1}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
+    with open(os.path.splitext(given.out)[0] + ".json", "w") as file:
+        json.dump({"schema": 1, "kind": "measured trainings", "machine": _machine(cpu)}, file, indent=2)
+        file.write("\n")
+    print(f"{given.configurations - failed} configurations measured, {failed} left out: {given.out}")
+    return 1 if failed == given.configurations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

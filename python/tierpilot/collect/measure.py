@@ -1,0 +1,172 @@
+"""Measures one training configuration, in a process of its own."""
+
+import ctypes
+import json
+import os
+import random
+import statistics
+import time
+import traceback
+
+import torch
+
+from ..cards import describe
+from .architectures import ARCHITECTURES
+from .pipelines import Pipeline
+
+OPTIMIZERS = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=1e-3),
+    "SGD+momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "Adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+    "RMSprop": lambda parameters: torch.optim.RMSprop(parameters, lr=1e-4),
+    "Adagrad": lambda parameters: torch.optim.Adagrad(parameters, lr=1e-3),
+}
+_MOST_FLOPS = 2e9  # of a forward pass: an iteration is to take less than half a second
+_WARM_UP_S = 0.2
+_WARM_UP = 4
+_FEWEST = 5  # iterations that are measured
+_TRIES = 20
+_CALIBRATE_EVERY_S = 0.1
+# For rates of input pipelines only, so that they are of the order of what a model computes: drawn
+# from what a card says, never from what was measured.
+_FLOPS_PER_S = 3e10
+_LAUNCH_S = 6e-5
+
+
+def draw(architecture, seed):
+    """A task that is small enough, its card and its input pipeline."""
+    for attempt in range(_TRIES):
+        random_ = random.Random(f"{architecture} {seed} {attempt}")
+        torch.manual_seed(random_.getrandbits(31))
+        task = ARCHITECTURES[architecture](random_)
+        card = describe(task.model, task.inputs, task.batch)
+        if card["flops"] <= _MOST_FLOPS:
+            break
+    rough_s = 3 * card["flops"] / _FLOPS_PER_S + card["launches"] * _LAUNCH_S
+    kind = random_.choice(["memory", "waits", "waits", "reads", "waits ahead", "reads ahead"])
+    job = {
+        "optimizer": random_.choice(sorted(OPTIMIZERS)),
+        "threads": 1,
+        "load_s": 0.0 if kind == "memory" else round(rough_s * 10 ** random_.uniform(-0.7, 0.6), 6),
+        "loads_ahead": kind.endswith("ahead"),
+    }
+    card["job"] = {"iterations": int(10 ** random_.uniform(2.5, 5)), **job}
+    reads = kind.startswith("reads") and int(4 * card["input_elements"])
+    return task, card, Pipeline(job["load_s"], reads or 0, job["loads_ahead"])
+
+
+def _memory(field):
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _waited_s():
+    """How long this thread could have run and did not."""
+    try:
+        with open("/proc/thread-self/schedstat") as figures:
+            return int(figures.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _own_s(wall_s, waited_s, load_s):
+    """Without what others took of the core, unless the job waited for its data meanwhile."""
+    return max(wall_s - waited_s, min(wall_s, load_s))
+
+
+def _give_back_freed():
+    """What the parent once had and freed is not to hide what this job takes."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except AttributeError:
+        pass  # another C library
+
+
+def _iterate(task, optimizer, pipeline):
+    pipeline.batch()
+    optimizer.zero_grad()
+    task.loss(task.model(*task.inputs)).backward()
+    optimizer.step()
+
+
+def measure(architecture, seed, seconds, calibration):
+    """A row's figures; what others took of the core is not counted as time of the job."""
+    _give_back_freed()
+    before_bytes = _memory("RssAnon")
+    task, card, pipeline = draw(architecture, seed)
+    optimizer = OPTIMIZERS[card["job"]["optimizer"]](task.model.parameters())
+    ahead_s = card["job"]["load_s"] if card["job"]["loads_ahead"] else 0
+    until, warmed = time.monotonic() + _WARM_UP_S, 0
+    while warmed < _WARM_UP or time.monotonic() < until:
+        _iterate(task, optimizer, pipeline)
+        warmed += 1
+    # The peak is of all that is resident; what belongs to files is there from the first iteration.
+    peak = _memory("VmHWM") - _memory("RssFile") - _memory("RssShmem") - before_bytes
+    window = _Window(calibration, pipeline)
+    while window.wants_more(seconds):
+        window.add(lambda: _iterate(task, optimizer, pipeline), ahead_s)
+    return card, {**window.figures(ahead_s), "memory_bytes": max(peak, 0)}
+
+
+class _Window:
+    """Iterations, one by one, and between them how fast the core is meanwhile."""
+
+    def __init__(self, calibration, pipeline):
+        self._calibration, self._pipeline = calibration, pipeline
+        self._times, self._rounds = [], []
+        self._wall_s = self._busy_s = self._waited_s = 0.0
+        self._next_round_s = 0.0
+
+    def wants_more(self, seconds):
+        return len(self._times) < _FEWEST or self._wall_s < seconds
+
+    def add(self, iterate, ahead_s):
+        if self._wall_s >= self._next_round_s:
+            self._rounds.append(self._calibration.round())
+            self._pipeline.delay(self._rounds[-1])
+            self._next_round_s = self._wall_s + _CALIBRATE_EVERY_S
+        waited, busy, at = _waited_s(), time.process_time(), time.monotonic()
+        iterate()
+        wall_s = time.monotonic() - at
+        self._busy_s += time.process_time() - busy
+        waited = _waited_s() - waited
+        self._waited_s += waited
+        self._wall_s += wall_s
+        self._times.append(_own_s(wall_s, waited, ahead_s))
+
+    def figures(self, ahead_s):
+        wall_s = _own_s(self._wall_s, self._waited_s, ahead_s * len(self._times))
+        return {
+            "utilisation_milli": round(min(1000, 1000 * self._busy_s / wall_s), 1),
+            "iteration_s": statistics.median(self._times),
+            "busy_s": self._busy_s / len(self._times),
+            "measured_iterations": len(self._times),
+            "calibration_s": statistics.median(self._rounds),
+        }
+
+
+def measure_apart(architecture, seed, seconds, calibration):
+    """The same in a child, so that nothing of it stays: (card, figures). RuntimeError: it failed."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            answer = json.dumps(measure(architecture, seed, seconds, calibration))
+        except Exception:
+            answer = json.dumps(traceback.format_exc())
+        with os.fdopen(write, "w") as pipe:
+            pipe.write(answer)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    answer = json.loads(text) if text else f"its process ended with status {status}"
+    if isinstance(answer, str):
+        raise RuntimeError(f"{architecture}, seed {seed}: {answer}")
+    return answer

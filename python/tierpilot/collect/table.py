@@ -1,0 +1,37 @@
+"""A card and what was measured as a row of CSV; policies/sharing/predict reads it."""
+
+KINDS = """Activation AddV2 Attention AvgPool BatchNorm BiasAdd Concat Conv2D Conv2DTranspose
+    DepthwiseConv2D Dropout Elementwise Gather LayerNorm MatMul MaxPool Mul ReLU Recurrent Reduce
+    Resize Shape Softmax Transpose Unknown""".split()
+_OF_KIND = ("count", "largest_input", "input_sum", "output_sum", "parameter_sum", "flops")
+_OF_CARD = """batch input_elements parameters parameter_bytes parameter_tensors activation_bytes
+    traffic_bytes flops depth launches""".split()
+_OF_JOB = ("iterations", "optimizer", "load_s", "loads_ahead", "threads")
+MEASURED = """utilisation_milli memory_bytes iteration_s busy_s measured_iterations
+    calibration_s""".split()
+COLUMNS = [
+    "architecture",
+    "seed",
+    *_OF_CARD,
+    *_OF_JOB,
+    *MEASURED,
+    *(f"{kind}.{name}" for kind in KINDS for name in _OF_KIND),
+]
+
+
+def _text(value):
+    if isinstance(value, bool):
+        return int(value)
+    return f"{value:.6g}" if isinstance(value, float) and not value.is_integer() else value
+
+
+def row(architecture, seed, card, figures):
+    """In the order of COLUMNS; a kind that a model has not is empty."""
+    cells = [architecture, seed]
+    cells += [card[name] for name in _OF_CARD]
+    cells += [card["job"].get(name, "") for name in _OF_JOB]
+    cells += [figures[name] for name in MEASURED]
+    for kind in KINDS:
+        use = card["operators"].get(kind, {})
+        cells += [use.get(name) or "" for name in _OF_KIND]
+    return [_text(cell) for cell in cells]

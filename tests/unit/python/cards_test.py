@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Model cards of PyTorch modules."""
+import json
+import pathlib
+import sys
+import unittest
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    print("skipped: PyTorch is not installed (python3-torch)")
+    sys.exit(77)
+
+sys.path.insert(0, sys.argv.pop(1))
+import tierpilot  # noqa: E402
+
+SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
+
+
+def perceptron():
+    return nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+class Cards(unittest.TestCase):
+    def test_counts_what_a_perceptron_computes(self):
+        card = tierpilot.describe(perceptron(), torch.randn(16, 8))
+        self.assertEqual(card["batch"], 16)
+        self.assertEqual(card["input_elements"], 128)
+        self.assertEqual(card["parameters"], 8 * 4 + 4 + 4 * 2 + 2)
+        self.assertEqual(card["parameter_bytes"], 4 * card["parameters"])
+        self.assertEqual(card["parameter_tensors"], 4)
+        self.assertEqual(card["depth"], 3)
+        self.assertEqual(card["launches"], 3)
+        products = card["operators"]["MatMul"]
+        self.assertEqual(products["count"], 2)
+        self.assertEqual(products["largest_input"], 128)
+        self.assertEqual(products["input_sum"], 128 + 64)
+        self.assertEqual(products["output_sum"], 64 + 32)
+        self.assertEqual(products["parameter_sum"], card["parameters"])
+        self.assertEqual(products["flops"], 16 * 2 * (8 * 4 + 4 * 2))
+        self.assertEqual(card["operators"]["ReLU"]["flops"], 64)
+        self.assertEqual(card["activation_bytes"], 4 * (64 + 64 + 32))
+        self.assertFalse(card["uncertain"])
+        self.assertNotIn("job", card)
+
+    def test_convolutions(self):
+        plain = tierpilot.describe(nn.Conv2d(3, 8, 3, padding=1), torch.randn(2, 3, 10, 10))
+        self.assertEqual(plain["operators"]["Conv2D"]["flops"], 2 * 2 * 8 * 100 * 3 * 9)
+        self.assertEqual(plain["operators"]["BiasAdd"]["count"], 1)
+        apart = tierpilot.describe(nn.Conv2d(8, 8, 3, groups=8, bias=False), torch.randn(1, 8, 5, 5))
+        self.assertEqual(apart["operators"]["DepthwiseConv2D"]["flops"], 2 * 8 * 9 * 9)
+        back = tierpilot.describe(nn.ConvTranspose2d(4, 6, 2, stride=2), torch.randn(1, 4, 5, 5))
+        self.assertEqual(back["operators"]["Conv2DTranspose"]["flops"], 2 * 100 * 6 * 4)
+        pool = tierpilot.describe(nn.MaxPool2d(2), torch.randn(1, 1, 8, 8))
+        self.assertEqual(pool["operators"]["MaxPool"]["output_sum"], 16)
+        self.assertEqual(pool["operators"]["MaxPool"]["flops"], 64)
+
+    def test_a_recurrent_layer_is_one_operator_of_many_steps(self):
+        card = tierpilot.describe(nn.LSTM(5, 7, batch_first=True), torch.randn(3, 11, 5))
+        self.assertEqual(list(card["operators"]), ["Recurrent"])
+        use = card["operators"]["Recurrent"]
+        self.assertEqual(use["count"], 1)
+        self.assertEqual(use["flops"], 2 * 3 * 11 * 4 * 7 * (5 + 7))
+        self.assertGreater(card["launches"], 11)
+        twice = tierpilot.describe(nn.LSTM(5, 7, batch_first=True), torch.randn(3, 22, 5))
+        self.assertGreater(twice["launches"], 1.8 * card["launches"])
+
+    def test_attention_is_products_and_softmax(self):
+        model = nn.MultiheadAttention(8, 2, batch_first=True)
+        x = torch.randn(2, 6, 8)
+        card = tierpilot.describe(model, (x, x, x))
+        self.assertIn("Softmax", card["operators"])
+        products = 3 * 2 * 12 * 8 * 8 + 2 * 12 * 8 * 8 + 2 * 2 * 2 * 6 * 6 * 8
+        self.assertEqual(card["operators"]["MatMul"]["flops"], products)
+
+    def test_lookups_and_named_inputs(self):
+        class Lookup(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rows = nn.EmbeddingBag(10, 4, mode="sum")
+
+            def forward(self, tokens, scale):
+                return self.rows(tokens) * scale
+
+        given = {"tokens": torch.zeros(3, 5).long(), "scale": torch.ones(1)}
+        card = tierpilot.describe(Lookup(), given)
+        self.assertEqual(card["batch"], 3)
+        self.assertEqual(card["operators"]["Gather"]["output_sum"], 12)
+        self.assertEqual(card["operators"]["Mul"]["count"], 1)
+
+    def test_what_nobody_knows_is_counted_and_named(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return torch.lgamma(torch.lgamma(x))
+
+        card = tierpilot.describe(Odd(), torch.rand(4))
+        self.assertEqual(card["unknown_operators"], {"lgamma": 2})
+        self.assertTrue(card["uncertain"])
+        self.assertEqual(card["operators"]["Unknown"]["count"], 2)
+
+    def test_nothing_is_changed(self):
+        model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout())
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        x = torch.randn(4, 3)
+        torch.manual_seed(1)
+        wanted = torch.rand(1)
+        torch.manual_seed(1)
+        card = tierpilot.describe(model, x)
+        self.assertTrue(torch.equal(torch.rand(1), wanted))
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]), name)
+        self.assertTrue(all(parameter.grad is None for parameter in model.parameters()))
+        self.assertEqual(card["operators"]["Dropout"]["count"], 1)
+        self.assertFalse(any(module._forward_hooks for module in model.modules()))
+        self.assertEqual(tierpilot.describe(model, torch.randn(4, 3)), card)
+
+    def test_what_a_job_is_told_to_be(self):
+        job = {"optimizer": "Adam", "threads": 2, "samples_per_s": 100, "loads_ahead": True}
+        card = tierpilot.describe(perceptron(), torch.randn(1, 8), batch=4, iterations=9, job=job)
+        self.assertEqual(card["batch"], 4)
+        self.assertEqual(card["job"], {"iterations": 9, **job})
+        for wrong in ({"colour": 1}, {"threads": 0}, {"samples_per_s": 0}, {"load_s": -1}):
+            with self.assertRaises(ValueError):
+                tierpilot.describe(perceptron(), torch.randn(1, 8), job=wrong)
+        with self.assertRaises(ValueError):
+            tierpilot.describe(perceptron(), torch.randn(1, 8), iterations=0)
+        with self.assertRaises(ValueError):
+            tierpilot.describe(perceptron(), ())
+
+    def test_fields_are_those_of_the_schema(self):
+        card = tierpilot.describe(perceptron(), torch.randn(1, 8), iterations=1)
+        for name in SCHEMA["required"]:
+            self.assertIn(name, card)
+        for name in card:
+            self.assertIn(name, SCHEMA["properties"])
+        of_operator = SCHEMA["properties"]["operators"]["additionalProperties"]
+        for use in card["operators"].values():
+            self.assertEqual(sorted(use), sorted(of_operator["properties"]))
+        json.dumps(card, allow_nan=False)
+
+
+if __name__ == "__main__":
+    unittest.main()
