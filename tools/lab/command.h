@@ -27,5 +27,7 @@ void add_rates(CLI::App& unit, Context& context);
 // `model` and `predictor` with their verbs.
 void add_model(CLI::App& app, Context& context);
 void add_predictor(CLI::App& app, Context& context);
+// Verb of `predictor`.
+void add_prediction(CLI::App& predictor, Context& context);
 
 }  // namespace tierpilot::lab

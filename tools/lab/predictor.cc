@@ -1,8 +1,14 @@
-// tierctl predictor evaluate: predictors on measurements.
+// tierctl predictor: measurements of jobs, and predictors from them.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/jobs/job_model.h"
+#include "tools/lab/collect.h"
 #include "tools/lab/command.h"
 
 namespace tierpilot::lab {
@@ -44,12 +50,100 @@ int run(const Context& context, const std::string& data, const std::string& trai
   return print(context.output, *value, tables, warnings);
 }
 
+const std::vector<Column> kTrained{{"Predictor", "/predictor"},
+                                   {"Configurations", "/configurations", Format::kNumber},
+                                   {"Architectures", "/architectures", Format::kNumber},
+                                   {"Margin of time, ln", "/busy_margin", Format::kNumber},
+                                   {"Margin of memory, ln", "/memory_margin", Format::kNumber}};
+
+Result<sharing::TrainingTable> read_table(const std::string& path) {
+  auto table = sim::CsvTable::open(path);
+  if (!table) return tl::unexpected(table.error());
+  if (sharing::is_training_table(*table)) return sharing::read_trainings(*table);
+  return fail(ErrorCode::kInvalid,
+              fmt::format("'{}' is no table of `tierctl predictor collect`", path));
+}
+
+int train(const Context& context, const std::string& data, const std::string& out) {
+  const auto table = read_table(data);
+  if (!table) return print_error(context.output, table.error());
+  const auto model = sharing::fit_job_model(table->rows);
+  std::ofstream file(out, std::ios::binary);
+  file << sharing::job_model_json(model).dump(1) << '\n';
+  if (!file.flush())
+    return print_error(context.output,
+                       fail_errno(errno, fmt::format("'{}' cannot be written", out)).value());
+  std::set<std::string> architectures;
+  for (const auto& row : table->rows) architectures.insert(row.architecture);
+  const ordered_json value{{"predictor", out},
+                           {"configurations", table->rows.size()},
+                           {"architectures", architectures.size()},
+                           {"skipped", table->skipped},
+                           {"busy_margin", model.busy_margin},
+                           {"memory_margin", model.memory_margin}};
+  std::vector<std::string> warnings;
+  if (table->skipped > 0) warnings.push_back("rows were skipped: " + table->first_skipped);
+  return print(context.output, value, {{.rows = "", .columns = kTrained}}, warnings);
+}
+
+void add_collect(CLI::App& predictor, Context& context) {
+  auto* collect = predictor.add_subcommand(
+      "collect", "train models of many architectures on one core, and measure what they use");
+  auto given = std::make_shared<CollectOptions>();
+  collect->add_option("--out", given->out, "the table; its machine goes beside it as .json")
+      ->required()
+      ->type_name("FILE.csv");
+  collect->add_option("--configurations", given->configurations, "how many trainings")
+      ->check(CLI::Range(1U, 100'000U))
+      ->type_name("N")
+      ->capture_default_str();
+  collect->add_option("--seconds", given->seconds, "each is measured for")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->type_name("S")
+      ->capture_default_str();
+  collect->add_option("--architectures", given->architectures, "these only (default: all)")
+      ->type_name("NAME,...");
+  collect->add_option("--seed", given->seed, "what is drawn: the same seed, the same trainings")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1'000'000'000}))
+      ->type_name("S")
+      ->capture_default_str();
+  collect->add_option("--cpu", given->cpu, "the core to measure on (default: the last one)")
+      ->check(CLI::Range(0, 1 << 16))
+      ->type_name("N");
+  collect
+      ->add_option("--python", given->python,
+                   "with PyTorch (default: python3, or /usr/bin/python3)")
+      ->type_name("PROGRAM");
+  collect->callback([&context, given] {
+    context.command = [&context, given] { return lab::collect(context, *given); };
+  });
+}
+
+void add_training(CLI::App& predictor, Context& context) {
+  auto* command = predictor.add_subcommand(
+      "train", "predict use of a core, memory and run time of trainings from their model cards");
+  struct Arguments {
+    std::string data, out;
+  };
+  auto given = std::make_shared<Arguments>();
+  command->add_option("--data", given->data, "what `tierctl predictor collect` wrote")
+      ->required()
+      ->type_name("FILE.csv");
+  command->add_option("--out", given->out, "the predictor")->required()->type_name("FILE.json");
+  command->callback([&context, given] {
+    context.command = [&context, given] { return train(context, given->data, given->out); };
+  });
+}
+
 }  // namespace
 
 void add_predictor(CLI::App& app, Context& context) {
   auto* predictor =
       app.add_subcommand("predictor", "what jobs will use of a unit, predicted and measured");
   predictor->require_subcommand(1);
+  add_collect(*predictor, context);
+  add_training(*predictor, context);
+  add_prediction(*predictor, context);
   auto* evaluate = predictor->add_subcommand(
       "evaluate", "predictors on measurements of jobs that they were not trained on");
   struct Arguments {
@@ -58,7 +152,8 @@ void add_predictor(CLI::App& app, Context& context) {
   auto given = std::make_shared<Arguments>();
   evaluate
       ->add_option("--data", given->data,
-                   "measurements; its header tells of what (pairs, perceptrons, memory estimators)")
+                   "measurements; its header tells of what (trainings, pairs, perceptrons, "
+                   "memory estimators)")
       ->required()
       ->type_name("FILE");
   evaluate

@@ -63,6 +63,12 @@ void add_predictor(CLI::App& app, Context& context) {
   auto* predictor =
       app.add_subcommand("predictor", "what jobs will use of a unit, predicted and measured");
   predictor->require_subcommand(1);
+  add_lab_command(*predictor, context, {"predictor", "collect"},
+                  "train models of many architectures on one core, and measure what they use");
+  add_lab_command(*predictor, context, {"predictor", "train"},
+                  "predict use of a core, memory and run time of trainings from their model cards");
+  add_lab_command(*predictor, context, {"predictor", "predict"},
+                  "what a training will use of a core, its memory and its time, by its model card");
   add_lab_command(*predictor, context, {"predictor", "evaluate"},
                   "predictors on measurements of jobs that they were not trained on");
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/estimator_data.h"
+#include "policies/sharing/predict/jobs/job_study.h"
 #include "policies/sharing/predict/pair_data.h"
 #include "policies/sharing/predict/perceptron_data.h"
 
@@ -58,13 +59,28 @@ Result<ordered_json> of_estimators(sim::CsvTable& table, sim::CsvTable* train) {
   return studies_json(std::move(value), {estimator_study(*data, &*known)});
 }
 
+Result<ordered_json> of_trainings(sim::CsvTable& table, sim::CsvTable* train) {
+  const auto data = read_trainings(table);
+  if (!data) return tl::unexpected(data.error());
+  auto value = read_json("trainings", *data);
+  if (!train) {
+    value["studies"] = study_trainings(*data, nullptr);
+    return value;
+  }
+  const auto known = read_trainings(*train);
+  if (!known) return tl::unexpected(known.error());
+  value["studies"] = study_trainings(*data, &*known);
+  return value;
+}
+
 struct Format {
   bool (*is)(const sim::CsvTable&);
   Result<ordered_json> (*evaluate)(sim::CsvTable& data, sim::CsvTable* train);
 };
 constexpr Format kFormats[]{{is_pair_table, of_pairs},
                             {is_perceptron_table, of_perceptrons},
-                            {is_estimator_table, of_estimators}};
+                            {is_estimator_table, of_estimators},
+                            {is_training_table, of_trainings}};
 
 }  // namespace
 
@@ -108,8 +124,9 @@ Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
       ErrorCode::kInvalid,
       fmt::format("'{}': its header is of no known measurement: wanted are model_a, alone_a, "
                   "together_a and the same of b (pairs); batch, parameters, widths, "
-                  "memory_mib or gpu_util (perceptrons); or model, actual_mib, horus_mib or "
-                  "faketensor_mib (memory estimators)",
+                  "memory_mib or gpu_util (perceptrons); model, actual_mib, horus_mib or "
+                  "faketensor_mib (memory estimators); or what `tierctl predictor collect` "
+                  "writes (trainings)",
                   data.string()));
 }
 

@@ -72,16 +72,20 @@ JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures&
     return std::exp(std::min(log_ms, kMostLogMs)) / 1e3 / speed / threads;
   };
   const double log_ms = model_->busy->predict(busy_row(card));
-  const double log_mib = model_->memory->predict(resident_row(card)) + model_->memory_margin;
+  const double log_mib = model_->memory->predict(resident_row(card));
+  const auto bytes = [](double log_mib_beyond) {
+    return kMib * std::expm1(std::clamp(log_mib_beyond, 0.0, kMostLogMib));
+  };
   const double middle_s = busy_s(log_ms), upper_s = busy_s(log_ms + model_->busy_margin);
   const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);
-  JobPrediction prediction{.milli = milli_of(middle_s, threads, card),
-                           .milli_upper = milli_of(upper_s, threads, card),
-                           .memory_upper_bytes = static_cast<uint64_t>(
-                               kMib * std::expm1(std::clamp(log_mib, 0.0, kMostLogMib))),
-                           .run_s = iterations * iteration_s(middle_s, card),
-                           .run_upper_s = iterations * iteration_s(upper_s, card),
-                           .why = unlike_why(*model_, card, engine)};
+  JobPrediction prediction{
+      .milli = milli_of(middle_s, threads, card),
+      .milli_upper = milli_of(upper_s, threads, card),
+      .memory_bytes = bytes(log_mib),
+      .memory_upper_bytes = static_cast<uint64_t>(bytes(log_mib + model_->memory_margin)),
+      .run_s = iterations * iteration_s(middle_s, card),
+      .run_upper_s = iterations * iteration_s(upper_s, card),
+      .why = unlike_why(*model_, card, engine)};
   prediction.unlike = !prediction.why.empty();
   return prediction;
 }

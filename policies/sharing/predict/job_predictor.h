@@ -14,7 +14,8 @@ namespace tierpilot::sharing {
 struct JobPrediction {
   uint32_t milli = 0;               // of one core that is fully used: 1000
   uint32_t milli_upper = 0;         // what 95 % of jobs stay below
-  uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below; beyond the bare interpreter
+  double memory_bytes = 0;          // beyond the bare interpreter
+  uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below
   double run_s = 0;                 // of all iterations; 0 where the card tells of none
   double run_upper_s = 0;           // what 95 % of jobs stay below
   bool unlike = false;              // unlike all it was trained on: take the user's share

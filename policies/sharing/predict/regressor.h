@@ -64,7 +64,7 @@ std::unique_ptr<Regressor> make_on_columns(std::vector<size_t> columns,
 
 struct PerceptronSettings {
   std::vector<size_t> hidden = {64, 32};  // ReLU units
-  uint32_t epochs = 300;
+  uint32_t epochs = 100;
   double rate = 3e-3;
   uint64_t seed = 1;
 };

@@ -29,8 +29,13 @@ def _tensors(values):
             yield from _tensors(value)
 
 
+def _elements(tensor):
+    """Of a sparse one those that are kept."""
+    return tensor._nnz() if tensor.is_sparse else tensor.numel()
+
+
 def _bytes(tensor):
-    return tensor.numel() * tensor.element_size()
+    return _elements(tensor) * tensor.element_size()
 
 
 class _Known:
@@ -163,13 +168,13 @@ class Tracer:
         for tensor in inputs:
             self._traffic_bytes += _bytes(tensor)
             if self._parameters.get(tensor):
-                use["parameter_sum"] += tensor.numel()
+                use["parameter_sum"] += _elements(tensor)
                 continue
-            use["largest_input"] = max(use["largest_input"], tensor.numel())
-            use["input_sum"] += tensor.numel()
+            use["largest_input"] = max(use["largest_input"], _elements(tensor))
+            use["input_sum"] += _elements(tensor)
         for tensor in outputs:
             self._depths.put(tensor, depth)
-            use["output_sum"] += tensor.numel()
+            use["output_sum"] += _elements(tensor)
             self._activation_bytes += _bytes(tensor)
             self._traffic_bytes += _bytes(tensor)
         use["flops"] += cost

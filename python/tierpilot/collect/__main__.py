@@ -30,6 +30,7 @@ def _arguments():
     parser.add_argument("--seconds", type=float, default=1.0, metavar="S")
     parser.add_argument("--architectures", default="", metavar="NAME,...")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
+    parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
     return parser.parse_args()
 
@@ -78,7 +79,12 @@ def main():
     warnings.filterwarnings("ignore", module="torch")
     calibration = Calibration()
     failed = 0
-    with open(given.out, "w", newline="") as file:
+    try:
+        out = open(given.out, "w", newline="")
+    except OSError as error:
+        print(f"error: '{given.out}' cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+    with out as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
         for i in range(given.configurations):
@@ -87,7 +93,7 @@ def main():
                 card, figures = measure_apart(architecture, seed, given.seconds, calibration)
             except RuntimeError as error:
                 failed += 1
-                print(f"left out: {error}", file=sys.stderr)
+                print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
                 continue
             rows.writerow(row(architecture, seed, card, figures))
             file.flush()
@@ -96,7 +102,11 @@ def main():
     with open(os.path.splitext(given.out)[0] + ".json", "w") as file:
         json.dump({"schema": 1, "kind": "measured trainings", "machine": _machine(cpu)}, file, indent=2)
         file.write("\n")
-    print(f"{given.configurations - failed} configurations measured, {failed} left out: {given.out}")
+    measured = given.configurations - failed
+    if given.json:
+        print(json.dumps({"schema": 1, "table": given.out, "measured": measured, "left_out": failed}))
+    else:
+        print(f"{measured} configurations measured, {failed} left out: {given.out}")
     return 1 if failed == given.configurations else 0
 
 

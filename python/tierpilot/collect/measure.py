@@ -34,12 +34,16 @@ _FLOPS_PER_S = 3e10
 _LAUNCH_S = 6e-5
 
 
+def _build(architecture, seed, attempt):
+    random_ = random.Random(f"{architecture} {seed} {attempt}")
+    torch.manual_seed(random_.getrandbits(31))
+    return ARCHITECTURES[architecture](random_), random_
+
+
 def draw(architecture, seed):
-    """A task that is small enough, its card and its input pipeline."""
+    """Which attempt is small enough, and its card with what is known of the job."""
     for attempt in range(_TRIES):
-        random_ = random.Random(f"{architecture} {seed} {attempt}")
-        torch.manual_seed(random_.getrandbits(31))
-        task = ARCHITECTURES[architecture](random_)
+        task, random_ = _build(architecture, seed, attempt)
         card = describe(task.model, task.inputs, task.batch)
         if card["flops"] <= _MOST_FLOPS:
             break
@@ -52,8 +56,7 @@ def draw(architecture, seed):
         "loads_ahead": kind.endswith("ahead"),
     }
     card["job"] = {"iterations": int(10 ** random_.uniform(2.5, 5)), **job}
-    reads = kind.startswith("reads") and int(4 * card["input_elements"])
-    return task, card, Pipeline(job["load_s"], reads or 0, job["loads_ahead"])
+    return attempt, card, kind.startswith("reads")
 
 
 def _memory(field):
@@ -93,13 +96,17 @@ def _iterate(task, optimizer, pipeline):
     optimizer.step()
 
 
-def measure(architecture, seed, seconds, calibration):
+def measure(architecture, seed, drawn, seconds, calibration):
     """A row's figures; what others took of the core is not counted as time of the job."""
+    attempt, card, reads = drawn
+    job = card["job"]
     _give_back_freed()
     before_bytes = _memory("RssAnon")
-    task, card, pipeline = draw(architecture, seed)
-    optimizer = OPTIMIZERS[card["job"]["optimizer"]](task.model.parameters())
-    ahead_s = card["job"]["load_s"] if card["job"]["loads_ahead"] else 0
+    task, _ = _build(architecture, seed, attempt)
+    read_bytes = int(4 * card["input_elements"]) if reads else 0
+    pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
+    optimizer = OPTIMIZERS[job["optimizer"]](task.model.parameters())
+    ahead_s = job["load_s"] if job["loads_ahead"] else 0
     until, warmed = time.monotonic() + _WARM_UP_S, 0
     while warmed < _WARM_UP or time.monotonic() < until:
         _iterate(task, optimizer, pipeline)
@@ -109,7 +116,7 @@ def measure(architecture, seed, seconds, calibration):
     window = _Window(calibration, pipeline)
     while window.wants_more(seconds):
         window.add(lambda: _iterate(task, optimizer, pipeline), ahead_s)
-    return card, {**window.figures(ahead_s), "memory_bytes": max(peak, 0)}
+    return {**window.figures(ahead_s), "memory_bytes": max(peak, 0)}
 
 
 class _Window:
@@ -149,14 +156,14 @@ class _Window:
         }
 
 
-def measure_apart(architecture, seed, seconds, calibration):
-    """The same in a child, so that nothing of it stays: (card, figures). RuntimeError: it failed."""
+def _in_child(work):
+    """What it returns; nothing else stays of it. RuntimeError: it failed."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         try:
-            answer = json.dumps(measure(architecture, seed, seconds, calibration))
+            answer = json.dumps([work()])
         except Exception:
             answer = json.dumps(traceback.format_exc())
         with os.fdopen(write, "w") as pipe:
@@ -168,5 +175,13 @@ def measure_apart(architecture, seed, seconds, calibration):
     _, status = os.waitpid(child, 0)
     answer = json.loads(text) if text else f"its process ended with status {status}"
     if isinstance(answer, str):
-        raise RuntimeError(f"{architecture}, seed {seed}: {answer}")
-    return answer
+        raise RuntimeError(answer)
+    return answer[0]
+
+
+def measure_apart(architecture, seed, seconds, calibration):
+    """(card, figures). It is described in one child and trained in another, which so has no other
+    memory than the training's. RuntimeError: it failed."""
+    drawn = _in_child(lambda: draw(architecture, seed))
+    figures = _in_child(lambda: measure(architecture, seed, drawn, seconds, calibration))
+    return drawn[1], figures

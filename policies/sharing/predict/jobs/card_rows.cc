@@ -55,7 +55,8 @@ Row work_row(const ModelCard& card) {
   const auto normed = static_cast<double>(use("BatchNorm").count + use("LayerNorm").count);
   const auto convolved = static_cast<double>(use("Conv2D").count + use("DepthwiseConv2D").count +
                                              use("Conv2DTranspose").count);
-  constexpr double kFlops = 1e7, kElements = 1e6, kOperators = 20;
+  // A depthwise product is used once, so that memory is what it waits for.
+  constexpr double kFlops = 1e7, kDepthwiseFlops = 1e6, kElements = 1e6, kOperators = 20;
   Row row{
       1,
       plain / kOperators,
@@ -63,19 +64,17 @@ Row work_row(const ModelCard& card) {
       normed / kOperators,
       convolved / kOperators,
       std::max(recurrent, 0.0) / kOperators,
-      use("MatMul").flops / kFlops,
+      (use("MatMul").flops + use("Recurrent").flops + use("Attention").flops) / kFlops,
       moved(use("MatMul")) / kElements,
       use("MatMul").parameter_sum / kElements,
       use("Conv2D").flops / kFlops,
       use("Conv2D").input_sum / kElements,
       use("Conv2D").output_sum / kElements,
-      use("DepthwiseConv2D").flops / kFlops,
+      use("DepthwiseConv2D").flops / kDepthwiseFlops,
       moved(use("DepthwiseConv2D")) / kElements,
       use("Conv2DTranspose").flops / kFlops,
       moved(use("Conv2DTranspose")) / kElements,
-      use("Recurrent").flops / kFlops,
       use("Recurrent").output_sum / kElements,
-      use("Attention").flops / kFlops,
       (moved(use("AddV2")) + moved(use("Mul")) + moved(use("ReLU"))) / kElements,
       use("Activation").output_sum / kElements,
       (use("Elementwise").output_sum + use("Unknown").output_sum) / kElements,
@@ -88,7 +87,9 @@ Row work_row(const ModelCard& card) {
       moved(use("Gather")) / kElements,
       use("Gather").parameter_sum / kElements,
       use("Reduce").input_sum / kElements,
-      (moved(use("Concat")) + use("Transpose").output_sum + use("Shape").output_sum) / kElements};
+      (moved(use("Concat")) + use("Transpose").output_sum + use("Shape").output_sum) / kElements,
+      static_cast<double>(card.parameter_tensors) / kOperators,
+      card.parameters / kElements};
   const auto own = optimizer_of(optimizer_name(card));
   for (const auto each :
        {Optimizer::kPlain, Optimizer::kMomentum, Optimizer::kAdam, Optimizer::kScaled}) {
@@ -107,7 +108,16 @@ Row memory_row(const ModelCard& card) {
   for (const auto& [kind, each] : card.operators)
     largest = std::max(largest, 4 * each.largest_input / kMib);
   const double parameters = card.parameter_bytes / kMib;
+  double saved = 0, kinds = 0;  // what a backward pass may want; code that is loaded for a kind
+  for (const auto& [kind, each] : card.operators) {
+    kinds += each.count > 0;
+    if (kind != "Shape" && kind != "Transpose" && kind != "Elementwise")
+      saved += 4 * each.output_sum / kMib;
+  }
   return {1,
+          saved,
+          kinds / 10,
+          static_cast<double>(card.parameter_tensors) / 100,
           parameters,
           parameters * states,
           static_cast<double>(card.launches) / 100,
@@ -134,7 +144,12 @@ Row memory_row(const ModelCard& card) {
           made("Shape"),
           made("Transpose"),
           made("Attention") + taken("Attention"),
-          4 * use_of(card, "Gather").parameter_sum / kMib};
+          4 * use_of(card, "Gather").parameter_sum / kMib,
+          4 * use_of(card, "Conv2D").parameter_sum / kMib,
+          4 * use_of(card, "MatMul").parameter_sum / kMib,
+          static_cast<double>(use_of(card, "Conv2D").count + use_of(card, "DepthwiseConv2D").count +
+                              use_of(card, "Conv2DTranspose").count) /
+              10};
 }
 
 Row figures_row(const ModelCard& card) {

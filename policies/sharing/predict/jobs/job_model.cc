@@ -14,6 +14,7 @@ constexpr double kBusyQuantile = 0.95;
 constexpr double kMemoryQuantile = 0.995;
 constexpr size_t kFolds = 8;
 constexpr double kMib = 1 << 20;
+constexpr CostSettings kSettings{.penalty = 3e-4};
 
 Row joined(Row first, const Row& second) {
   first.insert(first.end(), second.begin(), second.end());
@@ -109,11 +110,11 @@ std::vector<double> totals_of(const ModelCard& card) {
 }
 
 std::unique_ptr<Regressor> make_busy_regressor() {
-  return make_on_columns(columns(0, work_row({}).size()), make_cost_sum({}));
+  return make_on_columns(columns(0, work_row({}).size()), make_cost_sum(kSettings));
 }
 
 std::unique_ptr<Regressor> make_memory_regressor() {
-  return make_on_columns(columns(0, memory_row({}).size()), make_cost_sum({}));
+  return make_on_columns(columns(0, memory_row({}).size()), make_cost_sum(kSettings));
 }
 
 double busy_target(const MeasuredTraining& row, double calibration_s) {

@@ -16,13 +16,12 @@ def lenet(draw):
     """Two convolutions with pooling, then dense layers."""
     images = _images(draw, [8, 16, 32, 64, 128], [28, 32])
     a, b = draw.choice([6, 16, 32]), draw.choice([16, 32, 64])
-    side = ((images.shape[-1] - 4) // 2 - 4) // 2
+    side, inner = ((images.shape[-1] - 4) // 2 - 4) // 2, draw.choice([64, 120, 256])
     model = nn.Sequential(
         nn.Conv2d(3, a, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(a, b, 5), nn.ReLU(),
-        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(b * side * side, draw.choice([64, 120, 256])),
-        nn.ReLU(), nn.LazyLinear(10),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(b * side * side, inner),
+        nn.ReLU(), nn.Linear(inner, 10),
     )  # fmt: skip
-    model(images)
     return classification(model, images, 10)
 
 

@@ -118,12 +118,11 @@ def encoder(draw):
     layer = nn.TransformerEncoderLayer(
         width, draw.choice([2, 4]), 4 * width, dropout=0.1, batch_first=True
     )
+    layers, batch, length = draw.randint(1, 4), draw.choice([2, 4, 8, 16]), draw.choice([16, 32, 64])
     model = nn.Sequential(
-        nn.TransformerEncoder(layer, draw.randint(1, 4)), nn.Flatten(), nn.LazyLinear(10)
+        nn.TransformerEncoder(layer, layers), nn.Flatten(), nn.Linear(width * length, 10)
     )
-    tokens = torch.randn(draw.choice([2, 4, 8, 16]), draw.choice([16, 32, 64]), width)
-    model(tokens)
-    return classification(model, tokens, 10)
+    return classification(model, torch.randn(batch, length, width), 10)
 
 
 class _Decoder(nn.Module):

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Two trainings are measured, a predictor is trained and tested on such tables, and a card of a
+module is given to it, by tierpilot-lab as it is installed with tierctl."""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("skipped: PyTorch is not installed (python3-torch)")
+    sys.exit(77)
+
+LAB, MODULES, TABLE = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
+sys.path.insert(0, MODULES)
+import tierpilot  # noqa: E402
+from tierpilot.collect.architectures import ARCHITECTURES  # noqa: E402
+from tierpilot.collect.measure import draw  # noqa: E402
+from tierpilot.collect.table import COLUMNS  # noqa: E402
+
+
+def lab(*words):
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([LAB, *words], capture_output=True, text=True, env=environment)
+
+
+def collected(out, *words):
+    return lab("predictor", "collect", "--out", out, "--seconds", "0.05", "--python", sys.executable, *words)
+
+
+class Collect(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def test_measures_what_it_is_asked_for(self):
+        out = self.path("t.csv")
+        done = collected(out, "--configurations", "2", "--architectures", "mlp,lstm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(out) as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["architecture"] for row in rows], ["mlp", "lstm"])
+        for row in rows:
+            self.assertTrue(0 < float(row["utilisation_milli"]) <= 1000)
+            self.assertGreater(float(row["iteration_s"]), 0)
+            self.assertGreater(float(row["busy_s"]), 0)
+            self.assertGreater(float(row["calibration_s"]), 0)
+            self.assertGreaterEqual(int(row["measured_iterations"]), 5)
+            self.assertGreater(int(row["iterations"]), 0)
+            # It keeps at least its parameters, and a gradient of each.
+            self.assertGreater(int(row["memory_bytes"]), int(row["parameter_bytes"]))
+        self.assertEqual(int(rows[0]["Recurrent.count"] or 0), 0)
+        self.assertEqual(int(rows[1]["Recurrent.count"]), 1)
+        with open(self.path("t.json")) as file:
+            machine = json.load(file)["machine"]
+        self.assertEqual(machine["torch"], torch.__version__)
+        self.train_and_test_on(out)
+
+    def train_and_test_on(self, out):
+        predictor = self.path("p.json")
+        trained = lab("-j", "predictor", "train", "--data", out, "--out", predictor)
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        self.assertEqual(json.loads(trained.stdout)["configurations"], 2)
+        with open(predictor, "rb") as file:
+            first = file.read()
+        lab("predictor", "train", "--data", out, "--out", predictor)
+        with open(predictor, "rb") as file:
+            self.assertEqual(file.read(), first)
+        tested = lab("-j", "predictor", "evaluate", "--data", out)
+        self.assertEqual(tested.returncode, 0, tested.stderr)
+        studies = json.loads(tested.stdout)["studies"]
+        self.assertEqual(len(studies), 3)
+        names = {score["predictor"] for score in studies[0]["scores"]}
+        wanted = ["default", "constant", "linear", "nearest-neighbour", "boosted-trees", "flops-only"]
+        self.assertEqual(names, {*wanted, "mlp-published"})
+        # What is tested is never what was trained on.
+        known = lab("-j", "predictor", "evaluate", "--data", out, "--train", out)
+        self.assertEqual(json.loads(known.stdout)["studies"], [])
+
+    def test_the_same_seed_draws_the_same(self):
+        for name in ("lenet", "encoder", "recommender", "translator"):
+            self.assertEqual(draw(name, 3), draw(name, 3), name)
+
+    def test_architectures_are_of_different_operators(self):
+        graphs = set()
+        for name in ARCHITECTURES:
+            operators = draw(name, 1)[1]["operators"]
+            graphs.add(tuple((kind, use["count"]) for kind, use in operators.items()))
+            self.assertNotIn("Unknown", operators, name)
+        # A card tells two recurrent layers apart by their operations only.
+        self.assertGreaterEqual(len(graphs), len(ARCHITECTURES) - 1)
+        self.assertGreaterEqual(len(graphs), 12)
+
+    def test_the_table_that_is_kept_has_these_columns(self):
+        with open(TABLE) as file:
+            rows = csv.DictReader(file)
+            self.assertEqual(rows.fieldnames, COLUMNS)
+            rows = list(rows)
+        self.assertGreaterEqual(len(rows), 500)
+        self.assertEqual({row["architecture"] for row in rows}, set(ARCHITECTURES))
+        for row in rows[::100]:
+            card = draw(row["architecture"], int(row["seed"]))[1]
+            self.assertEqual(card["launches"], int(row["launches"]))
+
+    def test_a_card_of_a_module_is_predicted(self):
+        model = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10))
+        job = {"optimizer": "Adam", "samples_per_s": 100, "threads": 1}
+        card = tierpilot.describe(model, torch.randn(64, 784), iterations=1000, job=job)
+        with open(self.path("card.json"), "w") as file:
+            json.dump(card, file)
+        done = lab("-j", "predictor", "predict", self.path("card.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertFalse(said["unlike"], said["why"])
+        self.assertLess(said["milli"], 200)  # it waits 0.64 s for each batch
+        self.assertGreater(said["run_s"], 640)
+        self.assertLess(said["run_s"], 700)
+        self.assertGreater(said["memory_upper_bytes"], 3 * card["parameter_bytes"])
+        del card["flops"]
+        with open(self.path("card.json"), "w") as file:
+            json.dump(card, file)
+        refused = lab("predictor", "predict", self.path("card.json"))
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("flops", refused.stderr)
+
+    def test_says_what_is_wrong(self):
+        unknown = collected(self.path("t.csv"), "--architectures", "cathedral")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("cathedral", unknown.stderr)
+        cpu = collected(self.path("t.csv"), "--cpu", "60000")
+        self.assertNotEqual(cpu.returncode, 0)
+        self.assertIn("60000", cpu.stderr)
+        no_table = lab("predictor", "train", "--data", LAB, "--out", self.path("p.json"))
+        self.assertNotEqual(no_table.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,21 @@
+// tierctl predictor collect: this process becomes the Python program that measures trainings.
+#pragma once
+
+#include <string>
+
+#include "tools/lab/command.h"
+
+namespace tierpilot::lab {
+
+struct CollectOptions {
+  std::string out, architectures, python;
+  uint32_t configurations = 500;
+  double seconds = 1;
+  uint64_t seed = 1;
+  int cpu = -1;  // -1: the last that may be used
+};
+
+// Returns only where that program cannot be started: an ExitCode.
+int collect(const Context& context, const CollectOptions& options);
+
+}  // namespace tierpilot::lab
