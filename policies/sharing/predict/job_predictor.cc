@@ -48,6 +48,11 @@ std::string unlike_why(const JobModel& model, const ModelCard& card, const Engin
   return unlike_card(model, card);
 }
 
+// The most, too, where a broken predictor gives no number.
+double at_most(double value, double most) {
+  return value < most ? value : most;
+}
+
 uint32_t milli_of(double busy_s, double threads, const ModelCard& card) {
   const double share = busy_s / std::max(iteration_s(busy_s, card), 1e-12);
   return static_cast<uint32_t>(
@@ -69,12 +74,12 @@ JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures&
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));
   const double speed = engine.relative_speed > 0 ? engine.relative_speed : 1;
   const auto busy_s = [&](double log_ms) {
-    return std::exp(std::min(log_ms, kMostLogMs)) / 1e3 / speed / threads;
+    return std::exp(at_most(log_ms, kMostLogMs)) / 1e3 / speed / threads;
   };
   const double log_ms = model_->busy->predict(busy_row(card));
   const double log_mib = model_->memory->predict(resident_row(card));
   const auto bytes = [](double log_mib_beyond) {
-    return kMib * std::expm1(std::clamp(log_mib_beyond, 0.0, kMostLogMib));
+    return kMib * std::expm1(std::max(at_most(log_mib_beyond, kMostLogMib), 0.0));
   };
   const double middle_s = busy_s(log_ms), upper_s = busy_s(log_ms + model_->busy_margin);
   const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);

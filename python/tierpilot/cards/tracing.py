@@ -11,6 +11,7 @@ from .kinds import IGNORED, kind_of
 
 _MOST_NAMED = 100  # unknown operators
 _MOST_NAME_BYTES = 80
+_OF_GATED_STEP = 11  # operators of a step of an LSTM or of gated units
 # Their first output is the value; others are kept for the backward pass.
 _ONE_VALUE = frozenset(["MaxPool", "BatchNorm", "LayerNorm", "Dropout", "Gather"])
 # What is one operator in a model's file, and many of PyTorch's.
@@ -36,6 +37,18 @@ def _elements(tensor):
 
 def _bytes(tensor):
     return _elements(tensor) * tensor.element_size()
+
+
+def _recurrent(module, data):
+    """Operations and operators where PyTorch runs the layer as one operator: as if step by step."""
+    weights = sum(weight.numel() for weight in module.parameters() if weight.dim() > 1)
+    places = data.numel() // module.input_size
+    steps = 1
+    if isinstance(module, torch.nn.RNNBase) and data.dim() == 3:
+        steps = data.shape[1 if module.batch_first else 0]
+        steps *= module.num_layers * (2 if module.bidirectional else 1)
+    of_step = 3 if isinstance(module, (torch.nn.RNN, torch.nn.RNNCell)) else _OF_GATED_STEP
+    return 2 * places * weights, of_step * steps
 
 
 class _Known:
@@ -201,6 +214,8 @@ class Tracer:
         cost, launches = made[0].numel(), 1
         if kind == "Recurrent":
             cost, launches = whole["flops"], max(1, whole["launches"])
+            if not cost:
+                cost, launches = _recurrent(module, given[0])
         self._add(kind, given, made, cost, launches)
 
     def _add_to_whole(self, name, kind, arguments, outputs):

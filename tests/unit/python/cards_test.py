@@ -66,6 +66,16 @@ class Cards(unittest.TestCase):
         twice = tierpilot.describe(nn.LSTM(5, 7, batch_first=True), torch.randn(3, 22, 5))
         self.assertGreater(twice["launches"], 1.8 * card["launches"])
 
+    def test_a_recurrent_layer_that_runs_as_one_operator_counts_the_same(self):
+        from tierpilot.cards.tracing import _recurrent
+
+        for layer in (nn.LSTM(5, 7, batch_first=True), nn.GRU(5, 7, 2, bidirectional=True)):
+            x = torch.randn(3, 11, 5)
+            use = tierpilot.describe(layer, x)["operators"]["Recurrent"]
+            seen, launches = _recurrent(layer, x)
+            self.assertEqual(seen, use["flops"])
+            self.assertGreater(launches, 11 * 3)
+
     def test_attention_is_products_and_softmax(self):
         model = nn.MultiheadAttention(8, 2, batch_first=True)
         x = torch.randn(2, 6, 8)

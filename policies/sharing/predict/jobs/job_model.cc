@@ -60,8 +60,9 @@ double margin(std::unique_ptr<Regressor> (*make)(), const std::vector<Row>& rows
   }
   if (exceeds.empty()) return 0;
   std::sort(exceeds.begin(), exceeds.end());
-  const auto at = static_cast<size_t>(quantile * static_cast<double>(exceeds.size()));
-  return std::max(exceeds[std::min(at, exceeds.size() - 1)], 0.0);
+  // Of so many and one more that is not known yet.
+  const auto rank = std::ceil(quantile * static_cast<double>(exceeds.size() + 1));
+  return std::max(exceeds[std::min(static_cast<size_t>(rank), exceeds.size()) - 1], 0.0);
 }
 
 double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
@@ -109,8 +110,16 @@ std::vector<double> totals_of(const ModelCard& card) {
   return {card.flops, card.parameters, card.activation_bytes, static_cast<double>(card.launches)};
 }
 
+// The mean of a sum of costs, and of it with trees on what it leaves.
 std::unique_ptr<Regressor> make_busy_regressor() {
-  return make_on_columns(columns(0, work_row({}).size()), make_cost_sum(kSettings));
+  const auto costs = [] {
+    return make_on_columns(columns(0, work_row({}).size()), make_cost_sum(kSettings));
+  };
+  std::vector<std::unique_ptr<Regressor>> members;
+  members.push_back(costs());
+  members.push_back(make_stacked(
+      costs(), make_boosted_trees({.trees = 100, .depth = 3, .rate = 0.05, .least_rows = 20})));
+  return make_average(std::move(members));
 }
 
 std::unique_ptr<Regressor> make_memory_regressor() {
