@@ -55,12 +55,18 @@ std::vector<MeasuredTraining> measured(double noise) {
   return rows;
 }
 
-JobPredictor trained(double noise = 0.05) {
-  return JobPredictor(std::make_shared<const JobModel>(fit_job_model(measured(noise))));
+// Fitted once: it takes a while.
+const std::shared_ptr<const JobModel>& model_of_little_noise() {
+  static const auto kModel = std::make_shared<const JobModel>(fit_job_model(measured(0.05)));
+  return kModel;
+}
+
+JobPredictor trained() {
+  return JobPredictor(model_of_little_noise());
 }
 
 TEST(JobPredictor, FindsTimeAndMemoryOfJobsLikeThoseItKnows) {
-  const auto model = fit_job_model(measured(0.05));
+  const auto& model = *model_of_little_noise();
   EXPECT_TRUE(model.calibration_s == 1e-3 || model.calibration_s == 2e-3);
   const double reference = model.calibration_s / 1e-3;  // of its core, against the true one
   const auto predictor = trained();
@@ -139,8 +145,7 @@ TEST(JobPredictor, SaysWhatIsUnlike) {
 }
 
 TEST(JobPredictor, WhatIsSavedSaysTheSame) {
-  const auto model = fit_job_model(measured(0.05));
-  const auto text = job_model_json(model).dump();
+  const auto text = job_model_json(*model_of_little_noise()).dump();
   const auto read = JobPredictor::read(text);
   ASSERT_TRUE(read) << read.error().message;
   const auto card = dense_card(2e8, 3e5);
@@ -158,16 +163,16 @@ TEST(JobPredictor, RefusesWhatIsNoPredictor) {
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, ErrorCode::kInvalid);
   }
-  auto saved = job_model_json(fit_job_model(measured(0.05)));
+  auto saved = job_model_json(*model_of_little_noise());
   saved["busy"] = {{"kind", "on columns"}, {"columns", {100'000}}, {"regressor", nullptr}};
   EXPECT_FALSE(JobPredictor::read(saved.dump()));
 }
 
 TEST(JobPredictor, BrokenFilesNeverCrash) {
-  const auto good = job_model_json(fit_job_model(measured(0.05))).dump();
+  const auto good = job_model_json(*model_of_little_noise()).dump();
   const auto card = dense_card(2e8, 3e5);
   SeededRandom random(3);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 300; ++i) {
     auto text = good;
     for (int k = 0; k < 2; ++k)
       text[random.below(text.size())] = static_cast<char>('0' + random.below(10));
@@ -190,8 +195,9 @@ TEST(JobPredictor, AnswersWithin200Microseconds) {
 }
 
 TEST(JobPredictor, UpperFiguresHoldForMostOfWhatItNeverSaw) {
-  const auto predictor = trained(0.5);
-  const double speed = fit_job_model(measured(0.5)).calibration_s / 1e-3;
+  const auto model = std::make_shared<const JobModel>(fit_job_model(measured(0.5)));
+  const JobPredictor predictor(model);
+  const double speed = model->calibration_s / 1e-3;
   int above = 0, count = 0;
   SeededRandom random(9);
   for (int i = 0; i < 400; ++i) {
