@@ -13,6 +13,7 @@
 #include "policies/gang/placement/placer.h"
 #include "policies/placement/registry.h"
 #include "policies/quality/allocator.h"
+#include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
 namespace {
@@ -123,13 +124,23 @@ void read_users(ConfigReader& reader, AccessRules& access) {
   access.nodes = std::set<std::string>(nodes.begin(), nodes.end());
 }
 
-void read_sharing(ConfigReader& reader, CoreSettings& core) {
+void read_elastic(ConfigReader& reader, CoreSettings& core) {
   auto section = reader.section("elastic");
   core.core_allocator = section.text("allocator", core.core_allocator);
   if (auto made = quality::make_allocator(core.core_allocator); !made)
     section.complain("allocator", made.error().message);
   core.sharing_period_ms =
       section.integer("period_s", core.sharing_period_ms / 1000, 1, 3600) * 1000;
+}
+
+void read_shares(ConfigReader& reader, CoreSettings& core) {
+  auto section = reader.section("sharing");
+  core.share_policy = section.text("policy", core.share_policy);
+  if (auto made = sharing::make_share_policy(core.share_policy, {}); !made)
+    section.complain("policy", made.error().message);
+  core.share_period_ms = section.integer("period_s", core.share_period_ms / 1000, 1, 3600) * 1000;
+  core.preemption_grace_ms =
+      section.integer("preemption_grace_s", core.preemption_grace_ms / 1000, 0, 3600) * 1000;
 }
 
 void read_core(ConfigReader& reader, CoordinatorConfig& config) {
@@ -155,7 +166,8 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
   limits.bytes = queue.bytes("max_bytes", limits.bytes);
   limits.bytes_per_user = queue.bytes("max_bytes_per_user", limits.bytes_per_user);
   read_gang(reader, core);
-  read_sharing(reader, core);
+  read_elastic(reader, core);
+  read_shares(reader, core);
   config.keep_history_ms = queue.integer("keep_history_hours", 24 * 30, 0, 24 * 3650) * 3'600'000;
   auto data = reader.section("data");
   core.replicas = static_cast<uint32_t>(data.integer("replicas", core.replicas, 1, kMostReplicas));

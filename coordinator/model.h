@@ -73,6 +73,19 @@ struct RankOf {
   std::vector<std::string> gpus;    // by UUID, from its assignment on
 };
 
+// Of a shared unit of its node; of the last attempt, where none is under way.
+struct UnitShare {
+  uint32_t unit = 0;
+  uint32_t milli = 0;         // 0: not given yet
+  uint64_t memory_bytes = 0;  // 0: not counted
+  uint32_t preemptions = 0;   // of the task, so far
+  // What was predicted of the attempt, and by what; of its run 0: not known.
+  std::string predicted_by{};
+  uint32_t predicted_milli = 0;
+  double predicted_s = 0;
+  double used_milli = 0;  // in the mean, as measured; 0: not yet
+};
+
 struct Task {
   uint64_t id = 0;
   uint64_t job = 0;
@@ -91,6 +104,7 @@ struct Task {
   std::optional<TaskExit> exit;
   std::optional<ServedData> served;
   std::optional<RankOf> rank;
+  std::optional<UnitShare> share;
   uint32_t restarts = 0;  // of a gang, after failures of its own
   uint32_t faults = 0;  // starts and services of data that nodes failed at, since the last restart
   // What the current attempt was given; not stored: after a restart a change goes unnoticed.

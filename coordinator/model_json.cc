@@ -78,6 +78,15 @@ void from_json(const json& in, GangSpec& g) {
   in.at("start_within_ms").get_to(g.start_within_ms);
 }
 
+void from_json(const json& in, ShareSpec& s) {
+  s.wanted = true;
+  in.at("milli").get_to(s.milli);
+  in.at("latency_sensitive").get_to(s.latency_sensitive);
+  in.at("promise_ms").get_to(s.promise_ms);
+  in.at("estimate_ms").get_to(s.estimate_ms);
+  in.at("model_card").get_to(s.model_card);
+}
+
 void from_json(const json& in, TaskSpec& s) {
   in.at("name").get_to(s.name);
   for (const auto& argument : in.at("argv")) s.argv.push_back(exact_bytes(argument));
@@ -95,6 +104,7 @@ void from_json(const json& in, TaskSpec& s) {
   s.priority = in.value("priority", 0);
   s.max_units = in.value("max_units", uint32_t{0});
   if (in.contains("gang")) in.at("gang").get_to(s.gang);
+  if (in.contains("share")) in.at("share").get_to(s.share);
 }
 
 void from_json(const json& in, RankOf& r) {
@@ -103,6 +113,17 @@ void from_json(const json& in, RankOf& r) {
   in.at("pid").get_to(r.pid);
   in.at("cpu_units").get_to(r.cpu_units);
   in.at("gpus").get_to(r.gpus);
+}
+
+void from_json(const json& in, UnitShare& s) {
+  in.at("unit").get_to(s.unit);
+  in.at("milli").get_to(s.milli);
+  in.at("memory_bytes").get_to(s.memory_bytes);
+  in.at("preemptions").get_to(s.preemptions);
+  in.at("predicted_by").get_to(s.predicted_by);
+  in.at("predicted_milli").get_to(s.predicted_milli);
+  s.predicted_s = number_or_zero(in, "predicted_s");
+  s.used_milli = number_or_zero(in, "used_milli");
 }
 
 void from_json(const json& in, TaskExit& e) {
@@ -222,6 +243,9 @@ Result<TaskExit> parse_exit(const std::string& text) {
 }
 Result<RankOf> parse_rank(const std::string& text) {
   return parse<RankOf>(text, "rank");
+}
+Result<UnitShare> parse_unit_share(const std::string& text) {
+  return parse<UnitShare>(text, "share of a unit");
 }
 Result<ServedData> parse_served(const std::string& text) {
   return parse<ServedData>(text, "served data");

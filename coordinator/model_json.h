@@ -10,6 +10,7 @@ std::string spec_text(const TaskSpec& spec);
 std::string exit_text(const TaskExit& exit);
 std::string served_text(const ServedData& served);
 std::string rank_text(const RankOf& rank);
+std::string share_text(const UnitShare& share);
 std::string reward_text(const RewardRecord& reward);
 // Without what the network saw and without the reward: those are columns of their own.
 std::string decision_text(const DecisionRecord& decision);
@@ -18,6 +19,7 @@ Result<TaskSpec> parse_spec(const std::string& text);
 Result<TaskExit> parse_exit(const std::string& text);
 Result<ServedData> parse_served(const std::string& text);
 Result<RankOf> parse_rank(const std::string& text);
+Result<UnitShare> parse_unit_share(const std::string& text);
 Result<RewardRecord> parse_reward(const std::string& text);
 Result<DecisionRecord> parse_decision(const std::string& text);
 

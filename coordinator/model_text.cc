@@ -88,6 +88,14 @@ static void write_json(JsonText& out, const GangSpec& gang) {
   });
 }
 
+static void write_json(JsonText& out, const ShareSpec& share) {
+  out.object([&] {
+    out.put("estimate_ms", share.estimate_ms).put("latency_sensitive", share.latency_sensitive);
+    out.put("milli", share.milli).put("model_card", share.model_card);
+    out.put("promise_ms", share.promise_ms);
+  });
+}
+
 std::string spec_text(const TaskSpec& spec) {
   JsonText out;
   out.object([&] {
@@ -99,6 +107,7 @@ std::string spec_text(const TaskSpec& spec) {
     out.put("memory_bytes", spec.memory_bytes).put("memory_tier", spec.memory_tier);
     out.put("name", spec.name).put("node", spec.node);
     if (spec.priority != 0) out.put("priority", spec.priority);
+    if (spec.is_shared()) out.put("share", spec.share);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });
   return out.take();
@@ -122,6 +131,17 @@ std::string rank_text(const RankOf& rank) {
   out.object([&] {
     out.put("cpu_units", rank.cpu_units).put("gang", rank.gang).put("gpus", rank.gpus);
     out.put("pid", rank.pid).put("rank", rank.rank);
+  });
+  return out.take();
+}
+
+std::string share_text(const UnitShare& share) {
+  JsonText out;
+  out.object([&] {
+    out.put("memory_bytes", share.memory_bytes).put("milli", share.milli);
+    out.put("predicted_by", share.predicted_by).put("predicted_milli", share.predicted_milli);
+    out.put("predicted_s", share.predicted_s).put("preemptions", share.preemptions);
+    out.put("unit", share.unit).put("used_milli", share.used_milli);
   });
   return out.take();
 }

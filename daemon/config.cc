@@ -121,6 +121,25 @@ void read_cpus(ConfigSection& section, const MachineDefaults& machine, NodeConfi
   config.units = static_cast<uint32_t>(section.integer("units", cpu_count, 1, 4096));
 }
 
+// Each gets as many of the CPUs.
+void read_shared_units(ConfigReader& reader, const MachineDefaults& machine, NodeConfig& config) {
+  auto section = reader.section("sharing");
+  const auto cpus = section.id_list("cpus", {});
+  const std::set<int> usable(machine.cpus.begin(), machine.cpus.end());
+  for (const int cpu : cpus)
+    if (!usable.contains(cpu))
+      section.complain("cpus", fmt::format("CPU {} is not among those this process may use ({})",
+                                           cpu, format_id_list(machine.cpus)));
+  const auto most = static_cast<int64_t>(cpus.size());
+  const auto units = section.integer("units", most, 0, 1024);
+  if (units > most)
+    section.complain("units", fmt::format("a unit is one CPU or more, `cpus` names {}", most));
+  if (units <= 0 || units > most) return;
+  config.shared_units.resize(static_cast<size_t>(units));
+  for (size_t i = 0; i < cpus.size(); ++i)
+    config.shared_units[i * static_cast<size_t>(units) / cpus.size()].push_back(cpus[i]);
+}
+
 void read_node(ConfigReader& reader, const MachineDefaults& machine, bool has_tls,
                NodeConfig& config) {
   auto section = reader.section("node");
@@ -137,6 +156,7 @@ void read_node(ConfigReader& reader, const MachineDefaults& machine, bool has_tl
     section.complain("data_advertise",
                      "is needed: other nodes cannot dial " + dialled->to_string());
   read_cpus(section, machine, config);
+  read_shared_units(reader, machine, config);
   config.memory_bytes = section.bytes("memory", machine.memory_bytes);
   if (config.memory_bytes < kMiB) section.complain("memory", "must be at least 1 MiB");
   config.work_dir = absolute_path(section, "work_dir", "/var/lib/tierpilot");

@@ -45,7 +45,8 @@ struct NodeConfig {
   std::string data_advertise;  // what other daemons dial; data_listen unless it says otherwise
   std::vector<int> cpus;       // that tasks run on
   uint32_t units = 0;
-  uint64_t memory_bytes = 0;  // that tasks may ask for
+  std::vector<std::vector<int>> shared_units;  // that tasks have parts of: the CPUs of each
+  uint64_t memory_bytes = 0;                   // that tasks may ask for
   std::filesystem::path work_dir;
   int64_t keep_logs_s = 0;
   uint64_t keep_logs_bytes = 0;

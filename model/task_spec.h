@@ -28,6 +28,17 @@ struct GangSpec {
   int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
 };
 
+// Of a task that gets a part of a shared unit, see policies/sharing/share.h. Its memory there is
+// the task's `memory_bytes`; 0: as predicted.
+struct ShareSpec {
+  bool wanted = false;
+  uint32_t milli = 0;  // thousandths of the unit's compute; 0: as predicted
+  bool latency_sensitive = false;
+  int64_t promise_ms = 0;   // it is to be done so long after it was submitted; 0: no promise
+  int64_t estimate_ms = 0;  // of its run time on a unit of its own; 0: not said
+  std::string model_card;   // JSON; empty: none
+};
+
 struct TaskSpec {
   std::string name;               // unique within its submission; others name it in `after`
   std::vector<std::string> argv;  // any bytes but NUL
@@ -44,9 +55,13 @@ struct TaskSpec {
   std::string memory_tier;  // see base/memory_wish.h
   int32_t priority = 0;     // the higher goes first
   GangSpec gang;
+  ShareSpec share;
 
   bool is_gang() const { return gang.ranks > 0; }
   bool is_elastic() const { return max_units > 0; }
+  bool is_shared() const { return share.wanted; }
+  // That nobody else has meanwhile.
+  uint32_t own_units() const { return is_shared() ? 0 : units; }
 };
 
 }  // namespace tierpilot

@@ -27,6 +27,16 @@ struct TaskSpec {
   gang @12 :Gang;                # null: one process
   priority @13 :Int32;           # of two that wait, the higher goes first
   maxUnits @14 :UInt32;          # elastic: it may get up to so many while it runs; 0: only `units`
+  share @15 :Share;              # null: it has units of its own
+}
+
+struct Share {
+  # Of a shared unit, in place of units of its own.
+  milli @0 :UInt32;              # thousandths of its compute, at most 1000; 0: as predicted
+  class @1 :Text;                # latency-sensitive, best-effort
+  promiseMs @2 :Int64;           # to be done so long after it was submitted; 0: none
+  estimateMs @3 :Int64;          # of its run time on a unit of its own; 0: not said
+  modelCard @4 :Text;            # JSON; empty: none
 }
 
 struct Gang {
@@ -121,6 +131,22 @@ struct CoreShare {
   gainOfOneMore @9 :Node.Measure;  # what one unit more would add to that
 }
 
+struct UnitShare {
+  # What a task has of a shared unit, what was predicted of it and what it was seen to do.
+  unit @0 :UInt32;             # of its node's shared units
+  milli @1 :UInt32;
+  memoryBytes @2 :UInt64;      # 0: not counted
+  predictedBy @3 :Text;
+  predictedMilli @4 :UInt32;   # that it would use if nothing held it back
+  predictedS @5 :Node.Measure; # its run time then
+  usedMilli @6 :Node.Measure;
+  leftS @7 :Node.Measure;      # until it is done, as predicted now, with what it has
+  promiseLeftS @8 :Node.Measure;
+  policy @9 :Text;
+  neighbours @10 :List(UInt64);  # other tasks on the unit
+  preemptions @11 :UInt32;
+}
+
 struct Checkpoint {
   # A version of a job's state that is kept, a dataset of this name.
   name @0 :Text;
@@ -172,6 +198,7 @@ struct Task {
   sharedWith @26 :List(CoreShare);  # the others of its node, where it is explained
   checkpoints @27 :List(Checkpoint);  # newest first; only where one task is shown
   checkpointing @28 :Checkpointing;   # null: it has taken none
+  unitShare @29 :UnitShare; # null: it has none
 
   struct KeptBack {
     # It waits for a node that is full.

@@ -69,6 +69,14 @@ struct NodeInfo {
   predecessors @17 :List(UInt64);  # instances that had its work folder on this machine since it was
                                    # booted, and of which nothing runs any more: it holds their lock
   program @18 :Program;
+  sharedUnits @19 :List(SharedUnit);
+}
+
+struct SharedUnit {
+  # Of which several tasks have a part each, by number in its list.
+  type @0 :Text;               # cpu
+  cores @1 :Float64;
+  memoryBytes @2 :UInt64;
 }
 
 struct Feature {
@@ -143,7 +151,9 @@ struct JobReport {
   loss @5 :Measure;
   measures @6 :List(Metric);
   cpuNs @7 :UInt64;          # CPU time of all its processes until then; 0: not known
-  milliUnits @8 :UInt32;     # of an elastic task: what it may use; see setShare
+  milliUnits @8 :UInt32;     # of an elastic task or a share: what it may use; see setShare
+  waitedNs @9 :UInt64;       # that its threads were ready to compute and had no CPU, or stood still for
+                             # their share; told of shares, in reports of which the job says nothing
 }
 
 struct ServedData {
@@ -234,6 +244,12 @@ struct Assignment {
   reckoning @10 :Int64;        # 0 from a coordinator that gives no places
   rank @11 :Rank;              # null: it is in no gang
   maxUnits @12 :UInt32;        # not 0: it is elastic, begins with `units`, and setShare() follows
+  share @13 :UnitShare;        # null: it has `units` of its own
+
+  struct UnitShare {
+    unit @0 :UInt32;           # of the node's shared units
+    milli @1 :UInt32;          # thousandths of it, until setShare() says otherwise
+  }
 }
 
 struct DatasetSource {
@@ -264,7 +280,7 @@ interface Node {
   keepDataset @8 (need :DatasetNeed) -> (replica :Replica);
   # Reads the copies that are here: each is absent, good or damaged. What is damaged goes.
   verifyDataset @9 (dataset :Text, version :UInt64, digest :Digest) -> (fast :Text, slow :Text);
-  # An elastic attempt may use so many thousandths of a compute unit from now on, within what it asked
+  # An elastic attempt, or one with a share of a unit, may use so many thousandths of a compute unit from now on, within what it asked
   # for. Where other tasks have come meanwhile it gets less: the answer says how many.
   setShare @10 (attempt :Attempt, milliUnits :UInt32) -> (milliUnits :UInt32);
   tellJob @11 (attempt :Attempt, advice :JobAdvice) -> ();

@@ -18,7 +18,7 @@ ProgramVersion own_program(std::string program) {
           .protocol = kProtocol,
           .oldest_protocol = kOldestProtocol,
           .features = {std::string(kGangFeature), std::string(kElasticFeature),
-                       std::string(kCheckpointFeature)}};
+                       std::string(kCheckpointFeature), std::string(kShareFeature)}};
 }
 
 ProgramVersion read_program(wire::Program::Reader from, const std::string& unnamed) {

@@ -21,6 +21,7 @@ inline constexpr uint16_t kOldestProtocol = 1;
 inline constexpr std::string_view kGangFeature = "gangs";
 inline constexpr std::string_view kElasticFeature = "elastic";
 inline constexpr std::string_view kCheckpointFeature = "checkpoints";
+inline constexpr std::string_view kShareFeature = "shares";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

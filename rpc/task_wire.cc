@@ -35,6 +35,30 @@ void write_gang(const GangSpec& from, wire::Gang::Builder to) {
   to.setStartWithinMs(from.start_within_ms);
 }
 
+constexpr const char* kSensitive = "latency-sensitive";
+constexpr const char* kBestEffort = "best-effort";
+
+Result<ShareSpec> read_share(wire::Share::Reader from) {
+  const auto name = text(from.getClass());
+  if (name != kSensitive && name != kBestEffort)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no class: {} or {}", name, kSensitive, kBestEffort));
+  return ShareSpec{.wanted = true,
+                   .milli = from.getMilli(),
+                   .latency_sensitive = name == kSensitive,
+                   .promise_ms = from.getPromiseMs(),
+                   .estimate_ms = from.getEstimateMs(),
+                   .model_card = text(from.getModelCard())};
+}
+
+void write_share(const ShareSpec& from, wire::Share::Builder to) {
+  to.setMilli(from.milli);
+  to.setClass(from.latency_sensitive ? kSensitive : kBestEffort);
+  to.setPromiseMs(from.promise_ms);
+  to.setEstimateMs(from.estimate_ms);
+  to.setModelCard(from.model_card);
+}
+
 }  // namespace
 
 std::string text(capnp::Text::Reader from) {
@@ -91,10 +115,17 @@ Result<TaskSpec> read_spec(wire::TaskSpec::Reader from) {
   spec.memory_tier = text(from.getMemoryTier());
   spec.priority = from.getPriority();
   spec.max_units = from.getMaxUnits();
+  const auto refuse = [&](const Error& error) {
+    return fail(error.code, fmt::format("task '{}': {}", spec.name, error.message));
+  };
+  if (from.hasShare()) {
+    auto share = read_share(from.getShare());
+    if (!share) return refuse(share.error());
+    spec.share = std::move(*share);
+  }
   if (!from.hasGang()) return spec;
   auto gang = read_gang(from.getGang());
-  if (!gang)
-    return fail(gang.error().code, fmt::format("task '{}': {}", spec.name, gang.error().message));
+  if (!gang) return refuse(gang.error());
   spec.gang = *gang;
   return spec;
 }
@@ -119,6 +150,7 @@ void write_spec(const TaskSpec& from, wire::TaskSpec::Builder to) {
   to.setPriority(from.priority);
   to.setMaxUnits(from.max_units);
   if (from.is_gang()) write_gang(from.gang, to.initGang());
+  if (from.is_shared()) write_share(from.share, to.initShare());
 }
 
 }  // namespace tierpilot

@@ -59,8 +59,8 @@ Status restore_tasks(ClusterState& state) {
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     if (task.spec.is_gang()) continue;  // its ranks are on nodes
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
-    state.registry.assign(node, {task.id, task.attempt}, task.spec.units);
-    if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.units);
+    state.registry.assign(node, {task.id, task.attempt}, task.spec.own_units());
+    if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.own_units());
     state.catalog.lock_writes(task);
   }
   if (!active->empty()) spdlog::info("store: {} tasks go on", active->size());

@@ -83,6 +83,8 @@ class ClusterService final : public wire::Cluster::Server {
   void write(const Task& task, wire::Task::Builder out);
   std::vector<Task> ranks_of(const Task& gang);
   void write_ranks(const Task& gang, wire::Task::Builder out);
+  // Of one that is over: what it had last.
+  std::optional<ShownShare> share_of(const Task& task);
   // The one whose output stands for a gang's; other tasks stand for themselves.
   const Task& first_rank(const Task& task, std::vector<Task>& ranks);
   void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);

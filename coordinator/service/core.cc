@@ -18,6 +18,12 @@ std::unique_ptr<quality::Allocator> allocator_of(const CoreSettings& settings) {
   return std::move(*made);
 }
 
+std::unique_ptr<sharing::SharePolicy> share_policy_of(const CoreSettings& settings) {
+  auto made = sharing::make_share_policy(settings.share_policy, {});
+  if (!made) throw std::invalid_argument(made.error().message);
+  return std::move(*made);
+}
+
 }  // namespace
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
@@ -28,21 +34,29 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       dispatcher(state, policy_host, oversight, hooks),
       lifecycle(
           state,
-          {[this] { dispatcher.pump(); }, [this](uint64_t task) { waits_.ended(task); },
+          {[this] { pump(); }, [this](uint64_t task) { waits_.ended(task); },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); },
            [this](Task& rank) { gangs.rank_started(rank); },
            [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
            [this](Task& gang, const std::string& why) { gangs.stop(gang, why); },
-           [this](const Task& task) { sharing.started(task); }}),
+           [this](const Task& task) {
+             sharing.started(task);
+             shares.started(task);
+           },
+           [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
       gangs(state, lifecycle, hooks.after),
       sharing(state, allocator_of(settings)),
-      intake(state, [this] { dispatcher.pump(); }),
+      intake(
+          state,
+          [this](const std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
+          [this] { pump(); }),
       membership(state, lifecycle),
       datasets(state, [this] { dispatcher.pump(); }),
       checker(state),
       replicator(state),
       checkpoints(state, datasets),
+      shares(state, lifecycle, checkpoints, share_policy_of(settings)),
       history(state, hooks.after),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
@@ -60,6 +74,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
   gangs.begin();
   sharing.begin();
+  shares.begin();
   version_interval_ns_ = version_interval_ms * 1'000'000;
   next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
   const auto active = host.active();
@@ -108,6 +123,7 @@ void Core::tick() {
   replicator.tick();
   checkpoints.tick();
   sharing.tick();
+  shares.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;
@@ -135,7 +151,13 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
 
 void Core::reported(const Task& task, JobPoint report) {
   sharing.reported(task, report);
-  progress.add(task.id, std::move(report));
+  shares.reported(task, report);
+  if (report.says_something()) progress.add(task.id, std::move(report));
+}
+
+void Core::pump() {
+  dispatcher.pump();
+  shares.pump();
 }
 
 Result<Task> Core::task(uint64_t id) {

@@ -21,6 +21,7 @@
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/intake.h"
+#include "coordinator/core/sharing/share_keeper.h"
 #include "policies/placement/dqn/settings.h"
 #include "policies/placement/published/settings.h"
 
@@ -60,6 +61,7 @@ class Core {
   DatasetChecker checker;
   Replicator replicator;
   Checkpoints checkpoints;
+  ShareKeeper shares;
   History history;
   ProgressBook progress;
   NodeAdmin nodes;
@@ -67,6 +69,8 @@ class Core {
   PublishedSettings dqn_published;
 
  private:
+  // Dispatches what can be.
+  void pump();
   void rolled_back(uint64_t id, const std::string& policy, const std::string& who,
                    const Result<WeightsVersion>& version);
   void keep_versions(const std::string& why);

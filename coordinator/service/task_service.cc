@@ -116,6 +116,17 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
   return kj::READY_NOW;
 }
 
+std::optional<ShownShare> ClusterService::share_of(const Task& task) {
+  if (auto share = core().shares.share_of(task.id)) return share;
+  if (!task.share) return std::nullopt;
+  ShownShare shown{.given = *task.share, .forecast = {}, .neighbours = {}};
+  shown.forecast.by = task.share->predicted_by;
+  shown.forecast.predicted.milli = task.share->predicted_milli;
+  shown.forecast.predicted.run_s = task.share->predicted_s;
+  if (task.share->used_milli > 0) shown.used_milli = task.share->used_milli;
+  return shown;
+}
+
 kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   allow_reading();
   const auto task = value_or_throw(core().task(context.getParams().getId()));
@@ -130,6 +141,8 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
     write_checkpointing(*totals, out.initCheckpointing());
   if (const auto share = core().sharing.share_of(task.id))
     write_share(*share, core().state.settings.core_allocator, out.initShare());
+  if (const auto share = share_of(task))
+    write_unit_share(*share, core().state.settings.share_policy, out.initUnitShare());
   return kj::READY_NOW;
 }
 
@@ -274,6 +287,8 @@ kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
     auto with = shown.initSharedWith(static_cast<unsigned>(others.size()));
     for (unsigned i = 0; i < with.size(); ++i) write_share(others[i], allocator, with[i]);
   }
+  if (const auto share = share_of(task))
+    write_unit_share(*share, core().state.settings.share_policy, shown.initUnitShare());
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;

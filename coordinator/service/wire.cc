@@ -151,7 +151,8 @@ JobPoint read_job_report(wire::JobReport::Reader in) {
                  .loss = read_figure(in.getLoss()),
                  .measures = {},
                  .cpu_ns = in.getCpuNs(),
-                 .milli_units = in.getMilliUnits()};
+                 .milli_units = in.getMilliUnits(),
+                 .waited_ns = in.getWaitedNs()};
   for (const auto measure : in.getMeasures())
     if (point.measures.size() < kMostMeasures)
       point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
@@ -228,6 +229,11 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   facts.takes_checkpoints = read_program(in.getProgram(), "tierpilotd").can(kCheckpointFeature);
   if (const auto cpus = parse_id_list(text(in.getCpus())))
     facts.cpus = static_cast<uint32_t>(cpus->size());
+  constexpr size_t kMostSharedUnits = 1024;
+  for (const auto unit : in.getSharedUnits())
+    if (facts.shared_units.size() < kMostSharedUnits && unit.getCores() > 0 &&
+        unit.getCores() < kMostPlausible)
+      facts.shared_units.push_back({text(unit.getType()), unit.getCores(), unit.getMemoryBytes()});
   constexpr size_t kMostGpus = 1024;
   for (const auto gpu : in.getGpus())
     if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
@@ -289,6 +295,11 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setReckoning(assignment.reckoning);
   out.setPlaceS(assignment.place_s);
   if (assignment.rank) write_rank(*assignment.rank, out.initRank());
+  if (assignment.share) {
+    auto share = out.initShare();
+    share.setUnit(assignment.share->unit);
+    share.setMilli(assignment.share->milli);
+  }
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) write_need(assignment.datasets[i], datasets[i]);
 }
@@ -395,6 +406,28 @@ void write_share(const CoreShare& share, const std::string& allocator,
   constexpr const char* kUnknown = "its loss cannot be foretold yet";
   write(share.gain, kUnknown, out.initGain());
   write(share.gain_of_one_more, kUnknown, out.initGainOfOneMore());
+}
+
+void write_unit_share(const ShownShare& share, const std::string& policy,
+                      wire::UnitShare::Builder out) {
+  const auto write = [](std::optional<double> value, const char* why, wire::Measure::Builder to) {
+    write_figure(optional_figure(value, why), to);
+  };
+  const auto& predicted = share.forecast.predicted;
+  out.setUnit(share.given.unit);
+  out.setMilli(share.given.milli);
+  out.setMemoryBytes(share.given.memory_bytes);
+  out.setPredictedBy(share.forecast.by);
+  out.setPredictedMilli(predicted.milli);
+  write(predicted.run_s > 0 ? std::optional(predicted.run_s) : std::nullopt, "nothing tells it",
+        out.initPredictedS());
+  write(share.used_milli, "it has not been measured yet", out.initUsedMilli());
+  write(share.left_s, "it cannot be told", out.initLeftS());
+  write(share.promise_left_s, "there is no promise", out.initPromiseLeftS());
+  out.setPolicy(policy);
+  auto neighbours = out.initNeighbours(count(share.neighbours));
+  for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);
+  out.setPreemptions(share.given.preemptions);
 }
 
 }  // namespace tierpilot

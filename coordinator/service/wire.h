@@ -10,6 +10,7 @@
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/kept_back.h"
+#include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/model.h"
 #include "rpc/task_wire.h"
 
@@ -34,6 +35,8 @@ void write_checkpointing(const CheckpointTotals& totals, wire::Checkpointing::Bu
 void write_task(const Task& task, wire::Task::Builder out);
 void write_share(const CoreShare& share, const std::string& allocator,
                  wire::CoreShare::Builder out);
+void write_unit_share(const ShownShare& share, const std::string& policy,
+                      wire::UnitShare::Builder out);
 // The reason becomes this one.
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out);
 void write_decision(const DecisionRecord& decision, wire::Decision::Builder out);

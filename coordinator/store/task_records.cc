@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kTaskColumns =
     "id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, policy, "
-    "cancel_asked, spec, exit, served, forgiven, rank, restarts";
+    "cancel_asked, spec, exit, served, forgiven, rank, restarts, share";
 
 Result<Task> read_task(const Query& row) {
   Task task;
@@ -44,6 +44,10 @@ Result<Task> read_task(const Query& row) {
     task.rank = std::move(*rank);
   }
   task.restarts = static_cast<uint32_t>(row.integer(17));
+  if (row.is_null(18)) return task;
+  auto share = parse_unit_share(row.text(18));
+  if (!share) return tl::unexpected(share.error());
+  task.share = *share;
   return task;
 }
 
@@ -62,8 +66,8 @@ Status put_task(Db& db, const Task& task) {
   auto query = db.query(
       "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
       "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven, rank, "
-      "restarts) "
-      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?)");
+      "restarts, share) "
+      "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?,NULLIF(?,''))");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task.id);
   bind_unsigned(*query, task.job);
@@ -75,6 +79,7 @@ Status put_task(Db& db, const Task& task) {
   query->bind(task.served ? served_text(*task.served) : std::string());
   query->bind(int64_t{task.forgiven});
   query->bind(task.rank ? rank_text(*task.rank) : std::string()).bind(int64_t{task.restarts});
+  query->bind(task.share ? share_text(*task.share) : std::string());
   return query->run();
 }
 
@@ -82,17 +87,18 @@ Status update_task(Db& db, const Task& task) {
   const auto exit = task.exit ? exit_text(*task.exit) : std::string();
   const auto served = task.served ? served_text(*task.served) : std::string();
   const auto rank = task.rank ? rank_text(*task.rank) : std::string();
+  const auto share = task.share ? share_text(*task.share) : std::string();
   auto query = db.query(
       "UPDATE tasks SET state = ?, reason = ?, node = ?, attempt = ?, started_ms = ?, "
       "finished_ms = ?, policy = ?, cancel_asked = ?, exit = NULLIF(?,''), served = NULLIF(?,''), "
-      "forgiven = ?, rank = NULLIF(?,''), restarts = ? WHERE id = ?");
+      "forgiven = ?, rank = NULLIF(?,''), restarts = ?, share = NULLIF(?,'') WHERE id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(static_cast<int64_t>(task.state)).bind_borrowed(task.reason);
   query->bind_borrowed(task.node);
   query->bind(int64_t{task.attempt}).bind(task.started_ms).bind(task.finished_ms);
   query->bind_borrowed(task.policy).bind(int64_t{task.cancel_asked});
   query->bind_borrowed(exit).bind_borrowed(served).bind(int64_t{task.forgiven});
-  query->bind_borrowed(rank).bind(int64_t{task.restarts});
+  query->bind_borrowed(rank).bind(int64_t{task.restarts}).bind_borrowed(share);
   return bind_unsigned(*query, task.id).run();
 }
 
@@ -110,7 +116,8 @@ Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& r
 Result<std::optional<Task>> task(Db& db, uint64_t id) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts FROM tasks WHERE id = ?");
+      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks WHERE "
+      "id = ?");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, id);
   auto rows = read_all<Task>(*query, read_task);
@@ -178,7 +185,8 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
       "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
-      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts FROM tasks INDEXED BY tasks_active "
+      "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks "
+      "INDEXED BY tasks_active "
       "WHERE state < 4 ORDER BY id");
   if (!query) return tl::unexpected(query.error());
   return read_all<Task>(*query, read_task);

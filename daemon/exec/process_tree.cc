@@ -80,6 +80,17 @@ std::optional<int64_t> cpu_time_ns(pid_t process) {
   return int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
+int64_t run_delay_ns(pid_t process) {
+  int64_t sum_ns = 0;
+  for (const auto& thread : threads_of(process)) {
+    const auto text = Sysroot().read(fmt::format("/proc/{}/task/{}/schedstat", process, thread));
+    std::istringstream in(text.value_or(""));
+    int64_t ran_ns = 0, waited_ns = 0;  // and how often it ran
+    if (in >> ran_ns >> waited_ns) sum_ns += waited_ns;
+  }
+  return sum_ns;
+}
+
 Status set_affinity(pid_t process, const std::vector<int>& cpus) {
   cpu_set_t mask;
   CPU_ZERO(&mask);

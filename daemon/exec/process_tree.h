@@ -19,6 +19,9 @@ std::vector<pid_t> children_from_stat(pid_t process);
 pid_t parent_of(pid_t process);
 // Of all its threads, the ended ones too; nothing when it is gone.
 std::optional<int64_t> cpu_time_ns(pid_t process);
+// That its threads were ready to run and waited for a CPU, those that it has now; 0 when it is
+// gone.
+int64_t run_delay_ns(pid_t process);
 // Of those below it that have ended and were waited for; 0 when it is gone.
 int64_t ended_children_ns(pid_t process);
 // Of every thread that it has now; those it starts later take after the one that starts them.

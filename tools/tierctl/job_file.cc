@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
+#include "tools/tierctl/share_words.h"
 
 namespace tierpilot::tierctl {
 namespace {
@@ -163,6 +164,29 @@ GangWords read_gang(Fields& fields, GangSpec& gang) {
   return words;
 }
 
+// A model card is the path of its file or the card itself.
+ShareWords read_share(Fields& fields) {
+  ShareWords words;
+  fields.with("share", [&](const auto& v, const auto& at) {
+    words.share = v.is_number_unsigned() ? v.dump() : text(v, at);
+  });
+  fields.with("class", [&](const auto& v, const auto& at) {
+    words.job_class = text(v, at);
+    if (words.job_class != "latency-sensitive" && words.job_class != "best-effort")
+      throw Wrong{at, "must be latency-sensitive or best-effort"};
+  });
+  fields.with("promise", [&](const auto& v, const auto& at) {
+    words.promise_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+  });
+  fields.with("model_card", [&](const auto& v, const auto& at) {
+    if (v.is_object())
+      words.card = v.dump();
+    else
+      words.card_file = text(v, at);
+  });
+  return words;
+}
+
 TaskSpec task_of(const ordered_json& value, const std::string& place, size_t index) {
   Fields fields(value, place);
   TaskSpec task;
@@ -205,12 +229,17 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
     task.priority = v.template get<int32_t>();
   });
   const auto gang = read_gang(fields, task.gang);
+  const auto share = read_share(fields);
+  if (!share.share.empty() && fields.has("units"))
+    throw Wrong{place + ".share", "is of one unit: leave out \"units\""};
   std::string elastic;
   fields.with("elastic", [&](const auto& v, const auto& at) { elastic = text(v, at); });
   if (!elastic.empty() && fields.has("units"))
     throw Wrong{place + ".elastic", "says the units: leave out \"units\""};
   fields.finish();
   if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
+  if (const auto applied = apply(share, task); !applied)
+    throw Wrong{place, applied.error().message};
   if (!elastic.empty())
     if (const auto range = apply_elastic(elastic, task); !range)
       throw Wrong{place + ".elastic", range.error().message};

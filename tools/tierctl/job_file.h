@@ -6,7 +6,9 @@
 //               "time_limit": "30s", "env": {"LC_ALL": "C"}, "after": ["fetch"], "node": "n1",
 //               "mem_tier": "interleave:1,1", "priority": 1, "elastic": "1:4", "ranks": 4,
 //               "engine": "gpu", "units_per_rank": 1, "ranks_per_node": "1:2", "estimate": "2h",
-//               "max_restarts": 3, "start_within": "1m"}]}
+//               "max_restarts": 3, "start_within": "1m"},
+//              {"command": ["train"], "share": "auto", "class": "latency-sensitive",
+//               "promise": "10m", "estimate": "5m", "model_card": "card.json"}]}
 //
 // Only "command" is required.
 #pragma once

@@ -9,6 +9,7 @@
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/job_file.h"
 #include "tools/tierctl/object.h"
+#include "tools/tierctl/share_words.h"
 #include "tools/tierctl/task_wait.h"
 
 namespace tierpilot::tierctl {
@@ -18,6 +19,7 @@ struct Arguments {
   TaskSpec task;
   std::string elastic;
   GangWords gang;
+  ShareWords share;
   std::vector<std::string> datasets, env;
   std::string file, request_id;
   bool wait = false;
@@ -48,6 +50,10 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{} would never change the units of an elastic task: update it",
                             connection.coordinator().label()));
+  const bool shares = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_shared));
+  if (shares && !connection.coordinator().can(kShareFeature))
+    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of units: update it",
+                                                     connection.coordinator().label()));
   // An older one would see a single process in it.
   if (gangs && !connection.coordinator().can(kGangFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
@@ -88,11 +94,33 @@ void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
       ->check(CLI::Range(1u, 65'536u));
   sub.add_option("--ranks-per-node", words.ranks_per_node, "how many a node may get (default any)")
       ->type_name("MIN:MAX");
-  add_duration(sub, "--estimate", gang.estimate_ms, "how long it runs without failures");
+  add_duration(sub, "--estimate", gang.estimate_ms,
+               "how long it runs without failures; with --share, on a unit of its own");
   sub.add_option("--max-restarts", gang.max_restarts,
                  "tries after failures of a rank (default 3); lost nodes do not count");
   add_duration(sub, "--start-within", gang.start_within_ms,
                "all ranks must run by then (default 2m)");
+}
+
+void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
+  auto* share = sub.add_option("--share", words.share,
+                               "a part of a unit that tasks share, in thousandths of its compute; "
+                               "auto: as much as it is predicted to use")
+                    ->type_name("auto|MILLI[:BYTES]")
+                    ->excludes(&units);
+  sub.add_option("--class", words.job_class,
+                 "latency-sensitive goes before best-effort and takes from its shares (default "
+                 "best-effort; with a promise the other)")
+      ->check(CLI::IsMember({"latency-sensitive", "best-effort"}))
+      ->needs(share);
+  add_duration(sub, "--promise", words.promise_ms,
+               "it is to be done so long after now, or is refused")
+      ->needs(share);
+  sub.add_option("--model-card", words.card_file,
+                 "what its model is made of, as tierctl model describe -j writes it")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile)
+      ->needs(share);
 }
 
 CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
@@ -108,6 +136,7 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
                  "units that change while it runs, to lower the loss it reports")
       ->type_name("MIN:MAX")
       ->excludes(units);
+  add_share_options(sub, arguments.share, *units);
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
       ->check(CLI::NonNegativeNumber);
   sub.add_option("--int-ops", task.int_operations, "estimated int32 operations")
@@ -155,6 +184,8 @@ void add_task_submit(CLI::App& task, Context& context) {
     if (arguments->file.empty() && arguments->task.name.empty())
       arguments->task.name = arguments->task.argv.front();
     if (const auto applied = apply(arguments->gang, arguments->task); !applied)
+      throw CLI::ValidationError(applied.error().message);
+    if (const auto applied = apply(arguments->share, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
     if (!arguments->elastic.empty())
       if (const auto range = apply_elastic(arguments->elastic, arguments->task); !range)

@@ -85,6 +85,21 @@ std::vector<Table> share_tables(const ordered_json& task) {
     auto& columns = tables.back().columns;
     columns.insert(columns.end(), gains.begin(), gains.end());
   }
+  if (task["unit_share"].is_object())
+    tables.push_back({.title = "Share of a unit",
+                      .rows = "/task/unit_share",
+                      .columns = {{"Unit of its node", "/unit"},
+                                  {"Thousandths", "/milli", Format::kNumber},
+                                  {"Memory", "/memory_bytes", Format::kBytes},
+                                  {"Predicted by", "/predicted_by"},
+                                  {"Predicted thousandths", "/predicted_milli", Format::kNumber},
+                                  {"Predicted run, s", "/predicted_s", Format::kNumber},
+                                  {"Measured thousandths", "/used_milli", Format::kNumber},
+                                  {"Left, s", "/left_s", Format::kNumber},
+                                  {"Left of the promise, s", "/promise_left_s", Format::kNumber},
+                                  {"Beside tasks", "/neighbours"},
+                                  {"Gave its share up", "/preemptions", Format::kNumber},
+                                  {"Policy", "/policy"}}});
   if (!task["shared_with"].empty())
     tables.push_back({.title = "The others on its node, those with the most cores first",
                       .rows = "/task/shared_with",

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
+#include "coordinator/core/decisions/handover.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/store/records.h"
@@ -248,37 +249,9 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   auto assignment = std::make_shared<Assignment>(
       make_assignment(state_, *task, node->facts.name, newest_checkpoint(state_, task->id)));
   auto shared = std::make_shared<const std::pair<Task, DecisionRecord>>(*task, std::move(record));
-  state_.store.write(
-      [shared](Db& db) -> Status {
-        if (auto put = records::update_task(db, shared->first); !put) return put;
-        return records::put_decision(db, shared->second);
-      },
-      [this, assignment, name = node->facts.name](Status status) {
-        auto* written = state_.tasks.find(assignment->attempt.task);
-        const bool still = written && written->state == TaskState::kAssigned &&
-                           written->attempt == assignment->attempt.attempt;
-        if (!still) return;
-        if (!status) return lifecycle_->unassign(*written, status.error().message);
-        send(*assignment, name);
-      });
+  hand_over_once_written(state_, *lifecycle_, std::move(assignment), std::move(shared),
+                         [this] { pump(); });
   return true;
-}
-
-void Dispatcher::send(const Assignment& assignment, const std::string& name) {
-  auto* node = state_.registry.find(name);
-  // Away: when it comes back it says that it does not hold the attempt, or its lease ends.
-  if (!node || !node->link) return;
-  // Closed while the decision was on its way to the disk.
-  if (node->is_closed())
-    return lifecycle_->take_back(name, assignment.attempt, node->closed_because());
-  node->link->start(assignment, [this, attempt = assignment.attempt, name](Result<uint16_t> taken) {
-    if (taken || taken.error().code == ErrorCode::kUnreachable) return;
-    lifecycle_->refused(name, attempt, taken.error());
-    pump();
-  });
-  // A cancel that came while the assignment was on its way to the disk found nothing on the node.
-  const auto* task = state_.tasks.find(assignment.attempt.task);
-  if (task && task->cancel_asked) node->link->cancel(assignment.attempt, "cancelled");
 }
 
 void Dispatcher::served(AttemptId attempt, const ServedData& data) {

@@ -103,7 +103,6 @@ class Dispatcher {
   void credit(const InFlight& placed, double reward);
   // By an earlier coordinator's decision; how long ago that was is on disk.
   void ended_from_before(AttemptId attempt);
-  void send(const Assignment& assignment, const std::string& node);
 
   ClusterState& state_;
   PolicyHost& host_;

@@ -51,6 +51,7 @@ struct Assignment {
   int64_t reckoning = 0;  // of those that have their data there, the earliest run first, and
   double place_s = 0;     // of these the least
   std::optional<RankAssignment> rank;
+  std::optional<UnitShare> share{};
 };
 
 struct FileSource {
@@ -99,7 +100,7 @@ class NodeLink {
   // Has it read its copies. kNotFound: it has none.
   virtual void verify_dataset(const DatasetVersion& what,
                               std::function<void(Result<CopyCheck>)> done) = 0;
-  // Of an elastic task; gives what it has got.
+  // Of an elastic task or one with a share of a unit; gives what it has got.
   using Shared = std::function<void(Result<uint32_t>)>;
   virtual void set_share(AttemptId attempt, uint32_t milli_units, Shared done) = 0;
   virtual void tell_job(AttemptId attempt, const JobAdvice& advice) = 0;

@@ -39,6 +39,12 @@ struct NodeFacts {
   bool takes_checkpoints = true;    // older programs do not know of them
   bool runs_gangs = true;           // older programs would start a rank as a task of its own
   uint32_t cpus = 0;                // its units are dealt out over; 0: not told
+  struct SharedUnit {
+    std::string type;
+    double cores = 1;
+    uint64_t memory_bytes = 0;
+  };
+  std::vector<SharedUnit> shared_units{};  // beside `units`
 
   double cores_per_unit() const {
     return units > 0 && cpus > 0 ? static_cast<double>(cpus) / units : 1;

@@ -37,14 +37,14 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
   }
   task->started_ms = state_.clock.wall_ms();
   auto& record = *state_.registry.find(node);
-  state_.registry.run(record, task->spec.units);
+  state_.registry.run(record, task->spec.own_units());
   if (record.health.started()) {
     state_.registry.look_who_is_open();
     note(state_, node, "trusted again", "a task has started there");
   }
   state_.units_changed();
   starts_.insert(task->id);
-  if (task->spec.is_elastic()) hooks_.elastic_started(*task);
+  if (task->spec.is_elastic() || task->spec.is_shared()) hooks_.training_started(*task);
   if (task->rank) hooks_.rank_started(*task);
   if (!writing_starts_) write_starts();
 }
@@ -172,15 +172,17 @@ bool Lifecycle::data_is_stale(const Task& task) const {
 
 void Lifecycle::detach(Task& task, bool succeeded) {
   auto* node = state_.registry.find(task.node);
-  if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.units,
+  if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.own_units(),
                                       task.state == TaskState::kRunning)) {
     node->uncount(task);
     state_.held.room(node->slot);
     state_.units_changed();
   }
   state_.catalog.unlock_writes(task);
-  // A rank's place was decided with its gang's.
-  if (!task.rank && !task.spec.is_gang()) hooks_.attempt_ended({task.id, task.attempt}, succeeded);
+  if (task.spec.is_shared()) hooks_.share_ended(task, succeeded);
+  // A rank's place was decided with its gang's, a share's by who deals them out.
+  if (!task.rank && !task.spec.is_gang() && !task.spec.is_shared())
+    hooks_.attempt_ended({task.id, task.attempt}, succeeded);
 }
 
 void Lifecycle::park(Task& rank, const Verdict& verdict, Durable durable) {
@@ -382,7 +384,7 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   task->attempt = attempt.attempt;
   task->node = node.facts.name;
   task->reason.clear();
-  state_.registry.assign(node, attempt, task->spec.units);
+  state_.registry.assign(node, attempt, task->spec.own_units());
   state_.catalog.lock_writes(*task);
   spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
                node.facts.name);

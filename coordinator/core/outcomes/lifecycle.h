@@ -26,7 +26,9 @@ class Lifecycle {
     std::function<void(Task& rank)> rank_started{};
     std::function<void(Task& rank, const Verdict&)> rank_over{};  // nothing of it runs any more
     std::function<void(Task& gang, const std::string& why)> stop_gang{};
-    std::function<void(const Task&)> elastic_started{};
+    std::function<void(const Task&)> training_started{};  // elastic, or with a share of a unit
+    // Of one with a share of a unit: an attempt is over.
+    std::function<void(const Task&, bool succeeded)> share_ended{};
   };
 
   Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}

@@ -23,7 +23,14 @@ struct JobPoint {
   Figure loss;
   std::vector<std::pair<std::string, Figure>> measures;
   uint64_t cpu_ns = 0;       // of all its processes; 0: not known
-  uint32_t milli_units = 0;  // of an elastic task: what it might use
+  uint32_t milli_units = 0;  // of an elastic task or one with a share: what it might use
+
+  uint64_t waited_ns = 0;  // for a CPU; where the job says nothing
+
+  // Of one with a share the node tells what it used also where the job tells nothing.
+  bool says_something() const {
+    return iteration > 0 || iterations > 0 || samples > 0 || loss.value || !measures.empty();
+  }
 };
 
 class ProgressBook {

@@ -11,6 +11,7 @@
 #include "base/memory_wish.h"
 #include "base/utf8.h"
 #include "coordinator/core/gangs/gang_plan.h"
+#include "policies/sharing/share.h"
 
 namespace tierpilot {
 namespace {
@@ -233,6 +234,30 @@ Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depe
   return fail(ErrorCode::kInvalid, "the dependencies form a cycle: " + text);
 }
 
+Status check_share(const TaskSpec& spec, const std::string& who) {
+  constexpr size_t kMostCardBytes = 64 * 1024;
+  const auto& share = spec.share;
+  const auto refuse = [&](std::string why) {
+    return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
+  };
+  if (!share.wanted) return {};
+  if (spec.is_gang() || spec.is_elastic())
+    return refuse("a gang or an elastic task has units of its own: leave out 'share'");
+  if (spec.units != 1) return refuse("a share is of one unit: leave out 'units'");
+  if (share.milli > sharing::kWholeUnit)
+    return refuse(fmt::format("a share of {} thousandths: ask for 1 to {}, or for auto",
+                              share.milli, sharing::kWholeUnit));
+  if (share.promise_ms < 0 || share.estimate_ms < 0)
+    return refuse("the promise and the estimate must not be in the past");
+  if (share.promise_ms > 0 && !share.latency_sensitive)
+    return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
+  if (share.model_card.size() > kMostCardBytes)
+    return refuse(fmt::format("its model card has {} bytes, at most {} are taken",
+                              share.model_card.size(), kMostCardBytes));
+  if (!is_utf8(share.model_card)) return refuse("its model card is not text (UTF-8)");
+  return {};
+}
+
 }  // namespace
 
 Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& catalog,
@@ -251,6 +276,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)
       return tl::unexpected(ok.error());
     if (auto ok = check_gang(specs[i], who, registry); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_share(specs[i], who); !ok) return tl::unexpected(ok.error());
   }
   uint64_t ranks = 0;
   for (const auto& spec : specs) ranks += spec.gang.ranks;

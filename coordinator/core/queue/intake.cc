@@ -69,6 +69,7 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   }
   auto depends_on = admit(specs, state_.catalog, state_.registry);
   if (!depends_on) return answer(tl::unexpected(depends_on.error()));
+  if (auto kept = promises_(specs); !kept) return answer(tl::unexpected(kept.error()));
 
   QueueLoad::Load load{specs.size(), 0};
   for (const auto& spec : specs) {

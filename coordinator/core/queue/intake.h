@@ -15,9 +15,12 @@ class Intake {
  public:
   using Answer = std::function<void(Result<SubmitReceipt>)>;
 
+  // What tasks are promised, beyond that they run.
+  using Promises = std::function<Status(const std::vector<TaskSpec>&)>;
+
   // `accepted` is called when new tasks stand in the book.
-  Intake(ClusterState& state, std::function<void()> accepted)
-      : state_(state), accepted_(std::move(accepted)) {}
+  Intake(ClusterState& state, Promises promises, std::function<void()> accepted)
+      : state_(state), promises_(std::move(promises)), accepted_(std::move(accepted)) {}
 
   // The same request id gets the same answer, before and after a restart; with other content it is
   // a kConflict.
@@ -35,6 +38,7 @@ class Intake {
                  std::vector<Task> tasks, const Dependencies& depends_on, const Status& status);
 
   ClusterState& state_;
+  Promises promises_;
   std::function<void()> accepted_;
   std::map<std::string, Pending> pending_;  // submits on their way to the disk, by request id
 };

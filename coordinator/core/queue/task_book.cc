@@ -19,7 +19,7 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
       children_[parent].push_back(id);
       missing_[id].insert(parent);
     }
-    if (tasks[i].state == TaskState::kQueued) queue_.insert(place_of(tasks[i]));
+    if (tasks[i].state == TaskState::kQueued) queue_of(tasks[i]).insert(place_of(tasks[i]));
     tasks_.insert_or_assign(id, std::move(tasks[i]));
   }
 }
@@ -35,7 +35,7 @@ const Task* TaskBook::find(uint64_t id) const {
 }
 
 void TaskBook::remove(uint64_t id) {
-  if (const Task* task = find(id)) queue_.erase(place_of(*task));
+  if (const Task* task = find(id)) queue_of(*task).erase(place_of(*task));
   children_.erase(id);
   missing_.erase(id);
   ranks_.erase(id);
@@ -50,19 +50,20 @@ const std::vector<uint64_t>& TaskBook::ranks_of(uint64_t gang) const {
 
 void TaskBook::enqueue(Task& task) {
   task.state = TaskState::kQueued;
-  queue_.insert(place_of(task));
+  queue_of(task).insert(place_of(task));
 }
 
 void TaskBook::advance(Task& task, TaskState state) {
-  queue_.erase(place_of(task));
+  queue_of(task).erase(place_of(task));
   task.state = state;
 }
 
 void TaskBook::place_anew(const std::function<double(const Task&)>& place_s) {
   queue_.clear();
+  shared_queue_.clear();
   for (auto& [id, task] : tasks_) {
     task.place_s = place_s(task);
-    if (task.state == TaskState::kQueued) queue_.insert(place_of(task));
+    if (task.state == TaskState::kQueued) queue_of(task).insert(place_of(task));
   }
 }
 

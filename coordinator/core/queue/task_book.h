@@ -24,6 +24,8 @@ class TaskBook {
 
   // Queued tasks in the order of their places; one that comes back stands where it stood.
   const std::set<QueuePlace>& queue() const { return queue_; }
+  // Of those that want shares of units, which do not stand in the queue.
+  const std::set<QueuePlace>& shared_queue() const { return shared_queue_; }
   void enqueue(Task& task);
   // Takes a task out of the queue into the given state.
   void advance(Task& task, TaskState state);
@@ -40,8 +42,13 @@ class TaskBook {
   size_t running() const;
 
  private:
+  std::set<QueuePlace>& queue_of(const Task& task) {
+    return task.spec.is_shared() ? shared_queue_ : queue_;
+  }
+
   std::map<uint64_t, Task> tasks_;
   std::set<QueuePlace> queue_;
+  std::set<QueuePlace> shared_queue_;
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for
   std::map<uint64_t, std::vector<uint64_t>> ranks_;

@@ -29,5 +29,6 @@ Status make_tables(Db& db);
 Status add_node_orders(Db& db);
 Status add_gangs(Db& db);
 Status add_dataset_contents(Db& db);
+Status add_shares(Db& db);
 
 }  // namespace tierpilot::records

@@ -9,7 +9,7 @@ std::span<const Migration> migrations() {
       Migration{2, add_decision_inputs},  Migration{3, key_decisions_by_id},
       Migration{4, move_rewards},         Migration{5, make_tables},
       Migration{6, add_node_orders},      Migration{7, add_gangs},
-      Migration{8, add_dataset_contents},
+      Migration{8, add_dataset_contents}, Migration{9, add_shares},
   };
   return kSteps;
 }

@@ -137,7 +137,8 @@ void JobChannels::take_lines(AttemptId attempt, Connection& connection) {
 void JobChannels::take(AttemptId attempt, JobMessage message) {
   if (auto* progress = std::get_if<JobProgress>(&message))
     reports_.try_emplace(attempt, kMostReports)
-        .first->second.add({attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0});
+        .first->second.add(
+            {attempt, clock_.wall_ms(), std::move(*progress), cpu_ns(attempt), 0, 0});
   else
     checkpoint(attempt, std::get<JobCheckpoint>(std::move(message)));
 }

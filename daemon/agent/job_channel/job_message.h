@@ -31,7 +31,8 @@ struct JobReport {
   int64_t at_ms = 0;  // wall time
   JobProgress progress;
   uint64_t cpu_ns = 0;       // of all its processes until then
-  uint32_t milli_units = 0;  // of an elastic one
+  uint32_t milli_units = 0;  // of an elastic one or a part of a unit
+  uint64_t waited_ns = 0;    // for a CPU; see CpuShares
 };
 
 // A file of the job's folder that holds its state.

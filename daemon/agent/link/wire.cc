@@ -180,6 +180,7 @@ void write_job_report(wire::JobReport::Builder to, const JobReport& from) {
   to.setSamples(from.progress.samples);
   to.setCpuNs(from.cpu_ns);
   to.setMilliUnits(from.milli_units);
+  to.setWaitedNs(from.waited_ns);
   if (from.progress.loss)
     to.initLoss().setValue(*from.progress.loss);
   else
@@ -222,6 +223,8 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
     if (!rank) return refuse(rank.error().message);
     assignment.rank = std::move(*rank);
   }
+  if (from.hasShare())
+    assignment.part = UnitPart{from.getShare().getUnit(), from.getShare().getMilli()};
   std::set<std::string> seen;
   for (const auto item : from.getDatasets()) {
     auto need = read_need(item);

@@ -32,6 +32,12 @@ struct RankPlace {
   uint32_t restarts = 0;
 };
 
+// Of one of the node's units that tasks share.
+struct UnitPart {
+  uint32_t unit = 0;
+  uint32_t milli = 0;  // thousandths of it
+};
+
 struct Assignment {
   AttemptId attempt;
   std::vector<std::string> argv;
@@ -47,6 +53,7 @@ struct Assignment {
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
   double place_s = 0;     // the least; not finite: as 0
   std::optional<RankPlace> rank;
+  std::optional<UnitPart> part;  // in place of units of its own
 };
 
 struct ServedData {

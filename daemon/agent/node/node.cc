@@ -191,10 +191,12 @@ void Node::Parts::make_lifecycle() {
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
       *executor, dirs, *placement, channels, *checkpoints, *shares, probe.get());
-  tasks = std::make_unique<TaskTable>(
-      TaskTable::Limits{
-          .cpus = config.cpus, .units = config.units, .memory_bytes = config.memory_bytes},
-      *plane, *runner, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
+  tasks = std::make_unique<TaskTable>(TaskTable::Limits{.cpus = config.cpus,
+                                                        .units = config.units,
+                                                        .memory_bytes = config.memory_bytes,
+                                                        .shared_units = config.shared_units},
+                                      *plane, *runner, system_clock(),
+                                      [this](EventBody body) { events.add(std::move(body)); });
   status = std::make_unique<StatusReporter>(
       *plane, *pool, *tasks, probe.get(), [this] { return more_metrics(); }, system_clock());
 }
@@ -260,6 +262,14 @@ void Node::Parts::make_link() {
       .job_reports =
           [this] {
             auto reports = channels.take_reports();
+            // What is used of a part is measured also where the job says nothing.
+            for (const auto attempt : tasks->running_parts())
+              reports.push_back({attempt,
+                                 system_clock().wall_ms(),
+                                 {},
+                                 shares->cpu_ns(attempt),
+                                 0,
+                                 shares->waited_ns(attempt)});
             for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
             return reports;
           },

@@ -97,6 +97,12 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   to.setCpus(format_id_list(config.cpus));
   to.setUnits(config.units);
   to.setMemoryBytes(config.memory_bytes);
+  auto shared = to.initSharedUnits(static_cast<uint32_t>(config.shared_units.size()));
+  for (uint32_t i = 0; i < shared.size(); ++i) {
+    shared[i].setType("cpu");
+    shared[i].setCores(static_cast<double>(config.shared_units[i].size()));
+    shared[i].setMemoryBytes(config.memory_bytes / shared.size());
+  }
   to.setFastBudgetBytes(config.pool.fast_budget_bytes);
   to.setSlowBudgetBytes(config.pool.slow_budget_bytes);
   to.setDataAddress(facts.data_address);

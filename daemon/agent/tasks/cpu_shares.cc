@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace tierpilot::agent {
@@ -77,6 +78,28 @@ uint64_t CpuShares::cpu_ns(AttemptId attempt) {
   return static_cast<uint64_t>(running.meter.used_ns());
 }
 
+uint64_t CpuShares::waited_ns(AttemptId attempt) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return 0;
+  auto& running = found->second;
+  std::map<pid_t, int64_t> now_ns;
+  for (const pid_t process : processes_of(running)) {
+    const int64_t delay_ns = now_ns[process] = run_delay_ns(process);
+    const auto before = running.delays_ns.find(process);
+    const int64_t since_ns = before == running.delays_ns.end() ? 0 : before->second;
+    running.waited_ns += static_cast<uint64_t>(std::max<int64_t>(0, delay_ns - since_ns));
+  }
+  running.delays_ns = std::move(now_ns);
+  count_standing(running);
+  return running.waited_ns;
+}
+
+void CpuShares::count_standing(Running& running) {
+  const int64_t now_ns = system_clock().boot_ns();
+  if (running.stands) running.waited_ns += static_cast<uint64_t>(now_ns - running.stands_since_ns);
+  running.stands_since_ns = now_ns;
+}
+
 void CpuShares::watch() {
   if (watching_) return;
   watching_ = true;
@@ -110,6 +133,7 @@ void CpuShares::keep(Running& running, bool new_period) {
 }
 
 void CpuShares::signal(Running& running, bool stop) {
+  count_standing(running);
   running.stands = stop;
   for (const pid_t process : processes_of(running)) ::kill(process, stop ? SIGSTOP : SIGCONT);
 }

@@ -27,6 +27,9 @@ class CpuShares {
   void end(AttemptId attempt);
   // Of all its processes until now; 0: not known.
   uint64_t cpu_ns(AttemptId attempt);
+  // That its threads were ready to compute and had no CPU, or stood still for their share; of those
+  // that have not ended between two calls.
+  uint64_t waited_ns(AttemptId attempt);
 
  private:
   struct Running {
@@ -37,12 +40,16 @@ class CpuShares {
     CpuTokens tokens;
     int64_t spent_ns = 0;  // of what the meter says
     bool stands = false;
+    int64_t stands_since_ns = 0;
+    uint64_t waited_ns = 0;
+    std::map<pid_t, int64_t> delays_ns{};  // when last looked at
   };
 
   void watch();
   void check();
   void keep(Running& running, bool new_period);
   void signal(Running& running, bool stop);
+  static void count_standing(Running& running);
   // Nothing where its supervisor is no child of the warden (any more): whose processes they would
   // be then is not known, and they must not be stopped.
   std::vector<pid_t> processes_of(const Running& running) const;

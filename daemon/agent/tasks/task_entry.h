@@ -29,7 +29,7 @@ struct TaskTable::Entry {
   std::optional<PortHold> port;  // until it is launched
   CpuAllocator::Grant grant;
   int32_t pid = 0;                 // 0: not started yet
-  uint32_t milli_units = 0;        // of an elastic one that runs
+  uint32_t milli_units = 0;        // of one that runs and is elastic or has a part of a unit
   CpuShare confined;               // as it was told last
   std::optional<ExitReport> doom;  // decided while the pool is still busy with it
   uint64_t ending = 0;             // order of ending
@@ -40,6 +40,7 @@ struct TaskTable::Entry {
   bool launched() const { return stage >= Stage::kRunning; }
   uint32_t least_milli() const { return assignment.units * kMilli; }
   bool has_share() const { return stage == Stage::kRunning && assignment.max_units > 0; }
+  bool has_part() const { return stage == Stage::kRunning && assignment.part.has_value(); }
   ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
 };
 

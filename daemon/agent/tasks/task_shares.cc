@@ -1,4 +1,5 @@
-// The task table's elastic attempts: what they have of the units that no other task takes.
+// What attempts have of units that is not theirs alone: elastic ones of those that no other task
+// takes, others a part of a unit that is shared.
 #include <algorithm>
 
 #include "daemon/agent/tasks/task_entry.h"
@@ -9,6 +10,11 @@ Result<uint32_t> TaskTable::set_share(AttemptId attempt, uint32_t milli_units) {
   Entry* entry = find(attempt);
   if (!entry || entry->stage != Stage::kRunning)
     return fail(ErrorCode::kNotFound, label(attempt) + " does not run on this node");
+  if (entry->has_part()) {
+    const uint32_t got = set_part(*entry, milli_units);
+    confine_part(*entry);
+    return got;
+  }
   if (!entry->has_share())
     return fail(ErrorCode::kInvalid, label(attempt) + " is not elastic: its units cannot change");
   const uint64_t most = uint64_t{entry->assignment.max_units} * kMilli;
@@ -27,7 +33,35 @@ Result<uint32_t> TaskTable::set_share(AttemptId attempt, uint32_t milli_units) {
 
 uint32_t TaskTable::share(AttemptId attempt) const {
   const auto found = entries_.find(attempt);
-  return found != entries_.end() && found->second->has_share() ? found->second->milli_units : 0;
+  if (found == entries_.end()) return 0;
+  const Entry& entry = *found->second;
+  return entry.has_share() || entry.has_part() ? entry.milli_units : 0;
+}
+
+std::vector<AttemptId> TaskTable::running_parts() const {
+  std::vector<AttemptId> ids;
+  for (const auto& [id, entry] : entries_)
+    if (entry->has_part()) ids.push_back(id);
+  return ids;
+}
+
+// Others on the unit keep what they have.
+uint32_t TaskTable::set_part(Entry& entry, uint32_t milli) {
+  uint32_t room = kMilli;
+  for (const auto& [id, other] : entries_)
+    if (other.get() != &entry && other->has_part() &&
+        other->assignment.part->unit == entry.assignment.part->unit)
+      room -= std::min(room, other->milli_units);
+  return entry.milli_units = std::clamp(milli, 1u, std::max(room, 1u));
+}
+
+void TaskTable::confine_part(Entry& entry) {
+  if (entry.pid == 0) return;  // it is told when it has started
+  const auto& cpus = limits_.shared_units[entry.assignment.part->unit];
+  CpuShare share{cpus, static_cast<double>(cpus.size()) * entry.milli_units / kMilli};
+  if (share == entry.confined) return;
+  entry.confined = share;
+  runner_.confine(entry.id(), share);
 }
 
 uint64_t TaskTable::shared_milli() const {

@@ -77,7 +77,11 @@ Status TaskTable::admissible(const Assignment& assignment) const {
     return refuse(ErrorCode::kInvalid, "the command is empty");
   if (assignment.units == 0) return refuse(ErrorCode::kInvalid, "asks for no compute unit");
   // Of these two the coordinator may know better by now: the configuration has changed.
-  if (assignment.units > cpus_.units())
+  if (const auto& part = assignment.part; part && part->unit >= limits_.shared_units.size())
+    return refuse(ErrorCode::kExhausted,
+                  fmt::format("has a part of shared unit {}, this node has {} of them", part->unit,
+                              limits_.shared_units.size()));
+  if (!assignment.part && assignment.units > cpus_.units())
     return refuse(ErrorCode::kExhausted, fmt::format("needs {} compute units, this node has {}",
                                                      assignment.units, cpus_.units()));
   if (assignment.memory_limit_bytes > limits_.memory_bytes)
@@ -132,15 +136,24 @@ void TaskTable::staged(Entry& entry, Result<Served> data) {
   launch_ready();
 }
 
+// Parts of units were dealt out by the coordinator: who has one waits for nobody.
+TaskTable::Entry* TaskTable::next_ready() {
+  for (const auto& [place, attempt] : ready_)
+    if (Entry* entry = find(attempt); entry->assignment.part) return entry;
+  return find(ready_.begin()->second);
+}
+
 void TaskTable::launch_ready() {
   while (!ready_.empty() && clock_.boot_ns() < lease_deadline_ns_) {
-    Entry* entry = find(ready_.begin()->second);
+    Entry* entry = next_ready();
     // No backfill: a wide task would wait for ever behind narrow ones.
     const auto& rank = entry->assignment.rank;
     auto grant =
-        cpus_.take(entry->assignment.units, rank ? rank->cpu_units : std::vector<uint32_t>());
+        entry->assignment.part
+            ? CpuAllocator::Grant{{}, limits_.shared_units[entry->assignment.part->unit]}
+            : cpus_.take(entry->assignment.units, rank ? rank->cpu_units : std::vector<uint32_t>());
     if (!grant) break;
-    ready_.erase(ready_.begin());
+    ready_.erase(entry->place());
     launch(*entry, std::move(*grant));
   }
   fit_shares();
@@ -150,6 +163,7 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
   entry.stage = Stage::kRunning;
   entry.grant = std::move(grant);
   if (entry.assignment.max_units > 0) entry.milli_units = entry.least_milli();
+  if (const auto& part = entry.assignment.part) set_part(entry, part->milli);
   entry.port.reset();
   const auto launched =
       runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
@@ -166,6 +180,7 @@ void TaskTable::started(AttemptId attempt, int32_t pid) {
   entry->pid = pid;
   report_(StartedEvent{attempt, pid, entry->grant.units});
   if (entry->has_share()) confine(*entry);
+  if (entry->has_part()) confine_part(*entry);
 }
 
 void TaskTable::repeat_starts() {

@@ -80,8 +80,9 @@ class TaskTable {
     std::vector<int> cpus;
     uint32_t units = 1;
     uint64_t memory_bytes = UINT64_MAX;
-    size_t max_live = 4096;    // attempts that have not ended
-    size_t max_ended = 10000;  // remembered ones; the oldest go first
+    std::vector<std::vector<int>> shared_units{};  // beside `units`: the CPUs of each
+    size_t max_live = 4096;                        // attempts that have not ended
+    size_t max_ended = 10000;                      // remembered ones; the oldest go first
   };
   using Report = std::function<void(EventBody)>;
 
@@ -98,10 +99,11 @@ class TaskTable {
   // Stops a running attempt's processes where they are, or lets them go on. Lease, time limit and
   // units count on. kNotFound when it does not run, kUnavailable without cgroups.
   Status pause(AttemptId attempt, bool paused);
-  // Gives a running elastic attempt so many thousandths of a unit, within what it asked for and
-  // what others leave; gives what it has got. kNotFound, kInvalid for one that is not elastic.
+  // Gives a running attempt that is elastic or has a part of a unit so many thousandths of a unit,
+  // within what it asked for and what others leave; gives what it has got. kNotFound, kInvalid for
+  // any other.
   Result<uint32_t> set_share(AttemptId attempt, uint32_t milli_units);
-  // 0: it is not elastic, or does not run.
+  // 0: it has units of its own that do not change, or does not run.
   uint32_t share(AttemptId attempt) const;
   // Cancels what has not been launched and refuses what comes; what runs goes on.
   void drain(const std::string& reason);
@@ -131,6 +133,8 @@ class TaskTable {
   std::set<AttemptId> held() const;
   uint32_t running_units() const { return cpus_.busy_units(); }
   size_t running_tasks() const;
+  // Those with parts of units.
+  std::vector<AttemptId> running_parts() const;
   // Every attempt has ended.
   bool idle() const;
 
@@ -142,12 +146,15 @@ class TaskTable {
   void begin_staging(Entry& entry);
   void staged(Entry& entry, Result<Served> data);
   void launch_ready();
+  Entry* next_ready();
   void launch(Entry& entry, CpuAllocator::Grant grant);
   // All running elastic attempts, after units were taken or given back.
   void fit_shares();
   // Thousandths of units that elastic attempts share: all that others do not have.
   uint64_t shared_milli() const;
   void confine(Entry& entry);
+  uint32_t set_part(Entry& entry, uint32_t milli);
+  void confine_part(Entry& entry);
   void abandon(Entry& entry, TaskEnd how, const std::string& reason);
   void let_go(Entry& entry, ExitReport exit);
   void end(Entry& entry, ExitReport exit);

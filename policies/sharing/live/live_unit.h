@@ -29,6 +29,7 @@ struct LiveJob {
   Share share;                       // it has
   uint32_t need_milli = kWholeUnit;  // that it would use if nothing held it back
   double elapsed_s = 0;              // since its start
+  double predicted_s = 0;            // of its whole run when it was placed; 0: not known
   double left_s = 0;        // of its run if nothing held it back, as predicted now; 0: not known
   double left_upper_s = 0;  // as long or shorter in 95 of 100
   double promise_left_s = kNoPromise;  // until it is to be done

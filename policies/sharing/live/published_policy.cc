@@ -20,6 +20,11 @@ std::vector<PublishedNode> as_published(const std::vector<LiveNode>& nodes) {
   return all;
 }
 
+// From its start: what was predicted then; what its user was promised, where that is not known.
+double promised_s(const LiveJob& job) {
+  return job.predicted_s > 0 ? job.predicted_s : job.elapsed_s + job.promise_left_s;
+}
+
 }  // namespace
 
 std::optional<Start> PublishedPolicy::place(const std::vector<LiveNode>& nodes,
@@ -54,11 +59,12 @@ Adjustment PublishedPolicy::adjust(const LiveUnit& unit) {
   uint32_t free = unit.free().milli;
   LiveUnit now = unit;
   for (auto& job : now.jobs) {
-    if (job.job_class != JobClass::kLatencySensitive || !job.is_promised() || job.left_s <= 0)
+    if (job.job_class != JobClass::kLatencySensitive || job.left_s <= 0 ||
+        promised_s(job) >= kNoPromise)
       continue;
     const double remaining_s = job.left_s / speed_with(job.share.milli, job.need_milli);
-    const uint32_t wanted = grown_published(job.share.milli, job.elapsed_s, remaining_s,
-                                            job.elapsed_s + job.promise_left_s);
+    const uint32_t wanted =
+        grown_published(job.share.milli, job.elapsed_s, remaining_s, promised_s(job));
     if (wanted <= job.share.milli) continue;
     const uint32_t step = wanted - job.share.milli;
     if (free < step) {

@@ -139,11 +139,15 @@ class CoreTest : public ::testing::Test {
             [this](Task& gang, const std::string& why) { gangs_->stop(gang, why); },
             [this](const Task& task) {
               if (elastic_started_) elastic_started_(task);
+            },
+            [this](const Task& task, bool succeeded) {
+              if (share_ended_) share_ended_(task, succeeded);
             }});
     gangs_ = std::make_unique<GangLife>(*state_, *lifecycle_, [this](int64_t us, auto work) {
       later_.emplace(clock_.boot_ns() + us * 1000, std::move(work));
     });
-    intake_ = std::make_unique<Intake>(*state_, [] {});
+    intake_ = std::make_unique<Intake>(
+        *state_, [](const auto&) { return Status(); }, [] {});
     membership_ = std::make_unique<Membership>(*state_, *lifecycle_);
     datasets_ = std::make_unique<DatasetAdmin>(*state_, [] {});
     ASSERT_TRUE(restore(*state_));
@@ -260,6 +264,7 @@ class CoreTest : public ::testing::Test {
   std::map<std::string, Membership::Ticket> tickets_;
   std::vector<uint64_t> ended_;
   std::function<void(const Task&)> elastic_started_;
+  std::function<void(const Task&, bool)> share_ended_;
   int requests_ = 0;
 };
 

@@ -125,7 +125,8 @@ TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
       [](Db& db) {
         return db.execute(
             "ALTER TABLE tasks DROP COLUMN forgiven; ALTER TABLE tasks DROP COLUMN rank; "
-            "ALTER TABLE tasks DROP COLUMN restarts; ALTER TABLE datasets DROP COLUMN digest; "
+            "ALTER TABLE tasks DROP COLUMN restarts; ALTER TABLE tasks DROP COLUMN share; "
+            "ALTER TABLE datasets DROP COLUMN digest; "
             "ALTER TABLE datasets DROP COLUMN replicas; DROP TABLE units; DROP TABLE unit_drains; "
             "DROP TABLE unit_failures; DROP TABLE node_orders; DROP TABLE node_events; "
             "UPDATE settings SET value = 4 WHERE key = 'format'");

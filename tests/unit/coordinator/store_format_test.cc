@@ -108,7 +108,7 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   // The last step adds a column of this name.
   begin_with(contents(written(GetParam())) +
-             "ALTER TABLE datasets ADD COLUMN replicas INTEGER NOT NULL DEFAULT 1;");
+             "ALTER TABLE tasks ADD COLUMN share TEXT;");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
@@ -120,7 +120,7 @@ TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   EXPECT_EQ(rewards->integer(0), GetParam() >= 4) << "the steps before it are undone with it";
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 8));
+INSTANTIATE_TEST_SUITE_P(Formats, EarlierStores, ::testing::Range<int64_t>(1, 9));
 
 TEST_F(EarlierStores, EveryFormatHasAStoreToTestWith) {
   int64_t format = 1;

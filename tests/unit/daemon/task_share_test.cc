@@ -74,5 +74,53 @@ TEST_F(TaskShareTest, UnitsMayBeLessThanACpu) {
   EXPECT_EQ(cores(kFirst), 2);
 }
 
+// Parts of a unit that is shared, CPUs 6 and 7.
+class TaskPartTest : public TaskTableTest {
+ protected:
+  TaskTable sharing{
+      {.cpus = {4, 5}, .units = 2, .shared_units = {{6, 7}}}, pool, runner, clock, [](EventBody) {
+      }};
+  void SetUp() override { sharing.lease_granted(INT64_MAX); }
+  Status run(AttemptId id, uint32_t milli, uint32_t unit = 0) {
+    auto assignment = work(id, 1);
+    assignment.part = UnitPart{unit, milli};
+    auto started = sharing.start(std::move(assignment));
+    if (started) sharing.started(id, 100 + static_cast<int32_t>(id.task));
+    return started;
+  }
+};
+
+TEST_F(TaskPartTest, HasItsPartOfTheUnitsCpus) {
+  ASSERT_TRUE(run(kFirst, 250));
+  EXPECT_EQ(runner.cpus[kFirst], (std::vector{6, 7}));
+  EXPECT_EQ(runner.shares[kFirst].cores, 0.5);
+  EXPECT_EQ(sharing.share(kFirst), 250u);
+  EXPECT_EQ(sharing.running_parts(), std::vector{kFirst});
+  EXPECT_EQ(sharing.running_units(), 0u);
+}
+
+TEST_F(TaskPartTest, TogetherTheyHaveNoMoreThanTheUnit) {
+  ASSERT_TRUE(run(kFirst, 700));
+  ASSERT_TRUE(run(kSecond, 700));
+  EXPECT_EQ(sharing.share(kSecond), 300u);
+  EXPECT_EQ(sharing.set_share(kFirst, 400).value(), 400u);
+  EXPECT_EQ(sharing.set_share(kSecond, 900).value(), 600u);
+  sharing.exited(kFirst, exit_code(0));
+  EXPECT_EQ(sharing.set_share(kSecond, 5000).value(), 1000u);
+}
+
+TEST_F(TaskPartTest, NeitherWaitsForUnitsNorTakesThem) {
+  ASSERT_TRUE(sharing.start(work(kFirst, 2)));
+  ASSERT_TRUE(sharing.start(work(kSecond, 2)));  // waits for the first
+  ASSERT_TRUE(run(kThird, 100));
+  EXPECT_EQ(sharing.share(kThird), 100u);
+}
+
+TEST_F(TaskPartTest, AUnitThatTheNodeDoesNotHaveIsRefused) {
+  const auto refused = run(kFirst, 100, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
+}
+
 }  // namespace
 }  // namespace tierpilot::agent

@@ -1,0 +1,96 @@
+// What running jobs have of their units: looked at every few seconds.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "coordinator/core/sharing/share_keeper.h"
+
+namespace tierpilot {
+
+void ShareKeeper::tick() {
+  end_preempted();
+  const int64_t now_ns = state_.clock.boot_ns();
+  if (now_ns >= next_look_ns_) {
+    next_look_ns_ = now_ns + state_.settings.share_period_ms * 1'000'000;
+    adjust();
+  }
+  pump();
+}
+
+void ShareKeeper::adjust() {
+  if (holders_.empty()) return;
+  for (auto& [id, holder] : holders_)
+    if (auto newest = newest_checkpoint(state_, id); newest != holder.checkpoint) {
+      holder.checkpoint = std::move(newest);
+      holder.record.saved(now_s());
+    }
+  const auto now = units(false);
+  for (size_t n = 0; n < now.live.size(); ++n)
+    for (size_t u = 0; u < now.live[n].size(); ++u) {
+      // While somebody makes room there the others keep what they have.
+      if (now.live[n][u].jobs.empty() || kept_for_.contains({now.nodes[n]->facts.name, u}))
+        continue;
+      const auto adjustment = policy_->adjust(now.live[n][u]);
+      for (const auto& [id, milli] : adjustment.milli) order(id, milli);
+      for (const uint64_t id : adjustment.preempted)
+        preempt(id, "what is left of its unit is too little to go on with");
+    }
+}
+
+void ShareKeeper::order(uint64_t id, uint32_t milli) {
+  const auto found = holders_.find(id);
+  const auto* task = state_.tasks.find(id);
+  if (found == holders_.end() || !task || task->state != TaskState::kRunning || !task->share ||
+      task->share->milli == milli || found->second.preemption)
+    return;
+  auto* node = state_.registry.find(task->node);
+  if (!node || !node->link) return;
+  node->link->set_share(found->second.attempt, milli,
+                        [self = std::weak_ptr(self_), attempt = found->second.attempt](auto got) {
+                          if (const auto alive = self.lock()) (*alive)->answered(attempt, got);
+                        });
+}
+
+void ShareKeeper::answered(AttemptId attempt, const Result<uint32_t>& milli) {
+  const auto found = holders_.find(attempt.task);
+  auto* task = state_.tasks.find(attempt.task);
+  if (found == holders_.end() || found->second.attempt != attempt || !task || !task->share) return;
+  if (!milli) {
+    spdlog::debug("task {} keeps its share: {}", attempt.task, milli.error().message);
+    return;
+  }
+  task->share->milli = *milli;
+  found->second.record.given(now_s(), *milli);
+}
+
+void ShareKeeper::preempt(uint64_t id, const std::string& reason) {
+  const auto found = holders_.find(id);
+  auto* task = state_.tasks.find(id);
+  if (found == holders_.end() || !task || found->second.preemption) return;
+  spdlog::info("task {} is to give up its share: {}", id, reason);
+  found->second.preemption = Preemption{.since_ns = state_.clock.boot_ns(),
+                                        .checkpoint = newest_checkpoint(state_, id),
+                                        .reason = "preempted: " + reason};
+  if (task->share) ++task->share->preemptions;
+  ++preemptions_;
+  checkpoints_.ask(id, reason);
+  end_preempted();
+}
+
+void ShareKeeper::end_preempted() {
+  const int64_t now_ns = state_.clock.boot_ns();
+  for (auto& [id, holder] : holders_) {
+    auto& preemption = holder.preemption;
+    const auto* task = state_.tasks.find(id);
+    if (!preemption || preemption->told || !task) continue;
+    const bool may_save =
+        task->state == TaskState::kRunning && checkpoints_.totals(id) != nullptr &&
+        newest_checkpoint(state_, id) == preemption->checkpoint &&
+        now_ns - preemption->since_ns < state_.settings.preemption_grace_ms * 1'000'000;
+    auto* node = state_.registry.find(holder.node);
+    if (may_save || !node || !node->link) continue;
+    preemption->told = true;
+    node->link->cancel(holder.attempt, preemption->reason);
+  }
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,193 @@
+#include "coordinator/core/sharing/share_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/core/decisions/assignment.h"
+#include "coordinator/core/decisions/handover.h"
+#include "coordinator/store/records.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr size_t kMostLookedAt = 256;  // of those that wait
+
+std::string listed(const std::vector<uint64_t>& tasks) {
+  std::string text;
+  for (const uint64_t task : tasks) text += fmt::format("{}{}", text.empty() ? "" : ", ", task);
+  return text;
+}
+
+}  // namespace
+
+void ShareKeeper::begin() {
+  for (const auto& [id, task] : state_.tasks.all()) {
+    const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
+    if (!task.spec.is_shared() || !has) continue;
+    auto& holder = holders_.try_emplace(id, forecasts_.of(task.spec)).first->second;
+    holder.attempt = {id, task.attempt};
+    holder.node = task.node;
+    if (task.state == TaskState::kRunning) started(task);
+  }
+}
+
+void ShareKeeper::started(const Task& task) {
+  const auto found = holders_.find(task.id);
+  if (found == holders_.end() || !task.share) return;
+  const double ran_s =
+      static_cast<double>(std::max<int64_t>(0, state_.clock.wall_ms() - task.started_ms)) / 1e3;
+  found->second.record.started(now_s() - ran_s, task.share->milli);
+}
+
+void ShareKeeper::reported(const Task& task, const JobPoint& report) {
+  const auto found = holders_.find(task.id);
+  const auto* node = state_.registry.find(task.node);
+  if (found == holders_.end() || !node || !task.share) return;
+  const auto& units = node->facts.shared_units;
+  const double cores = task.share->unit < units.size() ? units[task.share->unit].cores : 1;
+  auto& share = *state_.tasks.find(task.id)->share;
+  found->second.record.add(now_s(), report, cores);
+  share.used_milli = found->second.record.mean_milli();
+  // After a restart the node knows best what it has.
+  if (report.milli_units > 0) share.milli = report.milli_units;
+}
+
+void ShareKeeper::ended(const Task& task, bool succeeded) {
+  const auto found = holders_.find(task.id);
+  if (found == holders_.end() || found->second.attempt.attempt != task.attempt) return;
+  const auto& record = found->second.record;
+  if (succeeded && record.has_started() && record.used_milli())
+    forecasts_.ended(task.spec.name, static_cast<uint32_t>(*record.used_milli()),
+                     task.exit ? task.exit->max_resident_bytes : 0, record.worked_s(now_s()));
+  holders_.erase(found);
+  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
+}
+
+void ShareKeeper::pump() {
+  if (pumping_ || state_.adopting() || !state_.store.trouble().empty()) return;
+  if (state_.tasks.shared_queue().empty()) return;
+  pumping_ = true;
+  auto now = units(true);
+  size_t looked_at = 0;
+  for (const uint64_t id : waiting()) {
+    if (++looked_at > kMostLookedAt) break;
+    if (auto* task = state_.tasks.find(id)) look_at(*task, now);
+  }
+  pumping_ = false;
+}
+
+bool ShareKeeper::look_at(Task& task, Units& now) {
+  if (now.nodes.empty()) {
+    task.reason = "waiting for a node with units that are shared: none is up";
+    return false;
+  }
+  if (const auto blocked = state_.catalog.blocked_by(task); !blocked.empty()) {
+    task.reason = blocked;
+    return false;
+  }
+  const auto job = waiting_job(task.id, task.spec, promise_left_s(task), now);
+  const auto start = policy_->place(open_to(task, now), job);
+  if (!start) {
+    task.reason = "waiting for a share of a unit: no unit has enough left";
+    return false;
+  }
+  const auto& node = *now.nodes[start->node];
+  auto& unit = now.live[start->node][start->unit];
+  if (!start->preempted.empty()) {
+    kept_for_[{node.facts.name, start->unit}] = task.id;
+    for (const uint64_t other : start->preempted)
+      preempt(other, fmt::format("task {}, which is latency-sensitive, needs its share", task.id));
+    task.reason = "waiting for tasks to give up their shares: " + listed(start->preempted);
+    return false;
+  }
+  for (const auto& [other, milli] : start->shrunk) order(other, milli);
+  for (auto& running : unit.jobs)
+    for (const auto& [other, milli] : start->shrunk)
+      if (running.id == other) running.share.milli = milli;
+  place(task, node, *start, job);
+  unit.jobs.push_back(live_job(task, holders_.at(task.id)));
+  return true;
+}
+
+void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Start& start,
+                        const sharing::WaitingJob& job) {
+  const int64_t begin_ns = state_.clock.boot_ns();
+  auto& node = *state_.registry.find(chosen.facts.name);
+  auto& holder = holders_.try_emplace(task.id, forecasts_.of(task.spec)).first->second;
+  const uint32_t preemptions = task.share ? task.share->preemptions : 0;
+  state_.tasks.advance(task, TaskState::kAssigned);
+  task.attempt = state_.next_attempt(task);
+  task.node = node.facts.name;
+  task.policy = "sharing/" + state_.settings.share_policy;
+  task.reason.clear();
+  const auto& predicted = job.predicted.at(chosen.facts.shared_units[start.unit].type);
+  task.share = UnitShare{.unit = static_cast<uint32_t>(start.unit),
+                         .milli = start.share.milli,
+                         .memory_bytes = start.share.memory_bytes,
+                         .preemptions = preemptions,
+                         .predicted_by = holder.record.forecast().by,
+                         .predicted_milli = predicted.milli,
+                         .predicted_s = predicted.run_s};
+  holder.attempt = {task.id, task.attempt};
+  holder.node = task.node;
+  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
+  state_.registry.assign(node, holder.attempt, task.spec.own_units());
+  node.count(task, 0, 0);
+  state_.catalog.lock_writes(task);
+
+  DecisionRecord record;
+  record.attempt = holder.attempt;
+  record.policy = task.policy;
+  record.node = task.node;
+  record.reason = fmt::format(
+      "{} thousandths of unit {}: {}; by {} it uses {}{}", start.share.milli, start.unit,
+      start.reason, holder.record.forecast().by, predicted.milli,
+      predicted.run_s > 0
+          ? fmt::format(" for {:.0f} s (at most {:.0f})", predicted.run_s, predicted.run_upper_s)
+          : "");
+  record.considered = record.eligible = 1;
+  record.at_ms = state_.clock.wall_ms();
+  record.decide_ns = state_.clock.boot_ns() - begin_ns;
+  auto assignment = std::make_shared<Assignment>(
+      make_assignment(state_, task, task.node, newest_checkpoint(state_, task.id)));
+  assignment->share = task.share;
+  auto stored = std::make_shared<const std::pair<Task, DecisionRecord>>(task, std::move(record));
+  hand_over_once_written(state_, lifecycle_, std::move(assignment), stored, [this] { pump(); });
+}
+
+Status ShareKeeper::check_promises(const std::vector<TaskSpec>& specs) {
+  const bool any = std::any_of(specs.begin(), specs.end(),
+                               [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
+  if (!any) return {};
+  const auto now = units(true);
+  if (now.nodes.empty()) return {};  // nobody can tell yet
+  std::vector<sharing::WaitingJob> ahead;
+  for (const uint64_t id : waiting()) {
+    const auto& task = *state_.tasks.find(id);
+    ahead.push_back(waiting_job(id, task.spec, promise_left_s(task), now));
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto& share = specs[i].share;
+    if (!share.wanted) continue;
+    const double promise_s =
+        share.promise_ms > 0 ? static_cast<double>(share.promise_ms) / 1e3 : sharing::kNoPromise;
+    auto job = waiting_job(0, specs[i], promise_s, now);
+    const auto admission = policy_->admit(now.live, ahead, job);
+    if (!admission.admitted)
+      return fail(
+          ErrorCode::kExhausted,
+          fmt::format("task {}: a promise of {:.0f} s cannot be made: {}{}",
+                      specs[i].name.empty() ? fmt::format("#{}", i + 1) : "'" + specs[i].name + "'",
+                      promise_s, admission.reason,
+                      admission.earliest_s > 0
+                          ? fmt::format("; ask for {:.0f} s or more, or for no promise",
+                                        admission.earliest_s + 1)
+                          : ""));
+    ahead.push_back(std::move(job));
+  }
+  return {};
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,118 @@
+// Tasks with shares of units: a policy (policies/sharing/live/share_policy.h) says which starts
+// where and with how much, what it has from then on, and which promises are made; this carries it
+// out. Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/core/sharing/share_forecasts.h"
+#include "coordinator/core/sharing/share_record.h"
+#include "policies/sharing/live/share_policy.h"
+
+namespace tierpilot {
+
+// What a task has of a unit and what is known of it.
+struct ShownShare {
+  UnitShare given;
+  ShareForecast forecast;
+  std::optional<double> used_milli;
+  std::optional<double> left_s;  // with what it has
+  std::optional<double> promise_left_s;
+  std::vector<uint64_t> neighbours;
+};
+
+class ShareKeeper {
+ public:
+  ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints& checkpoints,
+              std::unique_ptr<sharing::SharePolicy> policy)
+      : state_(state),
+        lifecycle_(lifecycle),
+        checkpoints_(checkpoints),
+        policy_(std::move(policy)) {}
+
+  // After restore(): what has shares already.
+  void begin();
+  // Starts what can be started.
+  void pump();
+  // Several times a second; once in a while, looks at what running jobs have.
+  void tick();
+
+  // What the lifecycle tells.
+  void started(const Task& task);
+  void ended(const Task& task, bool succeeded);
+  void reported(const Task& task, const JobPoint& report);
+
+  // Whether the promises of these tasks can be kept.
+  Status check_promises(const std::vector<TaskSpec>& specs);
+  // Nothing: it has none.
+  std::optional<ShownShare> share_of(uint64_t task) const;
+  // Those that gave their share up for another one.
+  uint64_t preemptions() const { return preemptions_; }
+
+ private:
+  struct Preemption {
+    int64_t since_ns = 0;
+    std::string checkpoint;  // the newest one then
+    std::string reason;
+    bool told = false;  // that it is to end
+  };
+  struct Holder {
+    explicit Holder(ShareForecast forecast) : record(std::move(forecast)) {}
+    AttemptId attempt;
+    std::string node;
+    ShareRecord record;
+    std::optional<Preemption> preemption;
+    std::string checkpoint;  // the newest one
+  };
+  // The nodes with units that are shared, and what is on these.
+  struct Units {
+    std::vector<const NodeRecord*> nodes;
+    std::vector<sharing::LiveNode> live;
+  };
+
+  double now_s() const { return static_cast<double>(state_.clock.boot_ns()) / 1e9; }
+  double promise_left_s(const Task& task) const;
+  Units units(bool open_only) const;
+  sharing::LiveJob live_job(const Task& task, const Holder& holder) const;
+  sharing::WaitingJob waiting_job(uint64_t id, const TaskSpec& spec, double promise_left_s,
+                                  const Units& units) const;
+  // Latency-sensitive ones first.
+  std::vector<uint64_t> waiting() const;
+  bool look_at(Task& task, Units& units);
+  // Those that it may use: of its own node, if it wants one, and not kept for others.
+  std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;
+  void place(Task& task, const NodeRecord& node, const sharing::Start& start,
+             const sharing::WaitingJob& job);
+  void preempt(uint64_t task, const std::string& reason);
+  void end_preempted();
+  void adjust();
+  void order(uint64_t task, uint32_t milli);
+  void answered(AttemptId attempt, const Result<uint32_t>& milli);
+
+  using UnitId = std::pair<std::string, size_t>;  // node, unit
+
+  ClusterState& state_;
+  Lifecycle& lifecycle_;
+  Checkpoints& checkpoints_;
+  std::unique_ptr<sharing::SharePolicy> policy_;
+  ShareForecasts forecasts_;
+  std::map<uint64_t, Holder> holders_;
+  std::map<UnitId, uint64_t> kept_for_;  // units on which jobs end for a task that waits
+  int64_t next_look_ns_ = 0;
+  bool pumping_ = false;
+  uint64_t preemptions_ = 0;
+  // Answers that outlive it find it gone.
+  std::shared_ptr<ShareKeeper*> self_ = std::make_shared<ShareKeeper*>(this);
+};
+
+}  // namespace tierpilot

@@ -1,0 +1,111 @@
+#include "coordinator/core/sharing/share_record.h"
+
+#include <algorithm>
+
+namespace tierpilot {
+namespace {
+
+constexpr double kWindow_s = 1;     // that use and pace are measured over, at least
+constexpr double kNewest = 0.4;     // weight of the newest window
+constexpr double kAboveUse = 1.05;  // a share that does not hold back what was measured
+
+// What it would use of the unit if it never waited for a CPU: of the time that it does not wait it
+// computes a part. Several threads that are always ready wait more than all the time.
+double wanted_part(double used, double waited) {
+  if (used + waited >= 1) return used + waited;
+  return used / (1 - waited);
+}
+
+double averaged(const std::optional<double>& before, double now) {
+  return before ? *before + kNewest * (now - *before) : now;
+}
+
+}  // namespace
+
+void ShareRecord::started(double now_s, uint32_t milli) {
+  started_s_ = saved_s_ = given_s_ = now_s;
+  milli_ = milli;
+}
+
+void ShareRecord::given(double now_s, uint32_t milli) {
+  if (milli == milli_) return;
+  if (started_s_) worked_s_ = worked_s(now_s);
+  milli_ = milli;
+  given_s_ = now_s;
+  // What was used with another share says little of this one.
+  use_from_s_ = pace_from_s_ = 0;
+}
+
+double ShareRecord::worked_s(double now_s) const {
+  return started_s_ ? worked_s_ + (now_s - given_s_) * speed() : 0;
+}
+
+void ShareRecord::add(double now_s, const JobPoint& report, double cores) {
+  if (!started_s_) return;
+  if (report.milli_units > 0) given(now_s, report.milli_units);
+  if (report.cpu_ns > 0 && !report.says_something()) measure_use(now_s, report, cores);
+  if (report.iterations > 0) measure_pace(now_s, report);
+}
+
+void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores) {
+  const double window_s = now_s - use_from_s_;
+  const bool begins = use_from_s_ == 0 || report.cpu_ns < use_from_ns_;
+  if (!begins && window_s < kWindow_s) return;
+  if (!begins) {
+    const auto part = [&](uint64_t now_ns, uint64_t from_ns) {
+      return static_cast<double>(now_ns - std::min(now_ns, from_ns)) / 1e9 / window_s / cores;
+    };
+    const double used = part(report.cpu_ns, use_from_ns_);
+    counted_s_ += window_s;
+    counted_milli_s_ += window_s * used * sharing::kWholeUnit;
+    used_milli_ = averaged(used_milli_, used * sharing::kWholeUnit);
+    wanted_milli_ =
+        averaged(wanted_milli_,
+                 wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit);
+    // Before its first iteration it loads and prepares, which tells nothing of what follows.
+    if (iterations_ == 0 || iteration_ > 0)
+      need_milli_ = static_cast<uint32_t>(
+          std::clamp<double>(*wanted_milli_ * kAboveUse, 10, sharing::kWholeUnit));
+  }
+  use_from_s_ = now_s;
+  use_from_ns_ = report.cpu_ns;
+  waited_from_ns_ = report.waited_ns;
+}
+
+void ShareRecord::measure_pace(double now_s, const JobPoint& report) {
+  iterations_ = report.iterations;
+  if (report.iteration != iteration_ || iteration_at_s_ == 0) iteration_at_s_ = now_s;
+  iteration_ = report.iteration;
+  const double window_s = now_s - pace_from_s_;
+  const bool begins = pace_from_s_ == 0 || report.iteration < pace_from_;
+  if (!begins && (window_s < kWindow_s || report.iteration == pace_from_)) return;
+  if (!begins && report.iteration > pace_from_)
+    iteration_s_ = averaged(
+        iteration_s_, window_s * speed() / static_cast<double>(report.iteration - pace_from_));
+  pace_from_s_ = now_s;
+  pace_from_ = report.iteration;
+}
+
+void ShareRecord::saved(double now_s) {
+  saved_s_ = now_s;
+}
+
+double ShareRecord::left_s(double now_s) const {
+  if (iteration_s_ && iterations_ > 0) {
+    const auto left = static_cast<double>(iterations_ - std::min(iteration_, iterations_));
+    return std::max(0.0, left * *iteration_s_ - (now_s - iteration_at_s_) * speed());
+  }
+  const double run_s = forecast_.predicted.run_s;
+  if (run_s <= 0) return 0;
+  // Longer than predicted: it is as good as done until it is.
+  return std::max(0.02 * run_s, run_s - worked_s(now_s));
+}
+
+double ShareRecord::left_upper_s(double now_s) const {
+  constexpr double kPaceChanges = 1.1;
+  const double left = left_s(now_s);
+  if (iteration_s_ || left == 0) return left * kPaceChanges;
+  return std::max(left, forecast_.predicted.run_upper_s - worked_s(now_s));
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,70 @@
+// What a job with a share of a unit was predicted to do and has shown since: how much of the unit
+// it uses, and how long it still runs. Pure; in memory only.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "coordinator/core/outcomes/progress_book.h"
+#include "policies/sharing/live/live_unit.h"
+
+namespace tierpilot {
+
+struct ShareForecast {
+  sharing::Predicted predicted;
+  std::string by;  // what it was predicted by, to be shown
+};
+
+class ShareRecord {
+ public:
+  explicit ShareRecord(ShareForecast forecast)
+      : forecast_(std::move(forecast)), need_milli_(forecast_.predicted.milli) {}
+
+  // Times are seconds of one clock.
+  void started(double now_s, uint32_t milli);
+  void given(double now_s, uint32_t milli);
+  // `cores`: of the unit.
+  void add(double now_s, const JobPoint& report, double cores);
+  void saved(double now_s);  // a checkpoint can be had
+
+  const ShareForecast& forecast() const { return forecast_; }
+  bool has_started() const { return started_s_.has_value(); }
+  double elapsed_s(double now_s) const { return started_s_ ? now_s - *started_s_ : 0; }
+  // What it would use if nothing held it back, by what was measured.
+  uint32_t need_milli() const { return need_milli_; }
+  std::optional<double> used_milli() const { return used_milli_; }  // lately
+  // Over the whole run; 0: not known.
+  double mean_milli() const { return counted_s_ > 0 ? counted_milli_s_ / counted_s_ : 0; }
+  // Of its run if nothing held it back; 0: not known.
+  double left_s(double now_s) const;
+  double left_upper_s(double now_s) const;
+  double unsaved_s(double now_s) const { return now_s - saved_s_; }
+  // Of the run so far, as if nothing had held it back.
+  double worked_s(double now_s) const;
+  bool counts_iterations() const { return iteration_s_.has_value(); }
+
+ private:
+  double speed() const { return sharing::speed_with(milli_, need_milli_); }
+  void measure_use(double now_s, const JobPoint& report, double cores);
+  void measure_pace(double now_s, const JobPoint& report);
+
+  ShareForecast forecast_;
+  uint32_t need_milli_;
+  uint32_t milli_ = sharing::kWholeUnit;
+  std::optional<double> started_s_;
+  double saved_s_ = 0;
+  double given_s_ = 0;   // the last change of the share
+  double worked_s_ = 0;  // until then
+  std::optional<double> used_milli_;
+  double use_from_s_ = 0;  // the report that use is measured from
+  uint64_t use_from_ns_ = 0, waited_from_ns_ = 0;
+  std::optional<double> wanted_milli_;
+  double counted_s_ = 0, counted_milli_s_ = 0;
+  std::optional<double> iteration_s_;  // of one, if nothing held it back
+  double pace_from_s_ = 0;
+  uint64_t pace_from_ = 0;
+  uint64_t iteration_ = 0, iterations_ = 0;
+  double iteration_at_s_ = 0;
+};
+
+}  // namespace tierpilot

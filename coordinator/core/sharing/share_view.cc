@@ -1,0 +1,132 @@
+// The cluster's shared units and the jobs on them, as policies see them.
+#include <algorithm>
+
+#include "coordinator/core/sharing/share_keeper.h"
+
+namespace tierpilot {
+
+using sharing::JobClass;
+
+namespace {
+
+JobClass class_of(const TaskSpec& spec) {
+  return spec.share.latency_sensitive ? JobClass::kLatencySensitive : JobClass::kBestEffort;
+}
+
+}  // namespace
+
+double ShareKeeper::promise_left_s(const Task& task) const {
+  if (task.spec.share.promise_ms == 0) return sharing::kNoPromise;
+  return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms -
+                             state_.clock.wall_ms()) /
+         1e3;
+}
+
+sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) const {
+  const double now = now_s();
+  const auto& record = holder.record;
+  sharing::LiveJob job;
+  job.id = task.id;
+  job.job_class = class_of(task.spec);
+  job.model = task.spec.name;
+  if (task.share) job.share = {task.share->milli, task.share->memory_bytes};
+  job.need_milli = record.need_milli();
+  job.elapsed_s = record.elapsed_s(now);
+  job.predicted_s = record.forecast().predicted.run_s;
+  job.left_s = record.left_s(now);
+  job.left_upper_s = record.left_upper_s(now);
+  job.promise_left_s = promise_left_s(task);
+  job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
+  job.unsaved_s = record.unsaved_s(now);
+  return job;
+}
+
+ShareKeeper::Units ShareKeeper::units(bool open_only) const {
+  Units units;
+  std::map<std::string, size_t> at;
+  for (const auto* node : state_.registry.up()) {
+    if (node->facts.shared_units.empty() || (open_only && node->is_closed())) continue;
+    at[node->facts.name] = units.nodes.size();
+    units.nodes.push_back(node);
+    auto& live = units.live.emplace_back();
+    for (const auto& unit : node->facts.shared_units)
+      live.push_back({unit.type, {sharing::kWholeUnit, unit.memory_bytes}, {}});
+  }
+  for (const auto& [id, holder] : holders_) {
+    const auto* task = state_.tasks.find(id);
+    const auto node = at.find(holder.node);
+    if (!task || !task->share || node == at.end()) continue;
+    auto& live = units.live[node->second];
+    if (task->share->unit < live.size())
+      live[task->share->unit].jobs.push_back(live_job(*task, holder));
+  }
+  return units;
+}
+
+sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
+                                             double promise_left_s, const Units& units) const {
+  sharing::WaitingJob job;
+  job.id = id;
+  job.job_class = class_of(spec);
+  job.model = spec.name;
+  job.asked = {spec.share.milli, spec.memory_bytes};
+  job.promise_left_s = promise_left_s;
+  const auto forecast = forecasts_.of(spec);
+  for (const auto& node : units.live)
+    for (const auto& unit : node) job.predicted.try_emplace(unit.type, forecast.predicted);
+  return job;
+}
+
+std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
+  auto live = units.live;
+  for (size_t n = 0; n < live.size(); ++n) {
+    const auto& node = *units.nodes[n];
+    const bool closed =
+        !node.takes(task.id) || (!task.spec.node.empty() && task.spec.node != node.facts.name);
+    for (size_t u = 0; u < live[n].size(); ++u) {
+      const auto kept = kept_for_.find({node.facts.name, u});
+      if (closed || (kept != kept_for_.end() && kept->second != task.id))
+        live[n][u].type.clear();  // nothing is predicted for it
+    }
+  }
+  return live;
+}
+
+std::vector<uint64_t> ShareKeeper::waiting() const {
+  std::vector<uint64_t> ids;
+  for (const auto& place : state_.tasks.shared_queue()) ids.push_back(place.second);
+  std::stable_partition(ids.begin(), ids.end(), [&](uint64_t id) {
+    return state_.tasks.find(id)->spec.share.latency_sensitive;
+  });
+  return ids;
+}
+
+std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
+  const auto* task = state_.tasks.find(id);
+  if (!task || !task->spec.is_shared()) return std::nullopt;
+  ShownShare shown;
+  if (task->share) shown.given = *task->share;
+  if (task->spec.share.promise_ms > 0) shown.promise_left_s = promise_left_s(*task);
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) {
+    shown.given.milli = 0;  // it waits
+    shown.forecast = forecasts_.of(task->spec);
+    return shown;
+  }
+  const auto& record = found->second.record;
+  shown.forecast = record.forecast();
+  shown.used_milli = record.used_milli();
+  const double left_s = record.left_s(now_s());
+  if (left_s > 0)
+    shown.left_s =
+        left_s / std::max(0.001, sharing::speed_with(shown.given.milli, record.need_milli()));
+  for (const auto& [other, holder] : holders_) {
+    const auto* neighbour = state_.tasks.find(other);
+    if (other != id && neighbour && neighbour->share && holder.node == found->second.node &&
+        neighbour->share->unit == shown.given.unit)
+      shown.neighbours.push_back(other);
+  }
+  return shown;
+}
+
+}  // namespace tierpilot

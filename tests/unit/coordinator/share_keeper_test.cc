@@ -1,0 +1,228 @@
+#include "coordinator/core/sharing/share_keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/coordinator/core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ShareKeeperTest : public CoreTest {
+ protected:
+  ShareKeeperTest() {
+    make_keeper("share");
+    node_ = join_sharing("n1", 1);
+  }
+  void make_keeper(const char* policy) {
+    settings_.share_policy = policy;
+    checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
+    keeper_ = std::make_unique<ShareKeeper>(*state_, *lifecycle_, *checkpoints_,
+                                            std::move(*sharing::make_share_policy(policy, {})));
+    elastic_started_ = [this](const Task& task) { keeper_->started(task); };
+    share_ended_ = [this](const Task& task, bool succeeded) { keeper_->ended(task, succeeded); };
+    intake_ = std::make_unique<Intake>(
+        *state_, [this](const auto& specs) { return keeper_->check_promises(specs); }, [] {});
+  }
+  ~ShareKeeperTest() override {
+    keeper_.reset();
+    checkpoints_.reset();
+  }
+  std::shared_ptr<FakeNode> join_sharing(const std::string& name, size_t units,
+                                         std::set<AttemptId> live = {}) {
+    auto link = std::make_shared<FakeNode>();
+    auto facts = CoreTest::facts(name);
+    facts.shared_units.assign(units, {"cpu", 1, 1 << 30});
+    EXPECT_TRUE(membership_->join(facts, link, {}, live));
+    return link;
+  }
+  static TaskSpec shared(const std::string& name, uint32_t milli, int64_t estimate_s = 0) {
+    auto task = spec(name);
+    task.share.wanted = true;
+    task.share.milli = milli;
+    task.share.estimate_ms = estimate_s * 1000;
+    return task;
+  }
+  static TaskSpec promised(const std::string& name, uint32_t milli, int64_t estimate_s,
+                           int64_t promise_s) {
+    auto task = shared(name, milli, estimate_s);
+    task.share.latency_sensitive = true;
+    task.share.promise_ms = promise_s * 1000;
+    return task;
+  }
+  uint64_t accept(const TaskSpec& task) {
+    const auto receipt = submit({task});
+    EXPECT_TRUE(receipt) << receipt.error().message;
+    return receipt ? receipt->first_task : 0;
+  }
+  const Task& task(uint64_t id) { return *state_->tasks.find(id); }
+  // All that can be started runs.
+  void pump() {
+    keeper_->pump();
+    flush();
+    for (const auto& [id, task] : state_->tasks.all())
+      if (task.state == TaskState::kAssigned) lifecycle_->started(task.node, {id, task.attempt});
+  }
+  void pass(int seconds) {
+    for (int s = 0; s < seconds; ++s) {
+      clock_.advance_ns(1'000'000'000);
+      keeper_->tick();
+    }
+    flush();
+  }
+  uint32_t milli(uint64_t id) { return task(id).share ? task(id).share->milli : 0; }
+
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<ShareKeeper> keeper_;
+  std::shared_ptr<FakeNode> node_;
+};
+
+TEST_F(ShareKeeperTest, SeveralTasksHavePartsOfOneUnit) {
+  const auto a = accept(shared("a", 400)), b = accept(shared("b", 300)),
+             c = accept(shared("c", 900));
+  pump();
+  EXPECT_EQ(task(a).state, TaskState::kRunning);
+  EXPECT_EQ(task(b).state, TaskState::kRunning);
+  EXPECT_EQ(task(c).state, TaskState::kQueued);
+  EXPECT_THAT(task(c).reason, HasSubstr("share"));
+  ASSERT_EQ(node_->assignments.size(), 2u);
+  ASSERT_TRUE(node_->assignments[0].share);
+  EXPECT_EQ(node_->assignments[0].share->milli, 400u);
+  EXPECT_EQ(state_->registry.find("n1")->assigned_units, 0u) << "units of its own are free";
+  const auto shown = keeper_->share_of(a);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->neighbours, std::vector{b});
+  EXPECT_TRUE(exit("n1", {a, 1}, success()));
+  pump();
+  EXPECT_EQ(task(c).state, TaskState::kRunning) << "in what is left, as more than half of it is";
+  EXPECT_LE(milli(b) + milli(c), 1000u);
+}
+
+TEST_F(ShareKeeperTest, DoNotStandInTheQueueOfOtherTasks) {
+  accept(shared("a", 400));
+  EXPECT_TRUE(state_->tasks.queue().empty());
+  EXPECT_EQ(state_->tasks.shared_queue().size(), 1u);
+}
+
+TEST_F(ShareKeeperTest, LatencySensitiveTasksGoFirst) {
+  const auto best_effort = accept(shared("b", 800));
+  auto sensitive = shared("a", 800);
+  sensitive.share.latency_sensitive = true;
+  const auto first = accept(sensitive);
+  pump();
+  EXPECT_EQ(task(first).state, TaskState::kRunning);
+  EXPECT_EQ(task(best_effort).state, TaskState::kQueued);
+}
+
+TEST_F(ShareKeeperTest, APromiseThatCannotBeKeptIsNotMade) {
+  const auto refused = submit({promised("late", 1000, 100, 60)});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'late'"));
+  EXPECT_THAT(refused.error().message, HasSubstr("ask for"));
+  EXPECT_TRUE(submit({promised("late", 1000, 100, 200)}));
+  const auto behind = submit({promised("another", 1000, 100, 200)});
+  EXPECT_FALSE(behind) << "the one before it has the unit until then";
+  const auto unknown = submit({promised("unknown", 500, 0, 200)});
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("not known"));
+}
+
+TEST_F(ShareKeeperTest, APromiseShrinksBestEffortTasksFirst) {
+  const auto best_effort = accept(shared("b", 1000));
+  pump();
+  const auto sensitive = accept(promised("a", 900, 60, 120));
+  pump();
+  EXPECT_EQ(task(sensitive).state, TaskState::kRunning);
+  EXPECT_EQ(task(best_effort).state, TaskState::kRunning);
+  ASSERT_FALSE(node_->shares.empty());
+  EXPECT_EQ(node_->shares[0].first.task, best_effort);
+  EXPECT_LE(milli(sensitive) + milli(best_effort), 1000u);
+}
+
+TEST_F(ShareKeeperTest, WhatItHasIsTakenUpAfterARestart) {
+  const auto id = accept(shared("a", 400));
+  pump();
+  flush();
+  keeper_.reset();
+  checkpoints_.reset();
+  restart();
+  make_keeper("share");
+  ASSERT_TRUE(task(id).share);
+  EXPECT_EQ(milli(id), 400u);
+  keeper_->begin();
+  node_ = join_sharing("n1", 1, {{id, 1}});
+  const auto other = accept(shared("b", 700));
+  pump();
+  EXPECT_EQ(task(other).share->milli, 600u) << "what is left";
+}
+
+TEST_F(ShareKeeperTest, WhoIsPreemptedIsQueuedAgainWithoutACountedTry) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  auto task_a = shared("a", 700);
+  task_a.share.latency_sensitive = true;
+  const auto sensitive = accept(task_a);
+  pump();
+  EXPECT_EQ(task(sensitive).state, TaskState::kQueued);
+  ASSERT_EQ(node_->cancelled.size(), 1u)
+      << "it takes no checkpoints, so that nothing is waited for";
+  EXPECT_EQ(node_->cancelled[0].first, (AttemptId{best_effort, 1}));
+  TaskExit ended;
+  ended.how = TaskEnd::kCancelled;
+  ended.reason = node_->cancelled[0].second;
+  EXPECT_TRUE(exit("n1", {best_effort, 1}, ended));
+  EXPECT_EQ(task(best_effort).state, TaskState::kQueued);
+  EXPECT_EQ(task(best_effort).forgiven, 1u);
+  EXPECT_EQ(task(best_effort).share->preemptions, 1u);
+  pump();
+  EXPECT_EQ(task(sensitive).state, TaskState::kRunning);
+  EXPECT_EQ(task(best_effort).state, TaskState::kQueued);
+  EXPECT_TRUE(exit("n1", {sensitive, 1}, success()));
+  pump();
+  EXPECT_EQ(task(best_effort).state, TaskState::kRunning);
+  EXPECT_EQ(task(best_effort).attempt, 2u);
+}
+
+TEST_F(ShareKeeperTest, SharesFollowWhatIsMeasured) {
+  const auto a = accept(shared("a", 500)), b = accept(shared("b", 500));
+  pump();
+  // The first waits for its share nearly always, the second uses a tenth of the unit.
+  for (int s = 1; s <= 20; ++s) {
+    JobPoint hungry, idle;
+    hungry.attempt = idle.attempt = 1;
+    hungry.cpu_ns = static_cast<uint64_t>(s) * 500'000'000;
+    hungry.waited_ns = static_cast<uint64_t>(s) * 500'000'000;
+    idle.cpu_ns = static_cast<uint64_t>(s) * 100'000'000;
+    pass(1);
+    keeper_->reported(task(a), hungry);
+    keeper_->reported(task(b), idle);
+  }
+  pass(3);
+  EXPECT_GT(milli(a), 800u);
+  EXPECT_LT(milli(b), 200u);
+  EXPECT_GE(milli(b), 100u);
+}
+
+TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  const auto id = accept(shared("a", 400));
+  pump();
+  EXPECT_EQ(task(id).state, TaskState::kQueued);
+  EXPECT_THAT(task(id).reason, HasSubstr("none is up"));
+}
+
+TEST_F(ShareKeeperTest, WhatARefusalOfTheNodeTookIsTriedElsewhere) {
+  node_->refusal = Error{ErrorCode::kUnavailable, "it is full"};
+  const auto other = join_sharing("n2", 1);
+  const auto id = accept(shared("a", 400));
+  for (int i = 0; i < 4 && task(id).state != TaskState::kRunning; ++i) pump();
+  EXPECT_EQ(task(id).state, TaskState::kRunning);
+  EXPECT_EQ(task(id).node, "n2");
+}
+
+}  // namespace
+}  // namespace tierpilot::testing

@@ -1,0 +1,111 @@
+#include "coordinator/core/sharing/share_record.h"
+
+#include <gtest/gtest.h>
+
+#include "coordinator/core/sharing/share_forecasts.h"
+
+namespace tierpilot {
+namespace {
+
+ShareForecast forecast(uint32_t milli, double run_s = 0) {
+  return {{.milli = milli, .memory_bytes = 0, .run_s = run_s, .run_upper_s = run_s * 1.5},
+          "a test"};
+}
+
+// Of a job that computes `busy_s` of CPU time and waits `waited_s` for a CPU until `at_s`.
+JobPoint used(double busy_s, double waited_s) {
+  JobPoint point;
+  point.cpu_ns = static_cast<uint64_t>(busy_s * 1e9);
+  point.waited_ns = static_cast<uint64_t>(waited_s * 1e9);
+  return point;
+}
+
+JobPoint iteration(uint64_t number, uint64_t of) {
+  JobPoint point;
+  point.iteration = number;
+  point.iterations = of;
+  return point;
+}
+
+TEST(ShareRecord, NeedsAsMuchAsIsUsedWhenNothingHoldsItBack) {
+  ShareRecord record(forecast(900));
+  record.started(100, 900);
+  for (int s = 1; s <= 20; ++s) record.add(100 + s, used(0.3 * s, 0), 1);
+  ASSERT_TRUE(record.used_milli());
+  EXPECT_NEAR(*record.used_milli(), 300, 10);
+  EXPECT_NEAR(record.need_milli(), 315, 30);
+}
+
+// One that would use two thirds of the unit and has a tenth: what it used says little.
+TEST(ShareRecord, WaitingForItsShareIsNoIdleness) {
+  ShareRecord record(forecast(500));
+  record.started(100, 100);
+  for (int s = 1; s <= 20; ++s) record.add(100 + s, used(0.1 * s, 0.85 * s), 1);
+  EXPECT_NEAR(*record.used_milli(), 100, 5);
+  EXPECT_NEAR(record.need_milli(), 700, 60);
+}
+
+TEST(ShareRecord, SeveralThreadsThatAreAlwaysReadyNeedAllOfIt) {
+  ShareRecord record(forecast(100));
+  record.started(100, 100);
+  for (int s = 1; s <= 20; ++s) record.add(100 + s, used(0.1 * s, 3.9 * s), 1);
+  EXPECT_EQ(record.need_milli(), 1000u);
+}
+
+TEST(ShareRecord, WithoutIterationsTheForecastIsWorkedOff) {
+  ShareRecord record(forecast(800, 60));
+  record.started(100, 400);
+  EXPECT_DOUBLE_EQ(record.left_s(100), 60);
+  EXPECT_DOUBLE_EQ(record.left_s(120), 50) << "twenty seconds at half speed";
+  record.given(120, 800);
+  EXPECT_DOUBLE_EQ(record.left_s(130), 40);
+  EXPECT_DOUBLE_EQ(record.left_upper_s(130), 70);
+  EXPECT_GT(record.left_s(500), 0) << "it still runs";
+}
+
+TEST(ShareRecord, IterationsTellMoreThanTheForecast) {
+  ShareRecord record(forecast(1000, 10));
+  record.started(100, 500);
+  for (int s = 1; s <= 10; ++s)
+    record.add(100 + s, iteration(static_cast<uint64_t>(s) * 5, 1000), 1);
+  // Five a second at half speed, so ten a second, and 950 to go.
+  EXPECT_NEAR(record.left_s(110), 95, 5);
+}
+
+TEST(ShareRecord, NothingIsKnownWithoutAForecast) {
+  ShareRecord record(forecast(1000));
+  record.started(100, 1000);
+  EXPECT_EQ(record.left_s(150), 0);
+  EXPECT_EQ(record.left_upper_s(150), 0);
+}
+
+TEST(ShareForecasts, WhoSaysNothingIsTakenForAWholeUnit) {
+  TaskSpec spec;
+  spec.name = "a";
+  spec.share.wanted = true;
+  const auto said = ShareForecasts().of(spec);
+  EXPECT_EQ(said.predicted.milli, 1000u);
+  EXPECT_EQ(said.predicted.run_s, 0);
+}
+
+TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
+  ShareForecasts forecasts;
+  TaskSpec spec;
+  spec.name = "a";
+  spec.share.wanted = true;
+  spec.share.estimate_ms = 500'000;
+  forecasts.ended("a", 300, 1 << 20, 40);
+  const auto one = forecasts.of(spec);
+  EXPECT_NEAR(one.predicted.milli, 330, 1);
+  EXPECT_EQ(one.predicted.run_s, 40);
+  EXPECT_GT(one.predicted.run_upper_s, 50);
+  for (int i = 0; i < 5; ++i) forecasts.ended("a", 300, 1 << 20, 44);
+  EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 50) << "several say more than one";
+  spec.share.milli = 700;
+  EXPECT_EQ(forecasts.of(spec).predicted.milli, 700u) << "asked for by its user";
+  spec.name = "b";
+  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 500);
+}
+
+}  // namespace
+}  // namespace tierpilot

@@ -1,0 +1,79 @@
+#include "tools/tierctl/share_words.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+constexpr uint32_t kWhole = 1000;
+constexpr size_t kMostCardBytes = 64 * 1024;
+
+Status parse_share(const std::string& words, TaskSpec& task) {
+  const size_t colon = words.find(':');
+  const auto milli = words.substr(0, colon);
+  const auto wrong = [&](const std::string& why) {
+    return fail(ErrorCode::kInvalid, fmt::format("share '{}': {}", words, why));
+  };
+  if (milli != "auto") {
+    const auto [end, error] =
+        std::from_chars(milli.data(), milli.data() + milli.size(), task.share.milli);
+    if (error != std::errc() || end != milli.data() + milli.size() || task.share.milli == 0 ||
+        task.share.milli > kWhole)
+      return wrong(fmt::format("write auto, or thousandths of a unit from 1 to {}", kWhole));
+  }
+  if (colon == words.npos) return {};
+  const auto bytes = parse_bytes(words.substr(colon + 1));
+  if (!bytes || *bytes == 0) return wrong("what follows ':' is no size such as 2GiB");
+  if (task.memory_bytes > 0) return wrong("the memory is given twice");
+  task.memory_bytes = *bytes;
+  return {};
+}
+
+Result<std::string> read_card(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::kIo, fmt::format("model card {}: it cannot be read", path));
+  std::string text(kMostCardBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMostCardBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("model card {}: more than {} bytes", path, kMostCardBytes));
+  return text;
+}
+
+}  // namespace
+
+Status apply(const ShareWords& words, TaskSpec& task) {
+  auto& share = task.share;
+  if (words.share.empty()) {
+    if (words.job_class.empty() && words.promise_ms == 0 && words.card_file.empty() &&
+        words.card.empty())
+      return {};
+    return fail(
+        ErrorCode::kInvalid,
+        "a class, a promise and a model card are for a task with a share: say --share auto");
+  }
+  share.wanted = true;
+  if (auto parsed = parse_share(words.share, task); !parsed) return parsed;
+  share.latency_sensitive =
+      words.job_class == "latency-sensitive" || (words.job_class.empty() && words.promise_ms > 0);
+  if (words.promise_ms > 0 && !share.latency_sensitive)
+    return fail(ErrorCode::kInvalid, "a promise is for the class latency-sensitive");
+  share.promise_ms = words.promise_ms;
+  share.estimate_ms = std::exchange(task.gang.estimate_ms, 0);
+  share.model_card = words.card;
+  if (words.card_file.empty()) return {};
+  auto card = read_card(words.card_file);
+  if (!card) return tl::unexpected(card.error());
+  share.model_card = std::move(*card);
+  return {};
+}
+
+}  // namespace tierpilot::tierctl

@@ -1,0 +1,24 @@
+// A share of a unit as users write it, on a command line or in a job file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "model/task_spec.h"
+
+namespace tierpilot::tierctl {
+
+struct ShareWords {
+  std::string share;  // "auto", "400", "400:2GiB"; empty: none is wanted
+  std::string
+      job_class;  // "latency-sensitive", "best-effort"; empty: by whether there is a promise
+  int64_t promise_ms = 0;  // 0: none
+  std::string card_file;
+  std::string card;  // its text, if it is not in a file
+};
+
+// Moves the estimate from the gang's, which it is not then. kInvalid names what is wrong.
+Status apply(const ShareWords& words, TaskSpec& task);
+
+}  // namespace tierpilot::tierctl
