@@ -133,11 +133,30 @@ void read_elastic(ConfigReader& reader, CoreSettings& core) {
       section.integer("period_s", core.sharing_period_ms / 1000, 1, 3600) * 1000;
 }
 
+Result<std::shared_ptr<const sharing::JobPredictor>> load_predictor(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::kNotFound, fmt::format("'{}' cannot be read", path));
+  std::stringstream text;
+  text << file.rdbuf();
+  auto predictor = sharing::JobPredictor::read(text.str());
+  if (!predictor) return fail(predictor.error().code, path + ": " + predictor.error().message);
+  return std::make_shared<const sharing::JobPredictor>(std::move(*predictor));
+}
+
 void read_shares(ConfigReader& reader, CoreSettings& core) {
   auto section = reader.section("sharing");
   core.share_policy = section.text("policy", core.share_policy);
   if (auto made = sharing::make_share_policy(core.share_policy, {}); !made)
     section.complain("policy", made.error().message);
+  const auto installed =
+      std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("cores.predictor");
+  const auto file = section.text("predictor", std::filesystem::exists(installed) ? installed : "");
+  if (!file.empty()) {
+    if (auto predictor = load_predictor(file))
+      core.share_predictor = std::move(*predictor);
+    else
+      section.complain("predictor", predictor.error().message);
+  }
   core.share_period_ms = section.integer("period_s", core.share_period_ms / 1000, 1, 3600) * 1000;
   core.preemption_grace_ms =
       section.integer("preemption_grace_s", core.preemption_grace_ms / 1000, 0, 3600) * 1000;

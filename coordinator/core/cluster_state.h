@@ -20,6 +20,7 @@
 #include "policies/gang/placement/placer.h"
 #include "policies/placement/reward.h"
 #include "policies/scheduling/held_tasks.h"
+#include "policies/sharing/predict/job_predictor.h"
 
 namespace tierpilot {
 
@@ -43,6 +44,7 @@ struct CoreSettings {
   int64_t sharing_period_ms = 5000;           // between its decisions
   double gang_estimate_h = 1;                 // of gangs that say nothing
   std::string share_policy = "share";         // see policies/sharing/live/share_policy.h
+  std::shared_ptr<const sharing::JobPredictor> share_predictor;  // null: model cards tell nothing
   int64_t share_period_ms = 2000;             // between looks at what jobs on shared units have
   int64_t preemption_grace_ms = 10'000;       // for a checkpoint before a job gives its share up
   uint32_t quarantine_failures = 5;  // of a unit within so long take it out of service; 0: off

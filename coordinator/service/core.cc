@@ -56,7 +56,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       checker(state),
       replicator(state),
       checkpoints(state, datasets),
-      shares(state, lifecycle, checkpoints, share_policy_of(settings)),
+      shares(state, lifecycle, checkpoints, share_policy_of(settings), settings.share_predictor),
       history(state, hooks.after),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);

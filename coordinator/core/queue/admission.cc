@@ -11,6 +11,7 @@
 #include "base/memory_wish.h"
 #include "base/utf8.h"
 #include "coordinator/core/gangs/gang_plan.h"
+#include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/share.h"
 
 namespace tierpilot {
@@ -235,7 +236,6 @@ Status refuse_cycle(const std::vector<TaskSpec>& specs, const Dependencies& depe
 }
 
 Status check_share(const TaskSpec& spec, const std::string& who) {
-  constexpr size_t kMostCardBytes = 64 * 1024;
   const auto& share = spec.share;
   const auto refuse = [&](std::string why) {
     return fail(ErrorCode::kInvalid, who + ": " + std::move(why));
@@ -251,10 +251,9 @@ Status check_share(const TaskSpec& spec, const std::string& who) {
     return refuse("the promise and the estimate must not be in the past");
   if (share.promise_ms > 0 && !share.latency_sensitive)
     return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
-  if (share.model_card.size() > kMostCardBytes)
-    return refuse(fmt::format("its model card has {} bytes, at most {} are taken",
-                              share.model_card.size(), kMostCardBytes));
-  if (!is_utf8(share.model_card)) return refuse("its model card is not text (UTF-8)");
+  if (share.model_card.empty()) return {};
+  if (auto card = sharing::read_card(share.model_card); !card)
+    return refuse("its model card: " + card.error().message);
   return {};
 }
 

@@ -4,19 +4,20 @@
 
 #include <algorithm>
 
+#include "policies/sharing/card/card_reader.h"
+
 namespace tierpilot {
 namespace {
 
 constexpr double kUncertain = 1.5;  // of one run, or of what a user says
 constexpr double kMargin = 1.1;     // beyond the longest of several
 
-ShareForecast as_the_user_says(const TaskSpec& spec) {
+ShareForecast by_user(const TaskSpec& spec) {
   ShareForecast forecast;
   forecast.by = "its user";
-  forecast.predicted.milli = spec.share.milli > 0 ? spec.share.milli : sharing::kWholeUnit;
-  forecast.predicted.memory_bytes = spec.memory_bytes;
-  forecast.predicted.run_s = static_cast<double>(spec.share.estimate_ms) / 1e3;
-  forecast.predicted.run_upper_s = forecast.predicted.run_s * kUncertain;
+  auto& predicted = forecast.predicted;
+  predicted.run_s = static_cast<double>(spec.share.estimate_ms) / 1e3;
+  predicted.run_upper_s = predicted.run_s * kUncertain;
   if (spec.share.milli == 0 && spec.share.estimate_ms == 0)
     forecast.by = "nothing: there is no model card, no run of its name and no estimate";
   return forecast;
@@ -25,17 +26,50 @@ ShareForecast as_the_user_says(const TaskSpec& spec) {
 }  // namespace
 
 ShareForecast ShareForecasts::of(const TaskSpec& spec) const {
-  auto forecast = as_the_user_says(spec);
+  auto forecast = by_card(spec);
+  if (!forecast) forecast = by_past(spec);
+  if (!forecast) forecast = by_user(spec);
+  auto& predicted = forecast->predicted;
+  // What its user asks for is what it is to have.
+  if (spec.share.milli > 0) predicted.milli = spec.share.milli;
+  if (spec.memory_bytes > 0) predicted.memory_bytes = spec.memory_bytes;
+  return *forecast;
+}
+
+std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const {
+  const auto& card = spec.share.model_card;
+  if (!predictor_ || card.empty()) return std::nullopt;
+  auto known = by_card_.find(card);
+  if (known == by_card_.end()) {
+    const auto read = sharing::read_card(card);
+    if (!read) return std::nullopt;
+    constexpr size_t kMostRemembered = 1000;
+    if (by_card_.size() >= kMostRemembered) by_card_.clear();
+    known = by_card_.emplace(card, predictor_->predict(*read, {.engine = "cpu"})).first;
+  }
+  const auto& said = known->second;
+  if (said.unlike) return std::nullopt;
+  ShareForecast forecast{{said.milli_upper, said.memory_upper_bytes, said.run_s, said.run_upper_s},
+                         "its model card"};
+  if (said.run_s <= 0) {  // the card has no iterations
+    const auto user = by_user(spec);
+    forecast.predicted.run_s = user.predicted.run_s;
+    forecast.predicted.run_upper_s = user.predicted.run_upper_s;
+  }
+  return forecast;
+}
+
+std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const {
   const auto past = spec.name.empty() ? past_.end() : past_.find(spec.name);
-  if (past == past_.end()) return forecast;
+  if (past == past_.end()) return std::nullopt;
   const auto& seen = past->second;
-  auto& predicted = forecast.predicted;
+  ShareForecast forecast;
   forecast.by =
-      fmt::format("{} of its name", seen.runs == 1 ? "a run" : std::to_string(seen.runs) + " runs");
-  if (spec.share.milli == 0)
-    predicted.milli =
-        static_cast<uint32_t>(std::clamp<double>(seen.milli * kMargin, 1, sharing::kWholeUnit));
-  if (spec.memory_bytes == 0) predicted.memory_bytes = seen.memory_bytes;
+      seen.runs == 1 ? "a run of its name" : fmt::format("{} runs of its name", seen.runs);
+  auto& predicted = forecast.predicted;
+  predicted.milli =
+      static_cast<uint32_t>(std::clamp<double>(seen.milli * kMargin, 1, sharing::kWholeUnit));
+  predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = seen.run_s;
   predicted.run_upper_s = seen.runs == 1 ? seen.run_s * kUncertain : seen.longest_s * kMargin;
   return forecast;

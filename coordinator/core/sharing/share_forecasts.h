@@ -4,16 +4,24 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "coordinator/core/sharing/share_record.h"
 #include "model/task_spec.h"
+#include "policies/sharing/predict/job_predictor.h"
 
 namespace tierpilot {
 
 class ShareForecasts {
  public:
   static constexpr size_t kMostNames = 10'000;
+
+  // Without a predictor model cards tell nothing.
+  explicit ShareForecasts(std::shared_ptr<const sharing::JobPredictor> predictor)
+      : predictor_(std::move(predictor)) {}
 
   ShareForecast of(const TaskSpec& spec) const;
   // A task has run to its end.
@@ -26,7 +34,13 @@ class ShareForecasts {
     double run_s = 0, longest_s = 0;  // if nothing had held it back
     uint32_t runs = 0;
   };
+  // Nothing: the card cannot be read, or it is of a model unlike all that are known.
+  std::optional<ShareForecast> by_card(const TaskSpec& spec) const;
+  std::optional<ShareForecast> by_past(const TaskSpec& spec) const;
+
+  std::shared_ptr<const sharing::JobPredictor> predictor_;
   std::map<std::string, Past> past_;
+  mutable std::unordered_map<std::string, sharing::JobPrediction> by_card_;  // of those that wait
 };
 
 }  // namespace tierpilot

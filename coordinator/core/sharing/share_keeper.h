@@ -34,11 +34,13 @@ struct ShownShare {
 class ShareKeeper {
  public:
   ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints& checkpoints,
-              std::unique_ptr<sharing::SharePolicy> policy)
+              std::unique_ptr<sharing::SharePolicy> policy,
+              std::shared_ptr<const sharing::JobPredictor> predictor)
       : state_(state),
         lifecycle_(lifecycle),
         checkpoints_(checkpoints),
-        policy_(std::move(policy)) {}
+        policy_(std::move(policy)),
+        forecasts_(std::move(predictor)) {}
 
   // After restore(): what has shares already.
   void begin();

@@ -19,8 +19,9 @@ class ShareKeeperTest : public CoreTest {
   void make_keeper(const char* policy) {
     settings_.share_policy = policy;
     checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
-    keeper_ = std::make_unique<ShareKeeper>(*state_, *lifecycle_, *checkpoints_,
-                                            std::move(*sharing::make_share_policy(policy, {})));
+    keeper_ =
+        std::make_unique<ShareKeeper>(*state_, *lifecycle_, *checkpoints_,
+                                      std::move(*sharing::make_share_policy(policy, {})), nullptr);
     elastic_started_ = [this](const Task& task) { keeper_->started(task); };
     share_ended_ = [this](const Task& task, bool succeeded) { keeper_->ended(task, succeeded); };
     intake_ = std::make_unique<Intake>(

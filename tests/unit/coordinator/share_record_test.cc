@@ -83,13 +83,13 @@ TEST(ShareForecasts, WhoSaysNothingIsTakenForAWholeUnit) {
   TaskSpec spec;
   spec.name = "a";
   spec.share.wanted = true;
-  const auto said = ShareForecasts().of(spec);
+  const auto said = ShareForecasts(nullptr).of(spec);
   EXPECT_EQ(said.predicted.milli, 1000u);
   EXPECT_EQ(said.predicted.run_s, 0);
 }
 
 TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
-  ShareForecasts forecasts;
+  ShareForecasts forecasts(nullptr);
   TaskSpec spec;
   spec.name = "a";
   spec.share.wanted = true;
