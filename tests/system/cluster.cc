@@ -155,11 +155,12 @@ void Cluster::write_node_config(int node) const {
                   "cancel_grace_ms = 500\ndrain_s = {}\n"
                   "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
                   "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
-                  "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}",
+                  "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
                   name, way_to_coordinator(node), listen, options_.units, (home / "work").string(),
                   options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
                   (home / "slow").string(), options_.slow_budget, options_.calibrate,
-                  options_.tls ? tls_section(folder(), name) : "", metrics_section(node)));
+                  options_.tls ? tls_section(folder(), name) : "", metrics_section(node),
+                  options_.node_more));
 }
 
 std::string Cluster::metrics_section(int node) const {

@@ -43,6 +43,7 @@ struct ClusterOptions {
   bool tls = false;
   int sharing_period_s = 5;         // between decisions about elastic tasks' cores
   std::string coordinator_more{};   // further sections of its configuration
+  std::string node_more{};          // of each node's
   bool metrics = false;             // for Prometheus; with TLS only over TLS
   std::filesystem::path state_dir;  // empty: in the cluster's folder
   int keep_history_hours = 720;     // 0: for good

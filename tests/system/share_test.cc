@@ -1,0 +1,172 @@
+// Tasks that share a unit of a real daemon: parts are held, promises made or refused, and who gives
+// way goes on from its checkpoint.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
+
+namespace tierpilot::test {
+namespace {
+
+// A job of 10 ms of CPU time an iteration. Without a number of iterations it goes on until the file
+// `gate` is there. It saves each twentieth iteration. Only the Python module that a user would use.
+constexpr const char* kJob = R"(
+import os, sys, time, tierpilot
+gate, iterations = sys.argv[1], int(sys.argv[2])
+job = tierpilot.job()
+i = job.restored_iteration
+print("from", i, flush=True)
+while not job.should_stop() and (i < iterations if iterations else not os.path.exists(gate)):
+    until = time.process_time() + 0.01
+    while time.process_time() < until:
+        pass
+    i += 1
+    job.report(iteration=i, iterations=iterations)
+    if i % 20 == 0 or job.should_checkpoint():
+        with open("state", "w") as file:
+            file.write(str(i))
+        job.checkpoint("state", i)
+)";
+
+class ShareTest : public testing::Test {
+ protected:
+  void start(const std::string& policy) {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{
+        .nodes = 1,
+        .lease_ms = 4000,
+        .coordinator_more = fmt::format("[sharing]\npolicy = \"{}\"\nperiod_s = 1\n", policy),
+        .node_more = "[sharing]\ncpus = \"0\"\n"});
+    script_ = cluster_->folder() / "job.py";
+    std::ofstream(script_) << kJob;
+    gate_ = cluster_->folder() / "gate";
+  }
+  void open_gate() { std::ofstream(gate_) << "open"; }
+  Outcome submit(const std::vector<std::string>& options, int iterations) {
+    std::vector<std::string> line{
+        "-j", "task", "submit", "--env",
+        fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE"))};
+    line.insert(line.end(), options.begin(), options.end());
+    for (const auto& word : {std::string("--"), std::string("/usr/bin/python3"), script_.string(),
+                             gate_.string(), std::to_string(iterations)})
+      line.push_back(word);
+    return tierctl_at(cluster_->address(), line);
+  }
+  uint64_t accepted(const std::vector<std::string>& options, int iterations = 0) {
+    const auto answer = submit(options, iterations);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    const auto json = Json::parse(answer.out, nullptr, false);
+    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+  }
+  Json shown(uint64_t id) {
+    auto task = cluster_->client().show(id);
+    EXPECT_TRUE(task) << task.error().message;
+    return task ? *task : Json();
+  }
+  int milli(uint64_t id) {
+    const auto share = shown(id)["unit_share"];
+    return share.is_object() ? share["milli"].get<int>() : 0;
+  }
+  bool runs(uint64_t id) { return shown(id)["state"] == "running"; }
+  Json ended(uint64_t id) {
+    const auto task = cluster_->client().wait(id);
+    EXPECT_TRUE(task) << task.error().message;
+    if (!task) return {};
+    EXPECT_EQ((*task)["state"], "succeeded") << task->dump(2) << cluster_->logs();
+    return shown(id);
+  }
+  std::string log(uint64_t id) {
+    return tierctl_at(cluster_->address(), {"task", "logs", std::to_string(id)}).out;
+  }
+  static double cpu_s(const Json& task) {
+    return (task["exit"]["cpu_user_ns"].get<double>() +
+            task["exit"]["cpu_system_ns"].get<double>()) /
+           1e9;
+  }
+
+  std::unique_ptr<Cluster> cluster_;
+  std::filesystem::path script_, gate_;
+};
+
+TEST_F(ShareTest, PartsOfAUnitAreHeld) {
+  start("best-fit");
+  if (!cluster_) return;
+  const auto small = accepted({"--share", "200", "--name", "small"});
+  const auto large = accepted({"--share", "600", "--name", "large"});
+  const auto none_left = accepted({"--share", "300", "--name", "third"}, 5);
+  ASSERT_TRUE(eventually([&] { return runs(small) && runs(large); })) << cluster_->logs();
+  EXPECT_EQ(shown(none_left)["state"], "queued");
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+  open_gate();
+  const auto one = ended(small), other = ended(large);
+  const auto part = [](const Json& task) {
+    return cpu_s(task) / (task["exit"]["wall_ns"].get<double>() / 1e9);
+  };
+  // Loaded machines give less, never more; the start of Python is before the part is held.
+  EXPECT_LE(part(one), 0.25);
+  EXPECT_LE(part(other), 0.65);
+  EXPECT_GT(part(other), 1.8 * part(one));
+  ended(none_left);
+}
+
+TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
+  start("share");
+  if (!cluster_) return;
+  const auto best_effort = accepted({"--share", "auto", "--name", "any"});
+  ASSERT_TRUE(eventually([&] { return runs(best_effort); })) << cluster_->logs();
+  const auto refused =
+      submit({"--share", "auto", "--name", "late", "--estimate", "100s", "--promise", "60s"}, 100);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_NE(refused.err.find("ask for"), std::string::npos) << refused.err << refused.out;
+  // Three seconds of work and a long time for it: a part of the unit is enough.
+  const auto promised =
+      accepted({"--share", "auto", "--name", "soon", "--estimate", "5s", "--promise", "90s"}, 300);
+  const auto task = ended(promised);
+  EXPECT_LE(task["finished_ms"].get<double>() - task["submitted_ms"].get<double>(), 90'000);
+  EXPECT_EQ(shown(best_effort)["state"], "running") << "it had to shrink, and no more";
+  EXPECT_EQ(task["unit_share"]["predicted_by"], "its user");
+  EXPECT_GT(task["unit_share"]["used_milli"].get<double>(), 0);
+  ASSERT_TRUE(eventually([&] { return milli(best_effort) > 900; })) << shown(best_effort).dump(2);
+  open_gate();
+  ended(best_effort);
+}
+
+TEST_F(ShareTest, WhoGivesWayGoesOnFromItsCheckpoint) {
+  start("share-published");
+  if (!cluster_) return;
+  const auto best_effort = accepted({"--share", "800", "--name", "any"}, 700);
+  ASSERT_TRUE(eventually([&] {
+    const auto task = shown(best_effort);
+    return !task["checkpoints"].empty();
+  })) << cluster_->logs();
+  const auto sensitive =
+      accepted({"--share", "900", "--class", "latency-sensitive", "--name", "now"}, 50);
+  ended(sensitive);
+  const auto task = ended(best_effort);
+  EXPECT_EQ(task["attempt"], 2) << "it does not count as a failure of its own";
+  EXPECT_EQ(task["unit_share"]["preemptions"], 1);
+  EXPECT_NE(log(best_effort).find("from "), std::string::npos);
+  EXPECT_EQ(log(best_effort).find("from 0\n"), std::string::npos) << log(best_effort);
+}
+
+TEST_F(ShareTest, SharesOutliveACoordinator) {
+  start("best-fit");
+  if (!cluster_) return;
+  const auto first = accepted({"--share", "700", "--name", "first"});
+  ASSERT_TRUE(eventually([&] { return runs(first); })) << cluster_->logs();
+  cluster_->coordinator().kill_now();
+  cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] { return runs(first) && milli(first) == 700; })) << cluster_->logs();
+  const auto second = accepted({"--share", "400", "--name", "second"}, 5);
+  EXPECT_FALSE(eventually([&] { return runs(second); }, std::chrono::seconds(2)));
+  open_gate();
+  ended(first);
+  ended(second);
+}
+
+}  // namespace
+}  // namespace tierpilot::test
