@@ -149,7 +149,7 @@ void read_shares(ConfigReader& reader, CoreSettings& core) {
   if (auto made = sharing::make_share_policy(core.share_policy, {}); !made)
     section.complain("policy", made.error().message);
   const auto installed =
-      std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("cores.predictor");
+      std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("job-predictor.json");
   const auto file = section.text("predictor", std::filesystem::exists(installed) ? installed : "");
   if (!file.empty()) {
     if (auto predictor = load_predictor(file))

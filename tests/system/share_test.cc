@@ -124,9 +124,9 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
   EXPECT_NE(refused.err.find("ask for"), std::string::npos) << refused.err << refused.out;
   // Three seconds of work and a long time for it: a part of the unit is enough.
   const auto promised =
-      accepted({"--share", "auto", "--name", "soon", "--estimate", "5s", "--promise", "90s"}, 300);
+      accepted({"--share", "auto", "--name", "soon", "--estimate", "5s", "--promise", "40s"}, 300);
   const auto task = ended(promised);
-  EXPECT_LE(task["finished_ms"].get<double>() - task["submitted_ms"].get<double>(), 90'000);
+  EXPECT_LE(task["finished_ms"].get<double>() - task["submitted_ms"].get<double>(), 40'000);
   EXPECT_EQ(shown(best_effort)["state"], "running") << "it had to shrink, and no more";
   EXPECT_EQ(task["unit_share"]["predicted_by"], "its user");
   EXPECT_GT(task["unit_share"]["used_milli"].get<double>(), 0);

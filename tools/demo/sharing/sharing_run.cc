@@ -86,13 +86,12 @@ class Run {
     run_.units = units;
     run_.end_s = 0;
     for (const auto& job : run_.jobs) run_.end_s = std::max(run_.end_s, job.finished_s);
-    auto request = cluster_.connection().cluster().nodeShowRequest();
-    request.setName("node-1");
-    auto answer = cluster_.connection().call(kj::mv(request));
+    auto answer = cluster_.connection().call(cluster_.connection().cluster().nodeListRequest());
     if (!answer) return tl::unexpected(answer.error());
     run_.enforcement = "CPU affinity and tokens";
-    for (const auto limit : answer->getNode().getInfo().getLimits())
-      if (text(limit.getName()) == "cpu" && limit.getOn()) run_.enforcement = "cgroup cpu.max";
+    for (const auto node : answer->getNodes())
+      for (const auto limit : node.getInfo().getLimits())
+        if (text(limit.getName()) == "cpu" && limit.getOn()) run_.enforcement = "cgroup cpu.max";
     return std::move(run_);
   }
 
