@@ -36,6 +36,7 @@ struct Options {
   std::optional<uint32_t> seeds;
   std::optional<uint32_t> threads;
   std::string pods, nodes;
+  bool in_time = false;
   bool policies_given = false;
 };
 
@@ -79,6 +80,15 @@ int run(const Context& context, const Options& options) {
     if (options.policies_given) gangs.policies = options.policies;
     return evaluate_gangs(context.output, gangs);
   }
+  if (options.in_time && options.suite != kSharingSuite)
+    return refuse(context.output, {ErrorCode::kInvalid, "--in-time is for --suite sharing"});
+  if (options.in_time && !options.pods.empty())
+    return refuse(context.output,
+                  {ErrorCode::kInvalid, "--in-time draws its jobs: leave out --pods"});
+  if (options.in_time)
+    return evaluate_shares_in_time(
+        context.output, options.policies_given ? options.policies : std::vector<std::string>{},
+        options.seeds.value_or(kSceneSeeds));
   if (options.suite == kSharingSuite)
     return evaluate_sharing(
         context.output,
@@ -146,6 +156,8 @@ void add_sharing_suite(CLI::App& command, Options& options) {
   auto* nodes =
       command.add_option("--nodes", options.nodes, "and its nodes")->type_name("FILE")->needs(pods);
   pods->needs(nodes);
+  command.add_flag("--in-time", options.in_time,
+                   "with --suite sharing: jobs that arrive, with promises, in place of full load");
 }
 
 int evaluate_named(const Context& context, const Options& options) {

@@ -17,5 +17,8 @@ struct SharingOptions {
 };
 
 int evaluate_sharing(const Output& output, SharingOptions options);
+// `policies` as in policies/sharing/live, and "clairvoyant"; empty: all.
+int evaluate_shares_in_time(const Output& output, std::vector<std::string> policies,
+                            uint32_t seeds);
 
 }  // namespace tierpilot::lab

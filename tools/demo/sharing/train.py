@@ -6,39 +6,46 @@ model cards of all jobs, a JSON object by name; nothing is trained.
 """
 
 import json
+import random
 import sys
 import time
 
 import torch
 
 import tierpilot
-from tierpilot.collect.measure import OPTIMIZERS, draw
+from tierpilot.collect.architectures import ARCHITECTURES
+from tierpilot.collect.measure import OPTIMIZERS
 from tierpilot.collect.pipelines import Pipeline
 
 SAVE_EVERY_S = 4
-# By name: the architecture, what its sizes are drawn from, iterations, and the part of an iteration
-# that it waits for its batch, in seconds.
+# By name, an architecture: what its sizes are drawn from, its optimizer, iterations, and the seconds
+# of an iteration that it waits for its batch.
 JOBS = {
-    "gru": ("gru", 2, 150, 0.05),
-    "mixer": ("mixer", 2, 280, 0.02),
-    "unet": ("unet", 2, 160, 0.05),
-    "mobilenet": ("mobilenet", 5, 400, 0.0),
-    "encoder": ("encoder", 2, 150, 0.06),
-    "resnet": ("resnet", 5, 160, 0.035),
-    "lstm": ("lstm", 5, 120, 0.07),
-    "translator": ("translator", 5, 160, 0.035),
-    "mlp": ("mlp", 5, 120, 0.075),
-    "highway": ("highway", 2, 300, 0.02),
+    "gru": (4, "RMSprop", 200, 0.035),
+    "mixer": (7, "Adam", 280, 0.02),
+    "unet": (6, "Adam", 250, 0.03),
+    "mobilenet": (6, "SGD", 600, 0.0),
+    "encoder": (6, "AdamW", 150, 0.05),
+    "resnet": (4, "SGD", 270, 0.02),
+    "lstm": (4, "Adam", 150, 0.05),
+    "translator": (6, "SGD+momentum", 300, 0.02),
+    "mlp": (6, "RMSprop", 290, 0.03),
+    "highway": (6, "SGD", 200, 0.03),
 }
 
 
+def task_of(name):
+    seed = JOBS[name][0]
+    torch.manual_seed(seed)
+    return ARCHITECTURES[name](random.Random(seed))
+
+
 def card_of(name, scale):
-    architecture, seed, iterations, load_s = JOBS[name]
-    _, card, _ = draw(architecture, seed)
-    card["job"].update(
-        iterations=max(10, int(iterations * scale)), load_s=load_s, loads_ahead=False, threads=1
-    )
-    return card
+    _, optimizer, iterations, load_s = JOBS[name]
+    task = task_of(name)
+    job = {"optimizer": optimizer, "threads": 1, "load_s": load_s, "loads_ahead": False}
+    iterations = max(10, int(iterations * scale))
+    return tierpilot.describe(task.model, task.inputs, task.batch, iterations, job)
 
 
 class State:
@@ -71,11 +78,11 @@ class State:
 
 
 def train(name, iterations):
-    architecture, seed, _, load_s = JOBS[name]
+    _, optimizer_name, _, load_s = JOBS[name]
     torch.set_num_threads(1)
-    task, card, _ = draw(architecture, seed)
-    pipeline = Pipeline(load_s, 0, False)
-    optimizer = OPTIMIZERS[card["job"]["optimizer"]](task.model.parameters())
+    task = task_of(name)
+    pipeline = Pipeline(load_s)
+    optimizer = OPTIMIZERS[optimizer_name](task.model.parameters())
     job = tierpilot.job()
     state = State(job, task.model, optimizer)
     while state.iteration < iterations and not job.should_stop():

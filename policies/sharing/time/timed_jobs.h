@@ -1,0 +1,48 @@
+// Jobs that arrive over time, as they are and as they are predicted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "policies/sharing/live/live_unit.h"
+
+namespace tierpilot::sharing {
+
+struct TimedJob {
+  uint64_t id = 0;
+  double arrival_s = 0;
+  JobClass job_class = JobClass::kBestEffort;
+  uint32_t model = 0;             // of kModels; who slows whom
+  uint32_t need_milli = 0;        // of a unit, while nothing holds it back
+  double run_s = 0;               // likewise
+  uint32_t asked_milli = 0;       // by its user, who asks for too much
+  Predicted predicted;            // places by an upper quantile
+  double promise_s = kNoPromise;  // since its arrival
+};
+
+inline constexpr uint32_t kModels = 24;
+
+struct TimedWorkload {
+  uint32_t units = 32;
+  std::vector<TimedJob> jobs;  // by arrival
+  // What a model keeps of its speed beside another one, as it is and as it is predicted.
+  std::vector<double> retained, retained_predicted;  // kModels x kModels
+};
+
+struct TimedSettings {
+  uint32_t units = 32;
+  uint32_t jobs = 600;
+  double load = 0.9;            // of the units, by what jobs need
+  double sensitive_part = 0.4;  // of the jobs
+  // Spreads of the logarithm of measured by predicted: docs/results/sharing.md, trainings on a
+  // core.
+  double need_error = 0.124, run_error = 0.209;
+  double retained_error = 0.085;  // mean absolute, of published pairs
+  bool knows_all = false;         // predictions are exact
+};
+
+// One seed gives the same jobs whatever is known of them.
+TimedWorkload generate_timed(uint64_t seed, const TimedSettings& settings);
+
+}  // namespace tierpilot::sharing
