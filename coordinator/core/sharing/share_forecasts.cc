@@ -50,7 +50,8 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const
   const auto& said = known->second;
   if (said.unlike) return std::nullopt;
   ShareForecast forecast{{said.milli_upper, said.memory_upper_bytes, said.run_s, said.run_upper_s},
-                         "its model card"};
+                         "its model card",
+                         true};
   if (said.run_s <= 0) {  // the card has no iterations
     const auto user = by_user(spec);
     forecast.predicted.run_s = user.predicted.run_s;

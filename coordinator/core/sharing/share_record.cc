@@ -97,15 +97,22 @@ double ShareRecord::left_s(double now_s) const {
   }
   const double run_s = forecast_.predicted.run_s;
   if (run_s <= 0) return 0;
+  if (still_starts(now_s)) return run_s;
   // Longer than predicted: it is as good as done until it is.
   return std::max(0.02 * run_s, run_s - worked_s(now_s));
+}
+
+bool ShareRecord::still_starts(double now_s) const {
+  constexpr double kLongest_s = 30;
+  return forecast_.of_training && iteration_ == 0 && elapsed_s(now_s) < kLongest_s;
 }
 
 double ShareRecord::left_upper_s(double now_s) const {
   constexpr double kPaceChanges = 1.1;
   const double left = left_s(now_s);
   if (iteration_s_ || left == 0) return left * kPaceChanges;
-  return std::max(left, forecast_.predicted.run_upper_s - worked_s(now_s));
+  const double worked = still_starts(now_s) ? 0 : worked_s(now_s);
+  return std::max(left, forecast_.predicted.run_upper_s - worked);
 }
 
 }  // namespace tierpilot

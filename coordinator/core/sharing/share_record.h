@@ -12,7 +12,8 @@ namespace tierpilot {
 
 struct ShareForecast {
   sharing::Predicted predicted;
-  std::string by;  // what it was predicted by, to be shown
+  std::string by;            // what it was predicted by, to be shown
+  bool of_training = false;  // it tells its iterations, after a start that was not predicted
 };
 
 class ShareRecord {
@@ -45,6 +46,7 @@ class ShareRecord {
 
  private:
   double speed() const { return sharing::speed_with(milli_, need_milli_); }
+  bool still_starts(double now_s) const;
   void measure_use(double now_s, const JobPoint& report, double cores);
   void measure_pace(double now_s, const JobPoint& report);
 

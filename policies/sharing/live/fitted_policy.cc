@@ -26,13 +26,28 @@ class Neighbours {
         if (other.id != self) product *= retained_(model, other.model);
     return product;
   }
-  // One more leaves enough speed to all, itself included.
-  bool bear(const std::string& model) const {
+  // One more leaves enough speed to all, itself included: each keeps most of its own, and what its
+  // promise needs.
+  bool bear(const std::string& model, double needed) const {
     if (!retained_) return true;
-    if (retained(model, 0) < kLeastRetained) return false;
+    if (retained(model, 0) < std::max(kLeastRetained, needed)) return false;
     return std::all_of(unit_.jobs.begin(), unit_.jobs.end(), [&](const LiveJob& job) {
-      return retained(job.model, job.id) * retained_(job.model, model) >= kLeastRetained;
+      return retained(job.model, job.id) * retained_(job.model, model) >=
+             std::max(kLeastRetained, needed_speed(job.left_upper_s, job.promise_left_s));
     });
+  }
+  // The best-effort job that slows it the most; null: none does.
+  const LiveJob* slowest_neighbour(const LiveJob& job) const {
+    const LiveJob* worst = nullptr;
+    double least = 1;
+    for (const auto& other : unit_.jobs) {
+      if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
+      const double kept = retained_(job.model, other.model);
+      if (kept >= least) continue;
+      least = kept;
+      worst = &other;
+    }
+    return worst;
   }
 
  private:
@@ -67,7 +82,9 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
       const Neighbours neighbours(retained, unit);
-      if (predicted == job.predicted.end() || !neighbours.bear(job.model)) continue;
+      if (predicted == job.predicted.end()) continue;
+      const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
+      if (!neighbours.bear(job.model, needed)) continue;
       const auto wish = wish_for(job, predicted->second, neighbours.retained(job.model, job.id));
       const auto free = unit.free();
       const uint64_t bytes = memory_for(job, predicted->second);
@@ -84,6 +101,13 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
   return best;
 }
 
+LiveJob as_live(const WaitingJob& job) {
+  LiveJob live;
+  live.id = job.id;
+  live.model = job.model;
+  return live;
+}
+
 // From best-effort jobs, where that ends the fewest and loses the least.
 std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const WaitingJob& job,
                                     const Retained& retained) {
@@ -94,13 +118,26 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
-      const double speed = Neighbours(retained, unit).retained(job.model, job.id);
+      const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
+      std::vector<uint64_t> apart;  // who would slow it too much
+      LiveUnit rest = unit;
+      while (const auto* worst = Neighbours(retained, rest).slowest_neighbour(as_live(job))) {
+        if (Neighbours(retained, rest).retained(job.model, job.id) >=
+            std::max(needed, kLeastRetained))
+          break;
+        apart.push_back(worst->id);
+        std::erase_if(rest.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
+      }
+      const double speed = Neighbours(retained, rest).retained(job.model, job.id);
       const auto wish = wish_for(job, predicted->second, speed);
-      const auto free = unit.free();
+      const auto free = rest.free();
       const uint64_t bytes = memory_for(job, predicted->second);
-      if (free.milli >= wish.least || free.memory_bytes < bytes) continue;
-      auto taken = take_from_best_effort(unit, wish.least - free.milli, kLeastMilli);
+      if (speed < needed || free.memory_bytes < bytes) continue;
+      if (apart.empty() && free.milli >= wish.least) continue;  // others would be slowed too much
+      auto taken =
+          take_from_best_effort(rest, wish.least - std::min(wish.least, free.milli), kLeastMilli);
       if (free.milli + taken.milli < wish.least) continue;
+      taken.preempted.insert(taken.preempted.end(), apart.begin(), apart.end());
       double lost_s = 0;
       for (const auto& running : unit.jobs)
         if (std::count(taken.preempted.begin(), taken.preempted.end(), running.id) > 0)
@@ -133,6 +170,25 @@ void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
   }
 }
 
+// No share makes up for a neighbour that takes too much of a job's speed.
+LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
+                                     std::vector<uint64_t>& preempted) {
+  for (size_t i = 0; i < unit.jobs.size();) {
+    const Neighbours neighbours(retained, unit);
+    const auto& job = unit.jobs[i];
+    const double needed = needed_speed(job.left_upper_s, job.promise_left_s);
+    const auto* worst = neighbours.slowest_neighbour(job);
+    if (!worst || neighbours.retained(job.model, job.id) >= needed) {
+      ++i;
+      continue;
+    }
+    preempted.push_back(worst->id);
+    std::erase_if(unit.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
+    i = 0;
+  }
+  return unit;
+}
+
 }  // namespace
 
 std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
@@ -142,8 +198,9 @@ std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
   return in_their_place(nodes, job, retained_);
 }
 
-Adjustment FittedPolicy::adjust(const LiveUnit& unit) {
+Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   Adjustment adjustment;
+  const LiveUnit unit = without_who_breaks_promises(whole, retained_, adjustment.preempted);
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t room = unit.whole.milli;
