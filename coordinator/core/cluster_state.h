@@ -45,9 +45,9 @@ struct CoreSettings {
   double gang_estimate_h = 1;                 // of gangs that say nothing
   std::string share_policy = "share";         // see policies/sharing/live/share_policy.h
   std::shared_ptr<const sharing::JobPredictor> share_predictor;  // null: model cards tell nothing
-  int64_t share_period_ms = 2000;             // between looks at what jobs on shared units have
-  int64_t preemption_grace_ms = 10'000;       // for a checkpoint before a job gives its share up
-  uint32_t quarantine_failures = 5;  // of a unit within so long take it out of service; 0: off
+  int64_t share_period_ms = 2000;        // between looks at what jobs on shared units have
+  int64_t preemption_grace_ms = 10'000;  // for a checkpoint before a job gives its share up
+  uint32_t quarantine_failures = 5;      // of a unit within so long take it out of service; 0: off
   int64_t quarantine_window_ms = 24 * 3'600'000;
   uint32_t checkpoints = 3;  // of a job that are kept while it goes on, see checkpoints.h
   int64_t gang_patience_ms =

@@ -148,19 +148,18 @@ void Cluster::write_node_config(int node) const {
     fs::create_directories(path);
   const auto listen = options_.tls ? fmt::format("tls:127.0.0.1:{}", ports_.at(node + 1))
                                    : "unix:" + data_socket(node).string();
-  write_file(
-      folder() / (name + ".toml"),
-      fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
-                  "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                  "cancel_grace_ms = 500\ndrain_s = {}\n"
-                  "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
-                  "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
-                  "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
-                  name, way_to_coordinator(node), listen, options_.units, (home / "work").string(),
-                  options_.drain_s, (fast_.path() / name).string(), options_.fast_budget,
-                  (home / "slow").string(), options_.slow_budget, options_.calibrate,
-                  options_.tls ? tls_section(folder(), name) : "", metrics_section(node),
-                  options_.node_more));
+  write_file(folder() / (name + ".toml"),
+             fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
+                         "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+                         "cancel_grace_ms = 500\ndrain_s = {}\n"
+                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
+                         "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
+                         "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
+                         name, way_to_coordinator(node), listen, options_.units,
+                         (home / "work").string(), options_.drain_s, (fast_.path() / name).string(),
+                         options_.fast_budget, (home / "slow").string(), options_.slow_budget,
+                         options_.calibrate, options_.tls ? tls_section(folder(), name) : "",
+                         metrics_section(node), options_.node_more));
 }
 
 std::string Cluster::metrics_section(int node) const {

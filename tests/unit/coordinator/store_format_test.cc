@@ -107,8 +107,7 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   // The last step adds a column of this name.
-  begin_with(contents(written(GetParam())) +
-             "ALTER TABLE tasks ADD COLUMN share TEXT;");
+  begin_with(contents(written(GetParam())) + "ALTER TABLE tasks ADD COLUMN share TEXT;");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);
