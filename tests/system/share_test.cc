@@ -13,7 +13,8 @@ namespace tierpilot::test {
 namespace {
 
 // A job of 10 ms of CPU time an iteration. Without a number of iterations it goes on until the file
-// `gate` is there. It saves each twentieth iteration. Only the Python module that a user would use.
+// `gate` is there. With iterations it saves each twentieth: who saves waits for its node, and needs
+// less of its unit. Only the Python module that a user would use.
 constexpr const char* kJob = R"(
 import os, sys, time, tierpilot
 gate, iterations = sys.argv[1], int(sys.argv[2])
@@ -26,7 +27,7 @@ while not job.should_stop() and (i < iterations if iterations else not os.path.e
         pass
     i += 1
     job.report(iteration=i, iterations=iterations)
-    if i % 20 == 0 or job.should_checkpoint():
+    if iterations and (i % 20 == 0 or job.should_checkpoint()):
         with open("state", "w") as file:
             file.write(str(i))
         job.checkpoint("state", i)
@@ -130,7 +131,7 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
   EXPECT_EQ(shown(best_effort)["state"], "running") << "it had to shrink, and no more";
   EXPECT_EQ(task["unit_share"]["predicted_by"], "its user");
   EXPECT_GT(task["unit_share"]["used_milli"].get<double>(), 0);
-  ASSERT_TRUE(eventually([&] { return milli(best_effort) > 900; })) << shown(best_effort).dump(2);
+  ASSERT_TRUE(eventually([&] { return milli(best_effort) > 700; })) << shown(best_effort).dump(2);
   open_gate();
   ended(best_effort);
 }
