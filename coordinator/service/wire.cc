@@ -3,28 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/sysroot.h"
 #include "rpc/digest.h"
 #include "rpc/protocol.h"
 
 namespace tierpilot {
 namespace {
-
-// Of a ratio or of GB/s: beyond, one node would spoil what is averaged over all.
-constexpr double kMostPlausible = 1e6;
-
-Figure read_figure(wire::Measure::Reader in) {
-  Figure figure;
-  if (!in.isValue())
-    figure.unavailable = text(in.getUnavailable());
-  else if (std::isfinite(in.getValue()))
-    figure.value = in.getValue();
-  else
-    figure.unavailable = "the node gave no finite number";
-  return figure;
-}
 
 unsigned count(const auto& container) {
   return static_cast<unsigned>(container.size());
@@ -113,52 +97,6 @@ void write_reward(const RewardRecord& reward, wire::Decision::Reward::Builder ou
 
 }  // namespace
 
-TaskExit read_exit(wire::Exit::Reader in) {
-  TaskExit exit;
-  exit.code = in.getCode();
-  exit.reason = text(in.getReason());
-  const auto how = parse_task_end(text(in.getHow()));
-  exit.how = how.value_or(TaskEnd::kUnknown);
-  if (!how)
-    exit.reason = fmt::format("it ended as '{}', which this coordinator does not know: {}",
-                              text(in.getHow()), exit.reason);
-  exit.cpu_user_ns = in.getCpuUserNs();
-  exit.cpu_system_ns = in.getCpuSystemNs();
-  exit.max_resident_bytes = in.getMaxResidentBytes();
-  exit.wall_ns = in.getWallNs();
-  exit.io_read_bytes = read_figure(in.getIoReadBytes());
-  exit.io_write_bytes = read_figure(in.getIoWriteBytes());
-  for (const auto replica : in.getWritten())
-    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
-                            read_digest(replica.getDigest())});
-  exit.memory_tier = text(in.getMemoryTier());
-  exit.node_fault = in.getNodeFault();
-  // What a node may make the store keep for each task.
-  constexpr unsigned kMostFigures = 64;
-  for (const auto figure : in.getMemory())
-    if (exit.memory.size() < kMostFigures)
-      exit.memory.emplace_back(text(figure.getName()), read_figure(figure.getValue()));
-  return exit;
-}
-
-JobPoint read_job_report(wire::JobReport::Reader in) {
-  constexpr size_t kMostMeasures = 32;
-  JobPoint point{.attempt = in.getAttempt().getAttempt(),
-                 .at_ms = in.getAtMs(),
-                 .iteration = in.getIteration(),
-                 .iterations = in.getIterations(),
-                 .samples = in.getSamples(),
-                 .loss = read_figure(in.getLoss()),
-                 .measures = {},
-                 .cpu_ns = in.getCpuNs(),
-                 .milli_units = in.getMilliUnits(),
-                 .waited_ns = in.getWaitedNs()};
-  for (const auto measure : in.getMeasures())
-    if (point.measures.size() < kMostMeasures)
-      point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
-  return point;
-}
-
 void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Task::Builder out) {
   auto series = out.initProgress(count(points));
   for (unsigned i = 0; i < series.size(); ++i) {
@@ -177,88 +115,6 @@ void write_progress(uint64_t task, const std::vector<JobPoint>& points, wire::Ta
       write_figure(point.measures[k].second, measures[k].initValue());
     }
   }
-}
-
-ServedData read_served(wire::ServedData::Reader in) {
-  ServedData served;
-  served.local_bytes = in.getLocalBytes();
-  served.promoted_bytes = in.getPromotedBytes();
-  served.fetched_bytes = in.getFetchedBytes();
-  served.evicted_bytes = in.getEvictedBytes();
-  served.evicted_written_bytes = in.getEvictedWrittenBytes();
-  served.latency_ns = in.getLatencyNs();
-  served.evict_gb_per_s = read_figure(in.getEvictGbPerS());
-  served.reference_ns = in.getReferenceNs();
-  served.running_units = in.getRunningUnits();
-  served.queued_ns = in.getQueuedNs();
-  served.evict_ns = in.getEvictNs();
-  served.promote_ns = in.getPromoteNs();
-  served.fetch_ns = in.getFetchNs();
-  return served;
-}
-
-NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers) {
-  const auto known = [](wire::Measure::Reader measure) {
-    const double gb_per_s = measure.isValue() ? measure.getValue() : 0;
-    return gb_per_s > 0 && gb_per_s < kMostPlausible ? gb_per_s * 1e9 : 0;
-  };
-  NodeRates rates;
-  for (const auto tier : tiers) {
-    if (tier.getRole() == "fast") rates.fast_bytes_per_s = known(tier.getReadGbPerS());
-    // Moves between the two are measured as the slow one's.
-    if (tier.getRole() != "slow") continue;
-    rates.evict_bytes_per_s = known(tier.getEvictGbPerS());
-    rates.promote_bytes_per_s = known(tier.getPromoteGbPerS());
-  }
-  return rates;
-}
-
-NodeFacts read_facts(wire::NodeInfo::Reader in) {
-  NodeFacts facts;
-  facts.name = text(in.getName());
-  facts.instance = in.getInstance();
-  facts.units = in.getUnits();
-  facts.memory_bytes = in.getMemoryBytes();
-  facts.fast_budget_bytes = in.getFastBudgetBytes();
-  facts.data_address = text(in.getDataAddress());
-  const auto ratio = in.getInt32ToFloat();
-  if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
-    facts.int32_to_float = ratio.getValue();
-  facts.rates = read_rates(in.getTiers());
-  facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
-  facts.takes_checkpoints = read_program(in.getProgram(), "tierpilotd").can(kCheckpointFeature);
-  if (const auto cpus = parse_id_list(text(in.getCpus())))
-    facts.cpus = static_cast<uint32_t>(cpus->size());
-  constexpr size_t kMostSharedUnits = 1024;
-  for (const auto unit : in.getSharedUnits())
-    if (facts.shared_units.size() < kMostSharedUnits && unit.getCores() > 0 &&
-        unit.getCores() < kMostPlausible)
-      facts.shared_units.push_back({text(unit.getType()), unit.getCores(), unit.getMemoryBytes()});
-  constexpr size_t kMostGpus = 1024;
-  for (const auto gpu : in.getGpus())
-    if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
-  constexpr size_t kMostPredecessors = 256;
-  for (const uint64_t instance : in.getPredecessors())
-    if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);
-  return facts;
-}
-
-ReplicaState read_replica(wire::Replica::Reader in) {
-  return {in.getVersion(), in.getBytes(), in.getInFast(),
-          in.getInSlow(),  in.getHome(),  read_digest(in.getDigest()),
-          in.getDamaged()};
-}
-
-Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
-  switch (in.which()) {
-    case wire::DatasetSource::FILE:
-      return FileSource{text(in.getFile())};
-    case wire::DatasetSource::ZERO_BYTES:
-      return ZeroSource{in.getZeroBytes()};
-    case wire::DatasetSource::RANDOM:
-      return RandomSource{in.getRandom().getBytes(), in.getRandom().getSeed()};
-  }
-  return fail(ErrorCode::kInvalid, "the source of the dataset is of a kind unknown here");
 }
 
 void write_figure(const Figure& figure, wire::Measure::Builder out) {
@@ -389,45 +245,4 @@ void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builde
   out.setKeptBackReached(score.kept_back_reached);
   write_quantiles(score.kept_back_ns, 1e6, "no task was kept back yet", out.initKeptBackMs());
 }
-
-void write_share(const CoreShare& share, const std::string& allocator,
-                 wire::CoreShare::Builder out) {
-  out.setTask(share.task);
-  out.setName(share.name);
-  out.setUnits(share.units);
-  out.setCores(share.cores);
-  out.setSinceMs(share.since_ms);
-  out.setAllocator(allocator);
-  out.setReason(share.reason);
-  const auto write = [](std::optional<double> value, const char* why, wire::Measure::Builder to) {
-    write_figure(optional_figure(value, why), to);
-  };
-  write(share.loss_left, "its loss has not changed yet", out.initLossLeft());
-  constexpr const char* kUnknown = "its loss cannot be foretold yet";
-  write(share.gain, kUnknown, out.initGain());
-  write(share.gain_of_one_more, kUnknown, out.initGainOfOneMore());
-}
-
-void write_unit_share(const ShownShare& share, const std::string& policy,
-                      wire::UnitShare::Builder out) {
-  const auto write = [](std::optional<double> value, const char* why, wire::Measure::Builder to) {
-    write_figure(optional_figure(value, why), to);
-  };
-  const auto& predicted = share.forecast.predicted;
-  out.setUnit(share.given.unit);
-  out.setMilli(share.given.milli);
-  out.setMemoryBytes(share.given.memory_bytes);
-  out.setPredictedBy(share.forecast.by);
-  out.setPredictedMilli(predicted.milli);
-  write(predicted.run_s > 0 ? std::optional(predicted.run_s) : std::nullopt, "nothing tells it",
-        out.initPredictedS());
-  write(share.used_milli, "it has not been measured yet", out.initUsedMilli());
-  write(share.left_s, "it cannot be told", out.initLeftS());
-  write(share.promise_left_s, "there is no promise", out.initPromiseLeftS());
-  out.setPolicy(policy);
-  auto neighbours = out.initNeighbours(count(share.neighbours));
-  for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);
-  out.setPreemptions(share.given.preemptions);
-}
-
 }  // namespace tierpilot

@@ -52,6 +52,9 @@ std::string reason_for(const TaskLaunch& task, const TaskEnding& ending, const P
                          format_bytes(task.memory_limit_bytes.value_or(0)));
     case TaskEnd::kLost:
       return "its end was not seen";
+    case TaskEnd::kDataFailed:  // told by the node's daemon, not by who ran it
+    case TaskEnd::kUnknown:
+      break;
   }
   return {};
 }

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "base/log.h"
-#include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
@@ -83,9 +82,9 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   auto* task = current(node, attempt);
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
-  const bool stale = exit.how == TaskEnd::kDataFailed && data_is_stale(*task);
+  const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
-  if (verdict.fate == Fate::kSucceeded && !may_publish(*task, node, exit)) {
+  if (verdict.fate == Fate::kSucceeded && !publication_.allowed(*task, node, exit)) {
     verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
     superseded(node, attempt, exit, nullptr);
   }
@@ -126,48 +125,15 @@ Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const 
   const bool waits = task && task->state == TaskState::kQueued &&
                      task->attempt == attempt.attempt && task->node == node;
   const bool succeeded = waits && exit.how == TaskEnd::kExited && exit.code == 0;
-  return succeeded && may_publish(*task, node, exit) ? task : nullptr;
-}
-
-bool Lifecycle::may_publish(const Task& task, const std::string& node, const TaskExit& exit) const {
-  return std::all_of(exit.written.begin(), exit.written.end(), [&](const auto& written) {
-    const auto* entry = state_.catalog.find(written.dataset);
-    if (!entry) return false;
-    const auto going = entry->discarded.find(node);
-    if (going != entry->discarded.end() &&
-        going->second.contains({written.version, written.digest}))
-      return false;
-    return written.version == entry->dataset.version + 1 &&
-           (entry->writer == 0 || entry->writer == task.id);
-  });
+  return succeeded && publication_.allowed(*task, node, exit) ? task : nullptr;
 }
 
 void Lifecycle::superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                            Durable durable) {
   if (unwritten_.contains(attempt.task))
     return call(durable, fail(ErrorCode::kIo, "the end of the task is not on disk yet"));
-  auto* record = state_.registry.find(node);
-  for (const auto& written : exit.written) {
-    auto* entry = state_.catalog.find(written.dataset);
-    if (!entry || !record) continue;
-    const auto& current = entry->dataset;
-    // What this attempt published, if it did and is repeating itself, or the same bytes.
-    if (current.version == written.version && current.digest == written.digest) continue;
-    // An older one may be all there is until the current one is on disk.
-    if (written.version < current.version && needs_older_version(written.dataset))
-      outdated_[written.dataset].insert(node);
-    else
-      discard(*entry, *record, written);
-  }
+  publication_.superseded(node, exit.written);
   call(durable, {});
-}
-
-bool Lifecycle::data_is_stale(const Task& task) const {
-  return std::any_of(task.data_versions.begin(), task.data_versions.end(), [&](const auto& used) {
-    const auto* entry = state_.catalog.find(used.first);
-    // Whose content nobody has told yet is served by daemons of before there were checksums only.
-    return !entry || entry->dataset.version != used.second || !entry->dataset.digest.known();
-  });
 }
 
 void Lifecycle::detach(Task& task, bool succeeded) {
@@ -222,7 +188,7 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
     task.finished_ms = state_.clock.wall_ms();
     if (verdict.fate == Fate::kSucceeded) {
       state_.tasks.advance(task, TaskState::kSucceeded);
-      datasets = publish_written(task);
+      datasets = publication_.publish(task);
       end_ranks(task, changed);
       for (const uint64_t child : state_.tasks.release_children(task.id)) changed.push_back(child);
     } else {
@@ -245,52 +211,6 @@ void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
   hooks_.work_available();
 }
 
-std::vector<Dataset> Lifecycle::publish_written(const Task& task) {
-  std::vector<Dataset> changed;
-  for (const auto& use : task.spec.datasets) {
-    if (auto* entry = state_.catalog.find(use.dataset)) ++entry->dataset.reads;
-  }
-  if (!task.exit) return changed;
-  for (const auto& written : task.exit->written) {
-    auto* entry = state_.catalog.find(written.dataset);
-    if (!entry || written.version <= entry->dataset.version) continue;
-    auto& outdated = outdated_[written.dataset];
-    outdated.insert(task.node);
-    for (const auto& [name, replica] : entry->replicas) {
-      outdated.insert(name);
-      auto* node = state_.registry.find(name);
-      if (name == task.node || !node) continue;
-      state_.data_gone(*entry, *node);
-    }
-    ++entry->dataset.writes;
-    entry->dataset.version = written.version;
-    entry->dataset.bytes = written.bytes;
-    entry->dataset.digest = written.digest;
-    entry->dataset.home = task.node;
-    // The writer's node holds the new version in both tiers until it reports otherwise.
-    entry->replicas = {
-        {task.node, {written.version, written.bytes, true, true, true, written.digest}}};
-    if (auto* node = state_.registry.find(task.node); node && node->link)
-      node->link->set_home(written, true);
-    changed.push_back(entry->dataset);
-  }
-  return changed;
-}
-
-void Lifecycle::drop_outdated(const std::vector<Dataset>& written) {
-  for (const auto& dataset : written) {
-    const auto* entry = state_.catalog.find(dataset.name);
-    // A newer version is on its way to the disk: what comes before it goes with that.
-    if (entry && entry->dataset.version != dataset.version) continue;
-    const auto outdated = outdated_.extract(dataset.name);
-    if (outdated.empty()) continue;
-    // A node that is away is told when it joins with an old version.
-    for (const auto& name : outdated.mapped())
-      if (auto* node = state_.registry.find(name); node && node->can_be_asked())
-        node->link->drop_dataset(dataset.name, dataset.version);
-  }
-}
-
 void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datasets,
                       Durable durable) {
   auto copies = std::make_shared<std::vector<Task>>();
@@ -310,7 +230,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
         return {};
       },
       [this, copies, published, durable = std::move(durable)](Status status) {
-        if (status) drop_outdated(*published);
+        if (status) publication_.durable(*published);
         for (const auto& task : *copies) {
           if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
           state_.scores.ended(task);

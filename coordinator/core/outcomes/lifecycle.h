@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/outcomes/publication.h"
 #include "coordinator/core/outcomes/task_end.h"
 
 namespace tierpilot {
@@ -31,7 +31,8 @@ class Lifecycle {
     std::function<void(const Task&, bool succeeded)> share_ended{};
   };
 
-  Lifecycle(ClusterState& state, Hooks hooks) : state_(state), hooks_(std::move(hooks)) {}
+  Lifecycle(ClusterState& state, Hooks hooks)
+      : state_(state), hooks_(std::move(hooks)), publication_(state) {}
 
   // Ends a task that has not ended; `done` once that is on disk or, for one that a node holds, once
   // the node has been asked to end it.
@@ -73,7 +74,9 @@ class Lifecycle {
   void retry_writes();
 
   // Until the current version is on disk the one before it is all there is after a crash.
-  bool needs_older_version(const std::string& dataset) const { return outdated_.contains(dataset); }
+  bool needs_older_version(const std::string& dataset) const {
+    return publication_.needs_older_version(dataset);
+  }
 
  private:
   // The task if `attempt` is its current one and it is with `node`.
@@ -82,13 +85,10 @@ class Lifecycle {
   void judge_node(NodeRecord& node, Task& task, const TaskExit& exit);
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
-  // What it wrote are the next versions of their datasets, and nobody else writes those now.
-  bool may_publish(const Task& task, const std::string& node, const TaskExit& exit) const;
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
   // After a restore: an attempt that the store does not know of goes on where it is.
   bool adopt(NodeRecord& node, AttemptId attempt);
-  bool data_is_stale(const Task& task) const;
   void detach(Task& task, bool succeeded);
   // A rank is over, and waits for what its gang makes of it.
   void park(Task& rank, const Verdict& verdict, Durable durable);
@@ -97,17 +97,13 @@ class Lifecycle {
   // One such write is under way at a time: until the next, a short task's end may come and make
   // that of its start needless.
   void write_starts();
-  std::vector<Dataset> publish_written(const Task& task);
-  // These versions are on disk: those before them are needed by nobody any more.
-  void drop_outdated(const std::vector<Dataset>& written);
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
 
   ClusterState& state_;
   Hooks hooks_;
+  Publication publication_;
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
-  // Datasets whose current version is not on disk, with the nodes that hold the one before it.
-  std::map<std::string, std::set<std::string>> outdated_;
   std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
 };
 

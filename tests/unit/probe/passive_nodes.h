@@ -38,7 +38,10 @@ class Pages {
   Pages(const Pages&) = delete;
 
   void touch() {
-    for (size_t i = 0; i < count_; ++i) static_cast<volatile char*>(memory_)[i * kPageBytes] += 1;
+    for (size_t i = 0; i < count_; ++i) {
+      volatile char& byte = static_cast<volatile char*>(memory_)[i * kPageBytes];
+      byte = static_cast<char>(byte + 1);
+    }
   }
 
   // `flags`: MPOL_MF_...

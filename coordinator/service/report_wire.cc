@@ -1,0 +1,157 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/sysroot.h"
+#include "coordinator/service/wire.h"
+#include "rpc/digest.h"
+#include "rpc/protocol.h"
+
+namespace tierpilot {
+namespace {
+
+// Of a ratio or of GB/s: beyond, one node would spoil what is averaged over all.
+constexpr double kMostPlausible = 1e6;
+
+Figure read_figure(wire::Measure::Reader in) {
+  Figure figure;
+  if (!in.isValue())
+    figure.unavailable = text(in.getUnavailable());
+  else if (std::isfinite(in.getValue()))
+    figure.value = in.getValue();
+  else
+    figure.unavailable = "the node gave no finite number";
+  return figure;
+}
+
+}  // namespace
+
+TaskExit read_exit(wire::Exit::Reader in) {
+  TaskExit exit;
+  exit.code = in.getCode();
+  exit.reason = text(in.getReason());
+  const auto how = parse_task_end(text(in.getHow()));
+  exit.how = how.value_or(TaskEnd::kUnknown);
+  if (!how)
+    exit.reason = fmt::format("it ended as '{}', which this coordinator does not know: {}",
+                              text(in.getHow()), exit.reason);
+  exit.cpu_user_ns = in.getCpuUserNs();
+  exit.cpu_system_ns = in.getCpuSystemNs();
+  exit.max_resident_bytes = in.getMaxResidentBytes();
+  exit.wall_ns = in.getWallNs();
+  exit.io_read_bytes = read_figure(in.getIoReadBytes());
+  exit.io_write_bytes = read_figure(in.getIoWriteBytes());
+  for (const auto replica : in.getWritten())
+    exit.written.push_back({text(replica.getDataset()), replica.getVersion(), replica.getBytes(),
+                            read_digest(replica.getDigest())});
+  exit.memory_tier = text(in.getMemoryTier());
+  exit.node_fault = in.getNodeFault();
+  // What a node may make the store keep for each task.
+  constexpr unsigned kMostFigures = 64;
+  for (const auto figure : in.getMemory())
+    if (exit.memory.size() < kMostFigures)
+      exit.memory.emplace_back(text(figure.getName()), read_figure(figure.getValue()));
+  return exit;
+}
+
+JobPoint read_job_report(wire::JobReport::Reader in) {
+  constexpr size_t kMostMeasures = 32;
+  JobPoint point{.attempt = in.getAttempt().getAttempt(),
+                 .at_ms = in.getAtMs(),
+                 .iteration = in.getIteration(),
+                 .iterations = in.getIterations(),
+                 .samples = in.getSamples(),
+                 .loss = read_figure(in.getLoss()),
+                 .measures = {},
+                 .cpu_ns = in.getCpuNs(),
+                 .milli_units = in.getMilliUnits(),
+                 .waited_ns = in.getWaitedNs()};
+  for (const auto measure : in.getMeasures())
+    if (point.measures.size() < kMostMeasures)
+      point.measures.emplace_back(text(measure.getName()), read_figure(measure.getValue()));
+  return point;
+}
+
+ServedData read_served(wire::ServedData::Reader in) {
+  ServedData served;
+  served.local_bytes = in.getLocalBytes();
+  served.promoted_bytes = in.getPromotedBytes();
+  served.fetched_bytes = in.getFetchedBytes();
+  served.evicted_bytes = in.getEvictedBytes();
+  served.evicted_written_bytes = in.getEvictedWrittenBytes();
+  served.latency_ns = in.getLatencyNs();
+  served.evict_gb_per_s = read_figure(in.getEvictGbPerS());
+  served.reference_ns = in.getReferenceNs();
+  served.running_units = in.getRunningUnits();
+  served.queued_ns = in.getQueuedNs();
+  served.evict_ns = in.getEvictNs();
+  served.promote_ns = in.getPromoteNs();
+  served.fetch_ns = in.getFetchNs();
+  return served;
+}
+
+NodeRates read_rates(capnp::List<wire::Tier>::Reader tiers) {
+  const auto known = [](wire::Measure::Reader measure) {
+    const double gb_per_s = measure.isValue() ? measure.getValue() : 0;
+    return gb_per_s > 0 && gb_per_s < kMostPlausible ? gb_per_s * 1e9 : 0;
+  };
+  NodeRates rates;
+  for (const auto tier : tiers) {
+    if (tier.getRole() == "fast") rates.fast_bytes_per_s = known(tier.getReadGbPerS());
+    // Moves between the two are measured as the slow one's.
+    if (tier.getRole() != "slow") continue;
+    rates.evict_bytes_per_s = known(tier.getEvictGbPerS());
+    rates.promote_bytes_per_s = known(tier.getPromoteGbPerS());
+  }
+  return rates;
+}
+
+NodeFacts read_facts(wire::NodeInfo::Reader in) {
+  NodeFacts facts;
+  facts.name = text(in.getName());
+  facts.instance = in.getInstance();
+  facts.units = in.getUnits();
+  facts.memory_bytes = in.getMemoryBytes();
+  facts.fast_budget_bytes = in.getFastBudgetBytes();
+  facts.data_address = text(in.getDataAddress());
+  const auto ratio = in.getInt32ToFloat();
+  if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
+    facts.int32_to_float = ratio.getValue();
+  facts.rates = read_rates(in.getTiers());
+  facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
+  facts.takes_checkpoints = read_program(in.getProgram(), "tierpilotd").can(kCheckpointFeature);
+  if (const auto cpus = parse_id_list(text(in.getCpus())))
+    facts.cpus = static_cast<uint32_t>(cpus->size());
+  constexpr size_t kMostSharedUnits = 1024;
+  for (const auto unit : in.getSharedUnits())
+    if (facts.shared_units.size() < kMostSharedUnits && unit.getCores() > 0 &&
+        unit.getCores() < kMostPlausible)
+      facts.shared_units.push_back({text(unit.getType()), unit.getCores(), unit.getMemoryBytes()});
+  constexpr size_t kMostGpus = 1024;
+  for (const auto gpu : in.getGpus())
+    if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
+  constexpr size_t kMostPredecessors = 256;
+  for (const uint64_t instance : in.getPredecessors())
+    if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);
+  return facts;
+}
+
+ReplicaState read_replica(wire::Replica::Reader in) {
+  return {in.getVersion(), in.getBytes(), in.getInFast(),
+          in.getInSlow(),  in.getHome(),  read_digest(in.getDigest()),
+          in.getDamaged()};
+}
+
+Result<DatasetSource> read_source(wire::DatasetSource::Reader in) {
+  switch (in.which()) {
+    case wire::DatasetSource::FILE:
+      return FileSource{text(in.getFile())};
+    case wire::DatasetSource::ZERO_BYTES:
+      return ZeroSource{in.getZeroBytes()};
+    case wire::DatasetSource::RANDOM:
+      return RandomSource{in.getRandom().getBytes(), in.getRandom().getSeed()};
+  }
+  return fail(ErrorCode::kInvalid, "the source of the dataset is of a kind unknown here");
+}
+
+}  // namespace tierpilot

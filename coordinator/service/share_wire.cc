@@ -1,0 +1,46 @@
+#include "coordinator/service/wire.h"
+
+namespace tierpilot {
+namespace {
+
+void write_known(std::optional<double> value, const char* why, wire::Measure::Builder to) {
+  write_figure(value ? Figure{value, {}} : Figure{std::nullopt, why}, to);
+}
+
+}  // namespace
+
+void write_share(const CoreShare& share, const std::string& allocator,
+                 wire::CoreShare::Builder out) {
+  out.setTask(share.task);
+  out.setName(share.name);
+  out.setUnits(share.units);
+  out.setCores(share.cores);
+  out.setSinceMs(share.since_ms);
+  out.setAllocator(allocator);
+  out.setReason(share.reason);
+  write_known(share.loss_left, "its loss has not changed yet", out.initLossLeft());
+  constexpr const char* kUnknown = "its loss cannot be foretold yet";
+  write_known(share.gain, kUnknown, out.initGain());
+  write_known(share.gain_of_one_more, kUnknown, out.initGainOfOneMore());
+}
+
+void write_unit_share(const ShownShare& share, const std::string& policy,
+                      wire::UnitShare::Builder out) {
+  const auto& predicted = share.forecast.predicted;
+  out.setUnit(share.given.unit);
+  out.setMilli(share.given.milli);
+  out.setMemoryBytes(share.given.memory_bytes);
+  out.setPredictedBy(share.forecast.by);
+  out.setPredictedMilli(predicted.milli);
+  write_known(predicted.run_s > 0 ? std::optional(predicted.run_s) : std::nullopt,
+              "nothing tells it", out.initPredictedS());
+  write_known(share.used_milli, "it has not been measured yet", out.initUsedMilli());
+  write_known(share.left_s, "it cannot be told", out.initLeftS());
+  write_known(share.promise_left_s, "there is no promise", out.initPromiseLeftS());
+  out.setPolicy(policy);
+  auto neighbours = out.initNeighbours(static_cast<unsigned>(share.neighbours.size()));
+  for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);
+  out.setPreemptions(share.given.preemptions);
+}
+
+}  // namespace tierpilot

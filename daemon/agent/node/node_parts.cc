@@ -1,0 +1,204 @@
+#include "daemon/agent/node/node_parts.h"
+
+#include <random>
+
+#include "base/log.h"
+#include "daemon/agent/node/node_service.h"
+#include "daemon/agent/node/systemd.h"
+
+namespace tierpilot::agent {
+namespace {
+
+std::string boot_id() {
+  return Sysroot("/").read("/proc/sys/kernel/random/boot_id").value_or("");
+}
+std::optional<TlsFiles> tls_files(const NodeConfig::Tls& tls) {
+  if (tls.ca.empty()) return std::nullopt;
+  return TlsFiles{tls.ca, tls.certificate, tls.key};
+}
+
+uint64_t draw_instance() {
+  std::random_device random;
+  return static_cast<uint64_t>(random()) << 32 | random();
+}
+
+}  // namespace
+
+Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor, TaskDirs dirs)
+    : config(config),
+      instance(draw_instance()),
+      executor(std::move(executor)),
+      dirs(std::move(dirs)) {}
+
+Node::Parts::~Parts() {
+  // Its calls come back to the parts below it.
+  link.reset();
+  if (executor) loop.unwatch(executor->event_fd());
+  if (probe && probe->event_fd() >= 0) loop.unwatch(probe->event_fd());
+  if (recalibration) loop.unwatch(recalibration->probe_fd());
+  if (recalibration && recalibration->uevent_fd() >= 0) loop.unwatch(recalibration->uevent_fd());
+  // Workers of the pool may be waiting for another node.
+  if (fetcher) fetcher->close();
+}
+
+Status Node::Parts::measure() {
+  auto discovered = discover_topology(Sysroot("/"));
+  if (!discovered) return tl::unexpected(discovered.error());
+  topology = std::move(*discovered);
+  for (const auto& warning : topology.warnings) spdlog::warn("topology: {}", warning);
+  notify_status("Measuring memory tiers");
+  auto measured = calibrate(config, topology);
+  if (!measured) return tl::unexpected(measured.error());
+  calibration = std::move(*measured);
+  spdlog::info("tiers: {}", calibration.choice);
+  return config.probe.calibrate ? keep_measuring() : Status{};
+}
+
+Status Node::Parts::keep_measuring() {
+  auto server = ProbeServer::start();
+  if (!server) return tl::unexpected(server.error());
+  TopologyWatcher watcher({}, topology, system_clock());
+  spdlog::info("memory that comes and goes: {}", watcher.source());
+  recalibration = std::make_unique<Recalibration>(
+      Recalibration::Options{.probe = probe_options(config.probe)}, std::move(*server),
+      std::move(watcher), topology, calibration, system_clock());
+  return {};
+}
+
+Status Node::Parts::open_pool() {
+  if (config.probe.passive) {
+    PassiveOptions wanted{.cpu_share = config.probe.passive_cpu_share};
+    if (config.probe.fault_times) wanted.subjects.emplace_back("fault_time");
+    probe = PassiveProbe::start(wanted);
+    for (const auto& subject : probe->subjects())
+      if (!subject.on) spdlog::info("passive probe: {}: {}", subject.subject, subject.reason);
+  }
+  fetcher = std::make_shared<RemoteFetcher>(loop, tls_files(config.tls));
+  auto opened = Pool::open(
+      pool_options(config.pool, calibration), fetcher,
+      [this](std::function<void()> work) { loop.post(std::move(work)); },
+      [this](const ReplicaChange& change) { events.add(change); });
+  if (!opened) return tl::unexpected(opened.error());
+  pool = std::move(*opened);
+  return {};
+}
+
+void Node::Parts::make_lifecycle() {
+  plane = std::make_unique<PoolPlane>(*pool, calibration);
+  placement = std::make_unique<Placement>(
+      config.placement,
+      PlacementEnvironment{
+          .sysroot = sysroot,
+          .pacer = pacer,
+          .kernel = system_page_kernel(),
+          .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
+      placement_tiers(topology, calibration));
+  shares = std::make_unique<CpuShares>(loop, *executor);
+  channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
+  checkpoints = std::make_unique<Checkpoints>(
+      *pool, channels, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
+  channels.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
+    checkpoints->save(attempt, asked);
+  };
+  runner = std::make_unique<ExecRunner>(
+      ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
+      *executor, dirs, *placement, channels, *checkpoints, *shares, probe.get());
+  tasks = std::make_unique<TaskTable>(TaskTable::Limits{.cpus = config.cpus,
+                                                        .units = config.units,
+                                                        .memory_bytes = config.memory_bytes,
+                                                        .shared_units = config.shared_units},
+                                      *plane, *runner, system_clock(),
+                                      [this](EventBody body) { events.add(std::move(body)); });
+  status = std::make_unique<StatusReporter>(
+      *plane, *pool, *tasks, probe.get(), [this] { return more_metrics(); }, system_clock());
+}
+
+std::vector<MetricValue> Node::Parts::more_metrics() const {
+  auto values = recalibration ? recalibration->metrics() : tier_metrics(calibration);
+  for (auto& value : placement->metrics()) values.push_back(std::move(value));
+  if (data_server)
+    for (auto& value : turn_metrics(data_server->turns())) values.push_back(std::move(value));
+  return values;
+}
+
+Status Node::Parts::listen() {
+  auto address = Address::parse(config.data_listen);
+  if (!address) return tl::unexpected(address.error());
+  auto listening = DataServer::listen(loop, *address, tls_files(config.tls), *pool,
+                                      static_cast<size_t>(config.pool.readers));
+  if (!listening) return tl::unexpected(listening.error());
+  data_server = std::move(*listening);
+  data_address = config.data_advertise == config.data_listen ? data_server->address().to_string()
+                                                             : config.data_advertise;
+  fetcher->set_reader(data_address);
+  return {};
+}
+
+Status Node::Parts::serve_metrics() {
+  if (config.metrics_listen.empty()) return {};
+  auto address = MetricsAddress::parse(config.metrics_listen);
+  if (!address) return tl::unexpected(address.error());
+  auto page = MetricsPage::listen(loop, *address, tls_files(config.tls),
+                                  [this] { return status->page(calibration); });
+  if (!page) return tl::unexpected(page.error());
+  metrics = std::move(*page);
+  spdlog::info("metrics at {}", metrics->address().to_string());
+  return {};
+}
+
+// The executor holds the lock: what earlier daemons left can be told in their stead.
+Status Node::Parts::take_over() {
+  auto taken = Instances::take_over(config.work_dir, instance, boot_id());
+  if (!taken) return tl::unexpected(taken.error());
+  instances = std::move(*taken);
+  auto ended = runner->kept_exits();
+  if (!ended.empty())
+    spdlog::info("{} tasks ended under an earlier daemon: their ends are reported", ended.size());
+  tasks->restore(std::move(ended));
+  return {};
+}
+
+void Node::Parts::make_link() {
+  auto facts = std::make_shared<NodeFacts>(
+      NodeFacts{config, topology, calibration, executor->limits(),
+                probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance,
+                data_address, instances.predecessors()});
+  CoordinatorLink::Parts parts{
+      .loop = loop,
+      .clock = system_clock(),
+      .events = events,
+      .tasks = *tasks,
+      .node = kj::heap<NodeService>(*tasks, *pool, dirs, channels),
+      .write_info = [facts](auto to) { write_info(to, *facts); },
+      .write_status = [this](auto to) { status->write(to); },
+      .job_reports =
+          [this] {
+            auto reports = channels.take_reports();
+            // What is used of a part is measured also where the job says nothing.
+            for (const auto attempt : tasks->running_parts())
+              reports.push_back({attempt,
+                                 system_clock().wall_ms(),
+                                 {},
+                                 shares->cpu_ns(attempt),
+                                 0,
+                                 shares->waited_ns(attempt)});
+            for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
+            return reports;
+          },
+      .replicas = [this] { return pool->replicas(); },
+      .extend_lease =
+          [this](int64_t deadline_ns) {
+            if (auto done = executor->extend_lease(deadline_ns); !done)
+              spdlog::error("lease: {}", done.error().message);
+          },
+      .say = [](const std::string& text) { notify_status(text); },
+      .registered =
+          [this] {
+            if (auto kept = instances.registered(); !kept) spdlog::warn("{}", kept.error().message);
+          },
+  };
+  link = std::make_unique<CoordinatorLink>(std::move(parts), *Address::parse(config.coordinator),
+                                           tls_files(config.tls), instance);
+}
+
+}  // namespace tierpilot::agent

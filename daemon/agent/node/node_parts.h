@@ -1,0 +1,79 @@
+// What a node's daemon is made of, and how its parts are made, kept going and ended. Event loop
+// thread only.
+#pragma once
+
+#include "daemon/agent/calibration/recalibration.h"
+#include "daemon/agent/data/data_server.h"
+#include "daemon/agent/data/pool_plane.h"
+#include "daemon/agent/data/remote_fetcher.h"
+#include "daemon/agent/link/coordinator_link.h"
+#include "daemon/agent/node/instances.h"
+#include "daemon/agent/node/node.h"
+#include "daemon/agent/node/node_report.h"
+#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/tasks/exec_runner.h"
+#include "rpc/metrics_page.h"
+
+namespace tierpilot::agent {
+
+// In the order of making; they go in reverse.
+struct Node::Parts {
+  Parts(const NodeConfig& config, std::unique_ptr<Executor> executor, TaskDirs dirs);
+  ~Parts();
+
+  Status measure();
+  Status keep_measuring();
+  Status open_pool();
+  void make_lifecycle();
+  std::vector<MetricValue> more_metrics() const;
+  Status listen();
+  Status serve_metrics();
+  Status take_over();
+  void make_link();
+  void watch();
+  void stop_on_signal();
+  void stop_now();
+  kj::Promise<void> wind_down();
+  kj::Promise<void> wait_until(std::function<bool()> done, int64_t timeout_ms);
+  kj::Promise<void> feed_watchdog(int64_t period_ms);
+  kj::Promise<void> sweep_dirs(int64_t delay_ms);
+  kj::Promise<void> bound_logs();
+  kj::Promise<void> recalibrate();
+  void deliver_exec_events();
+  void log_probe_events();
+
+  const NodeConfig config;
+  const uint64_t instance;
+  std::unique_ptr<Executor> executor;
+  TaskDirs dirs;
+  Topology topology;
+  Calibration calibration;
+  std::unique_ptr<Recalibration> recalibration;  // null: calibration is off in the configuration
+  std::unique_ptr<PassiveProbe> probe;           // null: off in the configuration
+  EventLoop loop;
+  std::shared_ptr<RemoteFetcher> fetcher;
+  std::unique_ptr<CoordinatorLink> link;
+  EventStream events{[this] {
+    if (link) link->wake();
+  }};
+  std::unique_ptr<Pool> pool;
+  std::unique_ptr<PoolPlane> plane;
+  const Sysroot sysroot{"/"};
+  SystemPacer pacer;
+  std::unique_ptr<Placement> placement;
+  std::unique_ptr<CpuShares> shares;
+  JobChannels channels{loop, system_clock()};
+  std::unique_ptr<Checkpoints> checkpoints;
+  std::unique_ptr<ExecRunner> runner;
+  std::unique_ptr<TaskTable> tasks;
+  std::unique_ptr<StatusReporter> status;
+  std::unique_ptr<DataServer> data_server;
+  std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration
+  std::string data_address;
+  Instances instances;
+  int exit_code = 0;
+  bool draining = false;
+  bool stopping = false;
+};
+
+}  // namespace tierpilot::agent
