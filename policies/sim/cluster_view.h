@@ -14,14 +14,14 @@
 #include "policies/scheduling/service_order.h"
 #include "policies/scheduling/shortlist.h"
 #include "policies/scheduling/work_rate.h"
-#include "policies/sim/cluster_spec.h"
+#include "policies/sim/data/prefetch.h"
+#include "policies/sim/data/replica_store.h"
 #include "policies/sim/gpus.h"
 #include "policies/sim/load_order.h"
+#include "policies/sim/model/cluster_spec.h"
+#include "policies/sim/model/service.h"
+#include "policies/sim/model/workload.h"
 #include "policies/sim/node_set.h"
-#include "policies/sim/prefetch.h"
-#include "policies/sim/replica_store.h"
-#include "policies/sim/service.h"
-#include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 

@@ -9,9 +9,9 @@
 
 #include "base/large_pages.h"
 #include "policies/scheduling/service_order.h"
-#include "policies/sim/cluster_spec.h"
-#include "policies/sim/event_queue.h"
-#include "policies/sim/prefetch.h"
+#include "policies/sim/data/prefetch.h"
+#include "policies/sim/events/event_queue.h"
+#include "policies/sim/model/cluster_spec.h"
 
 namespace tierpilot::sim {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "policies/sim/cluster_spec.h"
-#include "policies/sim/event_queue.h"
+#include "policies/sim/events/event_queue.h"
+#include "policies/sim/model/cluster_spec.h"
 
 namespace tierpilot::sim {
 

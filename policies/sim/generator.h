@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/cluster_spec.h"
-#include "policies/sim/workload.h"
+#include "policies/sim/model/cluster_spec.h"
+#include "policies/sim/model/workload.h"
 
 namespace tierpilot::sim {
 

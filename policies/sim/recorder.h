@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/sim/data_plane.h"
+#include "policies/sim/data/data_plane.h"
+#include "policies/sim/model/workload.h"
 #include "policies/sim/results.h"
-#include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 

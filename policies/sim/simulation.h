@@ -12,7 +12,7 @@
 #include "policies/scheduling/queue_turns.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/cluster_view.h"
-#include "policies/sim/data_plane.h"
+#include "policies/sim/data/data_plane.h"
 #include "policies/sim/engines.h"
 #include "policies/sim/failures.h"
 #include "policies/sim/recorder.h"

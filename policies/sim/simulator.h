@@ -14,9 +14,9 @@
 #include "base/result.h"
 #include "policies/interface/policy.h"
 #include "policies/placement/reward.h"
-#include "policies/sim/cluster_spec.h"
+#include "policies/sim/model/cluster_spec.h"
+#include "policies/sim/model/workload.h"
 #include "policies/sim/results.h"
-#include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 

@@ -8,7 +8,7 @@
 
 #include "base/large_pages.h"
 #include "policies/scheduling/service_order.h"
-#include "policies/sim/event_heap.h"
+#include "policies/sim/events/event_heap.h"
 
 namespace tierpilot::sim {
 

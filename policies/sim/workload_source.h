@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/cluster_spec.h"
+#include "policies/sim/model/cluster_spec.h"
+#include "policies/sim/model/workload.h"
 #include "policies/sim/trace/trace.h"
-#include "policies/sim/workload.h"
 
 namespace tierpilot::sim {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "policies/sim/cluster_spec.h"
 #include "policies/sim/comparison.h"
+#include "policies/sim/model/cluster_spec.h"
 #include "tools/lab/evaluation.h"
 
 namespace tierpilot::lab {

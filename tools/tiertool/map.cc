@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "daemon/probe/passive/inventory.h"
-#include "daemon/probe/passive/map_dump.h"
+#include "daemon/probe/inventory/inventory.h"
+#include "daemon/probe/inventory/map_dump.h"
 #include "tools/tiertool/object.h"
 
 namespace tierpilot::tiertool {

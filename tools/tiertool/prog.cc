@@ -2,7 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "daemon/probe/passive/inventory.h"
+#include "daemon/probe/inventory/inventory.h"
 #include "tools/tiertool/object.h"
 
 namespace tierpilot::tiertool {

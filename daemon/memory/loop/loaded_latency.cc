@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "daemon/probe/active/chase.h"
-#include "daemon/probe/active/memory.h"
+#include "daemon/probe/loops/chase.h"
+#include "daemon/probe/memory/memory.h"
 
 namespace tierpilot {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "daemon/probe/active/chase.h"
-#include "daemon/probe/active/memory.h"
-#include "daemon/probe/active/stream.h"
 #include "daemon/probe/active/tier_probe.h"
+#include "daemon/probe/loops/chase.h"
+#include "daemon/probe/loops/stream.h"
+#include "daemon/probe/memory/memory.h"
 
 namespace tierpilot {
 namespace {

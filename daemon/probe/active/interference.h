@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/sysroot.h"
-#include "daemon/probe/active/estimate.h"
+#include "daemon/probe/loops/estimate.h"
 
 namespace tierpilot {
 

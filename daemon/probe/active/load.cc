@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "daemon/probe/active/initiator.h"
-#include "daemon/probe/active/stream.h"
+#include "daemon/probe/loops/stream.h"
 
 namespace tierpilot {
 namespace {

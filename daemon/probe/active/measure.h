@@ -13,7 +13,7 @@
 
 #include "base/histogram.h"
 #include "base/result.h"
-#include "daemon/probe/active/estimate.h"
+#include "daemon/probe/loops/estimate.h"
 #include "daemon/topology/tiers.h"
 
 namespace tierpilot {

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "daemon/probe/active/measure.h"
-#include "daemon/probe/active/simd.h"
+#include "daemon/probe/loops/simd.h"
 
 namespace tierpilot {
 namespace {

@@ -7,7 +7,7 @@
 #include "daemon/probe/active/initiator.h"
 #include "daemon/probe/active/rounds.h"
 #include "daemon/probe/active/tier_probe.h"
-#include "daemon/probe/active/transfer.h"
+#include "daemon/probe/memory/transfer.h"
 
 namespace tierpilot {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/probe/active/measure.h"
-#include "daemon/probe/active/memory.h"
+#include "daemon/probe/memory/memory.h"
 
 namespace tierpilot {
 

@@ -7,13 +7,13 @@
 #include <tuple>
 
 #include "base/bytes.h"
-#include "daemon/probe/active/chase.h"
 #include "daemon/probe/active/initiator.h"
 #include "daemon/probe/active/load.h"
 #include "daemon/probe/active/rounds.h"
-#include "daemon/probe/active/stream.h"
 #include "daemon/probe/active/tier_probe.h"
-#include "daemon/probe/active/transfer.h"
+#include "daemon/probe/loops/chase.h"
+#include "daemon/probe/loops/stream.h"
+#include "daemon/probe/memory/transfer.h"
 
 namespace tierpilot {
 namespace {

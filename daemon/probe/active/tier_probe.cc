@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/sysroot.h"
-#include "daemon/probe/active/transfer.h"
+#include "daemon/probe/memory/transfer.h"
 
 namespace tierpilot {
 

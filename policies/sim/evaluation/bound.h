@@ -1,8 +1,8 @@
 // What no policy can beat, not even one that knows the future.
 #pragma once
 
-#include "policies/sim/cluster_spec.h"
-#include "policies/sim/workload.h"
+#include "policies/sim/model/cluster_spec.h"
+#include "policies/sim/model/workload.h"
 
 namespace tierpilot::sim {
 

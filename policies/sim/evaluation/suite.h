@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/cluster_spec.h"
 #include "policies/sim/generator.h"
+#include "policies/sim/model/cluster_spec.h"
 
 namespace tierpilot::sim {
 

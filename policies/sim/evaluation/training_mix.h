@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "policies/interface/policy.h"
 #include "policies/sim/evaluation/suite.h"
-#include "policies/sim/workload.h"
+#include "policies/sim/model/workload.h"
 
 namespace tierpilot::sim {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/sim/dataset_model.h"
-#include "policies/sim/workload.h"
+#include "policies/sim/model/dataset_model.h"
+#include "policies/sim/model/workload.h"
 
 namespace tierpilot::sim {
 

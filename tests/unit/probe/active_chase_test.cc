@@ -1,4 +1,4 @@
-#include "daemon/probe/active/chase.h"
+#include "daemon/probe/loops/chase.h"
 
 #include <gtest/gtest.h>
 

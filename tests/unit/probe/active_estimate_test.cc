@@ -1,4 +1,4 @@
-#include "daemon/probe/active/estimate.h"
+#include "daemon/probe/loops/estimate.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

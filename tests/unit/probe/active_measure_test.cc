@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "daemon/probe/active/classes.h"
-#include "daemon/probe/active/memory.h"
 #include "daemon/probe/active/tier_probe.h"
+#include "daemon/probe/memory/memory.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {

@@ -1,4 +1,4 @@
-#include "daemon/probe/active/memory.h"
+#include "daemon/probe/memory/memory.h"
 
 #include <gtest/gtest.h>
 #include <numa.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "daemon/probe/active/stream.h"
+#include "daemon/probe/loops/stream.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {

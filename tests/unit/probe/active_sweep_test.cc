@@ -9,8 +9,8 @@
 
 #include "daemon/probe/active/initiator.h"
 #include "daemon/probe/active/load.h"
-#include "daemon/probe/active/memory.h"
 #include "daemon/probe/active/observation.h"
+#include "daemon/probe/memory/memory.h"
 #include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {

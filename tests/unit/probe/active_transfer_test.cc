@@ -1,4 +1,4 @@
-#include "daemon/probe/active/transfer.h"
+#include "daemon/probe/memory/transfer.h"
 
 #include <gtest/gtest.h>
 #include <numa.h>

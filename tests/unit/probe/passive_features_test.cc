@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/probe/inventory/inventory_holders.h"
+#include "daemon/probe/inventory/map_dump.h"
 #include "daemon/probe/passive/feature_probe.h"
-#include "daemon/probe/passive/inventory_holders.h"
-#include "daemon/probe/passive/map_dump.h"
 
 namespace tierpilot {
 namespace {

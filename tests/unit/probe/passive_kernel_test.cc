@@ -18,8 +18,8 @@
 
 #include "base/sysroot.h"
 #include "base/unique_fd.h"
-#include "daemon/probe/passive/inventory.h"
-#include "daemon/probe/passive/map_dump.h"
+#include "daemon/probe/inventory/inventory.h"
+#include "daemon/probe/inventory/map_dump.h"
 #include "daemon/probe/passive/passive_probe.h"
 #include "daemon/probe/passive/programs.h"
 

@@ -1,4 +1,4 @@
-#include "policies/sim/event_queue.h"
+#include "policies/sim/events/event_queue.h"
 
 #include <gtest/gtest.h>
 

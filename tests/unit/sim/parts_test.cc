@@ -8,9 +8,9 @@
 #include "base/eviction_order.h"
 #include "policies/sim/blocked_head.h"
 #include "policies/sim/comparison.h"
-#include "policies/sim/flows.h"
+#include "policies/sim/data/flows.h"
+#include "policies/sim/data/replica_table.h"
 #include "policies/sim/gpus.h"
-#include "policies/sim/replica_table.h"
 
 namespace tierpilot::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "policies/sim/dataset_model.h"
+#include "policies/sim/model/dataset_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
