@@ -177,6 +177,15 @@ int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id) {
   return guarded(swap, 0, [&](Session& session) { return session.drop(id) ? 1 : 0; });
 }
 
+int tierpilot_swap_segment_begin(tierpilot_swap* swap, uint64_t place, int64_t input_bytes) {
+  return guarded(
+      swap, 0, [&](Session& session) { return session.segment_begin(place, input_bytes) ? 1 : 0; });
+}
+
+void tierpilot_swap_segment_end(tierpilot_swap* swap, int possible) {
+  guarded(swap, [&](Session& session) { session.segment_end(possible != 0); });
+}
+
 void tierpilot_swap_failed(tierpilot_swap* swap) {
   guarded(swap, [](Session& session) { session.failed(); });
 }

@@ -48,6 +48,8 @@ json statistics_of(Session& session) {
           {"giving_ns", s.giving_ns},
           {"refused", s.refused},
           {"lost", s.lost},
+          {"segments", s.segments},
+          {"recomputed_segments", s.recomputed_segments},
           {"over_budget_steps", s.over_budget_steps},
           {"failures", s.failures},
           {"device_peak_bytes", s.device_peak_bytes},

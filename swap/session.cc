@@ -21,6 +21,7 @@ Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tier
                 .limits = {.budget_bytes = settings.target_bytes(),
                            .recompute = false,
                            .link = link()}}),
+      segment_learner_(settings.rule == "swap", settings.rule == "checkpoint"),
       slots_(1),
       out_("tp-swap-out", settings.out_threads, [this](Id id, Staging& s) { copy_out(id, s); }),
       in_("tp-swap-in", settings.in_threads, [this](Id id, Staging& s) { copy_in(id, s); }) {
@@ -55,7 +56,11 @@ void Session::begin() {
 }
 
 void Session::finish_step() {
-  if (watch_.step().saves.empty()) return watch_.begin(true);
+  if (watch_.step().saves.empty()) {
+    segments_.clear();
+    segment_learner_.end(nullptr, link(), 0, false);
+    return watch_.begin(true);
+  }
   auto seen = watch_.end();
   auto& s = statistics_;
   ++s.steps;
@@ -67,6 +72,7 @@ void Session::finish_step() {
   // Copies that came late where nothing else was to wait for: earlier the next time.
   if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
   learner_.set_link(link());
+  finish_segments(seen.step, seen.step_ns, seen.peak_bytes);
   learner_.end(std::move(seen), watch_.growth_bytes());
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
   s.least_bytes = learner_.least_bytes();
@@ -78,6 +84,45 @@ void Session::finish_step() {
   ++step_;
   learner_.begin();
   watch_.begin(watch_.observes());
+}
+
+void Session::finish_segments(const ObservedStep& seen, int64_t step_ns, int64_t peak_bytes) {
+  const bool fits = peak_bytes <= settings_.budget_bytes;
+  SegmentedStep step{.segments = std::exchange(segments_, {})};
+  in_segment_ = false;
+  const bool observed = seen.other_bytes.size() == seen.time_ns.size();
+  if (segment_learner_.recomputes() || !observed)
+    return segment_learner_.end(nullptr, link(), step_ns, fits);
+  step.over_bytes =
+      seen.kept_bytes() + std::max<int64_t>(watch_.growth_bytes(), 0) - settings_.target_bytes();
+  for (size_t at = 0; at < seen.time_ns.size(); ++at)
+    (at < seen.saves.size() ? step.forward_ns : step.backward_ns) += seen.time_ns[at];
+  segment_learner_.end(&step, link(), step_ns, fits);
+}
+
+// Segments that begin in a backward pass are none of the step's.
+bool Session::segment_begin(uint64_t place, int64_t input_bytes) {
+  const std::lock_guard lock(mutex_);
+  const bool no_saves = watch_.step().saves.empty();
+  if (no_saves ? !segments_.empty() && place == segments_.front().place : unused_ == 0)
+    finish_step();
+  if (in_segment_ || !watch_.step().uses.empty() || segments_.size() >= kMostSaves) return false;
+  const bool again = segment_learner_.begin(place);
+  statistics_.recomputed_segments += again;
+  ++statistics_.segments;
+  in_segment_ = true;
+  segments_.push_back({.place = place, .freed_bytes = -std::max<int64_t>(input_bytes, 0)});
+  segment_began_ns_ = watch_.computed_ns();
+  return again;
+}
+
+void Session::segment_end(bool possible) {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(in_segment_, false)) return;
+  auto& segment = segments_.back();
+  segment.compute_ns = std::max<int64_t>(watch_.computed_ns() - segment_began_ns_, 0);
+  segment.freed_bytes = std::max<int64_t>(segment.freed_bytes, 0);
+  segment.possible = possible;
 }
 
 // All that was saved has been asked for or dropped; or a backward pass saves what a step began
@@ -119,6 +164,7 @@ Id Session::save(const SavedStorage& storage, const std::byte* data) {
   const auto advice = learner_.save(storage);
   watch_.observe(advice.observe);
   watch_.save(storage);
+  if (in_segment_) segments_.back().freed_bytes += storage.bytes;
   slots_[id].step = step_;
   slots_[id].save = of_step_.size();
   of_step_.push_back(id);
@@ -157,7 +203,8 @@ bool Session::over_budget() const {
 
 // What was to stay leaves after all where the device is over its budget: the oldest is needed last.
 void Session::mend() {
-  if (settings_.rule == "none" || settings_.rule == "vdnn") return;
+  if (settings_.rule == "none" || settings_.rule == "vdnn" || settings_.rule == "checkpoint")
+    return;
   while (leaving_ == 0 && over_budget() && oldest_kept_ < of_step_.size()) {
     const auto id = of_step_[oldest_kept_++];
     const auto* slot = find(id);

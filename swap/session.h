@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/swap/segments.h"
 #include "policies/swap/step_learner.h"
 #include "swap/host_pool.h"
 #include "swap/lane.h"
@@ -47,6 +48,8 @@ class Session {
   void release(Id id);
   void held(Id id);
   bool drop(Id id);
+  bool segment_begin(uint64_t place, int64_t input_bytes);
+  void segment_end(bool possible);
   void failed();
 
   const SessionSettings& settings() const { return settings_; }
@@ -77,6 +80,7 @@ class Session {
   Slot* find(Id id);
   bool in_step(const Slot& slot) const { return slot.step == step_; }
   void finish_step();
+  void finish_segments(const ObservedStep& seen, int64_t step_ns, int64_t peak_bytes);
   void hold(int64_t bytes);  // more, or less, in the device
   void leave(Id id);
   void mend();
@@ -98,6 +102,10 @@ class Session {
   std::mutex mutex_;
   std::condition_variable changed_;
   StepLearner learner_;
+  SegmentLearner segment_learner_;
+  std::vector<Segment> segments_;  // of this step
+  int64_t segment_began_ns_ = 0;
+  bool in_segment_ = false;
   StepWatch watch_;
   std::vector<Slot> slots_;  // by id; 0 is never used
   std::vector<Id> free_;

@@ -17,6 +17,7 @@ struct Statistics {
           giving_ns = 0;  // times that free memory was given back, as there was need
   int64_t refused = 0;    // copies out that found no room: the storage stayed
   int64_t lost = 0;       // copies in that failed
+  int64_t segments = 0, recomputed_segments = 0;  // of forward passes
   int64_t over_budget_steps = 0;
   int64_t failures = 0;  // told by the front end: the device had no room
   int64_t device_peak_bytes = 0, saved_peak_bytes = 0;

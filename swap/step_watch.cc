@@ -9,8 +9,15 @@ int64_t StepWatch::since_begin_ns() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count();
 }
 
+int64_t StepWatch::computed_ns() const {
+  const auto took =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - last_).count();
+  return computed_ns_ + std::max<int64_t>(took - pending_stall_ns_, 0);
+}
+
 void StepWatch::begin(bool closely) {
   step_ = {};
+  computed_ns_ = 0;
   begin_ = last_ = Clock::now();
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
   observes_ = complete_ = closely;
@@ -54,6 +61,7 @@ void StepWatch::event(int64_t fresh) {
   const auto now = Clock::now();
   const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
   step_.time_ns.push_back(std::max<int64_t>(took - std::exchange(pending_stall_ns_, 0), 0));
+  computed_ns_ += step_.time_ns.back();
   if (observes_) {
     const auto most = memory_.peak();
     peak_bytes_ = std::max(peak_bytes_, most);

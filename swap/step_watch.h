@@ -31,6 +31,8 @@ class StepWatch {
   const ObservedStep& step() const { return step_; }
   ObservedStep& step() { return step_; }
   int64_t since_begin_ns() const;
+  // Time of computing so far: without waits, and without what looking takes.
+  int64_t computed_ns() const;
   // Gives back what is free where the next interval might not fit into `bytes` beside it. Nothing
   // is looked at while steps stay far below.
   void make_room(int64_t bytes);
@@ -48,7 +50,7 @@ class StepWatch {
   ProcessMemory memory_;
   ObservedStep step_;
   Clock::time_point begin_{}, last_{};
-  int64_t stall_ns_ = 0, pending_stall_ns_ = 0;
+  int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0;
   int64_t resident_ = 0;
   int64_t at_event_ = 0, last_peak_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;

@@ -35,7 +35,7 @@ typedef struct tierpilot_swap_settings {
    * TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there. The order is by measured
    * bandwidth. */
   const char* tiers;
-  /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "none". */
+  /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "checkpoint", "none". */
   const char* policy;
   uint32_t out_threads, in_threads; /* 0: as many as are useful */
 } tierpilot_swap_settings;
@@ -94,6 +94,13 @@ void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id);
 void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id);
 /* No more use. 1: a copy is under way; keep the memory until tierpilot_swap_left names the id. */
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id);
+
+/* A segment of a forward pass begins: a part that the front end could compute again in the backward
+ * pass from its inputs, of `input_bytes`. `place` is the same in every step. 1: do so, and save its
+ * inputs now instead of what the segment saves. Segments within segments are not told. */
+int tierpilot_swap_segment_begin(tierpilot_swap* swap, uint64_t place, int64_t input_bytes);
+/* It has ended; `possible` is 0 where computing it again would not give the same. */
+void tierpilot_swap_segment_end(tierpilot_swap* swap, int possible);
 
 /* The device had no room: more leaves from now on. */
 void tierpilot_swap_failed(tierpilot_swap* swap);

@@ -47,13 +47,7 @@ Set longest_free(const ObservedStep& step, const Limits& limits, double share) {
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto& a, const auto& b) { return a.free_ns > b.free_ns; });
-  int64_t alive = 0, over = 0;
-  for (size_t at = 0; at < step.other_bytes.size(); ++at) {
-    if (at < saves && !step.saves[at].held) alive += step.saves[at].bytes;
-    over = std::max(over, alive + step.other_bytes[at] - limits.budget_bytes);
-    if (at > saves && !step.saves[step.uses[at - saves - 1]].held)
-      alive -= step.saves[step.uses[at - saves - 1]].bytes;
-  }
+  auto over = std::max<int64_t>(step.kept_bytes() - limits.budget_bytes, 0);
   over = static_cast<int64_t>(share * static_cast<double>(over));
   Set away(saves);
   for (const auto& [_, save] : candidates) {
@@ -107,6 +101,7 @@ const std::vector<ChoiceRule>& choice_rules() {
       {"swap-all", "everything leaves"},
       {"vdnn", "the inputs of convolutions leave"},
       {"capuchin", "the longest free time leaves first, until the peak fits"},
+      {"checkpoint", "nothing leaves; segments are computed again"},
   };
   return rules;
 }
@@ -132,7 +127,7 @@ Choice choose(std::string_view rule, const ObservedStep& step, const Limits& lim
   without.recompute = false;
   if (rule == "swap") return planned(step, without);
   Choice choice;
-  if (rule == "none") choice.away.assign(step.saves.size(), false);
+  if (rule == "none" || rule == "checkpoint") choice.away.assign(step.saves.size(), false);
   if (rule == "swap-all") choice.away = all(step);
   if (rule == "vdnn") choice.away = vdnn(step);
   // Peng et al., Capuchin: Tensor-based GPU Memory Management for Deep Learning, ASPLOS 2020,

@@ -19,6 +19,18 @@ int64_t ObservedStep::saved_bytes() const {
   return sum;
 }
 
+int64_t ObservedStep::kept_bytes() const {
+  int64_t alive = 0, most = 0;
+  for (size_t at = 0; at < other_bytes.size(); ++at) {
+    if (at < saves.size() && !saves[at].held) alive += saves[at].bytes;
+    most = std::max(most, alive + other_bytes[at]);
+    if (at <= saves.size()) continue;
+    const auto& save = saves[uses[at - saves.size() - 1]];
+    alive -= save.held ? 0 : save.bytes;
+  }
+  return most;
+}
+
 int64_t ObservedStep::least_bytes() const {
   int64_t most = 0;
   for (size_t at = 0; at < other_bytes.size(); ++at) {

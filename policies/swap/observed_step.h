@@ -30,6 +30,8 @@ struct ObservedStep {
   int64_t compute_ns() const;
   // Most bytes that the device has to hold at once if everything that can be away is.
   int64_t least_bytes() const;
+  // Most bytes that the device holds at once if nothing leaves.
+  int64_t kept_bytes() const;
   // Bytes of all that is saved.
   int64_t saved_bytes() const;
 };

@@ -22,6 +22,10 @@ uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
   return mixed_bits(prefix * 31 + storage.place) ^ static_cast<uint64_t>(storage.bytes);
 }
 
+bool lets_leave(const std::string& rule) {
+  return rule != "none" && rule != "checkpoint";
+}
+
 }  // namespace
 
 void StepLearner::begin() {
@@ -39,7 +43,7 @@ Advice StepLearner::save(const SavedStorage& storage) {
     const auto found = by_prefix_.find(prefix);
     current_ = found == by_prefix_.end() ? kUnknown : found->second;
   }
-  if (current_ == kUnknown) return {.away = settings_.rule != "none", .observe = true};
+  if (current_ == kUnknown) return {.away = lets_leave(settings_.rule), .observe = true};
   const auto& known = steps_[current_];
   return {.away = known.now.away[at] != 0, .observe = known.observe};
 }

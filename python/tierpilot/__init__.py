@@ -302,18 +302,21 @@ def job():
         return _job
 
 
-def swap(budget, policy="swap", tiers=None):
+def swap(budget, policy="swap", tiers=None, recompute=False):
     """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
 
         with tierpilot.swap(budget="4GiB"):
             loss = model(x).sum()
         loss.backward()
 
+    With `recompute`, blocks of the model are computed again in the backward pass where that is
+    cheaper than copies: their forward passes have to depend on their inputs and weights alone.
+
     Needs PyTorch, from 1.13 on, and libtierpilot-swap, which are loaded with the first call.
     """
     from . import swapping
 
-    return swapping.swap(budget, policy, tiers)
+    return swapping.swap(budget, policy, tiers, recompute)
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string budget, policy = "swap", tiers, report;
+  bool recompute = false;
   std::vector<std::string> command;
 };
 
@@ -61,6 +62,7 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_POLICY", options.policy);
   set("TIERPILOT_SWAP_TIERS", options.tiers);
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
+  set("TIERPILOT_SWAP_RECOMPUTE", options.recompute ? "1" : "");
   std::vector<char*> arguments;
   for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -115,12 +117,14 @@ int main(int argc, char** argv) {
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);
   const auto one_of_them = CLI::IsMember(names).description("");
   run_command->add_option("--policy", options.policy, "who decides what leaves")
-      ->type_name("swap|none|swap-all|vdnn|capuchin")
+      ->type_name("swap|none|swap-all|vdnn|capuchin|checkpoint")
       ->check(one_of_them);
   run_command
       ->add_option("--report", options.report,
                    "append statistics to it at the end, a JSON object a process")
       ->type_name("FILE");
+  run_command->add_flag("--recompute", options.recompute,
+                        "let blocks of the model be computed again where that is cheaper");
   run_command->add_option("command", options.command, "the program and its arguments, after --")
       ->required();
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");

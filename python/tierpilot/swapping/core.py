@@ -56,6 +56,8 @@ def _library():
         ("release", None, [pointer, number]),
         ("held", None, [pointer, number]),
         ("drop", ctypes.c_int, [pointer, number]),
+        ("segment_begin", ctypes.c_int, [pointer, ctypes.c_uint64, ctypes.c_int64]),
+        ("segment_end", None, [pointer, ctypes.c_int]),
         ("failed", None, [pointer]),
         ("describe", size, [pointer, ctypes.c_char_p, ctypes.c_char_p, size]),
         ("bytes", ctypes.c_int64, [ctypes.c_char_p]),
@@ -119,6 +121,12 @@ class Core:
 
     def drop(self, number):
         return self._drop(self._handle, number)
+
+    def segment_begin(self, place, input_bytes):
+        return self._library.tierpilot_swap_segment_begin(self._handle, place, input_bytes) == 1
+
+    def segment_end(self, possible):
+        self._library.tierpilot_swap_segment_end(self._handle, possible)
 
     def failed(self):
         self._library.tierpilot_swap_failed(self._handle)

@@ -7,7 +7,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 
-def _number(words, size):
+def number_of(words, size):
     return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=size).digest(), "little")
 
 
@@ -42,6 +42,6 @@ class Places:
         found = self._known.get(key)
         if found is None:
             words = (self._layer, made_by, tuple(tensor.shape), str(tensor.dtype))
-            found = _number(words, 8), _number(words[:2], 4)
+            found = number_of(words, 8), number_of(words[:2], 4)
             self._known[key] = found
         return *found, tensor.data_ptr() == self._convolved

@@ -13,87 +13,17 @@ from torch.autograd.graph import saved_tensors_hooks
 import tierpilot
 
 from . import core
-from .places import Places
-from .storages import Layout, Weak, new_storage, untyped
-
-# Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
-_LEAST_BYTES = 64 << 10
-
-
-def _modified(saved, now):
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: it is at version {now}; expected version {saved} instead"
-    )
-
-
-class _Untouched:
-    """A saved tensor that is not swapped; checked as autograd checks its own."""
-
-    __slots__ = ("tensor", "version")
-
-    def __init__(self, tensor):
-        self.version = tensor._version
-        # Detached: with its grad_fn it would hold what holds it.
-        self.tensor = tensor.detach()
-
-    def get(self):
-        if self.tensor._version != self.version:
-            raise _modified(self.version, self.tensor._version)
-        return self.tensor
-
-
-class _Stored:
-    """A saved storage: one for all tensors in it that were saved at one version."""
-
-    __slots__ = (
-        "key", "number", "size", "storage", "witness", "version", "weak", "handles", "unused", "spoiled"
-    )
-
-    def __init__(self, key, tensor, storage):
-        self.key = key
-        self.number = 0
-        self.size = storage.nbytes()
-        self.storage = storage
-        self.witness = tensor.detach()  # shares its version counter
-        self.version = tensor._version
-        self.weak = Weak(storage)
-        self.handles = 0
-        self.unused = 0  # handles that no backward pass has asked for
-        self.spoiled = None  # the version that it was changed to before its copy was complete
-
-    def check(self):
-        if self.witness is not None and self.witness._version != self.version:
-            self.spoiled = self.witness._version
-        if self.spoiled is not None:
-            raise _modified(self.version, self.spoiled)
-
-    def let_go(self):
-        if self.witness is not None and self.witness._version != self.version:
-            self.spoiled = self.witness._version
-        self.storage = self.witness = None
-
-
-class _Handle:
-    """What autograd keeps in the place of a tensor."""
-
-    __slots__ = ("swap", "stored", "layout", "used")
-
-    def __init__(self, swap, stored, tensor):
-        self.swap, self.stored, self.layout = swap, stored, Layout(tensor)
-        self.used = False
-        stored.handles += 1
-        stored.unused += 1
-
-    def __del__(self):
-        self.swap._dropped(self)
-
+from .places import Places, number_of
+from .recompute import Recomputed, Unchanged, tensors_of
+from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable
+from .segments import Calls, Segments, place_of
+from .storages import new_storage, untyped
 
 class Swap:
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, lazy=False):
+    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False):
         self._settings = budget, policy, tiers
         self._core = None if lazy else core.Core(*self._settings)
         self._forked = False
@@ -106,6 +36,7 @@ class Swap:
         self._backward = False
         self._warned = self._told = False
         self._reports = 0
+        self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
         _all.add(self)
 
     # With the hooks
@@ -116,6 +47,9 @@ class Swap:
         if not hasattr(self._entered, "hooks"):
             self._entered.hooks = []
         self._entered.hooks.append(hooks)
+        if self._segments:
+            _segments.stack = [*getattr(_segments, "stack", ()), self._segments]
+            _calls.watch()
         with self._lock:
             self._inside += 1
             self._places.watch()
@@ -123,6 +57,9 @@ class Swap:
 
     def __exit__(self, *error):
         self._entered.hooks.pop().__exit__(*error)
+        if self._segments:
+            _segments.stack = _segments.stack[:-1]
+            _calls.unwatch()
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -148,34 +85,55 @@ class Swap:
             torch.set_rng_state(random)
 
     def _pack(self, tensor):
-        if self._forked or not _swappable(tensor):
-            return _Untouched(tensor)
+        if self._forked or not swappable(tensor):
+            return Untouched(tensor)
         storage = untyped(tensor)
-        if storage.nbytes() < _LEAST_BYTES:
-            return _Untouched(tensor)
+        if storage.nbytes() < LEAST_BYTES:
+            return Untouched(tensor)
         with self._lock:
             self._open()
             handle = self._saved(tensor, storage)
             self._reap()
         return handle
 
+    def _segment(self, name, modules, work, inputs, named):
+        """One segment's forward pass: as it is, or to be computed again."""
+        if self._forked:
+            return work(*inputs, **named)
+        tensors = tensors_of((inputs, named))
+        with self._lock:
+            place = number_of(place_of(name, modules, (inputs, named)), 8)
+            again = self._open().segment_begin(place, sum(t.numel() * t.element_size() for t in tensors))
+        unchanged, possible = Unchanged(modules, tensors), False
+        try:
+            if again:
+                run = Recomputed(work, modules, (inputs, named), self._pack, Untouched)
+                made = run.forward(*inputs, **named)
+            else:
+                made = work(*inputs, **named)
+            possible = unchanged.holds()
+        finally:
+            with self._lock:
+                self._core.segment_end(possible)
+        return made
+
     def _saved(self, tensor, storage):
         key = storage._cdata, tensor._version
         stored = self._live.get(key)
         # Its weak reference keeps the address from being another storage's.
         if stored is not None and (stored.storage is storage or not stored.weak.expired()):
-            return _Handle(self, stored, tensor)
+            return Handle(self, stored, tensor)
         self._backward = False
-        stored = _Stored(key, tensor, storage)
+        stored = Stored(key, tensor, storage)
         place, kind, convolved = self._places.of(tensor)
         flags = core.CONVOLUTION_INPUT if convolved else 0
         number = self._core.save(place, kind, flags, storage.data_ptr(), stored.size)
         if number == 0:
-            return _Untouched(tensor)
+            return Untouched(tensor)
         stored.number = number
         self._by_number[number] = stored
         self._live[key] = stored
-        return _Handle(self, stored, tensor)
+        return Handle(self, stored, tensor)
 
     def _reap(self):
         """Lets go of what has left."""
@@ -318,25 +276,23 @@ class Swap:
         self._forked = True
 
 
-def _swappable(tensor):
-    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
-        return False
-    if type(tensor) is not torch.Tensor or tensor.is_quantized:
-        return False
-    if tensor.is_leaf and tensor.requires_grad:
-        return False  # a parameter: the program has it anyway
-    base = tensor._base
-    return base is None or not (base.is_leaf and base.requires_grad)
-
-
 def _no_memory(error):
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def _unpack(kept):
-    return kept.get() if isinstance(kept, _Untouched) else kept.swap._get(kept)
+    return kept.get()
 
 
+_segments = threading.local()
+
+
+def _active():
+    stack = getattr(_segments, "stack", None)
+    return stack[-1] if stack else None
+
+
+_calls = Calls(_active)
 _all = weakref.WeakSet()
 _opened = {}
 _opening = threading.Lock()
@@ -351,10 +307,10 @@ def _forked():
 os.register_at_fork(after_in_child=_forked)
 
 
-def swap(budget, policy="swap", tiers=None):
+def swap(budget, policy="swap", tiers=None, recompute=False):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
     with _opening:
-        key = str(budget), policy, tiers
+        key = str(budget), policy, tiers, recompute
         if key not in _opened:
-            _opened[key] = Swap(budget, policy, tiers)
+            _opened[key] = Swap(budget, policy, tiers, recompute=recompute)
         return _opened[key]

@@ -127,6 +127,19 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
             said = json.loads(report.read())
         self.assertGreater(said["copies_in"], 4)
 
+    def test_a_script_whose_layers_are_computed_again(self):
+        plain = self.run_it()
+        with tempfile.NamedTemporaryFile() as report:
+            again = self.run_it(
+                PROGRAM, "run", "--budget", BIG, "--policy", "checkpoint", "--recompute", "--tiers", "memory=64MiB",
+                "--report", report.name, "--"
+            )
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual(again.stdout, plain.stdout)
+            said = json.loads(report.read())
+        self.assertEqual((said["segments"], said["recomputed_segments"]), (12, 9))
+        self.assertEqual(said["copies_out"], 0)
+
     def test_wrong_arguments_start_nothing(self):
         ended = self.run_it(PROGRAM, "run", "--budget", "much", "--")
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))

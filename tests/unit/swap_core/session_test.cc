@@ -207,6 +207,28 @@ TEST(Session, SettingsThatAreWrongAreNamed) {
             std::string::npos);
 }
 
+// Half of each step's saves stand in a segment.
+TEST(Session, SegmentsAreComputedAgainOnceTheyWereMeasured) {
+  FrontEnd front("checkpoint");
+  auto* swap = front.swap();
+  tierpilot_swap_segment_end(swap, 1);  // of nothing
+  for (int step = 0; step < 4; ++step) {
+    for (size_t layer = 0; layer < 3; ++layer) front.save(layer);
+    const bool again = tierpilot_swap_segment_begin(swap, 7, kSize) == 1;
+    EXPECT_EQ(again, step > 0);
+    EXPECT_EQ(tierpilot_swap_segment_begin(swap, 8, kSize), 0) << "within another";
+    if (!again) {
+      for (size_t layer = 3; layer < 6; ++layer) front.save(layer);
+    }
+    tierpilot_swap_segment_end(swap, 1);
+    for (size_t layer = 0; layer < (again ? 3U : 6U); ++layer) EXPECT_TRUE(front.use_and_drop());
+  }
+  const auto said = front.said("statistics");
+  EXPECT_EQ(said["segments"], 4);
+  EXPECT_EQ(said["recomputed_segments"], 3);
+  EXPECT_EQ(said["copies_out"], 0);
+}
+
 // Threads that save, ask and drop in one session, and let go of each other's memory.
 TEST(Session, SeveralThreadsAtOnce) {
   FrontEnd shared("swap-all");

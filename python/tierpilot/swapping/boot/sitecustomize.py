@@ -20,6 +20,7 @@ def _start(_):
         os.environ["TIERPILOT_SWAP_BUDGET"],
         os.environ.get("TIERPILOT_SWAP_POLICY") or "swap",
         os.environ.get("TIERPILOT_SWAP_TIERS"),
+        recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
         lazy=True,  # processes that train nothing open nothing
     )
     swap.__enter__()

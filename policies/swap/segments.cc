@@ -1,0 +1,103 @@
+#include "policies/swap/segments.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr double kPriceOfCopies = 0.05;  // of the time they take: they share memory and processors
+constexpr int kRuns = 8;                 // of each way: plans of what leaves have to settle in it
+constexpr size_t kMostSteps = 256;       // more and all are forgotten: shapes that never repeat
+
+// What copies of so many bytes, out beside the forward and in beside the backward pass, add.
+double copies_ns(const SegmentedStep& step, const Link& link, int64_t bytes) {
+  if (bytes <= 0) return 0;
+  const auto each = static_cast<double>(link.copy_ns(bytes) + link.latency_ns);
+  const auto beyond = [&](int64_t compute_ns) {
+    return std::max(each - static_cast<double>(compute_ns), 0.0);
+  };
+  return beyond(step.forward_ns) + beyond(step.backward_ns) + 2 * kPriceOfCopies * each;
+}
+
+}  // namespace
+
+std::vector<char> choose_segments(const SegmentedStep& step, const Link& link) {
+  std::vector<char> again(step.segments.size());
+  if (step.over_bytes <= 0) return again;
+  std::vector<size_t> order;
+  for (size_t i = 0; i < step.segments.size(); ++i)
+    if (step.segments[i].possible && step.segments[i].freed_bytes > 0) order.push_back(i);
+  const auto price = [&](size_t i) {
+    return static_cast<double>(step.segments[i].compute_ns) /
+           static_cast<double>(step.segments[i].freed_bytes);
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return price(a) < price(b); });
+  size_t best = 0;
+  int64_t left = step.over_bytes;
+  double spent = 0, least = link.exists() ? copies_ns(step, link, left) : 0;
+  for (size_t count = 1; count <= order.size() && left > 0; ++count) {
+    const auto& segment = step.segments[order[count - 1]];
+    left -= segment.freed_bytes;
+    spent += static_cast<double>(segment.compute_ns);
+    const double cost = spent + (link.exists() ? copies_ns(step, link, left) : 0);
+    if (link.exists() && cost >= least) continue;
+    least = cost;
+    best = count;
+  }
+  for (size_t i = 0; i < best; ++i) again[order[i]] = true;
+  return again;
+}
+
+bool SegmentLearner::active(const Known& known) const {
+  return known.phase == Phase::kWith || (known.phase == Phase::kSettled && known.with);
+}
+
+bool SegmentLearner::begin(uint64_t place) {
+  if (!learns_ && !all_) return false;
+  if (!known_) {
+    if (by_first_.size() >= kMostSteps && !by_first_.contains(place)) by_first_.clear();
+    known_ = &by_first_[place];
+  }
+  if (!active(*known_)) return false;
+  const auto found = known_->again.find(place);
+  return found != known_->again.end() && found->second;
+}
+
+void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Link& link) {
+  const auto again = choose_segments(step, link);
+  bool any = false;
+  for (size_t i = 0; i < step.segments.size(); ++i) {
+    const auto& segment = step.segments[i];
+    // A place that occurs twice in a step is one decision.
+    auto& choice = known.again.try_emplace(segment.place, true).first->second;
+    choice = choice && segment.possible && (all_ || again[i]);
+    any = any || choice;
+  }
+  known.phase = any ? (all_ ? Phase::kSettled : Phase::kWithout) : Phase::kSettled;
+  known.with = any && all_;
+}
+
+void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t step_ns, bool fits) {
+  auto* known = std::exchange(known_, nullptr);
+  if (!known || known->phase == Phase::kSettled) return;
+  if (known->phase == Phase::kMeasure) {
+    if (step) measured(*known, *step, link);
+    return;
+  }
+  auto& least = known->phase == Phase::kWith ? known->least_with_ns : known->least_without_ns;
+  if (fits) least = least == 0 ? step_ns : std::min(least, step_ns);
+  if (++known->runs < kRuns) return;
+  known->runs = 0;
+  if (known->phase == Phase::kWithout) {
+    known->phase = Phase::kWith;
+    return;
+  }
+  known->phase = Phase::kSettled;
+  // Where neither way kept to the budget, the one that needs less.
+  known->with = known->least_without_ns == 0 ||
+                (known->least_with_ns > 0 && known->least_with_ns < known->least_without_ns);
+}
+
+}  // namespace tierpilot::swap

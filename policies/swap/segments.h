@@ -1,0 +1,64 @@
+// Which segments of a forward pass are computed again in the backward pass, where what else is over
+// the budget is copied away and back: a choice by measured times.
+//
+// What a segment saves is dropped and made again from its inputs, as in checkpointing (Chen et al.,
+// Training Deep Nets with Sublinear Memory Cost, 2016).
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "policies/swap/link.h"
+
+namespace tierpilot::swap {
+
+struct Segment {
+  uint64_t place = 0;  // the same in every step
+  int64_t compute_ns = 0;
+  int64_t freed_bytes = 0;  // that it saves beside its inputs
+  bool possible = true;     // to compute it again gives the same
+};
+
+struct SegmentedStep {
+  std::vector<Segment> segments{};
+  int64_t over_bytes = 0;                   // over the budget, where everything stays
+  int64_t forward_ns = 0, backward_ns = 0;  // of computing; copies out and in run beside them
+};
+
+// By segment, whether it is to be computed again: the cheapest for their bytes, as many as make the
+// estimated step shortest. None where everything fits. Without a link, as many as it takes.
+std::vector<char> choose_segments(const SegmentedStep& step, const Link& link);
+
+// Remembers what to do in steps that begin alike, and holds the choice to what steps really took:
+// without it, and with it.
+class SegmentLearner {
+ public:
+  // Rules: "swap" (by choose_segments), "checkpoint" (all that is possible); any other: none.
+  explicit SegmentLearner(bool learns, bool all) : learns_(learns), all_(all) {}
+
+  // The step's next segment begins: whether it is to be computed again.
+  bool begin(uint64_t place);
+  bool in_step() const { return known_ != nullptr; }
+  bool recomputes() const { return known_ && active(*known_); }
+  // The step is over. `measured`: its segments and bytes are known, as none was computed again.
+  void end(const SegmentedStep* measured, const Link& link, int64_t step_ns, bool fits);
+
+ private:
+  enum class Phase : uint8_t { kMeasure, kWithout, kWith, kSettled };
+  struct Known {
+    Phase phase = Phase::kMeasure;
+    std::unordered_map<uint64_t, bool> again{};  // by place
+    int runs = 0;
+    int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
+    bool with = false;                                // once settled
+  };
+  bool active(const Known& known) const;
+  void measured(Known& known, const SegmentedStep& step, const Link& link);
+
+  const bool learns_, all_;
+  std::unordered_map<uint64_t, Known> by_first_;  // by a step's first segment
+  Known* known_ = nullptr;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,174 @@
+"""Which parts of a model are segments, and their calls: blocks of a net's sequences, and short runs of
+layers in a sequence without blocks."""
+
+import math
+import threading
+import weakref
+
+import torch
+from torch.nn import Module, ModuleList, Sequential
+
+from .recompute import recomputing, tensors_of
+
+_SEQUENCES = (Sequential, ModuleList)
+
+
+def _leaf(module):
+    return next(module.children(), None) is None
+
+
+def blocks_of(model):
+    """The segments of a model, in order: modules, and (sequence, first, end) for runs of layers."""
+    found = []
+    for module in [model] if isinstance(model, _SEQUENCES) else _outermost(model):
+        _divide(module, found)
+    return found
+
+
+def _outermost(module):
+    for child in module.children():
+        if isinstance(child, _SEQUENCES):
+            yield child
+        else:
+            yield from _outermost(child)
+
+
+def _divide(sequence, found):
+    parts = list(sequence)
+    leaves = sum(map(_leaf, parts))
+    length = max(2, math.isqrt(leaves))
+    begin = None
+    for at, part in enumerate([*parts, None]):
+        runs = part is not None and _leaf(part) and type(sequence).forward is Sequential.forward
+        if runs and begin is None:
+            begin = at
+        if begin is not None and (not runs or at - begin == length):
+            if at - begin > 1:  # one layer saves what computing it again takes
+                found.append((sequence, begin, at))
+            begin = at if runs else None
+        if part is None or _leaf(part):
+            continue
+        if isinstance(part, _SEQUENCES) and not all(map(_leaf, part)):
+            _divide(part, found)
+        else:
+            found.append(part)
+
+
+class Segments:
+    """The segments of the models that one Swap has met. `run(name, modules, work, inputs, named)`
+    computes one."""
+
+    def __init__(self, run):
+        self._run = run
+        self._met = weakref.WeakSet()
+        self._modules = weakref.WeakKeyDictionary()  # to its name
+        self._runs = weakref.WeakKeyDictionary()  # sequence to [(begin, end, name)]
+        self._busy = threading.Lock()  # one at a time, none within another
+
+    def meet(self, model):
+        """From now on the model's blocks are segments."""
+        if model in self._met:
+            return
+        self._met.add(model)
+        for number, block in enumerate(blocks_of(model)):
+            name = type(model).__name__, number
+            if isinstance(block, tuple):
+                sequence, begin, end = block
+                self._runs.setdefault(sequence, []).append((begin, end, name))
+            else:
+                self._modules[block] = name
+
+    def call(self, module, work, inputs, named):
+        name = self._modules.get(module)
+        if name is None:
+            return work(*inputs, **named)
+        return self._segment(name, (module,), work, inputs, named)
+
+    def sequence(self, module, given, original):
+        """The forward pass of a Sequential; `original` where it has no runs of layers."""
+        runs = self._runs.get(module)
+        if not runs:
+            return original(module, given)
+        parts, at = list(module), 0
+        for begin, end, name in runs:
+            for part in parts[at:begin]:
+                given = part(given)
+            given = self._segment(name, parts[begin:end], _chain(parts[begin:end]), (given,), {})
+            at = end
+        for part in parts[at:]:
+            given = part(given)
+        return given
+
+    def _segment(self, name, modules, work, inputs, named):
+        if not torch.is_grad_enabled() or recomputing() or not self._busy.acquire(blocking=False):
+            return work(*inputs, **named)
+        try:
+            return self._run(name, modules, work, inputs, named)
+        finally:
+            self._busy.release()
+
+
+def _chain(parts):
+    def work(given):
+        for part in parts:
+            given = part(given)
+        return given
+
+    return work
+
+
+def place_of(name, modules, inputs):
+    """What tells a segment from others, and from itself with other shapes."""
+    return (
+        name,
+        tuple(type(module).__name__ for module in modules),
+        tuple((tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad) for tensor in tensors_of(inputs)),
+        modules[0].training,
+    )
+
+
+class Calls:
+    """Calls of modules, as long as any Swap wants to see them: `active` gives this thread's Segments."""
+
+    def __init__(self, active):
+        self._active = active
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def watch(self):
+        with self._lock:
+            self._users += 1
+            if self._users > 1:
+                return
+            self._call, self._forward = Module.__call__, Sequential.forward
+            active, call, forward = self._active, self._call, self._forward
+            depth = threading.local()
+
+            def called(module, *inputs, **named):
+                segments = active()
+                if segments is None:
+                    return call(module, *inputs, **named)
+                outer = getattr(depth, "inside", False)
+                if not outer and module.training and torch.is_grad_enabled():
+                    segments.meet(module)
+                depth.inside = True
+                try:
+                    return segments.call(
+                        module, lambda *args, **kwargs: call(module, *args, **kwargs), inputs, named
+                    )
+                finally:
+                    depth.inside = outer
+
+            def passed(module, input):  # noqa: A002: as PyTorch calls it
+                segments = active()
+                if segments is None:
+                    return forward(module, input)
+                return segments.sequence(module, input, forward)
+
+            Module.__call__, Sequential.forward = called, passed
+
+    def unwatch(self):
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                Module.__call__, Sequential.forward = self._call, self._forward

@@ -1,0 +1,96 @@
+// Which segments are computed again, by what copies and computing take.
+#include "policies/swap/segments.h"
+
+#include <gtest/gtest.h>
+
+namespace tierpilot::swap {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMb = 1'000'000;
+
+SegmentedStep step_of(int64_t over_bytes) {
+  return {.segments = {{.place = 1, .compute_ns = 4 * kMs, .freed_bytes = 10 * kMb},
+                       {.place = 2, .compute_ns = 1 * kMs, .freed_bytes = 10 * kMb},
+                       {.place = 3, .compute_ns = 2 * kMs, .freed_bytes = 10 * kMb}},
+          .over_bytes = over_bytes,
+          .forward_ns = 10 * kMs,
+          .backward_ns = 20 * kMs};
+}
+
+TEST(Segments, WhereAllFitsNothingIsComputedAgain) {
+  EXPECT_EQ(choose_segments(step_of(0), {}), std::vector<char>(3));
+  EXPECT_EQ(choose_segments(step_of(-5), {.gb_per_s = 1}), std::vector<char>(3));
+  EXPECT_TRUE(choose_segments({.over_bytes = 5}, {}).empty());
+}
+
+TEST(Segments, AFastLinkHidesCopiesAndASlowOneDoesNot) {
+  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 100}), std::vector<char>(3));
+  // 15 MB at 0.1 GB/s take 150 ms each way: two segments of 3 ms together are cheaper.
+  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 0.1}), (std::vector<char>{0, 1, 1}));
+}
+
+// 12 MB at 1 GB/s are 12 ms, 2 more than the forward pass hides, and the cheapest segment is 1 ms.
+TEST(Segments, OnlyWhatTheLinkCannotHideIsComputedAgain) {
+  EXPECT_EQ(choose_segments(step_of(12 * kMb), {.gb_per_s = 1}), (std::vector<char>{0, 1, 0}));
+}
+
+TEST(Segments, WithoutALinkAsManyAsItTakesCheapestFirst) {
+  EXPECT_EQ(choose_segments(step_of(5 * kMb), {}), (std::vector<char>{0, 1, 0}));
+  EXPECT_EQ(choose_segments(step_of(11 * kMb), {}), (std::vector<char>{0, 1, 1}));
+  EXPECT_EQ(choose_segments(step_of(90 * kMb), {}), (std::vector<char>{1, 1, 1}));
+}
+
+TEST(Segments, WhatCannotBeOrFreesNothingIsLeftOut) {
+  auto step = step_of(90 * kMb);
+  step.segments[0].possible = false;
+  step.segments[1].freed_bytes = 0;
+  EXPECT_EQ(choose_segments(step, {}), (std::vector<char>{0, 0, 1}));
+}
+
+struct Trainer {
+  SegmentLearner learner{true, false};
+  // Whether the segment at place 2 was computed again.
+  bool step(int64_t without_ns, int64_t with_ns, bool fits_without = true) {
+    const auto step = step_of(12 * kMb);
+    bool again = false;
+    for (const auto& segment : step.segments) again = learner.begin(segment.place) || again;
+    const bool with = learner.recomputes();
+    EXPECT_EQ(again, with);
+    learner.end(with ? nullptr : &step, {.gb_per_s = 1}, with ? with_ns : without_ns,
+                with || fits_without);
+    return again;
+  }
+};
+
+TEST(SegmentLearner, KeepsWhatIsMeasuredToBeFaster) {
+  for (const bool faster : {true, false}) {
+    Trainer trainer;
+    EXPECT_FALSE(trainer.step(100, 90)) << "the first step is measured";
+    int with = 0;
+    for (int i = 0; i < 40; ++i) with += trainer.step(100, faster ? 90 : 110);
+    EXPECT_GT(with, 0) << "it was tried";
+    EXPECT_EQ(trainer.step(100, faster ? 90 : 110), faster);
+  }
+}
+
+TEST(SegmentLearner, WhatDoesNotFitLoses) {
+  Trainer trainer;
+  for (int i = 0; i < 40; ++i) (void)trainer.step(100, 150, false);
+  EXPECT_TRUE(trainer.step(100, 150, false));
+}
+
+TEST(SegmentLearner, RulesAllAndNone) {
+  const auto step = step_of(0);
+  for (const bool all : {true, false}) {
+    SegmentLearner learner(false, all);
+    for (int i = 0; i < 2; ++i) {
+      for (const auto& segment : step.segments)
+        EXPECT_EQ(learner.begin(segment.place), all && i > 0);
+      learner.end(learner.recomputes() ? nullptr : &step, {}, 100, true);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::swap
