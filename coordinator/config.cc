@@ -129,6 +129,7 @@ void read_elastic(ConfigReader& reader, CoreSettings& core) {
   core.core_allocator = section.text("allocator", core.core_allocator);
   if (auto made = quality::make_allocator(core.core_allocator); !made)
     section.complain("allocator", made.error().message);
+  core.core_guard = section.boolean("guard", core.core_guard);
   core.sharing_period_ms =
       section.integer("period_s", core.sharing_period_ms / 1000, 1, 3600) * 1000;
 }

@@ -87,6 +87,14 @@ void from_json(const json& in, ShareSpec& s) {
   in.at("model_card").get_to(s.model_card);
 }
 
+void from_json(const json& in, QualityGoal& q) {
+  in.at("weight").get_to(q.weight);
+  in.at("measure").get_to(q.measure);
+  in.at("rises").get_to(q.rises);
+  in.at("goal").get_to(q.goal);
+  in.at("deadline_ms").get_to(q.deadline_ms);
+}
+
 void from_json(const json& in, TaskSpec& s) {
   in.at("name").get_to(s.name);
   for (const auto& argument : in.at("argv")) s.argv.push_back(exact_bytes(argument));
@@ -105,6 +113,7 @@ void from_json(const json& in, TaskSpec& s) {
   s.max_units = in.value("max_units", uint32_t{0});
   if (in.contains("gang")) in.at("gang").get_to(s.gang);
   if (in.contains("share")) in.at("share").get_to(s.share);
+  if (in.contains("quality")) in.at("quality").get_to(s.quality);
 }
 
 void from_json(const json& in, RankOf& r) {

@@ -96,6 +96,14 @@ static void write_json(JsonText& out, const ShareSpec& share) {
   });
 }
 
+static void write_json(JsonText& out, const QualityGoal& quality) {
+  out.object([&] {
+    out.put("deadline_ms", quality.deadline_ms).put("goal", quality.goal);
+    out.put("measure", quality.measure).put("rises", quality.rises);
+    out.put("weight", quality.weight);
+  });
+}
+
 std::string spec_text(const TaskSpec& spec) {
   JsonText out;
   out.object([&] {
@@ -107,6 +115,7 @@ std::string spec_text(const TaskSpec& spec) {
     out.put("memory_bytes", spec.memory_bytes).put("memory_tier", spec.memory_tier);
     out.put("name", spec.name).put("node", spec.node);
     if (spec.priority != 0) out.put("priority", spec.priority);
+    if (spec.quality != QualityGoal{}) out.put("quality", spec.quality);
     if (spec.is_shared()) out.put("share", spec.share);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });

@@ -39,6 +39,17 @@ struct ShareSpec {
   std::string model_card;   // JSON; empty: none
 };
 
+// Of an elastic task: what is to get better as it trains, how much that counts, and by when.
+struct QualityGoal {
+  double weight = 1;        // what it gains counts so many times
+  std::string measure;      // of what it reports; empty: its loss
+  bool rises = false;       // the more of the measure the better
+  double goal = 0;          // of the measure, to be reached by the deadline
+  int64_t deadline_ms = 0;  // after it was submitted; 0: none, and no goal
+
+  bool operator==(const QualityGoal&) const = default;
+};
+
 struct TaskSpec {
   std::string name;               // unique within its submission; others name it in `after`
   std::vector<std::string> argv;  // any bytes but NUL
@@ -56,6 +67,7 @@ struct TaskSpec {
   int32_t priority = 0;     // the higher goes first
   GangSpec gang;
   ShareSpec share;
+  QualityGoal quality;
 
   bool is_gang() const { return gang.ranks > 0; }
   bool is_elastic() const { return max_units > 0; }

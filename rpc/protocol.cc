@@ -18,7 +18,8 @@ ProgramVersion own_program(std::string program) {
           .protocol = kProtocol,
           .oldest_protocol = kOldestProtocol,
           .features = {std::string(kGangFeature), std::string(kElasticFeature),
-                       std::string(kCheckpointFeature), std::string(kShareFeature)}};
+                       std::string(kCheckpointFeature), std::string(kShareFeature),
+                       std::string(kQualityFeature)}};
 }
 
 ProgramVersion read_program(wire::Program::Reader from, const std::string& unnamed) {

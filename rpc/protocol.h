@@ -22,6 +22,7 @@ inline constexpr std::string_view kGangFeature = "gangs";
 inline constexpr std::string_view kElasticFeature = "elastic";
 inline constexpr std::string_view kCheckpointFeature = "checkpoints";
 inline constexpr std::string_view kShareFeature = "shares";
+inline constexpr std::string_view kQualityFeature = "quality-goals";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

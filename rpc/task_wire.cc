@@ -59,6 +59,22 @@ void write_share(const ShareSpec& from, wire::Share::Builder to) {
   to.setModelCard(from.model_card);
 }
 
+QualityGoal read_quality(wire::QualityGoal::Reader from) {
+  return {.weight = from.getWeight(),
+          .measure = text(from.getMeasure()),
+          .rises = from.getRises(),
+          .goal = from.getGoal(),
+          .deadline_ms = from.getDeadlineMs()};
+}
+
+void write_quality(const QualityGoal& from, wire::QualityGoal::Builder to) {
+  to.setWeight(from.weight);
+  to.setMeasure(from.measure);
+  to.setRises(from.rises);
+  to.setGoal(from.goal);
+  to.setDeadlineMs(from.deadline_ms);
+}
+
 }  // namespace
 
 std::string text(capnp::Text::Reader from) {
@@ -123,6 +139,7 @@ Result<TaskSpec> read_spec(wire::TaskSpec::Reader from) {
     if (!share) return refuse(share.error());
     spec.share = std::move(*share);
   }
+  if (from.hasQuality()) spec.quality = read_quality(from.getQuality());
   if (!from.hasGang()) return spec;
   auto gang = read_gang(from.getGang());
   if (!gang) return refuse(gang.error());
@@ -150,6 +167,7 @@ void write_spec(const TaskSpec& from, wire::TaskSpec::Builder to) {
   to.setPriority(from.priority);
   to.setMaxUnits(from.max_units);
   if (from.is_gang()) write_gang(from.gang, to.initGang());
+  if (from.quality != QualityGoal{}) write_quality(from.quality, to.initQuality());
   if (from.is_shared()) write_share(from.share, to.initShare());
 }
 

@@ -40,6 +40,7 @@ struct CoreSettings {
   QueueLimits queue_limits;
   std::string gang_policy = "expected-time";  // see policies/gang/placement/placer.h
   std::shared_ptr<gang::Placer> gang_placer;  // of a policy with weights; null: by the name
+  bool core_guard = true;                     // over the allocator of cores
   std::string core_allocator = "quality";     // of elastic tasks; see policies/quality/allocator.h
   int64_t sharing_period_ms = 5000;           // between its decisions
   double gang_estimate_h = 1;                 // of gangs that say nothing

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "policies/quality/greedy_allocators.h"
+#include "policies/quality/guarded_allocator.h"
 #include "policies/quality/quality_allocator.h"
 
 namespace tierpilot::quality {
@@ -19,6 +20,12 @@ std::span<const std::string_view> allocator_names() {
 }
 
 Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name) {
+  constexpr std::string_view kGuarded = "guarded:";
+  if (name.starts_with(kGuarded)) {
+    auto guarded = make_allocator(name.substr(kGuarded.size()));
+    if (!guarded) return guarded;
+    return make_guarded(std::move(*guarded));
+  }
   if (name == "fair") return make_fair(false);
   if (name == "fair-weighted") return make_fair(true);
   if (name == "quality-published") return make_quality_published();

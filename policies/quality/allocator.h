@@ -2,8 +2,10 @@
 // the simulator.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,7 @@ namespace tierpilot::quality {
 
 // A job as an allocator sees it, at the beginning of a period.
 struct JobState {
+  uint64_t id = 0;  // the same in every period; 0: nobody looks back at it
   double arrival_s = 0;
   double weight = 1;
   double min_cores = 0;  // never less while there is room
@@ -23,6 +26,7 @@ struct JobState {
   double iterations = 0;      // done
   double one_core_s = 0;      // of an iteration on one core; 0: not known yet
   double largest_change = 0;  // of its loss so far; 0: it has shown none
+  double newest_loss = 0;     // as reported; once `reports` is above 0
   uint64_t reports = 0;       // usable ones
   const Throughput* throughput = nullptr;
   const Predictor* predictor = nullptr;  // null: nothing can be foretold
@@ -42,11 +46,14 @@ class Allocator {
   virtual ~Allocator() = default;
   // Cores of each job, in order, from 0 to its max_cores; together at most cores.total.
   virtual std::vector<double> allocate(std::span<const JobState> jobs, const Cores& cores) = 0;
+  // Why it does not do what it is named for, for people; empty: it does.
+  virtual std::string hindrance() const { return {}; }
 };
 
 // "fair", "fair-weighted", "quality-published", "quality" (the default), "srtf", "max-throughput".
 // The clairvoyant is "quality" with predictors that know what comes.
 std::span<const std::string_view> allocator_names();
+// "guarded:" before any of them puts it under the guard of policies/quality/guarded_allocator.h.
 // kNotFound names those that there are.
 Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name);
 

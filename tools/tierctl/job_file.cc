@@ -18,6 +18,8 @@
 #include "base/bytes.h"
 #include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
+#include "tools/tierctl/elastic_words.h"
+#include "tools/tierctl/range.h"
 #include "tools/tierctl/share_words.h"
 
 namespace tierpilot::tierctl {
@@ -187,6 +189,24 @@ ShareWords read_share(Fields& fields) {
   return words;
 }
 
+ElasticWords read_elastic(Fields& fields) {
+  ElasticWords words;
+  fields.with("elastic", [&](const auto& v, const auto& at) { words.range = text(v, at); });
+  fields.with("measure", [&](const auto& v, const auto& at) { words.measure = text(v, at); });
+  const auto number = [&](const char* key, std::optional<double>& into) {
+    fields.with(key, [&](const auto& v, const auto& at) {
+      if (!v.is_number()) throw Wrong{at, "must be a number"};
+      into = v.template get<double>();
+    });
+  };
+  number("weight", words.weight);
+  number("goal", words.goal);
+  fields.with("deadline", [&](const auto& v, const auto& at) {
+    words.deadline_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+  });
+  return words;
+}
+
 TaskSpec task_of(const ordered_json& value, const std::string& place, size_t index) {
   Fields fields(value, place);
   TaskSpec task;
@@ -232,17 +252,15 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
   const auto share = read_share(fields);
   if (!share.share.empty() && fields.has("units"))
     throw Wrong{place + ".share", "is of one unit: leave out \"units\""};
-  std::string elastic;
-  fields.with("elastic", [&](const auto& v, const auto& at) { elastic = text(v, at); });
-  if (!elastic.empty() && fields.has("units"))
+  const auto elastic = read_elastic(fields);
+  if (!elastic.range.empty() && fields.has("units"))
     throw Wrong{place + ".elastic", "says the units: leave out \"units\""};
   fields.finish();
   if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
   if (const auto applied = apply(share, task); !applied)
     throw Wrong{place, applied.error().message};
-  if (!elastic.empty())
-    if (const auto range = apply_elastic(elastic, task); !range)
-      throw Wrong{place + ".elastic", range.error().message};
+  if (const auto applied = apply(elastic, task); !applied)
+    throw Wrong{place, applied.error().message};
   if (task.argv.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
   if (task.argv.front().empty()) throw Wrong{place + ".command[0]", "must not be empty"};
   if (task.name.empty()) throw Wrong{place + ".name", "must not be empty"};
@@ -297,23 +315,6 @@ std::string cause_of(const nlohmann::json::parse_error& error) {
   return cause;
 }
 
-// "MIN:MAX", either may be left out (0), or one number for both; nothing where it is none of these.
-std::optional<std::pair<uint32_t, uint32_t>> parse_range(std::string_view text) {
-  const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
-    uint32_t value = 0;
-    if (digits.empty()) return value;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value > 0
-               ? std::optional(value)
-               : std::nullopt;
-  };
-  const size_t colon = text.find(':');
-  const auto least = number(text.substr(0, colon));
-  const auto most = colon == text.npos ? least : number(text.substr(colon + 1));
-  if (!least || !most || (*most > 0 && *most < *least)) return {};
-  return std::pair(*least, *most);
-}
-
 // 0: any.
 Result<std::pair<uint32_t, uint32_t>> parse_ranks_per_node(std::string_view text) {
   if (text.empty()) return std::pair(0u, 0u);
@@ -340,17 +341,6 @@ Status apply(const GangWords& words, TaskSpec& task) {
   gang.engine = *engine;
   (*engine == Engine::kGpu ? gang.gpus_per_rank : task.units) = words.units_per_rank;
   std::tie(gang.ranks_per_node_min, gang.ranks_per_node_max) = *per_node;
-  return {};
-}
-
-Status apply_elastic(std::string_view words, TaskSpec& task) {
-  const auto range = parse_range(words);
-  if (!range || range->first == 0 || range->second == 0 || range->second > kMaxUnits)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("'{}' are no units: write MIN:MAX, from 1 to {}", words, kMaxUnits));
-  if (task.is_gang())
-    return fail(ErrorCode::kInvalid, "the units of ranks do not change while they run");
-  std::tie(task.units, task.max_units) = *range;
   return {};
 }
 

@@ -8,7 +8,9 @@
 //               "engine": "gpu", "units_per_rank": 1, "ranks_per_node": "1:2", "estimate": "2h",
 //               "max_restarts": 3, "start_within": "1m"},
 //              {"command": ["train"], "share": "auto", "class": "latency-sensitive",
-//               "promise": "10m", "estimate": "5m", "model_card": "card.json"}]}
+//               "promise": "10m", "estimate": "5m", "model_card": "card.json"},
+//              {"command": ["fit"], "elastic": "1:4", "weight": 2, "measure": "accuracy:up",
+//               "goal": 0.9, "deadline": "1h"}]}
 //
 // Only "command" is required.
 #pragma once
@@ -36,9 +38,6 @@ struct GangWords {
 // Puts them into the task: the units of a rank are CPU units, or GPUs with as many CPU units as the
 // task asks for besides. kInvalid: what is wrong with them by themselves.
 Status apply(const GangWords& words, TaskSpec& task);
-
-// "MIN:MAX" units; kInvalid: they are none, or the task has ranks.
-Status apply_elastic(std::string_view words, TaskSpec& task);
 
 // `origin` names the text in messages: "job.json:3:14: ...", "job.json: tasks[1].units: ...".
 Result<std::vector<TaskSpec>> parse_job(std::string_view json, const std::string& origin);

@@ -7,6 +7,7 @@
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
+#include "tools/tierctl/elastic_words.h"
 #include "tools/tierctl/job_file.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/share_words.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct Arguments {
   TaskSpec task;
-  std::string elastic;
+  ElasticWords elastic;
   GangWords gang;
   ShareWords share;
   std::vector<std::string> datasets, env;
@@ -49,6 +50,12 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   if (elastic && !connection.coordinator().can(kElasticFeature))
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{} would never change the units of an elastic task: update it",
+                            connection.coordinator().label()));
+  const bool goals = std::any_of(tasks.begin(), tasks.end(),
+                                 [](const auto& task) { return task.quality != QualityGoal{}; });
+  if (goals && !connection.coordinator().can(kQualityFeature))
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{} knows no weights, measures and goals of elastic tasks: update it",
                             connection.coordinator().label()));
   const bool shares = std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::is_shared));
   if (shares && !connection.coordinator().can(kShareFeature))
@@ -123,6 +130,25 @@ void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
       ->needs(share);
 }
 
+void add_elastic_options(CLI::App& sub, ElasticWords& words, CLI::Option& units) {
+  auto* elastic = sub.add_option("--elastic", words.range,
+                                 "units that change while it runs, to lower the loss it reports")
+                      ->type_name("MIN:MAX")
+                      ->excludes(&units);
+  sub.add_option("--weight", words.weight, "what it gains counts so many times (default 1)")
+      ->check(CLI::Range(0.01, 100.0))
+      ->needs(elastic);
+  sub.add_option("--measure", words.measure,
+                 "what is to fall, or to rise, of what it reports (default its loss)")
+      ->type_name("NAME[:up|:down]")
+      ->needs(elastic);
+  auto* goal = sub.add_option("--goal", words.goal, "of the measure, to be reached by --deadline")
+                   ->needs(elastic);
+  auto* deadline =
+      add_duration(sub, "--deadline", words.deadline_ms, "from now on, for its goal")->needs(goal);
+  goal->needs(deadline);
+}
+
 CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   auto& task = arguments.task;
   sub.add_option("--name", task.name, "default: the command's first word");
@@ -132,10 +158,7 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   auto* units = sub.add_option("--units", task.units, "compute units (default 1)")
                     ->check(CLI::Range(1u, 65'536u));
   add_size(sub, "--memory", task.memory_bytes, "memory limit (default none)");
-  sub.add_option("--elastic", arguments.elastic,
-                 "units that change while it runs, to lower the loss it reports")
-      ->type_name("MIN:MAX")
-      ->excludes(units);
+  add_elastic_options(sub, arguments.elastic, *units);
   add_share_options(sub, arguments.share, *units);
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
       ->check(CLI::NonNegativeNumber);
@@ -187,9 +210,8 @@ void add_task_submit(CLI::App& task, Context& context) {
       throw CLI::ValidationError(applied.error().message);
     if (const auto applied = apply(arguments->share, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
-    if (!arguments->elastic.empty())
-      if (const auto range = apply_elastic(arguments->elastic, arguments->task); !range)
-        throw CLI::ValidationError("--elastic: " + range.error().message);
+    if (const auto applied = apply(arguments->elastic, arguments->task); !applied)
+      throw CLI::ValidationError(applied.error().message);
     context.command = [&context, arguments]() -> int {
       const auto tasks = tasks_of(*arguments);
       if (!tasks) return print_error(context.output, tasks.error());

@@ -37,7 +37,7 @@ void CoreSharing::begin() {
 void CoreSharing::started(const Task& task) {
   if (!task.spec.is_elastic()) return;
   auto predictor = quality::make_predictor("quality");
-  const auto [found, is_new] = jobs_.try_emplace(task.id, std::move(*predictor));
+  const auto [found, is_new] = jobs_.try_emplace(task.id, std::move(*predictor), task.spec.quality);
   auto& job = found->second;
   job.attempt = {task.id, task.attempt};
   job.node = task.node;
@@ -86,7 +86,11 @@ void CoreSharing::deal_out(const NodeRecord& node, const Jobs& jobs) {
   for (const auto& [task, job] : jobs) {
     least_units += task->spec.units;
     auto& state = states.emplace_back();
+    state.id = task->id;
+    state.weight = task->spec.quality.weight;
     state.arrival_s = static_cast<double>(task->started_ms) / 1e3;
+    if (const int64_t deadline_ms = task->spec.quality.deadline_ms; deadline_ms > 0)
+      state.deadline_s = static_cast<double>(task->submitted_ms + deadline_ms) / 1e3;
     state.min_cores = task->spec.units * cores_per_unit;
     state.max_cores = task->spec.max_units * cores_per_unit;
     state.cores = job->milli_units / kMilli * cores_per_unit;
@@ -159,6 +163,7 @@ void CoreSharing::explain(const quality::JobState& state, const quality::Cores& 
   };
   share.gain = gain_on(state.cores);
   share.gain_of_one_more = gain_on(state.cores + cores_per_unit) - *share.gain;
+  if (share.reason = allocator_->hindrance(); !share.reason.empty()) return;
   const auto family = job.record.family();
   share.reason = state_.settings.core_allocator == "quality"
                      ? fmt::format("cores go where they lower the loss most; foretold by {}",

@@ -47,7 +47,8 @@ class CoreSharing {
 
  private:
   struct Job {
-    explicit Job(std::unique_ptr<quality::Predictor> predictor) : record(std::move(predictor)) {}
+    Job(std::unique_ptr<quality::Predictor> predictor, const QualityGoal& goal)
+        : record(std::move(predictor), goal) {}
     AttemptId attempt;
     std::string node;
     TrainingRecord record;

@@ -19,7 +19,7 @@ void TrainingRecord::add(const JobPoint& report, double cores) {
     if (report.cpu_ns > last_->cpu_ns)
       cost_.add(1, static_cast<double>(report.cpu_ns - last_->cpu_ns) / 1e9 / iterations);
   }
-  if (const auto loss = report.loss.value; loss && std::isfinite(*loss)) {
+  if (const auto loss = to_lower(report)) {
     predictor_->observe({static_cast<double>(report.iteration), *loss});
     highest_ = losses_ ? std::max(highest_, *loss) : *loss;
     lowest_ = losses_ ? std::min(lowest_, *loss) : *loss;
@@ -29,10 +29,24 @@ void TrainingRecord::add(const JobPoint& report, double cores) {
   last_ = report;
 }
 
+std::optional<double> TrainingRecord::to_lower(const JobPoint& report) const {
+  const auto* figure = goal_.measure.empty() ? &report.loss : nullptr;
+  for (const auto& [name, value] : report.measures)
+    if (name == goal_.measure && !figure) figure = &value;
+  if (!figure || !figure->value || !std::isfinite(*figure->value)) return {};
+  return goal_.rises ? -*figure->value : *figure->value;
+}
+
+std::string TrainingRecord::measure() const {
+  return goal_.measure.empty() ? "loss" : fmt::format("measure '{}'", goal_.measure);
+}
+
 void TrainingRecord::describe(quality::JobState& into) const {
   into.iterations = last_ ? static_cast<double>(last_->iteration) : 0;
   into.one_core_s = cost_.cpu_s(1).value_or(0);
   into.largest_change = highest_ - lowest_;
+  into.newest_loss = newest_;
+  into.deadline_loss = goal_.rises ? -goal_.goal : goal_.goal;
   into.reports = losses_;
   into.throughput = &throughput_;
   into.predictor = losses_ > 0 ? predictor_.get() : nullptr;
@@ -46,10 +60,11 @@ std::optional<double> TrainingRecord::loss_left() const {
 std::string TrainingRecord::not_foretold() const {
   const uint64_t enough = quality::QualitySettings{}.least_reports;
   if (!last_) return "it has reported nothing";
-  if (losses_ == 0) return "it has not reported its loss";
+  if (losses_ == 0) return fmt::format("it has not reported its {}", measure());
   if (losses_ < enough)
-    return fmt::format("it has reported its loss {} times, {} are needed", losses_, enough);
-  if (highest_ <= lowest_) return "its loss has not changed";
+    return fmt::format("it has reported its {} {} times, {} are needed", measure(), losses_,
+                       enough);
+  if (highest_ <= lowest_) return fmt::format("its {} has not changed", measure());
   if (!cost_.cpu_s(1)) return "its iterations do not rise, or their CPU time is not known";
   return "";
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "coordinator/core/outcomes/progress_book.h"
+#include "model/task_spec.h"
 #include "policies/quality/allocator.h"
 #include "policies/quality/iteration_cost.h"
 
@@ -15,8 +16,8 @@ namespace tierpilot {
 class TrainingRecord {
  public:
   // `predictor` as in policies/quality/predictor.h.
-  explicit TrainingRecord(std::unique_ptr<quality::Predictor> predictor)
-      : predictor_(std::move(predictor)) {}
+  TrainingRecord(std::unique_ptr<quality::Predictor> predictor, QualityGoal goal)
+      : predictor_(std::move(predictor)), goal_(std::move(goal)) {}
 
   // `cores`: what it might use since the report before; 0: not known, or it has changed.
   void add(const JobPoint& report, double cores);
@@ -32,7 +33,12 @@ class TrainingRecord {
   std::string family() const { return std::string(predictor_->family()); }
 
  private:
+  // What is to fall: its loss, another measure, or the negative of one that is to rise.
+  std::optional<double> to_lower(const JobPoint& report) const;
+  std::string measure() const;  // for people
+
   std::unique_ptr<quality::Predictor> predictor_;
+  QualityGoal goal_;
   quality::Throughput throughput_;
   quality::IterationCost cost_;
   std::optional<JobPoint> last_;

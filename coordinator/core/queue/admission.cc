@@ -83,6 +83,27 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
   return {};
 }
 
+Status check_quality(const TaskSpec& spec, const std::string& who) {
+  const auto& quality = spec.quality;
+  if (quality == QualityGoal{}) return {};
+  const auto refuse = [&](const char* why) {
+    return fail(ErrorCode::kInvalid, fmt::format("{}: {}", who, why));
+  };
+  constexpr double kLeastWeight = 0.01, kMostWeight = 100;
+  constexpr size_t kMostMeasureBytes = 64;  // of what jobs may report
+  if (!spec.is_elastic())
+    return refuse("a weight, a measure, a goal and a deadline are for an elastic task");
+  if (!(quality.weight >= kLeastWeight && quality.weight <= kMostWeight))
+    return refuse("the weight must be from 0.01 to 100");
+  if (!is_utf8(quality.measure) || quality.measure.size() > kMostMeasureBytes)
+    return refuse("the name of the measure must be text of at most 64 bytes");
+  if (!std::isfinite(quality.goal)) return refuse("the goal must be a finite number");
+  if (quality.deadline_ms < 0) return refuse("the deadline must not be in the past");
+  if (quality.deadline_ms == 0 && quality.goal != 0)
+    return refuse("a goal needs the deadline by which it is to be reached");
+  return {};
+}
+
 Status check_memory_tier(const TaskSpec& spec, const std::string& who) {
   const auto wish = parse_memory_wish(spec.memory_tier);
   if (!wish) return fail(wish.error().code, who + ": " + wish.error().message);
@@ -270,6 +291,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     const auto who = label(specs[i], i);
     if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_quality(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)

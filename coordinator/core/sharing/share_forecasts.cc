@@ -57,7 +57,18 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const
     forecast.predicted.run_s = user.predicted.run_s;
     forecast.predicted.run_upper_s = user.predicted.run_upper_s;
   }
+  constexpr double kStartUpper = 1.5;
+  if (forecast.predicted.run_s > 0) {
+    forecast.predicted.start_s = start_s_;
+    forecast.predicted.run_s += start_s_;
+    forecast.predicted.run_upper_s += start_s_ * kStartUpper;
+  }
   return forecast;
+}
+
+void ShareForecasts::began(double start_s) {
+  constexpr double kNewest = 0.2;
+  start_s_ += kNewest * (start_s - start_s_);
 }
 
 std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const {

@@ -26,8 +26,12 @@ class ShareForecasts {
   ShareForecast of(const TaskSpec& spec) const;
   // A task has run to its end.
   void ended(const std::string& name, uint32_t milli, uint64_t memory_bytes, double run_s);
+  // A training has come to its first iteration: so long it took, if nothing held it back.
+  void began(double start_s);
 
  private:
+  // A framework is loaded and a model made, which no card tells of.
+  static constexpr double kUsualStart_s = 4;
   struct Past {
     double milli = 0;  // the most that was used
     uint64_t memory_bytes = 0;
@@ -40,6 +44,7 @@ class ShareForecasts {
 
   std::shared_ptr<const sharing::JobPredictor> predictor_;
   std::map<std::string, Past> past_;
+  double start_s_ = kUsualStart_s;                                           // of trainings here
   mutable std::unordered_map<std::string, sharing::JobPrediction> by_card_;  // of those that wait
 };
 

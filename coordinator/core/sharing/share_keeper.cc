@@ -48,7 +48,10 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
   const auto& units = node->facts.shared_units;
   const double cores = task.share->unit < units.size() ? units[task.share->unit].cores : 1;
   auto& share = *state_.tasks.find(task.id)->share;
-  found->second.record.add(now_s(), report, cores);
+  auto& record = found->second.record;
+  const bool began = record.start_s().has_value();
+  record.add(now_s(), report, cores);
+  if (!began && record.start_s()) forecasts_.began(*record.start_s());
   share.used_milli = found->second.record.mean_milli();
   // After a restart the node knows best what it has.
   if (report.milli_units > 0) share.milli = report.milli_units;
@@ -60,7 +63,8 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   const auto& record = found->second.record;
   if (succeeded && record.has_started() && record.used_milli())
     forecasts_.ended(task.spec.name, static_cast<uint32_t>(*record.used_milli()),
-                     task.exit ? task.exit->max_resident_bytes : 0, record.worked_s(now_s()));
+                     task.exit ? task.exit->max_resident_bytes : 0,
+                     record.start_s().value_or(0) + record.worked_s(now_s()));
   holders_.erase(found);
   std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
 }

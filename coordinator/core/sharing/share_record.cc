@@ -5,9 +5,11 @@
 namespace tierpilot {
 namespace {
 
-constexpr double kWindow_s = 1;     // that use and pace are measured over, at least
-constexpr double kNewest = 0.4;     // weight of the newest window
-constexpr double kAboveUse = 1.05;  // a share that does not hold back what was measured
+constexpr double kWindow_s = 1;         // that use and pace are measured over, at least
+constexpr double kAsGoodAsDone = 0.02;  // of what takes longer than predicted, until it is done
+constexpr double kNewest = 0.4;         // weight of the newest window
+constexpr double kAboveUse = 1.05;      // a share that does not hold back what was measured
+constexpr double kLongestStart_s = 60;  // of work; who tells no iterations by then never will
 
 // What it would use of the unit if it never waited for a CPU: of the time that it does not wait it
 // computes a part. Several threads that are always ready wait more than all the time.
@@ -43,8 +45,20 @@ double ShareRecord::worked_s(double now_s) const {
 void ShareRecord::add(double now_s, const JobPoint& report, double cores) {
   if (!started_s_) return;
   if (report.milli_units > 0) given(now_s, report.milli_units);
+  if (starts_ && (report.iteration > 0 || worked_s(now_s) > kLongestStart_s)) end_start(now_s);
   if (report.cpu_ns > 0 && !report.says_something()) measure_use(now_s, report, cores);
   if (report.iterations > 0) measure_pace(now_s, report);
+}
+
+// What it used to load and prepare tells nothing of what follows.
+void ShareRecord::end_start(double now_s) {
+  start_s_ = worked_s(now_s);
+  starts_ = false;
+  worked_s_ = 0;
+  given_s_ = now_s;
+  wanted_milli_.reset();
+  used_milli_.reset();
+  use_from_s_ = 0;
 }
 
 void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores) {
@@ -62,8 +76,7 @@ void ShareRecord::measure_use(double now_s, const JobPoint& report, double cores
     wanted_milli_ =
         averaged(wanted_milli_,
                  wanted_part(used, part(report.waited_ns, waited_from_ns_)) * sharing::kWholeUnit);
-    // Before its first iteration it loads and prepares, which tells nothing of what follows.
-    if (iterations_ == 0 || iteration_ > 0)
+    if (!starts_)
       need_milli_ = static_cast<uint32_t>(
           std::clamp<double>(*wanted_milli_ * kAboveUse, 10, sharing::kWholeUnit));
   }
@@ -95,24 +108,23 @@ double ShareRecord::left_s(double now_s) const {
     const auto left = static_cast<double>(iterations_ - std::min(iteration_, iterations_));
     return std::max(0.0, left * *iteration_s_ - (now_s - iteration_at_s_) * speed());
   }
-  const double run_s = forecast_.predicted.run_s;
+  const double run_s = forecast_.predicted.run_s - forecast_.predicted.start_s;
   if (run_s <= 0) return 0;
-  if (still_starts(now_s)) return run_s;
-  // Longer than predicted: it is as good as done until it is.
-  return std::max(0.02 * run_s, run_s - worked_s(now_s));
+  if (starts_) return start_left_s(now_s) + run_s;
+  return std::max(kAsGoodAsDone * run_s, run_s - worked_s(now_s));
 }
 
-bool ShareRecord::still_starts(double now_s) const {
-  constexpr double kLongest_s = 30;
-  return forecast_.of_training && iteration_ == 0 && elapsed_s(now_s) < kLongest_s;
+double ShareRecord::start_left_s(double now_s) const {
+  const double start_s = forecast_.predicted.start_s;
+  return starts_ ? std::max(kAsGoodAsDone * start_s, start_s - worked_s(now_s)) : 0;
 }
 
 double ShareRecord::left_upper_s(double now_s) const {
   constexpr double kPaceChanges = 1.1;
   const double left = left_s(now_s);
   if (iteration_s_ || left == 0) return left * kPaceChanges;
-  const double worked = still_starts(now_s) ? 0 : worked_s(now_s);
-  return std::max(left, forecast_.predicted.run_upper_s - worked);
+  const double known = starts_ ? 0 : forecast_.predicted.start_s;
+  return std::max(left, forecast_.predicted.run_upper_s - known - worked_s(now_s));
 }
 
 }  // namespace tierpilot

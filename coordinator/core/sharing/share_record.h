@@ -13,13 +13,15 @@ namespace tierpilot {
 struct ShareForecast {
   sharing::Predicted predicted;
   std::string by;            // what it was predicted by, to be shown
-  bool of_training = false;  // it tells its iterations, after a start that was not predicted
+  bool of_training = false;  // it tells its iterations, after predicted.start_s
 };
 
 class ShareRecord {
  public:
   explicit ShareRecord(ShareForecast forecast)
-      : forecast_(std::move(forecast)), need_milli_(forecast_.predicted.milli) {}
+      : forecast_(std::move(forecast)),
+        need_milli_(forecast_.predicted.milli),
+        starts_(forecast_.of_training) {}
 
   // Times are seconds of one clock.
   void started(double now_s, uint32_t milli);
@@ -39,24 +41,31 @@ class ShareRecord {
   // Of its run if nothing held it back; 0: not known.
   double left_s(double now_s) const;
   double left_upper_s(double now_s) const;
+  double start_left_s(double now_s) const;  // of both
+  // Of its start, if nothing had held it back; nothing before its end.
+  std::optional<double> start_s() const { return start_s_; }
   double unsaved_s(double now_s) const { return now_s - saved_s_; }
   // Of the run so far, as if nothing had held it back.
   double worked_s(double now_s) const;
   bool counts_iterations() const { return iteration_s_.has_value(); }
 
  private:
-  double speed() const { return sharing::speed_with(milli_, need_milli_); }
-  bool still_starts(double now_s) const;
+  double speed() const {
+    return sharing::speed_with(milli_, starts_ ? sharing::kWholeUnit : need_milli_);
+  }
+  void end_start(double now_s);
   void measure_use(double now_s, const JobPoint& report, double cores);
   void measure_pace(double now_s, const JobPoint& report);
 
   ShareForecast forecast_;
   uint32_t need_milli_;
   uint32_t milli_ = sharing::kWholeUnit;
+  bool starts_;  // it has not come to its first iteration
+  std::optional<double> start_s_;
   std::optional<double> started_s_;
   double saved_s_ = 0;
   double given_s_ = 0;   // the last change of the share
-  double worked_s_ = 0;  // until then
+  double worked_s_ = 0;  // until then, of its start while that lasts
   std::optional<double> used_milli_;
   double use_from_s_ = 0;  // the report that use is measured from
   uint64_t use_from_ns_ = 0, waited_from_ns_ = 0;

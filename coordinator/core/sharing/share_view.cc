@@ -35,6 +35,7 @@ sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) c
   job.predicted_s = record.forecast().predicted.run_s;
   job.left_s = record.left_s(now);
   job.left_upper_s = record.left_upper_s(now);
+  job.start_left_s = record.start_left_s(now);
   job.promise_left_s = promise_left_s(task);
   job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
   job.unsaved_s = record.unsaved_s(now);

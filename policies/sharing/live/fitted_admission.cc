@@ -35,6 +35,13 @@ std::vector<Opening> openings_of(const LiveUnit& unit) {
   return openings;
 }
 
+// Of its run where it may have so much of the unit.
+double time_with(uint32_t milli, const Predicted& predicted) {
+  const double rest_s = std::max(0.0, predicted.run_upper_s - predicted.start_s);
+  return predicted.start_s / speed_with(milli, kWholeUnit) +
+         rest_s / speed_with(milli, predicted.milli);
+}
+
 struct Plan {
   double start_s = 0;
   double end_s = kNoPromise;  // with all that it needs, or as much as there is
@@ -47,12 +54,12 @@ Plan plan_on(const std::vector<Opening>& openings, const Predicted& predicted, d
   for (const auto& opening : openings) {
     if (opening.milli == 0) continue;
     const uint32_t given = std::min(opening.milli, predicted.milli);
-    const double end_s =
-        opening.at_s + predicted.run_upper_s / speed_with(given, predicted.milli) / kPromiseMargin;
+    const double end_s = opening.at_s + time_with(opening.milli, predicted) / kPromiseMargin;
     if (end_s < soonest.end_s) soonest = {opening.at_s, end_s, given};
     const double left_s = promise_s - opening.at_s;
     if (end_s <= promise_s)
-      return {opening.at_s, end_s, needed_milli(predicted.milli, predicted.run_upper_s, left_s, 1)};
+      return {opening.at_s, end_s,
+              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s}, left_s, 1)};
   }
   return soonest;
 }

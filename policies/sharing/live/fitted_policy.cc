@@ -61,10 +61,12 @@ struct Wish {
   uint32_t whole = 0;
 };
 
-Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained) {
+Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained, double aim) {
   const uint32_t need = job.asked.milli > 0 ? job.asked.milli : predicted.milli;
   if (job.job_class == JobClass::kLatencySensitive)
-    return {needed_milli(need, predicted.run_upper_s, job.promise_left_s, retained), need};
+    return {needed_milli({need, predicted.run_upper_s, predicted.start_s}, job.promise_left_s,
+                         retained, aim),
+            need};
   return {std::max(std::min(need, kLeastMilli), static_cast<uint32_t>(need * kWorthStarting)),
           need};
 }
@@ -85,11 +87,12 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
       if (!neighbours.bear(job.model, needed)) continue;
-      const auto wish = wish_for(job, predicted->second, neighbours.retained(job.model, job.id));
+      const auto wish =
+          wish_for(job, predicted->second, neighbours.retained(job.model, job.id), kAim);
       const auto free = unit.free();
       const uint64_t bytes = memory_for(job, predicted->second);
       if (free.milli < wish.least || free.memory_bytes < bytes) continue;
-      const uint32_t milli = std::min(free.milli, wish.whole);
+      const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
       const auto rank = std::tuple(milli < wish.whole, free.milli - milli);
       if (rank >= best_rank) continue;
       best_rank = rank;
@@ -108,9 +111,25 @@ LiveJob as_live(const WaitingJob& job) {
   return live;
 }
 
-// From best-effort jobs, where that ends the fewest and loses the least.
+// What those with promises have above their needs is lent to them, and goes back.
+LiveUnit without_surplus(LiveUnit unit, const std::string& newcomer, const Retained& retained,
+                         double aim, std::vector<std::pair<uint64_t, uint32_t>>& left) {
+  for (auto& job : unit.jobs) {
+    if (job.job_class != JobClass::kLatencySensitive) continue;
+    const double kept = Neighbours(retained, unit).retained(job.model, job.id) *
+                        (retained ? retained(job.model, newcomer) : 1);
+    const uint32_t needed = needed_milli(job, kept, aim);
+    if (needed >= job.share.milli) continue;
+    job.share.milli = needed;
+    left.emplace_back(job.id, needed);
+  }
+  return unit;
+}
+
+// From those that have more than they need for their promises, and from best-effort jobs, where
+// that ends the fewest and loses the least.
 std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const WaitingJob& job,
-                                    const Retained& retained) {
+                                    const Retained& retained, double aim, bool may_end) {
   std::optional<Start> best;
   auto best_cost = std::tuple(SIZE_MAX, 0.0);
   for (size_t n = 0; n < nodes.size(); ++n)
@@ -120,7 +139,8 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
       std::vector<uint64_t> apart;  // who would slow it too much
-      LiveUnit rest = unit;
+      std::vector<std::pair<uint64_t, uint32_t>> lent;
+      LiveUnit rest = without_surplus(unit, job.model, retained, aim, lent);
       while (const auto* worst = Neighbours(retained, rest).slowest_neighbour(as_live(job))) {
         if (Neighbours(retained, rest).retained(job.model, job.id) >=
             std::max(needed, kLeastRetained))
@@ -129,15 +149,19 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
         std::erase_if(rest.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
       }
       const double speed = Neighbours(retained, rest).retained(job.model, job.id);
-      const auto wish = wish_for(job, predicted->second, speed);
+      const auto wish = wish_for(job, predicted->second, speed, aim);
       const auto free = rest.free();
       const uint64_t bytes = memory_for(job, predicted->second);
       if (speed < needed || free.memory_bytes < bytes) continue;
-      if (apart.empty() && free.milli >= wish.least) continue;  // others would be slowed too much
+      if (!Neighbours(retained, rest).bear(job.model, needed)) continue;
+      // Others would be slowed too much.
+      if (apart.empty() && lent.empty() && free.milli >= wish.least) continue;
       auto taken =
           take_from_best_effort(rest, wish.least - std::min(wish.least, free.milli), kLeastMilli);
       if (free.milli + taken.milli < wish.least) continue;
       taken.preempted.insert(taken.preempted.end(), apart.begin(), apart.end());
+      taken.left.insert(taken.left.begin(), lent.begin(), lent.end());
+      if (!may_end && !taken.preempted.empty()) continue;
       double lost_s = 0;
       for (const auto& running : unit.jobs)
         if (std::count(taken.preempted.begin(), taken.preempted.end(), running.id) > 0)
@@ -158,7 +182,7 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
 // To each of `jobs` what is left of it, up to its need; who needs little is served first.
 void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
   const auto missing = [](const LiveJob& job) {
-    return job.need_milli - std::min(job.need_milli, job.share.milli);
+    return job.usable_milli() - std::min(job.usable_milli(), job.share.milli);
   };
   std::stable_sort(jobs.begin(), jobs.end(),
                    [&](const auto* a, const auto* b) { return missing(*a) < missing(*b); });
@@ -189,13 +213,29 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
   return unit;
 }
 
+// Gives each what its promise needs, as far as there is room, and gives the sum.
+uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
+               const Retained& retained, double aim) {
+  uint32_t given = 0;
+  for (auto* job : sensitive) {
+    const double kept = Neighbours(retained, unit).retained(job->model, job->id);
+    job->share.milli = std::min(needed_milli(*job, kept, aim), unit.whole.milli - given);
+    given += job->share.milli;
+  }
+  return given;
+}
+
 }  // namespace
 
 std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
                                          const WaitingJob& job) {
   if (auto start = beside_others(nodes, job, retained_)) return start;
   if (job.job_class != JobClass::kLatencySensitive) return std::nullopt;
-  return in_their_place(nodes, job, retained_);
+  // Sooner with less ahead of its promise than later; nobody ends for what is only ahead.
+  for (const auto& [aim, may_end] : {std::pair(kAim, false), std::pair(kAim, true),
+                                     std::pair(kTightAim, true), std::pair(kPromiseMargin, true)})
+    if (auto start = in_their_place(nodes, job, retained_, aim, may_end)) return start;
+  return std::nullopt;
 }
 
 Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
@@ -203,16 +243,17 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   const LiveUnit unit = without_who_breaks_promises(whole, retained_, adjustment.preempted);
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
-  uint32_t room = unit.whole.milli;
+  uint32_t goes_on = 0;  // with which all best-effort jobs go on
+  const auto held = [](const LiveJob* job) { return std::min(job->need_milli, kLeastMilli); };
   for (auto& job : now.jobs) {
     const bool first = job.job_class == JobClass::kLatencySensitive;
     (first ? sensitive : best_effort).push_back(&job);
-    const double retained = Neighbours(retained_, unit).retained(job.model, job.id);
-    job.share.milli = first ? std::min(needed_milli(job, retained), room) : 0;
-    room -= job.share.milli;
+    if (!first) goes_on += held(&job);
+    job.share.milli = 0;
   }
+  uint32_t room = unit.whole.milli - serve(sensitive, unit, retained_, kAim);
+  if (room < goes_on) room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.
-  const auto held = [](const LiveJob* job) { return std::min(job->need_milli, kLeastMilli); };
   std::stable_sort(best_effort.begin(), best_effort.end(), [](const auto* a, const auto* b) {
     return (a->takes_checkpoints ? a->unsaved_s : a->elapsed_s) >
            (b->takes_checkpoints ? b->unsaved_s : b->elapsed_s);

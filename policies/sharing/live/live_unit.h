@@ -19,6 +19,7 @@ struct Predicted {
   uint64_t memory_bytes = 0;    // 0: not known
   double run_s = 0;             // while nothing holds it back; 0: not known
   double run_upper_s = 0;       // as long or shorter in 95 of 100
+  double start_s = 0;  // of both: it loads and prepares, for which it can use all of the unit
 };
 
 // A job that holds a share of a unit.
@@ -32,10 +33,13 @@ struct LiveJob {
   double predicted_s = 0;            // of its whole run when it was placed; 0: not known
   double left_s = 0;        // of its run if nothing held it back, as predicted now; 0: not known
   double left_upper_s = 0;  // as long or shorter in 95 of 100
+  double start_left_s = 0;  // of both: it still starts
   double promise_left_s = kNoPromise;  // until it is to be done
   bool takes_checkpoints = false;
   double unsaved_s = 0;  // what an end now would lose
 
+  // More would do nothing for it now.
+  uint32_t usable_milli() const { return start_left_s > 0 ? kWholeUnit : need_milli; }
   bool is_promised() const { return promise_left_s < kNoPromise; }
 };
 

@@ -37,7 +37,7 @@ struct RunningJob {
   quality::Throughput throughput;
   double iterations = 0, cores = 0;
   size_t reported = 0;
-  double highest = 0, lowest = 0;
+  double highest = 0, lowest = 0, newest = 0;
   double starving_s = 0;
   bool had_share = false;
 };
@@ -102,6 +102,7 @@ class TrainingRun {
          ++job.reported) {
       const double loss = reports[job.reported].loss;
       job.predictor->observe(reports[job.reported]);
+      job.newest = loss;
       job.highest = job.reported ? std::max(job.highest, loss) : loss;
       job.lowest = job.reported ? std::min(job.lowest, loss) : loss;
     }
@@ -110,13 +111,15 @@ class TrainingRun {
     std::vector<quality::JobState> states;
     for (const auto& job : running_) {
       const auto& asked = world_.jobs[job.number];
-      states.push_back({.arrival_s = asked.arrival_s,
+      states.push_back({.id = job.number + 1,
+                        .arrival_s = asked.arrival_s,
                         .max_cores = asked.max_cores,
                         .cores = job.cores,
                         .iterations = job.iterations,
                         .one_core_s = asked.one_core_s,
                         .largest_change = knows_ ? job.curve->best_at(0) - job.curve->best_at(1e300)
                                                  : job.highest - job.lowest,
+                        .newest_loss = job.newest,
                         .reports = knows_ ? 1'000'000 : job.reported,
                         .throughput = &job.throughput,
                         .predictor = job.predictor.get()});

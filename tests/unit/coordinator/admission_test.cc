@@ -1,7 +1,9 @@
 #include "coordinator/core/queue/admission.h"
 
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
+#include <cmath>
 
 namespace tierpilot {
 namespace {
@@ -54,6 +56,27 @@ TEST_F(Admission, RefusesMemoryTiersItDoesNotKnow) {
   task.memory_tier = "interleave:1";
   EXPECT_EQ(refused({task}).code, ErrorCode::kInvalid);
   EXPECT_THAT(refused({task}).message, HasSubstr("task 't': memory tier 'interleave:1'"));
+}
+
+TEST_F(Admission, RefusesGoalsThatNobodyCanWorkFor) {
+  auto task = spec();
+  task.max_units = 2;
+  task.quality = {.weight = 2, .measure = "accuracy", .rises = true, .goal = 1, .deadline_ms = 1};
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  const auto with = [&](auto change) {
+    auto wrong = task;
+    change(wrong);
+    return refused({wrong}).message;
+  };
+  const double nan = std::nan("");
+  EXPECT_THAT(with([](auto& t) { t.max_units = 0; }), HasSubstr("for an elastic task"));
+  for (const double weight : {0.0, -1.0, 1e9, nan})
+    EXPECT_THAT(with([&](auto& t) { t.quality.weight = weight; }), HasSubstr("0.01 to 100"));
+  EXPECT_THAT(with([&](auto& t) { t.quality.goal = nan; }), HasSubstr("finite"));
+  EXPECT_THAT(with([](auto& t) { t.quality.deadline_ms = -1; }), HasSubstr("past"));
+  EXPECT_THAT(with([](auto& t) { t.quality.deadline_ms = 0; }), HasSubstr("needs the deadline"));
+  EXPECT_THAT(with([](auto& t) { t.quality.measure = "\xff"; }), HasSubstr("text"));
+  EXPECT_THAT(with([](auto& t) { t.quality.measure.assign(65, 'a'); }), HasSubstr("64 bytes"));
 }
 
 TEST_F(Admission, NamesWhatNoNodeOffers) {

@@ -30,8 +30,9 @@ class CoreSharingTest : public CoreTest {
     const auto ticket = membership_->join(facts, node_, {}, {});
     EXPECT_TRUE(ticket);
   }
-  const Task& start(uint32_t least, uint32_t most) {
+  const Task& start(uint32_t least, uint32_t most, const QualityGoal& quality = {}) {
     auto task = spec();
+    task.quality = quality;
     task.units = least;
     task.max_units = most;
     const auto receipt = submit({task});
@@ -45,15 +46,29 @@ class CoreSharingTest : public CoreTest {
     sharing_->tick();
   }
   // One iteration takes 10 ms of CPU time.
-  void say(const Task& task, uint64_t iteration, std::optional<double> loss) {
+  void say(const Task& task, uint64_t iteration, std::optional<double> loss,
+           const std::vector<std::pair<std::string, Figure>>& measures = {}) {
     JobPoint point{.attempt = task.attempt,
                    .at_ms = clock_.wall_ms(),
                    .iteration = iteration,
                    .loss = {loss, loss ? "" : "the job did not say"},
-                   .measures = {},
+                   .measures = measures,
                    .cpu_ns = iteration * 10'000'000,
                    .milli_units = units_of(task)};
     sharing_->reported(task, point);
+  }
+  // All learn alike, each as fast as its units let it.
+  void train(const std::vector<const Task*>& jobs) {
+    std::map<uint64_t, uint64_t> iterations;
+    for (int i = 0; i < 40; ++i) {
+      tick();
+      for (const auto* job : jobs) {
+        auto& at = iterations[job->id];
+        at += units_of(*job) / 200;
+        say(*job, at, 1000.0 / (static_cast<double>(at) + 100));
+      }
+    }
+    tick();
   }
   uint32_t units_of(const Task& task) {
     uint32_t last = 0;
@@ -160,6 +175,57 @@ TEST_F(CoreSharingTest, WhatHasEndedIsForgotten) {
   EXPECT_FALSE(sharing_->share_of(ends.task));
   tick();
   EXPECT_EQ(units_of(first), 8000u);
+}
+
+TEST_F(CoreSharingTest, AWeightMakesAJobWorthMore) {
+  const auto& heavy = start(1, 8, {.weight = 4});
+  const auto& light = start(1, 8);
+  train({&heavy, &light});
+  EXPECT_GT(units_of(heavy), units_of(light));
+}
+
+// Of two whose losses say the opposite, the one whose measure still rises has more.
+TEST_F(CoreSharingTest, AnotherMeasureMayBeWhatIsToRise) {
+  const QualityGoal accuracy{.measure = "accuracy", .rises = true};
+  const auto& rising = start(1, 8, accuracy);
+  const auto& done = start(1, 8, accuracy);
+  for (uint64_t i = 1; i <= 40; ++i) {
+    tick();
+    const auto at = static_cast<double>(i);
+    const auto accurate = [](double value) {
+      return std::vector{std::pair<std::string, Figure>{"accuracy", {value, {}}}};
+    };
+    say(rising, i * 10, 2.0, accurate(at / (at + 10)));
+    say(done, i * 10, 100 / (at + 10), accurate(i < 3 ? 0.5 : 0.9));
+  }
+  tick();
+  EXPECT_GT(units_of(rising), 2 * units_of(done));
+}
+
+TEST_F(CoreSharingTest, AMeasureThatIsNeverReportedIsSaid) {
+  const auto& job = start(1, 8, {.measure = "accuracy", .rises = true});
+  tick();
+  for (uint64_t i = 1; i <= 10; ++i) say(job, i, 1 / static_cast<double>(i));
+  tick();
+  EXPECT_THAT(sharing_->share_of(job.id)->reason, HasSubstr("measure 'accuracy'"));
+}
+
+// Both learn alike; one would miss its deadline as it goes.
+TEST_F(CoreSharingTest, WhoWouldMissItsDeadlineHasMore) {
+  const auto& late = start(1, 8, {.goal = 0.05, .deadline_ms = 60'000});
+  const auto& free = start(1, 8);
+  train({&late, &free});
+  EXPECT_GT(units_of(late), units_of(free));
+}
+
+TEST_F(CoreSharingTest, GoalsOutlastARestart) {
+  const QualityGoal goal{
+      .weight = 0.5, .measure = "perplexity", .rises = false, .goal = 12.5, .deadline_ms = 60'000};
+  const auto id = start(1, 8, goal).id;
+  flush();
+  restart();
+  ASSERT_NE(state_->tasks.find(id), nullptr);
+  EXPECT_EQ(state_->tasks.find(id)->spec.quality, goal);
 }
 
 }  // namespace

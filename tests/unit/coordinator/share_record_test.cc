@@ -72,6 +72,46 @@ TEST(ShareRecord, IterationsTellMoreThanTheForecast) {
   EXPECT_NEAR(record.left_s(110), 95, 5);
 }
 
+// Predicted to start for 4 s on all of a unit, and then to train for 20 s on 300 thousandths.
+ShareForecast training() {
+  return {{.milli = 300, .memory_bytes = 0, .run_s = 24, .run_upper_s = 36, .start_s = 4},
+          "a test",
+          true};
+}
+
+TEST(ShareRecord, AStartCanUseAllOfTheUnit) {
+  ShareRecord record(training());
+  record.started(100, 250);
+  EXPECT_DOUBLE_EQ(record.start_left_s(100), 4);
+  EXPECT_DOUBLE_EQ(record.left_s(100), 24);
+  EXPECT_DOUBLE_EQ(record.start_left_s(108), 2) << "eight seconds with a quarter of the unit";
+  EXPECT_DOUBLE_EQ(record.left_s(108), 22);
+  EXPECT_DOUBLE_EQ(record.left_upper_s(108), 34);
+  EXPECT_GT(record.start_left_s(150), 0) << "it still starts";
+}
+
+TEST(ShareRecord, AStartEndsWithTheFirstIteration) {
+  ShareRecord record(training());
+  record.started(100, 500);
+  for (int s = 1; s <= 12; ++s) record.add(100 + s, used(0.5 * s, 0.5 * s), 1);
+  EXPECT_EQ(record.need_milli(), 300u) << "what it loads with says nothing of what follows";
+  EXPECT_FALSE(record.start_s());
+  record.add(112, iteration(1, 100), 1);
+  ASSERT_TRUE(record.start_s());
+  EXPECT_DOUBLE_EQ(*record.start_s(), 6) << "twelve seconds with half of the unit";
+  EXPECT_EQ(record.start_left_s(112), 0);
+  EXPECT_DOUBLE_EQ(record.left_s(112), 20);
+  EXPECT_DOUBLE_EQ(record.left_upper_s(112), 32);
+}
+
+TEST(ShareRecord, WhoNeverTellsIterationsDoesNotStartForEver) {
+  ShareRecord record(training());
+  record.started(100, 1000);
+  for (int s = 1; s <= 80; ++s) record.add(100 + s, used(0.6 * s, 0), 1);
+  EXPECT_EQ(record.start_left_s(180), 0);
+  EXPECT_NEAR(record.need_milli(), 630, 30);
+}
+
 TEST(ShareRecord, NothingIsKnownWithoutAForecast) {
   ShareRecord record(forecast(1000));
   record.started(100, 1000);

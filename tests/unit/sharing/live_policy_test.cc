@@ -153,6 +153,71 @@ TEST(LivePolicy, SharePreemptsWhoLosesLeast) {
   EXPECT_NE(std::count(adjustment.preempted.begin(), adjustment.preempted.end(), 2U), 0);
 }
 
+// It needs 200 thousandths later and loads for three seconds on all of the unit first: with only
+// 200 that takes fifteen.
+TEST(LivePolicy, ShareHurriesAStartThatAPromiseDependsOn) {
+  auto starts = running(1, kSensitive, 200, 200);
+  starts.start_left_s = 3;
+  starts.left_s = starts.left_upper_s = 13;
+  starts.promise_left_s = 26;
+  const auto unit = unit_with({starts, running(2, kBestEffort, 800, 800)});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_GT(milli_of(unit, adjustment, 1), 300U);
+  EXPECT_TRUE(adjustment.preempted.empty());
+}
+
+TEST(LivePolicy, ShareIsLessAheadOfPromisesBeforeItEndsAnybody) {
+  auto ahead = running(1, kSensitive, 600, 1000);
+  ahead.left_s = ahead.left_upper_s = 65;
+  ahead.promise_left_s = 100;
+  const auto unit = unit_with({ahead, running(2, kBestEffort, 400, 400)});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_TRUE(adjustment.preempted.empty());
+  EXPECT_GE(milli_of(unit, adjustment, 1), 685U) << "no promise is broken for it";
+  EXPECT_GE(milli_of(unit, adjustment, 2), kLeastMilli);
+}
+
+// Who runs has all of the unit and needs a third of it for its promise.
+TEST(LivePolicy, ShareTakesWhatOthersHaveAboveTheirPromises) {
+  auto ahead = running(1, kSensitive, 900, 900);
+  ahead.left_s = ahead.left_upper_s = 30;
+  ahead.promise_left_s = 150;
+  const std::vector<LiveNode> nodes{{unit_with({ahead, running(2, kBestEffort, 100, 400)})}};
+  const auto start = policy("share")->place(nodes, waiting(kSensitive, 500, 30, 60));
+  ASSERT_TRUE(start);
+  EXPECT_TRUE(start->preempted.empty());
+  EXPECT_GE(start->share.milli, 250U);
+  ASSERT_EQ(start->shrunk.size(), 1U);
+  EXPECT_EQ(start->shrunk.front().first, 1U);
+  EXPECT_GE(start->shrunk.front().second, 180U) << "its own promise is kept";
+  EXPECT_LE(start->shrunk.front().second + start->share.milli + 100, 1000U);
+}
+
+// 500 thousandths are left; to be well ahead of its promise it would need more.
+TEST(LivePolicy, ShareStartsWhoCanKeepItsPromiseRatherThanWait) {
+  auto other = running(1, kSensitive, 500, 500);
+  other.left_s = other.left_upper_s = 57;
+  other.promise_left_s = 60;
+  const std::vector<LiveNode> nodes{{unit_with({other})}};
+  const auto start = policy("share")->place(nodes, waiting(kSensitive, 500, 55, 60));
+  ASSERT_TRUE(start);
+  EXPECT_GE(start->share.milli, 480U);
+}
+
+TEST(LivePolicy, SharePromisesNoStartThatThereIsNoRoomFor) {
+  auto ahead = running(1, kSensitive, 700, 700);
+  ahead.left_s = ahead.left_upper_s = 80;
+  ahead.promise_left_s = 100;
+  const std::vector<LiveNode> nodes{{unit_with({ahead})}};
+  auto job = waiting(kSensitive, 200, 20, 30);
+  EXPECT_TRUE(policy("share")->admit(nodes, {}, job).admitted);
+  job.predicted["cpu"].start_s = 5;
+  EXPECT_FALSE(policy("share")->admit(nodes, {}, job).admitted)
+      << "five seconds on all of a unit are seventeen with three tenths";
+}
+
 TEST(LivePolicy, SharePromisesOnlyWhatItCanKeep) {
   auto ahead = running(1, kSensitive, 800, 800);
   ahead.left_s = ahead.left_upper_s = 80;

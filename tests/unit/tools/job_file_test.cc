@@ -41,6 +41,24 @@ TEST(JobFile, ReadsEveryKey) {
   EXPECT_EQ(b.units, 1u);
 }
 
+TEST(JobFile, ReadsWhatIsToGetBetterInAnElasticTask) {
+  const auto job = parse_job(R"({"tasks": [
+    {"command": ["fit"], "elastic": "1:4", "weight": 2.5, "measure": "val:accuracy:up",
+     "goal": 0.9, "deadline": "1h"},
+    {"command": ["fit"], "elastic": "2:3"}]})",
+                             "job.json");
+  ASSERT_TRUE(job) << job.error().message;
+  const TaskSpec& a = job->front();
+  EXPECT_EQ(a.units, 1u);
+  EXPECT_EQ(a.max_units, 4u);
+  EXPECT_EQ(a.quality, (QualityGoal{.weight = 2.5,
+                                    .measure = "val:accuracy",
+                                    .rises = true,
+                                    .goal = 0.9,
+                                    .deadline_ms = 3'600'000}));
+  EXPECT_EQ(job->back().quality, QualityGoal{});
+}
+
 struct Bad {
   const char* place;
   const char* cause;
@@ -98,6 +116,15 @@ TEST(JobFile, EveryMistakeIsNamedWithItsPlace) {
        {"job: tasks[0].datasets[0]: ", "unknown key 'x'"}},
       {R"({"tasks": [{"command": ["x"], "name": "a"}, {"command": ["y"], "name": "a"}]})",
        {"job: tasks[1].name: ", "'a' too"}},
+      {one_task(R"("elastic": "0:4")"), {"job: tasks[0]: ", "write MIN:MAX"}},
+      {one_task(R"("weight": 2)"), {"job: tasks[0]: ", "for an elastic task"}},
+      {one_task(R"("elastic": "1:2", "weight": "2")"),
+       {"job: tasks[0].weight: ", "must be a number"}},
+      {one_task(R"("elastic": "1:2", "measure": "accuracy:high")"),
+       {"job: tasks[0]: ", "NAME:down or NAME:up"}},
+      {one_task(R"("elastic": "1:2", "measure": ":up")"), {"job: tasks[0]: ", "names none"}},
+      {one_task(R"("elastic": "1:2", "goal": 1)"), {"job: tasks[0]: ", "needs its deadline"}},
+      {one_task(R"("elastic": "1:2", "deadline": "1h")"), {"job: tasks[0]: ", "its goal"}},
       {std::string(200'000, '['), {"job:1:200001: ", "malformed JSON"}},
   };
   for (const auto& [json, bad] : cases) {

@@ -1,0 +1,56 @@
+#include "tools/tierctl/elastic_words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tools/tierctl/range.h"
+
+namespace tierpilot::tierctl {
+namespace {
+
+constexpr uint32_t kMaxUnits = 65'536;
+
+Status parse_units(std::string_view words, TaskSpec& task) {
+  const auto range = parse_range(words);
+  if (!range || range->first == 0 || range->second == 0 || range->second > kMaxUnits)
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("elastic: '{}' are no units: write MIN:MAX, from 1 to {}", words, kMaxUnits));
+  std::tie(task.units, task.max_units) = *range;
+  return {};
+}
+
+Status parse_measure(std::string_view words, QualityGoal& quality) {
+  const size_t colon = words.rfind(':');
+  const auto direction = colon == words.npos ? "down" : words.substr(colon + 1);
+  quality.measure = words.substr(0, colon);
+  quality.rises = direction == "up";
+  if (quality.measure.empty() || (direction != "up" && direction != "down"))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("measure: '{}' names none: write NAME, NAME:down or NAME:up", words));
+  return {};
+}
+
+}  // namespace
+
+Status apply(const ElasticWords& words, TaskSpec& task) {
+  const auto wrong = [](const char* why) { return fail(ErrorCode::kInvalid, why); };
+  if (words.range.empty()) {
+    if (words.measure.empty() && words.deadline_ms == 0 && !words.weight && !words.goal) return {};
+    return wrong("a weight, a measure, a goal and a deadline are for an elastic task");
+  }
+  if (task.is_gang()) return wrong("elastic: the units of ranks do not change while they run");
+  if (auto parsed = parse_units(words.range, task); !parsed) return parsed;
+  auto& quality = task.quality;
+  if (!words.measure.empty())
+    if (auto parsed = parse_measure(words.measure, quality); !parsed) return parsed;
+  if (words.goal.has_value() != (words.deadline_ms > 0))
+    return wrong("a goal needs its deadline, and a deadline its goal");
+  quality.weight = words.weight.value_or(1);
+  quality.goal = words.goal.value_or(0);
+  quality.deadline_ms = words.deadline_ms;
+  return {};
+}
+
+}  // namespace tierpilot::tierctl
