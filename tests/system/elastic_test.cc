@@ -32,6 +32,10 @@ while not os.path.exists(gate) and not job.should_stop():
         job.report(iteration=i, loss=1000 / (i + 100))
     elif kind == "flat":
         job.report(iteration=i, loss=2 + 1 / i if i < 4 else 2 + 0.001 / i)
+    elif kind == "rising":
+        job.report(iteration=i, loss=2, accuracy=i / (i + 100))
+    elif kind == "risen":
+        job.report(iteration=i, loss=1000 / (i + 100), accuracy=0.5 if i < 4 else 0.9)
     cores = job.cores()
     if cores is not None and (not told or told[-1] != cores):
         told.append(cores)
@@ -116,6 +120,23 @@ TEST_F(Elastic, CoresGoToTheJobWhoseLossTheyLower) {
   const auto log = cluster_->client().log(falling);
   ASSERT_TRUE(log);
   EXPECT_GE(std::count(log->begin(), log->end(), '\n'), 2) << *log;
+}
+
+TEST_F(Elastic, CoresGoToTheJobWhoseMeasureTheyRaise) {
+  const auto with_measure = [&](const std::string& kind) {
+    return submit({"--elastic", "1:8", "--name", kind, "--measure", "accuracy:up"},
+                  {"/usr/bin/python3", script_.string(), gate_.string(), kind});
+  };
+  const auto rising = with_measure("rising"), risen = with_measure("risen");
+  ASSERT_TRUE(eventually([&] { return units(risen) > 0 && units(rising) > 1.5 * units(risen); },
+                         std::chrono::seconds(120)))
+      << shown(rising).dump(2) << shown(risen).dump(2);
+  const auto shown_to_people =
+      tierctl_at(cluster_->address(), {"task", "show", std::to_string(rising)});
+  EXPECT_NE(shown_to_people.out.find("accuracy"), std::string::npos) << shown_to_people.out;
+  open_gate();
+  ended(rising);
+  ended(risen);
 }
 
 TEST_F(Elastic, AJobThatSaysNothingHasItsEqualShareAndIsTold) {

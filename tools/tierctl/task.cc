@@ -53,6 +53,13 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Response ms", "/response_ms", Format::kNumber}};
   if (!task["spec"].is_object() || task["spec"].value("max_units", 0) == 0)
     std::erase_if(columns, [](const Column& each) { return each.pointer == "/spec/max_units"; });
+  if (task["spec"].is_object() && task["spec"].value("quality", ordered_json()).is_object())
+    for (const auto& column :
+         {Column{"Measure", "/spec/quality/measure"}, Column{"Is to rise", "/spec/quality/rises"},
+          Column{"Weight", "/spec/quality/weight", Format::kNumber},
+          Column{"Goal", "/spec/quality/goal", Format::kNumber},
+          Column{"Deadline, ms", "/spec/quality/deadline_ms", Format::kNumber}})
+      columns.push_back(column);
   if (task["spec"].is_object() && task["spec"]["gang"].is_object())
     for (const auto& [title, pointer] :
          {std::pair("Ranks", "/spec/gang/ranks"), std::pair("Engine", "/spec/gang/engine"),
