@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
 #include "swap/describe.h"
+#include "swap/plan_file.h"
 #include "swap/process_memory.h"
 #include "swap/session.h"
 #include "swap/tierpilot_swap.h"
@@ -23,6 +24,7 @@ using swap::Session;
 struct tierpilot_swap {
   std::unique_ptr<Session> session;
   uint64_t forks;
+  std::string plan_file{};
 };
 
 namespace {
@@ -113,7 +115,11 @@ tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, cha
   swap::ProcessMemory::own_freed_memory();
   try {
     auto session = opened(*settings);
-    if (session) return new tierpilot_swap{std::move(*session), forks.load()};
+    if (session) {
+      const std::string plan_file = settings->plan_file ? settings->plan_file : "";
+      if (!plan_file.empty()) swap::restore_plans(**session, plan_file);
+      return new tierpilot_swap{std::move(*session), forks.load(), plan_file};
+    }
     say(session.error().message, error, error_bytes);
   } catch (const std::exception& failure) {
     say(failure.what(), error, error_bytes);
@@ -125,6 +131,14 @@ void tierpilot_swap_close(tierpilot_swap* swap) {
   if (!swap) return;
   if (forked(swap)) (void)swap->session.release();  // its threads are the parent's
   delete swap;
+}
+
+int tierpilot_swap_keep(tierpilot_swap* swap, char* error, size_t error_bytes) {
+  return guarded(swap, -1, [&](Session& session) {
+    const auto status = swap->plan_file.empty() ? Status{} : keep_plans(session, swap->plan_file);
+    if (!status) say(status.error().message, error, error_bytes);
+    return status ? 0 : -1;
+  });
 }
 
 void tierpilot_swap_begin(tierpilot_swap* swap) {

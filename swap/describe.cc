@@ -35,6 +35,9 @@ json statistics_of(Session& session) {
           {"budget_bytes", session.settings().budget_bytes},
           {"steps", s.steps},
           {"known_steps", s.known_steps},
+          {"restored_steps", s.restored_steps},
+          {"learning_steps", s.learning_steps},
+          {"plans_refused", session.plans_refused()},
           {"saves", s.saves},
           {"saved_bytes", s.saved_bytes},
           {"copies_out", s.copies_out},
@@ -84,7 +87,8 @@ json step_of(Session& session) {
 
 std::string describe(Session& session, std::string_view what) {
   if (what == "tiers") return tiers_of(session.pool()).dump();
-  if (what == "statistics") return statistics_of(session).dump();
+  if (what == "statistics")  // paths may be any bytes
+    return statistics_of(session).dump(-1, ' ', false, json::error_handler_t::replace);
   if (what == "step") return step_of(session).dump();
   return "{}";
 }

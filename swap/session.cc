@@ -71,6 +71,7 @@ void Session::finish_step() {
   if (seen.peak_bytes > settings_.budget_bytes) ++s.over_budget_steps;
   // Copies that came late where nothing else was to wait for: earlier the next time.
   if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
+  s.learning_steps += learner_.learning();
   learner_.set_link(link());
   finish_segments(seen.step, seen.step_ns, seen.peak_bytes);
   learner_.end(std::move(seen), watch_.growth_bytes());
@@ -287,6 +288,29 @@ Statistics Session::statistics() {
   statistics_.given_back = watch_.given_back();
   statistics_.giving_ns = watch_.giving_ns();
   return statistics_;
+}
+
+KeptPlans Session::kept() {
+  const std::lock_guard lock(mutex_);
+  if (unused_ == 0) finish_step();
+  return {.steps = learner_.kept(), .segments = segment_learner_.kept()};
+}
+
+void Session::restore(KeptPlans plans) {
+  const std::lock_guard lock(mutex_);
+  learner_.restore(std::move(plans.steps));
+  segment_learner_.restore(plans.segments);
+  statistics_.restored_steps = static_cast<int64_t>(learner_.known_steps());
+}
+
+void Session::refused(std::string why) {
+  const std::lock_guard lock(mutex_);
+  plans_refused_ = std::move(why);
+}
+
+std::string Session::plans_refused() {
+  const std::lock_guard lock(mutex_);
+  return plans_refused_;
 }
 
 StepLife Session::last_step() {

@@ -52,6 +52,13 @@ class Session {
   void segment_end(bool possible);
   void failed();
 
+  // What the next run may start from, and what another one left, before the first step.
+  KeptPlans kept();
+  void restore(KeptPlans plans);
+  // Why kept plans are not used; empty: they are, or there were none.
+  void refused(std::string why);
+  std::string plans_refused();
+
   const SessionSettings& settings() const { return settings_; }
   const HostPool& pool() const { return pool_; }
   Statistics statistics();
@@ -119,6 +126,7 @@ class Session {
   int64_t resident_ = 0, coming_bytes_ = 0, largest_ = 0, largest_other_ = 0;
   double lead_factor_ = 2;  // of the time that copies in should take
   Statistics statistics_;
+  std::string plans_refused_;
   StepLife life_, last_life_;
   Lane out_, in_;  // last: their threads end first
 };

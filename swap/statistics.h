@@ -8,6 +8,8 @@ namespace tierpilot::swap {
 
 struct Statistics {
   int64_t steps = 0, known_steps = 0;
+  int64_t restored_steps = 0;  // kinds known from another run
+  int64_t learning_steps = 0;  // unknown, looked at closely, or trying something
   int64_t saves = 0, saved_bytes = 0;
   int64_t copies_out = 0, bytes_out = 0;
   int64_t copies_in = 0, bytes_in = 0;

@@ -38,6 +38,10 @@ typedef struct tierpilot_swap_settings {
   /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "checkpoint", "none". */
   const char* policy;
   uint32_t out_threads, in_threads; /* 0: as many as are useful */
+  /* A file with what an earlier run has learned, and where this one's is kept; NULL: none. One that
+   * is damaged or was learned under other settings is not used ("plans_refused" in the statistics)
+   * and replaced. */
+  const char* plan_file;
 } tierpilot_swap_settings;
 
 /* What the front end says of a storage. */
@@ -57,7 +61,9 @@ typedef uint32_t tierpilot_swap_id; /* 0: none */
 /* NULL: what is wrong stands in `error`. Measures the tiers, which takes some 0.2 s. */
 tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
                                     size_t error_bytes);
-/* Ends the threads and frees the pool. Ids are void; no other call may be running. */
+/* Writes the plan file, where there is one: 0; -1: what is wrong stands in `error`. */
+int tierpilot_swap_keep(tierpilot_swap* swap, char* error, size_t error_bytes);
+/* Ends the threads and frees the pool, and does not write the plan file. Ids are void; no other call may be running. */
 void tierpilot_swap_close(tierpilot_swap* swap);
 
 /* A new training step begins, if it is not noticed anyway: a save after all that was saved before

@@ -100,4 +100,26 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
                 (known->least_with_ns > 0 && known->least_with_ns < known->least_without_ns);
 }
 
+std::vector<KeptSegments> SegmentLearner::kept() const {
+  std::vector<KeptSegments> all;
+  for (const auto& [first, known] : by_first_) {
+    if (known.phase != Phase::kSettled) continue;
+    KeptSegments kept{.first = first};
+    for (const auto& [place, again] : known.again)
+      kept.again.emplace_back(place, known.with && again);
+    std::sort(kept.again.begin(), kept.again.end());
+    all.push_back(std::move(kept));
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return all;
+}
+
+void SegmentLearner::restore(const std::vector<KeptSegments>& kept) {
+  for (const auto& one : kept) {
+    auto& known = by_first_[one.first];
+    known = {.phase = Phase::kSettled, .with = true};
+    known.again.insert(one.again.begin(), one.again.end());
+  }
+}
+
 }  // namespace tierpilot::swap

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policies/swap/kept_plans.h"
 #include "policies/swap/link.h"
 
 namespace tierpilot::swap {
@@ -43,6 +44,9 @@ class SegmentLearner {
   bool recomputes() const { return known_ && active(*known_); }
   // The step is over. `measured`: its segments and bytes are known, as none was computed again.
   void end(const SegmentedStep* measured, const Link& link, int64_t step_ns, bool fits);
+  // What is settled, for the next run; and what another run had settled.
+  std::vector<KeptSegments> kept() const;
+  void restore(const std::vector<KeptSegments>& kept);
 
  private:
   enum class Phase : uint8_t { kMeasure, kWithout, kWith, kSettled };

@@ -189,6 +189,51 @@ void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   begin();
 }
 
+bool StepLearner::learning() const {
+  return current_ == kUnknown || steps_[current_].observe || steps_[current_].exploring;
+}
+
+std::vector<KeptStep> StepLearner::kept() const {
+  std::vector<KeptStep> all;
+  for (const auto& known : steps_) {
+    // One that was seen once may have been an evaluation, or the first without the optimiser's
+    // states.
+    if (known.runs < kObservedRuns || known.failed) continue;
+    if (known.step.other_bytes.size() != known.step.time_ns.size()) continue;
+    const auto& attempt = known.best.runs > 0 ? known.best : known.now;
+    all.push_back({.step = known.step,
+                   .away = attempt.away,
+                   .margin_bytes = known.margin_bytes,
+                   .explorations = known.explorations,
+                   .widened = known.widened,
+                   .next_kind = known.next_kind});
+  }
+  return all;
+}
+
+void StepLearner::restore(std::vector<KeptStep> kept) {
+  for (auto& one : kept) {
+    if (steps_.size() >= kMostSteps || one.step.saves.empty()) continue;
+    Known known{.step = std::move(one.step)};
+    uint64_t prefix = 1;
+    for (const auto& save : known.step.saves) {
+      prefix = extended(prefix, save);
+      known.prefixes.push_back(prefix);
+      by_prefix_.emplace(prefix, steps_.size());
+    }
+    known.now.away = std::move(one.away);
+    known.margin_bytes = one.margin_bytes;
+    known.explorations = one.explorations;
+    known.widened = one.widened;
+    known.next_kind = one.next_kind;
+    known.runs = kObservedRuns;
+    known.observe = false;
+    const auto outcome = foretell(known.step, known.now.away, limits_of(known));
+    known.now.foretold_ns = outcome.done ? outcome.clock_ns : 0;
+    steps_.push_back(std::move(known));
+  }
+}
+
 void StepLearner::failed() {
   if (current_ == kUnknown) return;
   auto& known = steps_[current_];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policies/swap/choice.h"
+#include "policies/swap/kept_plans.h"
 
 namespace tierpilot::swap {
 
@@ -50,6 +51,14 @@ class StepLearner {
   void end(StepEnd seen, int64_t growth_bytes);
   // The device had no room in this step: everything leaves in it from now on.
   void failed();
+
+  // The best that is known of each step, for the next run; and what another run knew, before the
+  // first step of this one. A kept step has a plan at once and is measured no more closely than
+  // any.
+  std::vector<KeptStep> kept() const;
+  void restore(std::vector<KeptStep> kept);
+  // Whether the step that runs is unknown, looked at closely or tries something.
+  bool learning() const;
 
   size_t known_steps() const { return steps_.size(); }
   // How much the device would need at least for the step that was seen last.

@@ -19,7 +19,7 @@ using namespace tierpilot;
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string budget, policy = "swap", tiers, report;
+  std::string budget, policy = "swap", tiers, report, plans;
   bool recompute = false;
   std::vector<std::string> command;
 };
@@ -62,6 +62,7 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_POLICY", options.policy);
   set("TIERPILOT_SWAP_TIERS", options.tiers);
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
+  set("TIERPILOT_SWAP_PLANS", options.plans.empty() ? "" : fs::absolute(options.plans).string());
   set("TIERPILOT_SWAP_RECOMPUTE", options.recompute ? "1" : "");
   std::vector<char*> arguments;
   for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -125,6 +126,10 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   run_command->add_flag("--recompute", options.recompute,
                         "let blocks of the model be computed again where that is cheaper");
+  run_command
+      ->add_option("--plan-file", options.plans,
+                   "start from what an earlier run learned, and keep what this one does")
+      ->type_name("FILE");
   run_command->add_option("command", options.command, "the program and its arguments, after --")
       ->required();
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");

@@ -18,6 +18,7 @@ class _Settings(ctypes.Structure):
         ("policy", ctypes.c_char_p),
         ("out_threads", ctypes.c_uint32),
         ("in_threads", ctypes.c_uint32),
+        ("plan_file", ctypes.c_char_p),
     ]
 
 
@@ -45,6 +46,7 @@ def _library():
     size = ctypes.c_size_t
     for name, result, arguments in (
         ("open", pointer, [ctypes.POINTER(_Settings), ctypes.c_char_p, size]),
+        ("keep", ctypes.c_int, [pointer, ctypes.c_char_p, size]),
         ("close", None, [pointer]),
         ("begin", None, [pointer]),
         ("save", number, [pointer, ctypes.POINTER(_Storage)]),
@@ -70,7 +72,7 @@ def _library():
 class Core:
     """One pool with its threads and what it has learned. `close` ends it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, out_threads=0, in_threads=0):
+    def __init__(self, budget, policy="swap", tiers=None, plan_file=None, out_threads=0, in_threads=0):
         self._library = library = _library()
         if isinstance(budget, str):
             budget = library.tierpilot_swap_bytes(budget.encode())
@@ -83,6 +85,7 @@ class Core:
             policy=policy.encode(),
             out_threads=out_threads,
             in_threads=in_threads,
+            plan_file=os.fsencode(plan_file) if plan_file else None,
         )
         error = ctypes.create_string_buffer(1024)
         handle = library.tierpilot_swap_open(ctypes.byref(settings), error, len(error))
@@ -149,6 +152,11 @@ class Core:
             if got <= size:
                 return json.loads(text.value or "{}")
             size = got
+
+    def keep(self):
+        error = ctypes.create_string_buffer(1024)
+        if self._library.tierpilot_swap_keep(self._handle, error, len(error)) != 0:
+            raise OSError(error.value.decode(errors="replace") or "plans cannot be kept")
 
     def close(self):
         if self._handle:

@@ -1,5 +1,6 @@
 """Saved tensors of PyTorch's autograd, by its hooks, in the hands of libtierpilot-swap."""
 
+import atexit
 import gc
 import os
 import threading
@@ -23,8 +24,8 @@ class Swap:
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False):
-        self._settings = budget, policy, tiers
+    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None):
+        self._settings = budget, policy, tiers, plan_file
         self._core = None if lazy else core.Core(*self._settings)
         self._forked = False
         self._places = Places()
@@ -236,11 +237,20 @@ class Swap:
         """The last whole training step, storage by storage."""
         return self._open().describe("step")
 
+    def keep(self):
+        """Writes what was learned to the plan file, as the end of the program does; OSError where it
+        cannot be written."""
+        if self._core is not None and not self._forked:
+            self._core.keep()
+
     def _open(self):
         if self._core is None:
             self._core = core.Core(*self._settings)
         if not self._told:
             self._told = True
+            refused = self._core.describe("statistics")["plans_refused"]
+            if refused:
+                warnings.warn(f"tierpilot.swap: kept plans are not used: {refused}", RuntimeWarning, 3)
             tierpilot.job().measure(self._measures)
         return self._core
 
@@ -304,13 +314,22 @@ def _forked():
     _opened.clear()
 
 
+def _ended():
+    for swap in list(_all):
+        try:
+            swap.keep()
+        except OSError as error:
+            warnings.warn(f"tierpilot.swap: {error}", RuntimeWarning, 2)
+
+
 os.register_at_fork(after_in_child=_forked)
+atexit.register(_ended)
 
 
-def swap(budget, policy="swap", tiers=None, recompute=False):
+def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
     with _opening:
-        key = str(budget), policy, tiers, recompute
+        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file)
         if key not in _opened:
-            _opened[key] = Swap(budget, policy, tiers, recompute=recompute)
+            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file)
         return _opened[key]

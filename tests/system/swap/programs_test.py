@@ -140,6 +140,42 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
         self.assertEqual((said["segments"], said["recomputed_segments"]), (12, 9))
         self.assertEqual(said["copies_out"], 0)
 
+    def test_the_next_run_starts_with_what_was_learned(self):
+        plain = self.run_it()
+        with tempfile.TemporaryDirectory() as folder:
+            plans, report = os.path.join(folder, "plans"), os.path.join(folder, "report")
+
+            def run(budget=BIG):
+                ended = self.run_it(
+                    PROGRAM, "run", "--budget", budget, "--tiers", "memory=64MiB", "--plan-file", plans,
+                    "--report", report, "--"
+                )
+                self.assertEqual((ended.returncode, ended.stdout), (0, plain.stdout), ended.stderr)
+                with open(report, encoding="utf-8") as file:
+                    return json.loads(file.readlines()[-1]), ended.stderr
+
+            first, _ = run()
+            self.assertGreaterEqual(first["learning_steps"], 2)
+            self.assertGreater(first["copies_out"], 0)  # all of the first step
+            second, _ = run()
+            self.assertEqual((second["restored_steps"], second["known_steps"]), (1, 1))
+            self.assertEqual(second["learning_steps"], 0)
+            # There is room for all: a known step moves nothing and waits for nothing.
+            self.assertEqual((second["copies_out"], second["stalls"]), (0, 0))
+
+            other, said = run("7GiB")
+            self.assertEqual(other["restored_steps"], 0)
+            self.assertIn("another budget", said)
+            with open(plans, "r+b") as file:
+                file.seek(200)
+                file.write(b"?")
+            damaged, said = run("7GiB")
+            self.assertEqual(damaged["restored_steps"], 0)
+            self.assertIn("checksum", said)
+            again, said = run("7GiB")  # it was replaced
+            self.assertEqual((again["restored_steps"], said), (1, ""))
+            self.assertEqual(sorted(os.listdir(folder)), ["plans", "report"])
+
     def test_wrong_arguments_start_nothing(self):
         ended = self.run_it(PROGRAM, "run", "--budget", "much", "--")
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))

@@ -20,6 +20,7 @@ def _start(_):
         os.environ["TIERPILOT_SWAP_BUDGET"],
         os.environ.get("TIERPILOT_SWAP_POLICY") or "swap",
         os.environ.get("TIERPILOT_SWAP_TIERS"),
+        plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
         lazy=True,  # processes that train nothing open nothing
     )

@@ -1,0 +1,39 @@
+// What was learned of a program's steps, as bytes that the next run starts from. Bytes are hostile:
+// what is damaged, or was learned under other settings, is refused whole.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "policies/swap/observed_step.h"
+
+namespace tierpilot::swap {
+
+// A kind of step, known again by its saves, and what leaves in it.
+struct KeptStep {
+  ObservedStep step{};       // with other_bytes
+  std::vector<char> away{};  // by save
+  int64_t margin_bytes = 0;
+  int explorations = 0;
+  size_t widened = 0, next_kind = 0;
+};
+
+// What steps that begin with segment `first` compute again.
+struct KeptSegments {
+  uint64_t first = 0;
+  std::vector<std::pair<uint64_t, bool>> again{};  // by place
+};
+
+struct KeptPlans {
+  std::vector<KeptStep> steps{};
+  std::vector<KeptSegments> segments{};
+};
+
+// `settings` tells under what they were learned: another text at reading refuses them.
+std::string write_plans(const KeptPlans& plans, std::string_view settings);
+Result<KeptPlans> read_plans(std::string_view bytes, std::string_view settings);
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,16 @@
+// The file in which a session's plans wait for the next run.
+#pragma once
+
+#include <filesystem>
+
+#include "swap/session.h"
+
+namespace tierpilot::swap {
+
+// Starts the session from the file's plans. What cannot be used is refused, with the reason; that
+// there is no file is none.
+void restore_plans(Session& session, const std::filesystem::path& file);
+// Replaces the file whole: a crash leaves the old one or the new one.
+Status keep_plans(Session& session, const std::filesystem::path& file);
+
+}  // namespace tierpilot::swap
