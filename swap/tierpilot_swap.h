@@ -35,7 +35,8 @@ typedef struct tierpilot_swap_settings {
    * TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there. The order is by measured
    * bandwidth. */
   const char* tiers;
-  /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "checkpoint", "none". */
+  /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "q-published", "checkpoint",
+   * "none". */
   const char* policy;
   uint32_t out_threads, in_threads; /* 0: as many as are useful */
   /* A file with what an earlier run has learned, and where this one's is kept; NULL: none. One that

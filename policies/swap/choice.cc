@@ -101,6 +101,7 @@ const std::vector<ChoiceRule>& choice_rules() {
       {"swap-all", "everything leaves"},
       {"vdnn", "the inputs of convolutions leave"},
       {"capuchin", "the longest free time leaves first, until the peak fits"},
+      {"q-published", "the published Q table: a layer type leaves or stays after each step"},
       {"checkpoint", "nothing leaves; segments are computed again"},
   };
   return rules;
@@ -128,7 +129,8 @@ Choice choose(std::string_view rule, const ObservedStep& step, const Limits& lim
   if (rule == "swap") return planned(step, without);
   Choice choice;
   if (rule == "none" || rule == "checkpoint") choice.away.assign(step.saves.size(), false);
-  if (rule == "swap-all") choice.away = all(step);
+  // What the table starts from.
+  if (rule == "swap-all" || rule == "q-published") choice.away = all(step);
   if (rule == "vdnn") choice.away = vdnn(step);
   // Peng et al., Capuchin: Tensor-based GPU Memory Management for Deep Learning, ASPLOS 2020,
   // without its recomputing.

@@ -15,7 +15,7 @@ struct ChoiceRule {
   std::string_view name;
   std::string_view says;
 };
-// none, swap-all, vdnn, capuchin, checkpoint, swap.
+// none, swap-all, vdnn, capuchin, q-published, checkpoint, swap.
 const std::vector<ChoiceRule>& choice_rules();
 
 struct Choice {

@@ -100,8 +100,26 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   least_bytes_ = known.step.least_bytes();
   const bool over = seen.peak_bytes > settings_.limits.budget_bytes;
   known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || over);
+  if (settings_.rule == "q-published") return learn_as_published(known, seen);
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
   learn(known, seen);
+}
+
+// A round is a step. Memory is what the device held at most, time what computing alone takes.
+void StepLearner::learn_as_published(Known& known, const StepEnd& seen) {
+  if (known.failed) return;
+  if (!known.published) {
+    std::vector<uint32_t> kinds;
+    for (const auto& save : known.step.saves) kinds.push_back(save.kind);
+    known.published.emplace(kinds, known.now.away);
+  }
+  const auto compute_ns = std::max<int64_t>(known.step.compute_ns(), 1);
+  known.published->end_round(
+      static_cast<double>(seen.step_ns) / static_cast<double>(compute_ns),
+      static_cast<double>(seen.peak_bytes) / static_cast<double>(settings_.limits.budget_bytes));
+  known.now = {.away = known.published->plan()};
+  for (size_t i = 0; i < known.now.away.size(); ++i)
+    if (known.step.saves[i].held) known.now.away[i] = false;
 }
 
 // A plan that took too much is replaced at once; else each is tried twice and held to the best one.

@@ -5,12 +5,14 @@
 // known one is only slower.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "policies/swap/choice.h"
 #include "policies/swap/kept_plans.h"
+#include "policies/swap/published_q.h"
 
 namespace tierpilot::swap {
 
@@ -81,11 +83,13 @@ class StepLearner {
     int runs = 0, explorations = 0;
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
+    std::optional<PublishedQ> published{};  // of the rule q-published
   };
 
   void add(StepEnd&& seen, int64_t growth_bytes);
   void update(Known& known, StepEnd&& seen, int64_t growth_bytes);
   void learn(Known& known, const StepEnd& seen);
+  void learn_as_published(Known& known, const StepEnd& seen);
   void plan(Known& known);
   bool widen(Known& known);
   bool explore(Known& known);

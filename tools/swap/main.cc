@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);
   const auto one_of_them = CLI::IsMember(names).description("");
   run_command->add_option("--policy", options.policy, "who decides what leaves")
-      ->type_name("swap|none|swap-all|vdnn|capuchin|checkpoint")
+      ->type_name("swap|none|swap-all|vdnn|capuchin|q-published|checkpoint")
       ->check(one_of_them);
   run_command
       ->add_option("--report", options.report,

@@ -13,7 +13,7 @@ import torch  # after scene, which skips without it
 class Values(Case):
     def test_gradients_are_those_without_to_the_last_bit(self):
         plain = train(None)
-        for policy in ("swap-all", "swap", "capuchin", "vdnn", "none"):
+        for policy in ("swap-all", "swap", "capuchin", "vdnn", "q-published", "none"):
             for budget in (BIG, "1MiB"):
                 with self.subTest(policy=policy, budget=budget), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
