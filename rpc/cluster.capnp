@@ -66,7 +66,7 @@ struct UnitEntry {
   id @0 :Text;                   # NODE/cpu/NUMBER, NODE/gpu/UUID
   engine @1 :Text;
   node @2 :Text;
-  state @3 :Text;                # up, drained, quarantined, lost
+  state @3 :Text;                # up, drained, quarantined, unhealthy, lost
   reason @4 :Text;
   task @5 :UInt64;               # who has it; 0: nobody
   failures @6 :UInt64;

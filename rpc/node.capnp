@@ -95,6 +95,12 @@ struct NodeStatus {
   bpfRunTimeShare @6 :Measure;   # of one core
   metrics @7 :List(Metric);
   takesNone @8 :Text;            # why it takes no tasks now; empty: it takes them
+  unhealthy @9 :List(UnitTrouble);  # units that are to get no new work, all of them
+}
+
+struct UnitTrouble {
+  unit @0 :Text;     # without its node: cpu/NUMBER, gpu/UUID
+  reason @1 :Text;
 }
 
 struct Metric {
@@ -200,6 +206,8 @@ struct NodeEvent {
     exited :group { attempt @6 :Attempt; exit @7 :Exit; }
     # What the checkpoint of this name cost: the job, until its node had it, and of that the copy.
     checkpointed :group { attempt @9 :Attempt; checkpoint @10 :Text; stallNs @11 :UInt64; copyNs @12 :UInt64; }
+    # A device failed under whatever ran on it; see daemon/topology/xid.h.
+    unitFault :group { unit @13 :Text; kind @14 :Text; detail @15 :Text; }
   }
 }
 

@@ -21,6 +21,15 @@ Figure rate_figure(double per_h) {
   return {per_h, {}};
 }
 
+// Empty: it is there.
+std::string lost_because(const NodeRecord* node, const UnitName& unit) {
+  if (!node || !node->can_be_asked()) return "its node is not connected";
+  const auto& gpus = node->facts.gpus;
+  if (unit.engine == Engine::kGpu && std::find(gpus.begin(), gpus.end(), unit.unit) == gpus.end())
+    return "its node does not see the device since its daemon started";
+  return {};
+}
+
 void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntry::Builder out) {
   const auto name = parse_unit_id(id).value_or(UnitName{});
   const std::string node(name.node);
@@ -28,13 +37,15 @@ void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntr
   out.setNode(node);
   out.setEngine(engine_name(name.engine).data());
   const auto* record = state.registry.find(node);
-  const auto reason = state.units.drained_because(id);
-  const bool there = record && record->can_be_asked();
-  out.setState(!there                           ? "lost"
-               : reason.empty()                 ? "up"
+  const auto drained = state.units.drained_because(id);
+  const auto unhealthy = state.units.unhealthy_because(id);
+  const auto lost = lost_because(record, name);
+  out.setState(!lost.empty()                    ? "lost"
+               : !unhealthy.empty()             ? "unhealthy"
+               : drained.empty()                ? "up"
                : state.units.is_quarantined(id) ? "quarantined"
                                                 : "drained");
-  out.setReason(there ? reason : "its node is not connected");
+  out.setReason(!lost.empty() ? lost : !unhealthy.empty() ? unhealthy : drained);
   out.setTask(state.units.user_of(id));
   out.setFailures(state.units.failures(id));
   const auto& rates = state.units.rates(state.clock.wall_ms());
@@ -121,7 +132,8 @@ kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
   for (uint32_t i = 0; i < notes.size(); ++i) {
     notes[i].setAtMs(failures[i]->at_ms);
     notes[i].setWhat(failures[i]->kind);
-    notes[i].setWhy(fmt::format("task {}", failures[i]->task));
+    notes[i].setWhy(failures[i]->task ? fmt::format("task {}", failures[i]->task)
+                                      : "the device itself");
   }
   return kj::READY_NOW;
 }

@@ -17,6 +17,21 @@ std::vector<uint32_t> read_units(wire::NodeEvent::Started::Reader started) {
   return units;
 }
 
+constexpr size_t kMostReasonBytes = 512;
+
+std::string short_text(capnp::Text::Reader from) {
+  return text(from).substr(0, kMostReasonBytes);
+}
+
+std::map<std::string, std::string> read_unhealthy(wire::NodeStatus::Reader status) {
+  constexpr size_t kMostUnits = 8192;
+  std::map<std::string, std::string> reasons;
+  for (const auto trouble : status.getUnhealthy())
+    if (reasons.size() < kMostUnits)
+      reasons[short_text(trouble.getUnit())] = short_text(trouble.getReason());
+  return reasons;
+}
+
 }  // namespace
 
 struct NodeSession::Progress {
@@ -37,6 +52,7 @@ kj::Promise<void> NodeSession::update(UpdateContext context) {
   node->fast_free_bytes = status.getFastFreeBytes();
   node->slow_free_bytes = status.getSlowFreeBytes();
   core_.membership.says(*node, text(status.getTakesNone()));
+  core_.membership.says_unhealthy(*node, read_unhealthy(status));
   cards_.reported(ticket_.node, status);
 
   auto progress = std::make_shared<Progress>();
@@ -111,6 +127,12 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
                          progress->finished(sequence, status);
                        });
       break;
+    case wire::NodeEvent::UNIT_FAULT: {
+      const auto fault = event.getUnitFault();
+      core_.gangs.unit_failed(ticket_.node + "/" + short_text(fault.getUnit()),
+                              short_text(fault.getKind()), short_text(fault.getDetail()));
+      break;
+    }
     case wire::NodeEvent::CHECKPOINTED: {
       const auto taken = event.getCheckpointed();
       core_.checkpoints.measured(read_attempt(taken.getAttempt()), text(taken.getCheckpoint()),

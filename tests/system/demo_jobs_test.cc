@@ -21,7 +21,8 @@ TEST(DemoJobs, GoOnFromTheirCheckpointsAndEndWithTheLossOfAnUndisturbedRun) {
   const auto outcome = run_command(
       {"/usr/bin/env", "TMPDIR=" + folder.path().string(), program("TIERPILOT_TEST_DEMO_JOBS"),
        "--policies", "least-loaded", "--script", (source / "tools/demo/jobs/train.py").string(),
-       "--python-path", (source / "python").string(), "--json", file.string()},
+       "--python-path", (source / "python").string(), "--fake-driver",
+       program("TIERPILOT_TEST_FAKE_NVML"), "--json", file.string()},
       {}, std::chrono::seconds(280));
   ASSERT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   const auto json = Json::parse(read_text(file));
@@ -31,9 +32,14 @@ TEST(DemoJobs, GoOnFromTheirCheckpointsAndEndWithTheLossOfAnUndisturbedRun) {
   EXPECT_GT(policy["failures_made"], 0);
   EXPECT_GT(policy["restarts"], 0);
   EXPECT_GT(policy["lost_unit_s"], 0);
-  int failures = 0;
-  for (const auto& unit : json["units"]) failures += unit["failures"].get<int>();
-  EXPECT_GT(failures, 0);
+  EXPECT_GT(policy["xids"], 0);
+  int failures = 0, of_gpus = 0;
+  for (const auto& unit : json["units"]) {
+    failures += unit["failures"].get<int>();
+    if (unit["engine"] == "gpu") of_gpus += unit["failures"].get<int>();
+  }
+  EXPECT_GT(failures, of_gpus);
+  EXPECT_GT(of_gpus, 0);
   for (const auto& job : json["jobs"]) {
     const double loss = job["loss"], undisturbed = job["undisturbed_loss"];
     EXPECT_LE(std::abs(loss - undisturbed), 0.01 * undisturbed) << job;

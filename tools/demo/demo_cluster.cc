@@ -71,8 +71,10 @@ Status DemoCluster::start_coordinator(const Layout& layout, const std::string& p
 }
 
 Status DemoCluster::start_node(const NodePlan& node, const std::string& program) {
-  auto process = DaemonProcess::start("tierpilotd of " + node.name,
-                                      {program, "--config", node.config}, node.log);
+  std::vector<std::string> argv{"/usr/bin/env"};
+  argv.insert(argv.end(), node.env.begin(), node.env.end());
+  argv.insert(argv.end(), {program, "--config", node.config});
+  auto process = DaemonProcess::start("tierpilotd of " + node.name, argv, node.log);
   if (!process) return tl::unexpected(process.error());
   daemons_.push_back(std::move(*process));
   const auto status = wait_for_node(node.name);

@@ -33,6 +33,7 @@ struct NodePlan {
   uint32_t units;
   std::filesystem::path config, log;
   std::string config_text;
+  std::vector<std::string> env{};  // NAME=VALUE, beside what its daemon inherits
 };
 
 struct Layout {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/gangs/checkpoints.h"
+#include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -299,14 +300,27 @@ bool GangLife::blame_units(const Task& gang, const Task& culprit) {
     return true;
   }
   if (!by_signal && !node_lost) return false;
-  for (const auto& unit : units) {
-    const UnitFailure failure{state_.clock.wall_ms(), unit, kind, gang.id};
-    state_.units.failed(failure);
-    state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); },
-                       nullptr);
-    quarantine(unit);
-  }
+  for (const auto& unit : units) count({state_.clock.wall_ms(), unit, kind, gang.id});
   return false;
+}
+
+void GangLife::count(const UnitFailure& failure) {
+  state_.units.failed(failure);
+  state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); }, nullptr);
+  quarantine(failure.unit);
+}
+
+void GangLife::unit_failed(const std::string& unit, const std::string& kind,
+                           const std::string& detail) {
+  if (!state_.units.is_known(unit)) return;
+  const auto why = fmt::format("unit {}: {}: {}", unit, kind, detail);
+  note(state_, std::string(parse_unit_id(unit)->node), "a unit failed", why);
+  count({state_.clock.wall_ms(), unit, kind, 0});
+  auto* gang = state_.tasks.find(state_.units.user_of(unit));
+  auto* now = gang ? current(gang->id, gang->attempt) : nullptr;
+  if (!now) return;
+  now->device_fault = why;
+  stop(*gang, why);
 }
 
 void GangLife::quarantine(const std::string& unit) {
@@ -324,6 +338,7 @@ void GangLife::quarantine(const std::string& unit) {
 Verdict GangLife::judge_try(Task& gang, const Try& last) {
   if (gang.cancel_asked && last.stopping) return {Fate::kCancelled, "cancelled"};
   if (!last.stopping) return {Fate::kSucceeded, {}};
+  if (!last.device_fault.empty()) return {Fate::kAgain, last.device_fault, false};
   Verdict verdict{Fate::kAgain, gang.reason};  // it was only asked to end: a late start, say
   bool elsewhere = false;
   if (const auto* cause = culprit(gang, last)) {

@@ -32,6 +32,9 @@ class GangLife {
   // What the lifecycle tells.
   void rank_started(Task& rank);
   void rank_over(Task& rank, const Verdict& verdict);
+  // The device failed under whatever ran on it: counted against the unit, and the gang that has it
+  // begins anew, which is not counted against the gang. `detail` is for people.
+  void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail);
   // All ranks are asked to end.
   void stop(Task& gang, const std::string& why);
 
@@ -47,7 +50,8 @@ class GangLife {
     std::map<uint32_t, Verdict> over;
     std::optional<uint32_t> first_bad;  // the rank that ended the others
     bool stopping = false;
-    std::string checkpoint{};  // that all its ranks begin from; empty: from nothing
+    std::string device_fault{};  // that it ends of: none of its ranks is to blame
+    std::string checkpoint{};    // that all its ranks begin from; empty: from nothing
   };
 
   void committed(uint64_t gang, uint32_t attempt, const Status& status);
@@ -64,7 +68,8 @@ class GangLife {
   // Writes down what its units are to blame for. True: the same befell other units before, so that
   // the gang itself is to blame.
   bool blame_units(const Task& gang, const Task& culprit);
-  // Takes it out of service if it has failed too often.
+  // On disk, too. Takes the unit out of service if it has failed too often.
+  void count(const UnitFailure& failure);
   void quarantine(const std::string& unit);
 
   ClusterState& state_;

@@ -50,7 +50,8 @@ class Rates {
  public:
   Rates(const UnitBook& units, int64_t now_ms) : units_(units), rates_(units.rates(now_ms)) {}
   bool is_usable(const std::string& unit) const {
-    return units_.drained_because(unit).empty() && units_.user_of(unit) == 0;
+    return units_.drained_because(unit).empty() && units_.unhealthy_because(unit).empty() &&
+           units_.user_of(unit) == 0;
   }
   double per_h(const std::string& unit) const {
     const auto rate = rates_.find(unit);

@@ -99,6 +99,28 @@ std::string UnitBook::drained_because(const std::string& unit) const {
   return drain == drains_.end() ? "" : drain->second;
 }
 
+std::map<std::string, std::string> UnitBook::say_unhealthy(
+    const std::string& node, std::map<std::string, std::string> reasons) {
+  if (reasons.empty() && !unhealthy_.contains(node)) return {};
+  auto& known = unhealthy_[node];
+  std::map<std::string, std::string> changed;
+  for (const auto& [unit, reason] : reasons)
+    if (const auto before = known.find(unit); before == known.end() || before->second != reason)
+      changed[unit] = reason;
+  for (const auto& [unit, reason] : known)
+    if (!reasons.contains(unit)) changed[unit] = "";
+  known = std::move(reasons);
+  if (known.empty()) unhealthy_.erase(node);
+  return changed;
+}
+
+std::string UnitBook::unhealthy_because(const std::string& unit) const {
+  const auto node = unhealthy_.find(node_of(unit));
+  if (node == unhealthy_.end()) return {};
+  const auto reason = node->second.find(unit);
+  return reason == node->second.end() ? "" : reason->second;
+}
+
 std::string UnitBook::quarantine_reason(const std::string& unit, uint32_t most,
                                         int64_t since_ms) const {
   constexpr size_t kMostShare = 4;  // of all units one in so many; there is at least one

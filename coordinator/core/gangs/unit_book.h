@@ -19,7 +19,7 @@ struct UnitFailure {
   int64_t at_ms = 0;  // wall time
   std::string unit;
   std::string kind;   // signal 9, node lost, ...
-  uint64_t task = 0;  // of the gang
+  uint64_t task = 0;  // of the gang; 0: the device failed by itself, whoever had it
 };
 
 // Of failures an hour; `low` to `high` holds 90 %.
@@ -42,6 +42,13 @@ class UnitBook {
   void drain(const std::string& unit, const std::string& reason) { drains_[unit] = reason; }
   // Also forgets what counted against it.
   void resume(const std::string& unit);
+
+  // As its node says now of all its units that are to get no new work, by unit. Gives those of
+  // which something else is said than before; an empty reason: it is well again.
+  std::map<std::string, std::string> say_unhealthy(const std::string& node,
+                                                   std::map<std::string, std::string> reasons);
+  // Empty: nothing is wrong with it.
+  std::string unhealthy_because(const std::string& unit) const;
 
   // While a gang has it; 0: none has.
   void take(const std::string& unit, uint64_t gang) { users_[unit] = gang; }
@@ -73,6 +80,7 @@ class UnitBook {
   std::map<std::string, int64_t> since_ms_;  // in service
   std::vector<UnitFailure> failures_;        // by time, the last ones
   std::map<std::string, std::string> drains_;
+  std::map<std::string, std::map<std::string, std::string>> unhealthy_;  // by node, by unit
   std::map<std::string, uint64_t> users_;
   mutable std::map<std::string, UnitFailureRate> rates_;
   mutable int64_t reckoned_ms_ = INT64_MIN;

@@ -155,6 +155,17 @@ void Membership::says(NodeRecord& node, const std::string& takes_none) {
   note(state_, node.facts.name, takes_none.empty() ? "takes tasks" : "takes no tasks", takes_none);
 }
 
+void Membership::says_unhealthy(const NodeRecord& node,
+                                const std::map<std::string, std::string>& reasons) {
+  std::map<std::string, std::string> by_unit;
+  for (const auto& [unit, reason] : reasons)
+    if (const auto id = node.facts.name + "/" + unit; state_.units.is_known(id))
+      by_unit[id] = reason.empty() ? "its node does not say why" : reason;
+  for (const auto& [unit, reason] : state_.units.say_unhealthy(node.facts.name, std::move(by_unit)))
+    note(state_, node.facts.name, reason.empty() ? "a unit is well again" : "a unit is unhealthy",
+         reason.empty() ? unit : fmt::format("{}: {}", unit, reason));
+}
+
 void Membership::replica_changed(const std::string& node, const std::string& dataset,
                                  const ReplicaState& replica) {
   if (state_.catalog.learns_digest(node, dataset, replica))

@@ -33,6 +33,8 @@ class Membership {
   Result<NodeRecord*> renew(const Ticket& ticket);
   // What a node says with each update: why it takes no tasks; empty: it takes them.
   void says(NodeRecord& node, const std::string& takes_none);
+  // And which of its units are to get no new work, by what follows the node in their names.
+  void says_unhealthy(const NodeRecord& node, const std::map<std::string, std::string>& reasons);
   void replica_changed(const std::string& node, const std::string& dataset,
                        const ReplicaState& replica);
   // Gives up the nodes whose lease has passed, and ends pauses.

@@ -14,6 +14,12 @@ void EventStream::add(EventBody body) {
       return replaced;
     });
   }
+  // A device that fails again and again while the coordinator is away is told of once.
+  if (const auto* fault = std::get_if<UnitFaultEvent>(&body))
+    std::erase_if(unsent_, [&](const EventBody& other) {
+      const auto* older = std::get_if<UnitFaultEvent>(&other);
+      return older && older->unit == fault->unit && older->kind == fault->kind;
+    });
   unsent_.push_back(std::move(body));
   if (on_pending_) on_pending_();
 }

@@ -87,6 +87,12 @@ struct EventWriter {
     checkpointed.setStallNs(from.stall_ns);
     checkpointed.setCopyNs(from.copy_ns);
   }
+  void operator()(const UnitFaultEvent& from) {
+    auto fault = to.initUnitFault();
+    fault.setUnit(from.unit);
+    fault.setKind(from.kind);
+    fault.setDetail(from.detail);
+  }
 };
 
 bool has_nul(const std::string& value) {

@@ -102,8 +102,14 @@ struct CheckpointedEvent {
   uint64_t stall_ns = 0;
   uint64_t copy_ns = 0;
 };
-using EventBody =
-    std::variant<ReplicaChange, ServedEvent, StartedEvent, ExitedEvent, CheckpointedEvent>;
+// A device failed under whatever ran on it.
+struct UnitFaultEvent {
+  std::string unit;  // without its node: gpu/UUID
+  std::string kind;
+  std::string detail;
+};
+using EventBody = std::variant<ReplicaChange, ServedEvent, StartedEvent, ExitedEvent,
+                               CheckpointedEvent, UnitFaultEvent>;
 
 struct Event {
   uint64_t sequence = 0;

@@ -47,6 +47,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   if (auto status = parts->serve_metrics(); !status) return tl::unexpected(status.error());
   if (auto status = parts->take_over(); !status) return tl::unexpected(status.error());
   parts->make_link();
+  parts->watch_gpus();
   parts->watch();
   // Start leaves more behind than running needs.
   ::malloc_trim(0);

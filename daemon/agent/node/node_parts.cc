@@ -31,6 +31,7 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
       dirs(std::move(dirs)) {}
 
 Node::Parts::~Parts() {
+  gpu_watch.reset();
   // Its calls come back to the parts below it.
   link.reset();
   if (executor) loop.unwatch(executor->event_fd());
@@ -110,7 +111,30 @@ void Node::Parts::make_lifecycle() {
                                       *plane, *runner, system_clock(),
                                       [this](EventBody body) { events.add(std::move(body)); });
   status = std::make_unique<StatusReporter>(
-      *plane, *pool, *tasks, probe.get(), [this] { return more_metrics(); }, system_clock());
+      *plane, *pool, *tasks, health, probe.get(), [this] { return more_metrics(); },
+      system_clock());
+}
+
+void Node::Parts::watch_gpus() {
+  if (topology.gpus.empty()) return;
+  std::vector<std::string> warnings;
+  auto opened = NvmlEvents::open(GpuWatch::Options{}.library, warnings);
+  for (const auto& warning : warnings) spdlog::warn("{}", warning);
+  if (!opened) return spdlog::warn("failing GPUs are not noticed: {}", opened.error().message);
+  gpu_watch = std::make_unique<GpuWatch>(
+      std::move(*opened), GpuWatch::Options{}, system_clock(),
+      GpuWatch::Hooks{
+          .post = [this](std::function<void()> work) { loop.post(std::move(work)); },
+          .failed =
+              [this](const GpuFault& fault) {
+                spdlog::warn("GPU {}: {}: {}", fault.gpu, fault.kind, fault.detail);
+                events.add(UnitFaultEvent{"gpu/" + fault.gpu, fault.kind, fault.detail});
+              },
+          .changed =
+              [this](const std::string& gpu, bool lost) {
+                health.say("gpu/" + gpu, "device",
+                           lost ? "device lost: the driver cannot reach it" : "");
+              }});
 }
 
 std::vector<MetricValue> Node::Parts::more_metrics() const {

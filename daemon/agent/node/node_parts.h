@@ -12,6 +12,8 @@
 #include "daemon/agent/node/node_report.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/exec_runner.h"
+#include "daemon/agent/units/gpu_watch.h"
+#include "daemon/agent/units/unit_health.h"
 #include "rpc/metrics_page.h"
 
 namespace tierpilot::agent {
@@ -30,6 +32,7 @@ struct Node::Parts {
   Status serve_metrics();
   Status take_over();
   void make_link();
+  void watch_gpus();
   void watch();
   void stop_on_signal();
   void stop_now();
@@ -66,6 +69,10 @@ struct Node::Parts {
   std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;
+  UnitHealth health{[this] {
+    if (link) link->wake();
+  }};
+  std::unique_ptr<GpuWatch> gpu_watch;  // null: there is no GPU
   std::unique_ptr<StatusReporter> status;
   std::unique_ptr<DataServer> data_server;
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration

@@ -141,6 +141,13 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
                       std::min(usage.slow_used_bytes, usage.slow_budget_bytes));
   to.setRunningUnits(tasks_.running_units());
   to.setTakesNone(tasks_.closed_because());
+  const auto troubles = health_.troubles();
+  auto unhealthy = to.initUnhealthy(static_cast<uint32_t>(troubles.size()));
+  uint32_t n = 0;
+  for (const auto& [unit, reason] : troubles) {
+    unhealthy[n].setUnit(unit);
+    unhealthy[n++].setReason(reason);
+  }
   write_measure(to.initEvictGbPerS(), data_.evict_gb_per_s());
   const auto values = figures();
   write_measure(to.initSelfCpuShare(), metrics_.cpu_share());

@@ -12,6 +12,7 @@
 #include "daemon/agent/metrics/metrics.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/units/unit_health.h"
 #include "daemon/config.h"
 #include "daemon/exec/cgroup.h"
 #include "daemon/memory/pool/pool.h"
@@ -40,11 +41,12 @@ class StatusReporter {
  public:
   // `probe` may be null. `more` are metrics beside the collector's own.
   StatusReporter(const DataPlane& data, const Pool& pool, const TaskTable& tasks,
-                 PassiveProbe* probe, std::function<std::vector<MetricValue>()> more,
-                 const Clock& clock)
+                 const UnitHealth& health, PassiveProbe* probe,
+                 std::function<std::vector<MetricValue>()> more, const Clock& clock)
       : data_(data),
         pool_(pool),
         tasks_(tasks),
+        health_(health),
         more_(std::move(more)),
         metrics_(pool, probe, clock) {}
 
@@ -58,6 +60,7 @@ class StatusReporter {
   const DataPlane& data_;
   const Pool& pool_;
   const TaskTable& tasks_;
+  const UnitHealth& health_;
   std::function<std::vector<MetricValue>()> more_;
   MetricsCollector metrics_;
 };

@@ -52,7 +52,8 @@ ordered_json policy_row(const GangRun& run) {
           {"completion_s", completion},
           {"lost_unit_s", lost},
           {"utilisation", room > 0 ? ordered_json(run.busy_unit_s / room) : ordered_json()},
-          {"failures_made", run.kills}};
+          {"failures_made", run.kills + run.xids},
+          {"xids", run.xids}};
 }
 
 void add_jobs(const GangRun& undisturbed, const GangRun& run, ordered_json& jobs) {
@@ -125,6 +126,7 @@ void print_gang_report(std::ostream& out, const ordered_json& report) {
                    {"JOBS", "/jobs"},
                    {"FAILED", "/failed"},
                    {"FAILURES", "/failures_made"},
+                   {"XIDS", "/xids"},
                    {"RESTARTS", "/restarts"},
                    {"MAKESPAN s", "/makespan_s", Format::kNumber},
                    {"COMPLETION s", "/completion_s/mean", Format::kNumber},
@@ -144,6 +146,7 @@ void print_gang_report(std::ostream& out, const ordered_json& report) {
        .rows = "/units",
        .columns = {{"POLICY", "/policy"},
                    {"UNIT", "/id"},
+                   {"STATE", "/state"},
                    {"FAILURES", "/failures"},
                    {"RATE", "/rate_per_h", Format::kNumber},
                    {"LOW", "/low", Format::kNumber},

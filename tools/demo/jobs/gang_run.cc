@@ -35,6 +35,8 @@ TaskSpec spec_of(const GangPlan& plan, const TrainingScript& script) {
               {"GLOO_SOCKET_IFNAME", "lo"}};
   if (!plan.after.empty()) spec.after = {plan.after};
   spec.gang.ranks = plan.ranks;
+  spec.gang.engine = plan.gpus_per_rank > 0 ? Engine::kGpu : Engine::kCpu;
+  spec.gang.gpus_per_rank = plan.gpus_per_rank;
   spec.gang.max_restarts = kMostRestarts;
   spec.gang.estimate_ms = 60'000;
   return spec;
@@ -52,8 +54,8 @@ std::optional<double> last_loss(const std::string& log) {
 
 class Run {
  public:
-  Run(DemoCluster& cluster, const std::string& name, std::optional<BadUnit> bad)
-      : cluster_(cluster), bad_(std::move(bad)) {
+  Run(DemoCluster& cluster, const std::string& name, Failures failures)
+      : cluster_(cluster), failures_(std::move(failures)) {
     run_.name = name;
   }
 
@@ -72,6 +74,7 @@ class Run {
       GangJob job;
       job.name = plans[i].name;
       job.ranks = plans[i].ranks;
+      job.units_per_rank = 1 + plans[i].gpus_per_rank;
       run_.jobs.push_back(std::move(job));
     }
     return {};
@@ -89,6 +92,9 @@ class Run {
     }
     last_poll_s_ = at_s;
     run_.wall_s = at_s - begin_s_;
+    constexpr unsigned kRowRemapped = 63;
+    if (failures_.gpu && run_.xids == 0 && run_.wall_s > failures_.gpu->first_after_s)
+      report_xid(kRowRemapped);
     return {};
   }
 
@@ -120,7 +126,7 @@ class Run {
     double saved_s = 0;  // when it was begun, or had saved last
     uint64_t saved_iteration = 0;
     std::optional<double> training_since_s;  // its first checkpoint
-    bool killed = false;
+    bool failed = false;                     // was made to
   };
 
   static bool has_ended(const GangJob& job) {
@@ -153,7 +159,7 @@ class Run {
     if (task.getAttempt() != watched.attempt) watched = {.attempt = task.getAttempt()};
     if (!runs) return;
     if (!std::exchange(watched.ran, true)) watched.saved_s = at_s;
-    run_.busy_unit_s += job.ranks * (at_s - last_poll_s_);
+    run_.busy_unit_s += job.ranks * job.units_per_rank * (at_s - last_poll_s_);
     for (const auto checkpoint : task.getCheckpoints()) {
       if (checkpoint.getAttempt() != watched.attempt ||
           checkpoint.getIteration() <= watched.saved_iteration)
@@ -165,25 +171,45 @@ class Run {
     fail(task, watched, at_s);
   }
 
-  // Its rank on the bad unit, if there is one and it is time.
+  // Once in a try, its rank on what is bad, if there is one and it is time.
   void fail(wire::Task::Reader task, Watched& watched, double at_s) {
-    if (!bad_ || watched.killed || !watched.training_since_s ||
-        at_s < *watched.training_since_s + bad_->fails_after_s)
-      return;
+    if (watched.failed || !watched.training_since_s) return;
+    const double trained_s = at_s - *watched.training_since_s;
     for (const auto rank : task.getRanks()) {
-      bool on_it = false;
-      for (const uint32_t unit : rank.getCpuUnits())
-        on_it = on_it || (unit == bad_->cpu_unit && text(rank.getNode()) == bad_->node);
-      if (!on_it || rank.getPid() <= 1) continue;
-      if (::kill(rank.getPid(), SIGKILL) == 0) {
+      if (failures_.unit && trained_s >= failures_.unit->fails_after_s && is_on_bad_unit(rank) &&
+          ::kill(rank.getPid(), SIGKILL) == 0) {
         ++run_.kills;
-        watched.killed = true;
+        watched.failed = true;
+      } else if (failures_.gpu && trained_s >= failures_.gpu->fails_after_s &&
+                 is_on_bad_gpu(rank)) {
+        constexpr unsigned kContainedMemoryError = 94;
+        report_xid(kContainedMemoryError);
+        watched.failed = true;
       }
     }
   }
 
+  bool is_on_bad_unit(wire::Task::Reader rank) const {
+    if (text(rank.getNode()) != failures_.unit->node || rank.getPid() <= 1) return false;
+    for (const uint32_t unit : rank.getCpuUnits())
+      if (unit == failures_.unit->cpu_unit) return true;
+    return false;
+  }
+
+  bool is_on_bad_gpu(wire::Task::Reader rank) const {
+    if (text(rank.getNode()) != failures_.gpu->node) return false;
+    for (const auto gpu : rank.getGpus())
+      if (text(gpu) == failures_.gpu->uuid) return true;
+    return false;
+  }
+
+  void report_xid(unsigned number) {
+    failures_.gpu->report_xid(number);
+    ++run_.xids;
+  }
+
   DemoCluster& cluster_;
-  std::optional<BadUnit> bad_;
+  Failures failures_;
   std::vector<uint64_t> ids_;
   std::vector<Watched> watched_;
   double begin_s_ = 0, last_poll_s_ = 0;
@@ -192,21 +218,20 @@ class Run {
 
 }  // namespace
 
-std::vector<GangPlan> gang_plans(double scale) {
+std::vector<GangPlan> gang_plans(double scale, bool gpus) {
   // Five ranks at a time, where there are six units: one that fails can be left alone.
   std::vector<GangPlan> plans{{"mlp", "mlp", 3, 150, ""},
                               {"convnet", "convnet", 2, 150, ""},
                               {"logistic", "logistic", 3, 150, "mlp"},
-                              {"mlp-of-two", "mlp", 2, 150, "convnet"}};
+                              {"mlp-of-two", "mlp", 2, 150, "convnet", gpus ? 1u : 0u}};
   for (auto& plan : plans) plan.steps = std::max(20u, static_cast<uint32_t>(plan.steps * scale));
   return plans;
 }
 
 Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
                           const TrainingScript& script, const std::vector<GangPlan>& plans,
-                          const std::optional<BadUnit>& bad, double patience_s,
-                          const GangView& show) {
-  Run run(cluster, name, bad);
+                          const Failures& failures, double patience_s, const GangView& show) {
+  Run run(cluster, name, failures);
   if (auto status = run.submit(plans, script); !status) return tl::unexpected(status.error());
   while (!run.all_ended()) {
     usleep(kPollMs * 1000);

@@ -20,8 +20,10 @@ struct GangPlan {
   uint32_t ranks = 1;
   uint32_t steps = 0;
   std::string after;  // the job that must have ended; empty: none
+  uint32_t gpus_per_rank = 0;
 };
-std::vector<GangPlan> gang_plans(double scale);
+// `gpus`: the nodes have some, and one of the jobs asks for them.
+std::vector<GangPlan> gang_plans(double scale, bool gpus);
 
 // Whoever computes on this unit is killed once it has trained and saved for a while.
 struct BadUnit {
@@ -30,9 +32,25 @@ struct BadUnit {
   double fails_after_s = 2;  // of training
 };
 
+// Its driver reports Xid errors: one while nobody uses it, and one of each try of a job on it, once
+// that has trained and saved for a while.
+struct BadGpu {
+  std::string node, uuid;
+  std::function<void(unsigned number)> report_xid;
+  double first_after_s = 3;  // of the run
+  double fails_after_s = 2;  // of training
+};
+
+// What is made to fail; nothing else does.
+struct Failures {
+  std::optional<BadUnit> unit;
+  std::optional<BadGpu> gpu;
+};
+
 struct GangJob {
   std::string name;
   uint32_t ranks = 0;
+  uint32_t units_per_rank = 1;
   std::string state, reason;
   uint32_t restarts = 0;
   uint64_t iteration = 0, iterations = 0;
@@ -47,6 +65,7 @@ struct GangRun {
   std::string name;
   std::vector<GangJob> jobs;
   uint32_t kills = 0;
+  uint32_t xids = 0;
   double busy_unit_s = 0;
   double wall_s = 0;
   uint32_t cluster_units = 0;
@@ -58,7 +77,6 @@ using GangView = std::function<void(const GangRun&)>;
 // they took longer than `patience_s`.
 Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
                           const TrainingScript& script, const std::vector<GangPlan>& plans,
-                          const std::optional<BadUnit>& bad, double patience_s,
-                          const GangView& show);
+                          const Failures& failures, double patience_s, const GangView& show);
 
 }  // namespace tierpilot::demo

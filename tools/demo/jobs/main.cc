@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "tools/cluster/program.h"
+#include "tools/demo/jobs/fake_gpus.h"
 #include "tools/demo/jobs/gang_report.h"
 #include "tools/demo/jobs/gang_run.h"
 #include "tools/demo/layout.h"
@@ -25,11 +26,13 @@ constexpr uint32_t kUnits = 2;  // of each node
 constexpr int64_t kLeaseMs = 3'000;
 constexpr double kPatience_s = 300;  // of one policy
 const BadUnit kBadUnit{.node = "n2", .cpu_unit = 0};
+constexpr const char* kNodeOfBadGpu = "n3";
 
 struct Options {
   std::vector<std::string> policies{"least-loaded", "expected-time", "ac"};
   double scale = 1;
   std::string json_file;
+  std::string fake_driver;  // the folder of a library in place of NVML's; empty: no GPUs
   TrainingScript script;
 };
 
@@ -69,6 +72,7 @@ void show(Progress& progress, const GangRun& run) {
       line += fmt::format("{} %", 100 * job.iteration / job.iterations);
     if (job.restarts > 0) line += fmt::format(" ({}x)", job.restarts);
   }
+  if (run.xids > 0) line += fmt::format("  GPU of {}: {} Xids", kNodeOfBadGpu, run.xids);
   progress.show(line);
 }
 
@@ -80,21 +84,32 @@ struct Runs {
 // The jobs without failures first, on the first policy's cluster, as nothing is learnt there.
 Status run_policy(const Options& options, const LayoutOptions& where, const std::string& policy,
                   Progress& progress, Runs& runs) {
-  auto cluster = DemoCluster::start(make_layout(where), progress);
+  auto layout = make_layout(where);
+  const FakeGpus gpus(options.fake_driver, where.folder / "driver");
+  const bool has_gpus = !options.fake_driver.empty();
+  if (has_gpus)
+    if (auto added = gpus.add_to(layout); !added) return added;
+  auto cluster = DemoCluster::start(layout, progress);
   if (!cluster) return tl::unexpected(cluster.error());
-  const auto plans = gang_plans(options.scale);
+  const auto plans = gang_plans(options.scale, has_gpus);
   const auto view = [&](const GangRun& run) { show(progress, run); };
   if (runs.policies.empty()) {
-    auto run =
-        run_gangs(**cluster, "undisturbed", options.script, plans, std::nullopt, kPatience_s, view);
+    auto run = run_gangs(**cluster, "undisturbed", options.script, plans, {}, kPatience_s, view);
     if (!run) return tl::unexpected(run.error());
     progress.done(fmt::format("{:<14} {:.0f} s", "undisturbed", run->wall_s));
     runs.undisturbed = std::move(*run);
   }
-  auto run = run_gangs(**cluster, policy, options.script, plans, kBadUnit, kPatience_s, view);
+  Failures failures{.unit = kBadUnit, .gpu = {}};
+  if (has_gpus)
+    failures.gpu =
+        BadGpu{.node = kNodeOfBadGpu,
+               .uuid = FakeGpus::uuid(kNodeOfBadGpu),
+               .report_xid = [&](unsigned number) { gpus.report_xid(kNodeOfBadGpu, number); }};
+  auto run = run_gangs(**cluster, policy, options.script, plans, failures, kPatience_s, view);
   if (!run) return tl::unexpected(run.error());
-  progress.done(fmt::format("{:<14} {:.0f} s, unit {}/cpu/{} failed {} times", policy, run->wall_s,
-                            kBadUnit.node, kBadUnit.cpu_unit, run->kills));
+  progress.done(fmt::format("{:<14} {:.0f} s, unit {}/cpu/{} failed {} times, {} Xids of a GPU",
+                            policy, run->wall_s, kBadUnit.node, kBadUnit.cpu_unit, run->kills,
+                            run->xids));
   runs.policies.push_back(std::move(*run));
   return {};
 }
@@ -159,6 +174,12 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("FILE");
   app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
+      ->type_name("FOLDER");
+  app.add_option(
+         "--fake-driver", options.fake_driver,
+         "where a library in place of NVML's is; each node then has a GPU that does as it is "
+         "told, and one of them reports errors")
+      ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
   app.set_version_flag("--version", "tierpilot-demo-jobs " TIERPILOT_VERSION);
   try {

@@ -1,0 +1,100 @@
+// A GPU that reports Xid errors, and is lost and found, under real gangs: the driver's library is
+// one that does as it is told.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
+
+namespace tierpilot::test {
+namespace {
+
+class UnitFaults : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
+    tell("gpus", "GPU-good\nGPU-bad\n");
+    ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
+    ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{.nodes = 1, .units = 2});
+  }
+  void tell(const std::string& file, const std::string& text) {
+    std::ofstream(driver_->path() / file, std::ios::app) << text;
+  }
+  Json json(const Argv& line) {
+    Argv all{"-j"};
+    all.insert(all.end(), line.begin(), line.end());
+    const auto answer = tierctl_at(cluster_->address(), all);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return Json::parse(answer.out, nullptr, false);
+  }
+  Json unit(const std::string& gpu) {
+    const auto listed = json({"unit", "list"});
+    for (const auto& unit : listed["units"])
+      if (unit["id"] == fmt::format("{}/gpu/{}", Cluster::node_name(0), gpu)) return unit;
+    ADD_FAILURE() << listed.dump(2);
+    return {};
+  }
+  Json shown(uint64_t gang) {
+    const auto task = cluster_->client().show(gang);
+    EXPECT_TRUE(task) << task.error().message;
+    return task ? *task : Json();
+  }
+  Json rank(uint64_t gang) { return shown(gang)["ranks"][0]; }
+  // One rank on a GPU, until the gate opens.
+  uint64_t submit() {
+    const auto gate = cluster_->folder() / "gate";
+    const auto made =
+        json({"task", "submit", "--ranks", "1", "--engine", "gpu", "--max-restarts", "0", "--",
+              "sh", "-c", fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.string())});
+    return made["tasks"][0]["id"].get<uint64_t>();
+  }
+  bool runs_on(uint64_t gang, const std::string& gpu) {
+    const auto now = rank(gang);
+    return now["state"] == "running" && now["gpus"] == Json::array({gpu});
+  }
+
+  std::unique_ptr<TempFolder> driver_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(UnitFaults, AnXidMovesTheGangAndALostDeviceIsOutUntilItIsBack) {
+  // One of the two is drained, so that the gang begins on the other.
+  const auto good = fmt::format("{}/gpu/GPU-good", Cluster::node_name(0));
+  json({"unit", "drain", good});
+  const auto id = submit();
+  ASSERT_TRUE(eventually([&] { return runs_on(id, "GPU-bad"); })) << rank(id).dump(2);
+  json({"unit", "resume", good});
+
+  tell("xids", "GPU-bad 13\n");  // the application's own: nothing happens
+  tell("xids", "GPU-bad 94\n");
+  ASSERT_TRUE(eventually([&] { return runs_on(id, "GPU-good"); }))
+      << rank(id).dump(2) << cluster_->logs();
+  const auto bad = unit("GPU-bad");
+  EXPECT_EQ(bad["failures"], 1) << bad.dump(2);
+  EXPECT_EQ(bad["state"], "up");
+  EXPECT_EQ(unit("GPU-good")["failures"], 0);
+  EXPECT_EQ(shown(id)["restarts"], 0);
+
+  tell("lost", "GPU-good\n");
+  ASSERT_TRUE(eventually([&] { return unit("GPU-good")["state"] == "unhealthy"; }));
+  EXPECT_NE(unit("GPU-good")["reason"].get<std::string>().find("device lost"), std::string::npos);
+  ASSERT_TRUE(eventually([&] { return runs_on(id, "GPU-bad"); })) << rank(id).dump(2);
+  std::filesystem::remove(driver_->path() / "lost");
+  ASSERT_TRUE(eventually([&] { return unit("GPU-good")["state"] == "up"; }));
+
+  std::ofstream(cluster_->folder() / "gate") << "open";
+  const auto task = cluster_->client().wait(id);
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ((*task)["state"], "succeeded") << task->dump(2);
+  const auto events = json({"node", "show", Cluster::node_name(0)}).dump();
+  EXPECT_NE(events.find("Xid 94"), std::string::npos) << events;
+  EXPECT_EQ(events.find("Xid 13"), std::string::npos) << events;
+}
+
+}  // namespace
+}  // namespace tierpilot::test
