@@ -3,7 +3,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
 namespace tierpilot {
 namespace {
@@ -11,6 +14,10 @@ namespace {
 // The binary interface of nvml.h, unchanged since driver 331 (pci_v3: driver 384).
 using Return = int;
 constexpr Return kSuccess = 0;
+constexpr Return kTooSmall = 7;
+constexpr int kGpuSensor = 0;
+constexpr size_t kMostProcesses = 4096;
+constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned kNameBytes = 96;
 using Device = struct DeviceOpaque*;
 
@@ -25,6 +32,18 @@ struct PciInfo {
 struct Utilization {
   unsigned gpu, memory;
 };
+// Of the calls that end in _v3 (driver 510); _v2 ones have the same.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+};
+struct ProcessSample {
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned sm, memory, encoder, decoder;
+};
+static_assert(sizeof(ProcessInfo) == 24 && sizeof(ProcessSample) == 32);
 static_assert(sizeof(Memory) == 24 && sizeof(PciInfo) == 68 && sizeof(Utilization) == 8);
 
 }  // namespace
@@ -42,6 +61,12 @@ struct Nvml::Library {
   Return (*memory_info)(Device, Memory*) = nullptr;
   Return (*pci_info)(Device, PciInfo*) = nullptr;
   Return (*utilization)(Device, Utilization*) = nullptr;
+  // Not in every driver.
+  using ProcessCall = Return (*)(Device, unsigned*, ProcessInfo*);
+  ProcessCall compute_processes = nullptr, mps_processes = nullptr;
+  Return (*process_samples)(Device, ProcessSample*, unsigned*, unsigned long long) = nullptr;
+  Return (*temperature)(Device, int, unsigned*) = nullptr;
+  Return (*power_mw)(Device, unsigned*) = nullptr;
 
   ~Library() {
     if (initialised) shutdown();
@@ -66,12 +91,75 @@ struct Nvml::Library {
     if (!bind(memory_info, "nvmlDeviceGetMemoryInfo")) return "nvmlDeviceGetMemoryInfo";
     if (!bind(pci_info, "nvmlDeviceGetPciInfo_v3")) return "nvmlDeviceGetPciInfo_v3";
     if (!bind(utilization, "nvmlDeviceGetUtilizationRates")) return "nvmlDeviceGetUtilizationRates";
+    bind(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    bind(mps_processes, "nvmlDeviceGetMPSComputeRunningProcesses_v3");
+    bind(process_samples, "nvmlDeviceGetProcessUtilization");
+    bind(temperature, "nvmlDeviceGetTemperature");
+    bind(power_mw, "nvmlDeviceGetPowerUsage");
     return {};
   }
 
   std::string explain(Return code) const {
     const char* text = error_string(code);
     return fmt::format("{} (NVML error {})", text ? text : "unknown error", code);
+  }
+
+  // The list may grow between the question for its length and that for itself.
+  Result<std::vector<ProcessInfo>> processes(ProcessCall call, Device device) const {
+    std::vector<ProcessInfo> list(64);
+    for (int tries = 0; tries < 4; ++tries) {
+      auto count = static_cast<unsigned>(list.size());
+      const Return code = call(device, &count, list.data());
+      if (code == kSuccess) {
+        list.resize(std::min<size_t>(count, list.size()));
+        return list;
+      }
+      if (code != kTooSmall) return fail(ErrorCode::kUnavailable, explain(code));
+      list.resize(std::min<size_t>(2 * std::max<size_t>(count, list.size()), kMostProcesses));
+    }
+    return fail(ErrorCode::kUnavailable, "more processes than can be listed");
+  }
+
+  // What each process computed, of the samples that the driver keeps, as a mean.
+  std::map<unsigned, int> sm_percents(Device device) const {
+    std::map<unsigned, int> percents;
+    if (!process_samples) return percents;
+    std::vector<ProcessSample> samples(kMostProcesses);
+    auto count = static_cast<unsigned>(samples.size());
+    if (process_samples(device, samples.data(), &count, 0) != kSuccess) return percents;
+    samples.resize(std::min<size_t>(count, samples.size()));
+    std::map<unsigned, std::pair<int, int>> sums;
+    for (const auto& sample : samples) {
+      sums[sample.pid].first += static_cast<int>(std::min(sample.sm, 100u));
+      ++sums[sample.pid].second;
+    }
+    for (const auto& [pid, sum] : sums) percents[pid] = sum.first / sum.second;
+    return percents;
+  }
+
+  void list_processes(Device device, GpuUse& use) const {
+    if (!compute_processes) {
+      use.processes_unavailable = "the driver is too old to list them";
+      return;
+    }
+    const auto percents = sm_percents(device);
+    for (const bool mps : {false, true}) {
+      const auto call = mps ? mps_processes : compute_processes;
+      if (!call) continue;
+      const auto list = processes(call, device);
+      if (!list && !mps) use.processes_unavailable = list.error().message;
+      if (!list) continue;
+      for (const auto& info : *list) {
+        GpuProcess process{.pid = info.pid, .memory_bytes = {}, .sm_percent = {}, .mps = mps};
+        if (info.memory != kNotAvailable) process.memory_bytes = info.memory;
+        if (const auto found = percents.find(info.pid); found != percents.end())
+          process.sm_percent = found->second;
+        use.processes.push_back(process);
+      }
+    }
+    std::stable_sort(use.processes.begin(), use.processes.end(), [](const auto& a, const auto& b) {
+      return a.memory_bytes.value_or(0) > b.memory_bytes.value_or(0);
+    });
   }
 
   Gpu describe(unsigned index, Device device) const {
@@ -122,6 +210,21 @@ Result<std::vector<Gpu>> Nvml::gpus(std::vector<std::string>& warnings) const {
       gpus.push_back(library_->describe(i, device));
   }
   return gpus;
+}
+
+Result<GpuUse> Nvml::use(int index) const {
+  Device device = nullptr;
+  if (const Return code = library_->device_by_index(static_cast<unsigned>(index), &device);
+      code != kSuccess)
+    return fail(ErrorCode::kUnavailable, fmt::format("GPU {}: {}", index, library_->explain(code)));
+  GpuUse use{.index = index};
+  if (unsigned celsius = 0;
+      library_->temperature && library_->temperature(device, kGpuSensor, &celsius) == kSuccess)
+    use.temperature_c = static_cast<int>(celsius);
+  if (unsigned mw = 0; library_->power_mw && library_->power_mw(device, &mw) == kSuccess)
+    use.power_w = mw / 1e3;
+  library_->list_processes(device, use);
+  return use;
 }
 
 }  // namespace tierpilot

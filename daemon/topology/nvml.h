@@ -2,7 +2,9 @@
 // nothing installed, and building needs no CUDA headers. Only the calls in use are declared.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,23 @@
 #include "daemon/topology/topology.h"
 
 namespace tierpilot {
+
+// A process that computes on a GPU.
+struct GpuProcess {
+  uint32_t pid = 0;
+  std::optional<uint64_t> memory_bytes;  // of the GPU's
+  std::optional<int> sm_percent;         // of the time in which it computed, lately; of all SMs
+  bool mps = false;                      // through CUDA MPS
+};
+
+// What a GPU does now; what it or the driver does not tell is empty.
+struct GpuUse {
+  int index = 0;
+  std::optional<int> temperature_c;
+  std::optional<double> power_w;
+  std::vector<GpuProcess> processes;  // the one with the most memory first
+  std::string processes_unavailable;  // the reason, where they could not be asked for
+};
 
 // Initialised from open() to destruction; one thread at a time.
 class Nvml {
@@ -22,6 +41,8 @@ class Nvml {
   // Every GPU that answers; what one does not support is an empty optional. Those that fail
   // entirely are named in `warnings`. Fills all but numa_node.
   Result<std::vector<Gpu>> gpus(std::vector<std::string>& warnings) const;
+  // Of the GPU with that index; kUnavailable where it does not answer.
+  Result<GpuUse> use(int index) const;
 
  private:
   struct Library;

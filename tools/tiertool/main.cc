@@ -14,7 +14,7 @@ constexpr void (*kObjects[])(CLI::App&, Context&) = {
     tierpilot::tiertool::add_tier, tierpilot::tiertool::add_probe, tierpilot::tiertool::add_feature,
     tierpilot::tiertool::add_prog, tierpilot::tiertool::add_map,   tierpilot::tiertool::add_page,
     tierpilot::tiertool::add_heat, tierpilot::tiertool::add_move,  tierpilot::tiertool::add_top,
-    tierpilot::tiertool::add_swap,
+    tierpilot::tiertool::add_swap, tierpilot::tiertool::add_gpu,
 };
 
 }  // namespace

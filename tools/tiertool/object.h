@@ -40,5 +40,6 @@ void add_heat(CLI::App& app, Context& context);
 void add_move(CLI::App& app, Context& context);
 void add_top(CLI::App& app, Context& context);
 void add_swap(CLI::App& app, Context& context);
+void add_gpu(CLI::App& app, Context& context);
 
 }  // namespace tierpilot::tiertool

@@ -1,12 +1,13 @@
 // A library with NVML's binary interface: two GPUs, of which the second supports little and a third
 // does not answer. FAKE_INIT is what nvmlInit_v2 returns; FAKE_OLD leaves a function out.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef FAKE_INIT
 #define FAKE_INIT 0
 #endif
-enum { kSuccess = 0, kNotSupported = 3, kGpuIsLost = 15 };
+enum { kSuccess = 0, kNotSupported = 3, kTooSmall = 7, kGpuIsLost = 15 };
 
 typedef struct {
   unsigned long long total, free, used;
@@ -53,6 +54,55 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
   memset(pci, 0, sizeof *pci);
   pci->bus = 0xA1 + (unsigned)*(int*)device;
   return kSuccess;
+}
+// The first has a process of its own and one through MPS: this one, and that of FAKE_NVML_PID.
+typedef struct {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+} ProcessInfo;
+typedef struct {
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned sm, memory, encoder, decoder;
+} ProcessSample;
+static unsigned pid_of(const char* variable) {
+  const char* text = getenv(variable);
+  return text ? (unsigned)strtoul(text, NULL, 10) : 0;
+}
+static int list(unsigned* count, ProcessInfo* infos, unsigned pid, unsigned long long memory) {
+  const unsigned room = *count;
+  *count = pid ? 1 : 0;
+  if (room < *count) return kTooSmall;
+  if (pid) infos[0] = (ProcessInfo){pid, memory, ~0u, ~0u};
+  return kSuccess;
+}
+#ifndef FAKE_OLD
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+  if (*(int*)device) return kNotSupported;
+  return list(count, infos, pid_of("FAKE_NVML_PID"), 3ull << 30);
+}
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+  if (*(int*)device) return kNotSupported;
+  return list(count, infos, pid_of("FAKE_NVML_MPS_PID"), ~0ull);
+}
+int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsigned* count,
+                                    unsigned long long since_us) {
+  (void)since_us;
+  if (*(int*)device || *count < 2) return kTooSmall;
+  *count = 2;
+  samples[0] = (ProcessSample){pid_of("FAKE_NVML_PID"), 1, 20, 5, 0, 0};
+  samples[1] = (ProcessSample){pid_of("FAKE_NVML_PID"), 2, 40, 5, 0, 0};
+  return kSuccess;
+}
+#endif
+int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
+  if (*(int*)device || sensor != 0) return kNotSupported;
+  return *celsius = 61, kSuccess;
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  if (*(int*)device) return kNotSupported;
+  return *milliwatts = 250500, kSuccess;
 }
 #ifndef FAKE_OLD
 int nvmlDeviceGetUtilizationRates(void* device, Utilization* rates) {
