@@ -103,8 +103,10 @@ TEST_F(Checkpointed, AGangThatLosesARankGoesOnFromItsNewestCheckpoint) {
   ASSERT_TRUE(eventually([&] { return began_at(id) >= 0; }));
   EXPECT_GE(began_at(id), safe);
   const auto ranks = shown(id)["ranks"];
-  for (const auto& rank : ranks)
+  for (const auto& rank : ranks) {
+    ASSERT_TRUE(eventually([&] { return began_at(rank["id"]) >= 0; })) << rank.dump(2);
     EXPECT_EQ(began_at(rank["id"]), began_at(id)) << "all begin from the same";
+  }
   expect_success(id);
 }
 
