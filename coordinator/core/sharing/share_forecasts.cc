@@ -84,16 +84,19 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const
   predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = seen.run_s;
   predicted.run_upper_s = seen.runs == 1 ? seen.run_s * kUncertain : seen.longest_s * kMargin;
+  forecast.of_training = seen.start_s.has_value();
+  predicted.start_s = std::min(seen.start_s.value_or(0), predicted.run_s);
   return forecast;
 }
 
 void ShareForecasts::ended(const std::string& name, uint32_t milli, uint64_t memory_bytes,
-                           double run_s) {
+                           double run_s, std::optional<double> start_s) {
   if (name.empty() || (past_.size() >= kMostNames && !past_.contains(name))) return;
   auto& past = past_[name];
   past.milli = std::max<double>(past.milli * 0.9, milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
   past.longest_s = std::max(past.longest_s, run_s);
+  past.start_s = start_s;
   past.run_s += (run_s - past.run_s) / (past.runs + 1);
   ++past.runs;
 }

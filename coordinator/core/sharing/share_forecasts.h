@@ -24,8 +24,10 @@ class ShareForecasts {
       : predictor_(std::move(predictor)) {}
 
   ShareForecast of(const TaskSpec& spec) const;
-  // A task has run to its end.
-  void ended(const std::string& name, uint32_t milli, uint64_t memory_bytes, double run_s);
+  // A task has run to its end: for so long, its start included, if nothing had held it back.
+  // `start_s`: nothing where it told no iterations.
+  void ended(const std::string& name, uint32_t milli, uint64_t memory_bytes, double run_s,
+             std::optional<double> start_s);
   // A training has come to its first iteration: so long it took, if nothing held it back.
   void began(double start_s);
 
@@ -36,6 +38,7 @@ class ShareForecasts {
     double milli = 0;  // the most that was used
     uint64_t memory_bytes = 0;
     double run_s = 0, longest_s = 0;  // if nothing had held it back
+    std::optional<double> start_s;    // of them; of the newest training
     uint32_t runs = 0;
   };
   // Nothing: the card cannot be read, or it is of a model unlike all that are known.

@@ -61,10 +61,12 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   const auto found = holders_.find(task.id);
   if (found == holders_.end() || found->second.attempt.attempt != task.attempt) return;
   const auto& record = found->second.record;
-  if (succeeded && record.has_started() && record.used_milli())
+  // What goes on from a checkpoint tells nothing of a whole run.
+  const bool whole = task.share && task.share->preemptions == 0;
+  if (succeeded && whole && record.has_started() && record.used_milli())
     forecasts_.ended(task.spec.name, static_cast<uint32_t>(*record.used_milli()),
                      task.exit ? task.exit->max_resident_bytes : 0,
-                     record.start_s().value_or(0) + record.worked_s(now_s()));
+                     record.start_s().value_or(0) + record.worked_s(now_s()), record.start_s());
   holders_.erase(found);
   std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
 }

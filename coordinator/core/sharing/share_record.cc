@@ -45,7 +45,8 @@ double ShareRecord::worked_s(double now_s) const {
 void ShareRecord::add(double now_s, const JobPoint& report, double cores) {
   if (!started_s_) return;
   if (report.milli_units > 0) given(now_s, report.milli_units);
-  if (starts_ && (report.iteration > 0 || worked_s(now_s) > kLongestStart_s)) end_start(now_s);
+  const bool trains = report.iteration > 0 && !start_s_;
+  if (trains || (starts_ && worked_s(now_s) > kLongestStart_s)) end_start(now_s);
   if (report.cpu_ns > 0 && !report.says_something()) measure_use(now_s, report, cores);
   if (report.iterations > 0) measure_pace(now_s, report);
 }

@@ -112,6 +112,33 @@ TEST(ShareRecord, WhoNeverTellsIterationsDoesNotStartForEver) {
   EXPECT_NEAR(record.need_milli(), 630, 30);
 }
 
+TEST(ShareRecord, AStartIsLearnedAlsoWhereNoneWasForetold) {
+  ShareRecord record(forecast(1000, 30));
+  record.started(100, 1000);
+  for (int s = 1; s <= 5; ++s) record.add(100 + s, used(0.95 * s, 0), 1);
+  record.add(105, iteration(1, 100), 1);
+  ASSERT_TRUE(record.start_s());
+  EXPECT_NEAR(*record.start_s(), 5, 0.5);
+  // What follows uses less, and is not mixed with what was loaded.
+  for (int s = 1; s <= 4; ++s) {
+    record.add(105 + s, iteration(1 + static_cast<uint64_t>(s), 100), 1);
+    record.add(105 + s, used(4.75 + 0.2 * s, 0), 1);
+  }
+  EXPECT_NEAR(record.need_milli(), 210, 10);
+}
+
+TEST(ShareForecasts, RunsOfANameTellHowLongItStarts) {
+  TaskSpec spec;
+  spec.name = "a";
+  spec.share.wanted = true;
+  ShareForecasts forecasts(nullptr);
+  forecasts.ended("a", 300, 1 << 20, 40, 6);
+  const auto said = forecasts.of(spec);
+  EXPECT_TRUE(said.of_training);
+  EXPECT_EQ(said.predicted.start_s, 6);
+  EXPECT_EQ(said.predicted.run_s, 40);
+}
+
 TEST(ShareRecord, NothingIsKnownWithoutAForecast) {
   ShareRecord record(forecast(1000));
   record.started(100, 1000);
@@ -134,12 +161,12 @@ TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
   spec.name = "a";
   spec.share.wanted = true;
   spec.share.estimate_ms = 500'000;
-  forecasts.ended("a", 300, 1 << 20, 40);
+  forecasts.ended("a", 300, 1 << 20, 40, {});
   const auto one = forecasts.of(spec);
   EXPECT_NEAR(one.predicted.milli, 330, 1);
   EXPECT_EQ(one.predicted.run_s, 40);
   EXPECT_GT(one.predicted.run_upper_s, 50);
-  for (int i = 0; i < 5; ++i) forecasts.ended("a", 300, 1 << 20, 44);
+  for (int i = 0; i < 5; ++i) forecasts.ended("a", 300, 1 << 20, 44, {});
   EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 50) << "several say more than one";
   spec.share.milli = 700;
   EXPECT_EQ(forecasts.of(spec).predicted.milli, 700u) << "asked for by its user";
