@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "policies/swap/segments.h"
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/segments.h"
+#include "policies/swap/learning/step_learner.h"
 #include "swap/host_pool.h"
 #include "swap/lane.h"
 #include "swap/pace.h"

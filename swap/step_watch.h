@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/step_learner.h"
 #include "swap/process_memory.h"
 
 namespace tierpilot::swap {

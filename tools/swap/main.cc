@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "policies/swap/choice.h"
+#include "policies/swap/learning/choice.h"
 #include "swap/tier_list.h"
 #include "tools/output/arguments.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/step_learner.h"
 
 namespace tierpilot::swap {
 namespace {

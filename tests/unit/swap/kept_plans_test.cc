@@ -1,12 +1,12 @@
 // What is kept for the next run comes back as it was, and nothing else does.
-#include "policies/swap/kept_plans.h"
+#include "policies/swap/learning/kept_plans.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/content_digest.h"
 #include "base/random.h"
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/step_learner.h"
 
 namespace tierpilot::swap {
 namespace {

@@ -1,11 +1,11 @@
 // The published learner's rules, as its publication has them.
-#include "policies/swap/published_q.h"
+#include "policies/swap/learning/published_q.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/step_learner.h"
 
 namespace tierpilot::swap {
 namespace {

@@ -1,5 +1,5 @@
 // Which segments are computed again, by what copies and computing take.
-#include "policies/swap/segments.h"
+#include "policies/swap/learning/segments.h"
 
 #include <gtest/gtest.h>
 

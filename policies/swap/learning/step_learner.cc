@@ -1,4 +1,4 @@
-#include "policies/swap/step_learner.h"
+#include "policies/swap/learning/step_learner.h"
 
 #include <algorithm>
 #include <iterator>

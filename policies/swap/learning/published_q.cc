@@ -1,4 +1,4 @@
-#include "policies/swap/published_q.h"
+#include "policies/swap/learning/published_q.h"
 
 #include <algorithm>
 #include <limits>

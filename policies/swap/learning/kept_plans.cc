@@ -1,4 +1,4 @@
-#include "policies/swap/kept_plans.h"
+#include "policies/swap/learning/kept_plans.h"
 
 #include <fmt/format.h>
 

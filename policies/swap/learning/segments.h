@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "policies/swap/kept_plans.h"
+#include "policies/swap/learning/kept_plans.h"
 #include "policies/swap/link.h"
 
 namespace tierpilot::swap {

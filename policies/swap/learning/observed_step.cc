@@ -1,4 +1,4 @@
-#include "policies/swap/observed_step.h"
+#include "policies/swap/learning/observed_step.h"
 
 #include <fmt/format.h>
 

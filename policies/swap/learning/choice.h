@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/swap/learning/observed_step.h"
 #include "policies/swap/machine.h"
-#include "policies/swap/observed_step.h"
 
 namespace tierpilot::swap {
 

@@ -1,4 +1,4 @@
-#include "policies/swap/segments.h"
+#include "policies/swap/learning/segments.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/swap/observed_step.h"
+#include "policies/swap/learning/observed_step.h"
 
 namespace tierpilot::swap {
 

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "policies/swap/choice.h"
-#include "policies/swap/kept_plans.h"
-#include "policies/swap/published_q.h"
+#include "policies/swap/learning/choice.h"
+#include "policies/swap/learning/kept_plans.h"
+#include "policies/swap/learning/published_q.h"
 
 namespace tierpilot::swap {
 

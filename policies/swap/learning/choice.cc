@@ -1,4 +1,4 @@
-#include "policies/swap/choice.h"
+#include "policies/swap/learning/choice.h"
 
 #include <algorithm>
 #include <limits>
