@@ -10,9 +10,10 @@ constexpr Position kHorizon = 4;
 }  // namespace
 
 PlannedEviction::PlannedEviction(const Graph& graph, const Timetable& timetable, const Plan& plan,
-                                 const Link& link)
+                                 const Link& link, Following following)
     : timetable_(timetable),
       plan_(plan),
+      following_(following),
       versions_(graph.storages.size()),
       held_(graph.storages.size()),
       needs_(timetable.end() + 1) {
@@ -56,6 +57,7 @@ void PlannedEviction::note(Machine& machine, StorageId storage) {
       candidates_[kPlanned].push({cost / bytes, storage, version});
       return;
     case Action::kKeep:
+      if (following_ == Following::kStrict && !machine.has_copy(storage)) return;
       candidates_[kOther].push({cost / (bytes * (next - now_)), storage, version});
   }
 }

@@ -11,10 +11,14 @@
 
 namespace tierpilot::swap {
 
+// Strictly: nothing leaves that the plan keeps and the program will ask for, but for what came back
+// too early and has a copy still.
+enum class Following : uint8_t { kMending, kStrict };
+
 class PlannedEviction : public Manager {
  public:
   PlannedEviction(const Graph& graph, const Timetable& timetable, const Plan& plan,
-                  const Link& link);
+                  const Link& link, Following following = Following::kMending);
 
   bool make_room(Machine& machine, int64_t bytes) override;
   void arrived(Machine& machine, StorageId storage) override { note(machine, storage); }
@@ -45,6 +49,7 @@ class PlannedEviction : public Manager {
 
   const Timetable& timetable_;
   const Plan& plan_;
+  Following following_;
   Position now_ = 0;
   std::priority_queue<Candidate> candidates_[kRanks];
   std::vector<uint32_t> versions_;

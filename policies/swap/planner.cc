@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "policies/swap/capuchin.h"
 #include "policies/swap/cover.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/recording.h"
+#include "policies/swap/rival_plans.h"
 #include "policies/swap/scores.h"
 
 namespace tierpilot::swap {
@@ -41,7 +43,10 @@ class Search {
       try_cover({}, {});
     else
       sweep();
-    if (settings_.limits.recompute) try_scores(quick);  // they drop
+    if (settings_.limits.recompute) {
+      try_scores(quick);  // they drop
+      try_rivals();
+    }
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
     const auto most =
         done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
@@ -110,6 +115,24 @@ class Search {
         if (named.score.random || (quick && named.score.cost != Score::Cost::kClasses)) continue;
         if (try_score(named, nullptr) && !quick) try_plan(Plan(best_.plan), {});
       }
+  }
+
+  // As published, and mended where they do not fit.
+  void try_rivals() {
+    const auto& limits = settings_.limits;
+    const auto follow = [&](const Timetable& timetable, const Plan& plan, std::string_view name) {
+      for (const auto following : {Following::kStrict, Following::kMending}) {
+        PlannedEviction manager(graph_, timetable, plan, limits.link, following);
+        attempt(manager, name);
+      }
+    };
+    for (const auto* name : {"checkpoint", "swap-all"}) {
+      auto timetable = timetable_;
+      const auto plan = rival_plan(name, graph_, timetable, limits);
+      if (plan) follow(timetable, *plan, name);
+    }
+    for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
+      follow(timetable_, plan, "capuchin");
   }
 
   // One setting after the other, each from the best of those before.

@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "policies/swap/belady.h"
+#include "policies/swap/capuchin.h"
+#include "policies/swap/planned_eviction.h"
 #include "policies/swap/planner.h"
+#include "policies/swap/published_replay.h"
+#include "policies/swap/rival_plans.h"
 #include "policies/swap/scores.h"
 
 namespace tierpilot::swap {
@@ -41,6 +49,53 @@ Replayed replay_planned(const Graph& graph, const PolicyInfo& info, size_t work,
           .origin = std::move(planned.origin)};
 }
 
+Outcome not_applicable(const Graph& graph, const Error& error) {
+  Outcome outcome{.reason = error.message};
+  for (const auto& op : graph.operators) outcome.base_time_ns += op.time_ns;
+  return outcome;
+}
+
+Outcome follow(const Graph& graph, const Timetable& timetable, const Plan& plan,
+               const Limits& limits) {
+  PlannedEviction manager(graph, timetable, plan, limits.link, Following::kStrict);
+  return Machine(graph, limits, manager).run();
+}
+
+Outcome replay_capuchin(const Graph& graph, const Limits& limits) {
+  const Timetable timetable(graph);
+  Outcome best;
+  for (const auto& plan : capuchin_plans(graph, timetable, limits)) {
+    auto outcome = follow(graph, timetable, plan, limits);
+    if (!best.done || (outcome.done && outcome.clock_ns < best.clock_ns)) best = std::move(outcome);
+  }
+  return best;
+}
+
+Outcome replay_rival(const Graph& graph, std::string_view policy, const ReplaySettings& settings) {
+  const auto& limits = settings.limits;
+  if (policy == "capuchin") return replay_capuchin(graph, limits);
+  Timetable timetable(graph);
+  if (policy == "belady") {
+    BeladyEviction manager(timetable);
+    return Machine(graph, limits, manager).run();
+  }
+  if (policy == "q-published") {
+    const auto status = need_link(policy, limits);
+    return status ? replay_published(graph, limits, settings.seed)
+                  : not_applicable(graph, status.error());
+  }
+  const auto plan = rival_plan(policy, graph, timetable, limits);
+  return plan ? follow(graph, timetable, *plan, limits) : not_applicable(graph, plan.error());
+}
+
+bool is_rival(std::string_view policy) {
+  static constexpr std::array kRivals{
+      std::string_view("swap-all"),   std::string_view("vdnn"),     std::string_view("vdnn-all"),
+      std::string_view("checkpoint"), std::string_view("capuchin"), std::string_view("belady"),
+      std::string_view("q-published")};
+  return std::find(kRivals.begin(), kRivals.end(), policy) != kRivals.end();
+}
+
 }  // namespace
 
 const std::vector<PolicyInfo>& policy_infos() {
@@ -56,6 +111,14 @@ const std::vector<PolicyInfo>& policy_infos() {
       {"h_size", "online", "the largest"},
       {"h_MSPS", "online", "memory saved per second of recomputing"},
       {"h_rand", "online", "any; the mean of 10 runs"},
+      {"swap-all", "planner", "swaps all that the backward pass needs"},
+      {"vdnn", "planner", "swaps the inputs of convolutions"},
+      {"vdnn-all", "planner", "swaps the inputs of all operators"},
+      {"capuchin", "planner",
+       "swaps by free time between measured accesses, recomputes by memory saved per second"},
+      {"checkpoint", "planner", "recomputes segments of square-root length"},
+      {"belady", "planner", "what is needed again last leaves first"},
+      {"q-published", "planner", "swaps by the published Q table: the best of 200 rounds"},
   };
   return infos;
 }
@@ -66,6 +129,10 @@ Result<Replayed> replay(const Graph& graph, std::string_view policy,
     if (info.name != policy) continue;
     if (policy == "swap") return replay_planned(graph, info, kThoroughWork, settings);
     if (policy == "swap-quick") return replay_planned(graph, info, kQuickWork, settings);
+    if (is_rival(policy))
+      return Replayed{.policy = info,
+                      .outcome = replay_rival(graph, policy, settings),
+                      .runs = policy == "q-published" ? kPublishedRounds : 1};
     if (policy == "h_rand") return replay_random(graph, info, settings);
     return Replayed{
         .policy = info,

@@ -18,6 +18,11 @@ class Timetable {
   Position end() const { return static_cast<Position>(starts_ns_.size() - 1); }
   // Operators that make or read the storage, rising, each once.
   const std::vector<Position>& uses(StorageId storage) const { return uses_[storage]; }
+  // More uses for a plan that keeps the storage beyond the program's own. Rising, each once, all
+  // after those that are there.
+  void also_used(StorageId storage, const std::vector<Position>& uses) {
+    uses_[storage].insert(uses_[storage].end(), uses.begin(), uses.end());
+  }
   // The first use after `now`; kNone when there is none.
   Position next_use(StorageId storage, Position now) const;
   // When the operator would begin if nothing ever left.

@@ -1,0 +1,173 @@
+#include "policies/swap/capuchin.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "policies/swap/rival_plans.h"
+
+namespace tierpilot::swap {
+namespace {
+
+class Rule {
+ public:
+  Rule(const Graph& graph, const Timetable& timetable, const Limits& limits)
+      : graph_(graph),
+        timetable_(timetable),
+        limits_(limits),
+        plan_{.absences = std::vector<std::vector<Absence>>(graph.storages.size())},
+        seen_(graph.operators.size()) {
+    const auto all_ns = timetable.start_ns(timetable.end());
+    const auto forward_ns = graph.backward == kNone
+                                ? all_ns / 2
+                                : timetable.start_ns(std::min(graph.backward, timetable.end()));
+    link_left_ns_ = std::min(forward_ns, all_ns - forward_ns);
+  }
+
+  Plan plan(int64_t saving_bytes) {
+    left_bytes_ = saving_bytes;
+    list();
+    if (limits_.link.exists()) swap_in_free_time();
+    take_cheapest();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Candidate {
+    StorageId storage;
+    Absence absence;
+    int64_t bytes, copies_ns, free_ns;  // free time: between the copy out and the copy back
+  };
+  struct Offer {
+    double cost_per_byte;
+    size_t candidate;
+    bool operator<(const Offer& other) const {  // the queue's top is the cheapest
+      return cost_per_byte != other.cost_per_byte ? cost_per_byte > other.cost_per_byte
+                                                  : candidate > other.candidate;
+    }
+  };
+
+  void list() {
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
+      const auto bytes = graph_.storages[storage].bytes;
+      const auto absence = long_absence(graph_, timetable_, storage);
+      if (!absence || bytes == 0) continue;
+      const auto gap_ns = timetable_.start_ns(absence->to) -
+                          timetable_.start_ns(std::min(absence->from + 1, timetable_.end()));
+      const auto copies_ns =
+          limits_.link.exists() ? 2 * (limits_.link.copy_ns(bytes) + limits_.link.latency_ns) : 0;
+      candidates_.push_back({storage, *absence, bytes, copies_ns, gap_ns - copies_ns});
+    }
+  }
+
+  void take(const Candidate& candidate, Action action) {
+    plan_.absences[candidate.storage].push_back(
+        {candidate.absence.from, candidate.absence.to, action});
+    left_bytes_ -= candidate.bytes;
+    if (action == Action::kSwap) link_left_ns_ -= candidate.copies_ns / 2;
+  }
+
+  bool taken(StorageId storage) const { return !plan_.absences[storage].empty(); }
+
+  void swap_in_free_time() {
+    std::stable_sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
+      return static_cast<double>(a.free_ns) /
+                 static_cast<double>(std::max<int64_t>(a.copies_ns, 1)) >
+             static_cast<double>(b.free_ns) /
+                 static_cast<double>(std::max<int64_t>(b.copies_ns, 1));
+    });
+    for (const auto& candidate : candidates_)
+      if (left_bytes_ > 0 && wait_ns(candidate) == 0) take(candidate, Action::kSwap);
+  }
+
+  // A link that is busy for a whole pass hides no more copies.
+  int64_t wait_ns(const Candidate& candidate) const {
+    if (candidate.copies_ns / 2 > link_left_ns_) return candidate.copies_ns;
+    return std::max<int64_t>(-candidate.free_ns, 0);
+  }
+
+  // Costs only grow with what is away, so an offer that is still the cheapest now is it.
+  void take_cheapest() {
+    std::priority_queue<Offer> offers;
+    for (size_t i = 0; i < candidates_.size(); ++i)
+      if (!taken(candidates_[i].storage)) offers.push({price(candidates_[i]).first, i});
+    while (left_bytes_ > 0 && !offers.empty()) {
+      const auto at = offers.top().candidate;
+      offers.pop();
+      const auto [cost, action] = price(candidates_[at]);
+      if (!offers.empty() && cost > offers.top().cost_per_byte)
+        offers.push({cost, at});
+      else if (action != Action::kKeep)
+        take(candidates_[at], action);
+    }
+  }
+
+  std::pair<double, Action> price(const Candidate& candidate) {
+    const auto bytes = static_cast<double>(candidate.bytes);
+    std::pair<double, Action> best{0, Action::kKeep};
+    if (limits_.link.exists())
+      best = {static_cast<double>(wait_ns(candidate)) / bytes, Action::kSwap};
+    if (!limits_.recompute) return best;
+    const auto again = static_cast<double>(recompute_ns(candidate)) / bytes;
+    if (best.second == Action::kKeep || again < best.first) best = {again, Action::kRecompute};
+    return best;
+  }
+
+  // Whether the tensor is there at `at` without running its operator again.
+  bool there(TensorId tensor, Position at) const {
+    const auto storage = graph_.tensors[tensor].storage;
+    if (graph_.storages[storage].constant) return true;
+    if (taken(storage) && plan_.absences[storage].front().action == Action::kRecompute &&
+        plan_.action(storage, at) == Action::kRecompute)
+      return false;
+    return timetable_.uses(storage).back() >= at;
+  }
+
+  int64_t recompute_ns(const Candidate& candidate) {
+    ++round_;
+    int64_t sum_ns = 0;
+    walk_.clear();
+    for (const auto tensor : graph_.storages[candidate.storage].tensors)
+      if (graph_.tensors[tensor].owner) walk_.push_back(graph_.tensors[tensor].maker);
+    while (!walk_.empty()) {
+      const auto op = walk_.back();
+      walk_.pop_back();
+      if (op == kNone || op >= candidate.absence.to || seen_[op] == round_) continue;
+      seen_[op] = round_;
+      sum_ns += graph_.operators[op].time_ns;
+      for (const auto arg : graph_.operators[op].args)
+        if (!there(arg, candidate.absence.to)) walk_.push_back(graph_.tensors[arg].maker);
+    }
+    return sum_ns;
+  }
+
+  const Graph& graph_;
+  const Timetable& timetable_;
+  const Limits& limits_;
+  Plan plan_;
+  int64_t left_bytes_ = 0;
+  int64_t link_left_ns_ = 0;  // of each direction
+  std::vector<Candidate> candidates_;
+  std::vector<OperatorId> walk_;
+  std::vector<uint32_t> seen_;
+  uint32_t round_ = 0;
+};
+
+}  // namespace
+
+Plan capuchin_plan(const Graph& graph, const Timetable& timetable, const Limits& limits,
+                   int64_t saving_bytes) {
+  return Rule(graph, timetable, limits).plan(saving_bytes);
+}
+
+std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
+                                 const Limits& limits) {
+  const auto over = std::max<int64_t>(baseline(graph).peak_bytes - limits.budget_bytes, 0);
+  std::vector<Plan> plans;
+  for (const double share : {1.0, 1.15, 1.35, 1.7, 2.5, 1e3}) {
+    const double saving = std::min(share * static_cast<double>(over), 9e18);
+    plans.push_back(capuchin_plan(graph, timetable, limits, static_cast<int64_t>(saving)));
+  }
+  return plans;
+}
+
+}  // namespace tierpilot::swap

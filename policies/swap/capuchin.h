@@ -1,0 +1,20 @@
+// The rule of Peng et al., "Capuchin: Tensor-based GPU Memory Management for Deep Learning" (ASPLOS
+// 2020): from the measured times of accesses, first those storages are swapped whose copies fit
+// between two accesses, the longest free time per time of its copies first; then what costs least
+// for the bytes, to be swapped with a wait or recomputed, where ancestors that are away count.
+#pragma once
+
+#include "policies/swap/machine.h"
+#include "policies/swap/plan.h"
+
+namespace tierpilot::swap {
+
+// Lets leave until `saving_bytes` are covered, or all that can.
+Plan capuchin_plan(const Graph& graph, const Timetable& timetable, const Limits& limits,
+                   int64_t saving_bytes);
+
+// From what just covers the peak to all: measuring tells which is best.
+std::vector<Plan> capuchin_plans(const Graph& graph, const Timetable& timetable,
+                                 const Limits& limits);
+
+}  // namespace tierpilot::swap
