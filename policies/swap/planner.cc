@@ -46,6 +46,7 @@ class Search {
     if (settings_.limits.recompute) {
       try_scores(quick);  // they drop
       try_rivals();
+      if (!quick) try_segments();
     }
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
     const auto most =
@@ -118,14 +119,24 @@ class Search {
   }
 
   // As published, and mended where they do not fit.
+  void follow(const Timetable& timetable, const Plan& plan, std::string_view name) {
+    for (const auto following : {Following::kStrict, Following::kMending}) {
+      PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
+      attempt(manager, name);
+    }
+  }
+
+  void try_segments() {
+    for (const double factor :
+         {0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.4, 1.7, 2.0, 3.0}) {
+      auto timetable = timetable_;
+      if (const auto plan = checkpoint_plan(graph_, timetable, factor))
+        follow(timetable, *plan, "checkpoint");
+    }
+  }
+
   void try_rivals() {
     const auto& limits = settings_.limits;
-    const auto follow = [&](const Timetable& timetable, const Plan& plan, std::string_view name) {
-      for (const auto following : {Following::kStrict, Following::kMending}) {
-        PlannedEviction manager(graph_, timetable, plan, limits.link, following);
-        attempt(manager, name);
-      }
-    };
     for (const auto* name : {"checkpoint", "swap-all"}) {
       auto timetable = timetable_;
       const auto plan = rival_plan(name, graph_, timetable, limits);

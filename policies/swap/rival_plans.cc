@@ -82,25 +82,6 @@ void keep_inputs(const Graph& graph, Timetable& timetable, Position length) {
     timetable.also_used(storage, {kept[storage].begin(), kept[storage].end()});
 }
 
-Result<Plan> checkpoint(const Graph& graph, Timetable& timetable) {
-  if (graph.backward == kNone || graph.backward >= graph.operators.size())
-    return fail(ErrorCode::kInvalid,
-                "checkpoint needs to know where the backward pass begins, and the step does not "
-                "mark it");
-  auto plan = empty_plan(graph);
-  const auto length = static_cast<Position>(
-      std::max(1.0, std::ceil(std::sqrt(static_cast<double>(graph.backward)))));
-  keep_inputs(graph, timetable, length);
-  for (StorageId storage = 0; storage < graph.storages.size(); ++storage) {
-    const auto absence = long_absence(graph, timetable, storage);
-    if (!absence) continue;
-    const auto made = timetable.uses(storage).front();
-    if (made / length == absence->from / length)
-      plan.absences[storage].push_back({absence->from, absence->to, Action::kRecompute});
-  }
-  return plan;
-}
-
 }  // namespace
 
 std::optional<Absence> long_absence(const Graph& graph, const Timetable& timetable,
@@ -122,6 +103,25 @@ std::optional<Absence> long_absence(const Graph& graph, const Timetable& timetab
   return Absence{uses[longest - 1], uses[longest], Action::kSwap};
 }
 
+Result<Plan> checkpoint_plan(const Graph& graph, Timetable& timetable, double length_factor) {
+  if (graph.backward == kNone || graph.backward >= graph.operators.size())
+    return fail(ErrorCode::kInvalid,
+                "checkpoint needs to know where the backward pass begins, and the step does not "
+                "mark it");
+  auto plan = empty_plan(graph);
+  const auto length = static_cast<Position>(
+      std::max(1.0, std::ceil(length_factor * std::sqrt(static_cast<double>(graph.backward)))));
+  keep_inputs(graph, timetable, length);
+  for (StorageId storage = 0; storage < graph.storages.size(); ++storage) {
+    const auto absence = long_absence(graph, timetable, storage);
+    if (!absence) continue;
+    const auto made = timetable.uses(storage).front();
+    if (made / length == absence->from / length)
+      plan.absences[storage].push_back({absence->from, absence->to, Action::kRecompute});
+  }
+  return plan;
+}
+
 Status need_link(std::string_view policy, const Limits& limits) {
   if (limits.link.exists()) return {};
   return fail(ErrorCode::kInvalid,
@@ -130,7 +130,7 @@ Status need_link(std::string_view policy, const Limits& limits) {
 
 Result<Plan> rival_plan(std::string_view name, const Graph& graph, Timetable& timetable,
                         const Limits& limits) {
-  if (name == "checkpoint") return checkpoint(graph, timetable);
+  if (name == "checkpoint") return checkpoint_plan(graph, timetable, 1);
   if (auto status = need_link(name, limits); !status) return tl::unexpected(status.error());
   if (name == "swap-all") return swap_all(graph, timetable);
   return vdnn(graph, timetable, name == "vdnn-all");

@@ -27,6 +27,9 @@ std::optional<Absence> long_absence(const Graph& graph, const Timetable& timetab
 Result<Plan> rival_plan(std::string_view name, const Graph& graph, Timetable& timetable,
                         const Limits& limits);
 
+// "checkpoint" with segments of so many times the square root.
+Result<Plan> checkpoint_plan(const Graph& graph, Timetable& timetable, double length_factor);
+
 // Who swaps has to have a link.
 Status need_link(std::string_view policy, const Limits& limits);
 
