@@ -76,6 +76,7 @@ struct RankOf {
 // Of a shared unit of its node; of the last attempt, where none is under way.
 struct UnitShare {
   uint32_t unit = 0;
+  std::string gpu{};          // UUID of the unit; empty: it is of cores
   uint32_t milli = 0;         // 0: not given yet
   uint64_t memory_bytes = 0;  // 0: not counted
   uint32_t preemptions = 0;   // of the task, so far

@@ -85,6 +85,7 @@ void from_json(const json& in, ShareSpec& s) {
   in.at("promise_ms").get_to(s.promise_ms);
   in.at("estimate_ms").get_to(s.estimate_ms);
   in.at("model_card").get_to(s.model_card);
+  if (in.contains("engine")) s.engine = named(in, "engine", parse_engine);
 }
 
 void from_json(const json& in, QualityGoal& q) {
@@ -133,6 +134,7 @@ void from_json(const json& in, UnitShare& s) {
   in.at("predicted_milli").get_to(s.predicted_milli);
   s.predicted_s = number_or_zero(in, "predicted_s");
   s.used_milli = number_or_zero(in, "used_milli");
+  if (in.contains("gpu")) in.at("gpu").get_to(s.gpu);
 }
 
 void from_json(const json& in, TaskExit& e) {

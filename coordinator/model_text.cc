@@ -90,6 +90,7 @@ static void write_json(JsonText& out, const GangSpec& gang) {
 
 static void write_json(JsonText& out, const ShareSpec& share) {
   out.object([&] {
+    if (share.engine != Engine::kCpu) out.put("engine", std::string(engine_name(share.engine)));
     out.put("estimate_ms", share.estimate_ms).put("latency_sensitive", share.latency_sensitive);
     out.put("milli", share.milli).put("model_card", share.model_card);
     out.put("promise_ms", share.promise_ms);
@@ -147,6 +148,7 @@ std::string rank_text(const RankOf& rank) {
 std::string share_text(const UnitShare& share) {
   JsonText out;
   out.object([&] {
+    if (!share.gpu.empty()) out.put("gpu", share.gpu);
     out.put("memory_bytes", share.memory_bytes).put("milli", share.milli);
     out.put("predicted_by", share.predicted_by).put("predicted_milli", share.predicted_milli);
     out.put("predicted_s", share.predicted_s).put("preemptions", share.preemptions);

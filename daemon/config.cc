@@ -121,6 +121,25 @@ void read_cpus(ConfigSection& section, const MachineDefaults& machine, NodeConfi
   config.units = static_cast<uint32_t>(section.integer("units", cpu_count, 1, 4096));
 }
 
+void read_shared_gpus(ConfigSection& section, const std::set<int>& usable, NodeConfig& config) {
+  auto& gpus = config.shared_gpus;
+  gpus.uuids = section.texts("gpus", {});
+  for (const auto& uuid : gpus.uuids)
+    if (uuid != "all" && !uuid.starts_with("GPU-") && !uuid.starts_with("MIG-"))
+      section.complain("gpus", fmt::format("'{}' is no UUID of a GPU as nvidia-smi -L shows it, "
+                                           "nor \"all\"",
+                                           uuid));
+  gpus.cpus = section.id_list("gpu_cpus", config.cpus);
+  for (const int cpu : gpus.cpus)
+    if (!usable.contains(cpu))
+      section.complain("gpu_cpus",
+                       fmt::format("CPU {} is not among those this process may use", cpu));
+  gpus.mps = section.text("mps", "auto");
+  if (gpus.mps != "auto" && gpus.mps != "always" && gpus.mps != "never")
+    section.complain("mps", "must be auto, always or never");
+  gpus.mps_control = section.text("mps_control", "nvidia-cuda-mps-control");
+}
+
 // Each gets as many of the CPUs.
 void read_shared_units(ConfigReader& reader, const MachineDefaults& machine, NodeConfig& config) {
   auto section = reader.section("sharing");
@@ -130,6 +149,7 @@ void read_shared_units(ConfigReader& reader, const MachineDefaults& machine, Nod
     if (!usable.contains(cpu))
       section.complain("cpus", fmt::format("CPU {} is not among those this process may use ({})",
                                            cpu, format_id_list(machine.cpus)));
+  read_shared_gpus(section, usable, config);
   const auto most = static_cast<int64_t>(cpus.size());
   const auto units = section.integer("units", most, 0, 1024);
   if (units > most)

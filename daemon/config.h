@@ -1,6 +1,7 @@
 // The node daemon's configuration: one TOML file, checked whole before anything starts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -35,6 +36,17 @@ struct NodeConfig {
     int rounds = 3;                // of each figure; the median counts
     int64_t timeout_ms = 0;        // for all tiers together
   };
+  struct SharedGpus {
+    std::vector<std::string> uuids;  // "all": every one that is there
+    std::vector<int> cpus;           // that tasks with parts of GPUs run on
+    std::string mps;                 // auto, always, never
+    std::string mps_control;         // the program, a path or a name
+
+    bool shares(const std::string& uuid) const {
+      return std::any_of(uuids.begin(), uuids.end(),
+                         [&](const auto& known) { return known == "all" || known == uuid; });
+    }
+  };
   struct Tls {
     std::filesystem::path ca, certificate, key;  // all empty: no TLS
   };
@@ -46,6 +58,7 @@ struct NodeConfig {
   std::vector<int> cpus;       // that tasks run on
   uint32_t units = 0;
   std::vector<std::vector<int>> shared_units;  // that tasks have parts of: the CPUs of each
+  SharedGpus shared_gpus;                      // likewise
   uint64_t memory_bytes = 0;                   // that tasks may ask for
   std::filesystem::path work_dir;
   int64_t keep_logs_s = 0;

@@ -114,6 +114,13 @@ class Job {
     return cores_;
   }
 
+  // How many thousandths of its GPU it may use now, where it shares one.
+  std::optional<double> share() {
+    std::lock_guard<std::mutex> guard(mutex_);
+    receive();
+    return share_;
+  }
+
   // Whether to save now: when that was asked for, or when it is time. Only rank 0 saves.
   bool should_checkpoint() {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -263,6 +270,8 @@ class Job {
       stop_ = text("reason").empty() ? "asked to end" : text("reason");
     } else if (type == "cores") {
       if (const auto cores = positive("cores")) cores_ = cores;
+    } else if (type == "share") {
+      if (const auto milli = positive("milli")) share_ = milli;
     } else if (type == "checkpoint_now") {
       checkpoint_asked_ = true;
     } else if (type == "checkpoint_every") {
@@ -286,7 +295,7 @@ class Job {
   const std::string restored_;
   const uint64_t restored_iteration_;
   std::optional<std::string> stop_;
-  std::optional<double> cores_;
+  std::optional<double> cores_, share_;
   bool checkpoint_asked_ = false;
   Clock::duration checkpoint_every_ = std::chrono::minutes(1);  // until the node has said
   Clock::time_point last_checkpoint_ = Clock::now();

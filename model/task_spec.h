@@ -28,10 +28,11 @@ struct GangSpec {
   int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
 };
 
-// Of a task that gets a part of a shared unit, see policies/sharing/share.h. Its memory there is
-// the task's `memory_bytes`; 0: as predicted.
+// Of a task that gets a part of a shared unit, see policies/sharing/share.h. Its memory there (of a
+// GPU: the device's) is the task's `memory_bytes`; 0: as predicted.
 struct ShareSpec {
   bool wanted = false;
+  Engine engine = Engine::kCpu;
   uint32_t milli = 0;  // thousandths of the unit's compute; 0: as predicted
   bool latency_sensitive = false;
   int64_t promise_ms = 0;   // it is to be done so long after it was submitted; 0: no promise
@@ -72,6 +73,9 @@ struct TaskSpec {
   bool is_gang() const { return gang.ranks > 0; }
   bool is_elastic() const { return max_units > 0; }
   bool is_shared() const { return share.wanted; }
+  bool has_gpu_share() const { return share.wanted && share.engine == Engine::kGpu; }
+  // Of its node's, not of a GPU's.
+  uint64_t node_memory_bytes() const { return has_gpu_share() ? 0 : memory_bytes; }
   // That nobody else has meanwhile.
   uint32_t own_units() const { return is_shared() ? 0 : units; }
 };

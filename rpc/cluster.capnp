@@ -47,6 +47,7 @@ struct Share {
   promiseMs @2 :Int64;           # to be done so long after it was submitted; 0: none
   estimateMs @3 :Int64;          # of its run time on a unit of its own; 0: not said
   modelCard @4 :Text;            # JSON; empty: none
+  engine @5 :Text;               # cpu, gpu; empty from older programs: cpu
 }
 
 struct Gang {
@@ -75,6 +76,8 @@ struct UnitEntry {
   rateHigh @9 :Node.Measure;
   temperatureC @10 :Node.Measure;
   memoryBytes @11 :Node.Measure;
+  sharedBy @12 :List(UInt64);    # tasks that have parts of it
+  shared @13 :Bool;              # for tasks with shares only
 }
 
 struct Decision {
@@ -155,6 +158,7 @@ struct UnitShare {
   policy @9 :Text;
   neighbours @10 :List(UInt64);  # other tasks on the unit
   preemptions @11 :UInt32;
+  gpu @12 :Text;               # UUID of the unit; empty: it is of cores
 }
 
 struct Checkpoint {

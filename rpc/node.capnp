@@ -74,9 +74,10 @@ struct NodeInfo {
 
 struct SharedUnit {
   # Of which several tasks have a part each, by number in its list.
-  type @0 :Text;               # cpu
-  cores @1 :Float64;
+  type @0 :Text;               # cpu, or the GPU's model
+  cores @1 :Float64;           # of a GPU 0, so that older coordinators leave it alone
   memoryBytes @2 :UInt64;
+  gpu @3 :Text;                # UUID; empty: it is a group of cores
 }
 
 struct Feature {
@@ -257,6 +258,8 @@ struct Assignment {
   struct UnitShare {
     unit @0 :UInt32;           # of the node's shared units
     milli @1 :UInt32;          # thousandths of it, until setShare() says otherwise
+    memoryBytes @2 :UInt64;    # of a GPU; 0: not limited
+    mostMilli @3 :UInt32;      # that it is predicted to use at most; 0: not said
   }
 }
 

@@ -23,6 +23,7 @@ inline constexpr std::string_view kElasticFeature = "elastic";
 inline constexpr std::string_view kCheckpointFeature = "checkpoints";
 inline constexpr std::string_view kShareFeature = "shares";
 inline constexpr std::string_view kQualityFeature = "quality-goals";
+inline constexpr std::string_view kGpuShareFeature = "gpu-shares";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

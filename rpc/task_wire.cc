@@ -43,7 +43,12 @@ Result<ShareSpec> read_share(wire::Share::Reader from) {
   if (name != kSensitive && name != kBestEffort)
     return fail(ErrorCode::kInvalid,
                 fmt::format("'{}' is no class: {} or {}", name, kSensitive, kBestEffort));
+  const auto engine = parse_engine(from.getEngine().size() == 0 ? "cpu" : text(from.getEngine()));
+  if (!engine)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no engine: cpu or gpu", text(from.getEngine())));
   return ShareSpec{.wanted = true,
+                   .engine = *engine,
                    .milli = from.getMilli(),
                    .latency_sensitive = name == kSensitive,
                    .promise_ms = from.getPromiseMs(),
@@ -57,6 +62,7 @@ void write_share(const ShareSpec& from, wire::Share::Builder to) {
   to.setPromiseMs(from.promise_ms);
   to.setEstimateMs(from.estimate_ms);
   to.setModelCard(from.model_card);
+  to.setEngine(engine_name(from.engine).data());
 }
 
 QualityGoal read_quality(wire::QualityGoal::Reader from) {

@@ -25,12 +25,14 @@ Figure rate_figure(double per_h) {
 std::string lost_because(const NodeRecord* node, const UnitName& unit) {
   if (!node || !node->can_be_asked()) return "its node is not connected";
   const auto& gpus = node->facts.gpus;
-  if (unit.engine == Engine::kGpu && std::find(gpus.begin(), gpus.end(), unit.unit) == gpus.end())
+  if (unit.engine == Engine::kGpu && !node->facts.shares_gpu(unit.unit) &&
+      std::find(gpus.begin(), gpus.end(), unit.unit) == gpus.end())
     return "its node does not see the device since its daemon started";
   return {};
 }
 
-void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntry::Builder out) {
+void write_unit(const ClusterState& state, const ShareKeeper& shares, const std::string& id,
+                wire::UnitEntry::Builder out) {
   const auto name = parse_unit_id(id).value_or(UnitName{});
   const std::string node(name.node);
   out.setId(id);
@@ -47,6 +49,10 @@ void write_unit(const ClusterState& state, const std::string& id, wire::UnitEntr
                                                 : "drained");
   out.setReason(!lost.empty() ? lost : !unhealthy.empty() ? unhealthy : drained);
   out.setTask(state.units.user_of(id));
+  out.setShared(record && name.engine == Engine::kGpu && record->facts.shares_gpu(name.unit));
+  const auto sharers = shares.sharers_of(id);
+  auto shared_by = out.initSharedBy(static_cast<uint32_t>(sharers.size()));
+  for (uint32_t i = 0; i < shared_by.size(); ++i) shared_by.set(i, sharers[i]);
   out.setFailures(state.units.failures(id));
   const auto& rates = state.units.rates(state.clock.wall_ms());
   const auto rate = rates.find(id);
@@ -113,7 +119,8 @@ kj::Promise<void> ClusterService::unitList(UnitListContext context) {
   std::vector<std::string> ids;
   for (; at != all.end() && ids.size() < limit; ++at) ids.push_back(at->first);
   auto units = context.getResults().initUnits(static_cast<uint32_t>(ids.size()));
-  for (uint32_t i = 0; i < units.size(); ++i) write_unit(core().state, ids[i], units[i]);
+  for (uint32_t i = 0; i < units.size(); ++i)
+    write_unit(core().state, core().shares, ids[i], units[i]);
   return kj::READY_NOW;
 }
 
@@ -122,7 +129,7 @@ kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
   const auto id = text(context.getParams().getId());
   check_known(core().state, id);
   auto results = context.getResults();
-  write_unit(core().state, id, results.initUnit());
+  write_unit(core().state, core().shares, id, results.initUnit());
   constexpr size_t kMostNotes = 20;
   std::vector<const UnitFailure*> failures;
   const auto& all = core().state.units.all_failures();
@@ -168,7 +175,7 @@ kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
       },
       [this, id, context, fulfiller](Status status) mutable {
         if (!status) return (*fulfiller)->reject(to_exception(status.error()));
-        write_unit(core().state, id, context.getResults().initUnit());
+        write_unit(core().state, core().shares, id, context.getResults().initUnit());
         (*fulfiller)->fulfill();
         core().dispatcher.pump();
       });

@@ -123,13 +123,20 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   if (const auto cpus = parse_id_list(text(in.getCpus())))
     facts.cpus = static_cast<uint32_t>(cpus->size());
   constexpr size_t kMostSharedUnits = 1024;
-  for (const auto unit : in.getSharedUnits())
-    if (facts.shared_units.size() < kMostSharedUnits && unit.getCores() > 0 &&
-        unit.getCores() < kMostPlausible)
-      facts.shared_units.push_back({text(unit.getType()), unit.getCores(), unit.getMemoryBytes()});
+  for (const auto unit : in.getSharedUnits()) {
+    if (facts.shared_units.size() >= kMostSharedUnits) break;
+    // Of a GPU the use is told as time, as if it had one core.
+    const auto gpu = text(unit.getGpu());
+    const double cores = gpu.empty() ? unit.getCores() : 1;
+    if (!(cores > 0) || cores >= kMostPlausible) continue;
+    const auto type = gpu.empty() ? text(unit.getType()) : "gpu/" + text(unit.getType());
+    facts.shared_units.push_back({type, cores, unit.getMemoryBytes(), gpu});
+  }
   constexpr size_t kMostGpus = 1024;
-  for (const auto gpu : in.getGpus())
-    if (facts.gpus.size() < kMostGpus) facts.gpus.push_back(text(gpu.getUuid()));
+  for (const auto gpu : in.getGpus()) {
+    const auto uuid = text(gpu.getUuid());
+    if (facts.gpus.size() < kMostGpus && !facts.shares_gpu(uuid)) facts.gpus.push_back(uuid);
+  }
   constexpr size_t kMostPredecessors = 256;
   for (const uint64_t instance : in.getPredecessors())
     if (facts.predecessors.size() < kMostPredecessors) facts.predecessors.push_back(instance);

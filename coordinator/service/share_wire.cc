@@ -29,6 +29,7 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
   const auto& predicted = share.forecast.predicted;
   out.setUnit(share.given.unit);
   out.setMilli(share.given.milli);
+  out.setGpu(share.given.gpu);
   out.setMemoryBytes(share.given.memory_bytes);
   out.setPredictedBy(share.forecast.by);
   out.setPredictedMilli(predicted.milli);

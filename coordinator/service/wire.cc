@@ -144,7 +144,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   write_env(spec.env, out.initEnv(count(spec.env)));
   out.setUnits(spec.units);
   out.setMaxUnits(spec.max_units);
-  out.setMemoryLimitBytes(spec.memory_bytes);
+  out.setMemoryLimitBytes(spec.node_memory_bytes());
   out.setTimeLimitMs(spec.time_limit_ms);
   out.setName(spec.name);
   out.setMemoryTier(spec.memory_tier);
@@ -155,6 +155,8 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
     auto share = out.initShare();
     share.setUnit(assignment.share->unit);
     share.setMilli(assignment.share->milli);
+    share.setMostMilli(assignment.share->predicted_milli);
+    if (spec.has_gpu_share()) share.setMemoryBytes(assignment.share->memory_bytes);
   }
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) write_need(assignment.datasets[i], datasets[i]);

@@ -14,6 +14,7 @@ namespace {
 // The binary interface of nvml.h, unchanged since driver 331 (pci_v3: driver 384).
 using Return = int;
 constexpr Return kSuccess = 0;
+constexpr Return kNotFound = 6;
 constexpr Return kTooSmall = 7;
 constexpr int kGpuSensor = 0;
 constexpr size_t kMostProcesses = 4096;
@@ -210,6 +211,28 @@ Result<std::vector<Gpu>> Nvml::gpus(std::vector<std::string>& warnings) const {
       gpus.push_back(library_->describe(i, device));
   }
   return gpus;
+}
+
+Result<std::vector<GpuSample>> Nvml::samples(int index, uint64_t since_us) const {
+  const auto refuse = [&](const std::string& why) {
+    return fail(ErrorCode::kUnavailable, fmt::format("GPU {}: {}", index, why));
+  };
+  Device device = nullptr;
+  if (const Return code = library_->device_by_index(static_cast<unsigned>(index), &device);
+      code != kSuccess)
+    return refuse(library_->explain(code));
+  if (!library_->process_samples) return refuse("the driver is too old to tell what processes use");
+  std::vector<ProcessSample> taken(kMostProcesses);
+  auto count = static_cast<unsigned>(taken.size());
+  const Return code = library_->process_samples(device, taken.data(), &count, since_us);
+  if (code == kNotFound) return std::vector<GpuSample>{};  // nobody computed since then
+  if (code != kSuccess) return refuse(library_->explain(code));
+  std::vector<GpuSample> samples;
+  for (size_t i = 0; i < std::min<size_t>(count, taken.size()); ++i)
+    if (taken[i].at_us > since_us)
+      samples.push_back(
+          {taken[i].pid, taken[i].at_us, static_cast<int>(std::min(taken[i].sm, 100u))});
+  return samples;
 }
 
 Result<GpuUse> Nvml::use(int index) const {

@@ -30,6 +30,13 @@ struct GpuUse {
   std::string processes_unavailable;  // the reason, where they could not be asked for
 };
 
+// That a process computed so much of the time until then, of all SMs that it may use.
+struct GpuSample {
+  uint32_t pid = 0;
+  uint64_t at_us = 0;  // of the driver's clock
+  int sm_percent = 0;
+};
+
 // Initialised from open() to destruction; one thread at a time.
 class Nvml {
  public:
@@ -43,6 +50,8 @@ class Nvml {
   Result<std::vector<Gpu>> gpus(std::vector<std::string>& warnings) const;
   // Of the GPU with that index; kUnavailable where it does not answer.
   Result<GpuUse> use(int index) const;
+  // Those that the driver took after `since_us`, at most 4096; kUnavailable where it takes none.
+  Result<std::vector<GpuSample>> samples(int index, uint64_t since_us) const;
 
  private:
   struct Library;

@@ -54,6 +54,7 @@ class Job:
         self._unsent = b""
         self._stop = None
         self._cores = None
+        self._share = None
         self._sources = []
         self._pid = os.getpid()
         self._checkpoint_asked = False
@@ -128,6 +129,12 @@ class Job:
         with self._lock:
             self._receive()
             return self._cores
+
+    def share(self):
+        """How many thousandths of its GPU it may use now; None where it shares none."""
+        with self._lock:
+            self._receive()
+            return self._share
 
     def should_checkpoint(self):
         """Whether to save now: when that was asked for, or when it is time.
@@ -267,6 +274,10 @@ class Job:
             cores = message.get("cores")
             if isinstance(cores, (int, float)) and 0 < cores < math.inf:
                 self._cores = float(cores)
+        elif kind == "share":
+            milli = message.get("milli")
+            if isinstance(milli, int) and milli > 0:
+                self._share = milli
         elif kind == "checkpoint_now":
             self._checkpoint_asked = True
         elif kind == "checkpoint_every":

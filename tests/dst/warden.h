@@ -33,6 +33,7 @@ class Warden final : public agent::TaskRunner {
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId, bool) override { return fail(ErrorCode::kUnavailable, "not simulated"); }
   void confine(AttemptId, const agent::CpuShare&) override {}
+  void confine_gpu(AttemptId, uint32_t) override {}
   void forget(uint64_t) override {}
   // Ends are not kept over a daemon's death: as where their records cannot be written.
   void acknowledged(AttemptId) override {}

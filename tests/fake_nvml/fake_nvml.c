@@ -4,8 +4,12 @@
 //   gpus   a UUID a line: the devices, at most 16
 //   xids   "UUID NUMBER" a line, appended: an Xid error happens
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
+//   clients  "UUID PID BYTES" a line: the process computes on the device, as much as its first
+//            thread uses of a CPU, and has so much of its memory
 //
 // Xids that stood there when an event set was made are over.
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,20 @@ enum { kMostGpus = 16, kUuidBytes = 64, kPathBytes = 4096, kWaitStepMs = 10, kXi
 typedef struct {
   char uuid[kUuidBytes];
 } Gpu;
+typedef struct {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance, compute_instance;
+} ProcessInfo;
+typedef struct {
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned sm, memory, encoder, decoder;
+} ProcessSample;
+typedef struct {
+  unsigned pid;
+  unsigned long long cpu_ns, at_us;
+} Seen;
 typedef struct {
   long told;  // bytes of `xids`
 } EventSet;
@@ -149,4 +167,65 @@ int nvmlEventSetWait_v2(void* set, EventData* event, unsigned timeout_ms) {
     if (waited >= timeout_ms) return kTimeout;
     nanosleep(&step, NULL);
   }
+}
+
+// Those of the device that live, at most so many.
+static unsigned list_clients(const Gpu* gpu, ProcessInfo* infos, unsigned most) {
+  FILE* file = open_file("clients");
+  char uuid[kUuidBytes];
+  unsigned pid, count = 0;
+  unsigned long long bytes;
+  while (file && count < most && fscanf(file, "%63s %u %llu", uuid, &pid, &bytes) == 3)
+    if (!strcmp(uuid, gpu->uuid) && !kill((int)pid, 0))
+      infos[count++] = (ProcessInfo){pid, bytes, ~0u, ~0u};
+  if (file) fclose(file);
+  return count;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+  if (is_lost(device)) return kGpuIsLost;
+  return *count = list_clients(device, infos, *count), kSuccess;
+}
+
+static unsigned long long cpu_ns_of(unsigned pid) {
+  char path[64];
+  unsigned long long ns = 0;
+  snprintf(path, sizeof path, "/proc/%u/schedstat", pid);
+  FILE* file = fopen(path, "re");
+  if (file && fscanf(file, "%llu", &ns) != 1) ns = 0;
+  if (file) fclose(file);
+  return ns;
+}
+
+static Seen* seen_of(unsigned pid) {
+  static __thread Seen seen[64];
+  for (unsigned i = 0; i < 64; ++i)
+    if (seen[i].pid == pid || !seen[i].pid) return &seen[i];
+  return NULL;
+}
+
+// A sample each 100 ms at most, since the thread last asked.
+int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsigned* count,
+                                    unsigned long long since_us) {
+  ProcessInfo infos[64];
+  struct timespec now;
+  (void)since_us;
+  if (is_lost(device)) return kGpuIsLost;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const unsigned long long now_us = now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+  const unsigned clients = list_clients(device, infos, 64);
+  unsigned taken = 0;
+  for (unsigned i = 0; i < clients && taken < *count; ++i) {
+    Seen* seen = seen_of(infos[i].pid);
+    if (!seen || (seen->pid && now_us - seen->at_us < 100000)) continue;
+    const unsigned long long cpu_ns = cpu_ns_of(infos[i].pid);
+    if (seen->pid) {
+      unsigned long long sm = (cpu_ns - seen->cpu_ns) / 10 / (now_us - seen->at_us);
+      samples[taken++] =
+          (ProcessSample){infos[i].pid, now_us, sm > 100 ? 100 : (unsigned)sm, 0, 0, 0};
+    }
+    *seen = (Seen){infos[i].pid, cpu_ns, now_us};
+  }
+  *count = taken;
+  return taken ? kSuccess : kNotFound;
 }

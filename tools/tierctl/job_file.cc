@@ -256,9 +256,9 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
   if (!elastic.range.empty() && fields.has("units"))
     throw Wrong{place + ".elastic", "says the units: leave out \"units\""};
   fields.finish();
-  if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
   if (const auto applied = apply(share, task); !applied)
     throw Wrong{place, applied.error().message};
+  if (const auto applied = apply(gang, task); !applied) throw Wrong{place, applied.error().message};
   if (const auto applied = apply(elastic, task); !applied)
     throw Wrong{place, applied.error().message};
   if (task.argv.empty()) throw Wrong{place, "needs a \"command\" with at least one word"};
@@ -330,8 +330,11 @@ Status apply(const GangWords& words, TaskSpec& task) {
   const auto wrong = [](std::string why) { return fail(ErrorCode::kInvalid, std::move(why)); };
   const auto engine = parse_engine(words.engine);
   if (!engine) return wrong(fmt::format("'{}' is no engine: cpu or gpu", words.engine));
-  if (!task.is_gang() && (*engine != Engine::kCpu || !words.ranks_per_node.empty()))
-    return wrong("an engine and ranks per node are for a task with ranks");
+  if (!task.is_gang() && !words.ranks_per_node.empty())
+    return wrong("ranks per node are for a task with ranks");
+  if (!task.is_gang() && *engine != Engine::kCpu && !task.is_shared())
+    return wrong("an engine is for a task with ranks or with a share");
+  if (task.is_shared()) task.share.engine = *engine;
   if (!task.is_gang() && words.units_per_rank != 1)
     return wrong("units per rank are for a task with ranks");
   const auto per_node = parse_ranks_per_node(words.ranks_per_node);

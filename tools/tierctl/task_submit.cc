@@ -61,6 +61,11 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   if (shares && !connection.coordinator().can(kShareFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of units: update it",
                                                      connection.coordinator().label()));
+  const bool gpu_shares =
+      std::any_of(tasks.begin(), tasks.end(), std::mem_fn(&TaskSpec::has_gpu_share));
+  if (gpu_shares && !connection.coordinator().can(kGpuShareFeature))
+    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of GPUs: update it",
+                                                     connection.coordinator().label()));
   // An older one would see a single process in it.
   if (gangs && !connection.coordinator().can(kGangFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
@@ -94,7 +99,7 @@ void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
   gang.max_restarts = kUsualRestarts;
   sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
       ->check(CLI::Range(1u, kMostRanks));
-  sub.add_option("--engine", words.engine, "what ranks compute on: cpu (default) or gpu")
+  sub.add_option("--engine", words.engine, "what ranks compute on, or a share is of: cpu (default) or gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}));
   sub.add_option("--units-per-rank", words.units_per_rank,
                  "of the engine (default 1); with gpu, --units are the CPU units besides")
@@ -206,9 +211,9 @@ void add_task_submit(CLI::App& task, Context& context) {
       throw CLI::RequiredError("a command after -- or --file JOB.json");
     if (arguments->file.empty() && arguments->task.name.empty())
       arguments->task.name = arguments->task.argv.front();
-    if (const auto applied = apply(arguments->gang, arguments->task); !applied)
-      throw CLI::ValidationError(applied.error().message);
     if (const auto applied = apply(arguments->share, arguments->task); !applied)
+      throw CLI::ValidationError(applied.error().message);
+    if (const auto applied = apply(arguments->gang, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);
     if (const auto applied = apply(arguments->elastic, arguments->task); !applied)
       throw CLI::ValidationError(applied.error().message);

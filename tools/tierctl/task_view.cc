@@ -89,6 +89,7 @@ std::vector<Table> share_tables(const ordered_json& task) {
     tables.push_back({.title = "Share of a unit",
                       .rows = "/task/unit_share",
                       .columns = {{"Unit of its node", "/unit"},
+                                  {"GPU", "/gpu"},
                                   {"Thousandths", "/milli", Format::kNumber},
                                   {"Memory", "/memory_bytes", Format::kBytes},
                                   {"Predicted by", "/predicted_by"},

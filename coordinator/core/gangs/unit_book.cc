@@ -73,6 +73,8 @@ std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
   };
   for (uint32_t number = 0; number < facts.units; ++number) put(cpu_unit_id(facts.name, number));
   for (const auto& gpu : facts.gpus) put(gpu_unit_id(facts.name, gpu));
+  for (const auto& unit : facts.shared_units)
+    if (!unit.gpu.empty()) put(gpu_unit_id(facts.name, unit.gpu));
   if (!added.empty()) reckoned_ms_ = INT64_MIN;
   return added;
 }

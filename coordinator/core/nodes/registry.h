@@ -2,6 +2,7 @@
 // Event loop thread only.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -43,9 +45,16 @@ struct NodeFacts {
     std::string type;
     double cores = 1;
     uint64_t memory_bytes = 0;
-  };
-  std::vector<SharedUnit> shared_units{};  // beside `units`
+    std::string gpu{};  // UUID; empty: a group of cores
 
+    Engine engine() const { return gpu.empty() ? Engine::kCpu : Engine::kGpu; }
+  };
+  std::vector<SharedUnit> shared_units{};  // beside `units` and `gpus`
+
+  bool shares_gpu(std::string_view uuid) const {
+    return std::any_of(shared_units.begin(), shared_units.end(),
+                       [&](const SharedUnit& unit) { return unit.gpu == uuid && !uuid.empty(); });
+  }
   double cores_per_unit() const {
     return units > 0 && cpus > 0 ? static_cast<double>(cpus) / units : 1;
   }

@@ -174,7 +174,7 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
       shapes.add(shape_of(facts));
   }
   const uint64_t data = catalog.data_bytes(spec);
-  if (shapes.empty() || shapes.hold({spec.units, spec.memory_bytes, data})) return {};
+  if (shapes.empty() || shapes.hold({spec.units, spec.node_memory_bytes(), data})) return {};
   const auto [units, memory, fast] = shapes.largest();
   const auto refused = [&](const std::string& what, const std::string& most) {
     return fail(
@@ -184,16 +184,17 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
   };
   if (spec.units > units)
     return refused(fmt::format("asks for {} units", spec.units), std::to_string(units));
-  if (spec.memory_bytes > memory)
-    return refused(fmt::format("asks for {} of memory", format_bytes(spec.memory_bytes)),
+  if (spec.node_memory_bytes() > memory)
+    return refused(fmt::format("asks for {} of memory", format_bytes(spec.node_memory_bytes())),
                    format_bytes(memory));
   if (data > fast)
     return refused(fmt::format("its datasets are {}", format_bytes(data)),
                    format_bytes(fast) + " of fast memory for datasets");
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
-                          "there are such nodes for each, but none for all together",
-                          who, spec.units, format_bytes(spec.memory_bytes), format_bytes(data)));
+  return fail(
+      ErrorCode::kInvalid,
+      fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
+                  "there are such nodes for each, but none for all together",
+                  who, spec.units, format_bytes(spec.node_memory_bytes()), format_bytes(data)));
 }
 
 Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {

@@ -38,7 +38,7 @@ ShareForecast ShareForecasts::of(const TaskSpec& spec) const {
 
 std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const {
   const auto& card = spec.share.model_card;
-  if (!predictor_ || card.empty()) return std::nullopt;
+  if (!predictor_ || card.empty() || spec.has_gpu_share()) return std::nullopt;
   auto known = by_card_.find(card);
   if (known == by_card_.end()) {
     const auto read = sharing::read_card(card);
@@ -72,7 +72,8 @@ void ShareForecasts::began(double start_s) {
 }
 
 std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const {
-  const auto past = spec.name.empty() ? past_.end() : past_.find(spec.name);
+  const auto past =
+      spec.name.empty() ? past_.end() : past_.find(PastId(spec.share.engine, spec.name));
   if (past == past_.end()) return std::nullopt;
   const auto& seen = past->second;
   ShareForecast forecast;
@@ -89,10 +90,11 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const
   return forecast;
 }
 
-void ShareForecasts::ended(const std::string& name, uint32_t milli, uint64_t memory_bytes,
+void ShareForecasts::ended(const TaskSpec& spec, uint32_t milli, uint64_t memory_bytes,
                            double run_s, std::optional<double> start_s) {
-  if (name.empty() || (past_.size() >= kMostNames && !past_.contains(name))) return;
-  auto& past = past_[name];
+  const PastId id(spec.share.engine, spec.name);
+  if (spec.name.empty() || (past_.size() >= kMostNames && !past_.contains(id))) return;
+  auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
   past.longest_s = std::max(past.longest_s, run_s);

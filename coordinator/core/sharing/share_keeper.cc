@@ -64,7 +64,7 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   // What goes on from a checkpoint tells nothing of a whole run.
   const bool whole = task.share && task.share->preemptions == 0;
   if (succeeded && whole && record.has_started() && record.used_milli())
-    forecasts_.ended(task.spec.name, static_cast<uint32_t>(*record.used_milli()),
+    forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
                      task.exit ? task.exit->max_resident_bytes : 0,
                      record.start_s().value_or(0) + record.worked_s(now_s()), record.start_s());
   holders_.erase(found);
@@ -85,15 +85,16 @@ void ShareKeeper::pump() {
 }
 
 bool ShareKeeper::look_at(Task& task, Units& now) {
-  if (now.nodes.empty()) {
-    task.reason = "waiting for a node with units that are shared: none is up";
+  const auto job = waiting_job(task.id, task.spec, promise_left_s(task), now);
+  if (job.predicted.empty()) {
+    task.reason = fmt::format("waiting for a node with {} that are shared: none is up",
+                              task.spec.has_gpu_share() ? "GPUs" : "cores");
     return false;
   }
   if (const auto blocked = state_.catalog.blocked_by(task); !blocked.empty()) {
     task.reason = blocked;
     return false;
   }
-  const auto job = waiting_job(task.id, task.spec, promise_left_s(task), now);
   const auto start = policy_->place(open_to(task, now), job);
   if (!start) {
     task.reason = "waiting for a share of a unit: no unit has enough left";
@@ -128,8 +129,10 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   task.node = node.facts.name;
   task.policy = "sharing/" + state_.settings.share_policy;
   task.reason.clear();
-  const auto& predicted = job.predicted.at(chosen.facts.shared_units[start.unit].type);
+  const auto& unit = chosen.facts.shared_units[start.unit];
+  const auto& predicted = job.predicted.at(unit.type);
   task.share = UnitShare{.unit = static_cast<uint32_t>(start.unit),
+                         .gpu = unit.gpu,
                          .milli = start.share.milli,
                          .memory_bytes = start.share.memory_bytes,
                          .preemptions = preemptions,
@@ -148,8 +151,9 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   record.policy = task.policy;
   record.node = task.node;
   record.reason = fmt::format(
-      "{} thousandths of unit {}: {}; by {} it uses {}{}", start.share.milli, start.unit,
-      start.reason, holder.record.forecast().by, predicted.milli,
+      "{} thousandths of {}: {}; by {} it uses {}{}", start.share.milli,
+      unit.gpu.empty() ? fmt::format("unit {}", start.unit) : unit.gpu, start.reason,
+      holder.record.forecast().by, predicted.milli,
       predicted.run_s > 0
           ? fmt::format(" for {:.0f} s (at most {:.0f})", predicted.run_s, predicted.run_upper_s)
           : "");
@@ -168,7 +172,6 @@ Status ShareKeeper::check_promises(const std::vector<TaskSpec>& specs) {
                                [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
   if (!any) return {};
   const auto now = units(true);
-  if (now.nodes.empty()) return {};  // nobody can tell yet
   std::vector<sharing::WaitingJob> ahead;
   for (const uint64_t id : waiting()) {
     const auto& task = *state_.tasks.find(id);
@@ -180,6 +183,7 @@ Status ShareKeeper::check_promises(const std::vector<TaskSpec>& specs) {
     const double promise_s =
         share.promise_ms > 0 ? static_cast<double>(share.promise_ms) / 1e3 : sharing::kNoPromise;
     auto job = waiting_job(0, specs[i], promise_s, now);
+    if (job.predicted.empty()) continue;  // nobody can tell yet
     const auto admission = policy_->admit(now.live, ahead, job);
     if (!admission.admitted)
       return fail(

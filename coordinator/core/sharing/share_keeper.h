@@ -56,6 +56,8 @@ class ShareKeeper {
 
   // Whether the promises of these tasks can be kept.
   Status check_promises(const std::vector<TaskSpec>& specs);
+  // Those that have parts of a GPU, by its unit id.
+  std::vector<uint64_t> sharers_of(const std::string& unit) const;
   // Nothing: it has none.
   std::optional<ShownShare> share_of(uint64_t task) const;
   // Those that gave their share up for another one.
@@ -91,6 +93,8 @@ class ShareKeeper {
   // Latency-sensitive ones first.
   std::vector<uint64_t> waiting() const;
   bool look_at(Task& task, Units& units);
+  // Nothing speaks against new work on it.
+  bool is_sound(const NodeRecord& node, size_t unit) const;
   // Those that it may use: of its own node, if it wants one, and not kept for others.
   std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;
   void place(Task& task, const NodeRecord& node, const sharing::Start& start,

@@ -73,9 +73,19 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   job.asked = {spec.share.milli, spec.memory_bytes};
   job.promise_left_s = promise_left_s;
   const auto forecast = forecasts_.of(spec);
-  for (const auto& node : units.live)
-    for (const auto& unit : node) job.predicted.try_emplace(unit.type, forecast.predicted);
+  for (const auto* node : units.nodes)
+    for (const auto& unit : node->facts.shared_units)
+      if (unit.engine() == spec.share.engine)
+        job.predicted.try_emplace(unit.type, forecast.predicted);
   return job;
+}
+
+// Of groups of cores nothing is told.
+bool ShareKeeper::is_sound(const NodeRecord& node, size_t unit) const {
+  const auto& gpu = node.facts.shared_units[unit].gpu;
+  const auto id = gpu_unit_id(node.facts.name, gpu);
+  return gpu.empty() ||
+         (state_.units.unhealthy_because(id).empty() && state_.units.drained_because(id).empty());
 }
 
 std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
@@ -86,7 +96,7 @@ std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Unit
         !node.takes(task.id) || (!task.spec.node.empty() && task.spec.node != node.facts.name);
     for (size_t u = 0; u < live[n].size(); ++u) {
       const auto kept = kept_for_.find({node.facts.name, u});
-      if (closed || (kept != kept_for_.end() && kept->second != task.id))
+      if (closed || !is_sound(node, u) || (kept != kept_for_.end() && kept->second != task.id))
         live[n][u].type.clear();  // nothing is predicted for it
     }
   }
@@ -100,6 +110,17 @@ std::vector<uint64_t> ShareKeeper::waiting() const {
     return state_.tasks.find(id)->spec.share.latency_sensitive;
   });
   return ids;
+}
+
+std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {
+  std::vector<uint64_t> sharers;
+  for (const auto& [id, holder] : holders_) {
+    const auto* task = state_.tasks.find(id);
+    if (task && task->share && !task->share->gpu.empty() &&
+        gpu_unit_id(holder.node, task->share->gpu) == unit)
+      sharers.push_back(id);
+  }
+  return sharers;
 }
 
 std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {

@@ -87,7 +87,7 @@ void JobChannels::accept(AttemptId attempt) {
     return;
   }
   watch(attempt, number);
-  for (const auto* line : {&channel.cores, &channel.stopped})
+  for (const auto* line : {&channel.cores, &channel.share, &channel.stopped})
     if (!line->empty()) send(number, *line);
 }
 
@@ -183,6 +183,10 @@ void JobChannels::stop(AttemptId attempt, const std::string& reason) {
 
 void JobChannels::set_cores(AttemptId attempt, double cores) {
   tell(attempt, &Channel::cores, job_cores_line(cores));
+}
+
+void JobChannels::set_share(AttemptId attempt, uint32_t milli) {
+  tell(attempt, &Channel::share, job_share_line(milli));
 }
 
 std::vector<JobReport> JobChannels::take_reports() {

@@ -38,6 +38,8 @@ class JobChannels {
   void stop(AttemptId attempt, const std::string& reason);
   // How many cores it may use from now on.
   void set_cores(AttemptId attempt, double cores);
+  // How many thousandths of its GPU it may use from now on.
+  void set_share(AttemptId attempt, uint32_t milli);
   // What the job is told once, if it is there to hear it.
   void say(AttemptId attempt, const std::string& line);
   // What becomes of a checkpoint is said later.
@@ -60,7 +62,7 @@ class JobChannels {
     UniqueFd listener;
     std::map<int, Connection> connections;  // by descriptor
     // The lines that said so, for those that connect later.
-    std::string stopped, cores;
+    std::string stopped, cores, share;
   };
 
   void accept(AttemptId attempt);

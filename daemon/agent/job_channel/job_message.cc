@@ -90,6 +90,10 @@ std::string job_cores_line(double cores) {
   return line_of({{"v", kVersion}, {"type", "cores"}, {"cores", cores}});
 }
 
+std::string job_share_line(uint32_t milli) {
+  return line_of({{"v", kVersion}, {"type", "share"}, {"milli", milli}});
+}
+
 std::string job_stop_line(const std::string& reason) {
   return line_of({{"v", kVersion}, {"type", "stop"}, {"reason", reason}});
 }

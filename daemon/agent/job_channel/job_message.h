@@ -49,6 +49,7 @@ Result<JobMessage> parse_job_line(std::string_view line);
 
 // What the job is told, each with its end of line.
 std::string job_cores_line(double cores);
+std::string job_share_line(uint32_t milli);
 std::string job_stop_line(const std::string& reason);
 std::string job_error_line(const std::string& what);
 std::string job_checkpoint_saved_line(uint64_t iteration, uint64_t bytes, uint64_t ms);

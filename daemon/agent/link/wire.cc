@@ -230,7 +230,8 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
     assignment.rank = std::move(*rank);
   }
   if (from.hasShare())
-    assignment.part = UnitPart{from.getShare().getUnit(), from.getShare().getMilli()};
+    assignment.part = UnitPart{from.getShare().getUnit(), from.getShare().getMilli(),
+                               from.getShare().getMemoryBytes(), from.getShare().getMostMilli()};
   std::set<std::string> seen;
   for (const auto item : from.getDatasets()) {
     auto need = read_need(item);

@@ -35,7 +35,9 @@ struct RankPlace {
 // Of one of the node's units that tasks share.
 struct UnitPart {
   uint32_t unit = 0;
-  uint32_t milli = 0;  // thousandths of it
+  uint32_t milli = 0;         // thousandths of it
+  uint64_t memory_bytes = 0;  // of a GPU's; 0: not limited
+  uint32_t most_milli = 0;    // that it is predicted to use at most; 0: not said
 };
 
 struct Assignment {

@@ -42,12 +42,13 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   auto parts = std::make_unique<Parts>(config, std::move(*executor), std::move(*dirs));
   if (auto status = parts->measure(); !status) return tl::unexpected(status.error());
   if (auto status = parts->open_pool(); !status) return tl::unexpected(status.error());
-  parts->make_lifecycle();
+  if (auto made = parts->make_lifecycle(); !made) return tl::unexpected(made.error());
   if (auto status = parts->listen(); !status) return tl::unexpected(status.error());
   if (auto status = parts->serve_metrics(); !status) return tl::unexpected(status.error());
   if (auto status = parts->take_over(); !status) return tl::unexpected(status.error());
   parts->make_link();
   parts->watch_gpus();
+  parts->poll_gpus();
   parts->watch();
   // Start leaves more behind than running needs.
   ::malloc_trim(0);

@@ -32,6 +32,7 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
 
 Node::Parts::~Parts() {
   gpu_watch.reset();
+  gpu_polls.clear();
   // Its calls come back to the parts below it.
   link.reset();
   if (executor) loop.unwatch(executor->event_fd());
@@ -84,7 +85,7 @@ Status Node::Parts::open_pool() {
   return {};
 }
 
-void Node::Parts::make_lifecycle() {
+Status Node::Parts::make_lifecycle() {
   plane = std::make_unique<PoolPlane>(*pool, calibration);
   placement = std::make_unique<Placement>(
       config.placement,
@@ -96,6 +97,7 @@ void Node::Parts::make_lifecycle() {
       placement_tiers(topology, calibration));
   shares = std::make_unique<CpuShares>(loop, *executor);
   channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
+  if (auto shared = share_gpus(); !shared) return shared;
   checkpoints = std::make_unique<Checkpoints>(
       *pool, channels, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
   channels.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
@@ -103,43 +105,23 @@ void Node::Parts::make_lifecycle() {
   };
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, *placement, channels, *checkpoints, *shares, probe.get());
+      *executor, dirs, *placement, channels, *checkpoints, *shares, *gpu_shares, probe.get());
   tasks = std::make_unique<TaskTable>(TaskTable::Limits{.cpus = config.cpus,
                                                         .units = config.units,
                                                         .memory_bytes = config.memory_bytes,
-                                                        .shared_units = config.shared_units},
+                                                        .shared_units = shared_units},
                                       *plane, *runner, system_clock(),
                                       [this](EventBody body) { events.add(std::move(body)); });
   status = std::make_unique<StatusReporter>(
       *plane, *pool, *tasks, health, probe.get(), [this] { return more_metrics(); },
       system_clock());
-}
-
-void Node::Parts::watch_gpus() {
-  if (topology.gpus.empty()) return;
-  std::vector<std::string> warnings;
-  auto opened = NvmlEvents::open(GpuWatch::Options{}.library, warnings);
-  for (const auto& warning : warnings) spdlog::warn("{}", warning);
-  if (!opened) return spdlog::warn("failing GPUs are not noticed: {}", opened.error().message);
-  gpu_watch = std::make_unique<GpuWatch>(
-      std::move(*opened), GpuWatch::Options{}, system_clock(),
-      GpuWatch::Hooks{
-          .post = [this](std::function<void()> work) { loop.post(std::move(work)); },
-          .failed =
-              [this](const GpuFault& fault) {
-                spdlog::warn("GPU {}: {}: {}", fault.gpu, fault.kind, fault.detail);
-                events.add(UnitFaultEvent{"gpu/" + fault.gpu, fault.kind, fault.detail});
-              },
-          .changed =
-              [this](const std::string& gpu, bool lost) {
-                health.say("gpu/" + gpu, "device",
-                           lost ? "device lost: the driver cannot reach it" : "");
-              }});
+  return {};
 }
 
 std::vector<MetricValue> Node::Parts::more_metrics() const {
   auto values = recalibration ? recalibration->metrics() : tier_metrics(calibration);
   for (auto& value : placement->metrics()) values.push_back(std::move(value));
+  for (auto& value : gpu_shares->metrics()) values.push_back(std::move(value));
   if (data_server)
     for (auto& value : turn_metrics(data_server->turns())) values.push_back(std::move(value));
   return values;
@@ -182,9 +164,25 @@ Status Node::Parts::take_over() {
   return {};
 }
 
+std::vector<JobReport> Node::Parts::job_reports() {
+  auto reports = channels.take_reports();
+  // What is used of a part is measured also where the job says nothing.
+  for (const auto attempt : tasks->running_parts()) {
+    const bool gpu = gpu_shares->has(attempt);
+    reports.push_back({attempt,
+                       system_clock().wall_ms(),
+                       {},
+                       gpu ? gpu_shares->used_ns(attempt) : shares->cpu_ns(attempt),
+                       0,
+                       gpu ? gpu_shares->stood_ns(attempt) : shares->waited_ns(attempt)});
+  }
+  for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
+  return reports;
+}
+
 void Node::Parts::make_link() {
   auto facts = std::make_shared<NodeFacts>(
-      NodeFacts{config, topology, calibration, executor->limits(),
+      NodeFacts{config, topology, shared_units, calibration, executor->limits(),
                 probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance,
                 data_address, instances.predecessors()});
   CoordinatorLink::Parts parts{
@@ -195,20 +193,7 @@ void Node::Parts::make_link() {
       .node = kj::heap<NodeService>(*tasks, *pool, dirs, channels),
       .write_info = [facts](auto to) { write_info(to, *facts); },
       .write_status = [this](auto to) { status->write(to); },
-      .job_reports =
-          [this] {
-            auto reports = channels.take_reports();
-            // What is used of a part is measured also where the job says nothing.
-            for (const auto attempt : tasks->running_parts())
-              reports.push_back({attempt,
-                                 system_clock().wall_ms(),
-                                 {},
-                                 shares->cpu_ns(attempt),
-                                 0,
-                                 shares->waited_ns(attempt)});
-            for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
-            return reports;
-          },
+      .job_reports = [this] { return job_reports(); },
       .replicas = [this] { return pool->replicas(); },
       .extend_lease =
           [this](int64_t deadline_ns) {

@@ -6,6 +6,7 @@
 #include "daemon/agent/data/data_server.h"
 #include "daemon/agent/data/pool_plane.h"
 #include "daemon/agent/data/remote_fetcher.h"
+#include "daemon/agent/gpus/gpu_shares.h"
 #include "daemon/agent/link/coordinator_link.h"
 #include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/node.h"
@@ -26,13 +27,16 @@ struct Node::Parts {
   Status measure();
   Status keep_measuring();
   Status open_pool();
-  void make_lifecycle();
+  Status make_lifecycle();
   std::vector<MetricValue> more_metrics() const;
   Status listen();
   Status serve_metrics();
   Status take_over();
   void make_link();
+  Status share_gpus();
+  void poll_gpus();
   void watch_gpus();
+  std::vector<JobReport> job_reports();
   void watch();
   void stop_on_signal();
   void stop_now();
@@ -65,6 +69,8 @@ struct Node::Parts {
   SystemPacer pacer;
   std::unique_ptr<Placement> placement;
   std::unique_ptr<CpuShares> shares;
+  std::vector<SharedUnit> shared_units;  // of cores, then GPUs
+  std::unique_ptr<GpuShares> gpu_shares;
   JobChannels channels{loop, system_clock()};
   std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<ExecRunner> runner;
@@ -72,7 +78,8 @@ struct Node::Parts {
   UnitHealth health{[this] {
     if (link) link->wake();
   }};
-  std::unique_ptr<GpuWatch> gpu_watch;  // null: there is no GPU
+  std::map<std::string, std::unique_ptr<GpuPoll>> gpu_polls;  // of those that are shared, by UUID
+  std::unique_ptr<GpuWatch> gpu_watch;                        // null: there is no GPU
   std::unique_ptr<StatusReporter> status;
   std::unique_ptr<DataServer> data_server;
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration

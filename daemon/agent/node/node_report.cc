@@ -58,6 +58,25 @@ void write_gpus(wire::NodeInfo::Builder to, const Topology& topology) {
   to.setGpusUnavailable(topology.gpus_unavailable);
 }
 
+// Groups of cores divide the node's memory; GPUs have their own.
+void write_shared_units(wire::NodeInfo::Builder to, const NodeFacts& facts) {
+  auto shared = to.initSharedUnits(static_cast<uint32_t>(facts.shared_units.size()));
+  for (uint32_t i = 0; i < shared.size(); ++i) {
+    const auto& unit = facts.shared_units[i];
+    if (unit.gpu.empty()) {
+      shared[i].setType("cpu");
+      shared[i].setCores(static_cast<double>(unit.cpus.size()));
+      shared[i].setMemoryBytes(facts.config.memory_bytes / facts.config.shared_units.size());
+    }
+    for (const auto& gpu : facts.topology.gpus)
+      if (!unit.gpu.empty() && gpu.uuid == unit.gpu) {
+        shared[i].setType(gpu.name);
+        shared[i].setGpu(gpu.uuid);
+        shared[i].setMemoryBytes(gpu.memory_total_bytes.value_or(0));
+      }
+  }
+}
+
 void write_feature(wire::Feature::Builder to, const std::string& name, bool on,
                    const std::string& reason) {
   to.setName(name);
@@ -97,12 +116,7 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   to.setCpus(format_id_list(config.cpus));
   to.setUnits(config.units);
   to.setMemoryBytes(config.memory_bytes);
-  auto shared = to.initSharedUnits(static_cast<uint32_t>(config.shared_units.size()));
-  for (uint32_t i = 0; i < shared.size(); ++i) {
-    shared[i].setType("cpu");
-    shared[i].setCores(static_cast<double>(config.shared_units[i].size()));
-    shared[i].setMemoryBytes(config.memory_bytes / shared.size());
-  }
+  write_shared_units(to, facts);
   to.setFastBudgetBytes(config.pool.fast_budget_bytes);
   to.setSlowBudgetBytes(config.pool.slow_budget_bytes);
   to.setDataAddress(facts.data_address);

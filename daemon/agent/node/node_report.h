@@ -25,6 +25,7 @@ namespace tierpilot::agent {
 struct NodeFacts {
   const NodeConfig& config;
   const Topology& topology;
+  const std::vector<SharedUnit>& shared_units;
   const Calibration& calibration;
   const LimitsReport& limits;
   std::vector<SubjectState> subjects;  // of the passive probe; empty: it is off

@@ -12,7 +12,8 @@ namespace {
 
 // How far a task may run over its tokens, of which the next period has so much less.
 constexpr int64_t kCheckMs = 10;
-constexpr int kChecksPerPeriod = CpuTokens::kPeriodNs / 1'000'000 / kCheckMs;
+constexpr int kChecksPerPeriod = 10;
+constexpr double kPeriodNs = kChecksPerPeriod * kCheckMs * 1e6;
 
 }  // namespace
 
@@ -21,10 +22,8 @@ CpuShares::CpuShares(EventLoop& loop, Executor& executor)
 
 void CpuShares::begin(AttemptId attempt, pid_t leader) {
   auto& running = running_[attempt];
-  const pid_t supervisor = parent_of(leader);
-  // Else it has ended already, and somebody else has adopted what is left.
-  if (parent_of(supervisor) == executor_.warden_pid()) running.supervisor = supervisor;
-  running.meter = CpuMeter(running.supervisor);
+  running.processes = TaskProcesses(executor_, leader);
+  running.meter = CpuMeter(running.processes.supervisor());
 }
 
 void CpuShares::set(AttemptId attempt, const CpuShare& share) {
@@ -35,7 +34,7 @@ void CpuShares::set(AttemptId attempt, const CpuShare& share) {
   const auto confined = executor_.confine(attempt.task, attempt.attempt, share.cpus, share.cores);
   if (!confined && confined.error().code != ErrorCode::kUnavailable)
     spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, confined.error().message);
-  for (const pid_t process : processes_of(running))
+  for (const pid_t process : running.processes.list(executor_))
     if (const auto set = set_affinity(process, share.cpus); !set)
       spdlog::warn("task {} attempt {}: {}", attempt.task, attempt.attempt, set.error().message);
   const bool had_tokens = std::exchange(
@@ -53,11 +52,6 @@ void CpuShares::let_go(AttemptId attempt) {
   if (found == running_.end()) return;
   found->second.by_tokens = false;
   signal(found->second, false);
-}
-
-std::vector<pid_t> CpuShares::processes_of(const Running& running) const {
-  if (running.supervisor <= 1 || parent_of(running.supervisor) != executor_.warden_pid()) return {};
-  return descendants(running.supervisor);
 }
 
 void CpuShares::end(AttemptId attempt) {
@@ -83,7 +77,7 @@ uint64_t CpuShares::waited_ns(AttemptId attempt) {
   if (found == running_.end()) return 0;
   auto& running = found->second;
   std::map<pid_t, int64_t> now_ns;
-  for (const pid_t process : processes_of(running)) {
+  for (const pid_t process : running.processes.list(executor_)) {
     const int64_t delay_ns = now_ns[process] = run_delay_ns(process);
     const auto before = running.delays_ns.find(process);
     const int64_t since_ns = before == running.delays_ns.end() ? 0 : before->second;
@@ -128,14 +122,15 @@ void CpuShares::keep(Running& running, bool new_period) {
     running.meter.glance();
   const int64_t used_ns = running.meter.used_ns();
   running.tokens.spend(used_ns - std::exchange(running.spent_ns, used_ns));
-  if (new_period) running.tokens.refill(running.share->cores);
+  if (new_period) running.tokens.refill(static_cast<int64_t>(running.share->cores * kPeriodNs));
   if (running.tokens.may_run() == running.stands) signal(running, !running.stands);
 }
 
 void CpuShares::signal(Running& running, bool stop) {
   count_standing(running);
   running.stands = stop;
-  for (const pid_t process : processes_of(running)) ::kill(process, stop ? SIGSTOP : SIGCONT);
+  for (const pid_t process : running.processes.list(executor_))
+    ::kill(process, stop ? SIGSTOP : SIGCONT);
 }
 
 }  // namespace tierpilot::agent

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/agent/tasks/cpu_tokens.h"
+#include "daemon/agent/tasks/task_processes.h"
 #include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/use_tokens.h"
 #include "daemon/exec/executor.h"
 #include "daemon/exec/process_tree.h"
 #include "rpc/event_loop.h"
@@ -33,11 +34,11 @@ class CpuShares {
 
  private:
   struct Running {
-    pid_t supervisor = 0;
+    TaskProcesses processes;
     CpuMeter meter;
     std::optional<CpuShare> share;
     bool by_tokens = false;
-    CpuTokens tokens;
+    UseTokens tokens;
     int64_t spent_ns = 0;  // of what the meter says
     bool stands = false;
     int64_t stands_since_ns = 0;
@@ -50,9 +51,6 @@ class CpuShares {
   void keep(Running& running, bool new_period);
   void signal(Running& running, bool stop);
   static void count_standing(Running& running);
-  // Nothing where its supervisor is no child of the warden (any more): whose processes they would
-  // be then is not known, and they must not be stopped.
-  std::vector<pid_t> processes_of(const Running& running) const;
 
   EventLoop& loop_;
   Executor& executor_;

@@ -41,6 +41,8 @@ Status ExecRunner::launch(const LaunchOrder& order) {
     merge(task.env, {{"TIERPILOT_JOB_SOCKET", channel->native()}});
   else
     spdlog::warn("task {}: {}", assignment.attempt.task, channel.error().message);
+  const auto& part = assignment.part;
+  if (part && !order.gpu.empty()) merge(task.env, gpus_.environment(order.gpu, *part));
   task.working_directory = task.log_directory = dir->native();
   task.cpus = order.cpus;
   if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
@@ -55,6 +57,7 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   merge(task.env, std::move(memory.env));
   auto launched = executor_.launch(task);
   if (launched) checkpoints_.begin(assignment, *dir);
+  if (launched && part && !order.gpu.empty()) gpus_.launched(assignment.attempt, order.gpu, *part);
   if (launched)
     launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
   return launched;
@@ -70,9 +73,15 @@ void ExecRunner::confine(AttemptId attempt, const CpuShare& share) {
   channels_.set_cores(attempt, share.cores);
 }
 
+void ExecRunner::confine_gpu(AttemptId attempt, uint32_t milli) {
+  gpus_.set(attempt, milli);
+  channels_.set_share(attempt, milli);
+}
+
 void ExecRunner::cancel(AttemptId attempt, const std::string& reason) {
   cancel_reasons_.emplace(attempt, reason);
   shares_.let_go(attempt);
+  gpus_.let_go(attempt);
   channels_.stop(attempt, reason);
   if (auto status = executor_.cancel(attempt.task, attempt.attempt, options_.cancel_grace_ms);
       !status && status.error().code != ErrorCode::kNotFound)
@@ -100,13 +109,31 @@ void ExecRunner::deliver(TaskTable& tasks) {
     } else {
       auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};
-      dirs_.mark_ended(attempt);
-      channels_.close(attempt);
-      checkpoints_.end(attempt);
-      shares_.end(attempt);
-      tasks.exited(attempt, report(std::move(exit)));
+      const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
+      if (well || !gpus_.has(attempt))
+        ended(std::move(exit), tasks);
+      else
+        gpus_.settle(attempt, [weak = std::weak_ptr(self_), &tasks, exit = std::move(exit)] {
+          if (const auto self = weak.lock()) (*self)->ended(exit, tasks);
+        });
     }
   }
+}
+
+void ExecRunner::ended(ProcessExit exit, TaskTable& tasks) {
+  const AttemptId attempt{exit.task_id, exit.attempt};
+  dirs_.mark_ended(attempt);
+  channels_.close(attempt);
+  checkpoints_.end(attempt);
+  shares_.end(attempt);
+  const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
+  auto said = report(std::move(exit));
+  if (auto end = gpus_.ended(attempt); end && !well) {
+    said.how = end->how;
+    said.reason = std::move(end->reason);
+    said.node_fault = end->node_fault;
+  }
+  tasks.exited(attempt, std::move(said));
 }
 
 void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
@@ -120,6 +147,7 @@ void ExecRunner::started(const TaskStarted& event, TaskTable& tasks) {
     placement_.task_started(launched->second.placed);
   }
   shares_.begin(attempt, event.pid);
+  gpus_.started(attempt, event.pid);
   tasks.started(attempt, event.pid);
 }
 

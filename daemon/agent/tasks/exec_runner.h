@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "daemon/agent/gpus/gpu_shares.h"
 #include "daemon/agent/job_channel/checkpoints.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/cpu_shares.h"
@@ -27,7 +29,7 @@ class ExecRunner final : public TaskRunner {
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
-             JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares,
+             JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares, GpuShares& gpus,
              PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
@@ -36,12 +38,15 @@ class ExecRunner final : public TaskRunner {
         channels_(channels),
         checkpoints_(checkpoints),
         shares_(shares),
+        gpus_(gpus),
+        self_(std::make_shared<ExecRunner*>(this)),
         probe_(probe) {}
 
   Status launch(const LaunchOrder& order) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   Status pause(AttemptId attempt, bool paused) override;
   void confine(AttemptId attempt, const CpuShare& share) override;
+  void confine_gpu(AttemptId attempt, uint32_t milli) override;
   void forget(uint64_t task) override { executor_.forget(task); }
   void acknowledged(AttemptId attempt) override;
 
@@ -58,6 +63,7 @@ class ExecRunner final : public TaskRunner {
   };
 
   void started(const TaskStarted& event, TaskTable& tasks);
+  void ended(ProcessExit exit, TaskTable& tasks);
   OwnCgroup own_cgroup(AttemptId attempt) const;
   ExitReport report(ProcessExit exit);
 
@@ -68,6 +74,9 @@ class ExecRunner final : public TaskRunner {
   JobChannels& channels_;
   Checkpoints& checkpoints_;
   CpuShares& shares_;
+  GpuShares& gpus_;
+  // Looks at GPUs that outlive it find it gone.
+  std::shared_ptr<ExecRunner*> self_;
   PassiveProbe* probe_;
   std::map<AttemptId, Launched> launched_;
   std::map<AttemptId, std::string> cancel_reasons_;

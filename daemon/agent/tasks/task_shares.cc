@@ -55,9 +55,14 @@ uint32_t TaskTable::set_part(Entry& entry, uint32_t milli) {
   return entry.milli_units = std::clamp(milli, 1u, std::max(room, 1u));
 }
 
+const SharedUnit& TaskTable::shared_unit(const Entry& entry) const {
+  return limits_.shared_units[entry.assignment.part->unit];
+}
+
 void TaskTable::confine_part(Entry& entry) {
   if (entry.pid == 0) return;  // it is told when it has started
-  const auto& cpus = limits_.shared_units[entry.assignment.part->unit];
+  const auto& [cpus, gpu] = shared_unit(entry);
+  if (!gpu.empty()) return runner_.confine_gpu(entry.id(), entry.milli_units);
   CpuShare share{cpus, static_cast<double>(cpus.size()) * entry.milli_units / kMilli};
   if (share == entry.confined) return;
   entry.confined = share;

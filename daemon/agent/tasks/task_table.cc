@@ -150,7 +150,7 @@ void TaskTable::launch_ready() {
     const auto& rank = entry->assignment.rank;
     auto grant =
         entry->assignment.part
-            ? CpuAllocator::Grant{{}, limits_.shared_units[entry->assignment.part->unit]}
+            ? CpuAllocator::Grant{{}, limits_.shared_units[entry->assignment.part->unit].cpus}
             : cpus_.take(entry->assignment.units, rank ? rank->cpu_units : std::vector<uint32_t>());
     if (!grant) break;
     ready_.erase(entry->place());
@@ -165,8 +165,9 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
   if (entry.assignment.max_units > 0) entry.milli_units = entry.least_milli();
   if (const auto& part = entry.assignment.part) set_part(entry, part->milli);
   entry.port.reset();
+  const std::string gpu = entry.has_part() ? shared_unit(entry).gpu : "";
   const auto launched =
-      runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus});
+      runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus, gpu});
   if (launched) return;
   cpus_.give_back(entry.grant);
   auto exit = exit_of(TaskEnd::kCouldNotStart, launched.error().message);

@@ -50,10 +50,17 @@ struct CpuShare {
   bool operator==(const CpuShare&) const = default;
 };
 
+// Of which several attempts have parts: a group of CPUs, or a GPU with the CPUs that feed it.
+struct SharedUnit {
+  std::vector<int> cpus;
+  std::string gpu{};  // UUID; empty: the CPUs are what is shared
+};
+
 struct LaunchOrder {
   const Assignment& assignment;
   const std::vector<ServedItem>& datasets;
   const std::vector<int>& cpus;
+  const std::string& gpu;  // UUID of the one that it has a part of; empty: of none
 };
 
 // What it needs of the executor. After a launch without error TaskTable::exited() is called once,
@@ -67,6 +74,8 @@ class TaskRunner {
   virtual Status pause(AttemptId attempt, bool paused) = 0;
   // From now on, of one that has started.
   virtual void confine(AttemptId attempt, const CpuShare& share) = 0;
+  // To so many thousandths of its GPU.
+  virtual void confine_gpu(AttemptId attempt, uint32_t milli) = 0;
   // No attempt of the task is remembered any more.
   virtual void forget(uint64_t task) = 0;
   // The coordinator has the attempt's end for good.
@@ -80,9 +89,9 @@ class TaskTable {
     std::vector<int> cpus;
     uint32_t units = 1;
     uint64_t memory_bytes = UINT64_MAX;
-    std::vector<std::vector<int>> shared_units{};  // beside `units`: the CPUs of each
-    size_t max_live = 4096;                        // attempts that have not ended
-    size_t max_ended = 10000;                      // remembered ones; the oldest go first
+    std::vector<SharedUnit> shared_units{};  // beside `units`
+    size_t max_live = 4096;                  // attempts that have not ended
+    size_t max_ended = 10000;                // remembered ones; the oldest go first
   };
   using Report = std::function<void(EventBody)>;
 
@@ -155,6 +164,8 @@ class TaskTable {
   void confine(Entry& entry);
   uint32_t set_part(Entry& entry, uint32_t milli);
   void confine_part(Entry& entry);
+  // Of one that has a part.
+  const SharedUnit& shared_unit(const Entry& entry) const;
   void abandon(Entry& entry, TaskEnd how, const std::string& reason);
   void let_go(Entry& entry, ExitReport exit);
   void end(Entry& entry, ExitReport exit);

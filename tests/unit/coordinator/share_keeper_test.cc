@@ -142,6 +142,38 @@ TEST_F(ShareKeeperTest, APromiseShrinksBestEffortTasksFirst) {
   EXPECT_LE(milli(sensitive) + milli(best_effort), 1000u);
 }
 
+TEST_F(ShareKeeperTest, AShareOfAGpuIsOfOneThatIsSound) {
+  auto gpu = std::make_shared<FakeNode>();
+  auto facts = CoreTest::facts("g1");
+  facts.shared_units = {
+      {"cpu", 1, 1 << 30}, {"gpu/X", 1, 1 << 30, "GPU-a"}, {"gpu/X", 1, 1 << 30, "GPU-b"}};
+  ASSERT_TRUE(membership_->join(facts, gpu, {}, {}));
+  auto spec = shared("a", 1000);
+  spec.share.engine = Engine::kGpu;
+  state_->units.say_unhealthy("g1", {{"g1/gpu/GPU-a", "MPS hangs"}});
+  const auto first = accept(spec), second = accept(spec), core = accept(shared("c", 300));
+  pump();
+  ASSERT_TRUE(task(first).share);
+  EXPECT_EQ(task(first).share->gpu, "GPU-b");
+  EXPECT_EQ(task(first).node, "g1");
+  EXPECT_EQ(task(second).state, TaskState::kQueued);
+  ASSERT_TRUE(task(core).share);
+  EXPECT_EQ(task(core).share->gpu, "") << "cores are asked for";
+  EXPECT_EQ(keeper_->sharers_of("g1/gpu/GPU-b"), std::vector<uint64_t>{first});
+  state_->units.say_unhealthy("g1", {});
+  pump();
+  EXPECT_EQ(task(second).share->gpu, "GPU-a");
+}
+
+TEST_F(ShareKeeperTest, WithoutASharedGpuItWaitsAndSaysSo) {
+  auto spec = shared("a", 300);
+  spec.share.engine = Engine::kGpu;
+  const auto id = accept(spec);
+  pump();
+  EXPECT_EQ(task(id).state, TaskState::kQueued);
+  EXPECT_THAT(task(id).reason, HasSubstr("GPUs that are shared"));
+}
+
 TEST_F(ShareKeeperTest, WhatItHasIsTakenUpAfterARestart) {
   const auto id = accept(shared("a", 400));
   pump();

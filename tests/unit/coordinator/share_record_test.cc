@@ -132,11 +132,25 @@ TEST(ShareForecasts, RunsOfANameTellHowLongItStarts) {
   spec.name = "a";
   spec.share.wanted = true;
   ShareForecasts forecasts(nullptr);
-  forecasts.ended("a", 300, 1 << 20, 40, 6);
+  forecasts.ended(spec, 300, 1 << 20, 40, 6);
   const auto said = forecasts.of(spec);
   EXPECT_TRUE(said.of_training);
   EXPECT_EQ(said.predicted.start_s, 6);
   EXPECT_EQ(said.predicted.run_s, 40);
+}
+
+TEST(ShareForecasts, WhatANameDoesOnCoresTellsNothingOfGpus) {
+  TaskSpec spec;
+  spec.name = "a";
+  spec.share.wanted = true;
+  ShareForecasts forecasts(nullptr);
+  forecasts.ended(spec, 300, 1 << 20, 40, {});
+  spec.share.engine = Engine::kGpu;
+  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 0);
+  forecasts.ended(spec, 700, 1 << 20, 4, {});
+  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 4);
+  spec.share.engine = Engine::kCpu;
+  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 40);
 }
 
 TEST(ShareRecord, NothingIsKnownWithoutAForecast) {
@@ -161,12 +175,12 @@ TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
   spec.name = "a";
   spec.share.wanted = true;
   spec.share.estimate_ms = 500'000;
-  forecasts.ended("a", 300, 1 << 20, 40, {});
+  forecasts.ended(spec, 300, 1 << 20, 40, {});
   const auto one = forecasts.of(spec);
   EXPECT_NEAR(one.predicted.milli, 330, 1);
   EXPECT_EQ(one.predicted.run_s, 40);
   EXPECT_GT(one.predicted.run_upper_s, 50);
-  for (int i = 0; i < 5; ++i) forecasts.ended("a", 300, 1 << 20, 44, {});
+  for (int i = 0; i < 5; ++i) forecasts.ended(spec, 300, 1 << 20, 44, {});
   EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 50) << "several say more than one";
   spec.share.milli = 700;
   EXPECT_EQ(forecasts.of(spec).predicted.milli, 700u) << "asked for by its user";

@@ -78,7 +78,7 @@ TEST_F(TaskShareTest, UnitsMayBeLessThanACpu) {
 class TaskPartTest : public TaskTableTest {
  protected:
   TaskTable sharing{
-      {.cpus = {4, 5}, .units = 2, .shared_units = {{6, 7}}}, pool, runner, clock, [](EventBody) {
+      {.cpus = {4, 5}, .units = 2, .shared_units = {{.cpus = {6, 7}}}}, pool, runner, clock, [](EventBody) {
       }};
   void SetUp() override { sharing.lease_granted(INT64_MAX); }
   Status run(AttemptId id, uint32_t milli, uint32_t unit = 0) {

@@ -50,6 +50,8 @@ class FakeRunner final : public TaskRunner {
     return {};
   }
   void confine(AttemptId attempt, const CpuShare& share) override { shares[attempt] = share; }
+  void confine_gpu(AttemptId attempt, uint32_t milli) override { gpu_milli[attempt] = milli; }
+  std::map<AttemptId, uint32_t> gpu_milli;
   void forget(uint64_t task) override { forgotten.push_back(task); }
   void acknowledged(AttemptId attempt) override { told.push_back(attempt); }
 

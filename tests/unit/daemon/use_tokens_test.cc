@@ -1,36 +1,36 @@
-#include "daemon/agent/tasks/cpu_tokens.h"
+#include "daemon/agent/tasks/use_tokens.h"
 
 #include <gtest/gtest.h>
 
 namespace tierpilot::agent {
 namespace {
 
-constexpr int64_t kPeriodNs = CpuTokens::kPeriodNs;
+constexpr int64_t kPeriodNs = 100'000'000;
 
-TEST(CpuTokens, AreSpentAndComeBackWithThePeriod) {
-  CpuTokens tokens;
+TEST(UseTokens, AreSpentAndComeBackWithThePeriod) {
+  UseTokens tokens;
   EXPECT_FALSE(tokens.may_run());
-  tokens.refill(0.25);
+  tokens.refill(kPeriodNs * 25 / 100);
   EXPECT_TRUE(tokens.may_run());
   tokens.spend(kPeriodNs / 4);
   EXPECT_FALSE(tokens.may_run());
-  tokens.refill(0.25);
+  tokens.refill(kPeriodNs * 25 / 100);
   EXPECT_TRUE(tokens.may_run());
 }
 
-TEST(CpuTokens, WhatIsNotUsedDoesNotAddUp) {
-  CpuTokens tokens;
-  for (int period = 0; period < 100; ++period) tokens.refill(0.5);
+TEST(UseTokens, WhatIsNotUsedDoesNotAddUp) {
+  UseTokens tokens;
+  for (int period = 0; period < 100; ++period) tokens.refill(kPeriodNs * 50 / 100);
   tokens.spend(kPeriodNs / 2);
   EXPECT_FALSE(tokens.may_run());
 }
 
 // A task of eight threads that is looked at ten times a period.
-TEST(CpuTokens, OverManyPeriodsTheShareIsHeld) {
-  CpuTokens tokens;
+TEST(UseTokens, OverManyPeriodsTheShareIsHeld) {
+  UseTokens tokens;
   int64_t used = 0;
   for (int look = 0; look < 10'000; ++look) {
-    if (look % 10 == 0) tokens.refill(0.3);
+    if (look % 10 == 0) tokens.refill(kPeriodNs * 30 / 100);
     if (!tokens.may_run()) continue;
     tokens.spend(8 * kPeriodNs / 10);
     used += 8 * kPeriodNs / 10;

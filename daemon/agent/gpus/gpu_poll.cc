@@ -1,0 +1,137 @@
+#include "daemon/agent/gpus/gpu_poll.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace tierpilot::agent {
+namespace {
+
+// Between two samples of a process: after a longer pause it has not computed in all of it.
+constexpr uint64_t kLongestSample_us = 1'000'000;
+constexpr uint64_t kFirstSample_us = 166'667;
+
+}  // namespace
+
+std::map<pid_t, int64_t> GpuMeter::add(const std::vector<GpuSample>& samples) {
+  auto sorted = samples;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.at_us < b.at_us; });
+  std::map<pid_t, int64_t> busy_ns;
+  for (const auto& sample : sorted) {
+    const auto pid = static_cast<pid_t>(sample.pid);
+    const auto [last, first] = last_us_.try_emplace(pid, sample.at_us);
+    const uint64_t since_us = sample.at_us - std::min(sample.at_us, last->second);
+    const uint64_t long_us = first ? kFirstSample_us : std::min(since_us, kLongestSample_us);
+    last->second = sample.at_us;
+    busy_ns[pid] += static_cast<int64_t>(long_us) * 10 * sample.sm_percent;
+    newest_us_ = std::max(newest_us_, sample.at_us);
+  }
+  constexpr uint64_t kGone_us = 60'000'000;
+  std::erase_if(last_us_, [&](const auto& last) { return last.second + kGone_us < newest_us_; });
+  return busy_ns;
+}
+
+GpuPoll::GpuPoll(Options options, const Clock& clock, Looked looked)
+    : options_(std::move(options)), clock_(clock), looked_(std::move(looked)) {
+  if (options_.mps) mps_ = std::make_unique<MpsControl>(*options_.mps);
+  thread_ = std::thread([this] { run(); });
+}
+
+GpuPoll::~GpuPoll() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+uint64_t GpuPoll::ask() {
+  const std::lock_guard lock(mutex_);
+  ++asked_;
+  wake_.notify_all();
+  return asked_;
+}
+
+void GpuPoll::run() {
+  uint64_t answered = 0;
+  while (true) {
+    GpuLook look{.gpu = options_.gpu,
+                 .busy_ns = {},
+                 .memory_bytes = {},
+                 .unmeasured = {},
+                 .mps_servers = {},
+                 .mps_trouble = {}};
+    {
+      std::unique_lock lock(mutex_);
+      if (stop_) return;
+      look.answers = asked_;
+    }
+    if (look.answers != answered && mps_trouble_.empty()) next_mps_ns_ = 0;
+    answered = look.answers;
+    measure(look);
+    if (mps_) look_at_mps(look);
+    looked_(std::move(look));
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, std::chrono::milliseconds(options_.period_ms),
+                   [&] { return stop_ || asked_ != answered; });
+    if (stop_) return;
+  }
+}
+
+void GpuPoll::measure(GpuLook& look) {
+  if (!nvml_) {
+    auto opened = Nvml::open(options_.library);
+    if (!opened) {
+      look.unmeasured = opened.error().message;
+      return;
+    }
+    std::vector<std::string> warnings;
+    const auto gpus = opened->gpus(warnings).value_or(std::vector<Gpu>{});
+    const auto own = std::find_if(gpus.begin(), gpus.end(),
+                                  [&](const Gpu& gpu) { return gpu.uuid == options_.gpu; });
+    if (own == gpus.end()) {
+      look.unmeasured = "the driver does not show it";
+      return;
+    }
+    index_ = own->index;
+    nvml_.emplace(std::move(*opened));
+  }
+  const auto samples = nvml_->samples(index_, meter_.newest_us());
+  const auto use = nvml_->use(index_);
+  if (!samples || !use) {
+    look.unmeasured = (samples ? use.error() : samples.error()).message;
+    nvml_.reset();  // a device that comes back is shown to new sessions only
+    return;
+  }
+  look.busy_ns = meter_.add(*samples);
+  for (const auto& process : use->processes)
+    if (process.memory_bytes)
+      look.memory_bytes[static_cast<pid_t>(process.pid)] = *process.memory_bytes;
+}
+
+void GpuPoll::look_at_mps(GpuLook& look) {
+  look.mps_trouble = mps_trouble_;
+  look.mps_servers = mps_servers_;
+  if (clock_.boot_ns() < next_mps_ns_) return;
+  const auto begun = mps_->keep_running();
+  auto state = begun ? mps_->ask() : Result<MpsState>(tl::unexpected(begun.error()));
+  look.mps_begun = begun && *begun;
+  mps_trouble_.clear();
+  if (state) {
+    look.mps_faulted = state->faulted;
+    mps_servers_.clear();
+    for (const auto& [pid, status] : state->servers) mps_servers_.push_back(pid);
+  } else {
+    mps_trouble_ = state.error().message;
+    if (state.error().code == ErrorCode::kTimeout && idle_)
+      mps_ = std::make_unique<MpsControl>(*options_.mps);
+  }
+  look.mps_trouble = mps_trouble_;
+  look.mps_servers = mps_servers_;
+  const int64_t pause_ms = state ? options_.mps_period_ms : options_.mps_pause_ms;
+  next_mps_ns_ = clock_.boot_ns() + pause_ms * 1'000'000;
+}
+
+}  // namespace tierpilot::agent

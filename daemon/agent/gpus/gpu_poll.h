@@ -1,0 +1,95 @@
+// Looks at one shared GPU again and again, in a thread of its own: the driver and the control
+// program of MPS may take their time, or hang.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/agent/gpus/mps_control.h"
+#include "daemon/topology/nvml.h"
+
+namespace tierpilot::agent {
+
+struct GpuLook {
+  std::string gpu;                         // UUID
+  std::map<pid_t, int64_t> busy_ns;        // that each process computed since the last look
+  std::map<pid_t, uint64_t> memory_bytes;  // of the GPU's
+  std::string unmeasured;                  // why these two are not known
+  std::vector<pid_t> mps_servers;
+  bool mps_faulted = false;  // since the last look
+  bool mps_begun = false;    // its control daemon had to be started
+  std::string mps_trouble;   // what is wrong with it; empty: nothing, or there is none
+  uint64_t answers = 0;      // of ask(): all up to this one
+};
+
+// How long each process computed, of the driver's samples. Pure.
+class GpuMeter {
+ public:
+  // By process, since the last time.
+  std::map<pid_t, int64_t> add(const std::vector<GpuSample>& samples);
+  uint64_t newest_us() const { return newest_us_; }
+
+ private:
+  std::map<pid_t, uint64_t> last_us_;
+  uint64_t newest_us_ = 0;
+};
+
+class GpuPoll {
+ public:
+  struct Options {
+    std::string library = "libnvidia-ml.so.1";
+    std::string gpu;
+    std::optional<MpsOptions> mps;  // nothing: without MPS
+    int64_t period_ms = 250;
+    int64_t mps_period_ms = 1000;
+    int64_t mps_pause_ms = 15'000;  // after it did not answer
+  };
+  using Looked = std::function<void(GpuLook)>;
+
+  // `looked` is called in the thread.
+  GpuPoll(Options options, const Clock& clock, Looked looked);
+  // Returns within what MPS and the driver take.
+  ~GpuPoll();
+  GpuPoll(const GpuPoll&) = delete;
+
+  // A look begins soon; the number by which its answer is known.
+  uint64_t ask();
+  // No task is on it: a control daemon that hangs may be replaced.
+  void set_idle(bool idle) { idle_ = idle; }
+
+ private:
+  void run();
+  void measure(GpuLook& look);
+  void look_at_mps(GpuLook& look);
+
+  const Options options_;
+  const Clock& clock_;
+  const Looked looked_;
+  std::optional<Nvml> nvml_;
+  int index_ = 0;
+  GpuMeter meter_;
+  std::unique_ptr<MpsControl> mps_;
+  std::string mps_trouble_;
+  std::vector<pid_t> mps_servers_;
+  int64_t next_mps_ns_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  uint64_t asked_ = 0;  // with the mutex
+  bool stop_ = false;   // with the mutex
+  std::atomic<bool> idle_ = true;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,232 @@
+#include "daemon/agent/gpus/gpu_shares.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace tierpilot::agent {
+namespace {
+
+constexpr uint32_t kWhole = 1000;
+constexpr int64_t kPeriod_ns = 1'000'000'000;
+
+}  // namespace
+
+const GpuShares::Unit* GpuShares::unit(const std::string& gpu) const {
+  const auto found = std::find_if(units_.begin(), units_.end(),
+                                  [&](const Unit& known) { return known.gpu == gpu; });
+  return found == units_.end() ? nullptr : &*found;
+}
+
+// What it may come to have while it runs: MPS asks each client once, when it begins.
+static uint32_t begins_with(const UnitPart& part) {
+  return std::clamp(std::max(part.milli, part.most_milli), 1u, kWhole);
+}
+
+std::vector<std::pair<std::string, std::string>> GpuShares::environment(
+    const std::string& gpu, const UnitPart& part) const {
+  std::vector<std::pair<std::string, std::string>> env{{"CUDA_VISIBLE_DEVICES", gpu}};
+  if (part.memory_bytes > 0)
+    env.emplace_back("TIERPILOT_GPU_MEMORY", std::to_string(part.memory_bytes));
+  const auto* known = unit(gpu);
+  if (!known || known->mps_folder.empty()) return env;
+  auto client = MpsControl::client_env(known->mps_folder);
+  env.insert(env.end(), client.begin(), client.end());
+  env.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                   std::to_string((begins_with(part) + 9) / 10));
+  if (part.memory_bytes > 0)  // of the only device that it sees
+    env.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+                     fmt::format("0={}M", std::max<uint64_t>(1, part.memory_bytes >> 20)));
+  return env;
+}
+
+void GpuShares::launched(AttemptId attempt, const std::string& gpu, const UnitPart& part) {
+  auto& running = running_[attempt];
+  running.gpu = gpu;
+  running.part = part;
+  running.refilled_ns = clock_.boot_ns();
+  running.tokens.refill(kPeriod_ns);
+  const auto* known = unit(gpu);
+  if (known && !known->mps_folder.empty()) running.clients_milli = begins_with(part);
+  say_idle(gpu);
+}
+
+void GpuShares::started(AttemptId attempt, pid_t leader) {
+  const auto found = running_.find(attempt);
+  if (found != running_.end()) found->second.processes = TaskProcesses(executor_, leader);
+}
+
+void GpuShares::set(AttemptId attempt, uint32_t milli) {
+  const auto found = running_.find(attempt);
+  if (found != running_.end()) found->second.part.milli = milli;
+}
+
+void GpuShares::let_go(AttemptId attempt) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return;
+  found->second.ending = true;
+  if (found->second.stands) stand(found->second, false);
+}
+
+void GpuShares::settle(AttemptId attempt, std::function<void()> done) {
+  const auto found = running_.find(attempt);
+  const auto* known = found == running_.end() ? nullptr : unit(found->second.gpu);
+  if (!known || known->mps_folder.empty() || found->second.end) return done();
+  const uint64_t answer = hooks_.ask(known->gpu);
+  if (answer == 0) return done();
+  waiting_.push_back({known->gpu, answer, std::move(done)});
+}
+
+std::optional<GpuEnd> GpuShares::ended(AttemptId attempt) {
+  auto found = running_.extract(attempt);
+  if (!found) return std::nullopt;
+  say_idle(found.mapped().gpu);
+  return std::move(found.mapped().end);
+}
+
+void GpuShares::say_idle(const std::string& gpu) {
+  hooks_.idle(gpu, std::none_of(running_.begin(), running_.end(),
+                                [&](const auto& running) { return running.second.gpu == gpu; }));
+}
+
+uint64_t GpuShares::used_ns(AttemptId attempt) const {
+  const auto found = running_.find(attempt);
+  return found == running_.end() ? 0 : found->second.used_ns;
+}
+
+uint64_t GpuShares::stood_ns(AttemptId attempt) {
+  const auto found = running_.find(attempt);
+  if (found == running_.end()) return 0;
+  count_standing(found->second);
+  return found->second.stood_ns;
+}
+
+void GpuShares::count_standing(Running& running) const {
+  const int64_t now_ns = clock_.boot_ns();
+  if (running.stands) running.stood_ns += static_cast<uint64_t>(now_ns - running.stands_since_ns);
+  running.stands_since_ns = now_ns;
+}
+
+void GpuShares::stand(Running& running, bool still) {
+  count_standing(running);
+  running.stands = still;
+  if (still) ++stops_;
+  for (const pid_t process : running.processes.list(executor_))
+    ::kill(process, still ? SIGSTOP : SIGCONT);
+}
+
+// The driver may tell of servers only what their clients used: it is divided by their shares.
+std::map<AttemptId, int64_t> GpuShares::use_of(const GpuLook& look) const {
+  std::map<AttemptId, int64_t> use;
+  double shares = 0;
+  for (const auto& [attempt, running] : running_) {
+    if (running.gpu != look.gpu) continue;
+    shares += running.part.milli;
+    auto& used_ns = use[attempt];
+    for (const pid_t process : running.processes.list(executor_))
+      if (const auto busy = look.busy_ns.find(process); busy != look.busy_ns.end())
+        used_ns += busy->second * running.clients_milli / kWhole;
+  }
+  for (const pid_t server : look.mps_servers)
+    if (const auto busy = look.busy_ns.find(server); busy != look.busy_ns.end())
+      for (auto& [attempt, used_ns] : use)
+        used_ns += static_cast<int64_t>(static_cast<double>(busy->second) *
+                                        running_.at(attempt).part.milli / shares);
+  return use;
+}
+
+void GpuShares::looked(const GpuLook& look) {
+  const auto* known = unit(look.gpu);
+  if (!known) return;
+  if (auto& told = unmeasured_[look.gpu]; told != look.unmeasured) {
+    told = look.unmeasured;
+    if (!told.empty())
+      spdlog::warn("GPU {}: what tasks use of it is not known, and not held: {}", look.gpu, told);
+  }
+  control_starts_ += look.mps_begun ? 1 : 0;
+  hooks_.unhealthy(look.gpu, look.mps_trouble.empty() ? "" : "MPS: " + look.mps_trouble);
+  if (look.mps_faulted) {
+    ++server_faults_;
+    const auto on_it = std::count_if(running_.begin(), running_.end(), [&](const auto& running) {
+      return running.second.gpu == look.gpu;
+    });
+    spdlog::warn("GPU {}: a client of its MPS server has failed with {} tasks on it", look.gpu,
+                 on_it);
+    // Who was alone has only itself to blame.
+    if (on_it > 1)
+      end_all(look.gpu, fmt::format("a client of the MPS server of GPU {} failed, and with it "
+                                    "all that compute there",
+                                    look.gpu));
+  }
+  for (const auto& [attempt, used_ns] : use_of(look)) {
+    auto& running = running_.at(attempt);
+    if (known->mps_folder.empty())
+      check_memory(running, attempt, look, running.processes.list(executor_));
+    if (look.unmeasured.empty()) keep(running, used_ns);
+  }
+  auto waiting = std::exchange(waiting_, {});
+  for (auto& one : waiting)
+    if (one.gpu == look.gpu && one.answer <= look.answers)
+      one.done();
+    else
+      waiting_.push_back(std::move(one));
+}
+
+void GpuShares::keep(Running& running, int64_t used_ns) {
+  running.used_ns += static_cast<uint64_t>(used_ns);
+  running.tokens.spend(used_ns);
+  const int64_t now_ns = clock_.boot_ns();
+  for (; now_ns - running.refilled_ns >= kPeriod_ns; running.refilled_ns += kPeriod_ns)
+    running.tokens.refill(kPeriod_ns * running.part.milli / kWhole);
+  const bool held_by_mps = running.part.milli >= running.clients_milli;
+  const bool may_run = running.ending || held_by_mps || running.tokens.may_run();
+  if (may_run == running.stands) stand(running, !may_run);
+}
+
+void GpuShares::check_memory(Running& running, AttemptId attempt, const GpuLook& look,
+                             const std::vector<pid_t>& processes) {
+  if (running.part.memory_bytes == 0 || running.ending) return;
+  uint64_t bytes = 0;
+  for (const pid_t process : processes)
+    if (const auto has = look.memory_bytes.find(process); has != look.memory_bytes.end())
+      bytes += has->second;
+  if (bytes <= running.part.memory_bytes) return;
+  end(attempt, running,
+      {TaskEnd::kMemoryLimit,
+       fmt::format("it has {} bytes of the GPU's memory, its share are {}", bytes,
+                   running.part.memory_bytes),
+       false});
+}
+
+void GpuShares::end(AttemptId attempt, Running& running, GpuEnd end) {
+  if (running.end) return;
+  running.end = std::move(end);
+  // What it calls may come back here and change the map.
+  hooks_.end(attempt, std::string(running.end->reason));
+}
+
+void GpuShares::end_all(const std::string& gpu, const std::string& why) {
+  std::vector<AttemptId> on_it;
+  for (const auto& [attempt, running] : running_)
+    if (running.gpu == gpu) on_it.push_back(attempt);
+  for (const auto attempt : on_it)
+    if (const auto found = running_.find(attempt); found != running_.end())
+      end(attempt, found->second, {TaskEnd::kLost, why, true});
+}
+
+void GpuShares::device_failed(const std::string& gpu, const std::string& why) {
+  if (unit(gpu)) end_all(gpu, fmt::format("GPU {}: {}", gpu, why));
+}
+
+std::vector<MetricValue> GpuShares::metrics() const {
+  if (units_.empty()) return {};
+  const auto count = [](uint64_t n) { return static_cast<double>(n); };
+  return {{"gpu_mps_server_faults", count(server_faults_)},
+          {"gpu_mps_control_starts", count(control_starts_)},
+          {"gpu_share_stops", count(stops_)}};
+}
+
+}  // namespace tierpilot::agent

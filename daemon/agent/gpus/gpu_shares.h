@@ -1,0 +1,122 @@
+// Attempts with parts of GPUs: what they are told of theirs, what they used, and that they keep to
+// it. Of compute MPS gives each a part of the GPU's multiprocessors; that part is fixed when a
+// client begins, so what changes later, and all of it where there is no MPS, is held by stopping
+// who has used its share of a second until the next one. Of memory MPS refuses what is too much;
+// elsewhere who has taken more is ended. Owned by the event loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "daemon/agent/gpus/gpu_poll.h"
+#include "daemon/agent/node/model.h"
+#include "daemon/agent/tasks/task_processes.h"
+#include "daemon/agent/tasks/use_tokens.h"
+
+namespace tierpilot::agent {
+
+// An end that was not the attempt's own doing, or for what it took of its GPU.
+struct GpuEnd {
+  TaskEnd how = TaskEnd::kLost;
+  std::string reason;
+  bool node_fault = false;
+};
+
+class GpuShares {
+ public:
+  struct Unit {
+    std::string gpu;                   // UUID
+    std::filesystem::path mps_folder;  // empty: without MPS
+  };
+  struct Hooks {
+    // The attempt is to end at once.
+    std::function<void(AttemptId, const std::string& reason)> end;
+    // What speaks against new work on the GPU; empty: nothing.
+    std::function<void(const std::string& gpu, const std::string& reason)> unhealthy;
+    // The GPU is to be looked at soon; gives the number of the answer. 0: nobody looks.
+    std::function<uint64_t(const std::string& gpu)> ask;
+    std::function<void(const std::string& gpu, bool idle)> idle;
+  };
+
+  GpuShares(std::vector<Unit> units, const Executor& executor, const Clock& clock, Hooks hooks)
+      : units_(std::move(units)), executor_(executor), clock_(clock), hooks_(std::move(hooks)) {}
+
+  const std::vector<Unit>& units() const { return units_; }
+  // What an attempt starts with that has this part.
+  std::vector<std::pair<std::string, std::string>> environment(const std::string& gpu,
+                                                               const UnitPart& part) const;
+  void launched(AttemptId attempt, const std::string& gpu, const UnitPart& part);
+  void started(AttemptId attempt, pid_t leader);
+  bool has(AttemptId attempt) const { return running_.contains(attempt); }
+  // Thousandths from now on.
+  void set(AttemptId attempt, uint32_t milli);
+  // It is asked to end: a process that stands still would not hear of it.
+  void let_go(AttemptId attempt);
+  // Calls back when it is known whether a fault of somebody else took it along: at once, or after
+  // the next look. For one that has ended badly.
+  void settle(AttemptId attempt, std::function<void()> done);
+  // Nothing: its end was its own.
+  std::optional<GpuEnd> ended(AttemptId attempt);
+
+  // Of its GPU's time, weighed by the part of the multiprocessors that it may use.
+  uint64_t used_ns(AttemptId attempt) const;
+  // That it stood still for its share.
+  uint64_t stood_ns(AttemptId attempt);
+
+  void looked(const GpuLook& look);
+  void device_failed(const std::string& gpu, const std::string& why);
+
+  std::vector<MetricValue> metrics() const;
+
+ private:
+  struct Running {
+    std::string gpu;
+    UnitPart part;
+    TaskProcesses processes;
+    uint32_t clients_milli = 1000;  // of the multiprocessors, since it began
+    UseTokens tokens;
+    int64_t refilled_ns = 0;
+    uint64_t used_ns = 0;
+    bool stands = false;
+    int64_t stands_since_ns = 0;
+    uint64_t stood_ns = 0;
+    bool ending = false;
+    std::optional<GpuEnd> end;
+  };
+  struct Waiting {
+    std::string gpu;
+    uint64_t answer = 0;
+    std::function<void()> done;
+  };
+
+  const Unit* unit(const std::string& gpu) const;
+  // Of each attempt on the GPU, by what its processes and the servers of MPS used.
+  std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
+  void check_memory(Running& running, AttemptId attempt, const GpuLook& look,
+                    const std::vector<pid_t>& processes);
+  void keep(Running& running, int64_t used_ns);
+  void stand(Running& running, bool still);
+  void count_standing(Running& running) const;
+  void end(AttemptId attempt, Running& running, GpuEnd end);
+  // Whoever is on it goes on elsewhere.
+  void end_all(const std::string& gpu, const std::string& why);
+  void say_idle(const std::string& gpu);
+
+  const std::vector<Unit> units_;
+  const Executor& executor_;
+  const Clock& clock_;
+  const Hooks hooks_;
+  std::map<AttemptId, Running> running_;
+  std::vector<Waiting> waiting_;
+  std::map<std::string, std::string> unmeasured_;  // by GPU, as told last
+  uint64_t server_faults_ = 0, control_starts_ = 0, stops_ = 0;
+};
+
+}  // namespace tierpilot::agent

@@ -1,0 +1,62 @@
+// The control daemon of CUDA's Multi-Process Service for one GPU: started, asked, started again
+// when it has gone, ended. Its commands are those of nvidia-cuda-mps-control(1). Every call may
+// block for as long as `timeout_ms`: not for the event loop.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "daemon/exec/helper_program.h"
+
+namespace tierpilot::agent {
+
+struct MpsOptions {
+  std::string program;           // nvidia-cuda-mps-control, a path
+  std::string gpu;               // UUID
+  std::filesystem::path folder;  // of its own; made
+  int64_t timeout_ms = 5000;
+};
+
+// What its servers are in.
+struct MpsState {
+  std::map<int32_t, std::string> servers;  // by pid, as it says: ACTIVE, INITIALIZING, FAULT, ...
+  // A client has done what took the server's GPU context along, since it was asked last.
+  bool faulted = false;
+};
+
+class MpsControl {
+ public:
+  explicit MpsControl(MpsOptions options);
+  // Ends it, and what an earlier daemon left in the folder.
+  ~MpsControl();
+  MpsControl(const MpsControl&) = delete;
+
+  // Starts it where it does not run. Gives whether it had to. A fault of the program, and one that
+  // does not answer, is kUnavailable or kTimeout.
+  Result<bool> keep_running();
+  Result<MpsState> ask();
+
+  // What clients need to find it.
+  static std::vector<std::pair<std::string, std::string>> client_env(
+      const std::filesystem::path& folder);
+
+ private:
+  std::vector<std::pair<std::string, std::string>> env() const;
+  Result<std::string> command(const std::string& line) const;
+  Status make_folders() const;
+  // New lines of the servers' log that tell of a fault: a server that has recovered, or ended,
+  // says nothing of it.
+  bool log_tells_fault();
+
+  const MpsOptions options_;
+  StayingProgram program_;
+  std::map<int32_t, std::string> known_;  // of the last state
+  uintmax_t log_read_ = 0;                // bytes
+};
+
+}  // namespace tierpilot::agent

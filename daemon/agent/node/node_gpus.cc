@@ -1,0 +1,100 @@
+// The node's GPUs: which of them tasks share, and who watches them.
+#include <algorithm>
+
+#include "base/log.h"
+#include "daemon/agent/node/node_parts.h"
+#include "daemon/exec/helper_program.h"
+
+namespace tierpilot::agent {
+namespace {
+
+// Empty: without MPS.
+Result<std::string> mps_program(const NodeConfig::SharedGpus& config) {
+  if (config.mps == "never") return std::string();
+  auto program = find_program(config.mps_control);
+  if (program.empty() && config.mps == "always")
+    return fail(ErrorCode::kUnavailable, "sharing.mps is \"always\" and '" + config.mps_control +
+                                             "' is not installed: install it, or say \"auto\"");
+  return program;
+}
+
+}  // namespace
+
+Status Node::Parts::share_gpus() {
+  for (const auto& cpus : config.shared_units) shared_units.push_back({cpus});
+  const auto& wanted = config.shared_gpus;
+  const auto program = mps_program(wanted);
+  if (!wanted.uuids.empty() && !program) return tl::unexpected(program.error());
+  std::vector<GpuShares::Unit> units;
+  for (const auto& gpu : topology.gpus) {
+    if (gpu.uuid.empty() || !wanted.shares(gpu.uuid)) continue;
+    const bool mps = !program->empty();
+    const auto folder = mps ? config.work_dir / "mps" / gpu.uuid : std::filesystem::path();
+    shared_units.push_back({wanted.cpus, gpu.uuid});
+    units.push_back({gpu.uuid, folder});
+    spdlog::info("GPU {} is shared, {}", gpu.uuid,
+                 mps ? "by MPS" : "by time slices: MPS is off or not installed");
+  }
+  for (const auto& uuid : wanted.uuids)
+    if (uuid != "all" && std::none_of(units.begin(), units.end(),
+                                      [&](const auto& unit) { return unit.gpu == uuid; }))
+      spdlog::warn("sharing.gpus: {} is not here{}", uuid,
+                   topology.gpus_unavailable.empty() ? "" : ": " + topology.gpus_unavailable);
+  gpu_shares = std::make_unique<GpuShares>(
+      std::move(units), *executor, system_clock(),
+      GpuShares::Hooks{
+          .end = [this](AttemptId attempt, const std::string& why) { tasks->cancel(attempt, why); },
+          .unhealthy = [this](const std::string& gpu,
+                              const std::string& why) { health.say("gpu/" + gpu, "mps", why); },
+          .ask =
+              [this](const std::string& gpu) {
+                const auto poll = gpu_polls.find(gpu);
+                return poll == gpu_polls.end() ? 0 : poll->second->ask();
+              },
+          .idle =
+              [this](const std::string& gpu, bool idle) {
+                if (const auto poll = gpu_polls.find(gpu); poll != gpu_polls.end())
+                  poll->second->set_idle(idle);
+              }});
+  return {};
+}
+
+void Node::Parts::poll_gpus() {
+  for (const auto& unit : gpu_shares->units()) {
+    GpuPoll::Options options{.gpu = unit.gpu, .mps = {}};
+    if (!unit.mps_folder.empty())
+      options.mps = MpsOptions{.program = find_program(config.shared_gpus.mps_control),
+                               .gpu = unit.gpu,
+                               .folder = unit.mps_folder};
+    gpu_polls[unit.gpu] =
+        std::make_unique<GpuPoll>(std::move(options), system_clock(), [this](GpuLook look) {
+          loop.post([this, look = std::move(look)] { gpu_shares->looked(look); });
+        });
+  }
+}
+
+void Node::Parts::watch_gpus() {
+  if (topology.gpus.empty()) return;
+  std::vector<std::string> warnings;
+  auto opened = NvmlEvents::open(GpuWatch::Options{}.library, warnings);
+  for (const auto& warning : warnings) spdlog::warn("{}", warning);
+  if (!opened) return spdlog::warn("failing GPUs are not noticed: {}", opened.error().message);
+  gpu_watch = std::make_unique<GpuWatch>(
+      std::move(*opened), GpuWatch::Options{}, system_clock(),
+      GpuWatch::Hooks{
+          .post = [this](std::function<void()> work) { loop.post(std::move(work)); },
+          .failed =
+              [this](const GpuFault& fault) {
+                spdlog::warn("GPU {}: {}: {}", fault.gpu, fault.kind, fault.detail);
+                events.add(UnitFaultEvent{"gpu/" + fault.gpu, fault.kind, fault.detail});
+                gpu_shares->device_failed(fault.gpu, fault.kind + ": " + fault.detail);
+              },
+          .changed =
+              [this](const std::string& gpu, bool lost) {
+                if (lost) gpu_shares->device_failed(gpu, "device lost");
+                health.say("gpu/" + gpu, "device",
+                           lost ? "device lost: the driver cannot reach it" : "");
+              }});
+}
+
+}  // namespace tierpilot::agent

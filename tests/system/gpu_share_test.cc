@@ -1,0 +1,196 @@
+// Tasks that share a GPU of a real daemon: the driver's library and the control program of MPS are
+// such as do what they are told, and a task computes on the GPU as much as it computes on its CPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
+
+namespace tierpilot::test {
+namespace {
+
+// Says that it is a client, with so much memory, and computes until the gate opens or a file of its
+// name tells it to fail.
+constexpr const char* kClient =
+    "echo $CUDA_VISIBLE_DEVICES $$ $1 >> $FAKE_NVML/clients; env | grep -E 'CUDA|TIERPILOT_GPU'; "
+    "while [ ! -e $FAKE_NVML/gate ]; do [ -e $FAKE_NVML/fail-$2 ] && exit 3; done; exit 0";
+
+class GpuShare : public testing::Test {
+ protected:
+  void start(const std::string& mps) {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    driver_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
+    tell("gpus", "GPU-a\nGPU-b\n");
+    ::setenv("FAKE_NVML", driver_->path().c_str(), 1);
+    ::setenv("LD_LIBRARY_PATH", program("TIERPILOT_TEST_FAKE_NVML").c_str(), 1);
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{
+        .nodes = 1,
+        .units = 2,
+        .coordinator_more = "[sharing]\npolicy = \"best-fit\"\nperiod_s = 1\n",
+        .node_more = fmt::format("[sharing]\ngpus = [\"GPU-a\"]\nmps = \"{}\"\n"
+                                 "mps_control = \"{}/tests/fake_mps/nvidia-cuda-mps-control\"\n",
+                                 mps, std::getenv("TIERPILOT_TEST_SOURCE"))});
+  }
+  void tell(const std::string& file, const std::string& text) {
+    std::ofstream(driver_->path() / file, std::ios::app) << text;
+  }
+  Json json(const Argv& line) {
+    Argv all{"-j"};
+    all.insert(all.end(), line.begin(), line.end());
+    const auto answer = tierctl_at(cluster_->address(), all);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return Json::parse(answer.out, nullptr, false);
+  }
+  uint64_t submit(const std::string& share, const std::string& name, uint64_t bytes = 1 << 20) {
+    const auto made = json({"task", "submit", "--share", share, "--engine", "gpu", "--name", name,
+                            "--env", "FAKE_NVML=" + driver_->path().string(), "--", "sh", "-c",
+                            kClient, "sh", std::to_string(bytes), name});
+    if (made.is_object()) return made["tasks"][0]["id"].get<uint64_t>();
+    throw std::runtime_error("the task was not taken");
+  }
+  Json shown(uint64_t id) {
+    auto task = cluster_->client().show(id);
+    EXPECT_TRUE(task) << task.error().message;
+    return task ? *task : Json();
+  }
+  bool runs(uint64_t id) { return shown(id)["state"] == "running"; }
+  bool is(uint64_t id, const std::string& state) {
+    return eventually([&] { return shown(id)["state"] == state; });
+  }
+  std::string said(uint64_t id) {
+    std::string out;
+    eventually([&] {
+      out = tierctl_at(cluster_->address(), {"task", "logs", std::to_string(id)}).out;
+      return out.find("CUDA_VISIBLE_DEVICES") != out.npos;
+    });
+    return out;
+  }
+  Json unit(const std::string& gpu) {
+    const auto listed = json({"unit", "list"});
+    for (const auto& unit : listed["units"])
+      if (unit["id"] == fmt::format("{}/gpu/{}", Cluster::node_name(0), gpu)) return unit;
+    ADD_FAILURE() << listed.dump(2);
+    return {};
+  }
+  std::filesystem::path pipes() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cluster_->folder()))
+      if (entry.path().filename() == "pipe") return entry.path();
+    return {};
+  }
+
+  std::unique_ptr<TempFolder> driver_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(GpuShare, TwoTasksHavePartsOfOneGpuAndSeeItThroughMps) {
+  start("always");
+  if (!cluster_) return;
+  const auto a = submit("300:2GiB", "a"), b = submit("500", "b");
+  ASSERT_TRUE(eventually([&] { return runs(a) && runs(b); })) << shown(a).dump(2);
+  const auto seen = said(a);
+  EXPECT_NE(seen.find("CUDA_VISIBLE_DEVICES=GPU-a\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=30\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("CUDA_MPS_PIPE_DIRECTORY="), seen.npos) << seen;
+  EXPECT_NE(said(b).find("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50\n"), std::string::npos);
+  const auto shared = unit("GPU-a");
+  EXPECT_EQ(shared["shared"], true);
+  EXPECT_EQ(shared["shared_by"].size(), 2u) << shared.dump(2);
+  EXPECT_EQ(shown(a)["unit_share"]["gpu"], "GPU-a");
+  EXPECT_TRUE(eventually([&] { return shown(a)["unit_share"]["used_milli"].is_number(); }))
+      << shown(a)["unit_share"].dump(2);
+  // A gang may have the other one only.
+  const auto gang = tierctl_at(cluster_->address(),
+                               {"task", "submit", "--ranks", "2", "--engine", "gpu", "--", "true"});
+  EXPECT_NE(gang.err.find("could run 1 of its 2 ranks"), std::string::npos) << gang.err;
+  tell("gate", "");
+  EXPECT_TRUE(is(a, "succeeded") && is(b, "succeeded"));
+}
+
+TEST_F(GpuShare, AFaultOfTheServerIsNotItsNeighbours) {
+  start("always");
+  if (!cluster_) return;
+  const auto bad = submit("300", "bad"), good = submit("300", "good");
+  ASSERT_TRUE(eventually([&] { return runs(bad) && runs(good); }));
+  const auto before = shown(good)["attempt"].get<int>();
+  std::ofstream(pipes() / "status") << "FAULT\n";
+  EXPECT_TRUE(eventually([&] { return shown(good)["attempt"].get<int>() > before; }))
+      << shown(good).dump(2) << cluster_->logs();
+  std::filesystem::remove(pipes() / "status");
+  ASSERT_TRUE(eventually([&] { return runs(good); }));
+  tell("gate", "");
+  EXPECT_TRUE(is(good, "succeeded") && is(bad, "succeeded")) << shown(good).dump(2);
+}
+
+TEST_F(GpuShare, WhoFailsAloneHasItselfToBlame) {
+  start("always");
+  if (!cluster_) return;
+  const auto bad = submit("300", "bad"), good = submit("300", "good");
+  ASSERT_TRUE(eventually([&] { return runs(bad) && runs(good); }));
+  said(bad);
+  tell("fail-bad", "");
+  EXPECT_TRUE(is(bad, "failed")) << shown(bad).dump(2);
+  EXPECT_TRUE(runs(good));
+  tell("gate", "");
+  EXPECT_TRUE(is(good, "succeeded")) << shown(good).dump(2) << cluster_->logs();
+}
+
+TEST_F(GpuShare, TheControlDaemonIsStartedAgainAndOneThatHangsTakesNoWork) {
+  start("always");
+  if (!cluster_) return;
+  const auto pid_of = [&] {
+    int pid = 0;
+    std::ifstream(pipes() / "nvidia-cuda-mps-control.pid") >> pid;
+    return pid;
+  };
+  ASSERT_TRUE(eventually([&] { return !pipes().empty() && pid_of() > 0; })) << cluster_->logs();
+  const int first = pid_of();
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return pid_of() > 0 && pid_of() != first; })) << cluster_->logs();
+  std::ofstream(pipes() / "hang") << "";
+  EXPECT_TRUE(eventually([&] { return unit("GPU-a")["state"] == "unhealthy"; }))
+      << unit("GPU-a").dump(2);
+  const auto waits = submit("300", "waits");
+  EXPECT_FALSE(runs(waits));
+  std::filesystem::remove(pipes() / "hang");
+  EXPECT_TRUE(eventually([&] { return runs(waits); })) << unit("GPU-a").dump(2);
+  tell("gate", "");
+  EXPECT_TRUE(is(waits, "succeeded"));
+}
+
+TEST_F(GpuShare, WithoutMpsTimeSlicesHoldTheShareAndMemoryEndsWhoTakesTooMuch) {
+  start("never");
+  if (!cluster_) return;
+  const auto held = submit("300", "held");
+  ASSERT_TRUE(eventually([&] { return runs(held); }));
+  EXPECT_EQ(said(held).find("CUDA_MPS"), std::string::npos);
+  // Over some seconds; a machine with other work gives it less, never more.
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+  const auto used = shown(held)["unit_share"]["used_milli"];
+  ASSERT_TRUE(used.is_number()) << shown(held)["unit_share"].dump(2);
+  EXPECT_LE(used.get<double>(), 400) << "a thousand without the limiter";
+  const auto greedy = submit("300:2GiB", "greedy", 3ull << 30);
+  ASSERT_TRUE(is(greedy, "failed")) << shown(greedy).dump(2);
+  EXPECT_EQ(shown(greedy)["exit"]["how"], "memory_limit") << shown(greedy).dump(2);
+  tell("gate", "");
+  EXPECT_TRUE(is(held, "succeeded"));
+}
+
+TEST_F(GpuShare, WhoWasOnALostGpuWaitsForIt) {
+  start("never");
+  if (!cluster_) return;
+  const auto id = submit("300", "a");
+  ASSERT_TRUE(eventually([&] { return runs(id); }));
+  tell("lost", "GPU-a\n");
+  EXPECT_TRUE(eventually([&] { return shown(id)["state"] == "queued"; })) << shown(id).dump(2);
+  std::filesystem::remove(driver_->path() / "lost");
+  tell("gate", "");
+  EXPECT_TRUE(is(id, "succeeded")) << shown(id).dump(2) << cluster_->logs();
+}
+
+}  // namespace
+}  // namespace tierpilot::test

@@ -1,0 +1,137 @@
+// Against a program that speaks as nvidia-cuda-mps-control does.
+#include "daemon/agent/gpus/mps_control.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "daemon/agent/gpus/gpu_poll.h"
+
+namespace tierpilot::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+class MpsControlTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/tierpilot-mps-XXXXXX";
+    folder_ = ::mkdtemp(name);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  MpsOptions options(int64_t timeout_ms = 20'000) const {
+    return {.program = SOURCE_ROOT "/tests/fake_mps/nvidia-cuda-mps-control",
+            .gpu = "GPU-a",
+            .folder = folder_ / "GPU-a",
+            .timeout_ms = timeout_ms};
+  }
+  fs::path pipe(const char* file) const { return folder_ / "GPU-a" / "pipe" / file; }
+  int pid() const {
+    int pid = 0;
+    std::ifstream(pipe("nvidia-cuda-mps-control.pid")) >> pid;
+    return pid;
+  }
+  fs::path folder_;
+};
+
+TEST_F(MpsControlTest, IsStartedOnceAndAgainWhenItHasGone) {
+  MpsControl control(options());
+  auto begun = control.keep_running();
+  ASSERT_TRUE(begun) << begun.error().message;
+  EXPECT_TRUE(*begun);
+  const int first = pid();
+  EXPECT_FALSE(*control.keep_running());
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  for (int tries = 0; tries < 1000; ++tries) {
+    if (begun = control.keep_running(); begun && *begun) break;
+    ::usleep(10'000);
+  }
+  EXPECT_TRUE(begun && *begun);
+  EXPECT_NE(pid(), first);
+}
+
+TEST_F(MpsControlTest, ItsFoldersAreItsOwnersOnly) {
+  MpsControl control(options());
+  ASSERT_TRUE(control.keep_running());
+  EXPECT_EQ(fs::status(pipe("")).permissions(), fs::perms::owner_all);
+}
+
+TEST_F(MpsControlTest, AFaultIsToldOnceUntilTheServerIsWellAgain) {
+  MpsControl control(options());
+  ASSERT_TRUE(control.keep_running());
+  EXPECT_FALSE(control.ask()->faulted);
+  std::ofstream(pipe("status")) << "FAULT\n";
+  const auto faulted = control.ask();
+  ASSERT_TRUE(faulted);
+  EXPECT_TRUE(faulted->faulted);
+  EXPECT_EQ(faulted->servers.begin()->second, "FAULT");
+  EXPECT_FALSE(control.ask()->faulted) << "the same one";
+  fs::remove(pipe("status"));
+  EXPECT_FALSE(control.ask()->faulted);
+  std::ofstream(pipe("status")) << "FAULT\n";
+  EXPECT_TRUE(control.ask()->faulted) << "another one";
+}
+
+TEST_F(MpsControlTest, AFaultFromWhichItHasRecoveredStandsInItsLog) {
+  MpsControl control(options());
+  ASSERT_TRUE(control.keep_running());
+  std::ofstream log(folder_ / "GPU-a" / "log" / "server.log", std::ios::app);
+  log << "[Server 12] New client 7 connected\n" << std::flush;
+  EXPECT_FALSE(control.ask()->faulted);
+  log << "[Server 12] Client 7 caused a fatal exception\n" << std::flush;
+  EXPECT_TRUE(control.ask()->faulted);
+  EXPECT_FALSE(control.ask()->faulted);
+}
+
+TEST_F(MpsControlTest, OneThatHangsIsATimeout) {
+  MpsControl control(options(500));
+  Result<bool> begun = false;
+  for (int tries = 0; tries < 50 && !(begun && *begun); ++tries) begun = control.keep_running();
+  ASSERT_TRUE(begun) << begun.error().message;
+  std::ofstream(pipe("hang")) << "";
+  const auto state = control.ask();
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code, ErrorCode::kTimeout);
+  fs::remove(pipe("hang"));
+}
+
+TEST_F(MpsControlTest, WhatAKilledDaemonLeftIsEndedFirst) {
+  auto left = std::make_unique<MpsControl>(options());
+  ASSERT_TRUE(left->keep_running());
+  const int first = pid();
+  MpsControl control(options());
+  const auto begun = control.keep_running();
+  ASSERT_TRUE(begun) << begun.error().message;
+  EXPECT_NE(pid(), first);
+}
+
+TEST_F(MpsControlTest, AProgramThatIsNoneIsNamed) {
+  auto wrong = options(300);
+  wrong.program = "/bin/false";
+  MpsControl control(wrong);
+  const auto begun = control.keep_running();
+  ASSERT_FALSE(begun);
+  EXPECT_THAT(begun.error().message, HasSubstr("GPU-a"));
+}
+
+TEST(GpuMeter, AddsUpWhatEachProcessComputed) {
+  GpuMeter meter;
+  meter.add({{7, 1'000'000, 50}, {8, 1'000'000, 100}});
+  // A quarter of a second of half the time, then another of all of it; in any order.
+  EXPECT_THAT(meter.add({{7, 1'500'000, 100}, {7, 1'250'000, 50}}),
+              UnorderedElementsAre(Pair(7, 375'000'000)));
+  EXPECT_EQ(meter.newest_us(), 1'500'000u);
+}
+
+TEST(GpuMeter, AfterAPauseOneSampleIsOneSecondAtMost) {
+  GpuMeter meter;
+  meter.add({{7, 1'000'000, 0}});
+  EXPECT_THAT(meter.add({{7, 31'000'000, 100}}), UnorderedElementsAre(Pair(7, 1'000'000'000)));
+}
+
+}  // namespace
+}  // namespace tierpilot::agent
