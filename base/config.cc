@@ -17,6 +17,7 @@ struct ConfigReader::State {
   std::string origin;
   std::set<std::string> known;  // "section.key" that somebody asked for
   std::vector<std::string> errors;
+  std::vector<std::string> hints;
   std::map<std::string, toml::table*, std::less<>> listed;  // by name: "placement.rule[0]"
 
   static std::string join(std::string_view section, std::string_view key) {
@@ -40,9 +41,14 @@ struct ConfigReader::State {
 
   void complain(const toml::node* node, std::string_view section, std::string_view key,
                 std::string_view why) {
+    errors.push_back(remark(node, section, key, why));
+  }
+
+  std::string remark(const toml::node* node, std::string_view section, std::string_view key,
+                     std::string_view text) const {
     const auto line = node ? node->source().begin.line : 0;
-    errors.push_back(line ? fmt::format("{}:{}: {}: {}", origin, line, join(section, key), why)
-                          : fmt::format("{}: {}: {}", origin, join(section, key), why));
+    return line ? fmt::format("{}:{}: {}: {}", origin, line, join(section, key), text)
+                : fmt::format("{}: {}: {}", origin, join(section, key), text);
   }
 
   // Keys of a table, and of the tables in it that somebody asked for.
@@ -96,6 +102,10 @@ Status ConfigReader::finish() {
   state_->complain_of_unknown(state_->root, "");
   if (state_->errors.empty()) return {};
   return fail(ErrorCode::kInvalid, fmt::format("{}", fmt::join(state_->errors, "\n")));
+}
+
+const std::vector<std::string>& ConfigReader::hints() const {
+  return state_->hints;
 }
 
 std::string ConfigSection::text(std::string_view key, std::string fallback) {
@@ -201,6 +211,11 @@ std::vector<ConfigSection> ConfigSection::tables(std::string_view key) {
 
 void ConfigSection::complain(std::string_view key, std::string why) {
   reader_.state_->complain(reader_.state_->find(name_, key), name_, key, why);
+}
+
+void ConfigSection::hint(std::string_view key, std::string what) {
+  auto& state = *reader_.state_;
+  state.hints.push_back(state.remark(state.find(name_, key), name_, key, what));
 }
 
 }  // namespace tierpilot

@@ -39,6 +39,8 @@ class ConfigSection {
   std::vector<ConfigSection> tables(std::string_view key);
   // Notes an error at `key` (or at the section when the key is absent).
   void complain(std::string_view key, std::string why);
+  // Notes what an operator should change, though the file is right as it is.
+  void hint(std::string_view key, std::string what);
 
  private:
   friend class ConfigReader;
@@ -60,6 +62,8 @@ class ConfigReader {
   ConfigSection section(std::string_view name);
   // One error that lists every wrong value and every key nobody asked for, a line each.
   Status finish();
+  // What the sections have hinted at, a line each.
+  const std::vector<std::string>& hints() const;
 
  private:
   friend class ConfigSection;

@@ -9,19 +9,23 @@
 #include <sstream>
 
 #include "coordinator/core/data/dataset_admin.h"
-#include "policies/gang/learned/ac_net.h"
-#include "policies/gang/placement/placer.h"
-#include "policies/placement/registry.h"
+#include "policies/gang/learned/hosted_placers.h"
+#include "policies/placement/measures.h"
 #include "policies/quality/allocator.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
 namespace {
 
-std::filesystem::path installed_weights() {
-  const std::filesystem::path file = TIERPILOT_INSTALLED_WEIGHTS;
+std::filesystem::path installed_path(const std::string& file) {
+  return std::filesystem::path(TIERPILOT_DATA_DIR) / file;
+}
+
+// Empty where it is not.
+std::filesystem::path installed(const std::string& file) {
+  const auto path = installed_path(file);
   std::error_code ignored;
-  return std::filesystem::is_regular_file(file, ignored) ? file : std::filesystem::path();
+  return std::filesystem::is_regular_file(path, ignored) ? path : std::filesystem::path();
 }
 
 std::optional<Address> read_address(ConfigSection& section, const char* key, Address::Kind kind,
@@ -47,7 +51,8 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
       read_address(listen, "unix", Address::Kind::kUnix, "unix:/run/tierpilot/coordinator.sock");
   config.listen_tls = read_address(listen, "tls", Address::Kind::kTls, "");
   auto tls = reader.section("tls");
-  const TlsFiles files{tls.text("ca", ""), tls.text("certificate", ""), tls.text("key", "")};
+  const TlsFiles files{tls.text("ca", ""), tls.text("certificate", ""), tls.text("key", ""),
+                       tls.text("crl", "")};
   const bool complete = !files.ca.empty() && !files.certificate.empty() && !files.key.empty();
   if (complete) config.tls = files;
   if (config.listen_tls && !complete)
@@ -68,33 +73,19 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 
-Result<std::shared_ptr<gang::Placer>> load_ac(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return fail(ErrorCode::kNotFound, fmt::format("weights '{}' cannot be read", path));
-  auto net = gang::read_ac_weights(text.str(), path);
-  if (!net) return tl::unexpected(net.error());
-  return gang::make_ac_placer(std::make_shared<const gang::AcNet>(std::move(*net)));
-}
-
 void read_gang(ConfigReader& reader, CoreSettings& core) {
   auto gang = reader.section("gang");
   core.gang_policy = gang.text("policy", core.gang_policy);
-  const auto weights = gang.text(
-      "weights", std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("ac.weights"));
-  std::vector<std::string> names{"ac"};
-  for (const auto& known : gang::placer_names())
-    if (known != "clairvoyant") names.push_back(known);  // it needs to know what is to come
-  if (std::find(names.begin(), names.end(), core.gang_policy) == names.end())
-    gang.complain("policy", fmt::format("'{}' does not place gangs: use one of {}",
-                                        core.gang_policy, fmt::join(names, ", ")));
-  if (core.gang_policy == "ac") {
-    if (auto placer = load_ac(weights))
-      core.gang_placer = std::move(*placer);
-    else
-      gang.complain("weights", placer.error().message);
-  }
+  core.gang_weights = gang.text("weights", installed_path("ac.weights"));
+  const auto* module = gang::hosted_placers().find(core.gang_policy);
+  if (!module)
+    gang.complain("policy",
+                  fmt::format("'{}' does not place gangs: use one of {}", core.gang_policy,
+                              fmt::join(gang::hosted_placers().names(), ", ")));
+  else if (auto placer = module->make({.weights = core.gang_weights}); !placer)
+    gang.complain("weights", placer.error().message);
+  else if (!module->draws)
+    core.gang_placer = std::move(*placer);
   core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
   core.quarantine_failures = static_cast<uint32_t>(
       gang.integer("quarantine_failures", core.quarantine_failures, 0, 1'000'000));
@@ -130,8 +121,8 @@ void read_elastic(ConfigReader& reader, CoreSettings& core) {
   if (auto made = quality::make_allocator(core.core_allocator); !made)
     section.complain("allocator", made.error().message);
   core.core_guard = section.boolean("guard", core.core_guard);
-  core.sharing_period_ms =
-      section.integer("period_s", core.sharing_period_ms / 1000, 1, 3600) * 1000;
+  core.elastic_period_ms =
+      section.integer("period_s", core.elastic_period_ms / 1000, 1, 3600) * 1000;
 }
 
 Result<std::shared_ptr<const sharing::JobPredictor>> load_predictor(const std::string& path) {
@@ -149,9 +140,7 @@ void read_shares(ConfigReader& reader, CoreSettings& core) {
   core.share_policy = section.text("policy", core.share_policy);
   if (auto made = sharing::make_share_policy(core.share_policy, {}); !made)
     section.complain("policy", made.error().message);
-  const auto installed =
-      std::filesystem::path(TIERPILOT_INSTALLED_WEIGHTS).replace_filename("job-predictor.json");
-  const auto file = section.text("predictor", std::filesystem::exists(installed) ? installed : "");
+  const auto file = section.text("predictor", installed("job-predictor.json"));
   if (!file.empty()) {
     if (auto predictor = load_predictor(file))
       core.share_predictor = std::move(*predictor);
@@ -201,14 +190,14 @@ void read_core(ConfigReader& reader, CoordinatorConfig& config) {
 
 void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   auto policy = reader.section("policy");
-  config.policy = policy.text("active", "dqn");
-  std::vector<std::string> names;
-  for (const auto& known : registered_policies()) names.push_back(known.name);
-  if (std::find(names.begin(), names.end(), config.policy) == names.end())
+  config.policy = policy.text("active", kDefaultPolicy);
+  config.policies = read_placement_modules(reader, installed);
+  config.training = read_training_pace(reader);
+  if (!config.policies.find(config.policy))
     policy.complain("active", fmt::format("'{}' is not a policy: use one of {}", config.policy,
-                                          fmt::join(names, ", ")));
+                                          fmt::join(config.policies.names(), ", ")));
   const auto mode = policy.text("mode", "enforce");
-  if (const auto known = policy_mode_from_name(mode))
+  if (const auto known = parse_policy_mode(mode))
     config.oversight.mode = *known;
   else
     policy.complain("mode", "must be one of shadow, advise, enforce");
@@ -224,8 +213,6 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));
   config.oversight.seed = config.seed;
-  config.dqn = read_dqn_settings(reader.section("dqn"), installed_weights());
-  config.dqn_published = read_published_settings(reader.section("dqn-published"));
 }
 
 void read_guard(ConfigReader& reader, CoordinatorConfig& config) {
@@ -244,9 +231,7 @@ void read_guard(ConfigReader& reader, CoordinatorConfig& config) {
   guard.shadow_share = section.number("shadow_share", guard.shadow_share, 0.001, 1);
   count("step_outcomes", guard.step_outcomes, 1, 100'000);
   guard.tolerance = section.number("tolerance", guard.tolerance, 0, 1);
-  // R = w U + (1 - w) max(beta / L, 1 / L - Rp), all three of them within [0, 1].
-  const auto& reward = config.core.reward;
-  guard.reward_low = (1 - reward.utilisation_weight) * reward.penalty_floor;
+  config.oversight.measures = placement_measures(config.core.reward);
 }
 
 }  // namespace
@@ -274,6 +259,7 @@ Result<CoordinatorConfig> read_coordinator_config(ConfigReader reader) {
   read_policy(reader, config);
   read_guard(reader, config);
   if (auto status = reader.finish(); !status) return tl::unexpected(status.error());
+  config.hints = reader.hints();
   return config;
 }
 

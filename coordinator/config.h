@@ -9,11 +9,11 @@
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/decisions/oversight.h"
 #include "coordinator/service/access.h"
-#include "policies/placement/dqn/settings.h"
-#include "policies/placement/published/settings.h"
+#include "policies/learning/training_pace.h"
+#include "policies/placement/registry.h"
 #include "rpc/address.h"
 #include "rpc/metrics_page.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot {
 
@@ -33,8 +33,9 @@ struct CoordinatorConfig {
   size_t versions_kept = 0;
   int64_t version_interval_ms = 0;
   uint64_t seed = 0;
-  DqnSettings dqn;
-  PublishedSettings dqn_published;
+  PlacementModules policies = placement_modules();
+  TrainingPace training;
+  std::vector<std::string> hints;  // what an operator should change in the file, a line each
 };
 
 // Every wrong value and unknown key in one error, a line each.

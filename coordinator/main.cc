@@ -13,6 +13,7 @@
 #include "coordinator/service/metrics.h"
 #include "coordinator/store/backup.h"
 #include "rpc/server.h"
+#include "rpc/tls/tls_refresh.h"
 
 namespace tierpilot {
 namespace {
@@ -28,17 +29,16 @@ int fail_start(const Error& error) {
 // One listener per configured address.
 Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
                                                        const CoordinatorConfig& config,
-                                                       ServiceContext& service) {
+                                                       const Tls& tls, ServiceContext& service) {
   std::vector<std::unique_ptr<RpcServer>> servers;
   RpcLimits limits;
   limits.max_connections = config.max_connections;
   for (const auto& address : {config.listen_unix, config.listen_tls}) {
     if (!address) continue;
-    auto server =
-        RpcServer::listen(loop, *address, config.tls, limits,
-                          [&service](const Peer& peer) -> capnp::Capability::Client {
-                            return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
-                          });
+    auto server = RpcServer::listen(
+        loop, *address, tls, limits, [&service](const Peer& peer) -> capnp::Capability::Client {
+          return wire::Cluster::Client(kj::heap<ClusterService>(service, peer));
+        });
     if (!server) return tl::unexpected(server.error());
     spdlog::info("listening on {}", (*server)->address().to_string());
     servers.push_back(std::move(*server));
@@ -54,6 +54,14 @@ kj::Promise<void> keep_ticking(EventLoop& loop, Core& core) {
   });
 }
 
+// Of the configuration only these count before the next start.
+void reread_users(const std::string& config_path, ServiceContext& service) {
+  auto config = load_coordinator_config(config_path);
+  if (!config) return spdlog::error("{}\n[users] stays as it was", config.error().message);
+  service.set_access(std::move(config->access));
+  spdlog::info("{}: [users] is read again", config_path);
+}
+
 // Training allocates and frees megabytes at each step: by glibc's defaults they go back to the
 // kernel each time, and a third of the step is page faults.
 void keep_freed_memory() {
@@ -61,13 +69,13 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
-int run(const CoordinatorConfig& config) {
+int run(const CoordinatorConfig& config, const std::string& config_path) {
   EventLoop loop;
   const auto post = [&loop](std::function<void()> work) { loop.post(std::move(work)); };
   auto store = Store::open(config.state_dir, post);
   if (!store) return fail_start(store.error());
-  auto host = PolicyHost::start({.dqn = config.dqn,
-                                 .published = config.dqn_published,
+  auto host = PolicyHost::start({.modules = config.policies,
+                                 .pace = config.training,
                                  .seed = config.seed,
                                  .state_dir = config.state_dir / "policy",
                                  .active = config.policy,
@@ -78,8 +86,6 @@ int run(const CoordinatorConfig& config) {
                 "decision deadline");
   };
   Core core(config.core, system_clock(), **store, **host, {post, after});
-  core.dqn = config.dqn;
-  core.dqn_published = config.dqn_published;
   if (auto restored = restore(core.state); !restored) return fail_start(restored.error());
   if (auto begun = core.history.begin(config.keep_history_ms); !begun)
     return fail_start(begun.error());
@@ -100,12 +106,19 @@ int run(const CoordinatorConfig& config) {
                            return rejected;
                          },
                          config.access};
-  auto listening = listen(loop, config, service);
+  Tls tls;
+  if (config.tls) {
+    auto identity = TlsIdentity::load(*config.tls);
+    if (!identity) return fail_start(identity.error());
+    tls = std::move(*identity);
+    keep_fresh(loop, tls);
+  }
+  auto listening = listen(loop, config, tls, service);
   if (!listening) return fail_start(listening.error());
   servers = std::move(*listening);
   std::unique_ptr<MetricsPage> metrics;
   if (config.metrics) {
-    auto page = MetricsPage::listen(loop, *config.metrics, config.tls, [&core, &service] {
+    auto page = MetricsPage::listen(loop, *config.metrics, tls, [&core, &service] {
       return coordinator_metrics(core, service.rejected_frames());
     });
     if (!page) return fail_start(page.error());
@@ -116,6 +129,10 @@ int run(const CoordinatorConfig& config) {
     spdlog::info("ending on signal {}", signal);
     loop.stop();
   });
+  loop.on_signal({SIGHUP}, [&](int) {
+    reread_users(config_path, service);
+    refresh(tls);
+  });
   loop.detach(keep_ticking(loop, core), "tick");
   spdlog::info("ready: policy '{}', leases of {} ms", config.policy, config.core.lease_ms);
   sd_notify(0, "READY=1");
@@ -124,6 +141,7 @@ int run(const CoordinatorConfig& config) {
   metrics.reset();
   servers.clear();
   core.lifecycle.flush_starts();
+  core.progress.flush();
   backups.finish();  // it uses the host
   // Its threads call back into the core, which goes before it.
   host->reset();
@@ -161,6 +179,7 @@ int main_checked(int argc, char** argv) {
     return 1;
   }
   if (check_only) {
+    for (const auto& hint : config->hints) fmt::print("hint: {}\n", hint);
     fmt::print("{}: ok\n", config_path);
     return 0;
   }
@@ -169,8 +188,9 @@ int main_checked(int argc, char** argv) {
     fmt::print(stderr, "{}\n", log.error().message);
     return 1;
   }
+  for (const auto& hint : config->hints) spdlog::warn("{}", hint);
   keep_freed_memory();
-  return run(*config);
+  return run(*config, config_path);
 }
 
 }  // namespace

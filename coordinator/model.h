@@ -10,6 +10,7 @@
 
 #include "base/content_digest.h"
 #include "model/attempt.h"
+#include "model/policy_standing.h"
 #include "model/task_end.h"
 #include "model/task_spec.h"
 #include "model/task_state.h"
@@ -43,7 +44,7 @@ struct TaskExit {
   std::vector<DatasetVersion> written;
   std::string memory_tier;                             // what became of the wish for one
   std::vector<std::pair<std::string, Figure>> memory;  // what the kernel did with it
-  // It did not start, or was lost, for a reason of the node; not stored.
+  // It did not start, or was lost, for a reason of the node.
   bool node_fault = false;
 };
 
@@ -89,7 +90,7 @@ struct UnitShare {
 
 struct Task {
   uint64_t id = 0;
-  uint64_t job = 0;
+  uint64_t submission = 0;
   TaskState state = TaskState::kQueued;
   std::string reason;
   std::string node;
@@ -147,8 +148,8 @@ struct DecisionRecord {
   std::string node;
   bool explored = false;
   std::string fallback;
-  std::string mode;      // of the policy; empty: it does not learn
-  std::string arm;       // who was to decide, see policies/learning/guard.h
+  std::optional<PolicyMode> mode;  // of the policy; empty: it does not learn
+  std::optional<Arm> arm;          // who was to decide; the same
   std::string proposed;  // the node that the policy wanted, where it was asked and did not get it
   std::string reason;
   int64_t decide_ns = 0;
@@ -216,7 +217,7 @@ struct ReplicaState {
 
 // What a submit was answered, so that the same request id gets the same answer.
 struct SubmitReceipt {
-  uint64_t job = 0;
+  uint64_t submission = 0;
   uint64_t first_task = 0;
   uint64_t task_count = 0;
   std::string digest;  // of the request's content

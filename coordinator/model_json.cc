@@ -67,6 +67,14 @@ static Enum named(const json& in, const char* key, std::optional<Enum> (*parse)(
   return *value;
 }
 
+// The same; "" and a key that older stores lack are none.
+template <class Enum>
+static std::optional<Enum> named_if_any(const json& in, const char* key,
+                                        std::optional<Enum> (*parse)(std::string_view)) {
+  if (in.value(key, "").empty()) return std::nullopt;
+  return named(in, key, parse);
+}
+
 void from_json(const json& in, GangSpec& g) {
   in.at("ranks").get_to(g.ranks);
   g.engine = named(in, "engine", parse_engine);
@@ -148,7 +156,8 @@ void from_json(const json& in, TaskExit& e) {
   in.at("io_read_bytes").get_to(e.io_read_bytes);
   in.at("io_write_bytes").get_to(e.io_write_bytes);
   in.at("written").get_to(e.written);
-  // Older stores have neither.
+  // Older stores have none of these.
+  e.node_fault = in.value("node_fault", false);
   e.memory_tier = in.value("memory_tier", "");
   if (in.contains("memory")) in.at("memory").get_to(e.memory);
 }
@@ -223,8 +232,8 @@ void from_json(const json& in, DecisionRecord& d) {
   read_candidates(in.at("candidates"), d.candidates);
   // Older stores have the one, newer ones the other.
   d.considered = in.value("considered", static_cast<uint32_t>(d.candidates.size()));
-  d.mode = in.value("mode", "");
-  d.arm = in.value("arm", "");
+  d.mode = named_if_any(in, "mode", parse_policy_mode);
+  d.arm = named_if_any(in, "arm", parse_arm);
   d.proposed = in.value("proposed", "");
   d.kept_back_for = in.value("kept_back_for", "");
   d.kept_back_ms = in.value("kept_back_ms", int64_t{0});

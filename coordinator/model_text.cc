@@ -130,7 +130,9 @@ std::string exit_text(const TaskExit& exit) {
     out.put("cpu_user_ns", exit.cpu_user_ns).put("how", std::string(task_end_name(exit.how)));
     out.put("io_read_bytes", exit.io_read_bytes).put("io_write_bytes", exit.io_write_bytes);
     out.put("max_resident_bytes", exit.max_resident_bytes).put("memory", exit.memory);
-    out.put("memory_tier", exit.memory_tier).put("reason", exit.reason);
+    out.put("memory_tier", exit.memory_tier);
+    if (exit.node_fault) out.put("node_fault", exit.node_fault);
+    out.put("reason", exit.reason);
     out.put("wall_ns", exit.wall_ns).put("written", exit.written);
   });
   return out.take();
@@ -171,10 +173,15 @@ std::string served_text(const ServedData& served) {
   return out.take();
 }
 
+template <class Enum>
+static std::string_view word_of(std::optional<Enum> value, const char* (*name)(Enum)) {
+  return value ? name(*value) : "";
+}
+
 std::string decision_text(const DecisionRecord& decision) {
   JsonText out;
   out.object([&] {
-    out.put("arm", decision.arm).put("at_ms", decision.at_ms);
+    out.put("arm", word_of(decision.arm, arm_name)).put("at_ms", decision.at_ms);
     out.put("attempt", decision.attempt.attempt);
     out.put("candidates", CandidateColumns{decision.candidates});
     out.put("considered", decision.considered).put("data_bytes", decision.data_bytes);
@@ -182,7 +189,7 @@ std::string decision_text(const DecisionRecord& decision) {
     out.put("explored", decision.explored).put("fallback", decision.fallback);
     if (!decision.kept_back_for.empty())
       out.put("kept_back_for", decision.kept_back_for).put("kept_back_ms", decision.kept_back_ms);
-    out.put("mode", decision.mode).put("node", decision.node);
+    out.put("mode", word_of(decision.mode, policy_mode_name)).put("node", decision.node);
     out.put("operations", decision.operations).put("policy", decision.policy);
     out.put("proposed", decision.proposed).put("reason", decision.reason);
     out.put("task", decision.attempt.task).put("utilisation", decision.utilisation);

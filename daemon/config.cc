@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <set>
 
 #include "base/bytes.h"
@@ -59,13 +61,15 @@ std::string one_of(ConfigSection& section, std::string_view key, std::string fal
 NodeConfig::Tls read_tls(ConfigReader& reader) {
   auto section = reader.section("tls");
   NodeConfig::Tls tls{section.text("ca", ""), section.text("certificate", ""),
-                      section.text("key", "")};
+                      section.text("key", ""), section.text("crl", "")};
   const int given = !tls.ca.empty() + !tls.certificate.empty() + !tls.key.empty();
   if (given != 0 && given != 3)
     section.complain(tls.ca.empty()            ? "ca"
                      : tls.certificate.empty() ? "certificate"
                                                : "key",
                      "is missing: ca, certificate and key belong together");
+  if (given == 0 && !tls.crl.empty())
+    section.complain("crl", "has no meaning without ca, certificate and key");
   return tls;
 }
 
@@ -160,6 +164,26 @@ void read_shared_units(ConfigReader& reader, const MachineDefaults& machine, Nod
     config.shared_units[i * static_cast<size_t>(units) / cpus.size()].push_back(cpus[i]);
 }
 
+std::vector<std::string> health_command(ConfigSection& section, std::string_view engine) {
+  auto command = section.texts(engine, {});
+  if (!command.empty() && !command[0].starts_with('/'))
+    section.complain(engine, fmt::format("'{}' must be the absolute path of a program, followed by "
+                                         "its arguments",
+                                         command[0]));
+  else if (!command.empty() && ::access(command[0].c_str(), X_OK) != 0)
+    section.complain(engine, fmt::format("'{}' cannot be run here: {}", command[0],
+                                         fmt::string_view(std::strerror(errno))));
+  return command;
+}
+
+void read_health(ConfigReader& reader, NodeConfig::Health& health) {
+  auto section = reader.section("health");
+  health.cpu = health_command(section, "cpu");
+  health.gpu = health_command(section, "gpu");
+  health.period_s = section.integer("period_s", 60, 1, 86'400);
+  health.timeout_s = section.integer("timeout_s", 30, 1, 3600);
+}
+
 void read_node(ConfigReader& reader, const MachineDefaults& machine, bool has_tls,
                NodeConfig& config) {
   auto section = reader.section("node");
@@ -217,8 +241,13 @@ Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machi
   config.tls = read_tls(reader);
   read_node(reader, machine, !config.tls.ca.empty(), config);
   config.pool = read_pool(reader);
+  read_health(reader, config.health);
   config.probe = read_probe(reader);
   config.placement = read_placement(reader);
+  config.task_users = read_task_users(reader, config.units);
+  if (config.task_users.others() && config.shared_gpus.mps == "always")
+    reader.section("sharing").complain(
+        "mps", "MPS serves one user only: it goes with tasks.run_as = \"daemon\" alone");
   auto metrics = reader.section("metrics");
   config.metrics_listen = metrics.text("listen", "");
   if (const auto address = MetricsAddress::parse(config.metrics_listen);

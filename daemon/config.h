@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/sysroot.h"
 #include "daemon/placement_config.h"
+#include "daemon/user_config.h"
 
 namespace tierpilot {
 
@@ -47,8 +48,15 @@ struct NodeConfig {
                          [&](const auto& known) { return known == "all" || known == uuid; });
     }
   };
+  // What an operator's programs say of units; see daemon/agent/units/health_checks.h.
+  struct Health {
+    std::vector<std::string> cpu, gpu;  // program and arguments; empty: none is asked
+    int64_t period_s = 0;
+    int64_t timeout_s = 0;
+  };
   struct Tls {
     std::filesystem::path ca, certificate, key;  // all empty: no TLS
+    std::filesystem::path crl;                   // empty: no revocation lists
   };
 
   std::string name;
@@ -59,7 +67,8 @@ struct NodeConfig {
   uint32_t units = 0;
   std::vector<std::vector<int>> shared_units;  // that tasks have parts of: the CPUs of each
   SharedGpus shared_gpus;                      // likewise
-  uint64_t memory_bytes = 0;                   // that tasks may ask for
+  Health health;
+  uint64_t memory_bytes = 0;  // that tasks may ask for
   std::filesystem::path work_dir;
   int64_t keep_logs_s = 0;
   uint64_t keep_logs_bytes = 0;
@@ -70,6 +79,7 @@ struct NodeConfig {
   Pool pool;
   Probe probe;
   PlacementConfig placement;
+  TaskUsersConfig task_users;
   Tls tls;
   std::string metrics_listen;  // "http:127.0.0.1:port" or "tls:host:port"; empty: off
   std::string log_level;

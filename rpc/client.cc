@@ -34,7 +34,7 @@ const Peer& RpcConnection::peer() const {
 }
 
 kj::Promise<kj::Own<RpcConnection>> RpcConnection::connect(EventLoop& loop, const Address& address,
-                                                           const std::optional<TlsFiles>& tls,
+                                                           const Tls& tls,
                                                            const RpcLimits& limits) {
   return dial(loop, address, tls, limits).then([&loop, address, limits](Channel channel) {
     auto ending = std::make_shared<Ending>();

@@ -11,7 +11,7 @@
 #include "rpc/event_loop.h"
 #include "rpc/limits.h"
 #include "rpc/peer.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot {
 
@@ -23,8 +23,7 @@ class RpcConnection {
   // not in the first call. Rejects with an Error (see to_error): kUnreachable, kDenied, kTimeout.
   // What the server shall call back is given to it as a parameter of a call.
   static kj::Promise<kj::Own<RpcConnection>> connect(EventLoop& loop, const Address& address,
-                                                     const std::optional<TlsFiles>& tls,
-                                                     const RpcLimits& limits = {});
+                                                     const Tls& tls, const RpcLimits& limits = {});
 
   RpcConnection(std::unique_ptr<Session> session, capnp::Capability::Client bootstrap);
   // Fails unanswered calls with DISCONNECTED. Must not run inside one of their continuations.

@@ -184,7 +184,7 @@ struct Checkpointing {
 
 struct Task {
   id @0 :UInt64;
-  job @1 :UInt64;
+  submission @1 :UInt64;
   name @2 :Text;
   state @3 :Text;       # waiting, queued, assigned, running, succeeded, failed, cancelled
   reason @4 :Text;
@@ -304,6 +304,14 @@ struct Interval {
   high @3 :Node.Measure;
 }
 
+struct PolicyChoice {
+  # Of a kind of decision that is no task's node; the coordinator's configuration chooses.
+  decides @0 :Text;              # units of gangs, cores of jobs, shares of units
+  name @1 :Text;
+  description @2 :Text;
+  active @3 :Bool;
+}
+
 struct PolicyComparison {
   measure @0 :Text;              # reward, response (relative to the usual; smaller is better)
   first @1 :Text;
@@ -402,9 +410,9 @@ interface Cluster {
   datasetShow @6 (name :Text) -> (dataset :Dataset);
   datasetRemove @7 (name :Text) -> ();
 
-  submit @8 (requestId :Text, tasks :List(TaskSpec)) -> (job :UInt64, tasks :List(UInt64));
+  submit @8 (requestId :Text, tasks :List(TaskSpec)) -> (submission :UInt64, tasks :List(UInt64));
   # Answered when the tasks are on disk. The same requestId again gives the same answer.
-  taskList @9 (state :Text, job :UInt64, after :UInt64, limit :UInt32) -> (tasks :List(Task));
+  taskList @9 (state :Text, submission :UInt64, after :UInt64, limit :UInt32) -> (tasks :List(Task));
   taskShow @10 (id :UInt64) -> (task :Task);
   taskWait @11 (ids :List(UInt64), timeoutMs :UInt32) -> (done :Bool, tasks :List(Task));
   # Answers when all are ended, or at the timeout with done = false.
@@ -413,7 +421,7 @@ interface Cluster {
       -> (data :Data, end :Bool, dropped :UInt64);
   taskExplain @14 (id :UInt64) -> (task :Task, decisions :List(Decision));
 
-  policyList @15 () -> (policies :List(PolicyEntry));
+  policyList @15 () -> (policies :List(PolicyEntry), others :List(PolicyChoice));
   policyShow @16 (name :Text) -> (policy :PolicyEntry, learner :LearnerState,
       guard :PolicyGuard, versions :List(WeightsVersion), events :List(PolicyEvent));
   # All but `policy` of one that learns. Versions: oldest first; events: newest first.

@@ -35,10 +35,14 @@ using Answer = http::response<http::string_body>;
 // What readers share; it outlives the page as long as one of them is being served.
 struct Shared {
   MetricsPage::Render render;  // empty once the page is gone
-  TlsContext tls;
+  Tls tls;
   size_t readers = 0;
   LogLimiter limiter;
 };
+
+uint64_t generation_of(const Shared& shared) {
+  return shared.tls ? shared.tls->generation() : 0;
+}
 
 Answer answer_to(const http::request<http::empty_body>& request, const Shared& shared) {
   Answer answer{http::status::ok, request.version()};
@@ -104,6 +108,8 @@ class Reader : public std::enable_shared_from_this<Reader<Stream>> {
 
   void write() {
     answer_ = answer_to(parser_->get(), *shared_);
+    // By what was read since, he may not be trusted any more.
+    if (generation_ != generation_of(*shared_)) answer_.keep_alive(false);
     beast::get_lowest_layer(stream_).expires_after(kPatience);
     http::async_write(stream_, answer_,
                       [self = this->shared_from_this()](error_code error, size_t) {
@@ -113,6 +119,7 @@ class Reader : public std::enable_shared_from_this<Reader<Stream>> {
 
   Stream stream_;
   std::shared_ptr<Shared> shared_;
+  const uint64_t generation_ = generation_of(*shared_);
   beast::flat_buffer buffer_{kHeaderBytes + 1024};
   std::optional<http::request_parser<http::empty_body>> parser_;
   Answer answer_;
@@ -168,7 +175,9 @@ struct MetricsPage::Listener : std::enable_shared_from_this<Listener> {
   void serve(tcp::socket socket) {
     Plain stream(std::move(socket));
     if (shared->tls)
-      std::make_shared<Reader<Secure>>(Secure(std::move(stream), *shared->tls), shared)->start();
+      std::make_shared<Reader<Secure>>(
+          Secure(std::move(stream), *shared->tls->context(TlsSide::kServer)), shared)
+          ->start();
     else
       std::make_shared<Reader<Plain>>(std::move(stream), shared)->start();
   }
@@ -203,8 +212,7 @@ std::string MetricsAddress::to_string() const {
 
 Result<std::unique_ptr<MetricsPage>> MetricsPage::listen(EventLoop& loop,
                                                          const MetricsAddress& address,
-                                                         const std::optional<TlsFiles>& tls,
-                                                         Render render) {
+                                                         const Tls& tls, Render render) {
   auto shared = std::make_shared<Shared>();
   shared->render = std::move(render);
   if (address.tls) {
@@ -213,9 +221,7 @@ Result<std::unique_ptr<MetricsPage>> MetricsPage::listen(EventLoop& loop,
                   fmt::format("cannot serve metrics at {}: certificate, key and authority are "
                               "needed ([tls])",
                               address.to_string()));
-    auto context = make_tls_context(TlsSide::kServer, *tls);
-    if (!context) return tl::unexpected(context.error());
-    shared->tls = std::move(*context);
+    shared->tls = tls;
   }
   auto listener = std::make_shared<Listener>(loop.io(), address, std::move(shared));
   if (auto opened = listener->open(); !opened) return tl::unexpected(opened.error());

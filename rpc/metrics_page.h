@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "rpc/event_loop.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot {
 
@@ -32,8 +32,7 @@ class MetricsPage {
   // `render` is called on the loop's thread for each reading. kInvalid: TLS without files, or files
   // that cannot be used. kUnreachable: the address cannot be listened on.
   static Result<std::unique_ptr<MetricsPage>> listen(EventLoop& loop, const MetricsAddress& address,
-                                                     const std::optional<TlsFiles>& tls,
-                                                     Render render);
+                                                     const Tls& tls, Render render);
   ~MetricsPage();
 
   MetricsAddress address() const;  // with the port that was given

@@ -254,6 +254,7 @@ struct Assignment {
   rank @11 :Rank;              # null: it is in no gang
   maxUnits @12 :UInt32;        # not 0: it is elastic, begins with `units`, and setShare() follows
   share @13 :UnitShare;        # null: it has `units` of its own
+  submitter @14 :Text;         # the account, or the name of the certificate; empty: not told
 
   struct UnitShare {
     unit @0 :UInt32;           # of the node's shared units

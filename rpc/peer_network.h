@@ -5,7 +5,7 @@
 
 #include <capnp/rpc-twoparty.h>
 
-#include "rpc/frame_stream.h"
+#include "rpc/stream/frame_stream.h"
 
 namespace tierpilot {
 

@@ -27,7 +27,7 @@ std::string describe(const Peer& peer) {
 }  // namespace
 
 struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
-  Impl(EventLoop& loop, ListeningSocket socket, TlsContext tls, const RpcLimits& limits,
+  Impl(EventLoop& loop, ListeningSocket socket, Tls tls, const RpcLimits& limits,
        Bootstrap bootstrap)
       : loop(loop),
         socket(std::move(socket)),
@@ -110,7 +110,7 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
 
   EventLoop& loop;
   const ListeningSocket socket;
-  const TlsContext tls;
+  const Tls tls;
   const RpcLimits limits;
   const Bootstrap bootstrap;
   LogLimiter limiter;
@@ -123,22 +123,17 @@ struct RpcServer::Impl final : kj::TaskSet::ErrorHandler {
 };
 
 Result<std::unique_ptr<RpcServer>> RpcServer::listen(EventLoop& loop, const Address& address,
-                                                     const std::optional<TlsFiles>& tls,
-                                                     const RpcLimits& limits, Bootstrap bootstrap) {
-  TlsContext context;
-  if (address.kind == Address::Kind::kTls) {
-    if (!tls)
-      return fail(ErrorCode::kInvalid, fmt::format("cannot listen on {}: certificate, key and "
-                                                   "authority are needed",
-                                                   address.to_string()));
-    auto made = make_tls_context(TlsSide::kServer, *tls);
-    if (!made) return tl::unexpected(made.error());
-    context = std::move(*made);
-  }
+                                                     const Tls& tls, const RpcLimits& limits,
+                                                     Bootstrap bootstrap) {
+  const bool secured = address.kind == Address::Kind::kTls;
+  if (secured && !tls)
+    return fail(ErrorCode::kInvalid, fmt::format("cannot listen on {}: certificate, key and "
+                                                 "authority are needed",
+                                                 address.to_string()));
   auto socket = listen_on(address);
   if (!socket) return tl::unexpected(socket.error());
   return std::unique_ptr<RpcServer>(new RpcServer(std::make_unique<Impl>(
-      loop, std::move(*socket), std::move(context), limits, std::move(bootstrap))));
+      loop, std::move(*socket), secured ? tls : nullptr, limits, std::move(bootstrap))));
 }
 
 RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

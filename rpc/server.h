@@ -12,7 +12,7 @@
 #include "rpc/event_loop.h"
 #include "rpc/limits.h"
 #include "rpc/peer.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot {
 
@@ -25,8 +25,8 @@ class RpcServer {
   // A Unix path is replaced if it is stale, made with mode 0660, and removed with the server.
   // TLS addresses need `tls`. kConflict when another process listens there.
   static Result<std::unique_ptr<RpcServer>> listen(EventLoop& loop, const Address& address,
-                                                   const std::optional<TlsFiles>& tls,
-                                                   const RpcLimits& limits, Bootstrap bootstrap);
+                                                   const Tls& tls, const RpcLimits& limits,
+                                                   Bootstrap bootstrap);
   // Closes every connection. Must not run inside a call of one of them.
   ~RpcServer();
 

@@ -1,8 +1,8 @@
 // Cap'n Proto RPC over one channel: what a server's and a client's connection have in common.
 #pragma once
 
-#include "rpc/frame_stream.h"
 #include "rpc/peer_network.h"
+#include "rpc/stream/frame_stream.h"
 #include "rpc/transport.h"
 
 namespace tierpilot {

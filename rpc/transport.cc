@@ -10,9 +10,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <utility>
 
-#include "rpc/asio_types.h"
 #include "rpc/error.h"
 #include "rpc/sockets.h"
+#include "rpc/stream/asio_types.h"
 
 namespace tierpilot {
 namespace {
@@ -43,7 +43,7 @@ Peer unix_peer(int fd) {
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) {
     peer.uid = credentials.uid;
     peer.pid = credentials.pid;
-    peer.name = fmt::format("uid {}", credentials.uid);
+    peer.name = fmt::format("{}{}", kUidPrefix, credentials.uid);
   }
   return peer;
 }
@@ -120,19 +120,34 @@ void tune_tcp(int fd) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-Channel tls_channel(std::unique_ptr<TlsSocket> socket, std::string address,
-                    const RpcLimits& limits) {
-  Peer peer = tls_peer(socket->native_handle(), std::move(address));
-  return {make_stream(std::move(socket), limits), std::move(peer)};
+// After a handshake with `used`.
+Channel tls_channel(std::unique_ptr<TlsSocket> socket, std::string address, const Tls& tls,
+                    const TlsContext& used, const RpcLimits& limits) {
+  const bool read_since =
+      used != tls->context(TlsSide::kServer) && used != tls->context(TlsSide::kClient);
+  const auto refuse = [&](const std::string& why) {
+    give_up(ErrorCode::kDenied, "TLS with " + address + " failed", why);
+  };
+  if (const auto why = read_since ? tls->distrusts(socket->native_handle()) : ""; !why.empty())
+    refuse(why);
+  Peer peer = tls_peer(socket->native_handle(), address);
+  // Else whoever has it would count as that account of this machine.
+  if (peer.name.starts_with(kUidPrefix))
+    refuse(
+        fmt::format("its certificate is made out to '{}', which is how accounts of this machine "
+                    "are called: issue one with another name",
+                    peer.name));
+  return {make_stream(std::move(socket), *tls, limits), std::move(peer)};
 }
 
 // The steps of one TLS connection. Handlers hold it, so that it outlives a dropped promise.
 struct TlsDial {
-  TlsDial(EventLoop& loop, const Address& address, TlsContext context, const RpcLimits& limits)
+  TlsDial(EventLoop& loop, const Address& address, const Tls& identity, const RpcLimits& limits)
       : address(address),
         limits(limits),
         what("cannot connect to " + address.to_string()),
-        context(std::move(context)),
+        identity(identity),
+        context(identity->context(TlsSide::kClient)),
         resolver(loop.io()),
         socket(loop.io()) {}
 
@@ -152,7 +167,8 @@ struct TlsDial {
           if (error)
             give_up(ErrorCode::kDenied, self->what,
                     handshake_failure(self->tls->native_handle(), error));
-          return tls_channel(std::move(self->tls), text_of(self->remote), self->limits);
+          return tls_channel(std::move(self->tls), text_of(self->remote), self->identity,
+                             self->context, self->limits);
         })
         .attach(kj::defer([self] { self->cancel(); }));
   }
@@ -191,7 +207,8 @@ struct TlsDial {
   const Address address;
   const RpcLimits limits;
   const std::string what;
-  const TlsContext context;
+  const Tls identity;
+  const TlsContext context;  // the one of now, whatever is read meanwhile
   tcp::resolver resolver;
   tcp::resolver::results_type targets;
   tcp::endpoint remote;
@@ -211,14 +228,16 @@ kj::Promise<Channel> dial_unix(EventLoop& loop, const Address& address, const Rp
 
 struct TlsWelcome {
   std::unique_ptr<TlsSocket> tls;
+  Tls identity;
   TlsContext context;
   std::string remote;
 };
 
 kj::Promise<Channel> welcome_tls(EventLoop& loop, PlainSocket socket, std::string remote,
-                                 const TlsContext& context, const RpcLimits& limits) {
+                                 const Tls& tls, const RpcLimits& limits) {
+  const auto& context = tls->context(TlsSide::kServer);
   auto state = std::make_shared<TlsWelcome>(
-      TlsWelcome{std::make_unique<TlsSocket>(std::move(socket), *context), context, remote});
+      TlsWelcome{std::make_unique<TlsSocket>(std::move(socket), *context), tls, context, remote});
   auto channel =
       completion_of([&](auto handler) {
         state->tls->async_handshake(
@@ -229,7 +248,8 @@ kj::Promise<Channel> welcome_tls(EventLoop& loop, PlainSocket socket, std::strin
             if (error)
               give_up(ErrorCode::kDenied, "TLS with " + state->remote + " failed",
                       handshake_failure(state->tls->native_handle(), error));
-            return tls_channel(std::move(state->tls), state->remote, limits);
+            return tls_channel(std::move(state->tls), state->remote, state->identity,
+                               state->context, limits);
           })
           .attach(kj::defer([state] {
             error_code ignored;
@@ -240,21 +260,19 @@ kj::Promise<Channel> welcome_tls(EventLoop& loop, PlainSocket socket, std::strin
 
 }  // namespace
 
-kj::Promise<Channel> dial(EventLoop& loop, const Address& address,
-                          const std::optional<TlsFiles>& tls, const RpcLimits& limits) {
+kj::Promise<Channel> dial(EventLoop& loop, const Address& address, const Tls& tls,
+                          const RpcLimits& limits) {
   const std::string what = "cannot connect to " + address.to_string();
   if (address.kind == Address::Kind::kUnix)
     return within(loop, limits, what, dial_unix(loop, address, limits));
   if (!tls)
     return to_exception(
         {ErrorCode::kInvalid, what + ": certificate, key and authority are needed"});
-  auto context = make_tls_context(TlsSide::kClient, *tls);
-  if (!context) return to_exception(context.error());
-  auto steps = std::make_shared<TlsDial>(loop, address, *context, limits);
+  auto steps = std::make_shared<TlsDial>(loop, address, tls, limits);
   return within(loop, limits, what, steps->run(steps));
 }
 
-kj::Promise<Channel> welcome(EventLoop& loop, UniqueFd fd, const TlsContext& tls,
+kj::Promise<Channel> welcome(EventLoop& loop, UniqueFd fd, const Tls& tls,
                              const RpcLimits& limits) {
   if (tls == nullptr) return unix_channel(loop, std::move(fd), limits);
   tune_tcp(fd.get());

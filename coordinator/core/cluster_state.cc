@@ -18,12 +18,12 @@ namespace {
 std::vector<std::vector<uint64_t>> missing_parents(const std::vector<Task>& active) {
   std::map<std::pair<uint64_t, std::string_view>, uint64_t> by_name;
   for (const auto& task : active)
-    if (!task.spec.name.empty()) by_name[{task.job, task.spec.name}] = task.id;
+    if (!task.spec.name.empty()) by_name[{task.submission, task.spec.name}] = task.id;
   std::vector<std::vector<uint64_t>> missing(active.size());
   for (size_t i = 0; i < active.size(); ++i) {
     if (active[i].state != TaskState::kWaiting) continue;
     for (const auto& name : active[i].spec.after)
-      if (const auto parent = by_name.find({active[i].job, name}); parent != by_name.end())
+      if (const auto parent = by_name.find({active[i].submission, name}); parent != by_name.end())
         missing[i].push_back(parent->second);
   }
   return missing;
@@ -92,8 +92,8 @@ Status restore(ClusterState& state) {
   auto& db = state.store.reader();
   auto last_task = records::last_task_id(db);
   if (!last_task) return tl::unexpected(last_task.error());
-  auto last_job = records::last_job_id(db);
-  if (!last_job) return tl::unexpected(last_job.error());
+  auto last_submission = records::last_submission(db);
+  if (!last_submission) return tl::unexpected(last_submission.error());
   const auto reckonings = records::setting(db, kReckonings, 0);
   if (!reckonings) return tl::unexpected(reckonings.error());
   state.begin_reckoning(*reckonings + 1);
@@ -101,7 +101,7 @@ Status restore(ClusterState& state) {
   const auto attempts_above = records::setting(db, restored::kAttemptsAbove, 0);
   if (!ids_above || !attempts_above) return tl::unexpected(ids_above.error());
   state.last_task = std::max(*last_task, static_cast<uint64_t>(*ids_above));
-  state.last_job = std::max(*last_job, static_cast<uint64_t>(*ids_above));
+  state.last_submission = std::max(*last_submission, static_cast<uint64_t>(*ids_above));
   state.restored_up_to = static_cast<uint64_t>(*ids_above);
   state.attempts_above = static_cast<uint32_t>(*attempts_above);
   auto datasets = records::datasets(db);

@@ -38,13 +38,15 @@ struct CoreSettings {
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
   QueueLimits queue_limits;
-  std::string gang_policy = "expected-time";  // see policies/gang/placement/placer.h
-  std::shared_ptr<gang::Placer> gang_placer;  // of a policy with weights; null: by the name
-  bool core_guard = true;                     // over the allocator of cores
-  std::string core_allocator = "quality";     // of elastic tasks; see policies/quality/allocator.h
-  int64_t sharing_period_ms = 5000;           // between its decisions
-  double gang_estimate_h = 1;                 // of gangs that say nothing
-  std::string share_policy = "share";         // see policies/sharing/live/share_policy.h
+  std::string gang_policy = "expected-time";  // see policies/gang/learned/hosted_placers.h
+  std::string gang_weights;                   // file of one that learned
+  std::shared_ptr<gang::Placer>
+      gang_placer;         // does the same each time; null: made for each job, by the name
+  bool core_guard = true;  // over the allocator of cores
+  std::string core_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
+  int64_t elastic_period_ms = 5000;        // between its decisions
+  double gang_estimate_h = 1;              // of gangs that say nothing
+  std::string share_policy = "share";      // see policies/sharing/live/share_policy.h
   std::shared_ptr<const sharing::JobPredictor> share_predictor;  // null: model cards tell nothing
   int64_t share_period_ms = 2000;        // between looks at what jobs on shared units have
   int64_t preemption_grace_ms = 10'000;  // for a checkpoint before a job gives its share up
@@ -65,11 +67,12 @@ struct ClusterState {
   UnitBook units;
   HeldTasks held;
   Scoreboard scores;
-  // Datasets removed while a node was away, by node: what it still holds of them must go when it
-  // joins, or a new dataset of the name would be taken for the old one.
+  // Removed datasets that a node may still hold, by node: they must go before a new one of that
+  // name.
   std::map<std::string, std::set<std::string>> owed_drops;
+  std::set<std::string> leaving_nodes;  // whose removal is on its way to the disk
   uint64_t last_task = 0;
-  uint64_t last_job = 0;
+  uint64_t last_submission = 0;
   QueueOrder order;
   int64_t reckoning = 0;            // how often all places were reckoned; in the order of arrival 0
   int64_t reckoned_ns = INT64_MIN;  // boot time, the last time

@@ -10,12 +10,11 @@ namespace tierpilot {
 
 using SteadyClock = std::chrono::steady_clock;
 
-DecisionThread::DecisionThread(SharedPolicies policies, size_t active, FeatureSettings features,
-                               OpenRequests& open, TrainingThread& training,
-                               std::chrono::milliseconds interval, bool save)
+DecisionThread::DecisionThread(SharedPolicies policies, size_t active, OpenRequests& open,
+                               TrainingThread& training, std::chrono::milliseconds interval,
+                               bool save)
     : policies_(std::move(policies)),
       active_(active),
-      features_(features),
       open_(open),
       training_(training),
       interval_(interval),
@@ -48,7 +47,7 @@ void DecisionThread::serve(Request& request) {
   Decided decided;
   decided.request = request.number;
   decided.policy = chosen.name();
-  decided.decision = chosen.decide(*request.view, features_);
+  decided.decision = chosen.decide(*request.view);
   const auto took = SteadyClock::now() - request.asked;
   decided.decide_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
   if (open_.close(request.number)) request.done(std::move(decided));

@@ -15,7 +15,6 @@
 #include "coordinator/policy_host/open_requests.h"
 #include "coordinator/policy_host/shared_policy.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/interface/features.h"
 
 namespace tierpilot {
 
@@ -37,9 +36,8 @@ class DecisionThread {
   using SharedPolicies = std::vector<std::unique_ptr<SharedPolicy>>;
 
   // Every `interval` the learners are saved, unless `save` is false.
-  DecisionThread(SharedPolicies policies, size_t active, FeatureSettings features,
-                 OpenRequests& open, TrainingThread& training, std::chrono::milliseconds interval,
-                 bool save);
+  DecisionThread(SharedPolicies policies, size_t active, OpenRequests& open,
+                 TrainingThread& training, std::chrono::milliseconds interval, bool save);
   ~DecisionThread();  // requests that still wait are dropped
 
   // Thread-safe.
@@ -58,7 +56,6 @@ class DecisionThread {
 
   SharedPolicies policies_;
   std::atomic<size_t> active_;
-  FeatureSettings features_;
   OpenRequests& open_;
   TrainingThread& training_;
   std::chrono::milliseconds interval_;

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "coordinator/policy_host/saved_learner.h"
 #include "coordinator/policy_host/training_thread.h"
-#include "policies/placement/dqn/weights.h"
 
 namespace tierpilot {
 
@@ -25,100 +24,73 @@ struct PolicyHost::Parts {
 
 namespace {
 
-Result<size_t> index_of(std::string_view name) {
-  const auto& policies = registered_policies();
-  std::string known;
-  for (size_t i = 0; i < policies.size(); ++i) {
-    if (policies[i].name == name) return i;
-    known += (known.empty() ? "" : ", ") + policies[i].name;
-  }
-  return fail(ErrorCode::kNotFound,
-              fmt::format("policy '{}' does not exist: there are {}", name, known));
+Result<size_t> index_of(const PlacementModules& modules, std::string_view name) {
+  const auto module = modules.get(name);
+  if (!module) return tl::unexpected(module.error());
+  return static_cast<size_t>(*module - &*modules.begin());
 }
 
-Result<DecisionThread::SharedPolicies> make_policies(const PolicyContext& context) {
+struct Players {
   DecisionThread::SharedPolicies policies;
-  for (const PolicyInfo& info : registered_policies()) {
-    auto policy = make_policy(info.name, context);
-    if (!policy) return tl::unexpected(policy.error());
-    const bool trusted = !info.learns;
-    policies.push_back(std::make_unique<SharedPolicy>(info.name, std::move(*policy), trusted));
-  }
-  return policies;
-}
-
-constexpr const char* kDqn = "dqn";  // its learner is always awake
-const std::string kNoWeights = "no weights";
-
-std::string described(const std::filesystem::path& file, const Provenance& from) {
-  return fmt::format("{}, made by '{}' of Tierpilot {} with seed {}, digest of its settings {}",
-                     file.filename().string(), from.command, from.program_version, from.seed,
-                     from.config_digest);
-}
-
-// The learners, each as its checkpoint or its shipped weights say.
-Result<std::vector<TrainingThread::NamedLearner>> make_learners(
-    const PolicyContext& context, const PolicyHostOptions& options,
-    const std::string& dqn_begins_from, std::map<std::string, std::string>& notes) {
   std::vector<TrainingThread::NamedLearner> learners;
-  for (const PolicyInfo& info : registered_policies()) {
-    if (!info.learns) continue;
-    auto learner = make_learner(info.name, context, options.pending_capacity);
-    if (!learner) return tl::unexpected(learner.error());
-    const auto taken = take_over_learner(
-        options.state_dir, info.name, info.name == kDqn ? dqn_begins_from : kNoWeights, **learner);
-    if (!taken) return tl::unexpected(taken.error());
-    notes[info.name] = taken->note;
-    const bool awake = info.name == kDqn || info.name == options.active;
-    learners.push_back({info.name, std::move(*learner), awake, taken->origin});
-  }
-  return learners;
+  std::map<std::string, std::string> notes;  // by policy
+};
+
+// Each learner as its checkpoint or its weights say.
+Status add_learning(const PlacementModule& module, const PolicyHostOptions& options,
+                    Players& players) {
+  const std::string& name = module.info.name;
+  auto started = module.learning->start(options.seed, options.pending_capacity);
+  if (!started) return tl::unexpected(started.error());
+  const auto taken =
+      take_over_learner(options.state_dir, name, started->begins_from, *started->learner);
+  if (!taken) return tl::unexpected(taken.error());
+  players.notes[name] = taken->note;
+  const bool awake = module.learning->traits().learns_always || name == options.active;
+  players.learners.push_back({name, std::move(started->learner), awake, taken->origin});
+  players.policies.push_back(
+      std::make_unique<SharedPolicy>(name, std::move(started->policy), false));
+  return {};
 }
 
-TrainingThread::Pace pace_of(const DqnSettings& dqn) {
-  return {dqn.training_nice, dqn.training_when_idle, dqn.training_cpu_share,
-          dqn.training_decisions_per_s};
+Result<Players> make_players(const PolicyHostOptions& options) {
+  Players players;
+  for (const PlacementModule& module : options.modules) {
+    if (module.learning) {
+      if (Status added = add_learning(module, options, players); !added)
+        return tl::unexpected(added.error());
+      continue;
+    }
+    auto policy = module.make(options.seed);
+    if (!policy) return tl::unexpected(policy.error());
+    players.policies.push_back(
+        std::make_unique<SharedPolicy>(module.info.name, std::move(*policy), true));
+  }
+  return players;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<PolicyHost>> PolicyHost::start(PolicyHostOptions options) {
-  if (Status valid = validate(options.dqn); !valid) return tl::unexpected(valid.error());
-  if (Status valid = validate(options.published); !valid) return tl::unexpected(valid.error());
-  const auto active = index_of(options.active);
+  for (const PlacementModule& module : options.modules)
+    if (module.learning)
+      if (Status valid = module.learning->check(); !valid) return tl::unexpected(valid.error());
+  const auto active = index_of(options.modules, options.active);
   if (!active) return tl::unexpected(active.error());
   auto parts = std::make_unique<Parts>();
   parts->options = std::move(options);
   const PolicyHostOptions& given = parts->options;
-
-  PolicyContext context{given.seed, given.dqn, given.published,
-                        std::make_shared<Mailbox<DqnWeights>>(),
-                        std::make_shared<Mailbox<PublishedWeights>>()};
-  std::string dqn_begins_from = kNoWeights;
-  if (!given.dqn.weights.empty()) {
-    auto file = load_weights(given.dqn.weights);
-    if (!file) return tl::unexpected(file.error());
-    if (file->features != given.dqn.features)
-      return fail(
-          ErrorCode::kInvalid,
-          fmt::format("weights {}: they learned from other feature groups than dqn.leave_out "
-                      "says: train them anew, or change it",
-                      given.dqn.weights.string()));
-    dqn_begins_from = described(given.dqn.weights, file->provenance);
-    context.start = std::make_shared<const DqnWeights>(std::move(file->weights));
-  }
-  auto learners = make_learners(context, given, dqn_begins_from, parts->notes);
-  if (!learners) return tl::unexpected(learners.error());
-  auto policies = make_policies(context);
-  if (!policies) return tl::unexpected(policies.error());
+  auto players = make_players(given);
+  if (!players) return tl::unexpected(players.error());
+  parts->notes = std::move(players->notes);
   VersionArchive archive(given.state_dir, given.versions_kept);
-  for (const auto& learner : *learners)
+  for (const auto& learner : players->learners)
     if (Status opened = archive.open(learner.policy); !opened)
       return tl::unexpected(opened.error());
-  parts->training = std::make_unique<TrainingThread>(std::move(*learners), given.state_dir,
-                                                     pace_of(given.dqn), std::move(archive));
+  parts->training = std::make_unique<TrainingThread>(std::move(players->learners), given.state_dir,
+                                                     given.pace, std::move(archive));
   parts->decisions = std::make_unique<DecisionThread>(
-      std::move(*policies), *active, given.published.features(), parts->open, *parts->training,
+      std::move(players->policies), *active, parts->open, *parts->training,
       std::chrono::milliseconds(given.save_interval_ms), !given.state_dir.empty());
   return std::unique_ptr<PolicyHost>(new PolicyHost(std::move(parts)));
 }
@@ -150,42 +122,34 @@ void PolicyHost::took(uint64_t id, std::shared_ptr<const View> view, size_t node
   parts_->training->decided(id, std::move(view), node);
 }
 
-void PolicyHost::outcome(uint64_t id, const RewardParts& reward) {
-  if (std::isfinite(reward.reward)) parts_->training->served(id, reward);
-}
-
-void PolicyHost::finished(uint64_t id, double response_s) {
-  parts_->training->finished(id, response_s);
-}
-
-void PolicyHost::abandon(uint64_t id) {
-  parts_->training->abandoned(id);
+void PolicyHost::told(uint64_t id, const Outcome& outcome) {
+  if (const auto* served = std::get_if<DataServed>(&outcome);
+      served && !std::isfinite(served->reward.reward))
+    return;
+  parts_->training->told(id, outcome);
 }
 
 Status PolicyHost::use(std::string_view name) {
-  const auto index = index_of(name);
+  const auto index = index_of(modules(), name);
   if (!index) return tl::unexpected(index.error());
-  parts_->training->wake(registered_policies()[*index].name);
+  parts_->training->wake(modules()[*index].info.name);
   parts_->decisions->use(*index);
   return {};
 }
 
 std::string PolicyHost::active() const {
-  return registered_policies()[parts_->decisions->active()].name;
+  return modules()[parts_->decisions->active()].info.name;
 }
 
-std::vector<PolicyHost::ListedPolicy> PolicyHost::list() const {
-  std::vector<ListedPolicy> listed;
-  for (const PolicyInfo& info : registered_policies())
-    listed.push_back({info, info.name == active()});
-  return listed;
+const PlacementModules& PolicyHost::modules() const {
+  return parts_->options.modules;
 }
 
 LearnerState PolicyHost::learner(const std::string& policy) const {
   const auto status = parts_->training->status(policy);
   LearnerState state{status.counters, 0, status.versions, status.origin, ""};
-  const auto& options = parts_->options;
-  state.epsilon = policy == "dqn" ? options.dqn.epsilon : options.published.epsilon;
+  if (const auto* module = modules().find(policy); module && module->learning)
+    state.epsilon = module->learning->epsilon();
   const auto note = parts_->notes.find(policy);
   if (note != parts_->notes.end()) state.note = note->second;
   if (status.failed) state.note = "training stopped after an error, see the log";

@@ -1,8 +1,8 @@
 // Hosts the policies: one thread decides, another one learns, and neither waits for the other.
 //
-// Every measured outcome is learned from, whichever policy had decided, so that the dqn has seen
-// the cluster before its turn comes. The learner behind dqn-published sleeps until that policy is
-// used: its batches cost thirty times as much.
+// Every measured outcome is learned from, whichever policy had decided, so that a policy has seen
+// the cluster before its turn comes. Learners that cost much sleep until their policy is used
+// (LearningModule::Traits::learns_always).
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@
 #include "base/result.h"
 #include "coordinator/policy_host/decision_thread.h"
 #include "policies/interface/values.h"
-#include "policies/placement/dqn/settings.h"
-#include "policies/placement/published/settings.h"
+#include "policies/learning/training_pace.h"
 #include "policies/placement/registry.h"
 
 namespace tierpilot {
 
 struct PolicyHostOptions {
-  DqnSettings dqn;
-  PublishedSettings published;
+  PlacementModules modules = placement_modules();
+  TrainingPace pace;
   uint64_t seed = 1;
   std::filesystem::path state_dir;  // made if missing; empty: nothing is kept over a restart
-  std::string active = "dqn";
+  std::string active = kDefaultPolicy;
   size_t pending_capacity = 16384;  // of each learner; 2 to 5 KB each
   int64_t save_interval_ms = 300'000;
   size_t versions_kept = 10;  // of each policy's weights
@@ -44,9 +43,6 @@ struct LearnerState : LearnerCounters {
 class PolicyHost {
  public:
   using Decided = tierpilot::Decided;
-  struct ListedPolicy : PolicyInfo {
-    bool active = false;
-  };
 
   // A checkpoint that is damaged, or of another network, is set aside with an error in the log and
   // in LearnerState::note, and learning starts anew. One that cannot be read at all is an error, as
@@ -71,18 +67,13 @@ class PolicyHost {
   // which must be unique, over restarts too. An answer alone is not learned from: it may have come
   // too late.
   void took(uint64_t id, std::shared_ptr<const View> view, size_t node);
-  // What was measured, in any order and however late; an unknown id is ignored. Its data was
-  // served, with this reward.
-  void outcome(uint64_t id, const RewardParts& reward);
-  // It succeeded so long after the decision.
-  void finished(uint64_t id, double response_s);
-  // There will be no more.
-  void abandon(uint64_t id);
+  // What was measured, in any order and however late; an unknown id is ignored.
+  void told(uint64_t id, const Outcome& outcome);
 
   // kNotFound lists the names. A policy that learns begins with the newest weights.
   Status use(std::string_view name);
   std::string active() const;
-  std::vector<ListedPolicy> list() const;
+  const PlacementModules& modules() const;
   // Of a policy that learns; the training thread's counters lag a batch behind. Else nothing.
   LearnerState learner(const std::string& policy) const;
   // False: there is no state directory, or none are to be kept.

@@ -22,9 +22,9 @@ int64_t cpu_ns() {
 
 }  // namespace
 
-Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen) {
+Decision decide_or_fall_back(Policy& policy, const View& view) {
   try {
-    return policy.decide(view, seen);
+    return policy.decide(view);
   } catch (const std::exception& error) {
     spdlog::error("a policy failed, the fallback decides: {}", error.what());
     Decision decision = fallback_decide(view);
@@ -34,24 +34,21 @@ Decision decide_or_fall_back(Policy& policy, const View& view, const Observation
   }
 }
 
-Decision SharedPolicy::decide(const View& view, const FeatureSettings& features) {
-  Observation seen;
-  if (policy_->needs_observation()) seen = observe(view, features);
+Decision SharedPolicy::decide(const View& view) {
   const std::lock_guard lock(mutex_);
-  return decide_timed(view, seen);
+  return decide_timed(view);
 }
 
 std::optional<Decision> SharedPolicy::decide_if_quick(const View& view) {
-  if (policy_->needs_observation()) return std::nullopt;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || (!trusted_ && usual_ns_ > kQuickNs)) return std::nullopt;
-  return decide_timed(view, {});
+  return decide_timed(view);
 }
 
-Decision SharedPolicy::decide_timed(const View& view, const Observation& seen) {
-  if (trusted_) return decide_or_fall_back(*policy_, view, seen);
+Decision SharedPolicy::decide_timed(const View& view) {
+  if (trusted_) return decide_or_fall_back(*policy_, view);
   const int64_t begin_ns = cpu_ns();
-  Decision decision = decide_or_fall_back(*policy_, view, seen);
+  Decision decision = decide_or_fall_back(*policy_, view);
   usual_ns_ += kNewShare * (static_cast<double>(cpu_ns() - begin_ns) - usual_ns_);
   return decision;
 }

@@ -13,7 +13,7 @@
 namespace tierpilot {
 
 // What `policy` decides; the fallback's choice, marked as a fault, when it throws.
-Decision decide_or_fall_back(Policy& policy, const View& view, const Observation& seen);
+Decision decide_or_fall_back(Policy& policy, const View& view);
 
 class SharedPolicy {
  public:
@@ -26,13 +26,13 @@ class SharedPolicy {
 
   const std::string& name() const { return name_; }
   // Waits while the other thread asks.
-  Decision decide(const View& view, const FeatureSettings& features);
+  Decision decide(const View& view);
   // Empty, at once: the other thread asks, or it is not quick. One that has become slow has to show
   // again, where it holds up nobody, that it is quick.
   std::optional<Decision> decide_if_quick(const View& view);
 
  private:
-  Decision decide_timed(const View& view, const Observation& seen);
+  Decision decide_timed(const View& view);
 
   const std::string name_;
   const std::unique_ptr<Policy> policy_;

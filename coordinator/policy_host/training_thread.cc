@@ -14,17 +14,13 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/overloaded.h"
 #include "coordinator/policy_host/saved_learner.h"
 #include "policies/learning/saved_bytes.h"
 #include "policies/learning/torch_thread.h"
 
 namespace tierpilot {
 namespace {
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
 
 // A decision among 128 nodes keeps 20 KB until its turn comes.
 constexpr size_t kMostWaiting = 4096;
@@ -37,7 +33,7 @@ double thread_cpu_s() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-void give_way(const TrainingThread::Pace& pace) {
+void give_way(const TrainingPace& pace) {
   const sched_param none{};
   // Of the calling thread; without a privilege, also under RestrictRealtime=.
   if (pace.when_idle && ::sched_setscheduler(0, SCHED_IDLE, &none) == 0) return;
@@ -51,7 +47,7 @@ void give_way(const TrainingThread::Pace& pace) {
 }  // namespace
 
 TrainingThread::TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir,
-                               Pace pace, VersionArchive archive)
+                               TrainingPace pace, VersionArchive archive)
     : state_dir_(std::move(state_dir)),
       pace_(pace),
       archive_(std::move(archive)),
@@ -94,14 +90,9 @@ void TrainingThread::decided(uint64_t id, std::shared_ptr<const View> view, size
   if (sample_.take(id, inbox_.size() < kMostWaiting, pace_.decisions_per_s))
     inbox_.push(Decided{id, std::move(view), node});
 }
-void TrainingThread::served(uint64_t id, const RewardParts& reward) {
-  if (!sample_.left_out(id)) inbox_.push(Served{id, reward});
-}
-void TrainingThread::finished(uint64_t id, double response_s) {
-  if (!sample_.end_left_out(id)) inbox_.push(Finished{id, response_s});
-}
-void TrainingThread::abandoned(uint64_t id) {
-  if (!sample_.end_left_out(id)) inbox_.push(Abandoned{id});
+void TrainingThread::told(uint64_t id, const Outcome& outcome) {
+  const bool left_out = ends(outcome) ? sample_.end_left_out(id) : sample_.left_out(id);
+  if (!left_out) inbox_.push(Told{id, outcome});
 }
 void TrainingThread::wake(const std::string& policy) {
   inbox_.push(Wake{policy});
@@ -142,39 +133,38 @@ void TrainingThread::tell(Fact fact) {
 }
 
 void TrainingThread::handle(Message message) {
-  std::visit(
-      Overloaded{
-          [&](const Decided& m) { tell([&](Learner& l) { l.decided(m.id, *m.view, m.node); }); },
-          [&](const Served& m) { tell([&](Learner& l) { l.served(m.id, m.reward); }); },
-          [&](const Finished& m) { tell([&](Learner& l) { l.finished(m.id, m.response_s); }); },
-          [&](const Abandoned& m) { tell([&](Learner& l) { l.abandoned(m.id); }); },
-          [&](const Wake& m) {
-            if (Place* place = place_of(m.policy)) {
-              place->awake = true;
-              place->learner->copy_weights();
-            }
-          },
-          [&](const Save& m) {
-            if (!m.done && !changed_) return;
-            changed_ = false;
-            const auto written = write();
-            if (!written) spdlog::error("{}", written.error().message);
-            publish_status();
-            if (m.done) m.done->set_value(written);
-          },
-          [&](const Keep& m) {
-            auto kept = keep(m.policy, m.about);
-            if (!kept) spdlog::error("policy '{}': {}", m.policy, kept.error().message);
-            publish_status();
-            if (m.done) m.done(std::move(kept));
-          },
-          [&](const RollBack& m) {
-            auto gone_back = go_back(m);
-            publish_status();
-            m.done(std::move(gone_back));
-          },
-          [&](Stop) { stopping_ = true; }},
-      message);
+  std::visit(Overloaded{[&](const Decided& m) {
+                          tell([&](Learner& l) { l.decided(m.id, *m.view, m.node); });
+                        },
+                        [&](const Told& m) { tell([&](Learner& l) { l.told(m.id, m.outcome); }); },
+                        [&](const Wake& m) {
+                          if (Place* place = place_of(m.policy)) {
+                            place->awake = true;
+                            place->learner->copy_weights();
+                          }
+                        },
+                        [&](const Save& m) {
+                          if (!m.done && !changed_) return;
+                          changed_ = false;
+                          const auto written = write();
+                          if (!written) spdlog::error("{}", written.error().message);
+                          publish_status();
+                          if (m.done) m.done->set_value(written);
+                        },
+                        [&](const Keep& m) {
+                          auto kept = keep(m.policy, m.about);
+                          if (!kept)
+                            spdlog::error("policy '{}': {}", m.policy, kept.error().message);
+                          publish_status();
+                          if (m.done) m.done(std::move(kept));
+                        },
+                        [&](const RollBack& m) {
+                          auto gone_back = go_back(m);
+                          publish_status();
+                          m.done(std::move(gone_back));
+                        },
+                        [&](Stop) { stopping_ = true; }},
+             message);
 }
 
 TrainingThread::Place* TrainingThread::place_of(const std::string& policy) {

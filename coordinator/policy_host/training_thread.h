@@ -18,6 +18,7 @@
 #include "coordinator/policy_host/inbox.h"
 #include "coordinator/policy_host/version_archive.h"
 #include "policies/learning/learner.h"
+#include "policies/learning/training_pace.h"
 
 namespace tierpilot {
 
@@ -36,26 +37,18 @@ class TrainingThread {
     std::vector<WeightsVersion> versions;  // oldest first
     std::string origin;
   };
-  struct Pace {
-    int nice = 10;                 // 0 to 19
-    bool when_idle = false;        // SCHED_IDLE in place of the nice value, where that is allowed
-    double cpu_share = 1;          // of one core, at most
-    double decisions_per_s = 500;  // that are learned from, in the long run
-  };
   using VersionDone = std::function<void(Result<WeightsVersion>)>;
 
   // With an empty `state_dir`, save() fails.
-  TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir, Pace pace,
-                 VersionArchive archive);
+  TrainingThread(std::vector<NamedLearner> learners, std::filesystem::path state_dir,
+                 TrainingPace pace, VersionArchive archive);
   ~TrainingThread();
 
   // All of these may be called from any thread and return at once; facts arrive in order. When
   // there are too many, or too much waits as training has little of a core, decisions are left out:
   // facts about them are ignored then.
   void decided(uint64_t id, std::shared_ptr<const View> view, size_t node);
-  void served(uint64_t id, const RewardParts& reward);
-  void finished(uint64_t id, double response_s);
-  void abandoned(uint64_t id);
+  void told(uint64_t id, const Outcome& outcome);
   // Wakes the learner behind `policy`, and has it hand over its newest weights.
   void wake(const std::string& policy);
   // With a null `done` a failure is only logged, and nothing is done when nothing is new.
@@ -75,16 +68,9 @@ class TrainingThread {
     std::shared_ptr<const View> view;
     size_t node;
   };
-  struct Served {
+  struct Told {
     uint64_t id;
-    RewardParts reward;
-  };
-  struct Finished {
-    uint64_t id;
-    double response_s;
-  };
-  struct Abandoned {
-    uint64_t id;
+    Outcome outcome;
   };
   struct Wake {
     std::string policy;
@@ -104,8 +90,7 @@ class TrainingThread {
     VersionDone done;
   };
   struct Stop {};
-  using Message =
-      std::variant<Decided, Served, Finished, Abandoned, Wake, Save, Keep, RollBack, Stop>;
+  using Message = std::variant<Decided, Told, Wake, Save, Keep, RollBack, Stop>;
   struct Place : NamedLearner {
     bool failed = false;
   };
@@ -143,7 +128,7 @@ class TrainingThread {
   std::vector<Place> places_;
   Sample sample_;
   std::filesystem::path state_dir_;
-  Pace pace_;
+  TrainingPace pace_;
   VersionArchive archive_;
   std::chrono::steady_clock::time_point may_train_at_{};
   Inbox<Message> inbox_;

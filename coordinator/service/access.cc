@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace tierpilot {
 namespace {
@@ -15,6 +18,9 @@ constexpr std::array<std::pair<Role, std::string_view>, 4> kNames{{{Role::kNone,
                                                                    {Role::kRead, "read"},
                                                                    {Role::kSubmit, "submit"},
                                                                    {Role::kOperate, "operate"}}};
+
+constexpr int64_t kNamesLastNs = 60'000'000'000;
+constexpr size_t kMostNames = 4096;
 
 // Empty: it has none.
 std::string account_of(uid_t uid) {
@@ -52,6 +58,23 @@ Role AccessRules::role_of(const Peer& peer) const {
 
 bool AccessRules::may_join(const Peer& peer) const {
   return is_local_operator(peer) || !nodes || nodes->contains(peer.name);
+}
+
+std::string account_name(const std::string& user) {
+  uid_t uid = 0;
+  const char* end = user.data() + user.size();
+  if (!user.starts_with(kUidPrefix)) return user;
+  const auto read = std::from_chars(user.data() + kUidPrefix.size(), end, uid);
+  if (read.ec != std::errc{} || read.ptr != end) return user;
+  // Of the loop's thread, and asked for each start of a task: names may be kept by a server.
+  static std::map<uid_t, std::string> known;
+  static int64_t known_since_ns = 0;
+  const int64_t now_ns = system_clock().boot_ns();
+  if (now_ns - known_since_ns > kNamesLastNs || known.size() > kMostNames) known.clear();
+  if (known.empty()) known_since_ns = now_ns;
+  const auto [name, fresh] = known.try_emplace(uid);
+  if (fresh) name->second = account_of(uid);
+  return name->second.empty() ? user : name->second;
 }
 
 std::string described(const Peer& peer) {

@@ -34,6 +34,10 @@ struct AccessRules {
   bool may_join(const Peer& peer) const;
 };
 
+// Of a user as tasks have him, "uid 1000" where the kernel told: the account's name on this
+// machine, if it has one.
+std::string account_name(const std::string& user);
+
 // "user 'bob'", for people; of a Unix peer the account where it has a name.
 std::string described(const Peer& peer);
 

@@ -45,8 +45,8 @@ kj::Promise<void> ClusterService::health(HealthContext context) {
   const auto active = core().host.active();
   out.setPolicy(active);
   if (const auto* guard = core().oversight.guard(active)) {
-    out.setPolicyMode(capnp_text(policy_mode_name(guard->memory().mode)));
-    out.setPolicyStanding(capnp_text(standing_name(guard->memory().standing)));
+    out.setPolicyMode(policy_mode_name(guard->memory().mode));
+    out.setPolicyStanding(standing_name(guard->memory().standing));
     out.setPolicyWhy(guard->memory().why);
   }
   return kj::READY_NOW;
@@ -165,16 +165,24 @@ kj::Promise<void> ClusterService::datasetRemove(DatasetRemoveContext context) {
   return kj::mv(paf.promise);
 }
 
+Role ClusterService::role() const {
+  if (role_version_ != shared_.access_version) {
+    role_ = shared_.access.role_of(peer_);
+    role_version_ = shared_.access_version;
+  }
+  return role_;
+}
+
 void ClusterService::allow_reading() const {
-  value_or_throw(check_role(who_, role_, Role::kRead, "look at the cluster"));
+  value_or_throw(check_role(who_, role(), Role::kRead, "look at the cluster"));
 }
 
 void ClusterService::allow_submit() const {
-  value_or_throw(check_role(who_, role_, Role::kSubmit, "submit tasks"));
+  value_or_throw(check_role(who_, role(), Role::kSubmit, "submit tasks"));
 }
 
 void ClusterService::allow_change(Role needed, const std::string& what) const {
-  const auto allowed = check_role(who_, role_, needed, what);
+  const auto allowed = check_role(who_, role(), needed, what);
   spdlog::info("audit: {} over {}: {}{}", who_, peer_.transport, what,
                allowed ? "" : ": refused, its role does not allow it");
   value_or_throw(allowed);

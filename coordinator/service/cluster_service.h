@@ -3,6 +3,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,19 @@ struct ServiceContext {
   int64_t started_ms = 0;
   std::function<uint64_t()> rejected_frames;
   AccessRules access{};
+  uint64_t access_version = 0;
+
+  // For every call from now on.
+  void set_access(AccessRules rules) {
+    access = std::move(rules);
+    ++access_version;
+  }
 };
 
 class ClusterService final : public wire::Cluster::Server {
  public:
   ClusterService(ServiceContext& shared, Peer peer)
-      : shared_(shared),
-        peer_(std::move(peer)),
-        who_(described(peer_)),
-        role_(shared.access.role_of(peer_)) {}
+      : shared_(shared), peer_(std::move(peer)), who_(described(peer_)) {}
 
   kj::Promise<void> health(HealthContext context) override;
   kj::Promise<void> hello(HelloContext context) override;
@@ -69,7 +74,8 @@ class ClusterService final : public wire::Cluster::Server {
 
  private:
   Core& core() { return shared_.core; }
-  bool is_operator() const { return role_ == Role::kOperate; }
+  Role role() const;
+  bool is_operator() const { return role() == Role::kOperate; }
   // These throw kDenied where the peer may only do less.
   void allow_reading() const;
   // The store has who submitted what and when.
@@ -87,8 +93,8 @@ class ClusterService final : public wire::Cluster::Server {
   std::optional<ShownShare> share_of(const Task& task);
   // The one whose output stands for a gang's; other tasks stand for themselves.
   const Task& first_rank(const Task& task, std::vector<Task>& ranks);
-  void write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out);
-  PolicyInfo policy_named(const std::string& name);
+  void write_policy(const PlacementModule& policy, wire::PolicyEntry::Builder out);
+  const PlacementModule& policy_named(const std::string& name);
   // kUnreachable: "task 3: it runs on node 'n1', which is not connected", `what` being "it runs
   // on".
   wire::Node::Client& node_of(const Task& task, const char* what);
@@ -96,7 +102,9 @@ class ClusterService final : public wire::Cluster::Server {
   ServiceContext& shared_;
   Peer peer_;
   const std::string who_;
-  const Role role_;
+  // As the rules of this version say; looked up again when there are others.
+  mutable std::optional<uint64_t> role_version_;
+  mutable Role role_ = Role::kNone;
   // Of each taskWait under way; shared, as a call may outlive this object by a turn of the loop.
   std::shared_ptr<std::list<std::vector<EndWaits::Wait>>> waits_ =
       std::make_shared<std::list<std::vector<EndWaits::Wait>>>();

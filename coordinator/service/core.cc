@@ -29,25 +29,29 @@ std::unique_ptr<sharing::SharePolicy> share_policy_of(const CoreSettings& settin
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
            Dispatcher::Hooks hooks)
-    : state{settings, clock, store, {}, {}, {}, {}, {}, {}, {}, 0, 0},
+    : state{.settings = settings, .clock = clock, .store = store},
       host(policy_host),
       oversight(store, clock),
       dispatcher(state, policy_host, oversight, hooks),
       lifecycle(
           state,
-          {[this] { pump(); }, [this](uint64_t task) { waits_.ended(task); },
+          {[this] { pump(); },
+           [this](uint64_t task) {
+             progress.ended(task);
+             waits_.ended(task);
+           },
            [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
            [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); },
            [this](Task& rank) { gangs.rank_started(rank); },
            [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
            [this](Task& gang, const std::string& why) { gangs.stop(gang, why); },
            [this](const Task& task) {
-             sharing.started(task);
+             elastic.started(task);
              shares.started(task);
            },
            [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
       gangs(state, lifecycle, hooks.after),
-      sharing(state, allocator_of(settings)),
+      elastic(state, allocator_of(settings)),
       intake(
           state,
           [this](const std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
@@ -59,6 +63,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       checkpoints(state, datasets),
       shares(state, lifecycle, checkpoints, share_policy_of(settings), settings.share_predictor),
       history(state, hooks.after),
+      progress(state),
       nodes(state) {
   dispatcher.set_lifecycle(lifecycle);
   dispatcher.set_gangs(gangs);
@@ -69,13 +74,18 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
 }
 
 Status Core::begin(const OversightSettings& settings, int64_t version_interval_ms) {
-  std::map<std::string, JudgedBy> learned;
-  for (const auto& policy : registered_policies())
-    if (policy.learns) learned[policy.name] = policy.judged;
+  std::map<std::string, std::string> learned;
+  for (const auto& module : host.modules())
+    if (module.learning) learned[module.info.name] = module.learning->traits().judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
   gangs.begin();
-  sharing.begin();
+  elastic.begin();
   shares.begin();
+  if (auto begun = progress.begin([this](const Task& task, const JobPoint& point) {
+        elastic.reported_before(task, point);
+      });
+      !begun)
+    return begun;
   version_interval_ns_ = version_interval_ms * 1'000'000;
   next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
   const auto active = host.active();
@@ -86,15 +96,15 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
 
 WeightsVersion Core::about(const std::string& policy, const std::string& why) {
   const auto measured = oversight.measured(policy);
-  return {0, state.clock.wall_ms(), why, 0, 0, 0, measured.reward, measured.response};
+  return {0, state.clock.wall_ms(), why, 0, 0, 0, measured[kReward], measured[kResponse]};
 }
 
 void Core::keep_versions(const std::string& why) {
   next_versions_ns_ = state.clock.boot_ns() + version_interval_ns_;
   if (!host.keeps_versions()) return;
-  for (const auto& policy : host.list())
-    if (policy.learns && host.learner(policy.name).batches > 0)
-      host.keep_version(policy.name, about(policy.name, why));
+  for (const auto& module : host.modules())
+    if (const auto& name = module.info.name; module.learning && host.learner(name).batches > 0)
+      host.keep_version(name, about(name, why));
 }
 
 void Core::roll_back(const std::string& policy, uint64_t number, const std::string& who,
@@ -123,7 +133,7 @@ void Core::tick() {
   nodes.tick();
   replicator.tick();
   checkpoints.tick();
-  sharing.tick();
+  elastic.tick();
   shares.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
@@ -135,6 +145,7 @@ void Core::tick() {
                         [this](Status) { dispatcher.pump(); });
   }
   history.tick();
+  progress.tick();
   if (state.adopt_until_ns != 0 && !state.adopting()) {
     state.adopt_until_ns = 0;
     state.store.write([](Db& db) { return records::put_setting(db, restored::kAdopting, 0); },
@@ -151,7 +162,7 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
 }
 
 void Core::reported(const Task& task, JobPoint report) {
-  sharing.reported(task, report);
+  elastic.reported(task, report);
   shares.reported(task, report);
   if (report.says_something()) progress.add(task.id, std::move(report));
 }

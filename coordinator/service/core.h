@@ -19,11 +19,9 @@
 #include "coordinator/core/outcomes/end_waits.h"
 #include "coordinator/core/outcomes/history.h"
 #include "coordinator/core/outcomes/lifecycle.h"
-#include "coordinator/core/outcomes/progress_book.h"
+#include "coordinator/core/outcomes/progress_keeper.h"
 #include "coordinator/core/queue/intake.h"
 #include "coordinator/core/sharing/share_keeper.h"
-#include "policies/placement/dqn/settings.h"
-#include "policies/placement/published/settings.h"
 
 namespace tierpilot {
 
@@ -54,7 +52,7 @@ class Core {
   Dispatcher dispatcher;
   Lifecycle lifecycle;
   GangLife gangs;
-  CoreSharing sharing;
+  CoreSharing elastic;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;
@@ -63,10 +61,8 @@ class Core {
   Checkpoints checkpoints;
   ShareKeeper shares;
   History history;
-  ProgressBook progress;
+  ProgressKeeper progress;
   NodeAdmin nodes;
-  DqnSettings dqn;  // as configured, to be shown
-  PublishedSettings dqn_published;
 
  private:
   // Dispatches what can be.

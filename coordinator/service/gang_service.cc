@@ -83,7 +83,7 @@ std::vector<Task> ClusterService::ranks_of(const Task& gang) {
     ranks.push_back(*core().state.tasks.find(id));
   if (!ranks.empty()) return ranks;
   // It has ended: its ranks are on disk, among the tasks of its submission.
-  records::TaskFilter filter{.job = gang.job, .after = gang.id};
+  records::TaskFilter filter{.submission = gang.submission, .after = gang.id};
   while (ranks.size() < gang.spec.gang.ranks) {
     auto page = value_or_throw(records::tasks(core().state.store.reader(), filter));
     if (page.empty()) break;

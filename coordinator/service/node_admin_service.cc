@@ -17,25 +17,6 @@ constexpr uint32_t kPage = 500;
 constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 constexpr uint32_t kShownEvents = 20;
 
-const char* order_name(const NodeRecord& node) {
-  switch (node.order.kind) {
-    case NodeOrder::Kind::kCordoned:
-      return "cordoned";
-    case NodeOrder::Kind::kDrained:
-      return node.held.empty() ? "drained" : "draining";
-    case NodeOrder::Kind::kNone:
-      break;
-  }
-  return "open";
-}
-
-std::optional<NodeOrder::Kind> order_from(const std::string& name) {
-  if (name == "open") return NodeOrder::Kind::kNone;
-  if (name == "cordon") return NodeOrder::Kind::kCordoned;
-  if (name == "drain") return NodeOrder::Kind::kDrained;
-  return std::nullopt;
-}
-
 [[noreturn]] void refuse(ErrorCode code, std::string message) {
   kj::throwFatalException(to_exception({code, std::move(message)}));
 }
@@ -75,7 +56,7 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
     out.setReason("tasks were left on it; it has not come back yet");
   else
     out.setReason(node.closed_because());
-  out.setOrder(order_name(node));
+  out.setOrder(node_order_name(node.order.kind, !node.held.empty()));
   out.setDrainedByMs(node.order.deadline_ms);
 }
 
@@ -117,7 +98,7 @@ kj::Promise<void> ClusterService::nodeShow(NodeShowContext context) {
 kj::Promise<void> ClusterService::nodeOrder(NodeOrderContext context) {
   const auto params = context.getParams();
   const auto name = text(params.getName());
-  const auto kind = order_from(text(params.getOrder()));
+  const auto kind = parse_node_order(text(params.getOrder()));
   if (!kind)
     refuse(ErrorCode::kInvalid,
            fmt::format("order '{}': must be open, cordon or drain", text(params.getOrder())));

@@ -5,7 +5,9 @@
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/policy_wire.h"
 #include "coordinator/service/wire.h"
-#include "policies/placement/dqn/token_net.h"
+#include "policies/gang/learned/hosted_placers.h"
+#include "policies/quality/allocator.h"
+#include "policies/sharing/live/share_policy.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -17,32 +19,6 @@ constexpr uint32_t kShownEvents = 20;
   kj::throwFatalException(to_exception({code, std::move(message)}));
 }
 
-using ShownSettings = std::vector<std::pair<const char*, double>>;
-
-ShownSettings shown(const DqnSettings& dqn) {
-  return {{"width", static_cast<double>(TokenNet::kWidth)},
-          {"features", static_cast<double>(kTokenSize)},
-          {"gamma", dqn.gamma},
-          {"learning_rate", dqn.learning_rate},
-          {"train_start", static_cast<double>(dqn.train_start)},
-          {"batch", static_cast<double>(dqn.batch)},
-          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
-}
-
-ShownSettings shown(const PublishedSettings& dqn) {
-  return {{"width", static_cast<double>(dqn.network.width)},
-          {"layers", static_cast<double>(dqn.network.layers)},
-          {"heads", static_cast<double>(dqn.network.heads)},
-          {"feed_forward", static_cast<double>(dqn.network.feed_forward)},
-          {"dropout", dqn.network.dropout},
-          {"gamma", dqn.gamma},
-          {"learning_rate", dqn.learning_rate},
-          {"train_start", static_cast<double>(dqn.train_start)},
-          {"batch", static_cast<double>(dqn.batch)},
-          {"batches_per_step", static_cast<double>(dqn.batches_per_step)},
-          {"copy_interval", static_cast<double>(dqn.copy_interval)}};
-}
-
 void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
   auto list = out.initSettings(static_cast<unsigned>(settings.size()));
   unsigned i = 0;
@@ -52,39 +28,72 @@ void write_settings(const ShownSettings& settings, wire::LearnerState::Builder o
   }
 }
 
-}  // namespace
+struct Choice {
+  const char* decides;
+  PolicyInfo info;
+  bool active = false;
+};
 
-void ClusterService::write_policy(const PolicyInfo& policy, wire::PolicyEntry::Builder out) {
-  write_score(core().state.scores.of(policy.name), out);
-  out.setName(policy.name);
-  out.setDescription(policy.summary);
-  out.setActive(policy.name == core().host.active());
-  out.setLearns(policy.learns);
-  out.setShare(1);
-  if (const auto* guard = core().oversight.guard(policy.name)) write_standing(*guard, out);
+std::vector<Choice> other_choices(const CoreSettings& settings) {
+  std::vector<Choice> choices;
+  const auto add = [&](const char* decides, const auto& modules, const std::string& active) {
+    for (const auto& module : modules)
+      choices.push_back({decides, module.info, module.info.name == active});
+  };
+  add("units of gangs", gang::hosted_placers(), settings.gang_policy);
+  add("cores of jobs", quality::allocators(), settings.core_allocator);
+  add("shares of units", sharing::share_policies(), settings.share_policy);
+  return choices;
 }
 
-PolicyInfo ClusterService::policy_named(const std::string& name) {
-  for (const auto& policy : core().host.list())
-    if (policy.name == name) return policy;
+}  // namespace
+
+void ClusterService::write_policy(const PlacementModule& policy, wire::PolicyEntry::Builder out) {
+  const std::string& name = policy.info.name;
+  write_score(core().state.scores.of(name), out);
+  out.setName(name);
+  out.setDescription(policy.info.summary);
+  out.setActive(name == core().host.active());
+  out.setLearns(policy.learning != nullptr);
+  out.setShare(1);
+  if (const auto* guard = core().oversight.guard(name)) write_standing(*guard, out);
+}
+
+const PlacementModule& ClusterService::policy_named(const std::string& name) {
+  if (const auto* module = core().host.modules().find(name)) return *module;
+  for (const auto& other : other_choices(core().state.settings))
+    if (other.info.name == name)
+      refuse(ErrorCode::kNotFound,
+             fmt::format("policy '{}' decides {}, not where tasks run: 'tierctl policy list' has "
+                         "its line, and the coordinator's configuration says which one is used",
+                         name, other.decides));
   refuse(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist", name));
 }
 
 kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
   allow_reading();
-  const auto policies = core().host.list();
-  auto out = context.getResults().initPolicies(static_cast<unsigned>(policies.size()));
+  const auto& policies = core().host.modules();
+  auto results = context.getResults();
+  auto out = results.initPolicies(static_cast<unsigned>(policies.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_policy(policies[i], out[i]);
+  const auto choices = other_choices(core().state.settings);
+  auto others = results.initOthers(static_cast<unsigned>(choices.size()));
+  for (unsigned i = 0; i < others.size(); ++i) {
+    others[i].setDecides(choices[i].decides);
+    others[i].setName(choices[i].info.name);
+    others[i].setDescription(choices[i].info.summary);
+    others[i].setActive(choices[i].active);
+  }
   return kj::READY_NOW;
 }
 
 kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   allow_reading();
-  const auto policy = policy_named(text(context.getParams().getName()));
+  const auto& policy = policy_named(text(context.getParams().getName()));
   auto results = context.getResults();
   write_policy(policy, results.initPolicy());
-  if (!policy.learns) return kj::READY_NOW;
-  const auto learner = core().host.learner(policy.name);
+  if (!policy.learning) return kj::READY_NOW;
+  const auto learner = core().host.learner(policy.info.name);
   auto out = results.initLearner();
   out.setExperiences(learner.experiences);
   out.setReplaySize(learner.replay_size);
@@ -98,22 +107,23 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   out.setPending(learner.pending);
   out.setOrigin(learner.origin);
   out.setNote(learner.note);
-  write_settings(policy.name == "dqn" ? shown(core().dqn) : shown(core().dqn_published), out);
+  write_settings(policy.learning->settings(), out);
 
   auto& oversight = core().oversight;
-  write_guard(oversight.settings().guard.on, oversight.tally(policy.name), results.initGuard());
+  write_guard(oversight.settings().guard.on, oversight.tally(policy.info.name),
+              results.initGuard());
   auto versions = results.initVersions(static_cast<unsigned>(learner.versions.size()));
   for (unsigned i = 0; i < versions.size(); ++i) write_version(learner.versions[i], versions[i]);
-  const auto events = value_or_throw(oversight.events(policy.name, kShownEvents));
+  const auto events = value_or_throw(oversight.events(policy.info.name, kShownEvents));
   auto listed = results.initEvents(static_cast<unsigned>(events.size()));
   for (unsigned i = 0; i < listed.size(); ++i) write_event(events[i], listed[i]);
   return kj::READY_NOW;
 }
 
 kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
-  const auto policy = policy_named(text(context.getParams().getName()));
-  allow_change(Role::kOperate, fmt::format("let policy '{}' decide", policy.name));
-  value_or_throw(core().host.use(policy.name));
+  const auto& policy = policy_named(text(context.getParams().getName()));
+  allow_change(Role::kOperate, fmt::format("let policy '{}' decide", policy.info.name));
+  value_or_throw(core().host.use(policy.info.name));
   core().dispatcher.pump();  // what the one before kept back
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
@@ -121,14 +131,14 @@ kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
 
 kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
   const auto params = context.getParams();
-  const auto policy = policy_named(text(params.getName()));
+  const auto& policy = policy_named(text(params.getName()));
   const auto name = text(params.getMode());
-  const auto mode = policy_mode_from_name(name);
+  const auto mode = parse_policy_mode(name);
   if (!mode)
     refuse(ErrorCode::kInvalid,
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
-  allow_change(Role::kOperate, fmt::format("set policy '{}' to mode '{}'", policy.name, name));
-  value_or_throw(core().oversight.set_mode(policy.name, *mode));
+  allow_change(Role::kOperate, fmt::format("set policy '{}' to mode '{}'", policy.info.name, name));
+  value_or_throw(core().oversight.set_mode(policy.info.name, *mode));
   core().dispatcher.pump();  // what was kept back is asked about again
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
@@ -136,15 +146,15 @@ kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
 
 kj::Promise<void> ClusterService::policyRollback(PolicyRollbackContext context) {
   const auto params = context.getParams();
-  const auto policy = policy_named(text(params.getName()));
-  if (!policy.learns)
+  const auto& policy = policy_named(text(params.getName()));
+  if (!policy.learning)
     refuse(ErrorCode::kInvalid,
-           fmt::format("policy '{}' does not learn: it has no versions", policy.name));
-  allow_change(Role::kOperate, fmt::format("roll policy '{}' back to version {}", policy.name,
+           fmt::format("policy '{}' does not learn: it has no versions", policy.info.name));
+  allow_change(Role::kOperate, fmt::format("roll policy '{}' back to version {}", policy.info.name,
                                            params.getVersion()));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().roll_back(policy.name, params.getVersion(), peer_.name,
+  core().roll_back(policy.info.name, params.getVersion(), peer_.name,
                    [context, fulfiller](Result<WeightsVersion> version) mutable {
                      if (!version) return (*fulfiller)->reject(to_exception(version.error()));
                      write_version(*version, context.getResults().initVersion());
@@ -163,15 +173,14 @@ kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
   auto results = context.getResults();
   auto& oversight = core().oversight;
   results.setConcurrent(second.empty());
-  auto out = results.initComparisons(kMeasures);
+  const auto& measures = oversight.settings().measures;
+  auto out = results.initComparisons(static_cast<unsigned>(measures.size()));
   if (!second.empty()) {
     policy_named(second);
     const auto of_first = oversight.measured(first);
     const auto of_second = oversight.measured(second);
-    write_comparison(JudgedBy::kReward, {first, of_first.reward}, {second, of_second.reward},
-                     out[0]);
-    write_comparison(JudgedBy::kResponse, {first, of_first.response}, {second, of_second.response},
-                     out[1]);
+    for (unsigned i = 0; i < out.size(); ++i)
+      write_comparison(measures[i], {first, of_first[i]}, {second, of_second[i]}, out[i]);
     return kj::READY_NOW;
   }
   const auto* guard = oversight.guard(first);
@@ -180,12 +189,11 @@ kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
            fmt::format("policy '{}' does not learn, so that no control decisions are taken beside "
                        "it: name a second policy",
                        first));
-  for (unsigned i = 0; i < kMeasures; ++i) {
-    const auto measure = static_cast<JudgedBy>(i);
-    const auto& comparison = guard->comparison(measure);
-    write_comparison(measure, {first, comparison.policy()}, {"heuristic", comparison.control()},
+  for (unsigned i = 0; i < out.size(); ++i) {
+    const auto& comparison = guard->comparison(i);
+    write_comparison(measures[i], {first, comparison.policy()}, {"heuristic", comparison.control()},
                      out[i]);
-    out[i].setJudged(guard->judged() == measure);
+    out[i].setJudged(guard->judged() == i);
   }
   return kj::READY_NOW;
 }

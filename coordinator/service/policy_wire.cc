@@ -23,8 +23,8 @@ void write_interval(const MeanInterval& interval, wire::Interval::Builder out) {
 }  // namespace
 
 void write_standing(const Guard& guard, wire::PolicyEntry::Builder out) {
-  out.setMode(capnp_text(policy_mode_name(guard.memory().mode)));
-  out.setStanding(capnp_text(standing_name(guard.memory().standing)));
+  out.setMode(policy_mode_name(guard.memory().mode));
+  out.setStanding(standing_name(guard.memory().standing));
   out.setWhy(guard.memory().why);
   out.setShare(guard.policy_share());
 }
@@ -62,9 +62,9 @@ void write_event(const PolicyEvent& event, wire::PolicyEvent::Builder out) {
   out.setWhy(event.why);
 }
 
-void write_comparison(JudgedBy measure, const NamedInterval& first, const NamedInterval& second,
-                      wire::PolicyComparison::Builder out) {
-  out.setMeasure(capnp_text(measure_name(measure)));
+void write_comparison(const BoundedMeasure& measure, const NamedInterval& first,
+                      const NamedInterval& second, wire::PolicyComparison::Builder out) {
+  out.setMeasure(measure.name);
   out.setFirst(first.first);
   out.setSecond(second.first);
   const MeanInterval& a = first.second;
@@ -82,12 +82,11 @@ void write_comparison(JudgedBy measure, const NamedInterval& first, const NamedI
   const double high = a.high - b.low;
   write_figure({low, {}}, out.initDifferenceLow());
   write_figure({high, {}}, out.initDifferenceHigh());
-  const bool larger_is_better = measure == JudgedBy::kReward;
   const bool larger = low > 0;
   const bool smaller = high < 0;
-  out.setVerdict(!larger && !smaller          ? "not known yet"
-                 : larger == larger_is_better ? "better"
-                                              : "worse");
+  out.setVerdict(!larger && !smaller                  ? "not known yet"
+                 : larger == measure.larger_is_better ? "better"
+                                                      : "worse");
 }
 
 }  // namespace tierpilot

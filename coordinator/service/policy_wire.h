@@ -12,17 +12,13 @@
 
 namespace tierpilot {
 
-inline kj::StringPtr capnp_text(std::string_view literal) {
-  return {literal.data(), literal.size()};
-}
-
 using NamedInterval = std::pair<std::string, MeanInterval>;
 
 void write_standing(const Guard& guard, wire::PolicyEntry::Builder out);
 void write_guard(bool on, const Oversight::Tally& tally, wire::PolicyGuard::Builder out);
 void write_version(const WeightsVersion& version, wire::WeightsVersion::Builder out);
 void write_event(const PolicyEvent& event, wire::PolicyEvent::Builder out);
-void write_comparison(JudgedBy measure, const NamedInterval& first, const NamedInterval& second,
-                      wire::PolicyComparison::Builder out);
+void write_comparison(const BoundedMeasure& measure, const NamedInterval& first,
+                      const NamedInterval& second, wire::PolicyComparison::Builder out);
 
 }  // namespace tierpilot

@@ -55,7 +55,7 @@ kj::Promise<void> ClusterService::submit(SubmitContext context) {
                        [context, fulfiller](Result<SubmitReceipt> receipt) mutable {
                          if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
                          auto results = context.getResults();
-                         results.setJob(receipt->job);
+                         results.setSubmission(receipt->submission);
                          auto ids = results.initTasks(static_cast<unsigned>(receipt->task_count));
                          for (unsigned i = 0; i < ids.size(); ++i)
                            ids.set(i, receipt->first_task + i);
@@ -77,7 +77,7 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
                        "or cancelled",
                        name)}));
   }
-  filter.job = params.getJob();
+  filter.submission = params.getSubmission();
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   auto tasks =
@@ -139,7 +139,7 @@ kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
   write_checkpoints(core().checkpoints.of(task.id), out);
   if (const auto* totals = core().checkpoints.totals(task.id))
     write_checkpointing(*totals, out.initCheckpointing());
-  if (const auto share = core().sharing.share_of(task.id))
+  if (const auto share = core().elastic.share_of(task.id))
     write_share(*share, core().state.settings.core_allocator, out.initShare());
   if (const auto share = share_of(task))
     write_unit_share(*share, core().state.settings.share_policy, out.initUnitShare());
@@ -278,11 +278,11 @@ kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
   auto results = context.getResults();
   auto shown = results.initTask();
   write(task, shown);
-  if (const auto share = core().sharing.share_of(task.id)) {
+  if (const auto share = core().elastic.share_of(task.id)) {
     const auto& allocator = core().state.settings.core_allocator;
     write_share(*share, allocator, shown.initShare());
     constexpr size_t kMostShown = 100;
-    auto others = core().sharing.shared_with(task.id);
+    auto others = core().elastic.shared_with(task.id);
     others.resize(std::min(others.size(), kMostShown));
     auto with = shown.initSharedWith(static_cast<unsigned>(others.size()));
     for (unsigned i = 0; i < with.size(); ++i) write_share(others[i], allocator, with[i]);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coordinator/service/access.h"
 #include "rpc/digest.h"
 #include "rpc/protocol.h"
 
@@ -148,6 +149,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setTimeLimitMs(spec.time_limit_ms);
   out.setName(spec.name);
   out.setMemoryTier(spec.memory_tier);
+  out.setSubmitter(account_name(assignment.user));
   out.setReckoning(assignment.reckoning);
   out.setPlaceS(assignment.place_s);
   if (assignment.rank) write_rank(*assignment.rank, out.initRank());
@@ -164,7 +166,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
 
 void write_task(const Task& task, wire::Task::Builder out) {
   out.setId(task.id);
-  out.setJob(task.job);
+  out.setSubmission(task.submission);
   out.setName(task.spec.name);
   out.setState(task_state_name(task.state));
   out.setReason(task.reason);
@@ -207,8 +209,8 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   out.setAtMs(decision.at_ms);
   out.setConsidered(decision.considered);
   out.setEligible(decision.eligible);
-  out.setMode(decision.mode);
-  out.setArm(decision.arm);
+  if (decision.mode) out.setMode(policy_mode_name(*decision.mode));
+  if (decision.arm) out.setArm(arm_name(*decision.arm));
   out.setProposed(decision.proposed);
   out.setKeptBackFor(decision.kept_back_for);
   out.setKeptBackMs(decision.kept_back_ms);

@@ -8,9 +8,9 @@
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/core/nodes/registry.h"
-#include "coordinator/core/outcomes/progress_book.h"
 #include "coordinator/core/queue/kept_back.h"
 #include "coordinator/core/sharing/share_keeper.h"
+#include "coordinator/job_point.h"
 #include "coordinator/model.h"
 #include "rpc/task_wire.h"
 

@@ -84,12 +84,6 @@ Status clear_owed_drops_of(Db& db, const std::string& dataset) {
   return query->bind(dataset).run();
 }
 
-Status clear_owed_drops(Db& db, const std::string& node) {
-  auto query = db.query("DELETE FROM owed_drops WHERE node = ?");
-  if (!query) return tl::unexpected(query.error());
-  return query->bind(node).run();
-}
-
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db) {
   auto query = db.query("SELECT node, dataset FROM owed_drops");
   if (!query) return tl::unexpected(query.error());

@@ -36,7 +36,7 @@ Result<std::map<std::string, NodeOrder>> node_orders(Db& db) {
   using Row = std::pair<std::string, NodeOrder>;
   auto rows = read_all<Row>(*query, [](const Query& row) -> Result<Row> {
     const int64_t kind = row.integer(1);
-    if (kind < 0 || kind > static_cast<int64_t>(NodeOrder::Kind::kDrained))
+    if (kind < 0 || kind >= NodeOrder::kKinds)
       return fail(ErrorCode::kInvalid,
                   fmt::format("store: node '{}': order {} is unknown here", row.text(0), kind));
     return Row{row.text(0), NodeOrder{static_cast<NodeOrder::Kind>(kind), row.integer(2),

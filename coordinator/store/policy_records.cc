@@ -21,8 +21,7 @@ Result<std::vector<PolicyStanding>> policy_standings(Db& db) {
   if (!query) return tl::unexpected(query.error());
   return read_all<PolicyStanding>(*query, [](const Query& row) -> Result<PolicyStanding> {
     const int64_t mode = row.integer(1), standing = row.integer(2);
-    if (mode < 0 || mode > static_cast<int64_t>(PolicyMode::kEnforce) || standing < 0 ||
-        standing > static_cast<int64_t>(Standing::kProbation))
+    if (mode < 0 || mode >= kPolicyModes || standing < 0 || standing >= kStandings)
       return fail(ErrorCode::kInvalid,
                   fmt::format("store: policy '{}': mode {} or standing {} is unknown here",
                               row.text(0), mode, standing));

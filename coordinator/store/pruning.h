@@ -15,8 +15,8 @@ struct PruneRound {
   // stands behind it is younger, unless the wall clock was set.
   bool to_the_end = false;
 
-  uint64_t after = 0;  // tasks up to this one have been looked at
-  uint64_t job = 0;    // is being forgotten: all its tasks have ended in time
+  uint64_t after = 0;       // tasks up to this one have been looked at
+  uint64_t submission = 0;  // is being forgotten: all its tasks have ended in time
 };
 
 // Forgets at most `most_tasks` tasks, with their decisions, rewards and receipts. A submit goes

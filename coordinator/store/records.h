@@ -5,9 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "coordinator/core/nodes/node_order.h"
+#include "coordinator/core/sharing/past_runs.h"
+#include "coordinator/job_point.h"
 #include "coordinator/model.h"
 #include "coordinator/store/db.h"
+#include "model/node_order.h"
 
 namespace tierpilot::records {
 
@@ -27,8 +29,8 @@ Status put_setting(Db& db, const std::string& key, int64_t value);
 
 struct TaskFilter {
   std::optional<TaskState> state;
-  uint64_t job = 0;    // 0: any
-  uint64_t after = 0;  // ids above this one, rising
+  uint64_t submission = 0;  // 0: any
+  uint64_t after = 0;       // ids above this one, rising
   uint32_t limit = 500;
 };
 
@@ -51,7 +53,7 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter);
 // All that have not ended, by rising id.
 Result<std::vector<Task>> active_tasks(Db& db);
 Result<uint64_t> last_task_id(Db& db);
-Result<uint64_t> last_job_id(Db& db);
+Result<uint64_t> last_submission(Db& db);
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id);
 Result<std::vector<Dataset>> datasets(Db& db);
 Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id);
@@ -74,7 +76,6 @@ Result<std::vector<NodeEvent>> node_events(Db& db, const std::string& node, uint
 // Datasets that a node must drop when it joins, as (node, dataset).
 Status put_owed_drop(Db& db, const std::string& node, const std::string& dataset);
 Status clear_owed_drop(Db& db, const std::string& node, const std::string& dataset);
-Status clear_owed_drops(Db& db, const std::string& node);
 Status clear_owed_drops_of(Db& db, const std::string& dataset);
 Result<std::vector<std::pair<std::string, std::string>>> owed_drops(Db& db);
 Status put_policy_standing(Db& db, const PolicyStanding& standing);
@@ -83,6 +84,16 @@ Result<std::vector<PolicyStanding>> policy_standings(Db& db);
 Status put_policy_event(Db& db, const PolicyEvent& event);
 // Newest first; an empty name: of all policies.
 Result<std::vector<PolicyEvent>> policy_events(Db& db, const std::string& policy, uint32_t limit);
+// Of a task that is there; see job_points_text().
+Status put_job_progress(Db& db, uint64_t task, const std::string& points);
+// Empty: it said nothing.
+Result<std::vector<JobPoint>> job_progress(Db& db, uint64_t task);
+// The texts of all tasks that have not ended and said something.
+Result<std::vector<std::pair<uint64_t, std::string>>> active_job_progress(Db& db);
+// See past_runs_text().
+Status put_past_runs(Db& db, const PastRunsId& id, const std::string& runs);
+Status remove_past_runs(Db& db, const PastRunsId& id);
+Result<PastRunsByName> past_runs(Db& db);
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
 
 }  // namespace tierpilot::records

@@ -7,13 +7,14 @@ namespace tierpilot::records {
 namespace {
 
 constexpr const char* kTaskColumns =
-    "id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, policy, "
+    "id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
+    "policy, "
     "cancel_asked, spec, exit, served, forgiven, rank, restarts, share";
 
 Result<Task> read_task(const Query& row) {
   Task task;
   task.id = as_unsigned(row, 0);
-  task.job = as_unsigned(row, 1);
+  task.submission = as_unsigned(row, 1);
   task.state = static_cast<TaskState>(row.integer(2));
   task.reason = row.text(3);
   task.node = row.text(4);
@@ -64,13 +65,13 @@ Result<uint64_t> read_max(Db& db, const char* sql) {
 Status put_task(Db& db, const Task& task) {
   const std::string spec = spec_text(task.spec);
   auto query = db.query(
-      "INSERT OR REPLACE INTO tasks(id, job, state, reason, node, attempt, submitted_ms, "
+      "INSERT OR REPLACE INTO tasks(id, submission, state, reason, node, attempt, submitted_ms, "
       "started_ms, finished_ms, user, policy, cancel_asked, spec, exit, served, forgiven, rank, "
       "restarts, share) "
       "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,NULLIF(?,''),NULLIF(?,''),?,NULLIF(?,''),?,NULLIF(?,''))");
   if (!query) return tl::unexpected(query.error());
   bind_unsigned(*query, task.id);
-  bind_unsigned(*query, task.job);
+  bind_unsigned(*query, task.submission);
   query->bind(static_cast<int64_t>(task.state)).bind(task.reason).bind(task.node);
   query->bind(int64_t{task.attempt}).bind(task.submitted_ms).bind(task.started_ms);
   query->bind(task.finished_ms).bind(task.user).bind(task.policy);
@@ -104,10 +105,11 @@ Status update_task(Db& db, const Task& task) {
 
 Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& receipt) {
   auto query = db.query(
-      "INSERT INTO receipts(request_id, job, first_task, task_count, digest) VALUES(?,?,?,?,?)");
+      "INSERT INTO receipts(request_id, submission, first_task, task_count, digest) "
+      "VALUES(?,?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
   query->bind(request_id);
-  bind_unsigned(*query, receipt.job);
+  bind_unsigned(*query, receipt.submission);
   bind_unsigned(*query, receipt.first_task);
   bind_unsigned(*query, receipt.task_count);
   return query->bind(receipt.digest).run();
@@ -115,7 +117,8 @@ Status put_receipt(Db& db, const std::string& request_id, const SubmitReceipt& r
 
 Result<std::optional<Task>> task(Db& db, uint64_t id) {
   auto query = db.query(
-      "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
+      "SELECT id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, "
+      "user, "
       "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks WHERE "
       "id = ?");
   if (!query) return tl::unexpected(query.error());
@@ -131,7 +134,8 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   static const std::string from = std::string("SELECT ") + kTaskColumns + " FROM tasks ";
   static const std::string head = from + "WHERE ";
   static const std::string by_id = head + "id > ?2 AND ?1 IS NOT NULL ORDER BY id LIMIT ?3";
-  static const std::string by_job = head + "job = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+  static const std::string by_submission =
+      head + "submission = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
   static const std::string by_state = "state = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
   static const std::string succeeded = head + by_state;
   static const std::string active =
@@ -139,9 +143,9 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   static const std::string without_success =
       from + "INDEXED BY tasks_without_success WHERE state > 4 AND " + by_state;
   static const std::string by_both =
-      head + "job = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
-  const auto& sql = filter.job && filter.state               ? by_both
-                    : filter.job                             ? by_job
+      head + "submission = ?1 AND id > ?2 AND state = ?4 ORDER BY id LIMIT ?3";
+  const auto& sql = filter.submission && filter.state        ? by_both
+                    : filter.submission                      ? by_submission
                     : !filter.state                          ? by_id
                     : *filter.state == TaskState::kSucceeded ? succeeded
                     : is_ended(*filter.state)                ? without_success
@@ -149,10 +153,10 @@ Result<std::vector<Task>> tasks(Db& db, const TaskFilter& filter) {
   auto query = db.query(sql.c_str());
   if (!query) return tl::unexpected(query.error());
   const int64_t state = filter.state ? static_cast<int64_t>(*filter.state) : 0;
-  query->bind(filter.job ? static_cast<int64_t>(filter.job) : state);
+  query->bind(filter.submission ? static_cast<int64_t>(filter.submission) : state);
   bind_unsigned(*query, filter.after);
   query->bind(int64_t{filter.limit});
-  if (filter.job && filter.state) query->bind(state);
+  if (filter.submission && filter.state) query->bind(state);
   return read_all<Task>(*query, read_task);
 }
 
@@ -184,7 +188,8 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter) {
 
 Result<std::vector<Task>> active_tasks(Db& db) {
   auto query = db.query(
-      "SELECT id, job, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, user, "
+      "SELECT id, submission, state, reason, node, attempt, submitted_ms, started_ms, finished_ms, "
+      "user, "
       "policy, cancel_asked, spec, exit, served, forgiven, rank, restarts, share FROM tasks "
       "INDEXED BY tasks_active "
       "WHERE state < 4 ORDER BY id");
@@ -196,13 +201,13 @@ Result<uint64_t> last_task_id(Db& db) {
   return read_max(db, "SELECT COALESCE(MAX(id), 0) FROM tasks");
 }
 
-Result<uint64_t> last_job_id(Db& db) {
-  return read_max(db, "SELECT COALESCE(MAX(job), 0) FROM tasks");
+Result<uint64_t> last_submission(Db& db) {
+  return read_max(db, "SELECT COALESCE(MAX(submission), 0) FROM tasks");
 }
 
 Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id) {
-  auto query =
-      db.query("SELECT job, first_task, task_count, digest FROM receipts WHERE request_id = ?");
+  auto query = db.query(
+      "SELECT submission, first_task, task_count, digest FROM receipts WHERE request_id = ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(request_id);
   auto row = query->step();

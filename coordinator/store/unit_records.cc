@@ -10,11 +10,26 @@ Status put_unit(Db& db, const std::string& unit, int64_t since_ms) {
   return query->bind(unit).bind(since_ms).run();
 }
 
+Status remove_units(Db& db, const std::string& node) {
+  // '0' is what follows '/'.
+  for (const char* sql : {"DELETE FROM units WHERE unit > ? || '/' AND unit < ? || '0'",
+                          "DELETE FROM unit_failures WHERE unit > ? || '/' AND unit < ? || '0'",
+                          "DELETE FROM unit_drains WHERE unit > ? || '/' AND unit < ? || '0'"}) {
+    auto query = db.query(sql);
+    if (!query) return tl::unexpected(query.error());
+    if (auto done = query->bind(node).bind(node).run(); !done) return done;
+  }
+  return {};
+}
+
 Status put_unit_failure(Db& db, const UnitFailure& failure) {
   auto query = db.query("INSERT INTO unit_failures(at_ms, unit, kind, task) VALUES(?,?,?,?)");
   if (!query) return tl::unexpected(query.error());
   query->bind(failure.at_ms).bind(failure.unit).bind(failure.kind);
-  return bind_unsigned(*query, failure.task).run();
+  if (auto put = bind_unsigned(*query, failure.task).run(); !put) return put;
+  auto old =
+      db.query("DELETE FROM unit_failures WHERE id <= (SELECT MAX(id) FROM unit_failures) - 10000");
+  return old ? old->run() : Status(tl::unexpected(old.error()));
 }
 
 Status remove_unit_failures(Db& db, uint64_t task) {

@@ -2,14 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +18,8 @@
 #include "base/sysroot.h"
 #include "base/unique_fd.h"
 #include "daemon/exec/memory_policy.h"
+#include "daemon/exec/users/belongings.h"
+#include "daemon/exec/users/task_user.h"
 
 namespace tierpilot {
 namespace {
@@ -28,12 +28,17 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxCpus = 65536;
 
-Status enter_session(pid_t supervisor) {
-  if (::setsid() < 0) return fail_errno(errno, "setsid");
+// The kernel forgets who dies with whom when the user changes.
+Status die_with(pid_t supervisor) {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return fail_errno(errno, "PR_SET_PDEATHSIG");
   // The supervisor may have died before the request above.
   if (::getppid() != supervisor) ::_exit(127);
   return {};
+}
+
+Status enter_session(pid_t supervisor) {
+  if (::setsid() < 0) return fail_errno(errno, "setsid");
+  return die_with(supervisor);
 }
 
 Status bind_to_cpus(const std::vector<int>& cpus) {
@@ -101,16 +106,13 @@ Status limit_core(uint64_t bytes) {
 }
 
 // The daemon may hold CAP_BPF and others, or be root: the task keeps none and can regain none.
-Status drop_privileges() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_errno(errno, "PR_SET_NO_NEW_PRIVS");
-  // Needs CAP_SETPCAP; without it no_new_privs alone keeps root's execve from regaining them.
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-    ::prctl(PR_CAPBSET_DROP, capability);
-  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (::syscall(SYS_capset, &header, none) < 0) return fail_errno(errno, "capset");
-  return {};
+Status drop_privileges(const TaskLaunch& task, pid_t supervisor) {
+  Status done = bound_privileges();
+  if (done && task.user)
+    done = hand_over(task).and_then([&] { return become_user(*task.user); }).and_then([&] {
+      return die_with(supervisor);
+    });
+  return done.and_then([] { return give_up_all_privileges(); });
 }
 
 Status enter_directory(const TaskLaunch& task, const std::string& root) {
@@ -187,7 +189,7 @@ StartFault become_task(const TaskLaunch& task, const std::optional<TaskCgroup>& 
           .and_then([&] { return set_memory_policy(task.memory_nodes, task.interleave_memory); })
           .and_then([&] { return open_streams(task, options.task_root); })
           .and_then([&] { return limit_core(options.core_limit_bytes); })
-          .and_then([&] { return drop_privileges(); })
+          .and_then([&] { return drop_privileges(task, supervisor); })
           .and_then([&] { return enter_directory(task, options.task_root); });
   if (!ready) return {ready.error(), false};
   reset_signals();

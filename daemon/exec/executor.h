@@ -12,7 +12,11 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -31,10 +35,13 @@ class Executor {
   static Result<std::unique_ptr<Executor>> start(ExecutorOptions options);
   // Ends every task, and returns when none is left (or, logged, after 15 s).
   ~Executor();
+  // Of tasks of an earlier executor, with something left that could not be cleared away.
+  const std::set<uid_t>& uncleared_users() const { return uncleared_users_; }
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Asynchronous: TaskStarted and ProcessExit follow, or ProcessExit kCouldNotStart alone. Errors:
+  // Asynchronous: TaskStarted and ProcessExit follow, or ProcessExit kCouldNotStart alone; and of a
+  // task with a user of its own TaskCleared. Errors:
   // kInvalid for a malformed or too large description, kConflict when this or a later attempt was
   // launched before or another attempt still runs, kUnavailable without a lease or warden,
   // kExhausted.
@@ -47,6 +54,12 @@ class Executor {
   // it when it is thawed. kUnavailable without a cgroup, kNotFound as for cancel().
   Status freeze(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, true); }
   Status thaw(uint64_t task_id, uint32_t attempt) { return set_frozen(task_id, attempt, false); }
+  // The same without a cgroup, by signals, for those of its processes that are there. Best effort.
+  void stand_still(uint64_t task_id, uint32_t attempt, bool still);
+  // Opens a regular file for reading, as the task may, in its working directory. `done` is called
+  // once, from poll(); kUnreachable: the task has ended.
+  using Opened = std::function<void(Result<UniqueFd>)>;
+  void open_file(uint64_t task_id, uint32_t attempt, const std::string& path, Opened done);
   // While it runs: only on these CPUs, and of their time so many cores'. kUnavailable: this machine
   // gives tasks no cgroup with a CPU quota.
   Status confine(uint64_t task_id, uint32_t attempt, const std::vector<int>& cpus, double cores);
@@ -54,8 +67,9 @@ class Executor {
   std::optional<TaskCgroup> cgroup(uint64_t task_id, uint32_t attempt) const {
     return cgroups_.find(task_id, attempt);
   }
-  // CLOCK_BOOTTIME. A deadline that has passed or is earlier than the present one changes nothing.
-  Status extend_lease(int64_t deadline_boot_ns);
+  // CLOCK_BOOTTIME: until when, and when that was asked for. A deadline that has passed or is
+  // earlier than the present one changes nothing, nor does one from before a pause of the machine.
+  Status extend_lease(int64_t deadline_boot_ns, int64_t asked_boot_ns);
   // Frees the memory of an ended task's attempts, after which launch() accepts them again: call it
   // when whoever sent the launch has confirmed the exit and cannot repeat it.
   void forget(uint64_t task_id);
@@ -69,6 +83,8 @@ class Executor {
   bool warden_alive() const { return channel_.fd() >= 0; }
   pid_t warden_pid() const { return warden_; }
   const LimitsReport& limits() const { return cgroups_.limits(); }
+  // Empty: the warden notices when the machine was paused; otherwise why it cannot.
+  const std::string& why_pauses_pass_unnoticed() const { return why_pauses_pass_unnoticed_; }
 
  private:
   struct Attempt {
@@ -77,11 +93,14 @@ class Executor {
   };
 
   Executor(MessageSocket channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
-           CgroupTree cgroups);
+           CgroupTree cgroups, std::string why_pauses_pass_unnoticed);
   Status check_running(uint64_t task_id, uint32_t attempt) const;
   Status set_frozen(uint64_t task_id, uint32_t attempt, bool frozen);
   Status send(const ExecMessage& message, bool urgent);
   void watch_channel();
+  void opened(const FileOpened& answer, UniqueFd file);
+  // Of the task's attempts; 0: of all.
+  void end_requests(uint64_t task_id);
   void receive(std::vector<TaskEvent>& told);
   void lose_warden();
   void report_lost(std::vector<TaskEvent>& told);
@@ -91,8 +110,16 @@ class Executor {
   UniqueFd events_;
   pid_t warden_;
   CgroupTree cgroups_;
+  std::set<uid_t> uncleared_users_;
+  std::string why_pauses_pass_unnoticed_;
   int64_t lease_deadline_boot_ns_ = 0;
   std::unordered_map<uint64_t, Attempt> launched_;  // by task, its latest attempt
+  struct Request {
+    uint64_t task_id;
+    Opened done;
+  };
+  std::map<uint64_t, Request> requests_;
+  uint64_t next_request_ = 1;
 };
 
 }  // namespace tierpilot

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -25,6 +26,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 constexpr size_t kMostOutput = 1 << 20;
 constexpr milliseconds kStep{10};
+constexpr int kLookMs = 50;                 // whether it is to stop
+constexpr std::chrono::seconds kKilled{1};  // and dead by then, unless it is stuck in the kernel
 
 struct Files {
   int in, out;
@@ -66,50 +69,62 @@ Result<pid_t> spawn(const HelperCall& call, Files files) {
   return pid;
 }
 
-// Writes the input and reads the output until both are closed, or the time is over.
-bool converse(UniqueFd in, UniqueFd out, const std::string& input, std::string& output,
-              steady_clock::time_point deadline) {
+// Until then, unless somebody stops it before.
+struct Patience {
+  steady_clock::time_point deadline;
+  const std::atomic<bool>& stop;
+
+  bool is_over() const { return stop || steady_clock::now() >= deadline; }
+};
+
+// Nothing: it has not ended by then.
+std::optional<int> wait_for(pid_t pid, const Patience& patience) {
+  int status = 0;
+  while (::waitpid(pid, &status, WNOHANG) != pid) {
+    if (patience.is_over()) return std::nullopt;
+    std::this_thread::sleep_for(kStep);
+  }
+  return status;
+}
+
+// Writes the input and reads the output until it has ended; nothing: the time is over. What it
+// leaves behind may keep the output open, and is not waited for.
+std::optional<int> converse(pid_t pid, UniqueFd in, UniqueFd out, const std::string& input,
+                            std::string& output, const Patience& patience) {
   size_t written = 0;
   std::array<char, 4096> buffer;
+  std::optional<int> ended;
   while (true) {
     if (written == input.size()) in.reset();
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-    if (left.count() <= 0) return false;
+    if (int status = 0; !ended && ::waitpid(pid, &status, WNOHANG) == pid) ended = status;
+    if (!ended && patience.is_over()) return std::nullopt;
     pollfd files[] = {{out.get(), POLLIN, 0}, {in.get(), POLLOUT, 0}};
-    ::poll(files, in ? 2 : 1, static_cast<int>(left.count()));
+    ::poll(files, in ? 2 : 1, ended ? 0 : kLookMs);
     if (in && files[1].revents != 0) {
       const ssize_t n =
           ::send(in.get(), input.data() + written, input.size() - written, MSG_NOSIGNAL);
       // It has ended without reading it all: what it wrote before is still there.
       written = n > 0 ? written + static_cast<size_t>(n) : input.size();
     }
+    if (ended && (files[0].revents == 0 || output.size() >= kMostOutput)) return ended;
     if (files[0].revents == 0) continue;
     const ssize_t n = ::read(out.get(), buffer.data(), buffer.size());
-    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) return true;
+    if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+      return ended ? ended : wait_for(pid, patience);
     if (n > 0 && output.size() < kMostOutput) output.append(buffer.data(), static_cast<size_t>(n));
   }
 }
 
-// Nothing: it has not ended by then.
-std::optional<int> wait_until(pid_t pid, steady_clock::time_point deadline) {
-  int status = 0;
-  while (::waitpid(pid, &status, WNOHANG) != pid) {
-    if (steady_clock::now() >= deadline) return std::nullopt;
-    std::this_thread::sleep_for(kStep);
-  }
-  return status;
-}
+const std::atomic<bool> kNobodyStops = false;
 
-void kill_all(pid_t pid) {
+// False: it is not gone a second later.
+bool kill_all(pid_t pid) {
   ::kill(-pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
+  return wait_for(pid, {steady_clock::now() + kKilled, kNobodyStops}).has_value();
 }
 
-}  // namespace
-
-Result<std::string> ask_program(const HelperCall& call, const std::string& input,
-                                int64_t timeout_ms) {
-  const auto deadline = steady_clock::now() + milliseconds(timeout_ms);
+Result<ProgramEnd> run(const HelperCall& call, const std::string& input, const Patience& patience,
+                       LeftProcess& left) {
   int in[2], out[2];
   // No pipe: writing to one whose reader has ended would be a signal.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0)
@@ -123,19 +138,44 @@ Result<std::string> ask_program(const HelperCall& call, const std::string& input
   if (!pid) return tl::unexpected(pid.error());
   in_read.reset();
   out_write.reset();
-  std::string output;
-  const bool closed = converse(std::move(in_write), std::move(out_read), input, output, deadline);
-  const auto status = closed ? wait_until(*pid, deadline) : std::nullopt;
+  ProgramEnd end;
+  const auto status =
+      converse(*pid, std::move(in_write), std::move(out_read), input, end.output, patience);
   if (!status) {
-    kill_all(*pid);
+    if (!kill_all(*pid)) left = LeftProcess(*pid);
+    return fail(ErrorCode::kTimeout, call.program + " did not answer in time");
+  }
+  ::kill(-*pid, SIGKILL);  // what it left behind
+  end.code = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+  return end;
+}
+
+}  // namespace
+
+Result<std::string> ask_program(const HelperCall& call, const std::string& input,
+                                int64_t timeout_ms) {
+  LeftProcess left;
+  const Patience patience{steady_clock::now() + milliseconds(timeout_ms), kNobodyStops};
+  auto end = run(call, input, patience, left);
+  if (!end && end.error().code == ErrorCode::kTimeout)
     return fail(ErrorCode::kTimeout,
                 fmt::format("{} did not answer within {} ms", call.program, timeout_ms));
-  }
-  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+  if (!end) return tl::unexpected(end.error());
+  if (end->code != 0)
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{} failed: {}", call.program,
-                            output.empty() ? "it said nothing" : output.substr(0, 300)));
-  return output;
+                            end->output.empty() ? "it said nothing" : end->output.substr(0, 300)));
+  return std::move(end->output);
+}
+
+Result<ProgramEnd> run_program(const HelperCall& call, int64_t timeout_ms,
+                               const std::atomic<bool>& stop, LeftProcess& left) {
+  return run(call, "", {steady_clock::now() + milliseconds(timeout_ms), stop}, left);
+}
+
+bool LeftProcess::is_there() {
+  if (pid_ != 0 && ::waitpid(pid_, nullptr, WNOHANG) != 0) pid_ = 0;
+  return pid_ != 0;
 }
 
 std::string find_program(const std::string& name) {
@@ -170,7 +210,7 @@ void StayingProgram::end() {
   const pid_t pid = std::exchange(pid_, 0);
   if (pid == 0) return;
   ::kill(-pid, SIGTERM);
-  if (!wait_until(pid, steady_clock::now() + std::chrono::seconds(1))) kill_all(pid);
+  if (!wait_for(pid, {steady_clock::now() + std::chrono::seconds(1), kNobodyStops})) kill_all(pid);
 }
 
 }  // namespace tierpilot

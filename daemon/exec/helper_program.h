@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,6 +24,27 @@ struct HelperCall {
 // cannot be started or ends with another code than 0; kTimeout: it was killed then. Blocks.
 Result<std::string> ask_program(const HelperCall& call, const std::string& input,
                                 int64_t timeout_ms);
+
+struct ProgramEnd {
+  int code = 0;        // 128 and more: a signal
+  std::string output;  // standard output and error, the first 1 MiB
+};
+
+// A process that was killed and is still there, stuck in the kernel: it goes when that lets go.
+class LeftProcess {
+ public:
+  LeftProcess() = default;
+  explicit LeftProcess(pid_t pid) : pid_(pid) {}
+  bool is_there();
+
+ private:
+  pid_t pid_ = 0;  // 0: none
+};
+
+// Runs it to its end. kUnavailable: it cannot be started; kTimeout: it was killed, as it is when
+// `stop` becomes true; what could not be killed is in `left`. Blocks.
+Result<ProgramEnd> run_program(const HelperCall& call, int64_t timeout_ms,
+                               const std::atomic<bool>& stop, LeftProcess& left);
 
 // The path of a program that may be run; empty: there is none of that name.
 std::string find_program(const std::string& name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace tierpilot {
 namespace {
@@ -22,6 +23,49 @@ ssize_t retrying(Call call) {
     result = call();
   } while (result < 0 && errno == EINTR);
   return result;
+}
+
+// Room for the control message of one descriptor, aligned as it must be.
+union Control {
+  cmsghdr align;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+// `attached`: -1 for none.
+ssize_t send_with(int socket, const std::vector<uint8_t>& bytes, int attached) {
+  iovec part{const_cast<uint8_t*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  Control control{};
+  if (attached >= 0) {
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof attached);
+    std::memcpy(CMSG_DATA(header), &attached, sizeof attached);
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+ssize_t receive_with(int socket, std::vector<uint8_t>& bytes, UniqueFd& attached) {
+  iovec part{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  Control control{};
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof control.bytes;
+  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  const cmsghdr* header = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    attached.reset(fd);
+  }
+  return got;
 }
 
 tl::unexpected<Error> peer_gone() {
@@ -48,7 +92,7 @@ Result<std::pair<UniqueFd, UniqueFd>> MessageSocket::socket_pair() {
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
-Status MessageSocket::send(const ExecMessage& message, bool urgent) {
+Status MessageSocket::send(const ExecMessage& message, UniqueFd attached, bool urgent) {
   if (!socket_) return peer_gone();
   auto bytes = encode(message);
   if (!bytes) return tl::unexpected(bytes.error());
@@ -56,36 +100,38 @@ Status MessageSocket::send(const ExecMessage& message, bool urgent) {
     return fail(ErrorCode::kExhausted, "executor channel: 64 MiB of messages wait for the warden");
   waiting_bytes_ += bytes->size();
   if (urgent)
-    waiting_.push_front(std::move(*bytes));
+    waiting_.push_front({std::move(*bytes), std::move(attached)});
   else
-    waiting_.push_back(std::move(*bytes));
+    waiting_.push_back({std::move(*bytes), std::move(attached)});
   return flush();
 }
 
 Status MessageSocket::flush() {
   while (!waiting_.empty()) {
     const auto& next = waiting_.front();
-    if (::send(socket_.get(), next.data(), next.size(), MSG_NOSIGNAL) < 0) {
+    if (send_with(socket_.get(), next.bytes, next.attached.get()) < 0) {
       if (errno == EINTR) continue;
       if (would_block(errno)) return {};
       if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) return peer_gone();
       return fail_errno(errno, "executor channel: send");
     }
-    waiting_bytes_ -= next.size();
+    waiting_bytes_ -= next.bytes.size();
     waiting_.pop_front();
   }
   return {};
 }
 
-Result<std::optional<ExecMessage>> MessageSocket::receive() {
+Result<std::optional<ExecMessage>> MessageSocket::receive(UniqueFd* attached) {
   if (!socket_) return peer_gone();
   // A message is never empty, so a size of 0 is the end of the stream.
   const ssize_t size = retrying([&] { return ::recv(fd(), nullptr, 0, MSG_PEEK | MSG_TRUNC); });
   if (size < 0 && would_block(errno)) return std::nullopt;
   if (size <= 0) return peer_gone();
   std::vector<uint8_t> bytes(std::min<size_t>(static_cast<size_t>(size), kMaxMessageBytes + 1));
-  const ssize_t got = retrying([&] { return ::recv(fd(), bytes.data(), bytes.size(), 0); });
+  UniqueFd came;
+  const ssize_t got = retrying([&] { return receive_with(fd(), bytes, came); });
   if (got <= 0) return peer_gone();
+  if (attached) *attached = std::move(came);
   return decode(bytes);
 }
 

@@ -20,21 +20,31 @@ class MessageSocket {
 
   // Sends, or queues behind what waits already (`urgent`: before it). kInvalid when the message is
   // too large, kExhausted when 64 MiB wait, kUnreachable when the peer is gone.
-  Status send(const ExecMessage& message, bool urgent = false);
+  Status send(const ExecMessage& message, bool urgent = false) {
+    return send(message, UniqueFd(), urgent);
+  }
+  // With a descriptor that the peer gets too.
+  Status send(const ExecMessage& message, UniqueFd attached, bool urgent = false);
   Status flush();
   // True: call flush() when fd() is writable.
   bool backlog() const { return !waiting_.empty(); }
 
   // nullopt: nothing there now. kUnreachable: the peer is gone and everything it sent was read.
-  // kInvalid: that one message was malformed; the next may be read.
-  Result<std::optional<ExecMessage>> receive();
+  // kInvalid: that one message was malformed; the next may be read. `attached` gets a descriptor
+  // that came with it; without one it is closed.
+  Result<std::optional<ExecMessage>> receive(UniqueFd* attached = nullptr);
 
   int fd() const { return socket_.get(); }
   void close();
 
  private:
+  struct Waiting {
+    std::vector<uint8_t> bytes;
+    UniqueFd attached;
+  };
+
   UniqueFd socket_;
-  std::deque<std::vector<uint8_t>> waiting_;
+  std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
 };
 

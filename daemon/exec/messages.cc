@@ -27,17 +27,32 @@ struct adl_serializer<tierpilot::TaskEnd> {
   }
 };
 
+template <>
+struct adl_serializer<tierpilot::ErrorCode> {
+  static void to_json(json& out, tierpilot::ErrorCode code) {
+    out = std::string(tierpilot::error_code_name(code));
+  }
+  static void from_json(const json& in, tierpilot::ErrorCode& code) {
+    code = tierpilot::error_code_from_name(in.get<std::string>());
+  }
+};
+
 }  // namespace nlohmann
 
 namespace tierpilot {
 
 using nlohmann::json;
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskUser, uid, gid, groups, reserved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskLaunch, task_id, attempt, argv, env, working_directory,
                                    log_directory, cpus, memory_nodes, interleave_memory,
-                                   memory_limit_bytes, time_limit_ms, keep_success)
+                                   memory_limit_bytes, time_limit_ms, keep_success, user, given)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopTask, task_id, attempt, grace_ms, how)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeaseExtension, deadline_boot_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StandStill, task_id, attempt, still)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenFile, task_id, attempt, request, path)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileOpened, request, code, fault)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskCleared, task_id, attempt, left)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeaseExtension, deadline_boot_ns, asked_boot_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskStarted, task_id, attempt, pid, boot_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessExit, task_id, attempt, how, exit_code, signal,
                                    node_fault, reason, started_boot_ns, wall_ms, cpu_user_ns,

@@ -18,11 +18,35 @@ struct StopTask {
   TaskEnd how = TaskEnd::kCancelled;
 };
 
-struct LeaseExtension {
-  int64_t deadline_boot_ns = 0;
+// Every process of the task stands still where it is, or goes on.
+struct StandStill {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  bool still = true;
 };
 
-using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStarted, ProcessExit>;
+// A file of the task's working directory is opened as the task may open it.
+struct OpenFile {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  uint64_t request = 0;
+  std::string path;
+};
+
+// The file comes with it, unless there is a `fault`.
+struct FileOpened {
+  uint64_t request = 0;
+  ErrorCode code = ErrorCode::kIo;
+  std::string fault;
+};
+
+struct LeaseExtension {
+  int64_t deadline_boot_ns = 0;
+  int64_t asked_boot_ns = 0;  // when the lease was asked for, from which it counts
+};
+
+using ExecMessage = std::variant<TaskLaunch, StopTask, LeaseExtension, TaskStarted, ProcessExit,
+                                 StandStill, OpenFile, FileOpened, TaskCleared>;
 
 inline constexpr size_t kMaxMessageBytes = 256 * 1024;
 

@@ -1,6 +1,8 @@
 // What is the same for every task of an executor.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -9,13 +11,24 @@
 namespace tierpilot {
 
 struct ExecutorOptions {
-  // For finding cgroups; processes are always real.
+  // For finding cgroups and the hardware clock; processes are always real.
   Sysroot sysroot = Sysroot();
   // See CgroupTree::open.
   std::string cgroup;
   // Working and log directories at or below it are created when absent; others must exist. One
   // executor at a time runs tasks there; empty: nothing is created, and nobody excluded.
   std::string task_root;
+  // Tasks may have users of their own: start() then needs the privileges for it, and leaves them to
+  // warden and supervisors alone. Otherwise every task runs as the daemon.
+  bool other_users = false;
+  // Which of them tasks have for themselves, so that all that is theirs may be cleared away; 0:
+  // none.
+  uid_t first_reserved = 0, last_reserved = 0;
+  uid_t lowest_user = 1000;  // none below it is touched
+
+  bool reserves(uid_t uid) const {
+    return first_reserved != 0 && first_reserved <= uid && uid <= last_reserved;
+  }
   // How long start() waits for the tasks of a killed predecessor to be gone from task_root.
   int64_t start_patience_ms = 15'000;
   // Above the daemon's, so that tasks give way to it, and the kernel's memory killer prefers them.

@@ -17,6 +17,11 @@
 #include "daemon/exec/exit_records.h"
 #include "daemon/exec/exit_report.h"
 #include "daemon/exec/process.h"
+#include "daemon/exec/process_tree.h"
+#include "daemon/exec/users/belongings.h"
+#include "daemon/exec/users/clear_user.h"
+#include "daemon/exec/users/task_file.h"
+#include "daemon/exec/users/task_user.h"
 
 namespace tierpilot {
 namespace {
@@ -46,11 +51,16 @@ class Supervisor {
 
   void run(const CgroupTree& cgroups, UniqueFd signals);
   void report_start_fault(std::string fault);
+  // Of a task that ran as another user.
+  void clear();
 
  private:
   Status start(const CgroupTree& cgroups);
   int timeout_ms() const;
   void on_warden();
+  void obey(const ExecMessage& order);
+  void stand(bool still);
+  void open_file(const OpenFile& asked);
   void on_start_pipe();
   void on_timers();
   void reap();
@@ -59,7 +69,7 @@ class Supervisor {
   void kill_all();
   void report(size_t unkilled);
   void keep(const ProcessExit& exit);
-  void send(const ExecMessage& message);
+  void send(const ExecMessage& message, UniqueFd attached = UniqueFd());
 
   const TaskLaunch& task_;
   const ExecutorOptions& options_;
@@ -70,9 +80,14 @@ class Supervisor {
   TaskEnding ending_;
   int64_t time_limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever, give_up_at_ = kNever;
   bool childless_ = false, reported_ = false;
+  std::string not_ours_;  // why the task's user must not be cleared
 };
 
 Status Supervisor::start(const CgroupTree& cgroups) {
+  if (const auto& user = task_.user; user && user->reserved && has_processes(user->uid)) {
+    not_ours_ = fmt::format("user {} of tasks.run_as has processes that are no task's", user->uid);
+    return fail(ErrorCode::kConflict, not_ours_);
+  }
   auto cgroup = cgroups.create(task_);
   if (!cgroup) return tl::unexpected(cgroup.error());
   cgroup_ = *cgroup;
@@ -140,8 +155,39 @@ void Supervisor::on_warden() {
       return stop(TaskEnd::kLost, 0);
     }
     if (!*message) return;
-    if (const auto* order = std::get_if<StopTask>(&**message)) stop(order->how, order->grace_ms);
+    obey(**message);
   }
+}
+
+void Supervisor::obey(const ExecMessage& order) {
+  if (const auto* end = std::get_if<StopTask>(&order)) stop(end->how, end->grace_ms);
+  if (const auto* stand_still = std::get_if<StandStill>(&order)) stand(stand_still->still);
+  if (const auto* asked = std::get_if<OpenFile>(&order)) open_file(*asked);
+}
+
+void Supervisor::stand(bool still) {
+  for (const pid_t process : descendants(::getpid())) ::kill(process, still ? SIGSTOP : SIGCONT);
+}
+
+// In a process that is the task's user, which may open what the task may, and may hang where the
+// task would. It answers by itself.
+void Supervisor::open_file(const OpenFile& asked) {
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    return send(FileOpened{asked.request, ErrorCode::kUnavailable, "no process is left"});
+  if (pid > 0) return;
+  Status ready = bound_privileges();
+  if (ready && task_.user) ready = become_user(*task_.user);
+  if (ready) ready = give_up_all_privileges();
+  auto file = ready ? open_task_file(task_.working_directory, asked.path)
+                    : Result<UniqueFd>(tl::unexpected(ready.error()));
+  FileOpened answer{.request = asked.request, .fault = {}};
+  if (!file) {
+    answer.code = file.error().code;
+    answer.fault = file.error().message;
+  }
+  send(answer, file ? std::move(*file) : UniqueFd());
+  ::_exit(0);
 }
 
 void Supervisor::on_start_pipe() {
@@ -222,9 +268,16 @@ void Supervisor::report(size_t unkilled) {
   if (ending_.ended_boot_ns == 0) ending_.ended_boot_ns = now_ns();
   if (cgroup_) ending_.cgroup = cgroup_->figures();
   ending_.unkilled = unkilled;
+  if (task_.user) take_back_files(task_);
   const auto exit = exit_report(task_, ending_);
   keep(exit);
   send(exit);
+}
+
+void Supervisor::clear() {
+  if (!task_.user) return;
+  auto left = not_ours_.empty() ? clear_task(task_) : not_ours_;
+  send(TaskCleared{task_.task_id, task_.attempt, std::move(left)});
 }
 
 // Only an end that the task came to by itself: the others are its daemon's, which is gone or knows.
@@ -238,8 +291,9 @@ void Supervisor::keep(const ProcessExit& exit) {
                  kept.error().message);
 }
 
-void Supervisor::send(const ExecMessage& message) {
-  if (!warden_.send(message)) return;  // the warden is dead, and so is who would read it
+void Supervisor::send(const ExecMessage& message, UniqueFd attached) {
+  if (!warden_.send(message, std::move(attached)))
+    return;  // the warden is dead, and so is who would read it
   while (warden_.backlog()) {
     pollfd writable{warden_.fd(), POLLOUT, 0};
     ::poll(&writable, 1, -1);
@@ -259,6 +313,14 @@ void supervise(const TaskLaunch& task, const ExecutorOptions& options, const Cgr
     supervisor.run(cgroups, std::move(*signals));
   else
     supervisor.report_start_fault(signals.error().message);
+  supervisor.clear();
+  ::_exit(0);
+}
+
+void clear_after(const TaskLaunch& task, UniqueFd warden, Lifeline lifeline) {
+  MessageSocket channel(std::move(warden));
+  (void)become_minder("clears a task", {channel.fd(), lifeline.pipe.get(), lifeline.lock.get()});
+  (void)channel.send(TaskCleared{task.task_id, task.attempt, clear_task(task)});
   ::_exit(0);
 }
 

@@ -16,4 +16,8 @@ namespace tierpilot {
 [[noreturn]] void supervise(const TaskLaunch& task, const ExecutorOptions& options,
                             const CgroupTree& cgroups, UniqueFd warden, Lifeline lifeline);
 
+// For a fresh child of the warden, in place of a supervisor that was killed when no process of its
+// task was left: reports TaskCleared.
+[[noreturn]] void clear_after(const TaskLaunch& task, UniqueFd warden, Lifeline lifeline);
+
 }  // namespace tierpilot

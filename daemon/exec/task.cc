@@ -1,6 +1,7 @@
 #include "daemon/exec/task.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,12 @@ std::string complaint(const TaskLaunch& task) {
   }
   for (const int node : task.memory_nodes)
     if (node < 0 || node > kMaxNumaNode) return fmt::format("{} is not a NUMA node", node);
+  if (const auto& user = task.user;
+      user && (user->uid == 0 || user->gid == 0 || user->uid == ::geteuid()))
+    return fmt::format("user {} with group {} is root's or the daemon's", user->uid, user->gid);
+  for (const auto& file : task.given)
+    if (!file.starts_with('/') || has_nul(file))
+      return fmt::format("file '{}' is not an absolute path", file);
   if (task.memory_limit_bytes == 0) return "the memory limit is 0 bytes";
   if (task.time_limit_ms < 0) return fmt::format("the time limit is {} ms", task.time_limit_ms);
   return {};

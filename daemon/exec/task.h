@@ -16,6 +16,15 @@
 
 namespace tierpilot {
 
+// As whom a task runs, where that is not the daemon's own user.
+struct TaskUser {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups{};  // the supplementary ones
+  // Nobody else on the machine is this user: all its processes, files and memory are the task's.
+  bool reserved = false;
+};
+
 struct TaskLaunch {
   uint64_t task_id = 0;
   uint32_t attempt = 0;
@@ -38,6 +47,10 @@ struct TaskLaunch {
   int64_t time_limit_ms = 0;
   // Its success needs nothing more of the daemon, so that a report of it is worth keeping.
   bool keep_success = true;
+  // Nothing: the daemon's own. Otherwise working directory and logs must be there already.
+  std::optional<TaskUser> user{};
+  // Files that are this user's while the task runs, and the daemon's again before its end is told.
+  std::vector<std::string> given{};
 };
 
 struct TaskStarted {
@@ -71,7 +84,14 @@ struct ProcessExit {
   std::optional<uint64_t> read_bytes, written_bytes;
 };
 
-using TaskEvent = std::variant<TaskStarted, ProcessExit>;
+// After the exit of a task with a user of its own: what it left has been looked for.
+struct TaskCleared {
+  uint64_t task_id = 0;
+  uint32_t attempt = 0;
+  std::string left;  // what is still there, and why; empty: nothing
+};
+
+using TaskEvent = std::variant<TaskStarted, ProcessExit, TaskCleared>;
 
 // Refuses what no machine could run: an empty command, NUL bytes, relative directories, negative
 // times. kInvalid names the task and the field.

@@ -20,11 +20,15 @@
 #include "daemon/exec/message_socket.h"
 #include "daemon/exec/process.h"
 #include "daemon/exec/supervisor.h"
+#include "daemon/exec/users/task_user.h"
 
 namespace tierpilot {
 namespace {
 
 constexpr int kStrayRetryMs = 20;
+// How long a task may run on after a pause of the machine, and little enough to be no load: a
+// reading costs a virtual machine some 0.2 ms.
+constexpr int kLookAtClockMs = 500;
 constexpr int kWardenNice = -5;
 constexpr std::string_view kWardenOomScore = "-900";
 
@@ -33,15 +37,32 @@ struct Supervised {
   uint64_t task_id;
   uint32_t attempt;
   MessageSocket channel;
+  // What it is to be cleared of; nothing once that is told.
+  std::optional<TaskLaunch> remains{};
   bool exit_reported = false;
 };
 
+struct Lost {
+  ProcessExit exit;
+  std::optional<TaskLaunch> remains;
+};
+
+// All that clearing needs, of a task with another user.
+std::optional<TaskLaunch> remains_of(const TaskLaunch& task) {
+  if (!task.user) return std::nullopt;
+  TaskLaunch remains = task;
+  remains.argv.clear();
+  remains.env.clear();
+  return remains;
+}
+
 class Warden {
  public:
-  Warden(const ExecutorOptions& options, const CgroupTree& cgroups, UniqueFd socket,
-         Lifeline lifeline, pid_t daemon)
+  Warden(const ExecutorOptions& options, const CgroupTree& cgroups,
+         const HardwareClock* hardware_clock, UniqueFd socket, Lifeline lifeline, pid_t daemon)
       : options_(options),
         cgroups_(cgroups),
+        hardware_clock_(hardware_clock),
         daemon_channel_(std::move(socket)),
         lifeline_(std::move(lifeline)),
         daemon_(daemon) {}
@@ -54,28 +75,37 @@ class Warden {
   void on_daemon();
   void obey(const ExecMessage& message);
   void launch(const TaskLaunch& task);
+  void clear(const TaskLaunch& remains);
+  template <class Order>
+  void pass_on(const Order& order);
   void refuse(const TaskLaunch& task, std::string why);
   void stop(const StopTask& order);
-  void extend_lease(int64_t deadline_boot_ns);
+  void extend_lease(const LeaseExtension& lease);
+  void set_lease_timer() const;
   void expire_lease();
+  int poll_timeout_ms() const;
+  void look_at_clock();
   void relay(Supervised& supervised);
   void on_children();
   void kill_strays();
   void lose_daemon();
   void order_stop(pid_t supervisor, Supervised& supervised, const StopTask& order);
-  void to_daemon(const ExecMessage& message);
+  void to_daemon(const ExecMessage& message, UniqueFd attached = UniqueFd());
 
   const ExecutorOptions& options_;
   const CgroupTree& cgroups_;
+  const HardwareClock* hardware_clock_;
   MessageSocket daemon_channel_;
   Lifeline lifeline_;
   pid_t daemon_;
   UniqueFd signals_, lease_timer_;
   int64_t lease_deadline_boot_ns_ = 0;
+  PauseDetector pauses_;
+  int64_t next_look_boot_ns_ = 0, last_pause_boot_ns_ = 0;
   bool lease_held_ = false;
   std::map<pid_t, Supervised> supervised_;
   // Exits of killed supervisors, told when the processes that these left are dead.
-  std::vector<ProcessExit> lost_;
+  std::vector<Lost> lost_;
 };
 
 Status Warden::prepare() {
@@ -98,9 +128,12 @@ Status Warden::prepare() {
 }
 
 Status Warden::run() {
+  if (!options_.other_users && ::geteuid() != 0)
+    if (auto status = give_up_user_privileges(); !status) return status;
   if (auto status = prepare(); !status) return status;
   while (daemon_channel_.fd() >= 0 || !supervised_.empty() || !lost_.empty()) {
     const auto talking = wait_for_events();
+    if (system_clock().boot_ns() >= next_look_boot_ns_) look_at_clock();
     if (lease_held_ && system_clock().boot_ns() >= lease_deadline_boot_ns_) expire_lease();
     for (const pid_t pid : talking) relay(supervised_.at(pid));
     on_children();
@@ -119,7 +152,7 @@ std::vector<pid_t> Warden::wait_for_events() {
   sources.push_back({signals_.get(), POLLIN, 0});
   sources.push_back({lease_timer_.get(), POLLIN, 0});
   sources.push_back({daemon_channel_.fd(), daemon_events, 0});
-  ::poll(sources.data(), sources.size(), lost_.empty() ? -1 : kStrayRetryMs);
+  ::poll(sources.data(), sources.size(), poll_timeout_ms());
   signalfd_siginfo signal;
   while (::read(signals_.get(), &signal, sizeof signal) > 0) {
   }
@@ -145,8 +178,9 @@ void Warden::on_daemon() {
 void Warden::obey(const ExecMessage& message) {
   if (const auto* task = std::get_if<TaskLaunch>(&message)) launch(*task);
   if (const auto* order = std::get_if<StopTask>(&message)) stop(*order);
-  if (const auto* lease = std::get_if<LeaseExtension>(&message))
-    extend_lease(lease->deadline_boot_ns);
+  if (const auto* order = std::get_if<StandStill>(&message)) pass_on(*order);
+  if (const auto* order = std::get_if<OpenFile>(&message)) pass_on(*order);
+  if (const auto* lease = std::get_if<LeaseExtension>(&message)) extend_lease(*lease);
 }
 
 void Warden::launch(const TaskLaunch& task) {
@@ -157,11 +191,37 @@ void Warden::launch(const TaskLaunch& task) {
   const pid_t pid = ::fork();
   if (pid < 0) return refuse(task, fail_errno(errno, "fork").value().message);
   if (pid == 0) supervise(task, options_, cgroups_, std::move(pair->second), std::move(lifeline_));
-  supervised_.emplace(
-      pid, Supervised{task.task_id, task.attempt, MessageSocket(std::move(pair->first))});
+  supervised_.emplace(pid, Supervised{task.task_id, task.attempt,
+                                      MessageSocket(std::move(pair->first)), remains_of(task)});
+}
+
+// Where this fails too, the next daemon does it.
+void Warden::clear(const TaskLaunch& remains) {
+  const auto give_up = [&](const std::string& why) {
+    to_daemon(TaskCleared{remains.task_id, remains.attempt, "its supervisor was killed: " + why});
+  };
+  auto pair = MessageSocket::socket_pair();
+  if (!pair) return give_up(pair.error().message);
+  const pid_t pid = ::fork();
+  if (pid < 0) return give_up(fail_errno(errno, "fork").value().message);
+  if (pid == 0) clear_after(remains, std::move(pair->second), std::move(lifeline_));
+  supervised_.emplace(pid, Supervised{.task_id = remains.task_id,
+                                      .attempt = remains.attempt,
+                                      .channel = MessageSocket(std::move(pair->first)),
+                                      .exit_reported = true});
+}
+
+// Best effort: who asked is told nothing, or by the task's end.
+template <class Order>
+void Warden::pass_on(const Order& order) {
+  for (auto& [pid, supervised] : supervised_)
+    if (supervised.task_id == order.task_id && supervised.attempt == order.attempt &&
+        !supervised.exit_reported)
+      (void)supervised.channel.send(order);
 }
 
 void Warden::refuse(const TaskLaunch& task, std::string why) {
+  if (task.user) to_daemon(TaskCleared{task.task_id, task.attempt, {}});
   to_daemon(ProcessExit{.task_id = task.task_id,
                         .attempt = task.attempt,
                         .how = TaskEnd::kCouldNotStart,
@@ -183,20 +243,50 @@ void Warden::order_stop(pid_t supervisor, Supervised& supervised, const StopTask
   if (!supervised.channel.send(order) || supervised.channel.backlog()) ::kill(supervisor, SIGKILL);
 }
 
-void Warden::extend_lease(int64_t deadline_boot_ns) {
-  if (deadline_boot_ns <= std::max(lease_deadline_boot_ns_, system_clock().boot_ns())) return;
-  lease_deadline_boot_ns_ = deadline_boot_ns;
+// What was asked for before a pause counts from before it: the next answer is near.
+void Warden::extend_lease(const LeaseExtension& lease) {
+  if (lease.asked_boot_ns <= last_pause_boot_ns_) return;
+  if (lease.deadline_boot_ns <= std::max(lease_deadline_boot_ns_, system_clock().boot_ns())) return;
+  lease_deadline_boot_ns_ = lease.deadline_boot_ns;
   lease_held_ = true;
+  set_lease_timer();
+}
+
+void Warden::set_lease_timer() const {
   itimerspec timer{};
   timer.it_value.tv_sec = lease_deadline_boot_ns_ / 1'000'000'000;
   timer.it_value.tv_nsec = lease_deadline_boot_ns_ % 1'000'000'000;
   ::timerfd_settime(lease_timer_.get(), TFD_TIMER_ABSTIME, &timer, nullptr);
 }
 
+int Warden::poll_timeout_ms() const {
+  if (!lost_.empty()) return kStrayRetryMs;
+  if (!hardware_clock_ || supervised_.empty()) return -1;
+  const int64_t left_ns = next_look_boot_ns_ - system_clock().boot_ns();
+  return static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, kLookAtClockMs));
+}
+
+// The coordinator's clock went on in a pause, so the lease ends as much sooner.
+void Warden::look_at_clock() {
+  if (!hardware_clock_) return;
+  const auto reading = hardware_clock_->read();
+  next_look_boot_ns_ = system_clock().boot_ns() + kLookAtClockMs * 1'000'000LL;
+  const int64_t paused_ns = reading ? pauses_.paused_ns(*reading) : 0;
+  if (paused_ns == 0) return;
+  spdlog::warn(
+      "warden: this machine was paused for up to {:.1f} s, as its hardware clock tells; the lease "
+      "ends as much sooner",
+      static_cast<double>(paused_ns) / 1e9);
+  last_pause_boot_ns_ = reading->boot_after_ns;
+  lease_deadline_boot_ns_ -= paused_ns;
+  if (lease_held_ && system_clock().boot_ns() >= lease_deadline_boot_ns_) expire_lease();
+  if (lease_held_) set_lease_timer();
+}
+
 void Warden::expire_lease() {
   lease_held_ = false;
-  uint64_t expirations;
-  (void)!::read(lease_timer_.get(), &expirations, sizeof expirations);
+  const itimerspec off{};  // it may be due only later: a pause ends a lease sooner
+  ::timerfd_settime(lease_timer_.get(), 0, &off, nullptr);
   for (auto& [pid, supervised] : supervised_)
     order_stop(pid, supervised,
                {supervised.task_id, supervised.attempt, 0, TaskEnd::kLeaseExpired});
@@ -204,11 +294,13 @@ void Warden::expire_lease() {
 
 void Warden::relay(Supervised& supervised) {
   while (supervised.channel.fd() >= 0) {
-    auto message = supervised.channel.receive();
+    UniqueFd attached;
+    auto message = supervised.channel.receive(&attached);
     if (!message) return supervised.channel.close();
     if (!*message) return;
     if (std::holds_alternative<ProcessExit>(**message)) supervised.exit_reported = true;
-    to_daemon(**message);
+    if (std::holds_alternative<TaskCleared>(**message)) supervised.remains.reset();
+    to_daemon(**message, std::move(attached));
   }
 }
 
@@ -218,13 +310,16 @@ void Warden::on_children() {
     if (found == supervised_.end()) continue;
     Supervised& ended = found->second;
     relay(ended);
+    auto remains = std::move(ended.remains);
     if (!ended.exit_reported)
-      lost_.push_back({.task_id = ended.task_id,
-                       .attempt = ended.attempt,
-                       .how = TaskEnd::kLost,
-                       .reason = "its supervisor was killed, which ends the task; how far it got "
-                                 "is unknown"});
+      lost_.push_back({{.task_id = ended.task_id,
+                        .attempt = ended.attempt,
+                        .how = TaskEnd::kLost,
+                        .reason = "its supervisor was killed, which ends the task; how far it got "
+                                  "is unknown"},
+                       std::exchange(remains, std::nullopt)});
     supervised_.erase(found);
+    if (remains) clear(*remains);
   }
   if (!lost_.empty()) kill_strays();
 }
@@ -238,11 +333,11 @@ void Warden::kill_strays() {
     ::kill(child, SIGKILL);
   }
   if (!none_left) return;
-  for (const auto& exit : lost_) {
+  for (const auto& [exit, remains] : std::exchange(lost_, {})) {
     if (auto cgroup = cgroups_.find(exit.task_id, exit.attempt)) (void)cgroup->remove();
     to_daemon(exit);
+    if (remains) clear(*remains);
   }
-  lost_.clear();
 }
 
 void Warden::lose_daemon() {
@@ -252,17 +347,18 @@ void Warden::lose_daemon() {
     order_stop(pid, supervised, {supervised.task_id, supervised.attempt, 0, TaskEnd::kLost});
 }
 
-void Warden::to_daemon(const ExecMessage& message) {
+void Warden::to_daemon(const ExecMessage& message, UniqueFd attached) {
   if (daemon_channel_.fd() < 0) return;
-  if (auto status = daemon_channel_.send(message); !status)
+  if (auto status = daemon_channel_.send(message, std::move(attached)); !status)
     spdlog::error("warden: {}", status.error().message);
 }
 
 }  // namespace
 
-void run_warden(const ExecutorOptions& options, const CgroupTree& cgroups, UniqueFd socket,
-                Lifeline lifeline, pid_t daemon) {
-  Warden warden(options, cgroups, std::move(socket), std::move(lifeline), daemon);
+void run_warden(const ExecutorOptions& options, const CgroupTree& cgroups,
+                const HardwareClock* hardware_clock, UniqueFd socket, Lifeline lifeline,
+                pid_t daemon) {
+  Warden warden(options, cgroups, hardware_clock, std::move(socket), std::move(lifeline), daemon);
   if (auto status = warden.run(); !status) spdlog::critical("warden: {}", status.error().message);
   ::_exit(0);
 }

@@ -1,7 +1,6 @@
 // What every placement policy is.
 #pragma once
 
-#include "policies/interface/features.h"
 #include "policies/interface/values.h"
 
 namespace tierpilot {
@@ -9,11 +8,9 @@ namespace tierpilot {
 class Policy {
  public:
   virtual ~Policy() = default;
-  // `seen` is the observation of `view`. A view without candidates gives Decision{kNoNode}.
-  // Not thread-safe: one thread at a time may ask.
-  virtual Decision decide(const View& view, const Observation& seen) = 0;
-  // False: decide() does not look at `seen`, which may then be empty.
-  virtual bool needs_observation() const { return true; }
+  // A view without candidates gives Decision{kNoNode}. Not thread-safe: one thread at a time may
+  // ask.
+  virtual Decision decide(const View& view) = 0;
   // True: where the view allows it, a task may be kept back for a full node (Decision::held_for).
   virtual bool holds() const { return false; }
   // Decisions have their scores and a reason unless this says that nobody will read them: on a

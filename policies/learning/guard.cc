@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <stdexcept>
 
 namespace tierpilot {
 namespace {
@@ -14,89 +15,56 @@ constexpr uint32_t kMostDoublings = 6;
 // Below so many of the heuristic's outcomes a round is young.
 constexpr uint64_t kYoungRound = 20;
 
-template <class Enum, size_t N>
-std::string_view name_in(const std::array<std::string_view, N>& names, Enum value) {
-  return names.at(static_cast<size_t>(value));
-}
-
 std::string text_of(const MeanInterval& mean) {
   return mean.count ? fmt::format("{:.3f} [{:.3f}, {:.3f}] of {}", mean.mean, mean.low, mean.high,
                                   mean.count)
                     : "nothing measured";
 }
 
-constexpr std::array<std::string_view, 3> kModes{"shadow", "advise", "enforce"};
+size_t place_of(const std::string& name, const std::vector<BoundedMeasure>& measures) {
+  for (size_t i = 0; i < measures.size(); ++i)
+    if (measures[i].name == name) return i;
+  throw std::invalid_argument(
+      fmt::format("nobody measures '{}', which a guard should judge", name));
+}
 
 }  // namespace
 
-std::string_view policy_mode_name(PolicyMode mode) {
-  return name_in(kModes, mode);
-}
-
-std::optional<PolicyMode> policy_mode_from_name(std::string_view name) {
-  const auto* found = std::find(kModes.begin(), kModes.end(), name);
-  if (found == kModes.end()) return std::nullopt;
-  return static_cast<PolicyMode>(found - kModes.begin());
-}
-
-std::string_view measure_name(JudgedBy measure) {
-  return name_in(std::array<std::string_view, kMeasures>{"reward", "response"}, measure);
-}
-
-std::string_view standing_name(Standing standing) {
-  return name_in(std::array<std::string_view, 3>{"trusted", "deposed", "probation"}, standing);
-}
-
-std::string_view arm_name(Arm arm) {
-  return name_in(std::array<std::string_view, 4>{"policy", "control", "shadow", "alone"}, arm);
-}
-
-std::optional<double> RelativeResponse::of(double response_s, double estimate_s) {
-  if (!std::isfinite(response_s) || response_s < 0 || !std::isfinite(estimate_s))
-    return std::nullopt;
-  const double quotient = response_s / (estimate_s > 0 ? estimate_s : 1);
-  if (!std::isfinite(quotient)) return std::nullopt;
-  if (count_ == 0) usual_ = quotient;
-  const double relative = usual_ > 0 ? std::min(quotient / usual_, kMost) : 1;
-  const double memory = 1.0 / static_cast<double>(std::min<uint64_t>(++count_, 256));
-  usual_ += memory * (usual_ > 0 ? relative * usual_ - usual_ : quotient);
-  return relative;
-}
-
-ArmComparison::ArmComparison(JudgedBy measure, const GuardSettings& settings)
-    : measure_(measure),
-      range_(measure == JudgedBy::kReward ? settings.reward_high - settings.reward_low
-                                          : RelativeResponse::kMost),
-      policy_(measure == JudgedBy::kReward ? settings.reward_low : 0,
-              measure == JudgedBy::kReward ? settings.reward_high : RelativeResponse::kMost,
-              settings.false_alarm),
+ArmComparison::ArmComparison(BoundedMeasure measure, double false_alarm)
+    : measure_(std::move(measure)),
+      policy_(measure_.low, measure_.high, false_alarm),
       control_(policy_) {}
 
 // Each interval misses on the side that matters with half of the chance.
 bool ArmComparison::policy_is_worse() const {
-  return measure_ == JudgedBy::kReward ? policy().high < control().low
-                                       : policy().low > control().high;
+  return measure_.larger_is_better ? policy().high < control().low : policy().low > control().high;
 }
 
 double ArmComparison::advantage() const {
-  const double difference = (policy().mean - control().mean) / range_;
-  return measure_ == JudgedBy::kReward ? difference : -difference;
+  const double difference = (policy().mean - control().mean) / (measure_.high - measure_.low);
+  return measure_.larger_is_better ? difference : -difference;
 }
 
 std::string ArmComparison::text() const {
-  return fmt::format("{} {}, the heuristic's {}", measure_name(measure_), text_of(policy()),
+  return fmt::format("{} {}, the heuristic's {}", measure_.name, text_of(policy()),
                      text_of(control()));
 }
 
-Guard::Guard(const GuardSettings& settings, GuardMemory memory)
-    : settings_(settings), memory_(std::move(memory)), round_(fresh_round()) {
+Guard::Guard(GuardSettings settings, std::vector<BoundedMeasure> measures, GuardMemory memory)
+    : settings_(std::move(settings)),
+      measures_(std::move(measures)),
+      judged_(place_of(settings_.judged, measures_)),
+      memory_(std::move(memory)),
+      round_(fresh_round()) {
   memory_.step = std::min<uint32_t>(memory_.step, kProbationShares.size() - 1);
   if (memory_.standing == Standing::kDeposed) memory_.setbacks = std::max(memory_.setbacks, 1U);
 }
 
 Guard::Round Guard::fresh_round() const {
-  return {ArmComparison(JudgedBy::kReward, settings_),
-          ArmComparison(JudgedBy::kResponse, settings_)};
+  Round round;
+  for (const BoundedMeasure& measure : measures_)
+    round.emplace_back(measure, settings_.false_alarm);
+  return round;
 }
 
 double Guard::policy_share() const {
@@ -136,14 +104,14 @@ void Guard::answered(DecisionFault fault) {
   }
 }
 
-void Guard::measured(JudgedBy measure, const Ticket& ticket, double value) {
+void Guard::measured(size_t measure, const Ticket& ticket, double value) {
   if (ticket.era != era_ || (ticket.arm != Arm::kPolicy && ticket.arm != Arm::kControl)) return;
-  round_.at(static_cast<size_t>(measure)).add(ticket.arm == Arm::kPolicy, value);
-  if (settings_.on && measure == settings_.judged) judge();
+  round_.at(measure).add(ticket.arm == Arm::kPolicy, value);
+  if (settings_.on && measure == judged_) judge();
 }
 
 void Guard::judge() {
-  const ArmComparison& now = round_.at(static_cast<size_t>(settings_.judged));
+  const ArmComparison& now = round_.at(judged_);
   if (now.policy_is_worse()) return depose("it is worse: " + now.text());
   if (memory_.standing == Standing::kProbation) {
     const bool enough =
@@ -199,10 +167,9 @@ void Guard::start_anew() {
   last_round_.reset();
 }
 
-const ArmComparison& Guard::comparison(JudgedBy measure) const {
-  const auto index = static_cast<size_t>(measure);
-  const bool young = round_.at(index).control().count < kYoungRound;
-  return young && last_round_ ? last_round_->at(index) : round_.at(index);
+const ArmComparison& Guard::comparison(size_t measure) const {
+  const bool young = round_.at(measure).control().count < kYoungRound;
+  return young && last_round_ ? last_round_->at(measure) : round_.at(measure);
 }
 
 }  // namespace tierpilot

@@ -9,7 +9,6 @@
 // the same object runs in the coordinator and in a simulation.
 #pragma once
 
-#include <array>
 #include <bitset>
 #include <cstdint>
 #include <optional>
@@ -18,38 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "model/policy_standing.h"
 #include "policies/interface/values.h"
+#include "policies/learning/bounded_measure.h"
 #include "policies/learning/confidence.h"
 
 namespace tierpilot {
-
-enum class PolicyMode : uint8_t {
-  kShadow,   // it is asked and written down, the heuristic decides
-  kAdvise,   // it decides among what the heuristic finds about as good as its own choice
-  kEnforce,  // it decides
-};
-std::string_view policy_mode_name(PolicyMode mode);
-std::optional<PolicyMode> policy_mode_from_name(std::string_view name);
-
-// What is measured of a decision.
-enum class JudgedBy : uint8_t {
-  kReward,    // of S1, when the data has been served: larger is better
-  kResponse,  // from decision to end, relative (see RelativeResponse): smaller is better
-};
-inline constexpr size_t kMeasures = 2;
-std::string_view measure_name(JudgedBy measure);
-
-enum class Standing : uint8_t { kTrusted, kDeposed, kProbation };
-std::string_view standing_name(Standing standing);
-
-// Who takes one decision.
-enum class Arm : uint8_t {
-  kPolicy,
-  kControl,  // the heuristic, to compare
-  kShadow,   // the heuristic; the policy is asked what it would have done
-  kAlone,    // the heuristic; the policy is not asked
-};
-std::string_view arm_name(Arm arm);
 
 struct GuardSettings {
   bool on = true;
@@ -69,31 +42,16 @@ struct GuardSettings {
   // heuristic, as a share of the measure's range, it may look to get on.
   uint64_t step_outcomes = 50;
   double tolerance = 0.01;
-  JudgedBy judged = JudgedBy::kReward;
-  double reward_low = -0.25;  // range of the reward
-  double reward_high = 1;
-};
-
-// Response times of tasks that differ by orders of magnitude, made alike: the time over the best
-// candidate's estimate, over what that quotient usually is. 1 is usual; cut at kMost. Estimate and
-// usual quotient do not depend on who decided, so that the comparison stays fair.
-class RelativeResponse {
- public:
-  static constexpr double kMost = 4;
-  // Nothing for a time that cannot be. An estimate of 0 is unknown, and counts as 1 s.
-  std::optional<double> of(double response_s, double estimate_s);
-
- private:
-  double usual_ = 0;
-  uint64_t count_ = 0;
+  std::string judged = "reward";  // the measure that decides
 };
 
 // The policy against the heuristic in one measure.
 class ArmComparison {
  public:
-  ArmComparison(JudgedBy measure, const GuardSettings& settings);
+  ArmComparison(BoundedMeasure measure, double false_alarm);
 
   void add(bool by_policy, double value) { (by_policy ? policy_ : control_).add(value); }
+  const BoundedMeasure& measure() const { return measure_; }
   MeanInterval policy() const { return policy_.interval(); }
   MeanInterval control() const { return control_.interval(); }
   // No look at any time says so wrongly, but with the chance that is set.
@@ -103,8 +61,7 @@ class ArmComparison {
   std::string text() const;
 
  private:
-  JudgedBy measure_;
-  double range_;
+  BoundedMeasure measure_;
   ConfidenceSequence policy_;
   ConfidenceSequence control_;
 };
@@ -131,13 +88,16 @@ class Guard {
     uint64_t era = 0;
   };
 
-  explicit Guard(const GuardSettings& settings, GuardMemory memory = {});
+  // Arms are compared in all of `measures`; GuardSettings::judged is one of them, which throws
+  // std::invalid_argument otherwise.
+  Guard(GuardSettings settings, std::vector<BoundedMeasure> measures, GuardMemory memory = {});
 
   // Who takes the next decision; `chance` is uniform in [0, 1).
   Ticket next(double chance) const;
   // What became of asking the policy.
   void answered(DecisionFault fault);
-  void measured(JudgedBy measure, const Ticket& ticket, double value);
+  // `measure`: its place among those that the guard was given.
+  void measured(size_t measure, const Ticket& ticket, double value);
 
   // An operator's word: the policy is trusted, and what was measured counts no more.
   void set_mode(PolicyMode mode);
@@ -147,16 +107,16 @@ class Guard {
   const GuardMemory& memory() const { return memory_; }
   // Of tickets that count.
   uint64_t era() const { return era_; }
-  JudgedBy judged() const { return settings_.judged; }
+  size_t judged() const { return judged_; }
   // Share of decisions that the policy has now.
   double policy_share() const;
   // Of this round, or of the one before while this one is young.
-  const ArmComparison& comparison(JudgedBy measure) const;
+  const ArmComparison& comparison(size_t measure) const;
   // Since the last call.
   std::vector<GuardEvent> take_events() { return std::exchange(events_, {}); }
 
  private:
-  using Round = std::array<ArmComparison, kMeasures>;
+  using Round = std::vector<ArmComparison>;
 
   Round fresh_round() const;
   void end_round();
@@ -166,6 +126,8 @@ class Guard {
   void forget_faults();
 
   GuardSettings settings_;
+  std::vector<BoundedMeasure> measures_;
+  size_t judged_ = 0;
   GuardMemory memory_;
   uint64_t era_ = 0;
   Round round_;

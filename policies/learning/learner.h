@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "policies/interface/outcome.h"
 #include "policies/interface/values.h"
 
 namespace tierpilot {
@@ -33,12 +34,8 @@ class Learner {
 
   // `id` was sent to view.nodes[node]; said again for an id when the action changed.
   virtual void decided(uint64_t id, const View& view, size_t node) = 0;
-  // Its data was served, with this reward.
-  virtual void served(uint64_t id, const RewardParts& reward) = 0;
-  // It succeeded, so long after the decision.
-  virtual void finished(uint64_t id, double response_s) = 0;
-  // No more will be told of it.
-  virtual void abandoned(uint64_t id) = 0;
+  // What became of it; an unknown id is ignored.
+  virtual void told(uint64_t id, const Outcome& outcome) = 0;
 
   // There is something to train on.
   virtual bool ready() const = 0;

@@ -30,10 +30,9 @@ class EstimatePolicy final : public Policy {
   EstimatePolicy(Cost cost, uint64_t seed)
       : cost_(cost), generator_(derived_seed(seed, "policy")) {}
 
-  bool needs_observation() const override { return false; }
   bool holds() const override { return cost_ == Cost::kShared; }
 
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     Decision decision;
     const NodeRates typical = typical_rates(view);
     const double load = cluster_load(view);

@@ -46,8 +46,7 @@ Decision undecided(const View& view) {
 
 class Heuristic : public Policy {
  public:
-  bool needs_observation() const final { return false; }
-  Decision decide(const View& view, const Observation&) final {
+  Decision decide(const View& view) final {
     Decision decision;
     if (explains()) decision = undecided(view);
     decision.node = choose(view);

@@ -1,98 +1,61 @@
 #include "policies/placement/registry.h"
 
-#include <fmt/format.h>
-
-#include <functional>
-
-#include "policies/placement/dqn/dqn_learner.h"
-#include "policies/placement/dqn/dqn_policy.h"
+#include "policies/placement/dqn/module.h"
 #include "policies/placement/earliest_finish.h"
 #include "policies/placement/heuristics.h"
-#include "policies/placement/published/published_learner.h"
-#include "policies/placement/published/published_policy.h"
+#include "policies/placement/published/module.h"
 
 namespace tierpilot {
 namespace {
 
-struct Entry {
-  PolicyInfo info;
-  std::function<std::unique_ptr<Policy>(const PolicyContext&)> make;
-};
+using Make = std::unique_ptr<Policy> (*)(uint64_t seed);
 
-const std::vector<Entry>& registry() {
-  static const std::vector<Entry> entries{
-      {{"random", "any candidate with the same probability", false},
-       [](const PolicyContext& c) { return make_random_policy(c.seed); }},
-      {{"round-robin", "the candidates in turn", false},
-       [](const PolicyContext&) { return make_round_robin_policy(); }},
-      {{"least-loaded", "fewest assigned units per compute unit", false},
-       [](const PolicyContext& c) { return make_least_loaded_policy(c.seed); }},
-      {{"locality-greedy", "most of the task's bytes in fast, then in slow memory", false},
-       [](const PolicyContext& c) { return make_locality_greedy_policy(c.seed); }},
-      {{"locality-load", "share of the data at hand less half the load", false},
-       [](const PolicyContext& c) { return make_locality_load_policy(c.seed); }},
-      {{"earliest-finish", "earliest estimated end: wait, service of the data, run", false},
-       [](const PolicyContext& c) { return make_earliest_finish_policy(c.seed); }},
-      {{"least-cost", "earliest estimated end, and the delay of others, as in M/G/1 queues", false},
-       [](const PolicyContext& c) { return make_least_cost_policy(c.seed); }},
-      {{"delay-locality", "as locality-greedy, but waits for a full node that has more", false,
-        JudgedBy::kReward, true},
-       [](const PolicyContext& c) { return make_delay_locality_policy(c.seed); }},
-      {{"delay-finish", "earliest estimated end, data counted twice; may wait for a full node",
-        false, JudgedBy::kReward, true},
-       [](const PolicyContext& c) { return make_delay_finish_policy(c.seed); }},
-      {{"dqn", "least cost, to the task and those after it, as learned from measured tasks", true,
-        JudgedBy::kResponse, true},
-       [](const PolicyContext& c) { return make_dqn_policy(c.dqn, c.seed, c.dqn_weights); }},
-      {{"dqn-published", "the published network of 128 outputs, learning from rewards", true},
-       [](const PolicyContext& c) {
-         return make_published_policy(c.published, c.seed, c.published_weights);
-       }},
-  };
-  return entries;
+PlacementModule heuristic(const char* name, const char* summary, Make make, bool holds = false) {
+  return {{{name, summary}, [make](uint64_t seed) { return make(seed); }}, holds};
 }
 
 }  // namespace
 
-const std::vector<PolicyInfo>& registered_policies() {
-  static const std::vector<PolicyInfo> infos = [] {
-    std::vector<PolicyInfo> list;
-    for (const Entry& entry : registry()) list.push_back(entry.info);
-    return list;
-  }();
-  return infos;
+PlacementModules placement_modules() {
+  return {
+      "policy",
+      {heuristic("random", "any candidate with the same probability", make_random_policy),
+       heuristic("round-robin", "the candidates in turn",
+                 [](uint64_t) { return make_round_robin_policy(); }),
+       heuristic("least-loaded", "fewest assigned units per compute unit",
+                 make_least_loaded_policy),
+       heuristic("locality-greedy", "most of the task's bytes in fast, then in slow memory",
+                 make_locality_greedy_policy),
+       heuristic("locality-load", "share of the data at hand less half the load",
+                 make_locality_load_policy),
+       heuristic("earliest-finish", "earliest estimated end: wait, service of the data, run",
+                 make_earliest_finish_policy),
+       heuristic("least-cost",
+                 "earliest estimated end, and the delay of others, as in M/G/1 queues",
+                 make_least_cost_policy),
+       heuristic("delay-locality", "as locality-greedy, but waits for a full node that has more",
+                 make_delay_locality_policy, true),
+       heuristic("delay-finish",
+                 "earliest estimated end, data counted twice; may wait for a full node",
+                 make_delay_finish_policy, true),
+       dqn_module(), published_module()}};
 }
 
-const PolicyInfo* find_policy(std::string_view name) {
-  for (const PolicyInfo& info : registered_policies())
-    if (info.name == name) return &info;
-  return nullptr;
+PlacementModules read_placement_modules(
+    ConfigReader& reader,
+    const std::function<std::filesystem::path(const std::string& file)>& installed) {
+  auto modules = placement_modules();
+  for (const PlacementModule& module : modules)
+    if (module.learning) {
+      const auto weights = module.learning->traits().weights_file;
+      module.learning->read(reader.section(module.info.name),
+                            weights.empty() ? std::filesystem::path() : installed(weights));
+    }
+  return modules;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const PolicyContext& context) {
-  std::string known;
-  for (const Entry& entry : registry()) {
-    if (entry.info.name == name) return entry.make(context);
-    known += (known.empty() ? "" : ", ") + entry.info.name;
-  }
-  return fail(ErrorCode::kNotFound,
-              fmt::format("policy '{}' does not exist: there are {}", name, known));
-}
-
-Result<std::unique_ptr<Learner>> make_learner(std::string_view name, const PolicyContext& context,
-                                              size_t pending_capacity) {
-  if (name == "dqn") {
-    auto learner = std::make_unique<DqnLearner>(context.dqn, context.seed, pending_capacity,
-                                                context.dqn_weights);
-    if (context.start)
-      if (Status status = learner->start_from(*context.start); !status)
-        return tl::unexpected(status.error());
-    return learner;
-  }
-  if (name == "dqn-published")
-    return make_published_learner(context.published, context.seed, pending_capacity,
-                                  context.published_weights);
-  return fail(ErrorCode::kNotFound, fmt::format("policy '{}' does not learn", name));
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, uint64_t seed) {
+  return placement_modules().make(name, seed);
 }
 
 }  // namespace tierpilot

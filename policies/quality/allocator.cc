@@ -1,6 +1,5 @@
 #include "policies/quality/allocator.h"
 
-#include <array>
 #include <string>
 
 #include "policies/quality/greedy_allocators.h"
@@ -8,34 +7,28 @@
 #include "policies/quality/quality_allocator.h"
 
 namespace tierpilot::quality {
-namespace {
 
-constexpr std::array<std::string_view, 6> kNames{"fair",    "fair-weighted", "quality-published",
-                                                 "quality", "srtf",          "max-throughput"};
-
-}  // namespace
-
-std::span<const std::string_view> allocator_names() {
-  return kNames;
+const ModuleList<AllocatorModule>& allocators() {
+  using Nothing = std::monostate;
+  static const ModuleList<AllocatorModule> kAllocators(
+      "allocator",
+      {{{"fair", "as much for each"}, [](Nothing) { return make_fair(false); }},
+       {{"fair-weighted", "by weight"}, [](Nothing) { return make_fair(true); }},
+       {{"quality-published", "the most loss that a fit as published foretells"},
+        [](Nothing) { return make_quality_published(); }},
+       {{"quality", "the most loss that is foretold, weighed by what is known of it"},
+        [](Nothing) { return make_quality(); }},
+       {{"srtf", "the job that ends first"}, [](Nothing) { return make_srtf(); }},
+       {{"max-throughput", "the most iterations"}, [](Nothing) { return make_max_throughput(); }}});
+  return kAllocators;
 }
 
 Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name) {
   constexpr std::string_view kGuarded = "guarded:";
-  if (name.starts_with(kGuarded)) {
-    auto guarded = make_allocator(name.substr(kGuarded.size()));
-    if (!guarded) return guarded;
-    return make_guarded(std::move(*guarded));
-  }
-  if (name == "fair") return make_fair(false);
-  if (name == "fair-weighted") return make_fair(true);
-  if (name == "quality-published") return make_quality_published();
-  if (name == "quality") return make_quality();
-  if (name == "srtf") return make_srtf();
-  if (name == "max-throughput") return make_max_throughput();
-  std::string known;
-  for (const auto each : kNames) known.append(known.empty() ? "" : ", ").append(each);
-  return fail(ErrorCode::kNotFound,
-              "allocator '" + std::string(name) + "' is not known; there are " + known);
+  if (!name.starts_with(kGuarded)) return allocators().make(name, std::monostate());
+  auto guarded = make_allocator(name.substr(kGuarded.size()));
+  if (!guarded) return guarded;
+  return make_guarded(std::move(*guarded));
 }
 
 double iterations_in(const JobState& job, double seconds, double cores) {

@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "policies/interface/module.h"
 #include "policies/quality/predictor.h"
 #include "policies/quality/throughput.h"
 
@@ -50,9 +52,9 @@ class Allocator {
   virtual std::string hindrance() const { return {}; }
 };
 
-// "fair", "fair-weighted", "quality-published", "quality" (the default), "srtf", "max-throughput".
-// The clairvoyant is "quality" with predictors that know what comes.
-std::span<const std::string_view> allocator_names();
+// Made of nothing. The clairvoyant is "quality" with predictors that know what comes.
+using AllocatorModule = PolicyModule<Allocator, std::monostate>;
+const ModuleList<AllocatorModule>& allocators();
 // "guarded:" before any of them puts it under the guard of policies/quality/guarded_allocator.h.
 // kNotFound names those that there are.
 Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policies/interface/module.h"
 #include "policies/sharing/cluster.h"
 
 namespace tierpilot::sharing {
@@ -31,13 +32,11 @@ class Scorer {
   virtual Request given(const Request& request) const { return request; }
 };
 
-struct PlacementPolicy {
-  std::string_view name;
-  std::string_view description;
-};
-const std::vector<PlacementPolicy>& placement_policies();
+// Made of what usually comes, all of it.
+using ScorerModule = PolicyModule<Scorer, std::vector<Request>>;
+const ModuleList<ScorerModule>& scorers();
 
-// `typical`: what usually comes, all of it. kNotFound names the policies.
+// kNotFound names the policies.
 Result<std::unique_ptr<Scorer>> make_scorer(std::string_view name,
                                             const std::vector<Request>& typical);
 

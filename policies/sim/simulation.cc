@@ -20,8 +20,6 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       workload_(workload),
       policy_(policy),
       options_(options),
-      observes_(policy.needs_observation() ||
-                (options.listener && options.listener->needs_observation())),
       holds_(policy.holds() && cluster.coordinator.hold_tasks),
       looks_ahead_(options.look_ahead.value_or(cluster.node_count() >= kLeastToLookAhead)),
       store_(cluster, workload),

@@ -126,7 +126,6 @@ class Simulation final : private DataPlane::Client {
   const Workload& workload_;
   Policy& policy_;
   const RunOptions& options_;
-  const bool observes_;
   const bool holds_;
   const bool looks_ahead_;
 
@@ -147,7 +146,6 @@ class Simulation final : private DataPlane::Client {
   // By node: attempts that the coordinator counts there.
   LargeVector<boost::container::small_vector<uint32_t, 10>> held_;
   std::vector<uint32_t> writer_;  // by dataset: the task that may write it
-  Observation seen_;
   int64_t now_ns_ = 0;
   uint32_t arrivals_ = 0;  // at nodes
   size_t ended_ = 0;

@@ -135,8 +135,7 @@ Status Simulation::ask_policy(uint32_t task) {
   if (options_.listener) options_.listener->asks(attempt);
   view_.allow_holding(holds_ && may_be_held(held_back_, task, now_ns_, view_.up_count()));
   const View& view = view_.view();
-  if (observes_) seen_ = observe(view, options_.features);
-  const Decision decision = policy_.decide(view, seen_);
+  const Decision decision = policy_.decide(view);
   if (is_kept_back(view, decision)) {
     hold(task, view, decision.held_for);
     return {};
@@ -145,7 +144,7 @@ Status Simulation::ask_policy(uint32_t task) {
     return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
   ++recorder_.counts.decisions;
   ++state.attempt;
-  if (options_.listener) options_.listener->decided(attempt, view, seen_, decision);
+  if (options_.listener) options_.listener->decided(attempt, view, decision);
   place(task, view, decision.node);
   return {};
 }

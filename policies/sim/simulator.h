@@ -39,12 +39,9 @@ struct TaskTimes {
 class Listener {
  public:
   virtual ~Listener() = default;
-  // True: `seen` below is the observation of the view, also when the policy does without.
-  virtual bool needs_observation() const { return false; }
   // The policy is about to be asked for the attempt's node, perhaps again: it may have held it.
   virtual void asks(Attempt) {}
-  virtual void decided(Attempt attempt, const View& view, const Observation& seen,
-                       const Decision& decision) = 0;
+  virtual void decided(Attempt attempt, const View& view, const Decision& decision) = 0;
   // The attempt's data was served.
   virtual void served(Attempt attempt, const ServiceMeasure& measure,
                       const RewardParts& reward) = 0;
@@ -56,7 +53,6 @@ class Listener {
 struct RunOptions {
   uint64_t seed = 1;  // of failures; policies have their own
   RewardSettings reward;
-  FeatureSettings features;
   Listener* listener = nullptr;
   // What coming events touch is brought into the caches, which changes no result. Unset: in large
   // clusters, where it pays.

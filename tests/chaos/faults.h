@@ -1,38 +1,44 @@
 // What happens to real processes, at random by a seed.
 #pragma once
 
-#include <chrono>
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "tests/chaos/relay.h"
+#include "tests/chaos/small_disks.h"
+#include "tests/chaos/wall_clocks.h"
+#include "tests/chaos/ways.h"
 #include "tests/system/cluster.h"
 
 namespace tierpilot::chaos {
 
-struct FaultOptions {
+// What faults act on; null where this machine does not allow it.
+struct Surroundings {
+  test::Cluster& cluster;
+  Ways& ways;
+  SmallDisks* disks = nullptr;
+  WallClocks* clocks = nullptr;
   int nodes = 3;
-  uint64_t seed = 1;
-  // SIGTERM of daemons. Today it fails tasks for good that had been acknowledged.
-  bool stops = false;
+  bool tls = false;
 };
 
-// A cluster whose daemons reach the coordinator by way of a relay each.
 class Faults {
  public:
-  Faults(test::Cluster& cluster, std::vector<std::unique_ptr<Relay>>& relays,
-         const FaultOptions& options);
+  Faults(Surroundings surroundings, uint64_t seed);
 
-  // One fault, now, and its end if it has one; returns some time after.
+  // One fault, now, and its end if it has one; returns some time after. While a lasting one lasts,
+  // a process may be killed besides.
   void strike();
-  // All processes run and all ways are open.
+  // All processes run, all ways are open, all clocks are right.
   void heal();
   const std::map<std::string, int>& counts() const { return counts_; }
+  // What did not come about as it must.
+  const std::vector<std::string>& wrong() const { return wrong_; }
 
  private:
+  using Fault = void (Faults::*)();
+
   void kill_coordinator();
   void stop_coordinator();
   void pause_coordinator();
@@ -40,16 +46,32 @@ class Faults {
   void stop_daemon();
   void pause_daemon();
   void partition();
+  void slow_link();
+  void fill_work_folder();
+  void set_clock();
+  void refuse_starts();
+  void kill_in_commit();
+  void show_bad_certificate();
+  void run_with_bad_certificate(int node, bool expired);
+  void revoke_certificate();
+  // The node's log tells it from now on, in time.
+  void expect_said(int node, size_t from, const std::string& words);
 
-  int any_node() { return draw(0, options_.nodes - 1); }
+  // Lets a fault last, in which another may strike.
+  void last(int from_ms, int to_ms);
+  void revive();
+  void restart_coordinator(int after_ms);
+  void restart_node(int node, int after_ms);
+  int any_node() { return draw(0, with_.nodes - 1); }
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   void sleep(int from_ms, int to_ms);
 
-  test::Cluster& cluster_;
-  std::vector<std::unique_ptr<Relay>>& relays_;
-  const FaultOptions options_;
+  const Surroundings with_;
+  std::vector<std::pair<const char*, Fault>> kinds_;
   std::mt19937_64 random_;
+  bool lasting_ = false;
   std::map<std::string, int> counts_;
+  std::vector<std::string> wrong_;
 };
 
 }  // namespace tierpilot::chaos

@@ -16,6 +16,8 @@ namespace tierpilot::chaos {
 namespace {
 
 constexpr int kPollMs = 20;
+constexpr size_t kMostBytes = 65536;
+constexpr size_t kSlowBytes = 512;  // each kPollMs
 
 sockaddr_un address_of(const std::filesystem::path& path) {
   sockaddr_un address{};
@@ -56,9 +58,9 @@ void Relay::accept_one() {
 }
 
 // False: one of the ends is gone.
-bool Relay::pass_on(int from, int to) {
-  char bytes[65536];
-  const ssize_t got = ::recv(from, bytes, sizeof bytes, MSG_DONTWAIT);
+bool Relay::pass_on(int from, int to, size_t most_bytes) {
+  char bytes[kMostBytes];
+  const ssize_t got = ::recv(from, bytes, most_bytes, MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   for (ssize_t sent = 0; sent < got;) {
     const ssize_t now = ::send(to, bytes + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
@@ -76,13 +78,15 @@ void Relay::run() {
       looked.push_back({cut_down_ ? -1 : pair.coordinator.get(), POLLIN, 0});
     }
     if (::poll(looked.data(), looked.size(), kPollMs) <= 0) continue;
+    if (slow_) std::this_thread::sleep_for(std::chrono::milliseconds(kPollMs));
+    const size_t most = slow_ ? kSlowBytes : kMostBytes;
     size_t at = 1;
     for (auto& pair : pairs_) {
       const bool up = looked[at].revents != 0 && !cut_up_;
       const bool down = looked[at + 1].revents != 0 && !cut_down_;
       at += 2;
-      if (up && !pass_on(pair.daemon.get(), pair.coordinator.get())) pair.over = true;
-      if (down && !pass_on(pair.coordinator.get(), pair.daemon.get())) pair.over = true;
+      if (up && !pass_on(pair.daemon.get(), pair.coordinator.get(), most)) pair.over = true;
+      if (down && !pass_on(pair.coordinator.get(), pair.daemon.get(), most)) pair.over = true;
     }
     std::erase_if(pairs_, [](const Pair& pair) { return pair.over; });
     if (looked[0].revents != 0) accept_one();

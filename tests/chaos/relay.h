@@ -1,5 +1,6 @@
 // Stands between a daemon and the coordinator and passes their bytes on, unless a way is cut: a
-// partition, one way or both, without privileges. Nothing is lost: what was held back arrives late.
+// partition, one way or both, or a slow link, without privileges. Nothing is lost: what was held
+// back arrives late.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@ class Relay {
     cut_up_ = to_coordinator;
     cut_down_ = from_coordinator;
   }
+  void slow(bool slow) { slow_ = slow; }
 
  private:
   struct Pair {
@@ -30,12 +32,12 @@ class Relay {
   };
   void run();
   void accept_one();
-  static bool pass_on(int from, int to);
+  static bool pass_on(int from, int to, size_t most_bytes);
 
   std::filesystem::path other_;
   UniqueFd listener_;
   std::list<Pair> pairs_;  // of the thread
-  std::atomic<bool> cut_up_ = false, cut_down_ = false, stop_ = false;
+  std::atomic<bool> cut_up_ = false, cut_down_ = false, slow_ = false, stop_ = false;
   std::thread thread_;
 };
 

@@ -14,10 +14,22 @@ std::string dataset_name(uint64_t number) {
   return fmt::format("d{}", number);
 }
 
+// Of some jobs one task: ranks read datasets and write none.
+void make_gang(uint64_t seed, uint64_t number, std::vector<TaskSpec>& tasks) {
+  Random random(seed, fmt::format("gang {}", number));
+  if (!random.chance(0.3)) return;
+  auto& task =
+      tasks[static_cast<size_t>(random.between(0, static_cast<int64_t>(tasks.size()) - 1))];
+  task.gang.ranks = static_cast<uint32_t>(random.between(2, 4));
+  task.gang.max_restarts = static_cast<uint32_t>(random.between(0, 2));
+  for (auto& use : task.datasets) use.write = false;
+}
+
 }  // namespace
 
-std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, bool writes) {
+std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& included) {
   Random random(seed, fmt::format("job {}", number));
+  const bool writes = included.contains("writes");
   std::vector<TaskSpec> tasks(static_cast<size_t>(random.between(1, 4)));
   for (size_t i = 0; i < tasks.size(); ++i) {
     auto& task = tasks[i];
@@ -32,6 +44,7 @@ std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, bool writes) {
     for (size_t before = 0; before < i; ++before)
       if (random.chance(0.25)) task.after.push_back(tasks[before].name);
   }
+  if (included.contains("gangs")) make_gang(seed, number, tasks);
   return tasks;
 }
 
@@ -141,7 +154,28 @@ void Client::cancel(uint64_t task) {
   at_.judge.cancel_asked(task);
   at_.loop.after(random_.between(kMs / 10, 5 * kMs), at_.coordinator.life(), [this, task] {
     if (!at_.coordinator.up()) return;
-    at_.coordinator.core().lifecycle.cancel(task, nullptr);
+    auto& core = at_.coordinator.core();
+    if (const auto* rank = core.state.tasks.find(task); rank && rank->rank)
+      at_.judge.cancel_asked(rank->rank->gang);
+    core.lifecycle.cancel(task, nullptr);
+    at_.coordinator.touched();
+  });
+}
+
+void Client::cancel_users_of_lost() {
+  for (const auto& [id, spec] : at_.judge.tasks())
+    for (const auto& use : spec.datasets)
+      if (at_.judge.is_lost(use.dataset) && !at_.judge.has_ended(id)) cancel(id);
+}
+
+void Client::check_datasets(bool repair) {
+  at_.loop.after(random_.between(kMs / 10, 5 * kMs), at_.coordinator.life(), [this, repair] {
+    if (!at_.coordinator.up()) return;
+    auto& core = at_.coordinator.core();
+    for (uint64_t number = 0; number < 3; ++number) {
+      if (repair) core.replicator.hurry(dataset_name(number));
+      core.checker.check(dataset_name(number), repair, [](const auto&) {});
+    }
     at_.coordinator.touched();
   });
 }

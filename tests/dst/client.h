@@ -13,7 +13,7 @@
 namespace tierpilot::dst {
 
 // Of the plan's seed: the tasks of its job with this number.
-std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, bool writes);
+std::vector<TaskSpec> make_job(uint64_t seed, uint64_t number, const Kinds& included);
 
 class Client {
  public:
@@ -32,6 +32,10 @@ class Client {
   void add_dataset(uint64_t number);
   void remove_dataset(uint64_t number);
   void cancel(uint64_t task);
+  // Users who hear that a dataset is lost give up what waits for it.
+  void cancel_users_of_lost();
+  // An operator has all copies of all datasets read, and made anew where they are damaged.
+  void check_datasets(bool repair);
   size_t unanswered() const { return open_.size(); }
 
  private:

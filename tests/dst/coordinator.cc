@@ -4,7 +4,9 @@
 
 #include <stdexcept>
 
+#include "coordinator/store/db.h"
 #include "coordinator/store/records.h"
+#include "policies/placement/published/module.h"
 
 namespace tierpilot::dst {
 namespace {
@@ -14,8 +16,10 @@ std::unique_ptr<PolicyHost> start_host(uint64_t seed) {
   PolicyHostOptions options;
   options.seed = seed;
   options.active = seed % 2 ? "least-loaded" : "locality-greedy";
-  options.published.network.width = 16;
-  options.published.network.layers = 1;
+  PublishedSettings published;
+  published.network.width = 16;
+  published.network.layers = 1;
+  options.modules.put(published_module(published));
   auto host = PolicyHost::start(std::move(options));
   if (!host) throw std::runtime_error(host.error().message);
   return std::move(*host);
@@ -106,6 +110,34 @@ void Coordinator::stop(int64_t down_ns) {
   start_later(down_ns);
 }
 
+void Coordinator::freeze(int64_t ns) {
+  clock_.stand_still(ns);
+  pause(ns);
+}
+
+// What a newer one has written is not touched by today's, and that says so.
+void Coordinator::refuse_newer_store() {
+  constexpr const char* kNewer = "UPDATE settings SET value = value + 1 WHERE key = 'format'";
+  constexpr const char* kToday = "UPDATE settings SET value = value - 1 WHERE key = 'format'";
+  const auto path = (at_.directory / "tierpilot.db").string();
+  auto db = Db::open(path);
+  if (!db || !db->execute(kNewer)) return at_.judge.violated("skew", "a store cannot be changed");
+  const auto refused = Store::open(
+      at_.directory, [](auto) {}, Store::Commits::kByCaller);
+  if (refused)
+    at_.judge.violated("skew", "a store of a newer format was opened");
+  else if (refused.error().message.find("install the newer version") == std::string::npos)
+    at_.judge.violated("skew",
+                       "a store of a newer format was refused with: " + refused.error().message);
+  if (!db->execute(kToday)) at_.judge.violated("skew", "a store that was refused is broken");
+}
+
+void Coordinator::downgrade(int64_t down_ns) {
+  if (!up()) return;
+  kill(Disk::End::kKilled, down_ns);
+  if (!at_.disk.full()) refuse_newer_store();
+}
+
 void Coordinator::tick() {
   core_->tick();
   touched();
@@ -130,9 +162,11 @@ void Coordinator::commit() {
 void Coordinator::register_node(const ConnectionPtr& connection, NodeCalls& node,
                                 const Registration& what,
                                 std::function<void(Result<std::shared_ptr<Session>>)> answer) {
+  const auto facts = admit_node(what.info);
+  if (!facts) return answer(tl::unexpected(facts.error()));
   connections_.push_back(connection);
   auto link = std::make_shared<Link>(connection, node, random_);
-  auto ticket = core_->membership.join(what.facts, link, what.replicas, what.live);
+  auto ticket = core_->membership.join(*facts, link, what.replicas, what.live);
   if (!ticket) return answer(tl::unexpected(ticket.error()));
   auto session = std::make_shared<Session>(*core_, at_.loop, life_, link, *ticket,
                                            [this](AttemptId attempt) { look_at(attempt.task); });
@@ -153,6 +187,7 @@ void Coordinator::look_at(uint64_t id) {
       at_.judge.violated("lost-submit", fmt::format("task {} was acknowledged, and is gone", id));
     return;
   }
+  if ((*task)->rank) return look_at((*task)->rank->gang);
   if (is_ended((*task)->state)) at_.judge.ended(**task);
 }
 

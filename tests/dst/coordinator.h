@@ -40,6 +40,10 @@ class Coordinator {
   void kill(Disk::End how, int64_t down_ns);
   void stop(int64_t down_ns);
   void pause(int64_t ns) { life_->stop_until(at_.loop.now_ns() + ns); }
+  // Its machine stands still, and the clock with it.
+  void freeze(int64_t ns);
+  // Ends, and one of an older version is tried before it starts again.
+  void downgrade(int64_t down_ns);
   void set_slow_disk(bool slow) { slow_disk_ = slow; }
 
   // What arrives at it. Runs in its life, on its event loop.
@@ -52,6 +56,7 @@ class Coordinator {
   void look_at_all();
 
  private:
+  void refuse_newer_store();
   void tick();
   void commit();
   void drop_everything(bool told);

@@ -26,6 +26,12 @@ agent::Assignment to_agent(const Assignment& from) {
   for (const auto& need : from.datasets) to.datasets.push_back(to_item(need));
   to.reckoning = from.reckoning;
   to.place_s = from.place_s;
+  if (!from.rank) return to;
+  const auto& rank = *from.rank;
+  to.rank = agent::RankPlace{
+      rank.gang,      rank.rank,           rank.world_size,  rank.local_rank, rank.local_world_size,
+      rank.node_rank, rank.master_address, rank.master_port, rank.cpu_units,  rank.gpus,
+      rank.restarts};
   return to;
 }
 
@@ -35,9 +41,11 @@ Daemon::Daemon(Surroundings surroundings)
     : at_(std::move(surroundings)),
       pool_(at_.shelf,
             {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
-             [this](const ReplicaChange& change) { events_.add(change); }, at_.at_commit_step}),
+             at_.suspect, at_.lost, [this](const ReplicaChange& change) { events_.add(change); },
+             at_.at_commit_step}),
       warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_,
-               at_.refuses_starts, [this](AttemptId attempt) { tasks_.started(attempt, 1000); },
+               at_.notices_pauses, at_.refuses_starts,
+               [this](AttemptId attempt) { tasks_.started(attempt, 1000); },
                [this](AttemptId attempt, agent::ExitReport report) {
                  tasks_.exited(attempt, std::move(report));
                }}),
@@ -46,8 +54,18 @@ Daemon::Daemon(Surroundings surroundings)
              [this](agent::EventBody body) { events_.add(std::move(body)); }),
       backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {}
 
-Status Daemon::start(const Assignment& assignment) {
-  return tasks_.start(to_agent(assignment));
+Result<uint16_t> Daemon::start(const Assignment& assignment) {
+  const auto program = program_of(at_.version);
+  if (!understands_today(at_.version) || (assignment.rank && !program.can(kGangFeature)))
+    at_.judge.violated("skew", fmt::format("n{} runs {} and is given {}", at_.node + 1,
+                                           program.label(), assignment.rank ? "a rank" : "a task"));
+  if (auto taken = tasks_.start(to_agent(assignment)); !taken) return tl::unexpected(taken.error());
+  return tasks_.master_port({assignment.attempt.task, assignment.attempt.attempt});
+}
+
+CopyCheck Daemon::verify(const DatasetId& id) {
+  const auto check = pool_.verify(id);
+  return {std::string(copy_state_name(check.fast)), std::string(copy_state_name(check.slow))};
 }
 
 void Daemon::cancel(AttemptId attempt, const std::string& reason) {
@@ -74,8 +92,7 @@ void Daemon::connect() {
 
 void Daemon::register_node() {
   auto what = std::make_shared<Registration>();
-  what->facts = {fmt::format("n{}", at_.node + 1), at_.instance, kUnits, 1 << 30, 64 << 20,
-                 fmt::format("n{}", at_.node + 1), 1.0,          {}};
+  what->info = describe_node(fmt::format("n{}", at_.node + 1), at_.instance, kUnits, at_.version);
   const auto replicas = pool_.replicas();
   events_.registered(replicas);
   for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));
@@ -89,10 +106,10 @@ void Daemon::register_node() {
           connection->send(Way::kDown, [this, call, sent_ns, session] {
             if (call != call_) return;
             waiting_ = false;
-            if (!session) return retry(session.error().code == ErrorCode::kConflict);
+            if (!session) return refused(session.error());
             session_ = *session;
             backoff_.reset();
-            tasks_.repeat_starts();
+            tasks_.registered();
             lease_granted(sent_ns, static_cast<uint32_t>(Coordinator::kLeaseMs));
             update();
           });
@@ -153,6 +170,15 @@ void Daemon::give_up_after(int64_t timeout_ns, uint64_t call) {
   });
 }
 
+void Daemon::refused(const Error& error) {
+  const bool skewed = error.code == ErrorCode::kInvalid;
+  if (skewed &&
+      (understands_today(at_.version) || error.message.find("update") == std::string::npos))
+    at_.judge.violated("skew", fmt::format("n{} runs {} and is refused: {}", at_.node + 1,
+                                           program_of(at_.version).label(), error.message));
+  retry(skewed || error.code == ErrorCode::kConflict);
+}
+
 void Daemon::retry(bool lasting) {
   ++call_;
   waiting_ = idle_ = false;
@@ -163,13 +189,14 @@ void Daemon::retry(bool lasting) {
     connection_.reset();
   }
   end_lapsed_lease();
-  later((lasting ? backoff_.longest_ms() : backoff_.next_ms()) * kMs, [this] { connect(); });
+  const int64_t left_ms = tasks_.idle() ? 0 : lease_.left_ms(at_.clock.boot_ns());
+  later((lasting ? backoff_.longest_ms() : backoff_.next_ms(left_ms)) * kMs, [this] { connect(); });
 }
 
 void Daemon::lease_granted(int64_t sent_ns, uint32_t lease_ms) {
   lease_.granted(sent_ns, lease_ms);
   if (!lease_.holds(at_.clock.boot_ns())) return;
-  warden_.extend_lease(lease_.deadline_ns());
+  warden_.extend_lease(lease_.deadline_ns(), sent_ns);
   tasks_.lease_granted(lease_.deadline_ns());
   if (!std::exchange(lease_watched_, true)) watch_lease();
 }

@@ -32,8 +32,12 @@ class Daemon final : public NodeCalls {
     uint64_t instance = 0;
     LifePtr machine;
     bool keeps_old_home = false;
+    bool notices_pauses = true;
+    Version version = Version::kCurrent;
     std::function<bool()> refuses_starts;
     std::function<const Stored*(const std::string&, const DatasetId&)> remote;
+    std::function<void(const std::string&, const DatasetId&)> suspect;
+    std::function<void(const DatasetId&)> lost;
     std::function<void(int step)> at_commit_step;
   };
   explicit Daemon(Surroundings surroundings);
@@ -52,7 +56,7 @@ class Daemon final : public NodeCalls {
   // It is gone; `told`: its kernel closes the connection.
   void die(bool told);
 
-  Status start(const Assignment& assignment) override;
+  Result<uint16_t> start(const Assignment& assignment) override;
   void cancel(AttemptId attempt, const std::string& reason) override;
   void create(const std::string& name, uint64_t bytes,
               std::function<void(Result<ReplicaChange>)> done) override;
@@ -60,6 +64,7 @@ class Daemon final : public NodeCalls {
   void discard(const DatasetId& id) override { pool_.discard(id); }
   void set_home(const DatasetId& id, bool home) override { pool_.set_home(id, home); }
   void keep(const DatasetNeed& need, std::function<void(Status)> done) override;
+  CopyCheck verify(const DatasetId& id) override;
 
  private:
   void connect();
@@ -70,6 +75,7 @@ class Daemon final : public NodeCalls {
   // Unless an answer to this call has come, the connection is given up.
   void give_up_after(int64_t timeout_ns, uint64_t call);
   void retry(bool lasting);
+  void refused(const Error& error);
   void lease_granted(int64_t sent_ns, uint32_t lease_ms);
   void end_lapsed_lease();
   void watch_lease();

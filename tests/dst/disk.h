@@ -28,6 +28,7 @@ class Disk {
   void stop_after(int operations) { left_ = operations; }
   // Files do not grow any more.
   void set_full(bool full) { full_ = full; }
+  bool full() const { return full_; }
   size_t bytes() const;
 
   struct File {

@@ -36,7 +36,7 @@ int read(sqlite3_file* file, void* into, int size, sqlite3_int64 offset) {
   const auto& seen = of(file).seen;
   const auto begin = std::min(static_cast<size_t>(offset), seen.size());
   const auto got = std::min(static_cast<size_t>(size), seen.size() - begin);
-  std::memcpy(into, seen.data() + begin, got);
+  if (got > 0) std::memcpy(into, seen.data() + begin, got);
   std::memset(static_cast<char*>(into) + got, 0, static_cast<size_t>(size) - got);
   return got == static_cast<size_t>(size) ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
 }

@@ -8,9 +8,9 @@
 namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
-  static const std::vector<std::string> names{"lost-submit", "overlap",    "lost-version",
-                                              "two-values",  "lost-write", "node-fault",
-                                              "stuck",       "unbounded"};
+  static const std::vector<std::string> names{
+      "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "two-values",
+      "lost-write",  "node-fault", "skew",      "stuck",        "unbounded"};
   return names;
 }
 
@@ -26,18 +26,13 @@ void Judge::violated(const std::string& invariant, std::string what) {
   verdict_ = Violation{invariant, std::move(what)};
 }
 
-void Judge::process_began(const Run& run) {
-  auto& others = running_[run.task];
-  if (!others.empty())
-    violated("overlap", fmt::format("task {} attempt {} runs on n{} while attempt {} runs on n{}",
-                                    run.task, run.attempt, run.node + 1, others.begin()->attempt,
-                                    others.begin()->node + 1));
-  others.insert(run);
+void Judge::process_began(const Run& run, uint64_t gang) {
+  processes_.began(run, gang, now_ns());
   tell("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1);
 }
 
-void Judge::process_ended(const Run& run) {
-  running_[run.task].erase(run);
+void Judge::process_ended(const Run& run, bool well) {
+  processes_.ended(run, well);
   tell("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1);
 }
 
@@ -76,6 +71,9 @@ Digest Judge::published(const std::string& dataset, uint64_t version) const {
 }
 
 void Judge::read(const Run& run, const std::string& dataset, uint64_t version, Digest content) {
+  // Nobody hears of it any more, and the dataset is another one by now.
+  const bool over = has_ended(run.task) || has_ended(processes_.gang_of(run.task));
+  if (over && removed_.contains(dataset)) return;
   const Digest expected = published(dataset, version);
   if (expected != 0 && expected != content)
     violated("two-values",
@@ -98,9 +96,12 @@ void Judge::publish(const std::string& dataset, uint64_t version, Digest content
 
 void Judge::dataset_added(const std::string& dataset, uint64_t version, Digest content) {
   // One that can be added anew was removed, although the answer to that was lost.
-  if (const auto known = datasets_.find(dataset);
-      known != datasets_.end() && known->second.removing && published(dataset, version) != content)
+  if (const auto known = datasets_.find(dataset); known != datasets_.end() &&
+                                                  (known->second.removing || known->second.lost) &&
+                                                  published(dataset, version) != content) {
     datasets_.erase(known);
+    removed_.insert(dataset);
+  }
   publish(dataset, version, content, "a client");
 }
 
@@ -109,21 +110,41 @@ void Judge::removal_began(const std::string& dataset) {
 }
 
 void Judge::removal_ended(const std::string& dataset, bool removed) {
-  if (removed)
+  tell("the removal of {} is answered: {}", dataset, removed ? "it is gone" : "refused");
+  if (removed) {
     datasets_.erase(dataset);
-  else if (auto known = datasets_.find(dataset); known != datasets_.end())
+    removed_.insert(dataset);
+  } else if (auto known = datasets_.find(dataset); known != datasets_.end())
     known->second.removing = false;
+}
+
+void Judge::lost_by_damage(const std::string& dataset) {
+  tell("the last copy of {} was damaged", dataset);
+  datasets_[dataset].lost = true;
+}
+
+bool Judge::is_lost(const std::string& dataset) const {
+  const auto known = datasets_.find(dataset);
+  return known != datasets_.end() && known->second.lost;
 }
 
 std::map<std::string, Judge::Value> Judge::current() const {
   std::map<std::string, Value> values;
   for (const auto& [name, known] : datasets_)
-    if (!known.versions.empty() && !known.removing)
-      values[name] = {known.versions.rbegin()->first, known.versions.rbegin()->second};
+    if (const auto value = newest(name); value && !known.removing && !known.lost)
+      values[name] = *value;
   return values;
 }
 
+std::optional<Judge::Value> Judge::newest(const std::string& dataset) const {
+  const auto known = datasets_.find(dataset);
+  if (known == datasets_.end() || known->second.versions.empty()) return std::nullopt;
+  const auto& [version, content] = *known->second.versions.rbegin();
+  return Value{version, content};
+}
+
 void Judge::check_writes(const std::string& dataset, Digest content) {
+  if (is_lost(dataset)) return;
   for (const Digest write : datasets_[dataset].writes)
     if (!descends(content, write))
       violated("lost-write", fmt::format("{} succeeded in writing {}, and what is there now is "
@@ -136,6 +157,7 @@ namespace {
 
 std::string describe(const TaskSpec& spec) {
   std::string text = fmt::format("{} ms, exit code {}", runs_ms(spec.argv), exits_with(spec.argv));
+  if (spec.is_gang()) text += fmt::format(", {} ranks", spec.gang.ranks);
   for (const auto& use : spec.datasets)
     text += fmt::format(", {} {}", use.write ? "writes" : "reads", use.dataset);
   return text;
@@ -167,7 +189,10 @@ void Judge::ended(const Task& task) {
   if (task.state == TaskState::kCancelled && !cancelled_.contains(task.id))
     violated("node-fault", fmt::format("task {} was cancelled, which nobody had asked for: {}",
                                        task.id, task.reason));
-  if (task.state != TaskState::kSucceeded) return;
+  const bool well = task.state == TaskState::kSucceeded;
+  if (task.spec.is_gang())
+    processes_.gang_ended(task.id, task.attempt, task.spec.gang.ranks, well, now_ns());
+  if (!well) return;
   const Run run{task.id, task.attempt, task.node.empty() ? 0 : task.node[1] - '1'};
   for (const auto& use : task.spec.datasets) {
     if (!use.write) continue;

@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "coordinator/model.h"
+#include "tests/dst/processes.h"
 
 namespace tierpilot::dst {
 
-// lost-submit, overlap, lost-version, two-values, lost-write, node-fault, stuck, unbounded.
+// lost-submit, overlap, half-gang, lost-version, few-copies, two-values, lost-write, node-fault,
+// skew, stuck, unbounded.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -30,26 +32,22 @@ inline ContentDigest checksum(Digest content) {
   return {0, content};
 }
 
-struct Run {
-  uint64_t task = 0;
-  uint32_t attempt = 0;
-  int node = 0;
-  auto operator<=>(const Run&) const = default;
-};
-
 class Judge {
  public:
   // Only these invariants are held; empty: all.
   explicit Judge(std::set<std::string> held) : held_(std::move(held)) {}
 
   std::function<void(const std::string&)> on_tell;  // what happens, for people
+  std::function<int64_t()> now_ns = [] { return int64_t{0}; };
 
   void violated(const std::string& invariant, std::string what);
   const std::optional<Violation>& verdict() const { return verdict_; }
 
-  // Processes of tasks.
-  void process_began(const Run& run);
-  void process_ended(const Run& run);
+  // Processes of tasks; `gang`: that it is a rank of.
+  void process_began(const Run& run, uint64_t gang = 0);
+  // `well`: by itself, with exit code 0.
+  void process_ended(const Run& run, bool well = false);
+  Processes& processes() { return processes_; }
 
   // Contents.
   // The same source gives the same content.
@@ -69,6 +67,9 @@ class Judge {
   void dataset_added(const std::string& dataset, uint64_t version, Digest content);
   void removal_began(const std::string& dataset);
   void removal_ended(const std::string& dataset, bool removed);
+  // Its last bytes were damaged, which a node has noticed and will tell.
+  void lost_by_damage(const std::string& dataset);
+  bool is_lost(const std::string& dataset) const;
 
   struct Value {
     uint64_t version = 0;
@@ -76,6 +77,8 @@ class Judge {
   };
   // The newest one that must be there; empty while a removal is under way.
   std::map<std::string, Value> current() const;
+  // Also while a removal is under way, which may yet be refused; nothing where none is known.
+  std::optional<Value> newest(const std::string& dataset) const;
   // Zero: not known.
   Digest published(const std::string& dataset, uint64_t version) const;
   // No write that succeeded is missing in `content`.
@@ -99,7 +102,9 @@ class Judge {
 
   std::set<std::string> held_;
   std::optional<Violation> verdict_;
-  std::map<uint64_t, std::set<Run>> running_;
+  Processes processes_{[this](const std::string& invariant, std::string what) {
+    violated(invariant, std::move(what));
+  }};
   struct Origin {
     Digest from = 0;
     std::string by;
@@ -115,8 +120,10 @@ class Judge {
     std::map<uint64_t, Digest> versions;
     std::vector<Digest> writes;  // that succeeded
     bool removing = false;
+    bool lost = false;  // by damage
   };
   std::map<std::string, Known> datasets_;
+  std::set<std::string> removed_;       // once, whatever has the name now
   std::map<uint64_t, TaskSpec> tasks_;  // acknowledged
   std::set<uint64_t> cancelled_;
   std::map<uint64_t, TaskState> ends_;

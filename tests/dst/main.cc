@@ -55,9 +55,7 @@ int run_all(const Asked& asked) {
   std::map<std::string, uint64_t> found;
   const auto begin = std::chrono::steady_clock::now();
   uint64_t steps = 0;
-  uint64_t last = first;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    last = seed;
     const Plan plan = make_plan(seed, asked.world.included);
     const auto verdict = run(seed, plan, asked.world, &steps);
     if (!verdict) continue;
@@ -81,7 +79,8 @@ int main_checked(int argc, char** argv) {
   app.add_option("--seed", asked.seed, "This one alone");
   app.add_option("--steps", asked.world.most_steps, "Most events of a run")->capture_default_str();
   app.add_option("--without", without,
-                 "Leave out faults and work of these kinds: stops, writes, removes, starts")
+                 fmt::format("Leave out faults and work of these kinds: {}",
+                             fmt::join(optional_kinds(), ", ")))
       ->delimiter(',')
       ->check(CLI::IsMember(optional_kinds()));
   app.add_option("--only", only,
@@ -90,8 +89,13 @@ int main_checked(int argc, char** argv) {
       ->check(CLI::IsMember(invariant_names()));
   app.add_flag("!--drop-old-home", asked.world.keeps_old_home,
                "Nodes drop the version before at once, not when the coordinator has the new one");
+  app.add_flag("!--blind-to-pauses", asked.world.notices_pauses,
+               "Wardens do not notice that their machine was paused");
   app.add_flag("--keep-going", asked.keep_going,
                "Count violations over all seeds; the first of each kind is told");
+  app.add_flag_callback(
+      "--log", [] { spdlog::set_level(spdlog::level::info); },
+      "Print what coordinator and nodes log; with --seed and --shrink-runs 0");
   app.add_option("--shrink-runs", asked.most_runs, "Runs to shorten a history by, at most")
       ->capture_default_str();
   try {

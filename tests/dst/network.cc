@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace tierpilot::dst {
+namespace {
+
+constexpr int64_t kKeepaliveNs = 30 * kSecond;  // see rpc/transport.cc
+
+}  // namespace
 
 void Network::cut(int node, Way way, int64_t until_ns) {
   auto& until = cut_until_ns_[index(node, way)];
@@ -42,8 +47,10 @@ void Connection::pump(Way way) {
 
 void Connection::close(Way way, bool told) {
   const Way own = way == Way::kUp ? Way::kDown : Way::kUp;  // what it would have received
-  if (!std::exchange(open_[at(own)], false) || !told) return;
-  send(way, [self = shared_from_this(), way] { self->closed_by_peer(way); });
+  if (!std::exchange(open_[at(own)], false)) return;
+  const auto closed = [self = shared_from_this(), way] { self->closed_by_peer(way); };
+  if (told) return send(way, closed);
+  network_.loop().after(kKeepaliveNs, lives_[at(way)], closed);
 }
 
 void Connection::closed_by_peer(Way receiver) {

@@ -47,7 +47,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Happens at the other end, unless that end has closed by then.
   void send(Way way, std::function<void()> message);
   // By the end that sends this way; the other end is told as soon as the network can. Without
-  // `told`, as when a machine loses power, it is not.
+  // `told`, as when a machine loses power, it finds out when it asks whether anybody is there.
   void close(Way way, bool told = true);
   bool open(Way receiver) const { return open_[at(receiver)]; }
   // Called where the other end has closed, once.

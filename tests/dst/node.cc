@@ -17,8 +17,9 @@ Node::Node(Surroundings surroundings)
 
 void Node::start_later(int64_t down_ns) {
   if (std::exchange(starting_, true)) return;
-  at_.loop.after(down_ns, nullptr, [this] {
+  at_.loop.after(std::max(down_ns, clock_.still_ns()), nullptr, [this] {
     starting_ = false;
+    if (clock_.still_ns() > 0) return start_later(0);
     // It waits until no process of the one before it is left.
     const bool busy = !gone_.empty() && !gone_.back()->warden().idle();
     busy ? start_later(10 * kMs) : start();
@@ -27,14 +28,14 @@ void Node::start_later(int64_t down_ns) {
 
 void Node::start() {
   if (up()) return;
-  daemon_ = std::make_unique<Daemon>(
-      Daemon::Surroundings{at_.loop, clock_, at_.judge, at_.network, at_.coordinator, random_,
-                           shelf_, at_.node, random_.next(), machine_, at_.keeps_old_home,
-                           [this] { return at_.loop.now_ns() < refuses_until_ns_; },
-                           [this](const std::string& address, const DatasetId& id) {
-                             return at_.remote(at_.node, address, id);
-                           },
-                           [this](int step) { at_commit_step(step); }});
+  daemon_ = std::make_unique<Daemon>(Daemon::Surroundings{
+      at_.loop, clock_, at_.judge, at_.network, at_.coordinator, random_, shelf_, at_.node,
+      random_.next(), machine_, at_.keeps_old_home, at_.notices_pauses, version_,
+      [this] { return at_.loop.now_ns() < refuses_until_ns_; },
+      [this](const std::string& address, const DatasetId& id) {
+        return at_.remote(at_.node, address, id);
+      },
+      at_.suspect, at_.lost, [this](int step) { at_commit_step(step); }});
   daemon_->begin();
 }
 
@@ -73,6 +74,36 @@ void Node::pause(int64_t ns) {
   if (up()) daemon_->life()->stop_until(at_.loop.now_ns() + ns);
 }
 
+void Node::freeze(int64_t ns) {
+  // One pause after another.
+  if (clock_.still_ns() > 0) return;
+  clock_.stand_still(ns);
+  machine_->stop_until(at_.loop.now_ns() + ns);
+  pause(ns);
+  constexpr int64_t kNoticedNs = Warden::kNoticeNs + Warden::kKillNs;
+  at_.judge.processes().unsure(at_.node, at_.loop.now_ns() + ns + kNoticedNs);
+  if (daemon_) daemon_->warden().machine_paused(ns);
+  if (!gone_.empty()) gone_.back()->warden().machine_paused(ns);
+}
+
+void Node::change_version(Version version, int64_t lasts_ns) {
+  version_ = version;
+  kill(200 * kMs);
+  if (version == Version::kCurrent) return;
+  at_.loop.after(lasts_ns, nullptr, [this] { change_version(Version::kCurrent, 0); });
+}
+
+void Node::damage(uint64_t which) {
+  std::vector<Stored*> on_disk;
+  for (auto& [id, stored] : shelf_)
+    if (stored.slow) on_disk.push_back(&stored);
+  if (!on_disk.empty()) on_disk[which % on_disk.size()]->rotten = true;
+}
+
+void Node::suspect(const DatasetId& id) {
+  if (answers()) daemon_->pool().verify(id);
+}
+
 void Node::evict() {
   if (up()) daemon_->pool().evict();
 }
@@ -90,6 +121,7 @@ void Node::at_commit_step(int step) {
 void Node::heal() {
   refuses_until_ns_ = 0;
   trap_ = {};
+  if (version_ != Version::kCurrent) change_version(Version::kCurrent, 0);
 }
 
 }  // namespace tierpilot::dst

@@ -19,8 +19,11 @@ class Node {
     int node = 0;
     uint64_t seed = 0;
     bool keeps_old_home = false;
+    bool notices_pauses = true;
     std::function<const Stored*(int reader, const std::string& address, const DatasetId& id)>
         remote;
+    std::function<void(const std::string& address, const DatasetId& id)> suspect;
+    std::function<void(const DatasetId& id)> lost;
   };
   explicit Node(Surroundings surroundings);
 
@@ -28,6 +31,13 @@ class Node {
   void reboot(int64_t down_ns);
   void stop(int64_t down_ns);
   void pause(int64_t ns);
+  // The machine stands still, and its clocks with it.
+  void freeze(int64_t ns);
+  // Its daemon is restarted as one of another version, and again as one of today.
+  void change_version(Version version, int64_t lasts_ns);
+  // The bytes of some dataset on its disk are other ones from now on.
+  void damage(uint64_t which);
+  void suspect(const DatasetId& id);
   void evict();
   void refuse_starts(int64_t ns) { refuses_until_ns_ = at_.loop.now_ns() + ns; }
   // When it is next in a commit, at this step.
@@ -60,6 +70,7 @@ class Node {
     int64_t down_ns = 0;
   };
   Trap trap_;
+  Version version_ = Version::kCurrent;
   bool starting_ = false;
 };
 

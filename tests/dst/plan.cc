@@ -6,6 +6,7 @@
 
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
+#include "tests/dst/versions.h"
 
 namespace tierpilot::dst {
 namespace {
@@ -34,7 +35,14 @@ Action draw_fault(Random& random, Kind kind) {
       action.number = static_cast<uint64_t>(random.between(0, 3));
       break;
     case Kind::kStepWall:
+    case Kind::kDamage:
       action.number = random.next();
+      break;
+    case Kind::kCheckDatasets:
+      action.number = static_cast<uint64_t>(random.between(0, 1));
+      break;
+    case Kind::kChangeVersion:
+      action.number = static_cast<uint64_t>(random.between(1, kVersions - 1));
       break;
     default:
       break;
@@ -45,6 +53,10 @@ Action draw_fault(Random& random, Kind kind) {
 bool is_allowed(Kind kind, const Kinds& included) {
   if (kind == Kind::kStopDaemon) return included.contains("stops");
   if (kind == Kind::kRefuseStarts) return included.contains("starts");
+  if (kind == Kind::kFreeze || kind == Kind::kFreezeCoordinator) return included.contains("pauses");
+  if (kind == Kind::kChangeVersion || kind == Kind::kDowngradeCoordinator)
+    return included.contains("skew");
+  if (kind == Kind::kDamage || kind == Kind::kCheckDatasets) return included.contains("damage");
   if (kind == Kind::kKillInCommit || kind == Kind::kRebootInCommit)
     return included.contains("writes");
   return true;
@@ -62,6 +74,9 @@ const char* kind_name(Kind kind) {
                                             "power-cut-in-commit",
                                             "stop-coordinator",
                                             "pause-coordinator",
+                                            "pause-coordinator-machine",
+                                            "downgrade-coordinator",
+                                            "check-datasets",
                                             "full-disk",
                                             "slow-disk",
                                             "step-wall-clock",
@@ -73,7 +88,10 @@ const char* kind_name(Kind kind) {
                                             "evict",
                                             "refuse-starts",
                                             "kill-in-dataset-commit",
-                                            "reboot-in-dataset-commit"};
+                                            "reboot-in-dataset-commit",
+                                            "pause-machine",
+                                            "change-version",
+                                            "damage-disk"};
   return names[static_cast<int>(kind)];
 }
 
@@ -89,13 +107,17 @@ std::string describe(const Action& action) {
     text += fmt::format(" at disk operation {}", action.number);
   else if (action.kind == Kind::kKillInCommit || action.kind == Kind::kRebootInCommit)
     text += fmt::format(" at step {}", action.number);
-  if (action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall)
-    text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
+  else if (action.kind == Kind::kChangeVersion)
+    text += " to " + program_of(static_cast<Version>(action.number)).label();
+  const bool lasts = action.kind >= Kind::kKillCoordinator && action.kind != Kind::kStepWall &&
+                     action.kind != Kind::kCheckDatasets && action.kind != Kind::kDamage;
+  if (lasts) text += fmt::format(" for {:.3f} s", static_cast<double>(action.lasts_ns) / 1e9);
   return text;
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops", "writes", "removes", "starts"};
+  static const Kinds names{"stops", "writes", "removes", "starts",
+                           "gangs", "pauses", "skew",    "damage"};
   return names;
 }
 

@@ -21,6 +21,9 @@ enum class Kind {
   kCutInCommit,
   kStopCoordinator,
   kPauseCoordinator,
+  kFreezeCoordinator,
+  kDowngradeCoordinator,
+  kCheckDatasets,
   kFullDisk,
   kSlowDisk,
   kStepWall,
@@ -33,8 +36,11 @@ enum class Kind {
   kRefuseStarts,
   kKillInCommit,
   kRebootInCommit,
+  kFreeze,
+  kChangeVersion,
+  kDamage,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kRebootInCommit) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kDamage) + 1;
 const char* kind_name(Kind kind);
 
 struct Action {
@@ -42,7 +48,7 @@ struct Action {
   int64_t at_ns = 0;
   int node = 0;
   int64_t lasts_ns = 0;
-  uint64_t number = 0;  // which job or dataset; of a partition 1: up, 2: down, 3: both
+  uint64_t number = 0;  // which job, dataset or version; of a partition 1: up, 2: down, 3: both
 };
 using Plan = std::vector<Action>;  // in the order of time
 
@@ -54,6 +60,10 @@ std::string describe(const Action& action);
 //   writes   tasks write datasets
 //   removes  datasets are removed
 //   starts   a node cannot start what it is given
+//   gangs    tasks of several ranks
+//   pauses   a machine stands still, and its clock with it
+//   skew     programs of other versions
+//   damage   bytes on a node's disk change
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

@@ -59,18 +59,51 @@ void Pool::bring_in(AttemptId owner) {
   done(tl::unexpected(status.error()));
 }
 
+// What is in the fast tier is not read again; all else is, while it moves.
+const Stored* Pool::find_good(const ServeItem& item) {
+  const DatasetId id = item.id();
+  const auto is_good = [](const Stored& stored) { return stored.fast || !stored.rotten; };
+  if (const auto own = shelf_.find(id); own != shelf_.end()) {
+    if (is_good(own->second)) return &own->second;
+    verify(id);
+  }
+  for (const auto& source : item.sources) {
+    const Stored* from = at_.remote(source, id);
+    if (from && is_good(*from)) return from;
+    if (from) at_.suspect(source, id);
+  }
+  return nullptr;
+}
+
+ReplicaCheck Pool::verify(const DatasetId& id) {
+  const auto found = shelf_.find(id);
+  if (found == shelf_.end()) return {};
+  auto& stored = found->second;
+  ReplicaCheck check{stored.fast ? CopyState::kGood : CopyState::kAbsent,
+                     stored.slow ? CopyState::kGood : CopyState::kAbsent};
+  if (!stored.slow || !stored.rotten) return check;
+  check.slow = CopyState::kDamaged;
+  stored.slow = stored.rotten = false;
+  stored.home = stored.home && stored.fast;
+  auto gone = change_of(id, stored);
+  gone.damaged = true;
+  if (!stored.fast) shelf_.erase(found);
+  at_.changed(gone);
+  at_.lost(id);
+  return check;
+}
+
 Status Pool::take(AttemptId owner, Request& request, const ServeItem& item) {
   const DatasetId id = item.id();
-  const Stored* from = nullptr;
-  if (const auto own = shelf_.find(id); own != shelf_.end()) from = &own->second;
-  for (size_t i = 0; !from && i < item.sources.size(); ++i) from = at_.remote(item.sources[i], id);
+  const Stored* from = find_good(item);
   if (!from) return fail(ErrorCode::kIo, describe(id) + ": no source has it");
   at_.judge.read(run_of(owner), id.name, id.version, from->content);
   if (item.write) {
     request.copies[item.name] = from->content;
     return {};
   }
-  auto [own, fresh] = shelf_.emplace(id, Stored{from->content, item.bytes, true, false, false});
+  auto [own, fresh] =
+      shelf_.emplace(id, Stored{from->content, item.bytes, true, false, false, false});
   if (fresh || !own->second.fast) {
     own->second.fast = true;
     at_.changed(change_of(id, own->second));
@@ -114,7 +147,7 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
     const Digest content = at_.judge.written(request.copies.at(item.name), run_of(owner));
     const DatasetId id{item.name, item.version + 1, checksum(content)};
     at_.judge.committed(run_of(owner), id.name, id.version, content);
-    shelf_[id] = {content, item.bytes, true, true, true};
+    shelf_[id] = {content, item.bytes, true, true, true, false};
     doomed_.erase(id);
     if (!at_.keeps_old_home) doom(id.name, id.version);
     published.push_back(change_of(id, shelf_[id]));
@@ -130,7 +163,7 @@ void Pool::create(const std::string& name, uint64_t bytes,
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
     const Digest content = at_.judge.made(name, bytes);
     const DatasetId id{name, 1, checksum(content)};
-    shelf_[id] = {content, bytes, false, true, true};
+    shelf_[id] = {content, bytes, false, true, true, false};
     at_.changed(change_of(id, shelf_[id]));
     done(change_of(id, shelf_[id]));
   });
@@ -144,22 +177,22 @@ void Pool::drop(const std::string& name, uint64_t below) {
 void Pool::set_home(const DatasetId& id, bool home) {
   const auto found = shelf_.find(id);
   if (found == shelf_.end()) return;
-  found->second.home = home;
-  if (home) found->second.slow = true;
-  at_.changed(change_of(id, found->second));
+  auto& stored = found->second;
+  stored.home = home;
+  if (home && !stored.slow) stored.slow = true, stored.rotten = false;
+  at_.changed(change_of(id, stored));
 }
 
 void Pool::keep(const ServeItem& item, std::function<void(Status)> done) {
   later(1, at_.random.chance(0.1) ? 2'000 : 60, [this, item, done] {
     const DatasetId id = item.id();
-    const Stored* from = nullptr;
-    if (const auto own = shelf_.find(id); own != shelf_.end()) from = &own->second;
-    for (size_t i = 0; !from && i < item.sources.size(); ++i)
-      from = at_.remote(item.sources[i], id);
-    if (!from) return done(fail(ErrorCode::kIo, describe(id) + ": no source has it"));
-    auto [own, fresh] = shelf_.emplace(id, Stored{from->content, item.bytes, false, true, true});
-    own->second.home = own->second.slow = true;
-    at_.changed(change_of(id, own->second));
+    // What is here already is not read for it.
+    if (!shelf_.contains(id)) {
+      const Stored* from = find_good(item);
+      if (!from) return done(fail(ErrorCode::kIo, describe(id) + ": no source has it"));
+      shelf_[id] = {from->content, item.bytes, false, true, false, false};
+    }
+    set_home(id, true);
     done({});
   });
 }
@@ -193,21 +226,24 @@ void Pool::sweep() {
 void Pool::evict() {
   for (auto at = shelf_.begin(); at != shelf_.end();) {
     auto& [id, stored] = *at;
-    const bool goes = !stored.home && pins_[id] == 0;
-    if (!goes) {
+    if (pins_[id] > 0 || (stored.home && !(stored.fast && stored.slow))) {
       ++at;
       continue;
     }
+    stored.fast = false;
     ReplicaChange gone = change_of(id, stored);
-    gone.in_fast = gone.in_slow = false;
-    at = shelf_.erase(at);
+    gone.in_slow = gone.in_slow && stored.home;
+    at = stored.home ? std::next(at) : shelf_.erase(at);
     at_.changed(gone);
   }
 }
 
 std::vector<ReplicaChange> Pool::replicas() const {
   std::vector<ReplicaChange> all;
-  for (const auto& [id, stored] : shelf_) all.push_back(change_of(id, stored));
+  for (const auto& [id, stored] : shelf_) {
+    auto& change = all.emplace_back(change_of(id, stored));
+    change.damaged = stored.home && stored.fast && !stored.slow;
+  }
   return all;
 }
 

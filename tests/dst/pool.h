@@ -23,6 +23,7 @@ struct Stored {
   bool fast = false;
   bool slow = false;  // survives a reboot
   bool home = false;
+  bool rotten = false;  // the bytes in the slow tier are other ones by now
 };
 using Shelf = std::map<DatasetId, Stored>;
 
@@ -37,6 +38,9 @@ class Pool final : public agent::DataPlane {
     bool keeps_old_home = false;  // until it is told that the coordinator has the new version
     // What another node has now, by its address; null: it cannot be had.
     std::function<const Stored*(const std::string& address, const DatasetId& id)> remote;
+    // It gave bytes that are not those of the version: it looks at what it has.
+    std::function<void(const std::string& address, const DatasetId& id)> suspect;
+    std::function<void(const DatasetId& id)> lost;  // a damaged copy has gone
     std::function<void(const ReplicaChange&)> changed;
     std::function<void(int step)> at_commit_step;  // may end the daemon
   };
@@ -58,7 +62,9 @@ class Pool final : public agent::DataPlane {
   void discard(const DatasetId& id);
   void set_home(const DatasetId& id, bool home);
   void keep(const ServeItem& item, std::function<void(Status)> done);
-  // Room is made: replicas that are no home go.
+  // Reads all copies; what is damaged goes.
+  ReplicaCheck verify(const DatasetId& id);
+  // Room is made: replicas that are no home go, and what is in the slow tier too.
   void evict();
   std::vector<ReplicaChange> replicas() const;
 
@@ -72,6 +78,8 @@ class Pool final : public agent::DataPlane {
   };
   void bring_in(AttemptId owner);
   Status take(AttemptId owner, Request& request, const ServeItem& item);
+  // Good bytes of the version, from here or the sources; null: nobody has them.
+  const Stored* find_good(const ServeItem& item);
   Result<std::vector<ReplicaChange>> publish(AttemptId owner, const Request& request);
   void doom(const std::string& name, uint64_t below);
   void sweep();

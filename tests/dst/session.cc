@@ -27,7 +27,8 @@ constexpr double kRepeated = 0.03;
 }  // namespace
 
 ReplicaState to_state(const ReplicaChange& change) {
-  return {change.version, change.bytes, change.in_fast, change.in_slow, change.home, change.digest};
+  return {change.version, change.bytes,  change.in_fast, change.in_slow,
+          change.home,    change.digest, change.damaged};
 }
 
 uint64_t Link::wait(Fail fail) {
@@ -44,9 +45,8 @@ void Link::closed() {
 void Link::start(const Assignment& assignment, Started done) {
   const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
   const auto ask = [this, assignment, done, call, connection = connection_] {
-    const Status status = node_.start(assignment);
-    connection->send(Way::kUp, [waiting = waiting_, call, done, status] {
-      if (waiting->erase(call)) done(status ? Result<uint16_t>(0) : tl::unexpected(status.error()));
+    connection->send(Way::kUp, [waiting = waiting_, call, done, taken = node_.start(assignment)] {
+      if (waiting->erase(call)) done(taken);
     });
   };
   connection_->send(Way::kDown, ask);
@@ -97,9 +97,13 @@ void Link::keep_dataset(const DatasetNeed& need, std::function<void(Status)> don
   });
 }
 
-// Bytes are not simulated, and so are not damaged.
-void Link::verify_dataset(const DatasetVersion&, std::function<void(Result<CopyCheck>)> done) {
-  done(fail(ErrorCode::kUnavailable, "not simulated"));
+void Link::verify_dataset(const DatasetVersion& what, std::function<void(Result<CopyCheck>)> done) {
+  const uint64_t call = wait([done](const Error& error) { done(tl::unexpected(error)); });
+  connection_->send(Way::kDown, [this, id = id_of(what), done, call, connection = connection_] {
+    connection->send(Way::kUp, [waiting = waiting_, done, call, check = node_.verify(id)] {
+      if (waiting->erase(call)) done(check);
+    });
+  });
 }
 
 struct Session::Progress {
@@ -144,7 +148,7 @@ void Session::apply(const agent::Event& event, const std::shared_ptr<Progress>& 
     data.latency_ns = served->data.latency_ns;
     core_.lifecycle.served(node, served->attempt, data);
   } else if (const auto* started = std::get_if<agent::StartedEvent>(&event.body)) {
-    core_.lifecycle.started(node, started->attempt);
+    core_.lifecycle.started(node, started->attempt, started->pid, started->cpu_units);
   } else {
     const auto& exited = std::get<agent::ExitedEvent>(event.body);
     const auto attempt = exited.attempt;

@@ -12,6 +12,7 @@
 #include "coordinator/service/core.h"
 #include "daemon/agent/node/model.h"
 #include "tests/dst/network.h"
+#include "tests/dst/versions.h"
 
 namespace tierpilot::dst {
 
@@ -19,7 +20,8 @@ namespace tierpilot::dst {
 class NodeCalls {
  public:
   virtual ~NodeCalls() = default;
-  virtual Status start(const Assignment& assignment) = 0;
+  // Of rank 0 of a gang: the port at which all meet.
+  virtual Result<uint16_t> start(const Assignment& assignment) = 0;
   virtual void cancel(AttemptId attempt, const std::string& reason) = 0;
   virtual void create(const std::string& name, uint64_t bytes,
                       std::function<void(Result<ReplicaChange>)> done) = 0;
@@ -27,10 +29,11 @@ class NodeCalls {
   virtual void discard(const DatasetId& id) = 0;
   virtual void set_home(const DatasetId& id, bool home) = 0;
   virtual void keep(const DatasetNeed& need, std::function<void(Status)> done) = 0;
+  virtual CopyCheck verify(const DatasetId& id) = 0;
 };
 
 struct Registration {
-  NodeFacts facts;
+  NodeInfo info;
   std::vector<std::pair<std::string, ReplicaState>> replicas;
   std::set<AttemptId> live;
 };

@@ -8,8 +8,10 @@ namespace tierpilot::dst {
 Status Warden::launch(const agent::LaunchOrder& order) {
   const auto attempt = order.assignment.attempt;
   if (at_.refuses()) return fail(ErrorCode::kIo, "fork: Resource temporarily unavailable");
+  if (at_.clock.boot_ns() >= lease_ns_) return fail(ErrorCode::kUnavailable, "there is no lease");
   running_[attempt] = false;
-  at_.judge.process_began({attempt.task, attempt.attempt, at_.node});
+  const auto& rank = order.assignment.rank;
+  at_.judge.process_began(run_of(attempt), rank ? rank->gang : 0);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
   const int code = exits_with(order.assignment.argv);
@@ -20,7 +22,7 @@ Status Warden::launch(const agent::LaunchOrder& order) {
 
 void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
   if (!running_.erase(attempt)) return;
-  at_.judge.process_ended({attempt.task, attempt.attempt, at_.node});
+  at_.judge.process_ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
   agent::ExitReport report;
   report.how = how;
   report.reason = reason;
@@ -43,7 +45,9 @@ void Warden::end_all(TaskEnd how, const std::string& reason) {
   for (const auto attempt : attempts) end(attempt, how, 0, reason);
 }
 
-void Warden::extend_lease(int64_t deadline_ns) {
+void Warden::extend_lease(int64_t deadline_ns, int64_t sent_ns) {
+  for (auto pause = noticed_.lower_bound(sent_ns); pause != noticed_.end(); ++pause)
+    deadline_ns -= pause->second;
   lease_ns_ = std::max(lease_ns_, deadline_ns);
   if (!std::exchange(watching_, true)) watch_lease();
 }
@@ -52,10 +56,25 @@ void Warden::watch_lease() {
   at_.loop.after(at_.clock.until(lease_ns_), at_.machine, [this] {
     if (at_.clock.boot_ns() < lease_ns_) return watch_lease();
     watching_ = false;
-    // It takes a while until the last process is gone.
-    at_.loop.after(at_.random.between(kMs, 200 * kMs), at_.machine, [this] {
-      if (at_.clock.boot_ns() >= lease_ns_) end_all(TaskEnd::kLeaseExpired, "the lease has ended");
-    });
+    end_if_lapsed();
+  });
+}
+
+// It takes a while until the last process is gone.
+void Warden::end_if_lapsed() {
+  at_.loop.after(at_.random.between(kMs, kKillNs), at_.machine, [this] {
+    if (at_.clock.boot_ns() >= lease_ns_) end_all(TaskEnd::kLeaseExpired, "the lease has ended");
+  });
+}
+
+void Warden::machine_paused(int64_t ns) {
+  if (!at_.notices_pauses) return;
+  const int64_t at_ns = at_.clock.boot_ns();
+  at_.loop.after(ns + at_.random.between(0, kNoticeNs), at_.machine, [this, ns, at_ns] {
+    noticed_[at_ns] += ns;
+    lease_ns_ -= ns;
+    if (at_.clock.boot_ns() >= lease_ns_) return end_if_lapsed();
+    if (watching_) watch_lease();  // it is due sooner now
   });
 }
 

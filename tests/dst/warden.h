@@ -23,6 +23,7 @@ class Warden final : public agent::TaskRunner {
     int node = 0;
     LifePtr machine;
     LifePtr daemon;
+    bool notices_pauses = true;
     std::function<bool()> refuses;           // the machine cannot start processes now
     std::function<void(AttemptId)> started;  // told to the daemon
     std::function<void(AttemptId, agent::ExitReport)> exited;
@@ -38,7 +39,12 @@ class Warden final : public agent::TaskRunner {
   // Ends are not kept over a daemon's death: as where their records cannot be written.
   void acknowledged(AttemptId) override {}
 
-  void extend_lease(int64_t deadline_ns);
+  // `sent_ns`: when it was asked for, as the machine's boot clock stood.
+  void extend_lease(int64_t deadline_ns, int64_t sent_ns);
+  // The machine stands still for so long, and its clock with it. Within kNoticeNs after that the
+  // warden notices, and takes the time off the lease.
+  static constexpr int64_t kNoticeNs = kSecond, kKillNs = 200 * kMs;
+  void machine_paused(int64_t ns);
   // The daemon is gone: all is killed before long. The next daemon waits until idle().
   void daemon_died();
   // Together with the machine.
@@ -49,10 +55,14 @@ class Warden final : public agent::TaskRunner {
   void end(AttemptId attempt, TaskEnd how, int code, const std::string& reason);
   void end_all(TaskEnd how, const std::string& reason);
   void watch_lease();
+  void end_if_lapsed();
 
   Surroundings at_;
+  Run run_of(AttemptId attempt) const { return {attempt.task, attempt.attempt, at_.node}; }
+
   std::map<AttemptId, bool> running_;  // whether its end was asked for
   int64_t lease_ns_ = 0;
+  std::map<int64_t, int64_t> noticed_;  // pauses and how long they were, by boot time
   bool watching_ = false;
 };
 

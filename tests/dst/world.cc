@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tierpilot::dst {
 namespace {
 
 constexpr int64_t kFaultsEndNs = 28 * kSecond;
 constexpr int64_t kQuietNs = 200 * kSecond;  // all that was submitted has ended long before
 constexpr int64_t kSettleNs = 12 * kSecond;
+constexpr int64_t kCopiedNs = 100 * kSecond;  // some are tried three times
 
 }  // namespace
 
@@ -25,16 +28,22 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
                  const auto* stored = find(node, id);
                  return stored ? &stored->content : nullptr;
                }}) {
+  judge_.now_ns = [this] { return loop_.now_ns(); };
   if (options_.tell) judge_.on_tell = [this](const std::string& what) { tell(what); };
   for (int i = 0; i < kNodes; ++i)
     nodes_.push_back(std::make_unique<Node>(Node::Surroundings{
         loop_, judge_, network_, *coordinator_, i, seed, options.keeps_old_home,
+        options.notices_pauses,
         [this](int reader, const std::string& address, const DatasetId& id) -> const Stored* {
           const int source = address.back() - '1';
           const bool there =
               nodes_[static_cast<size_t>(source)]->answers() && network_.reaches(reader, source);
           return there ? find(address, id) : nullptr;
-        }}));
+        },
+        [this](const std::string& address, const DatasetId& id) {
+          nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
+        },
+        [this](const DatasetId& id) { damage_noticed(id); }}));
   coordinator_->start();
   for (const auto& action : plan)
     loop_.after(action.at_ns, nullptr, [this, action] { act(action); });
@@ -59,8 +68,7 @@ void World::act(const Action& action) {
   if (options_.tell) options_.tell(describe(action));
   switch (action.kind) {
     case Kind::kSubmit:
-      return client_.submit(action.number,
-                            make_job(seed_, action.number, options_.included.contains("writes")));
+      return client_.submit(action.number, make_job(seed_, action.number, options_.included));
     case Kind::kAddDataset:
       return client_.add_dataset(action.number);
     case Kind::kRemoveDataset:
@@ -85,6 +93,12 @@ void World::act_on_coordinator(const Action& action) {
       return coordinator.stop(action.lasts_ns);
     case Kind::kPauseCoordinator:
       return coordinator.pause(action.lasts_ns);
+    case Kind::kFreezeCoordinator:
+      return coordinator.freeze(action.lasts_ns);
+    case Kind::kDowngradeCoordinator:
+      return coordinator.downgrade(action.lasts_ns);
+    case Kind::kCheckDatasets:
+      return client_.check_datasets(action.number == 1);
     case Kind::kFullDisk:
       disk_.set_full(true);
       return loop_.after(action.lasts_ns, nullptr, [this] { disk_.set_full(false); });
@@ -118,6 +132,12 @@ void World::act_on_node(const Action& action) {
       return node.evict();
     case Kind::kRefuseStarts:
       return node.refuse_starts(action.lasts_ns);
+    case Kind::kFreeze:
+      return node.freeze(action.lasts_ns);
+    case Kind::kChangeVersion:
+      return node.change_version(static_cast<Version>(action.number), action.lasts_ns);
+    case Kind::kDamage:
+      return node.damage(action.number);
     default:
       return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
                                  action.lasts_ns);
@@ -131,6 +151,15 @@ void World::heal() {
   disk_.stop_after(-1);
   coordinator_->set_slow_disk(false);
   for (auto& node : nodes_) node->heal();
+  cancel_users_of_lost();
+}
+
+void World::cancel_users_of_lost() {
+  client_.cancel_users_of_lost();
+  loop_.after(5 * kSecond, nullptr, [this] {
+    give_up_damaged();
+    cancel_users_of_lost();
+  });
 }
 
 bool World::run_until(int64_t until_ns, const std::function<bool()>& done) {
@@ -153,15 +182,18 @@ std::optional<Violation> World::run() {
   heal();
   if (!run_until(kQuietNs, [this] { return all_ended(); }) && !judge_.verdict()) check_quiet();
   if (!judge_.verdict()) run_until(loop_.now_ns() + kSettleNs, [] { return false; });
+  if (!judge_.verdict())
+    run_until(loop_.now_ns() + kCopiedNs, [this] { return copies_are_enough(); });
   if (!judge_.verdict()) check_quiet();
   return judge_.verdict();
 }
 
 bool World::all_ended() const {
   if (!coordinator_->up() || client_.unanswered() > 0) return false;
-  for (const auto& [id, spec] : judge_.tasks())
-    if (!judge_.has_ended(id)) return false;
-  return coordinator_->core().state.tasks.all().empty();
+  if (!coordinator_->core().state.tasks.all().empty()) return false;
+  coordinator_->look_at_all();
+  return std::all_of(judge_.tasks().begin(), judge_.tasks().end(),
+                     [&](const auto& task) { return judge_.has_ended(task.first); });
 }
 
 }  // namespace tierpilot::dst

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +21,7 @@ struct WorldOptions {
   Kinds included;
   std::set<std::string> held;  // invariants; empty: all
   bool keeps_old_home = true;  // see Pool; false shows why
+  bool notices_pauses = true;  // see Warden; false shows why
   std::filesystem::path directory;
   uint64_t most_steps = 2'000'000;
   std::function<void(const std::string&)> tell;  // the history, if anybody wants it
@@ -43,11 +45,20 @@ class World {
   bool run_until(int64_t until_ns, const std::function<bool()>& done);
   void check_step();
   void check_versions();
+  void check_gangs();
   void check_catalog();
   void check_quiet();
   void check_datasets();
   void check_memory();
+  void check_copies();
+  bool copies_are_enough() const;
+  // A damaged copy of it has gone.
+  void damage_noticed(const DatasetId& id);
+  void give_up_damaged();
+  void cancel_users_of_lost();
   bool all_ended() const;
+  bool is_left(const std::string& dataset, Digest content) const;
+  bool is_held(const std::string& dataset, Digest content) const;
   void tell(const std::string& what);
   const Stored* find(const std::string& node, const DatasetId& id) const;
 
@@ -61,6 +72,9 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
   Client client_;
   uint64_t steps_ = 0;
+  // What was published last when its last copy, or one of what was made from it, was found damaged
+  // and the other was left.
+  std::map<std::string, Digest> damaged_;
 };
 
 }  // namespace tierpilot::dst

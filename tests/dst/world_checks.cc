@@ -1,5 +1,6 @@
 // What must hold. Cheap enough for every step, or to be asked when all is quiet.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "coordinator/store/records.h"
 #include "tests/dst/world.h"
@@ -15,20 +16,75 @@ constexpr size_t kMostEvents = 8;  // a heartbeat may be under way
 void World::check_step() {
   check_versions();
   check_catalog();
+  check_gangs();
+  judge_.processes().look(loop_.now_ns());
 }
 
-// Of what was published something is left: it, or what was made from it and is not told yet.
+bool World::is_left(const std::string& dataset, Digest content) const {
+  for (const auto& node : nodes_)
+    for (auto at = node->shelf().lower_bound({dataset, 0});
+         at != node->shelf().end() && at->first.name == dataset; ++at)
+      if (judge_.descends(at->second.content, content)) return true;
+  return false;
+}
+
+bool World::is_held(const std::string& dataset, Digest content) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+    return std::any_of(node->shelf().begin(), node->shelf().end(), [&](const auto& held) {
+      return held.first.name == dataset && held.second.content == content;
+    });
+  });
+}
+
+// Of what was published something is left: it, or what was made from it and is not told yet. What
+// is damaged counts until somebody notices.
 void World::check_versions() {
   for (const auto& [name, value] : judge_.current()) {
-    bool left = false;
-    for (const auto& node : nodes_)
-      for (auto at = node->shelf().lower_bound({name, 0});
-           !left && at != node->shelf().end() && at->first.name == name; ++at)
-        left = judge_.descends(at->second.content, value.content);
-    if (!left)
+    if (is_left(name, value.content)) continue;
+    // Of the two that were there one was damaged, and the coordinator had let go of the other one.
+    if (const auto damaged = damaged_.find(name);
+        damaged != damaged_.end() && damaged->second == value.content)
+      judge_.lost_by_damage(name);
+    else
       judge_.violated("lost-version", fmt::format("no node has version {} of {} any more, nor "
                                                   "anything made from it",
                                                   value.version, name));
+  }
+}
+
+void World::damage_noticed(const DatasetId& id) {
+  // One that was added again after its removal, by a call that came late, nobody was told of yet.
+  const auto value = judge_.newest(id.name);
+  const Digest content = value ? value->content : id.digest.low;
+  if (judge_.is_lost(id.name)) return;
+  if (!is_left(id.name, content))
+    judge_.lost_by_damage(id.name);
+  else if (value && (id.version > value->version || !is_held(id.name, content)))
+    damaged_[id.name] = content;
+}
+
+// What was made from a damaged one is kept for people only, unless its writer's end is still told.
+void World::give_up_damaged() {
+  for (const auto& [name, content] : damaged_)
+    if (const auto value = judge_.newest(name);
+        value && value->content == content && !judge_.is_lost(name) && !is_held(name, content))
+      judge_.lost_by_damage(name);
+}
+
+// The ranks of a try are placed together.
+void World::check_gangs() {
+  if (!coordinator_->up()) return;
+  const auto& tasks = coordinator_->core().state.tasks;
+  for (const auto& [id, spec] : judge_.tasks()) {
+    const auto* gang = spec.is_gang() ? tasks.find(id) : nullptr;
+    const bool placed =
+        gang && (gang->state == TaskState::kAssigned || gang->state == TaskState::kRunning);
+    if (!placed) continue;
+    for (const uint64_t rank : tasks.ranks_of(id))
+      if (tasks.find(rank)->attempt != gang->attempt)
+        judge_.violated("half-gang",
+                        fmt::format("gang {} is placed as attempt {}, its rank {} as {}", id,
+                                    gang->attempt, rank, tasks.find(rank)->attempt));
   }
 }
 
@@ -65,7 +121,27 @@ void World::check_quiet() {
     judge_.violated("stuck",
                     fmt::format("task {} does not end: {}, {} {}", id, task_state_name(task.state),
                                 task.reason, state.catalog.blocked_by(task)));
+  check_copies();
   check_memory();
+}
+
+// As many nodes keep a dataset as are to, and those have it.
+bool World::copies_are_enough() const {
+  if (!coordinator_->up()) return false;
+  for (const auto& [name, entry] : coordinator_->core().state.catalog.all()) {
+    uint32_t kept = 0;
+    for (const auto& [node, replica] : entry.replicas) {
+      const auto* stored = find(node, {name, entry.dataset.version, entry.dataset.digest});
+      kept += stored && stored->home && stored->slow;
+    }
+    if (kept < entry.dataset.replicas && !judge_.is_lost(name)) return false;
+  }
+  return true;
+}
+
+void World::check_copies() {
+  if (!copies_are_enough())
+    judge_.violated("few-copies", "a dataset is kept by fewer nodes than it is to be");
 }
 
 void World::check_datasets() {
@@ -76,6 +152,7 @@ void World::check_datasets() {
   for (const auto& [name, entry] : catalog.all()) {
     const uint64_t version = entry.dataset.version;
     const Stored* stored = nullptr;
+    if (judge_.is_lost(name)) continue;
     for (const auto& [node, replica] : entry.replicas)
       if (replica.version == version && !stored)
         stored = find(node, {name, version, entry.dataset.digest});
@@ -98,6 +175,9 @@ void World::check_memory() {
   const auto& state = coordinator_->core().state;
   size_t held = 0;
   for (const auto& [name, node] : state.registry.all()) held += node.held.size();
+  for (const auto& [unit, since_ms] : state.units.all())
+    if (const uint64_t gang = state.units.user_of(unit); gang != 0)
+      judge_.violated("unbounded", fmt::format("unit {} still counts as gang {}'s", unit, gang));
   if (held > 0) judge_.violated("unbounded", fmt::format("nodes still hold {} attempts", held));
   for (const auto& node : nodes_) {
     if (!node->up()) {
@@ -110,6 +190,9 @@ void World::check_memory() {
     if (!daemon.tasks().live().empty())
       judge_.violated("unbounded", fmt::format("a node keeps {} attempts that are over",
                                                daemon.tasks().live().size()));
+    if (daemon.tasks().remembered() > 0)
+      judge_.violated("unbounded", fmt::format("a node remembers {} attempts that are over",
+                                               daemon.tasks().remembered()));
   }
   if (disk_.bytes() > kMostDiskBytes)
     judge_.violated("unbounded", fmt::format("the disk holds {} bytes", disk_.bytes()));

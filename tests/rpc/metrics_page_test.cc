@@ -12,6 +12,7 @@
 #include <future>
 #include <thread>
 
+#include "rpc/error.h"
 #include "tests/rpc/server_thread.h"
 #include "tests/rpc/test_certificates.h"
 
@@ -31,7 +32,8 @@ class PageThread {
     thread_ = std::thread([this, address, tls, &listening] {
       EventLoop loop;
       loop_ = &loop;
-      auto page = MetricsPage::listen(loop, *MetricsAddress::parse(address), tls, [this] {
+      const Tls identity = tls ? value_or_throw(TlsIdentity::load(*tls)) : nullptr;
+      auto page = MetricsPage::listen(loop, *MetricsAddress::parse(address), identity, [this] {
         ++rendered_;
         return std::string("up 1\n");
       });

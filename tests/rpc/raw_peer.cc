@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-#include "rpc/frame.h"
+#include "rpc/stream/frame.h"
 #include "tests/rpc/echo.capnp.h"
 
 namespace tierpilot::test {

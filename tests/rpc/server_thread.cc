@@ -43,7 +43,10 @@ void ServerThread::serve(const Address& address, const std::optional<TlsFiles>& 
                          const RpcLimits& limits, RpcServer::Bootstrap bootstrap,
                          std::promise<Result<Address>>& listening) {
   EventLoop loop;
-  auto server = RpcServer::listen(loop, address, tls, limits, std::move(bootstrap));
+  const auto identity = tls ? TlsIdentity::load(*tls) : Result<Tls>();
+  if (!identity) return listening.set_value(tl::unexpected(identity.error()));
+  tls_ = *identity;
+  auto server = RpcServer::listen(loop, address, *identity, limits, std::move(bootstrap));
   if (!server) return listening.set_value(tl::unexpected(server.error()));
   loop_ = &loop;
   server_ = server->get();
@@ -66,6 +69,17 @@ uint64_t ServerThread::rejected_peers() {
   return ask([](RpcServer& server) { return server.rejected_peers(); });
 }
 
+Status ServerThread::reload() {
+  return ask([this](RpcServer&) { return tls_->reload(); });
+}
+
+void ServerThread::close_distrusted() {
+  ask([this](RpcServer&) {
+    tls_->close_distrusted();
+    return true;
+  });
+}
+
 bool ServerThread::comes_true(const std::function<bool(ServerThread&)>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!condition(*this)) {
@@ -77,7 +91,9 @@ bool ServerThread::comes_true(const std::function<bool(ServerThread&)>& conditio
 
 kj::Own<RpcConnection> connect(EventLoop& loop, const Address& address,
                                const std::optional<TlsFiles>& tls, const RpcLimits& limits) {
-  return RpcConnection::connect(loop, address, tls, limits).wait(loop.wait_scope());
+  const auto identity = tls ? TlsIdentity::load(*tls) : Result<Tls>();
+  if (!identity) kj::throwFatalException(to_exception(identity.error()));
+  return RpcConnection::connect(loop, address, *identity, limits).wait(loop.wait_scope());
 }
 
 std::string echo(EventLoop& loop, Echo::Client client, const std::string& text) {

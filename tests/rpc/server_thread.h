@@ -45,12 +45,17 @@ class ServerThread {
   uint64_t rejected_peers();
   // Whether `condition` came true within a generous time.
   bool comes_true(const std::function<bool(ServerThread&)>& condition);
+  // Reads the TLS files again.
+  Status reload();
+  // See TlsIdentity.
+  void close_distrusted();
 
  private:
   void serve(const Address& address, const std::optional<TlsFiles>& tls, const RpcLimits& limits,
              RpcServer::Bootstrap bootstrap, std::promise<Result<Address>>& listening);
 
   EventLoop* loop_ = nullptr;
+  Tls tls_;
   RpcServer* server_ = nullptr;
   Address address_;
   std::thread thread_;

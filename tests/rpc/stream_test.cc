@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "base/unique_fd.h"
-#include "rpc/asio_types.h"
 #include "rpc/error.h"
 #include "rpc/event_loop.h"
-#include "rpc/frame_stream.h"
+#include "rpc/stream/asio_types.h"
+#include "rpc/stream/frame_stream.h"
 #include "tests/rpc/echo.capnp.h"
 #include "tests/rpc/raw_peer.h"
 #include "tests/rpc/server_thread.h"

@@ -10,8 +10,6 @@
 namespace tierpilot::test {
 namespace {
 
-constexpr long kValidSeconds = 3600;
-
 std::unique_ptr<FILE, decltype(&::fclose)> open_for_writing(const std::filesystem::path& path) {
   std::unique_ptr<FILE, decltype(&::fclose)> file(std::fopen(path.c_str(), "w"), &::fclose);
   KJ_REQUIRE(file != nullptr);
@@ -27,15 +25,18 @@ void write_certificate(const std::filesystem::path& path, X509* certificate) {
 TestAuthority::TestAuthority(std::filesystem::path folder, const std::string& name)
     : folder_(std::move(folder)),
       ca_path_(folder_ / (name + "-ca.pem")),
+      crl_path_(folder_ / (name + "-crl.pem")),
       key_(make_key()),
       certificate_(nullptr, &::X509_free) {
-  certificate_ = make_certificate(name, key_.get(), "basicConstraints", "critical,CA:TRUE");
+  certificate_ = make_certificate(name, key_.get(), "basicConstraints", "critical,CA:TRUE", {});
   write_certificate(ca_path_, certificate_.get());
 }
 
-TlsFiles TestAuthority::issue(const std::string& name, const std::string& names) const {
+TlsFiles TestAuthority::issue(const std::string& name, const std::string& names,
+                              Validity validity) const {
   const Key key = make_key();
-  const Certificate certificate = make_certificate(name, key.get(), "subjectAltName", names);
+  const Certificate certificate =
+      make_certificate(name, key.get(), "subjectAltName", names, validity);
   const auto certificate_path = folder_ / (name + ".pem");
   const auto key_path = folder_ / (name + ".key");
   write_certificate(certificate_path, certificate.get());
@@ -44,20 +45,50 @@ TlsFiles TestAuthority::issue(const std::string& name, const std::string& names)
   return {ca_path_.string(), certificate_path.string(), key_path.string()};
 }
 
+std::string TestAuthority::revoke(const std::vector<std::string>& certificates,
+                                  long valid_seconds) const {
+  using Time = std::unique_ptr<ASN1_TIME, decltype(&::ASN1_TIME_free)>;
+  const std::unique_ptr<X509_CRL, decltype(&::X509_CRL_free)> list(X509_CRL_new(),
+                                                                   &::X509_CRL_free);
+  const Time past(X509_gmtime_adj(nullptr, Validity().from_s), &::ASN1_TIME_free);
+  const Time next(X509_gmtime_adj(nullptr, valid_seconds), &::ASN1_TIME_free);
+  X509_CRL_set_version(list.get(), 1);
+  X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(certificate_.get()));
+  X509_CRL_set1_lastUpdate(list.get(), past.get());
+  X509_CRL_set1_nextUpdate(list.get(), next.get());
+  for (const auto& path : certificates) {
+    const std::unique_ptr<FILE, decltype(&::fclose)> file(std::fopen(path.c_str(), "r"), &::fclose);
+    const Certificate revoked(PEM_read_X509(file.get(), nullptr, nullptr, nullptr), &::X509_free);
+    KJ_REQUIRE(revoked != nullptr, path);
+    X509_REVOKED* entry = X509_REVOKED_new();
+    X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(revoked.get()));
+    X509_REVOKED_set_revocationDate(entry, past.get());
+    X509_CRL_add0_revoked(list.get(), entry);
+  }
+  X509_CRL_sort(list.get());
+  KJ_REQUIRE(X509_CRL_sign(list.get(), key_.get(), EVP_sha256()) > 0);
+  // In one step: who reads it meanwhile has the old one or this.
+  const auto fresh = crl_path_.string() + ".new";
+  KJ_REQUIRE(PEM_write_X509_CRL(open_for_writing(fresh).get(), list.get()));
+  std::filesystem::rename(fresh, crl_path_);
+  return crl_path_.string();
+}
+
 TestAuthority::Key TestAuthority::make_key() {
   return {EVP_EC_gen("P-256"), &::EVP_PKEY_free};
 }
 
 TestAuthority::Certificate TestAuthority::make_certificate(const std::string& name, EVP_PKEY* key,
                                                            const std::string& extension,
-                                                           const std::string& value) const {
+                                                           const std::string& value,
+                                                           Validity validity) const {
   Certificate certificate(X509_new(), &::X509_free);
   X509* raw = certificate.get();
   X509_set_version(raw, X509_VERSION_3);
   static long serial = 1;
   ASN1_INTEGER_set(X509_get_serialNumber(raw), serial++);
-  X509_gmtime_adj(X509_getm_notBefore(raw), -60);
-  X509_gmtime_adj(X509_getm_notAfter(raw), kValidSeconds);
+  X509_gmtime_adj(X509_getm_notBefore(raw), validity.from_s);
+  X509_gmtime_adj(X509_getm_notAfter(raw), validity.until_s);
   X509_set_pubkey(raw, key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(raw), "CN", MBSTRING_UTF8,
                              reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);

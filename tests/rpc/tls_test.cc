@@ -1,13 +1,25 @@
 // Mutual TLS: who gets in, and what those are told who do not.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "rpc/error.h"
 #include "tests/rpc/raw_peer.h"
 #include "tests/rpc/server_thread.h"
 #include "tests/rpc/test_certificates.h"
 
 namespace tierpilot::test {
 namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
 
 constexpr const char* kNames = "DNS:localhost,IP:127.0.0.1";
 
@@ -86,6 +98,23 @@ TEST_F(Tls, ClientOfAnotherAuthorityIsRefused) {
   EXPECT_EQ(server_->connections(), 0u);
 }
 
+// Each in its words.
+TEST_F(Tls, WhoIsRefusedIsToldWhatIsWrongWithItsCertificate) {
+  serve(server_files_);
+  constexpr long kDay_s = Validity::kDay_s;
+  const auto told =
+      refusal(named("localhost"), authority_.issue("late", kNames, {-2 * kDay_s, -kDay_s}));
+  EXPECT_EQ(told.code, ErrorCode::kDenied);
+  EXPECT_NE(told.message.find("this program's certificate has expired"), std::string::npos)
+      << told.message;
+  TlsFiles files = stranger_.issue("intruder", kNames);
+  files.ca = client_files_.ca;
+  const auto unknown = refusal(named("localhost"), files);
+  EXPECT_NE(unknown.message.find("is of an authority that the other side does not know"),
+            std::string::npos)
+      << unknown.message;
+}
+
 TEST_F(Tls, WrongHostNameIsRefused) {
   serve(authority_.issue("elsewhere", "DNS:elsewhere.example,IP:10.1.2.3"));
   for (const auto& [host, why] : {std::pair{"localhost", "hostname mismatch"},
@@ -147,7 +176,9 @@ TEST_F(Tls, ServerThatGoesIsNoticed) {
 TEST_F(Tls, UnusableFilesAreNamed) {
   const Address any = *Address::parse("tls:127.0.0.1:0");
   const auto listen_error = [&](const std::optional<TlsFiles>& files) {
-    auto server = RpcServer::listen(loop_, any, files, {}, nullptr);
+    const auto tls = files ? TlsIdentity::load(*files) : Result<tierpilot::Tls>();
+    if (!tls) return tls.error();
+    auto server = RpcServer::listen(loop_, any, *tls, {}, nullptr);
     return server ? Error{ErrorCode::kIo, "listens"} : server.error();
   };
   EXPECT_EQ(listen_error(std::nullopt).code, ErrorCode::kInvalid);
@@ -160,6 +191,152 @@ TEST_F(Tls, UnusableFilesAreNamed) {
       << listen_error(mismatched).message;
   serve(server_files_);
   EXPECT_EQ(refusal(named("localhost"), missing).code, ErrorCode::kInvalid);
+}
+
+TEST_F(Tls, ARenewedCertificateIsUsedFromTheReloadOn) {
+  serve(server_files_);
+  auto old = connect(loop_, named("localhost"), client_files_);
+  authority_.issue("coordinator", "DNS:renewed.example,IP:127.0.0.1");
+  ASSERT_TRUE(server_->reload());
+  auto fresh = connect(loop_, named("127.0.0.1"), client_files_);
+  EXPECT_EQ(fresh->peer().hosts, std::vector<std::string>{"renewed.example"});
+  EXPECT_EQ(echo(loop_, echo_of(*old), "goes on"), "goes on");
+}
+
+TEST_F(Tls, ABrokenFileChangesNothingAndIsNamed) {
+  serve(server_files_);
+  std::ofstream(server_files_.certificate) << "no certificate";
+  const auto reloaded = server_->reload();
+  ASSERT_FALSE(reloaded);
+  EXPECT_NE(reloaded.error().message.find(server_files_.certificate), std::string::npos);
+  auto connection = connect(loop_, named("localhost"), client_files_);
+  EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
+}
+
+TEST_F(Tls, WhoIsRevokedIsCutAndRefusedAndOthersAreNot) {
+  server_files_.crl = authority_.revoke({});
+  const auto other_files = authority_.issue("node-8", kNames);
+  serve(server_files_);
+  auto revoked = connect(loop_, named("localhost"), client_files_);
+  auto other = connect(loop_, named("localhost"), other_files);
+  auto unanswered = echo_of(*revoked).neverRequest().send();
+  EXPECT_EQ(echo(loop_, echo_of(*revoked), "x"), "x");
+  authority_.revoke({client_files_.certificate});
+  ASSERT_TRUE(server_->reload());
+  EXPECT_TRUE(error_of([&] { unanswered.wait(loop_.wait_scope()); }));
+  EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kDenied);
+  EXPECT_EQ(echo(loop_, echo_of(*other), "goes on"), "goes on");
+  // A new one of the same name.
+  const auto renewed = authority_.issue("node-7", kNames);
+  auto again = connect(loop_, named("localhost"), renewed);
+  EXPECT_EQ(echo(loop_, echo_of(*again), "x"), "x");
+}
+
+TEST_F(Tls, ARevokedServerIsRefused) {
+  serve(server_files_);
+  client_files_.crl = authority_.revoke({server_files_.certificate});
+  const Error error = refusal(named("localhost"), client_files_);
+  EXPECT_EQ(error.code, ErrorCode::kDenied);
+  EXPECT_NE(error.message.find("revoked"), std::string::npos) << error.message;
+}
+
+TEST_F(Tls, AnExpiredPeerIsCutAtTheReload) {
+  serve(server_files_);
+  const auto brief = authority_.issue("brief", kNames, {.from_s = -600, .until_s = 3});
+  auto connection = connect(loop_, named("localhost"), brief);
+  auto unanswered = echo_of(*connection).neverRequest().send();
+  EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  ASSERT_TRUE(server_->reload());
+  EXPECT_TRUE(error_of([&] { unanswered.wait(loop_.wait_scope()); }));
+  EXPECT_EQ(refusal(named("localhost"), brief).code, ErrorCode::kDenied);
+}
+
+TEST_F(Tls, OneThatExpiresIsCutWithoutAReload) {
+  serve(server_files_);
+  const auto brief = authority_.issue("brief", kNames, {.from_s = -600, .until_s = 3});
+  auto connection = connect(loop_, named("localhost"), brief);
+  auto unanswered = echo_of(*connection).neverRequest().send();
+  EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  server_->close_distrusted();
+  EXPECT_TRUE(error_of([&] { unanswered.wait(loop_.wait_scope()); }));
+}
+
+TEST_F(Tls, ACertificateThatIsNamedLikeAnAccountIsRefused) {
+  serve(server_files_);
+  const auto impostor = authority_.issue("uid 1000", kNames);
+  // The client's own handshake ends before the server looks at the name.
+  auto late = error_of([&] {
+    auto connection = connect(loop_, named("localhost"), impostor);
+    echo(loop_, echo_of(*connection), "x");
+  });
+  EXPECT_TRUE(late);
+  EXPECT_TRUE(server_->comes_true([](ServerThread& s) { return s.rejected_peers() == 1; }));
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
+// Whoever is revoked keeps a connection half way through its handshake, so that it began with what
+// was read before.
+TEST_F(Tls, AHandshakeThatBeganBeforeAReloadIsJudgedByWhatIsReadNow) {
+  server_files_.crl = authority_.revoke({});
+  serve(server_files_);
+  const auto identity = value_or_throw(TlsIdentity::load(client_files_));
+  asio::io_context io;
+  asio::ssl::stream<tcp::socket> stream(io, *identity->context(TlsSide::kClient));
+  stream.lowest_layer().connect({asio::ip::make_address("127.0.0.1"), server_->address().port});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is accepted
+  authority_.revoke({client_files_.certificate});
+  ASSERT_TRUE(server_->reload());
+  boost::system::error_code error;
+  stream.handshake(asio::ssl::stream_base::client, error);
+  EXPECT_TRUE(server_->comes_true([](ServerThread& s) { return s.rejected_peers() == 1; }));
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
+TEST_F(Tls, AListThatIsOutOfDateStillRefusesWhoIsOnIt) {
+  const auto other_files = authority_.issue("node-8", kNames);
+  server_files_.crl = authority_.revoke({client_files_.certificate}, -60);
+  serve(server_files_);
+  EXPECT_EQ(refusal(named("localhost"), client_files_).code, ErrorCode::kDenied);
+  auto connection = connect(loop_, named("localhost"), other_files);
+  EXPECT_EQ(echo(loop_, echo_of(*connection), "x"), "x");
+}
+
+TEST_F(Tls, ListsOfOthersAndForgedOnesAreNotUsed) {
+  const auto refused = [&](const std::string& crl) {
+    auto files = server_files_;
+    files.crl = crl;
+    const auto identity = TlsIdentity::load(files);
+    return identity ? "it was used" : identity.error().message;
+  };
+  EXPECT_NE(refused(stranger_.revoke({})).find("no list of an authority"), std::string::npos);
+  EXPECT_NE(refused(server_files_.certificate).find("no list"), std::string::npos);
+  EXPECT_NE(refused("/nowhere/crl.pem").find("/nowhere/crl.pem"), std::string::npos);
+  const TemporaryFolder elsewhere;
+  const TestAuthority impostor(elsewhere.path(), "cluster");  // the same name, another key
+  EXPECT_NE(refused(impostor.revoke({})).find("signature"), std::string::npos);
+}
+
+TEST_F(Tls, AKeyMayComeAsADescriptor) {
+  const UniqueFd key(::open(server_files_.key.c_str(), O_RDONLY | O_CLOEXEC));
+  std::filesystem::remove(server_files_.key);
+  server_files_.key = "fd:" + std::to_string(key.get());
+  serve(server_files_);
+  auto connection = connect(loop_, named("localhost"), client_files_);
+  EXPECT_EQ(connection->peer().name, "coordinator");
+  EXPECT_TRUE(server_->reload()) << "it is read from its begin again";
+}
+
+TEST_F(Tls, ChangedFilesAreReadWhenTheyHaveSettled) {
+  serve(server_files_);
+  auto identity = value_or_throw(TlsIdentity::load(server_files_));
+  EXPECT_FALSE(identity->settled_change());
+  authority_.issue("coordinator", kNames);
+  EXPECT_FALSE(identity->settled_change()) << "it may be written still";
+  EXPECT_TRUE(identity->settled_change());
+  ASSERT_TRUE(identity->reload());
+  EXPECT_FALSE(identity->settled_change());
 }
 
 TEST_F(Tls, NobodyThereIsUnreachable) {

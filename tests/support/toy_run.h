@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/placement/registry.h"
+#include "policies/placement/module.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {
@@ -19,21 +19,22 @@ class ToyRun {
     double evicting_share = 0;    // of the tasks
   };
 
-  // `learns` is the registered name of the policy that learns. Mailboxes in `context` are made.
-  ToyRun(const std::string& learns, PolicyContext context, const ToySettings& cluster);
+  ToyRun(const PlacementModule& learns, uint64_t seed, const ToySettings& cluster);
 
-  // `policy` is a registered name. The learner learns from the outcomes whichever it is, as many
-  // batches per experience as its settings allow.
+  // `policy`: the one that learns, or a heuristic. The learner learns from the outcomes whichever
+  // it is, as many batches per experience as its settings allow.
   Score run(const std::string& policy, int tasks);
-  const Learner& learner() const { return *learner_; }
+  const Learner& learner() const { return *learning_.learner; }
 
  private:
+  Score run(Policy& policy, int tasks);
   void tell(ToyCluster& cluster, Score& sum, int& served);
   void learn();
 
-  PolicyContext context_;
+  std::string learns_;
+  uint64_t seed_;
   ToySettings cluster_;
-  std::unique_ptr<Learner> learner_;
+  LearningPolicy learning_;
   uint64_t first_id_ = 0;
 };
 

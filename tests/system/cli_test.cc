@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <memory>
 
 #include "tests/system/cluster.h"
@@ -55,6 +56,11 @@ TEST(CliAlone, ConfigCheckNamesUnknownKeys) {
   expect_json_error(check("[coordinator\n", true), 1, file);
   expect_json_error(check("[node]\nunits = -1\n", true), 1, "units");
   EXPECT_EQ(check("[guard]\ncontrol_share = 0.1\n", false).code, 0);
+  EXPECT_FALSE(parse(check("[training]\nnice = 3\n", true).out).contains("hints"));
+  const auto moved = check("[dqn]\ntraining_nice = 3\n", true);
+  EXPECT_EQ(moved.code, 0) << "keys of earlier files are read";
+  EXPECT_NE(parse(moved.out)["hints"][0]["text"].get<std::string>().find("[training]"),
+            std::string::npos);
   const auto misspelt = check("[log]\nlevel = \"info\"\n[coordinater]\n", false);
   EXPECT_EQ(misspelt.code, 1);
   EXPECT_NE(misspelt.err.find(file + ":3:"), std::string::npos) << misspelt.err;
@@ -101,6 +107,23 @@ TEST_F(Cli, AnswersAreJsonWithASchema) {
     EXPECT_EQ(parse(outcome.out).value("schema", 0), 1) << outcome.out;
   }
   EXPECT_NE(tierctl({"node", "list"}).out.find("n1"), std::string::npos);
+}
+
+// One of each kind of decision is used.
+TEST_F(Cli, PoliciesOfEveryKindOfDecisionAreListed) {
+  const auto listed = parse(tierctl({"-j", "policy", "list"}).out);
+  std::map<std::string, std::vector<std::string>> active;
+  for (const auto& other : listed["others"])
+    if (other["active"] == true) active[other["decides"]].push_back(other["name"]);
+  const std::map<std::string, std::vector<std::string>> wanted{
+      {"units of gangs", {"expected-time"}},
+      {"cores of jobs", {"quality"}},
+      {"shares of units", {"share"}}};
+  EXPECT_EQ(active, wanted);
+  EXPECT_NE(tierctl({"policy", "list"}).out.find("units of gangs"), std::string::npos);
+  const auto refused = tierctl({"policy", "use", "expected-time"});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_NE(refused.err.find("decides units of gangs"), std::string::npos) << refused.err;
 }
 
 TEST_F(Cli, WhatDoesNotExistIsThree) {

@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kAnswerMs = 30'000;
 constexpr int64_t kManyMs = 300'000;
 constexpr int64_t kWaitSliceMs = 5'000;
+constexpr uint32_t kRestarts = 9;
 
 template <class List, class Texts>
 void fill_texts(List list, const Texts& texts) {
@@ -40,6 +41,11 @@ void fill(wire::TaskSpec::Builder spec, const TaskPlan& task) {
     env[i].setName(task.env[i].first);
     env[i].setValue(task.env[i].second);
   }
+  if (task.ranks == 0) return;
+  auto gang = spec.initGang();
+  gang.setRanks(task.ranks);
+  gang.setEngine("cpu");
+  gang.setMaxRestarts(kRestarts);
 }
 
 auto submit_request(ClusterConnection& connection, const std::string& id,
@@ -52,7 +58,7 @@ auto submit_request(ClusterConnection& connection, const std::string& id,
 }
 
 Submitted read(wire::Cluster::SubmitResults::Reader answer) {
-  Submitted submitted{answer.getJob(), {}};
+  Submitted submitted{answer.getSubmission(), {}};
   for (const uint64_t id : answer.getTasks()) submitted.tasks.push_back(id);
   return submitted;
 }

@@ -28,12 +28,13 @@ struct TaskPlan {
   uint32_t units = 1;
   uint64_t memory_bytes = 0;
   std::vector<std::pair<std::string, std::string>> env;
+  uint32_t ranks = 0;  // of a gang on cores; 0: it is none
 };
 
 TaskPlan shell_task(const std::string& script);
 
 struct Submitted {
-  uint64_t job = 0;
+  uint64_t submission = 0;
   std::vector<uint64_t> tasks;
   bool operator==(const Submitted&) const = default;
 };

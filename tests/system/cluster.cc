@@ -44,10 +44,13 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-std::string tls_section(const fs::path& folder, const std::string& name) {
+std::string tls_section(const fs::path& folder, const std::string& name,
+                        const std::string& key = "", bool lists = false) {
   const auto file = [&](const char* end) { return (folder / (name + end)).string(); };
-  return fmt::format("[tls]\nca = \"{}\"\ncertificate = \"{}\"\nkey = \"{}\"\n",
-                     (folder / "cluster-ca.pem").string(), file(".pem"), file(".key"));
+  return fmt::format(
+      "[tls]\nca = \"{}\"\ncertificate = \"{}\"\nkey = \"{}\"\n{}",
+      (folder / "cluster-ca.pem").string(), file(".pem"), key.empty() ? file(".key") : key,
+      lists ? fmt::format("crl = \"{}\"\n", (folder / "cluster-crl.pem").string()) : "");
 }
 
 std::vector<std::string> processes_inside(const fs::path& folder) {
@@ -89,6 +92,8 @@ Cluster::Cluster(const ClusterOptions& options)
       fast_(kFastParent),
       nodes_(static_cast<size_t>(options.nodes)),
       client_(address()) {
+  for (const auto* folder : {&folder_, &fast_})
+    if (options_.others_pass) fs::permissions(folder->path(), fs::perms(0711));
   if (options_.tls) draw_certificates();
   for (int i = -1; options_.metrics && i < options_.nodes; ++i)
     metrics_ports_.push_back(free_port());
@@ -116,50 +121,58 @@ Cluster::~Cluster() {
 }
 
 void Cluster::draw_certificates() {
-  const TestAuthority authority(folder(), "cluster");
+  authority_ = std::make_unique<TestAuthority>(folder(), "cluster");
+  const auto& authority = *authority_;
+  if (options_.revocation) authority.revoke({});
   for (int node = -1; node < options_.nodes; ++node) {
-    authority.issue(node < 0 ? "coordinator" : node_name(node), "IP:127.0.0.1");
+    authority_->issue(node < 0 ? "coordinator" : node_name(node), "IP:" + host(node));
     ports_.push_back(free_port());
   }
-  authority.issue("operator", "IP:127.0.0.1");
+  authority_->issue("operator", "IP:127.0.0.1");
 }
 
 void Cluster::write_configs() const {
-  write_file(folder() / "coordinator.toml",
-             fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
-                         "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
-                         "keep_history_hours = {}\n"
-                         "[elastic]\nperiod_s = {}\n[policy]\nactive = \"{}\"\n{}{}{}",
-                         state_dir().string(), address(),
-                         options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
-                                            tls_section(folder(), "coordinator")
-                                      : "",
-                         options_.lease_ms, options_.max_attempts, options_.keep_history_hours,
-                         options_.sharing_period_s, options_.policy,
-                         options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
-                         metrics_section(-1), options_.coordinator_more));
+  write_file(
+      folder() / "coordinator.toml",
+      fmt::format("[coordinator]\nstate_dir = \"{}\"\n[listen]\nunix = \"{}\"\n{}"
+                  "[lease]\nduration_ms = {}\n[queue]\nmax_attempts = {}\n"
+                  "keep_history_hours = {}\n"
+                  "[elastic]\nperiod_s = {}\n[policy]\nactive = \"{}\"\n{}{}{}",
+                  state_dir().string(), address(),
+                  options_.tls ? fmt::format("tls = \"{}\"\n", tls_address()) +
+                                     tls_section(folder(), "coordinator", "", options_.revocation)
+                               : "",
+                  options_.lease_ms, options_.max_attempts, options_.keep_history_hours,
+                  options_.sharing_period_s, options_.policy,
+                  options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
+                  metrics_section(-1), options_.coordinator_more));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }
 
 void Cluster::write_node_config(int node) const {
   const auto name = node_name(node);
   const auto home = folder() / name;
-  for (const auto& path : {home / "work", home / "slow", fast_.path() / name})
-    fs::create_directories(path);
-  const auto listen = options_.tls ? fmt::format("tls:127.0.0.1:{}", ports_.at(node + 1))
-                                   : "unix:" + data_socket(node).string();
-  write_file(folder() / (name + ".toml"),
-             fmt::format("[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
-                         "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
-                         "cancel_grace_ms = 500\ndrain_s = {}\n"
-                         "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
-                         "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
-                         "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
-                         name, way_to_coordinator(node), listen, options_.units,
-                         (home / "work").string(), options_.drain_s, (fast_.path() / name).string(),
-                         options_.fast_budget, (home / "slow").string(), options_.slow_budget,
-                         options_.calibrate, options_.tls ? tls_section(folder(), name) : "",
-                         metrics_section(node), options_.node_more));
+  const auto work = options_.work_dir ? options_.work_dir(node) : home / "work";
+  for (const auto& path : {work, home / "slow", fast_.path() / name}) fs::create_directories(path);
+  for (const auto& path : {home, work, home / "slow", fast_.path() / name})
+    if (options_.node_user)
+      if (chown(path.c_str(), *options_.node_user, *options_.node_user) != 0)
+        throw std::system_error(errno, std::generic_category(), path.string());
+  const auto listen = options_.tls ? "tls:" + tls_host(node) : "unix:" + data_socket(node).string();
+  write_file(
+      folder() / (name + ".toml"),
+      fmt::format(
+          "[node]\nname = \"{}\"\ncoordinator = \"{}\"\ndata_listen = \"{}\"\n"
+          "units = {}\nmemory = \"256MiB\"\nwork_dir = \"{}\"\n"
+          "cancel_grace_ms = 500\ndrain_s = {}\n"
+          "[pool]\nfast_dir = \"{}\"\nfast_budget = \"{}\"\n"
+          "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
+          "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
+          name, way_to_coordinator(node), listen, options_.units, work.string(), options_.drain_s,
+          (fast_.path() / name).string(), options_.fast_budget, (home / "slow").string(),
+          options_.slow_budget, options_.calibrate,
+          options_.tls ? tls_section(folder(), name, options_.node_key, options_.revocation) : "",
+          metrics_section(node), options_.node_more));
 }
 
 std::string Cluster::metrics_section(int node) const {
@@ -179,17 +192,19 @@ std::string Cluster::way_to_coordinator(int node) const {
 
 void Cluster::start_coordinator() {
   client_.disconnect();
-  coordinator_ = Process(
-      {program("TIERPILOT_TEST_COORDINATOR"), "--config", (folder() / "coordinator.toml").string()},
-      folder() / "coordinator.log");
+  coordinator_ = Process(command(-1, {program("TIERPILOT_TEST_COORDINATOR"), "--config",
+                                      (folder() / "coordinator.toml").string()}),
+                         folder() / "coordinator.log");
   if (!eventually([&] { return !coordinator_.running() || client_.connect(); }) ||
       !coordinator_.running())
     throw std::runtime_error("the coordinator did not start:\n" + logs());
+  // As tierpilot's group is in an installation.
+  if (options_.node_user) (void)!chown((folder() / "c.sock").c_str(), -1, *options_.node_user);
 }
 
 void Cluster::start_node(int node) {
-  this->node(node) = Process({program("TIERPILOT_TEST_DAEMON"), "--config",
-                              (folder() / (node_name(node) + ".toml")).string()},
+  this->node(node) = Process(command(node, {program("TIERPILOT_TEST_DAEMON"), "--config",
+                                            (folder() / (node_name(node) + ".toml")).string()}),
                              folder() / (node_name(node) + ".log"));
 }
 
@@ -206,7 +221,21 @@ std::string Cluster::address() const {
 }
 
 std::string Cluster::tls_address() const {
-  return fmt::format("tls:127.0.0.1:{}", ports_.at(0));
+  return "tls:" + tls_host(-1);
+}
+
+std::string Cluster::host(int process) const {
+  return options_.hosts.empty() ? "127.0.0.1" : options_.hosts.at(static_cast<size_t>(process + 1));
+}
+
+std::string Cluster::tls_host(int process) const {
+  return fmt::format("{}:{}", host(process), ports_.at(static_cast<size_t>(process + 1)));
+}
+
+Argv Cluster::command(int process, const Argv& own) const {
+  Argv words = options_.prefix ? options_.prefix(process) : Argv{};
+  words.insert(words.end(), own.begin(), own.end());
+  return words;
 }
 
 Argv Cluster::tls_arguments() const {

@@ -3,14 +3,18 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/rpc/test_certificates.h"
 #include "tests/system/client.h"
 #include "tests/system/process.h"
 
 namespace tierpilot::test {
+
+class TestAuthority;
 
 // A private folder, removed with the object.
 class TempFolder {
@@ -41,12 +45,22 @@ struct ClusterOptions {
   std::string slow_budget = "128MiB";
   // Nodes and coordinator talk over mutual TLS on loopback only, with certificates drawn for it.
   bool tls = false;
-  int sharing_period_s = 5;         // between decisions about elastic tasks' cores
-  std::string coordinator_more{};   // further sections of its configuration
-  std::string node_more{};          // of each node's
-  bool metrics = false;             // for Prometheus; with TLS only over TLS
-  std::filesystem::path state_dir;  // empty: in the cluster's folder
-  int keep_history_hours = 720;     // 0: for good
+  // With TLS: the IP addresses of coordinator and nodes; empty: all on loopback.
+  std::vector<std::string> hosts{};
+  // Words before a program's own, of the coordinator (-1) or a node.
+  std::function<Argv(int process)> prefix{};
+  // Of a node; empty: in the cluster's folder.
+  std::function<std::filesystem::path(int node)> work_dir{};
+  bool revocation = false;           // with an empty list of revoked certificates
+  int sharing_period_s = 5;          // between decisions about elastic tasks' cores
+  std::string coordinator_more{};    // further sections of its configuration
+  std::string node_more{};           // of each node's
+  std::optional<uid_t> node_user{};  // whose the nodes' folders are
+  std::string node_key{};            // of TLS, in place of the path of its file
+  bool others_pass = false;          // tasks with other users reach what is theirs
+  bool metrics = false;              // for Prometheus; with TLS only over TLS
+  std::filesystem::path state_dir;   // empty: in the cluster's folder
+  int keep_history_hours = 720;      // 0: for good
   // The address at which a node finds the coordinator, whose socket it is given; empty: that.
   std::function<std::string(int node, const std::filesystem::path& socket)> way_to_coordinator;
 };
@@ -73,7 +87,10 @@ class Cluster {
   // With ClusterOptions::tls: where the coordinator listens for other machines, and the options
   // that let a tool in.
   std::string tls_address() const;
+  // Who drew the certificates: those of nodes have their names, the tools' is "operator".
+  const TestAuthority& authority() const { return *authority_; }
   Argv tls_arguments() const;
+  std::string host(int process) const;  // its IP address
   // With ClusterOptions::metrics: "127.0.0.1:port" of a node's, or of the coordinator's (-1).
   std::string metrics_host(int node) const;
   std::filesystem::path state_dir() const;
@@ -82,6 +99,8 @@ class Cluster {
 
  private:
   void draw_certificates();
+  Argv command(int process, const Argv& own) const;
+  std::string tls_host(int process) const;
   std::string way_to_coordinator(int node) const;
   void write_configs() const;
   void write_node_config(int node) const;
@@ -90,6 +109,7 @@ class Cluster {
   ClusterOptions options_;
   TempFolder folder_;
   TempFolder fast_;
+  std::unique_ptr<TestAuthority> authority_;
   std::vector<int> ports_;          // the coordinator's, then each node's; empty without TLS
   std::vector<int> metrics_ports_;  // likewise
   Process coordinator_;

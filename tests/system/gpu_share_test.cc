@@ -2,7 +2,6 @@
 // such as do what they are told, and a task computes on the GPU as much as it computes on its CPU.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -149,7 +148,7 @@ TEST_F(GpuShare, TheControlDaemonIsStartedAgainAndOneThatHangsTakesNoWork) {
   };
   ASSERT_TRUE(eventually([&] { return !pipes().empty() && pid_of() > 0; })) << cluster_->logs();
   const int first = pid_of();
-  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  ASSERT_TRUE(kill_told(first));
   EXPECT_TRUE(eventually([&] { return pid_of() > 0 && pid_of() != first; })) << cluster_->logs();
   std::ofstream(pipes() / "hang") << "";
   EXPECT_TRUE(eventually([&] { return unit("GPU-a")["state"] == "unhealthy"; }))

@@ -18,6 +18,9 @@ class Journal {
   // A task that runs the shell commands `work` under its lock. With `key` the lock and the journal
   // go by it; without, by the task's id.
   TaskPlan task(const std::string& work, const std::string& key = "") const;
+  // A gang whose ranks run `work`; the key of each is TASK.RANK. No rank may meet itself, nor any
+  // of another attempt.
+  TaskPlan gang(const std::string& work, uint32_t ranks) const;
 
   struct Run {
     std::string node;

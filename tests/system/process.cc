@@ -108,6 +108,10 @@ Process& Process::operator=(Process&& other) noexcept {
   return *this;
 }
 
+bool kill_told(pid_t pid) {
+  return pid > 0 && ::kill(pid, SIGKILL) == 0;
+}
+
 Process::~Process() {
   kill_now();
 }

@@ -37,6 +37,10 @@ std::string read_text(const std::filesystem::path& path);
 // Whether a process lives: neither gone nor a zombie.
 bool is_alive(pid_t pid);
 
+// SIGKILL to a process that somebody told of. False: it told of none (0 would be this very test's
+// process group), or that is gone.
+bool kill_told(pid_t pid);
+
 class Process {
  public:
   Process() = default;

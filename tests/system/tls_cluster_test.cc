@@ -1,5 +1,6 @@
 // The real programs over mutual TLS: nodes, coordinator and tools, and who is not let in.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
 #include <memory>
@@ -96,6 +97,81 @@ TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
   EXPECT_NE(log.find("audit: user 'operator' over tls: order node 'n1': cordon: refused"),
             std::string::npos)
       << log;
+}
+
+// A list of certificates, and what becomes of who is on it, without a restart of anything.
+TEST(Revocation, ANodeIsCutAndComesBackWithANewCertificate) {
+  if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  Cluster cluster({.lease_ms = 3000, .small_network = true, .tls = true, .revocation = true});
+  const auto tierctl = [&](const Argv& arguments) {
+    Argv argv{program("TIERPILOT_TEST_TIERCTL")};
+    for (const auto& part : {cluster.tls_arguments(), arguments})
+      argv.insert(argv.end(), part.begin(), part.end());
+    return run_command(argv);
+  };
+  const auto state = [&](int node) -> std::string {
+    const auto nodes = cluster.client().nodes();
+    for (const auto& each : nodes ? *nodes : Json::array())
+      if (each["info"]["name"] == Cluster::node_name(node)) return each["state"];
+    return "";
+  };
+  const auto certificate = [&](const std::string& name) {
+    return (cluster.folder() / (name + ".pem")).string();
+  };
+  ASSERT_EQ(tierctl({"node", "list"}).code, 0);
+  // By the change of the files alone.
+  cluster.authority().revoke({certificate("n2"), certificate("operator")});
+  EXPECT_TRUE(eventually([&] { return state(1) != "up"; })) << cluster.logs();
+  EXPECT_EQ(state(0), "up");
+  const auto refused = tierctl({"node", "list"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_NE(refused.err.find("certificate"), std::string::npos) << refused.err;
+  // A list that cannot be read changes nothing.
+  std::ofstream(cluster.folder() / "cluster-crl.pem") << "no list";
+  cluster.coordinator().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] {
+    return read_text(cluster.folder() / "coordinator.log").find("stays in use") !=
+           std::string::npos;
+  }));
+  EXPECT_NE(tierctl({"node", "list"}).code, 0);
+
+  const auto old = certificate("n2") + ".old";
+  std::filesystem::copy_file(certificate("n2"), old);
+  cluster.authority().revoke({old});
+  cluster.authority().issue("n2", "IP:127.0.0.1");
+  cluster.authority().issue("operator", "IP:127.0.0.1");
+  EXPECT_TRUE(eventually([&] { return cluster.nodes_are_up(2); })) << cluster.logs();
+  EXPECT_EQ(tierctl({"node", "list"}).code, 0);
+}
+
+TEST(Roles, AreReadAgainOnAReload) {
+  if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  Cluster cluster({.nodes = 1,
+                   .small_network = true,
+                   .tls = true,
+                   .coordinator_more = "[users]\nread = [\"operator\"]\nothers = \"none\"\n"});
+  const auto submit = [&] {
+    Argv argv{program("TIERPILOT_TEST_TIERCTL")};
+    for (const auto& part : {cluster.tls_arguments(), Argv{"task", "submit", "--", "/bin/true"}})
+      argv.insert(argv.end(), part.begin(), part.end());
+    return run_command(argv);
+  };
+  EXPECT_NE(submit().code, 0);
+  const auto file = cluster.folder() / "coordinator.toml";
+  auto text = read_text(file);
+  const std::string before = "read = [\"operator\"]";
+  text.replace(text.find(before), before.size(), "submit = [\"operator\"]");
+  std::ofstream(file) << text;
+  cluster.coordinator().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] { return submit().code == 0; })) << cluster.logs();
+  // A file that is wrong leaves them as they are.
+  std::ofstream(file) << text + "[nonsense]\nx = 1\n";
+  cluster.coordinator().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] {
+    return read_text(cluster.folder() / "coordinator.log").find("[users] stays as it was") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(submit().code, 0);
 }
 
 }  // namespace

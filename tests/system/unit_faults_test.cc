@@ -96,5 +96,71 @@ TEST_F(UnitFaults, AnXidMovesTheGangAndALostDeviceIsOutUntilItIsBack) {
   EXPECT_EQ(events.find("Xid 13"), std::string::npos) << events;
 }
 
+// A command that finds a unit sick while its file is there.
+class HealthCommands : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    folder_ = std::make_unique<TempFolder>(std::filesystem::temp_directory_path());
+    const auto script = folder_->path() / "check";
+    std::ofstream(script) << "#!/bin/sh\n"
+                          << "echo \"CPUs $TIERPILOT_CPUS\"\n"
+                          << "[ ! -e " << folder_->path().native() << "/${TIERPILOT_UNIT##*/} ]\n";
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{
+        .nodes = 1,
+        .units = 2,
+        .node_more = fmt::format("[health]\ncpu = [\"{}\"]\nperiod_s = 1\n", script.native())});
+  }
+  Json shown(const Argv& line) {
+    Argv all{"-j"};
+    all.insert(all.end(), line.begin(), line.end());
+    const auto answer = tierctl_at(cluster_->address(), all);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    return Json::parse(answer.out, nullptr, false);
+  }
+  Json unit(int number) {
+    const auto listed = shown({"unit", "list"});
+    for (const auto& unit : listed["units"])
+      if (unit["id"] == fmt::format("{}/cpu/{}", Cluster::node_name(0), number)) return unit;
+    return {};
+  }
+  Json cpu_units(uint64_t gang) {
+    const auto task = cluster_->client().show(gang);
+    return task && (*task)["ranks"][0]["state"] == "running" ? (*task)["ranks"][0]["cpu_units"]
+                                                             : Json();
+  }
+
+  std::unique_ptr<TempFolder> folder_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(HealthCommands, AGangMovesAwayFromAUnitThatIsFoundSick) {
+  const auto gate = cluster_->folder() / "gate";
+  const auto made =
+      shown({"task", "submit", "--ranks", "1", "--max-restarts", "0", "--", "sh", "-c",
+             fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate.native())});
+  const auto id = made["tasks"][0]["id"].get<uint64_t>();
+  ASSERT_TRUE(eventually([&] { return cpu_units(id).size() == 1; })) << cluster_->logs();
+  const int sick = cpu_units(id)[0].get<int>();
+  std::ofstream(folder_->path() / std::to_string(sick)) << "sick";
+  ASSERT_TRUE(eventually([&] { return unit(sick)["state"] == "unhealthy"; })) << unit(sick).dump(2);
+  EXPECT_NE(unit(sick)["reason"].get<std::string>().find("health command ended with 1: CPUs "),
+            std::string::npos)
+      << unit(sick).dump(2);
+  EXPECT_EQ(unit(sick)["failures"], 1);
+  EXPECT_EQ(unit(1 - sick)["state"], "up");
+  ASSERT_TRUE(eventually([&] { return cpu_units(id) == Json::array({1 - sick}); }))
+      << cluster_->logs();
+  std::filesystem::remove(folder_->path() / std::to_string(sick));
+  ASSERT_TRUE(eventually([&] { return unit(sick)["state"] == "up"; }));
+  EXPECT_EQ(unit(sick)["failures"], 1) << "what was, is not forgotten";
+  std::ofstream(gate) << "open";
+  const auto task = cluster_->client().wait(id);
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ((*task)["state"], "succeeded") << task->dump(2);
+  EXPECT_EQ((*task)["restarts"], 0);
+}
+
 }  // namespace
 }  // namespace tierpilot::test

@@ -16,11 +16,11 @@
 namespace tierpilot {
 namespace {
 
-Result<std::optional<TlsFiles>> tls_files(const ConnectOptions& options, Address::Kind kind) {
+Result<Tls> load_tls(const ConnectOptions& options, Address::Kind kind) {
   const TlsFiles files{options.tls_ca, options.tls_certificate, options.tls_key};
   const int given = !files.ca.empty() + !files.certificate.empty() + !files.key.empty();
-  if (given == 3) return files;
-  if (given == 0 && kind == Address::Kind::kUnix) return std::nullopt;
+  if (given == 3) return TlsIdentity::load(files);
+  if (given == 0 && kind == Address::Kind::kUnix) return Tls();
   return fail(ErrorCode::kInvalid,
               fmt::format("{}: needs --tls-ca, --tls-cert and --tls-key", options.address));
 }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(const Connect
 Status ClusterConnection::connect(const ConnectOptions& options) {
   const auto address = Address::parse(options.address);
   if (!address) return tl::unexpected(address.error());
-  const auto tls = tls_files(options, address->kind);
+  const auto tls = load_tls(options, address->kind);
   if (!tls) return tl::unexpected(tls.error());
   auto connected = wait(RpcConnection::connect(impl_->loop, *address, *tls));
   if (!connected) return tl::unexpected(connected.error());

@@ -55,7 +55,7 @@ Status for_each_task(ClusterConnection& connection, const TaskFilter& filter,
   for (uint64_t after = filter.after;;) {
     auto request = connection.cluster().taskListRequest();
     request.setState(filter.state);
-    request.setJob(filter.job);
+    request.setSubmission(filter.submission);
     request.setAfter(after);
     auto answer = connection.call(kj::mv(request));
     if (!answer) return tl::unexpected(answer.error());

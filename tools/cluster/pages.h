@@ -21,10 +21,10 @@ Status for_each_dataset(ClusterConnection& connection,
                         const std::function<void(wire::Dataset::Reader)>& visit);
 
 struct TaskFilter {
-  std::string state;   // empty: any
-  uint64_t job = 0;    // 0: any
-  uint64_t after = 0;  // only tasks with a higher id
-  bool ranks = false;  // for whoever shows them: those that are ranks of a gang, too
+  std::string state;        // empty: any
+  uint64_t submission = 0;  // 0: any
+  uint64_t after = 0;       // only tasks with a higher id
+  bool ranks = false;       // for whoever shows them: those that are ranks of a gang, too
 };
 // By rising id.
 Status for_each_unit(ClusterConnection& connection,

@@ -32,7 +32,7 @@ _tierpilot_values() {
   case "$line" in
     *[a-z]"|"[a-z]*)
       compgen -W "$(grep -o -m1 '[a-z-]*|[a-z|-]*' <<<"$line" | tr '|' ' ')" -- "$word" ;;
-    *" FILE"* | *" PATH"* | *" JOB.json"*) compgen -f -- "$word" ;;
+    *" FILE"* | *" PATH"* | *" TASKS.json"*) compgen -f -- "$word" ;;
     *" DIR"*) compgen -d -- "$word" ;;
     *" pid "*) compgen -W "$(cd /proc && printf '%s\n' [0-9]*)" -- "$word" ;;
   esac

@@ -20,9 +20,7 @@ constexpr uint32_t kSceneSeeds = 10;  // of a workload that is no suite's
 struct Options {
   std::string suite = "quick";
   SceneNames scene;
-  std::vector<std::string> policies{
-      "random",          "round-robin", "least-loaded",   "locality-greedy", "locality-load",
-      "earliest-finish", "least-cost",  "delay-locality", "delay-finish",    "dqn"};
+  std::vector<std::string> policies = usual_policies(true);
   std::vector<std::string> plain;
   PolicyOptions policy;
   std::string plots;
@@ -63,8 +61,9 @@ Result<Subject> suite_of(const SceneNames& names) {
 }
 
 Status check_plain(const Options& options) {
+  const auto modules = placement_modules();
   for (const auto& name : options.plain)
-    if (const auto* known = find_policy(name); known && known->learns)
+    if (const auto* known = modules.find(name); known && known->learning)
       return fail(ErrorCode::kInvalid,
                   fmt::format("--plain: policy '{}' learns; only heuristics run plain", name));
   const auto opened = open_policies(options.plain, "--plain", options.policy);
@@ -126,9 +125,9 @@ int run(const Context& context, const Options& options) {
       return print_error(context.output, status.error());
   auto value = evaluated_json(*evaluated);
   if (subject->trace) value["trace"] = trace_json(*subject->trace);
-  value["learned_during_runs"] = policies->learning.has_value();
-  if (const auto& weights = policies->weights)
-    value["weights"] = {{"version", weights->weights.version},
+  value["learned_during_runs"] = policies->learning;
+  if (const auto weights = policies->weights(options.policies))
+    value["weights"] = {{"version", weights->version},
                         {"command", weights->provenance.command},
                         {"config_digest", weights->provenance.config_digest}};
   return show_evaluation(context.output, std::move(value));

@@ -96,8 +96,8 @@ std::vector<std::string> warnings_of(const ordered_json& value) {
 
 std::map<std::string, GuardSettings> default_guards() {
   std::map<std::string, GuardSettings> guards;
-  for (const PolicyInfo& info : registered_policies())
-    if (info.learns) guards[info.name].judged = info.judged;
+  for (const PlacementModule& module : placement_modules())
+    if (module.learning) guards[module.info.name].judged = module.learning->traits().judged;
   return guards;
 }
 
@@ -123,10 +123,10 @@ Result<Evaluated> run_suite(sim::Suite suite, const Contenders& contenders,
 
 ordered_json evaluated_json(const Evaluated& evaluated) {
   std::vector<std::string> judged;
-  for (const PolicyInfo& info : registered_policies())
-    if (info.learns && std::find(evaluated.policies.begin(), evaluated.policies.end(), info.name) !=
-                           evaluated.policies.end())
-      judged.push_back(info.name);
+  for (const PlacementModule& module : placement_modules())
+    if (module.learning && std::find(evaluated.policies.begin(), evaluated.policies.end(),
+                                     module.info.name) != evaluated.policies.end())
+      judged.push_back(module.info.name);
   auto value = sim::evaluation_json(evaluated.suite, evaluated.runs, judged);
   value["policies"] = evaluated.policies;
   return value;

@@ -6,83 +6,53 @@
 #include <set>
 
 #include "base/config.h"
-#include "policies/placement/dqn/dqn_policy.h"
-#include "policies/placement/published/weights.h"
+#include "policies/learning/training_pace.h"
 #include "policies/sim/evaluation/teacher.h"
 #include "tools/cluster/program.h"
 
 namespace tierpilot::lab {
 namespace {
 
-constexpr const char* kNoWeights = "none";
-constexpr size_t kPending = 16384;  // as in a coordinator
+constexpr const char* kNone = "none";  // of weights
+constexpr size_t kPending = 16384;     // as in a coordinator
 
-bool is_named(const std::vector<std::string>& names, const char* name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Result<Learning> read_learning(const std::string& path) {
-  if (path.empty()) return Learning{};
+Result<PlacementModules> read_modules(const std::string& path) {
+  if (path.empty()) return placement_modules();
   auto reader = ConfigReader::load(path);
   if (!reader) return tl::unexpected(reader.error());
-  auto dqn = reader->section("dqn");
-  if (dqn.has("weights")) dqn.complain("weights", "is what --weights says here");
-  Learning learning{read_dqn_settings(dqn),
-                    read_published_settings(reader->section("dqn-published"))};
+  auto modules = read_placement_modules(*reader, [](const std::string&) { return ""; });
+  for (const PlacementModule& module : modules)
+    if (module.learning && !module.learning->traits().weights_file.empty())
+      if (auto section = reader->section(module.info.name); section.has("weights"))
+        section.complain("weights", "is what --weights says here");
+  (void)read_training_pace(*reader);  // training takes no time here
   if (auto status = reader->finish(); !status) return tl::unexpected(status.error());
-  return learning;
+  return modules;
 }
 
-Result<std::shared_ptr<const WeightsFile>> load(const PolicyOptions& options) {
-  std::filesystem::path file = options.weights;
-  if (options.weights.empty()) {
-    auto shipped = find_data_file("dqn.weights");
-    if (!shipped) return tl::unexpected(shipped.error());
-    file = *shipped;
-  }
-  auto loaded = load_weights(file);
-  if (!loaded) return tl::unexpected(loaded.error());
-  return std::make_shared<const WeightsFile>(std::move(*loaded));
-}
-
-// In a context of its own: mailboxes have one reader.
-PolicyContext context_for(const Policies& policies, uint64_t seed) {
-  PolicyContext context{.seed = seed};
-  if (policies.learning) {
-    context.dqn = policies.learning->dqn;
-    context.published = policies.learning->published;
-  } else {
-    context.dqn.epsilon = 0;
-  }
-  context.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
-  context.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
-  if (policies.weights) {
-    context.dqn.features = policies.weights->features;
-    context.start = {policies.weights, &policies.weights->weights};
-  }
-  return context;
-}
-
-bool learns(const std::string& name) {
-  const auto& known = registered_policies();
-  return std::any_of(known.begin(), known.end(),
-                     [&](const PolicyInfo& info) { return info.name == name && info.learns; });
+// Those that were asked for, or the shipped ones.
+Status load_weights(LearningModule& module, const std::string& wanted) {
+  const auto shipped = module.traits().weights_file;
+  if (shipped.empty() || wanted == kNone) return {};
+  if (!wanted.empty()) return module.load(wanted);
+  const auto file = find_data_file(shipped);
+  return file ? module.load(*file) : tl::unexpected(file.error());
 }
 
 Result<sim::Player> make_player(const Policies& policies, const std::string& name, uint64_t seed) {
-  const PolicyContext context = context_for(policies, seed);
+  const auto module = policies.modules.get(name);
+  if (!module) return tl::unexpected(module.error());
   sim::Player player;
-  if (learns(name) && policies.learning) {
-    auto learner = make_learner(name, context, kPending);
-    if (!learner) return tl::unexpected(learner.error());
-    player.learner = sim::learn_during_run(std::move(*learner));
-  } else if (name == "dqn" && context.start) {
-    context.dqn_weights->put(context.start);
-  } else if (learns(name)) {
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("policy '{}' has no weights here: let it learn, with --learn", name));
+  if (const auto& learning = (*module)->learning; learning && policies.learning) {
+    auto started = learning->start(seed, kPending);
+    if (!started) return tl::unexpected(started.error());
+    player.policy = std::move(started->policy);
+    player.learner = sim::learn_during_run(std::move(started->learner));
+    return player;
   }
-  auto policy = make_policy(name, context);
+  auto policy = (*module)->make(seed);
+  if (!policy && policy.error().code == ErrorCode::kUnavailable)
+    return fail(ErrorCode::kUnavailable, policy.error().message + ": let it learn, with --learn");
   if (!policy) return tl::unexpected(policy.error());
   player.policy = std::move(*policy);
   return player;
@@ -105,6 +75,14 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
       ->needs(learn);
 }
 
+std::vector<std::string> usual_policies(bool learners) {
+  std::vector<std::string> names;
+  for (const PlacementModule& module : placement_modules())
+    if (!module.learning || (learners && module.learning->traits().learns_always))
+      names.push_back(module.info.name);
+  return names;
+}
+
 sim::PlayerMaker Policies::maker() const {
   return [policies = *this](const std::string& name, uint64_t seed) {
     return make_player(policies, name, seed);
@@ -112,7 +90,18 @@ sim::PlayerMaker Policies::maker() const {
 }
 
 bool Policies::repeatable_in_threads(const std::vector<std::string>& names) const {
-  return !learning || !is_named(names, "dqn-published");
+  return std::none_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto* module = modules.find(name);
+    return learning && module && module->learning &&
+           !module->learning->traits().repeatable_in_threads;
+  });
+}
+
+std::optional<WeightsOrigin> Policies::weights(const std::vector<std::string>& names) const {
+  for (const auto& name : names)
+    if (const auto* module = modules.find(name); module && module->learning)
+      if (auto loaded = module->learning->loaded()) return loaded;
+  return std::nullopt;
 }
 
 Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,
@@ -121,22 +110,13 @@ Result<Policies> open_policies(const std::vector<std::string>& names, const std:
   if (unique.size() != names.size())
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: a policy is named twice; each runs once", option));
-  Policies policies;
-  if (options.learn) {
-    auto learning = read_learning(options.learning);
-    if (!learning) return tl::unexpected(learning.error());
-    policies.learning = std::move(*learning);
-  }
-  if (is_named(names, "dqn") && options.weights != kNoWeights) {
-    auto weights = load(options);
-    if (!weights) return tl::unexpected(weights.error());
-    if (policies.learning && policies.learning->dqn.features != (*weights)->features)
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("--learning: the weights were trained on other features than "
-                              "'dqn.leave_out' in '{}' says",
-                              options.learning));
-    policies.weights = std::move(*weights);
-  }
+  auto modules = read_modules(options.learning);
+  if (!modules) return tl::unexpected(modules.error());
+  Policies policies{std::move(*modules), options.learn};
+  for (const auto& name : names)
+    if (const auto* module = policies.modules.find(name); module && module->learning)
+      if (auto loaded = load_weights(*module->learning, options.weights); !loaded)
+        return tl::unexpected(loaded.error());
   const auto make = policies.maker();
   for (const auto& name : names)
     if (auto made = make(name, 1); !made) return tl::unexpected(made.error());

@@ -1,14 +1,12 @@
-// Policies for simulations, by name: the dqn with weights from a file, those that learn with what
-// they learn during a run.
+// Policies for simulations, by name: as they are, with weights from a file, or as they learn during
+// a run.
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "policies/placement/dqn/weights.h"
 #include "policies/placement/registry.h"
 #include "policies/sim/player.h"
 #include "tools/output/output.h"
@@ -16,7 +14,7 @@
 namespace tierpilot::lab {
 
 struct PolicyOptions {
-  std::string weights;  // of the dqn; empty: the shipped ones
+  std::string weights;  // of a policy that begins from some; empty: the shipped ones
   bool learn = false;
   std::string learning;  // file; empty: the defaults
 };
@@ -24,22 +22,19 @@ struct PolicyOptions {
 // --weights, --learn and --learning.
 void add_policy_options(CLI::App& command, PolicyOptions& options);
 
-// How policies learn, and from where.
-struct Learning {
-  DqnSettings dqn;
-  PublishedSettings published;
-};
-
 struct Policies {
-  std::shared_ptr<const WeightsFile> weights;  // null: no policy needs them, or they are not wanted
-  std::optional<Learning> learning;
+  PlacementModules modules = placement_modules();
+  bool learning = false;  // those that learn do so during each run, else they need weights
 
-  // Any thread may call the result. A policy that does not learn during the run needs weights.
+  // Any thread may call the result.
   sim::PlayerMaker maker() const;
-  // dqn-published draws from a generator that the whole process shares, so its runs are repeatable
-  // only one after the other.
   bool repeatable_in_threads(const std::vector<std::string>& names) const;
+  // The weights that the first of these begins from, if one does.
+  std::optional<WeightsOrigin> weights(const std::vector<std::string>& names) const;
 };
+
+// Those that cost little to run; `learners`: also what learns.
+std::vector<std::string> usual_policies(bool learners);
 
 // Every name exists, can be made and is there once; `option` is for messages.
 Result<Policies> open_policies(const std::vector<std::string>& names, const std::string& option,

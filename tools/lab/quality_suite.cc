@@ -78,8 +78,7 @@ int run_quality_suite(const Output& output, const QualitySuiteOptions& options) 
   if (const auto status = check_policies(options.policies); !status)
     return print_error(output, status.error());
   suite.allocators = options.policies;
-  if (suite.allocators.empty())
-    for (const auto name : quality::allocator_names()) suite.allocators.emplace_back(name);
+  if (suite.allocators.empty()) suite.allocators = quality::allocators().names();
   auto cells = cells_named(options.cells);
   if (!cells) return print_error(output, cells.error());
   suite.cells = std::move(*cells);

@@ -54,9 +54,7 @@ ordered_json trace_json(const sharing::PodTrace& trace, const SharingOptions& op
 }  // namespace
 
 int evaluate_sharing(const Output& output, SharingOptions options) {
-  if (options.policies.empty())
-    for (const auto& policy : sharing::placement_policies())
-      options.policies.emplace_back(policy.name);
+  if (options.policies.empty()) options.policies = sharing::scorers().names();
   for (const auto& policy : options.policies)
     if (auto known = sharing::make_scorer(policy, {}); !known) return refuse(output, known.error());
   const auto trace = open_trace(options);

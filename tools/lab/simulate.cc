@@ -21,9 +21,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   SceneNames scene;
-  std::vector<std::string> policies{"random",          "round-robin",    "least-loaded",
-                                    "locality-greedy", "locality-load",  "earliest-finish",
-                                    "least-cost",      "delay-locality", "delay-finish"};
+  std::vector<std::string> policies = usual_policies(false);
   uint32_t seeds = 1;
   std::string baseline;
   PolicyOptions policy;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "policies/placement/dqn/module.h"
 #include "policies/sim/evaluation/training.h"
 #include "policies/sim/plot/chart.h"
 #include "tools/lab/command.h"
@@ -156,10 +157,10 @@ Result<ordered_json> trained(const Options& options) {
       .program_version = TIERPILOT_VERSION};
   const std::vector<std::string> policies{"locality-load",  "earliest-finish", "least-cost",
                                           "delay-locality", "delay-finish",    "dqn"};
-  const auto evaluated = run_suite(
-      std::move(*suite), {policies},
-      Policies{.weights = std::make_shared<const WeightsFile>(file), .learning = {}}.maker(), true,
-      std::nullopt);
+  Policies trained;
+  trained.modules.put(dqn_module({}, std::make_shared<const WeightsFile>(file)));
+  const auto evaluated =
+      run_suite(std::move(*suite), {policies}, trained.maker(), true, std::nullopt);
   if (!evaluated) return tl::unexpected(evaluated.error());
   auto value = evaluated_json(*evaluated);
   file.provenance.evaluation =

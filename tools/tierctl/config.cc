@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #define TOML_HEADER_ONLY 0  // Debian compiles the library separately
 #include <toml++/toml.h>
@@ -24,7 +25,7 @@ const std::vector<std::pair<std::string, std::vector<std::string>>> kSections{
     {"tierpilotd", {"node", "pool", "probe", "placement"}},
     {"tierpilot-coordinator",
      {"coordinator", "listen", "lease", "queue", "reward", "policy", "guard", "dqn",
-      "dqn-published"}}};
+      "dqn-published", "training"}}};
 // Sections that both know.
 const std::vector<std::string> kShared{"tls", "log"};
 
@@ -87,6 +88,16 @@ Result<Outcome> run_check(const std::filesystem::path& program, const std::strin
   return outcome;
 }
 
+// Lines that say what a valid file should have otherwise.
+nlohmann::ordered_json hints_in(const std::string& text) {
+  constexpr std::string_view kHint = "hint: ";
+  auto hints = nlohmann::ordered_json::array();
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kHint)) hints.push_back({{"text", line.substr(kHint.size())}});
+  return hints;
+}
+
 int check(Context& context, const std::string& file, std::string name) {
   if (access(file.c_str(), R_OK) != 0)
     return print_error(context.output,
@@ -106,9 +117,15 @@ int check(Context& context, const std::string& file, std::string name) {
                        {ErrorCode::kInvalid,
                         outcome->text.empty() ? fmt::format("{} gave no reason", program->string())
                                               : outcome->text});
-  return print(
-      context.output, {{"file", file}, {"program", name}, {"valid", true}},
-      {{.rows = "", .columns = {{"File", "/file"}, {"For", "/program"}, {"Valid", "/valid"}}}});
+  nlohmann::ordered_json value{{"file", file}, {"program", name}, {"valid", true}};
+  std::vector<Table> tables{
+      {.rows = "", .columns = {{"File", "/file"}, {"For", "/program"}, {"Valid", "/valid"}}}};
+  if (auto hints = hints_in(outcome->text); !hints.empty()) {
+    value["hints"] = std::move(hints);
+    tables.push_back(
+        {.title = "Hints", .rows = "/hints", .columns = {{"WHAT TO CHANGE", "/text"}}});
+  }
+  return print(context.output, value, tables);
 }
 
 }  // namespace

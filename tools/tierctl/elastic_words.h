@@ -1,4 +1,4 @@
-// An elastic task as users write it, on a command line or in a job file.
+// An elastic task as users write it, on a command line or in a file of tasks.
 #pragma once
 
 #include <cstdint>

@@ -71,7 +71,7 @@ ordered_json dataset_line(const std::string& name, std::optional<uint64_t> bytes
 ordered_json task_line(wire::Task::Reader task, const Pseudonyms& names) {
   const auto spec = task.getSpec();
   ordered_json line{{"task", task.getId()},
-                    {"job", task.getJob()},
+                    {"submission", task.getSubmission()},
                     {"name", names.of("task", task.getName().cStr())},
                     {"state", task.getState().cStr()},
                     {"user", names.of("user", task.getUser().cStr())},

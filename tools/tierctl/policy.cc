@@ -29,11 +29,22 @@ const std::vector<Column> kColumns{{"POLICY", "/name"},
                                    {"P99 us", "/decision_us/p99", Format::kNumber},
                                    {"DESCRIPTION", "/description"}};
 
+const Table kOthers{
+    .title = "Other decisions: the coordinator's configuration says which of these is used",
+    .rows = "/others",
+    .columns = {{"POLICY", "/name"},
+                {"ACTIVE", "/active"},
+                {"DECIDES", "/decides"},
+                {"DESCRIPTION", "/description"}}};
+
 Result<int> list(Context& context, ClusterConnection& connection) {
   auto answer = connection.call(connection.cluster().policyListRequest());
   if (!answer) return tl::unexpected(answer.error());
-  return print(context.output, {{"policies", messages_json(answer->getPolicies())}},
-               {{.rows = "/policies", .columns = kColumns}});
+  nlohmann::ordered_json value{{"policies", messages_json(answer->getPolicies())},
+                               {"others", messages_json(answer->getOthers())}};
+  std::vector<Table> tables{{.rows = "/policies", .columns = kColumns}};
+  if (!value["others"].empty()) tables.push_back(kOthers);
+  return print(context.output, value, tables);
 }
 
 // The wire has settings and counts as doubles; a capacity of 1024 is not "1,024.0".

@@ -1,4 +1,4 @@
-// A share of a unit as users write it, on a command line or in a job file.
+// A share of a unit as users write it, on a command line or in a file of tasks.
 #pragma once
 
 #include <cstdint>

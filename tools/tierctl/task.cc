@@ -31,7 +31,7 @@ Result<int> list(Context& context, ClusterConnection& connection, const TaskFilt
 
 std::vector<Table> task_tables(const ordered_json& task) {
   std::vector<Column> columns{{"Task", "/id"},
-                              {"Job", "/job"},
+                              {"Submission", "/submission"},
                               {"Name", "/name"},
                               {"State", "/state"},
                               {"Reason", "/reason"},
@@ -204,7 +204,8 @@ void add_list(CLI::App& task, Context& context) {
   sub->add_option("--state", filter->state)
       ->check(CLI::IsMember(
           {"waiting", "queued", "assigned", "running", "succeeded", "failed", "cancelled"}));
-  sub->add_option("--job", filter->job, "only this job's");
+  sub->add_option("--submission", filter->submission, "only tasks of this submission");
+  sub->add_option("--job", filter->submission)->group("");  // its former name, for scripts
   sub->add_flag("--ranks", filter->ranks, "also those that are ranks of a gang");
   on_chosen(*sub, context, [&context, filter](ClusterConnection& connection) {
     return list(context, connection, *filter);

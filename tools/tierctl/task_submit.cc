@@ -1,4 +1,4 @@
-// tierctl task submit: one command, or a job from a file.
+// tierctl task submit: one command, or several from a file.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
 #include "tools/tierctl/elastic_words.h"
-#include "tools/tierctl/job_file.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/share_words.h"
+#include "tools/tierctl/submission_file.h"
 #include "tools/tierctl/task_wait.h"
 
 namespace tierpilot::tierctl {
@@ -27,7 +27,7 @@ struct Arguments {
 };
 
 Result<std::vector<TaskSpec>> tasks_of(const Arguments& arguments) {
-  if (!arguments.file.empty()) return load_job(arguments.file);
+  if (!arguments.file.empty()) return load_submission(arguments.file);
   TaskSpec task = arguments.task;
   for (const auto& text : arguments.datasets) {
     auto use = parse_dataset_use(text);
@@ -88,18 +88,20 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   auto rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < ids.size() && i < tasks.size(); ++i)
     rows.push_back({{"id", ids[i]}, {"name", tasks[i].name}});
-  return print(context.output,
-               {{"job", answer->getJob()}, {"request_id", request_id}, {"tasks", rows}},
-               {{.title = fmt::format("job {}", answer->getJob()),
-                 .rows = "/tasks",
-                 .columns = {{"ID", "/id"}, {"NAME", "/name"}}}});
+  return print(
+      context.output,
+      {{"submission", answer->getSubmission()}, {"request_id", request_id}, {"tasks", rows}},
+      {{.title = fmt::format("submission {}", answer->getSubmission()),
+        .rows = "/tasks",
+        .columns = {{"ID", "/id"}, {"NAME", "/name"}}}});
 }
 
 void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
   gang.max_restarts = kUsualRestarts;
   sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
       ->check(CLI::Range(1u, kMostRanks));
-  sub.add_option("--engine", words.engine, "what ranks compute on, or a share is of: cpu (default) or gpu")
+  sub.add_option("--engine", words.engine,
+                 "what ranks compute on, or a share is of: cpu (default) or gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}));
   sub.add_option("--units-per-rank", words.units_per_rank,
                  "of the engine (default 1); with gpu, --units are the CPU units besides")
@@ -197,18 +199,19 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
 void add_task_submit(CLI::App& task, Context& context) {
   auto arguments = std::make_shared<Arguments>();
   auto* sub =
-      task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file JOB.json");
+      task.add_subcommand("submit", "submit --dataset NAME -- COMMAND..., or --file TASKS.json");
   auto* command = add_task_options(*sub, *arguments);
-  auto* file = sub->add_option("--file", arguments->file, "a job of several tasks; - is stdin")
-                   ->type_name("JOB.json");
+  auto* file = sub->add_option("--file", arguments->file,
+                               "several tasks, which may wait for each other; - is stdin")
+                   ->type_name("TASKS.json");
   file->excludes(command);
   sub->add_flag("--wait", arguments->wait, "until they have ended; exit code 1 if one failed");
   sub->add_option("--request-id", arguments->request_id, "the same again is the same request")
       ->type_name("ID");
-  // The job file is read before anything is dialled: its mistakes need no coordinator to be seen.
+  // The file is read before anything is dialled: its mistakes need no coordinator to be seen.
   sub->callback([&context, arguments] {
     if (arguments->file.empty() && arguments->task.argv.empty())
-      throw CLI::RequiredError("a command after -- or --file JOB.json");
+      throw CLI::RequiredError("a command after -- or --file TASKS.json");
     if (arguments->file.empty() && arguments->task.name.empty())
       arguments->task.name = arguments->task.argv.front();
     if (const auto applied = apply(arguments->share, arguments->task); !applied)

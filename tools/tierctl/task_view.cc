@@ -23,7 +23,7 @@ void add_ages(ordered_json& tasks, int64_t now_ms) {
 
 const std::vector<Column>& task_columns() {
   static const std::vector<Column> columns{{"ID", "/id"},
-                                           {"JOB", "/job"},
+                                           {"SUBMISSION", "/submission"},
                                            {"NAME", "/name"},
                                            {"STATE", "/state"},
                                            {"NODE", "/node"},

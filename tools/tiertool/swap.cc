@@ -1,4 +1,4 @@
-// tiertool swap replay: a training step under a memory budget, by each policy.
+// tiertool swap: a training step under a memory budget, by each policy.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 #include "policies/swap/policies.h"
 #include "policies/swap/readers.h"
 #include "tools/tiertool/object.h"
+#include "tools/tiertool/swap_record.h"
 
 namespace tierpilot::tiertool {
 namespace {
@@ -188,6 +189,7 @@ void add_swap(CLI::App& app, Context& context) {
   verb->callback([&context, command] {
     context.command = [&context, command] { return replay(context, *command); };
   });
+  add_swap_record(*swap, context);
   swap->add_subcommand("policies", "what can decide which tensors leave")->callback([&context] {
     context.command = [&context] { return list_policies(context); };
   });

@@ -58,17 +58,22 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
     const bool held = state.in_fast || state.in_slow;
     if (held)
       strays_[name].insert(node);
-    else if (const auto known = strays_.find(name); known != strays_.end())
-      known->second.erase(node);
+    else if (const auto known = strays_.find(name);
+             known != strays_.end() && known->second.erase(node) && known->second.empty())
+      strays_.erase(known);
     return held;
   }
   const bool held = state.in_fast || state.in_slow;
   if (!held) note_gone(*entry, node, state);
   if (state.version != entry->dataset.version || has_other_bytes(*entry, state)) return held;
-  if (held)
-    entry->replicas[node] = state;
-  else
+  if (!held) {
     entry->replicas.erase(node);
+    return false;
+  }
+  auto& known = entry->replicas[node];
+  const bool still_damaged = known.damaged && !state.in_slow;
+  known = state;
+  known.damaged |= still_damaged;
   return false;
 }
 

@@ -42,6 +42,7 @@ class Catalog {
   // Nodes that hold a dataset of this name, which is not in the catalog: it was made or dropped
   // while the coordinator, its disk or the connection failed.
   std::set<std::string> strays(const std::string& name) const;
+  size_t stray_names() const { return strays_.size(); }
   // The node is away: nothing can be had from it.
   void forget_node(const std::string& node);
 

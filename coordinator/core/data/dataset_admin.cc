@@ -10,6 +10,9 @@
 namespace tierpilot {
 namespace {
 
+// Empty ones take no room on any node, but here, and all are looked at every second.
+constexpr size_t kMostDatasets = 200'000;
+
 std::string describe(const DatasetSource& source) {
   if (const auto* file = std::get_if<FileSource>(&source)) return "file " + file->path;
   if (const auto* zero = std::get_if<ZeroSource>(&source))
@@ -74,6 +77,11 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
                       fmt::format("dataset '{}': node '{}' still holds one of that name that is in "
                                   "no catalog: 'tierctl dataset remove {}' clears it",
                                   name, *strays.begin(), name)));
+  if (state_.catalog.all().size() + making_.size() >= kMostDatasets)
+    return added(fail(ErrorCode::kExhausted,
+                      fmt::format("dataset '{}': there are {} datasets, no more are taken: remove "
+                                  "some with 'tierctl dataset remove'",
+                                  name, state_.catalog.all().size())));
   auto node = choose_node(wanted);
   if (!node)
     return added(
@@ -85,11 +93,16 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
   dataset.origin = describe(source);
   dataset.request_id = request_id;
   dataset.replicas = replicas > 0 ? replicas : state_.settings.replicas;
-  (*node)->link->create_dataset(
-      name, source,
-      [this, node = dataset.home, dataset, added = std::move(added)](Result<DatasetVersion> made) {
-        created(node, dataset, std::move(made), added);
-      });
+  // It was told to drop the one before on this connection: if it joins anew, it has the new one.
+  const auto owed = state_.owed_drops.find(dataset.home);
+  const bool was_owed = owed != state_.owed_drops.end() && owed->second.erase(name) > 0;
+  (*node)->link->create_dataset(name, source,
+                                [this, node = dataset.home, dataset, was_owed,
+                                 added = std::move(added)](Result<DatasetVersion> made) {
+                                  if (!made && was_owed)
+                                    state_.owed_drops[node].insert(dataset.name);
+                                  created(node, dataset, std::move(made), added);
+                                });
 }
 
 void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<DatasetVersion> made,
@@ -143,12 +156,7 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
              fmt::format("dataset '{}': {} tasks that have not ended use it, the first is "
                          "{}: cancel them or wait",
                          name, entry->users.size(), *entry->users.begin())));
-  std::set<std::string> owed;
-  for (const auto& [node, replica] : entry->replicas) owed.insert(node);
-  for (const auto& node : state_.registry.known_names()) {
-    const auto* record = state_.registry.find(node);
-    if (!record || !record->can_be_asked()) owed.insert(node);
-  }
+  std::set<std::string> owed = who_is_owed(*entry);
   state_.catalog.begin_removal(name);
   // What nodes still have to drop is written with it, so that a crash right after forgets nothing.
   state_.store.write(
@@ -167,25 +175,23 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
       });
 }
 
-void DatasetAdmin::drop_everywhere(const std::string& name, const std::set<std::string>& owed) {
-  std::vector<std::string> paid;
+std::set<std::string> DatasetAdmin::who_is_owed(const Catalog::Entry& entry) const {
+  std::set<std::string> owed;
+  // Checkpoints come and go as jobs like, and a node that is away for good would be owed them all.
+  // One that is back tells of what it has, and its name says whose it is: see Checkpoints::found().
+  if (parse_checkpoint_name(entry.dataset.name)) return owed;
+  for (const auto& [node, replica] : entry.replicas) owed.insert(node);
   for (const auto& node : state_.registry.known_names()) {
     const auto* record = state_.registry.find(node);
-    if (record && record->can_be_asked()) {
-      drop(node, name);
-      if (owed.contains(node)) paid.push_back(node);
-    } else if (owed.contains(node)) {
-      state_.owed_drops[node].insert(name);
-    }
+    if (!record || !record->can_be_asked()) owed.insert(node);
   }
-  if (paid.empty()) return;
-  state_.store.write(
-      [name, paid = std::move(paid)](Db& db) -> Status {
-        for (const auto& node : paid)
-          if (auto done = records::clear_owed_drop(db, node, name); !done) return done;
-        return {};
-      },
-      nullptr);
+  return owed;
+}
+
+void DatasetAdmin::drop_everywhere(const std::string& name, const std::set<std::string>& owed) {
+  for (const auto& node : state_.registry.known_names()) drop(node, name);
+  // Until the node says that it has it no more: what was sent may be lost with its connection.
+  for (const auto& node : owed) state_.owed_drops[node].insert(name);
 }
 
 }  // namespace tierpilot

@@ -31,6 +31,8 @@ class DatasetAdmin {
  private:
   // Sends `node` away what it holds of a dataset; nothing if it is not connected.
   void drop(const std::string& node, const std::string& name);
+  // Nodes that may have something of it when they are back.
+  std::set<std::string> who_is_owed(const Catalog::Entry& entry) const;
   // Its removal is on disk, with `owed`, the nodes that may hold some of it.
   void drop_everywhere(const std::string& name, const std::set<std::string>& owed);
   Result<NodeRecord*> choose_node(const std::string& wanted);

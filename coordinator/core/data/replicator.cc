@@ -20,6 +20,10 @@ uint32_t nodes_that_keep(const Catalog::Entry& entry) {
       }));
 }
 
+bool is_home_in_memory_only(const ReplicaState& replica) {
+  return replica.damaged && replica.home && replica.in_fast && !replica.in_slow;
+}
+
 DatasetNeed need_of(ClusterState& state, const Catalog::Entry& entry, const std::string& reader) {
   const auto& dataset = entry.dataset;
   DatasetNeed need{dataset.name, dataset.version, dataset.bytes, false, {}, dataset.digest};
@@ -47,11 +51,31 @@ void Replicator::hurry(const std::string& dataset) {
     standing->second.was_safe = false;
 }
 
+// A reboot would take the last of it, and the disk may have been full when it was first asked.
+void Replicator::mend_homes(const Catalog::Entry& entry, int64_t now_ns) {
+  for (const auto& [name, replica] : entry.replicas) {
+    auto* node = state_.registry.find(name);
+    if (!is_home_in_memory_only(replica) || !node || !node->can_be_asked()) continue;
+    if (not_before_ns_.try_emplace({entry.dataset.name, name}, now_ns + kAfterFailureNs).second)
+      node->link->set_home(entry.dataset.current(), true);
+  }
+}
+
 void Replicator::look_at(const Catalog::Entry& entry, int64_t now_ns) {
-  // Who never asked for a second copy keeps what was made, wherever that is.
-  if (entry.dataset.replicas < 2 || !entry.dataset.digest.known()) return;
-  move_home(entry);
+  mend_homes(entry, now_ns);
+  if (!entry.dataset.digest.known()) return;
   const uint32_t kept = nodes_that_keep(entry);
+  // Who never asked for a second copy keeps what was made, wherever that is, unless it was lost
+  // where it was made: then what others happen to have of it is to stay.
+  if (entry.dataset.replicas < 2) {
+    const auto* home = state_.registry.find(entry.dataset.home);
+    const bool lost = kept == 0 && home && home->can_be_asked();
+    if (lost && !is_under_way(entry.dataset.name)) order_copy(entry, now_ns);
+    // The copy that was made then is the home once the old one's node is gone.
+    if (kept > 0) move_home(entry);
+    return;
+  }
+  move_home(entry);
   if (kept > entry.dataset.replicas) return let_go(entry);
   if (is_due(entry, kept, now_ns) && !is_under_way(entry.dataset.name)) order_copy(entry, now_ns);
 }

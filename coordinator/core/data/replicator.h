@@ -30,6 +30,7 @@ class Replicator {
   using Copy = std::pair<std::string, std::string>;  // dataset, node
 
   void look_at(const Catalog::Entry& entry, int64_t now_ns);
+  void mend_homes(const Catalog::Entry& entry, int64_t now_ns);
   bool is_due(const Catalog::Entry& entry, uint32_t kept, int64_t now_ns);
   void order_copy(const Catalog::Entry& entry, int64_t now_ns);
   void let_go(const Catalog::Entry& entry);
@@ -43,12 +44,14 @@ class Replicator {
   ClusterState& state_;
   std::map<std::string, Standing> standings_;
   std::set<Copy> under_way_;
-  std::map<Copy, int64_t> not_before_ns_;  // after a copy that failed
+  std::map<Copy, int64_t> not_before_ns_;  // after a copy that failed, or a home that was asked for
   int64_t next_look_ns_ = 0;
 };
 
 // Nodes that keep the current version and are not lost.
 uint32_t nodes_that_keep(const Catalog::Entry& entry);
+// What was damaged on its disk has not been written there again.
+bool is_home_in_memory_only(const ReplicaState& replica);
 // For `reader`: who is up and has the current version; best first.
 DatasetNeed need_of(ClusterState& state, const Catalog::Entry& entry, const std::string& reader);
 

@@ -29,6 +29,7 @@ std::vector<std::string> sources_of(const ClusterState& state, const Catalog::En
 Assignment make_assignment(const ClusterState& state, Task& task, const std::string& node,
                            const std::string& checkpoint) {
   Assignment assignment{{task.id, task.attempt}, task.spec, {}, state.reckoning, task.place_s, {}};
+  assignment.user = task.user;
   task.data_versions.clear();
   for (const auto& use : task.spec.datasets) {
     const auto& entry = *state.catalog.find(use.dataset);

@@ -222,8 +222,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   host_.took(attempt_key(open.attempt), open.shared_view(), decision.node);
   record.policy = open.turn.policy;
   if (oversight_.guard(record.policy)) {
-    record.mode = policy_mode_name(open.turn.mode);
-    record.arm = arm_name(open.turn.ticket.arm);
+    record.mode = open.turn.mode;
+    record.arm = open.turn.ticket.arm;
   }
   state_.scores.decided(record.policy, record.decide_ns);
   record.attempt = open.attempt;
@@ -276,7 +276,7 @@ void Dispatcher::served(AttemptId attempt, const ServedData& data) {
     reward.latency_term = parts->latency_term;
     reward.penalty_term = parts->penalty_term;
     if (placed != in_flight_.end()) credit(placed->second, parts->reward);
-    host_.outcome(attempt_key(attempt), *parts);
+    host_.told(attempt_key(attempt), DataServed{*parts});
   } else {
     spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
   }
@@ -291,23 +291,23 @@ void Dispatcher::credit(const InFlight& placed, double reward) {
 
 void Dispatcher::ended(AttemptId attempt, bool succeeded) {
   const auto placed = in_flight_.extract(attempt);
-  if (!succeeded) return host_.abandon(attempt_key(attempt));
+  if (!succeeded) return host_.told(attempt_key(attempt), Abandoned{});
   if (placed.empty()) return ended_from_before(attempt);
   const auto seconds_since = [now_ns = state_.clock.boot_ns()](int64_t then_ns) {
     return static_cast<double>(now_ns - then_ns) / 1e9;
   };
-  host_.finished(attempt_key(attempt), seconds_since(placed.mapped().decided_ns));
+  host_.told(attempt_key(attempt), Finished{seconds_since(placed.mapped().decided_ns)});
   oversight_.finished(placed.mapped().turn, seconds_since(placed.mapped().asked_ns));
 }
 
 void Dispatcher::ended_from_before(AttemptId attempt) {
   const auto decisions = records::decisions(state_.store.reader(), attempt.task);
-  if (!decisions) return host_.abandon(attempt_key(attempt));
+  if (!decisions) return host_.told(attempt_key(attempt), Abandoned{});
   for (const auto& decision : *decisions)
     if (const int64_t took_ms = state_.clock.wall_ms() - decision.at_ms;
         decision.attempt == attempt && took_ms > 0)
-      return host_.finished(attempt_key(attempt), static_cast<double>(took_ms) / 1e3);
-  host_.abandon(attempt_key(attempt));
+      return host_.told(attempt_key(attempt), Finished{static_cast<double>(took_ms) / 1e3});
+  host_.told(attempt_key(attempt), Abandoned{});
 }
 
 }  // namespace tierpilot

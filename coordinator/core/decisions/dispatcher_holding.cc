@@ -8,8 +8,8 @@
 namespace tierpilot {
 
 bool Dispatcher::may_hold(const std::string& policy) const {
-  const PolicyInfo* info = find_policy(policy);
-  return state_.settings.hold_tasks && info && (info->holds || oversight_.guard(policy));
+  const auto* module = host_.modules().find(policy);
+  return state_.settings.hold_tasks && module && (module->holds || oversight_.guard(policy));
 }
 
 bool Dispatcher::may_be_held(uint64_t task) const {

@@ -12,14 +12,10 @@ namespace {
 
 constexpr double kShownMiss = 0.05;
 
-MeanInterval interval_of(const std::optional<ConfidenceSequence>& sequence) {
-  return sequence ? sequence->interval() : MeanInterval{};
-}
-
 }  // namespace
 
 Status Oversight::begin(OversightSettings settings,
-                        const std::map<std::string, JudgedBy>& learned) {
+                        const std::map<std::string, std::string>& learned) {
   settings_ = std::move(settings);
   generator_.seed(settings_.seed);
   const auto known = records::policy_standings(store_.reader());
@@ -33,17 +29,16 @@ Status Oversight::begin(OversightSettings settings,
       if (standing.policy == policy) memory = standing.memory;
     if (memory.standing != Standing::kTrusted)
       spdlog::warn("policy '{}' is {}: {}", policy, standing_name(memory.standing), memory.why);
-    subject(policy).guard.emplace(guard, memory);
+    subject(policy).guard.emplace(guard, settings_.measures, memory);
   }
   return {};
 }
 
 Oversight::Subject& Oversight::subject(const std::string& policy) {
   Subject& found = subjects_[policy];
-  if (!found.reward) {
-    found.reward.emplace(settings_.guard.reward_low, settings_.guard.reward_high, kShownMiss);
-    found.response.emplace(0, RelativeResponse::kMost, kShownMiss);
-  }
+  if (found.measured.empty())
+    for (const BoundedMeasure& measure : settings_.measures)
+      found.measured.emplace_back(measure.low, measure.high, kShownMiss);
   return found;
 }
 
@@ -77,22 +72,21 @@ void Oversight::compared(const Turn& turn, bool differs, bool followed) {
   tally.followed += differs && followed;
 }
 
-void Oversight::rewarded(const Turn& turn, double reward) {
+void Oversight::measured(const Turn& turn, size_t measure, double value) {
   Subject& asked = subject(turn.policy);
-  if (turn.ticket.arm == Arm::kPolicy) asked.reward->add(reward);
+  if (turn.ticket.arm == Arm::kPolicy) asked.measured.at(measure).add(value);
   if (!asked.guard) return;
-  asked.guard->measured(JudgedBy::kReward, turn.ticket, reward);
+  asked.guard->measured(measure, turn.ticket, value);
   write_changes(turn.policy, asked);
 }
 
+void Oversight::rewarded(const Turn& turn, double reward) {
+  measured(turn, kReward, reward);
+}
+
 void Oversight::finished(const Turn& turn, double response_s) {
-  const auto relative = relative_.of(response_s, turn.estimate_s);
-  if (!relative) return;
-  Subject& asked = subject(turn.policy);
-  if (turn.ticket.arm == Arm::kPolicy) asked.response->add(*relative);
-  if (!asked.guard) return;
-  asked.guard->measured(JudgedBy::kResponse, turn.ticket, *relative);
-  write_changes(turn.policy, asked);
+  if (const auto relative = relative_.of(response_s, turn.estimate_s))
+    measured(turn, kResponse, *relative);
 }
 
 Status Oversight::set_mode(const std::string& policy, PolicyMode mode) {
@@ -116,8 +110,9 @@ const Guard* Oversight::guard(const std::string& policy) const {
 }
 
 Oversight::Measured Oversight::measured(const std::string& policy) {
-  const Subject& asked = subject(policy);
-  return {interval_of(asked.reward), interval_of(asked.response)};
+  Measured intervals;
+  for (const auto& sequence : subject(policy).measured) intervals.push_back(sequence.interval());
+  return intervals;
 }
 
 Result<std::vector<PolicyEvent>> Oversight::events(const std::string& policy, uint32_t limit) {

@@ -17,11 +17,13 @@
 #include "coordinator/store/store.h"
 #include "policies/interface/values.h"
 #include "policies/learning/guard.h"
+#include "policies/placement/measures.h"
 
 namespace tierpilot {
 
 struct OversightSettings {
   GuardSettings guard;
+  std::vector<BoundedMeasure> measures = placement_measures();
   PolicyMode mode = PolicyMode::kEnforce;  // of a policy that was never given another one
   // How much dearer the heuristic may find what it is advised (time to the end, the time for data
   // counted twice), as a share of its own choice's cost.
@@ -47,16 +49,14 @@ class Oversight {
     uint64_t followed = 0;  // of those, where it got it
     uint64_t control = 0;   // decisions of the heuristic, to compare
   };
-  struct Measured {
-    MeanInterval reward;
-    MeanInterval response;  // relative, see RelativeResponse
-  };
+  // By place in OversightSettings::measures.
+  using Measured = std::vector<MeanInterval>;
 
   Oversight(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
 
-  // Takes up what the store has. `learned`: the policies that have a guard, and what they are
-  // judged by.
-  Status begin(OversightSettings settings, const std::map<std::string, JudgedBy>& learned);
+  // Takes up what the store has. `learned`: the policies that have a guard, and which measure they
+  // are judged by.
+  Status begin(OversightSettings settings, const std::map<std::string, std::string>& learned);
 
   // It was drawn under the policy's present standing.
   bool stands(const Turn& turn) const;
@@ -89,11 +89,11 @@ class Oversight {
   struct Subject {
     std::optional<Guard> guard;
     Tally tally;
-    std::optional<ConfidenceSequence> reward;
-    std::optional<ConfidenceSequence> response;
+    std::vector<ConfidenceSequence> measured;  // of its own decisions, by measure
   };
 
   Subject& subject(const std::string& policy);
+  void measured(const Turn& turn, size_t measure, double value);
   void write_changes(const std::string& policy, Subject& subject);
   void record(PolicyEvent event);
 

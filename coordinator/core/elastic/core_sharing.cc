@@ -57,6 +57,11 @@ void CoreSharing::reported(const Task& task, const JobPoint& report) {
   if (report.milli_units > 0) job.milli_units = report.milli_units;
 }
 
+void CoreSharing::reported_before(const Task& task, const JobPoint& report) {
+  if (const auto found = jobs_.find(task.id); found != jobs_.end())
+    found->second.record.add(report, 0);
+}
+
 bool CoreSharing::forget_ended() {
   return std::erase_if(jobs_, [&](const auto& item) {
            const auto* task = state_.tasks.find(item.first);
@@ -71,7 +76,7 @@ void CoreSharing::tick() {
   if (forget_ended() || changed_) next_ns_ = std::min(next_ns_, now_ns + kSoonNs);
   changed_ = false;
   if (now_ns < next_ns_) return;
-  next_ns_ = now_ns + state_.settings.sharing_period_ms * 1'000'000;
+  next_ns_ = now_ns + state_.settings.elastic_period_ms * 1'000'000;
   std::map<std::string, Jobs> by_node;
   for (auto& [id, job] : jobs_) by_node[job.node].emplace_back(state_.tasks.find(id), &job);
   for (const auto& [name, jobs] : by_node)
@@ -101,7 +106,7 @@ void CoreSharing::deal_out(const NodeRecord& node, const Jobs& jobs) {
   const quality::Cores cores{
       .total = std::max(least_units, node.facts.units - others) * cores_per_unit,
       .unit = kLeastPart_cores,
-      .period_s = static_cast<double>(state_.settings.sharing_period_ms) / 1e3,
+      .period_s = static_cast<double>(state_.settings.elastic_period_ms) / 1e3,
       .now_s = static_cast<double>(state_.clock.wall_ms()) / 1e3};
   auto given = allocator_->allocate(states, cores);
   raise_to_least(states, given);

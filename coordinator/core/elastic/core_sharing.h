@@ -36,6 +36,8 @@ class CoreSharing {
   void begin();
   void started(const Task& task);
   void reported(const Task& task, const JobPoint& report);
+  // What it said to an earlier coordinator: on how many cores, nobody knows any more.
+  void reported_before(const Task& task, const JobPoint& report);
   void tick();
 
   // Nothing: it is not elastic, or does not run.

@@ -1,12 +1,12 @@
 // What a running job has shown of itself, as allocators of cores want it: its loss, what an
-// iteration costs, and how much faster more cores make it. Pure; in memory only.
+// iteration costs, and how much faster more cores make it. Pure.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "coordinator/core/outcomes/progress_book.h"
+#include "coordinator/job_point.h"
 #include "model/task_spec.h"
 #include "policies/quality/allocator.h"
 #include "policies/quality/iteration_cost.h"

@@ -59,6 +59,15 @@ std::vector<std::string> units_of(const Task& rank) {
   return units;
 }
 
+// What was made of the end of a rank that is over, by what is on disk of it.
+Verdict verdict_of(const Task& rank) {
+  if (!rank.exit) return {Fate::kAgain, rank.reason, false};
+  auto verdict = judge(rank, *rank.exit, UINT32_MAX, false);
+  // With the others: what ended these is what counts.
+  if (verdict.fate == Fate::kCancelled) verdict = {Fate::kAgain, verdict.reason, false};
+  return verdict;
+}
+
 // How likely it is what ended the others.
 int severity(const Task& rank) {
   if (!rank.exit) return rank.rank->pid != 0 ? 3 : 0;  // its node was lost
@@ -85,11 +94,8 @@ void GangLife::begin() {
     for (const uint64_t rank_id : state_.tasks.ranks_of(id)) {
       const auto& rank = *state_.tasks.find(rank_id);
       if (is_live(rank)) continue;
-      const bool success = rank.exit && rank.exit->how == TaskEnd::kExited && rank.exit->code == 0;
-      current.over[rank.rank->rank] =
-          success ? Verdict{Fate::kSucceeded, {}}
-                  : Verdict{rank.exit ? Fate::kFailed : Fate::kAgain, rank.reason, false};
-      if (success) continue;
+      const auto& verdict = current.over[rank.rank->rank] = verdict_of(rank);
+      if (verdict.fate == Fate::kSucceeded) continue;
       current.stopping = true;
       if (!current.first_bad) current.first_bad = rank.rank->rank;
     }
@@ -98,6 +104,7 @@ void GangLife::begin() {
       conclude(gang);
     else
       look_whether_all_run(gang);
+    if (gang.state == TaskState::kAssigned && tries_.contains(id)) watch_start(gang);
   }
 }
 
@@ -158,7 +165,10 @@ void GangLife::committed(uint64_t id, uint32_t attempt, const Status& status) {
   auto* gang = state_.tasks.find(id);
   auto* now = current(id, attempt);
   if (!gang || !now || now->stopping) return;
-  if (!status) return stop(*gang, status.error().message);
+  if (!status) {
+    now->counts = false;
+    return stop(*gang, status.error().message);
+  }
   watch_start(*gang);
   send(*gang, *now, 0, 0);
 }
@@ -176,6 +186,7 @@ void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port)
   auto assignment = make_assignment(state_, rank, rank.node, now.checkpoint);
   const auto& place = now.ranks[number].place;
   assignment.spec.name = gang.spec.name;
+  assignment.user = gang.user;
   assignment.rank = RankAssignment{.gang = gang.id,
                                    .rank = number,
                                    .world_size = gang.spec.gang.ranks,
@@ -287,6 +298,8 @@ bool GangLife::blame_units(const Task& gang, const Task& culprit) {
   const auto kind = node_lost ? std::string("node lost")
                               : fmt::format("{} {}", task_end_name(exit->how), exit->code);
   const auto units = units_of(culprit);
+  // Of those that were cancelled while they waited nobody tells.
+  std::erase_if(blames_, [&](const auto& blame) { return !state_.tasks.find(blame.first); });
   auto& before = blames_[gang.id];
   const bool elsewhere = !node_lost && before.kind == kind && !before.units.empty() &&
                          std::none_of(units.begin(), units.end(), [&](const auto& unit) {
@@ -304,18 +317,22 @@ bool GangLife::blame_units(const Task& gang, const Task& culprit) {
   return false;
 }
 
-void GangLife::count(const UnitFailure& failure) {
+void GangLife::count(const UnitFailure& failure, std::function<void(Status)> written) {
   state_.units.failed(failure);
-  state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); }, nullptr);
+  state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); },
+                     std::move(written));
   quarantine(failure.unit);
 }
 
 void GangLife::unit_failed(const std::string& unit, const std::string& kind,
-                           const std::string& detail) {
-  if (!state_.units.is_known(unit)) return;
+                           const std::string& detail, std::function<void(Status)> written) {
+  if (!state_.units.is_known(unit)) {
+    if (written) written({});
+    return;
+  }
   const auto why = fmt::format("unit {}: {}: {}", unit, kind, detail);
   note(state_, std::string(parse_unit_id(unit)->node), "a unit failed", why);
-  count({state_.clock.wall_ms(), unit, kind, 0});
+  count({state_.clock.wall_ms(), unit, kind, 0}, std::move(written));
   auto* gang = state_.tasks.find(state_.units.user_of(unit));
   auto* now = gang ? current(gang->id, gang->attempt) : nullptr;
   if (!now) return;
@@ -339,7 +356,8 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
   if (gang.cancel_asked && last.stopping) return {Fate::kCancelled, "cancelled"};
   if (!last.stopping) return {Fate::kSucceeded, {}};
   if (!last.device_fault.empty()) return {Fate::kAgain, last.device_fault, false};
-  Verdict verdict{Fate::kAgain, gang.reason};  // it was only asked to end: a late start, say
+  // It was only asked to end: a late start, say.
+  Verdict verdict{Fate::kAgain, gang.reason, last.counts};
   bool elsewhere = false;
   if (const auto* cause = culprit(gang, last)) {
     verdict = last.over.at(cause->rank->rank);

@@ -34,9 +34,12 @@ class GangLife {
   void rank_over(Task& rank, const Verdict& verdict);
   // The device failed under whatever ran on it: counted against the unit, and the gang that has it
   // begins anew, which is not counted against the gang. `detail` is for people.
-  void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail);
+  void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail,
+                   std::function<void(Status)> written = {});
   // All ranks are asked to end.
   void stop(Task& gang, const std::string& why);
+  // Gangs of whose last failure something is remembered.
+  size_t blames() const { return blames_.size(); }
 
  private:
   struct Rank {
@@ -51,6 +54,7 @@ class GangLife {
     std::optional<uint32_t> first_bad;  // the rank that ended the others
     bool stopping = false;
     std::string device_fault{};  // that it ends of: none of its ranks is to blame
+    bool counts = true;          // where none of its ranks ended it
     std::string checkpoint{};    // that all its ranks begin from; empty: from nothing
   };
 
@@ -69,7 +73,7 @@ class GangLife {
   // the gang itself is to blame.
   bool blame_units(const Task& gang, const Task& culprit);
   // On disk, too. Takes the unit out of service if it has failed too often.
-  void count(const UnitFailure& failure);
+  void count(const UnitFailure& failure, std::function<void(Status)> written = {});
   void quarantine(const std::string& unit);
 
   ClusterState& state_;

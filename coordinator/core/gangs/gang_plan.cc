@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "policies/gang/learned/hosted_placers.h"
 #include "policies/gang/placement/rank_slots.h"
 
 namespace tierpilot {
@@ -209,7 +210,9 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
   if (room < spec.gang.ranks) return no_room(state, spec, room);
   auto placer = state.settings.gang_placer;
   if (!placer) {
-    auto made = gang::make_placer(state.settings.gang_policy, task.id + task.attempt);
+    auto made = gang::hosted_placers().make(
+        state.settings.gang_policy,
+        gang::PlacerOrigin{.seed = task.id + task.attempt, .weights = state.settings.gang_weights});
     if (!made) return {{}, made.error().message, false, {}};
     placer = std::move(*made);
   }

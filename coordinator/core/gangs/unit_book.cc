@@ -79,6 +79,16 @@ std::vector<std::string> UnitBook::add(const NodeFacts& facts, int64_t now_ms) {
   return added;
 }
 
+void UnitBook::forget(const std::string& node) {
+  const auto is_of = [&](const std::string& unit) { return node_of(unit) == node; };
+  std::erase_if(since_ms_, [&](const auto& unit) { return is_of(unit.first); });
+  std::erase_if(failures_, [&](const auto& failure) { return is_of(failure.unit); });
+  std::erase_if(drains_, [&](const auto& drain) { return is_of(drain.first); });
+  unhealthy_.erase(node);
+  rates_.clear();
+  reckoned_ms_ = INT64_MIN;
+}
+
 void UnitBook::failed(UnitFailure failure) {
   failures_.push_back(std::move(failure));
   if (failures_.size() > kMostFailures) failures_.erase(failures_.begin());

@@ -36,6 +36,8 @@ class UnitBook {
   // Units that are new have been in service since now. Gives the new ones.
   std::vector<std::string> add(const NodeFacts& facts, int64_t now_ms);
   void remember(const std::string& unit, int64_t since_ms) { since_ms_.emplace(unit, since_ms); }
+  // All that is known of a node that is gone for good.
+  void forget(const std::string& node);
   void failed(UnitFailure failure);
   // The failures of this gang were its own: none of its units is to blame.
   void forgive(uint64_t task);
@@ -89,6 +91,9 @@ class UnitBook {
 namespace records {
 
 Status put_unit(Db& db, const std::string& unit, int64_t since_ms);
+// All that is known of the node's units.
+Status remove_units(Db& db, const std::string& node);
+// The last ten thousand of all units are kept.
 Status put_unit_failure(Db& db, const UnitFailure& failure);
 Status remove_unit_failures(Db& db, uint64_t task);
 Status remove_unit_failures(Db& db, const std::string& unit);

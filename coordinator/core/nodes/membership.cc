@@ -13,6 +13,7 @@ namespace tierpilot {
 namespace {
 
 constexpr size_t kMaxNameBytes = 64;
+constexpr uint32_t kMaxUnits = 4096;
 
 Status check_facts(const NodeFacts& facts) {
   const bool named = !facts.name.empty() && facts.name.size() <= kMaxNameBytes &&
@@ -26,6 +27,11 @@ Status check_facts(const NodeFacts& facts) {
   if (facts.units == 0)
     return fail(ErrorCode::kInvalid,
                 fmt::format("node '{}': it offers no compute unit", facts.name));
+  if (facts.units > kMaxUnits)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("node '{}': it offers {} compute units, at most {} are taken: set "
+                            "fewer in its configuration",
+                            facts.name, facts.units, kMaxUnits));
   return {};
 }
 
@@ -36,6 +42,9 @@ Result<Membership::Ticket> Membership::join(
     const std::vector<std::pair<std::string, ReplicaState>>& replicas,
     const std::set<AttemptId>& live) {
   if (auto ok = check_facts(facts); !ok) return tl::unexpected(ok.error());
+  if (state_.leaving_nodes.contains(facts.name))
+    return fail(ErrorCode::kConflict,
+                fmt::format("node '{}': it is just being removed", facts.name));
   const int64_t now_ns = state_.clock.boot_ns();
   auto* known = state_.registry.find(facts.name);
   const bool same = known && known->facts.instance == facts.instance;
@@ -56,6 +65,7 @@ Result<Membership::Ticket> Membership::join(
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
   if (!same) {
+    node.last_event = 0;
     node.health = {};
     node.takes_none.clear();
   }
@@ -76,7 +86,7 @@ Result<Membership::Ticket> Membership::join(
       },
       nullptr);
   state_.catalog.forget_node(facts.name);
-  const auto owed = pay_owed_drops(node);
+  const auto owed = ask_for_owed_drops(node, replicas);
   for (const auto& [dataset, replica] : replicas)
     if (!owed.contains(dataset)) replica_changed(facts.name, dataset, replica);
   discard_unclaimed(node, replicas, live);
@@ -116,13 +126,33 @@ void Membership::discard_unclaimed(
   }
 }
 
-std::set<std::string> Membership::pay_owed_drops(NodeRecord& node) {
-  auto owed = state_.owed_drops.extract(node.facts.name);
-  if (owed.empty()) return {};
-  for (const auto& dataset : owed.mapped()) node.link->drop_dataset(dataset, UINT64_MAX);
+std::set<std::string> Membership::ask_for_owed_drops(
+    NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas) {
+  const auto known = state_.owed_drops.find(node.facts.name);
+  if (known == state_.owed_drops.end()) return {};
+  const auto owed = known->second;
+  for (const auto& dataset : owed) node.link->drop_dataset(dataset, UINT64_MAX);
+  auto gone = owed;
+  for (const auto& [dataset, replica] : replicas) gone.erase(dataset);
+  owes_no_more(node.facts.name, gone);
+  return owed;
+}
+
+void Membership::owes_no_more(const std::string& node, const std::set<std::string>& gone) {
+  const auto known = state_.owed_drops.find(node);
+  if (known == state_.owed_drops.end()) return;
+  std::vector<std::string> paid;
+  for (const auto& dataset : gone)
+    if (known->second.erase(dataset)) paid.push_back(dataset);
+  if (known->second.empty()) state_.owed_drops.erase(known);
+  if (paid.empty()) return;
   state_.store.write(
-      [name = node.facts.name](Db& db) { return records::clear_owed_drops(db, name); }, nullptr);
-  return std::move(owed.mapped());
+      [node, paid = std::move(paid)](Db& db) -> Status {
+        for (const auto& dataset : paid)
+          if (auto done = records::clear_owed_drop(db, node, dataset); !done) return done;
+        return {};
+      },
+      nullptr);
 }
 
 void Membership::disconnected(const Ticket& ticket) {
@@ -168,6 +198,7 @@ void Membership::says_unhealthy(const NodeRecord& node,
 
 void Membership::replica_changed(const std::string& node, const std::string& dataset,
                                  const ReplicaState& replica) {
+  if (!replica.in_fast && !replica.in_slow) owes_no_more(node, {dataset});
   if (state_.catalog.learns_digest(node, dataset, replica))
     state_.store.write([known = state_.catalog.find(dataset)->dataset](
                            Db& db) { return records::put_dataset(db, known); },

@@ -46,8 +46,10 @@ class Membership {
   void discard_unclaimed(NodeRecord& node,
                          const std::vector<std::pair<std::string, ReplicaState>>& replicas,
                          const std::set<AttemptId>& live);
-  // Has it drop the datasets that were removed while it was away.
-  std::set<std::string> pay_owed_drops(NodeRecord& node);
+  // Has it drop the datasets whose removal it may not have heard of; `replicas`: what it holds.
+  std::set<std::string> ask_for_owed_drops(
+      NodeRecord& node, const std::vector<std::pair<std::string, ReplicaState>>& replicas);
+  void owes_no_more(const std::string& node, const std::set<std::string>& gone);
 
   ClusterState& state_;
   Lifecycle& lifecycle_;

@@ -100,11 +100,25 @@ Status NodeAdmin::removable(const std::string& name) const {
 
 void NodeAdmin::remove(const std::string& node, const std::string& who, Done done) {
   if (auto ok = removable(node); !ok) return done(std::move(ok));
+  state_.leaving_nodes.insert(node);
+  state_.store.write(
+      [node](Db& db) -> Status {
+        if (auto removed = records::remove_units(db, node); !removed) return removed;
+        return records::remove_node(db, node);
+      },
+      [this, node, who, done = std::move(done)](Status status) {
+        state_.leaving_nodes.erase(node);
+        if (status) forget(node, who);
+        done(std::move(status));
+      });
+}
+
+void NodeAdmin::forget(const std::string& node, const std::string& who) {
   state_.registry.remove(node);
   state_.owed_drops.erase(node);
+  state_.units.forget(node);
   deadlines_ns_.erase(node);
   note(state_, node, "removed", "by " + who);
-  state_.store.write([node](Db& db) { return records::remove_node(db, node); }, std::move(done));
 }
 
 }  // namespace tierpilot

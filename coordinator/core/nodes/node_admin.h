@@ -31,6 +31,7 @@ class NodeAdmin {
 
  private:
   Status removable(const std::string& node) const;
+  void forget(const std::string& node, const std::string& who);
   void ask_back(NodeRecord& node);
   // Of a drain: boot time, so that a wall clock that is set does not matter.
   int64_t deadline_ns(const NodeRecord& node);

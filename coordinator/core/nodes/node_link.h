@@ -52,6 +52,7 @@ struct Assignment {
   double place_s = 0;     // of these the least
   std::optional<RankAssignment> rank;
   std::optional<UnitShare> share{};
+  std::string user{};  // who submitted it, as the task has it
 };
 
 struct FileSource {

@@ -106,6 +106,13 @@ std::vector<std::string> Registry::known_names() const {
   return names;
 }
 
+bool Registry::knows_all_shapes() const {
+  return std::all_of(slots_.begin(), slots_.end(), [&](const auto& known) {
+    const auto* node = find(known.first);
+    return node && node->facts.units > 0;
+  });
+}
+
 std::string Registry::name_of(uint32_t slot) const {
   const auto found = std::find_if(slots_.begin(), slots_.end(),
                                   [&](const auto& known) { return known.second == slot; });

@@ -16,8 +16,8 @@
 #include "base/result.h"
 #include "coordinator/core/nodes/node_health.h"
 #include "coordinator/core/nodes/node_link.h"
-#include "coordinator/core/nodes/node_order.h"
 #include "coordinator/model.h"
+#include "model/node_order.h"
 #include "policies/interface/values.h"
 #include "policies/scheduling/room.h"
 #include "policies/scheduling/work_rate.h"
@@ -82,8 +82,15 @@ struct NodeRecord {
   WorkRate fetches;                   // from other nodes
   NodeHealth health;
   NodeOrder order;
-  std::string takes_none;  // why, as the node says; empty: it takes tasks
+  std::string takes_none;   // why, as the node says; empty: it takes tasks
+  uint64_t last_event = 0;  // the highest number of those that its daemon has told
 
+  // What was not acknowledged is told again after a reconnect.
+  bool is_news(uint64_t sequence) {
+    if (sequence <= last_event) return false;
+    last_event = sequence;
+    return true;
+  }
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
   void count(Task& task, double operations, uint64_t fetch_bytes);
@@ -144,6 +151,10 @@ class Registry {
   void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
   // Every node that ever joined, also those that are away.
   std::vector<std::string> known_names() const;
+  bool is_known(const std::string& name) const { return slots_.contains(name); }
+  // False after a restart until all that are known have joined: what is larger than the others
+  // may fit one of them.
+  bool knows_all_shapes() const;
   // Of the node with this slot; "" for none.
   std::string name_of(uint32_t slot) const;
   // A node that tasks were left on when the coordinator stopped.

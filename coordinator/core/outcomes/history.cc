@@ -1,6 +1,7 @@
 #include "coordinator/core/outcomes/history.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "coordinator/store/records.h"
 
@@ -10,9 +11,15 @@ namespace {
 constexpr int64_t kRoundNs = 600'000'000'000;
 // Once a day all is looked at, also what stands behind a task that seems young.
 constexpr uint64_t kRoundsToTheEnd = 144;
-// Of tasks, in one commit with what others write: some milliseconds.
-constexpr uint64_t kSliceTasks = 256;
+// Of tasks, in one commit with what others write: a millisecond or two; more only where more arrive
+// than are forgotten.
+constexpr uint64_t kSliceTasks = 32;
+constexpr uint64_t kMostSliceTasks = 4'096;
 constexpr int64_t kLeastPauseUs = 1'000;
+// Of tasks a second, where hardly any arrive: each slice is in the way of somebody's commit.
+constexpr int64_t kUnhurried = 1'000;
+// What is forgotten has to outgrow what arrives by so much, or it is unhurried no more.
+constexpr uint64_t kOutgrows = 4;
 constexpr const char* kHistoryNow = "history_now_ms";
 
 Result<int64_t> last_known_ms(const ClusterState& state) {
@@ -38,6 +45,7 @@ struct History::Slice {
   records::PruneRound round;
   bool more = false;
   int64_t asked_ns = 0;
+  uint64_t after = 0;  // where it began
 };
 
 Status History::begin(int64_t keep_ms) {
@@ -59,6 +67,8 @@ void History::tick() {
   if (keep_ms_ <= 0) return;
   round_ = {.finished_before_ms = now_ms - keep_ms_,
             .to_the_end = ++rounds_ % kRoundsToTheEnd == 0};
+  last_task_ = state_.last_task;
+  slice_tasks_ = kSliceTasks;
   next_slice();
 }
 
@@ -66,10 +76,11 @@ void History::next_slice() {
   pruning_ = true;
   auto slice = std::make_shared<Slice>();
   slice->asked_ns = state_.clock.boot_ns();
+  slice->after = round_.after;
   state_.store.write(
-      [slice, round = round_](Db& db) -> Status {
+      [slice, round = round_, most = slice_tasks_](Db& db) -> Status {
         slice->round = round;
-        const auto more = records::prune(db, slice->round, kSliceTasks);
+        const auto more = records::prune(db, slice->round, most);
         if (!more) return tl::unexpected(more.error());
         slice->more = *more;
         return {};
@@ -81,9 +92,20 @@ void History::written(const Slice& slice, const Status& status) {
   pruning_ = status && slice.more;
   if (!pruning_) return;
   round_ = slice.round;
+  after_(pause_us(slice), [this] { next_slice(); });
+}
+
+int64_t History::pause_us(const Slice& slice) {
+  const uint64_t arrived = state_.last_task - std::exchange(last_task_, state_.last_task);
+  // Ids that are gone already are no work.
+  const uint64_t passed = std::min(slice.round.after - slice.after, slice_tasks_);
+  slice_tasks_ = arrived > passed ? slice_tasks_ * 2 : slice_tasks_ / 2;
+  slice_tasks_ = std::clamp(slice_tasks_, kSliceTasks, kMostSliceTasks);
   // Others get their share of the disk, and the more the longer they have to wait for it.
   const int64_t took_us = (state_.clock.boot_ns() - slice.asked_ns) / 1'000;
-  after_(std::max(took_us / 2, kLeastPauseUs), [this] { next_slice(); });
+  const int64_t least_us = std::max(took_us / 2, kLeastPauseUs);
+  if (kOutgrows * arrived > passed) return least_us;
+  return std::max(least_us, static_cast<int64_t>(passed) * 1'000'000 / kUnhurried - took_us);
 }
 
 }  // namespace tierpilot

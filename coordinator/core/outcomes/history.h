@@ -42,6 +42,8 @@ class History {
   struct Slice;
   void next_slice();
   void written(const Slice& slice, const Status& status);
+  // Until the slice after this one.
+  int64_t pause_us(const Slice& slice);
 
   ClusterState& state_;
   After after_;
@@ -51,6 +53,8 @@ class History {
   uint64_t rounds_ = 0;
   bool pruning_ = false;
   records::PruneRound round_;
+  uint64_t last_task_ = 0;    // that had arrived when the slice before was written
+  uint64_t slice_tasks_ = 0;  // that the next slice may forget
 };
 
 }  // namespace tierpilot

@@ -16,6 +16,18 @@ void call(const Lifecycle::Durable& durable, Status status) {
   if (durable) durable(std::move(status));
 }
 
+// What is placed anew when this does not start: of a rank its gang.
+uint64_t placed_as(const Task& task) {
+  return task.rank ? task.rank->gang : task.id;
+}
+
+// Its last attempt is over; a rank waits for what its gang makes of it.
+bool is_over(const Task& task) {
+  const bool waits =
+      task.state == TaskState::kQueued || (task.rank && task.state == TaskState::kWaiting);
+  return is_ended(task.state) || (waits && task.attempt > 0);
+}
+
 }  // namespace
 
 Task* Lifecycle::current(const std::string& node, AttemptId attempt) {
@@ -43,7 +55,7 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
   }
   state_.units_changed();
   starts_.insert(task->id);
-  if (task->spec.is_elastic() || task->spec.is_shared()) hooks_.training_started(*task);
+  if (task->spec.is_elastic() || task->spec.is_shared()) hooks_.job_started(*task);
   if (task->rank) hooks_.rank_started(*task);
   if (!writing_starts_) write_starts();
 }
@@ -114,9 +126,9 @@ void Lifecycle::judge_node(NodeRecord& node, Task& task, const TaskExit& exit) {
   const bool did_not_start = exit.how == TaskEnd::kCouldNotStart && exit.node_fault;
   if (!did_not_start && exit.how != TaskEnd::kDataFailed) return;
   const int64_t now_ns = state_.clock.boot_ns();
-  node.health.keep_off(task.id, task.faults++, now_ns);
+  node.health.keep_off(placed_as(task), task.faults++, now_ns);
   // Data is mostly missed for what another node did.
-  if (did_not_start && node.health.failed_to_start(task.id, exit.reason, now_ns))
+  if (did_not_start && node.health.failed_to_start(placed_as(task), exit.reason, now_ns))
     close_node(state_, node);
 }
 
@@ -130,9 +142,10 @@ Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const 
 
 void Lifecycle::superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                            Durable durable) {
-  if (unwritten_.contains(attempt.task))
+  if (unwritten_.has(attempt.task))
     return call(durable, fail(ErrorCode::kIo, "the end of the task is not on disk yet"));
   publication_.superseded(node, exit.written);
+  release(node, attempt);
   call(durable, {});
 }
 
@@ -219,7 +232,7 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
     const auto& task = *state_.tasks.find(id);
     copies->push_back(task);
     starts_.erase(id);
-    if (is_ended(task.state)) unwritten_.insert(id);
+    if (is_over(task)) unwritten_.add(task);
   }
   state_.store.write(
       [copies, published](Db& db) -> Status {
@@ -231,25 +244,36 @@ void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datase
       },
       [this, copies, published, durable = std::move(durable)](Status status) {
         if (status) publication_.durable(*published);
-        for (const auto& task : *copies) {
-          if (!status || !is_ended(task.state) || !unwritten_.erase(task.id)) continue;
-          state_.scores.ended(task);
-          state_.catalog.remove_user(task);
-          state_.load.remove(task.user, {1, task_bytes(task.spec)});
-          state_.tasks.remove(task.id);
-          if (auto* node = state_.registry.find(task.node); node && node->link && task.attempt > 0)
-            node->link->release({task.id, task.attempt});
-          hooks_.ended(task.id);
-        }
+        for (const auto& task : *copies)
+          if (status) written(task);
         call(durable, std::move(status));
       });
 }
 
+void Lifecycle::written(const Task& task) {
+  const auto held = unwritten_.written(task);
+  if (!held) return;
+  // The task may have been placed anew meanwhile: that attempt goes on.
+  for (const auto& [node, attempt] : *held) release(node, attempt);
+  if (!is_ended(task.state)) return;
+  state_.scores.ended(task);
+  state_.catalog.remove_user(task);
+  state_.load.remove(task.user, {1, task_bytes(task.spec)});
+  state_.tasks.remove(task.id);
+  hooks_.ended(task.id);
+}
+
+void Lifecycle::release(const std::string& name, AttemptId attempt) {
+  const auto* node = state_.registry.find(name);
+  if (node && node->link && attempt.attempt > 0) node->link->release(attempt);
+}
+
 void Lifecycle::retry_writes() {
-  if (unwritten_.empty()) return;
+  auto tasks = unwritten_.tasks();
+  if (tasks.empty()) return;
   std::vector<Dataset> datasets;
   for (const auto& [name, entry] : state_.catalog.all()) datasets.push_back(entry.dataset);
-  write({unwritten_.begin(), unwritten_.end()}, std::move(datasets), nullptr);
+  write(std::move(tasks), std::move(datasets), nullptr);
 }
 
 void Lifecycle::cancel(uint64_t id, Durable done) {
@@ -343,10 +367,10 @@ void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error&
   if (record.link && (error.code == ErrorCode::kIo || error.code == ErrorCode::kTimeout))
     record.link->cancel(attempt, "its start failed");
   const int64_t now_ns = state_.clock.boot_ns();
-  record.health.keep_off(task->id, task->faults++, now_ns);
+  record.health.keep_off(placed_as(*task), task->faults++, now_ns);
   const bool closed = error.code == ErrorCode::kUnavailable
                           ? record.health.refused(error.message, now_ns)
-                          : record.health.failed_to_start(task->id, error.message, now_ns);
+                          : record.health.failed_to_start(placed_as(*task), error.message, now_ns);
   if (closed) close_node(state_, record);
   finish(*task, {Fate::kAgain, why, false}, nullptr);
 }

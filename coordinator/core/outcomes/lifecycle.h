@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/outcomes/publication.h"
 #include "coordinator/core/outcomes/task_end.h"
+#include "coordinator/core/outcomes/unwritten_ends.h"
 
 namespace tierpilot {
 
@@ -26,7 +28,7 @@ class Lifecycle {
     std::function<void(Task& rank)> rank_started{};
     std::function<void(Task& rank, const Verdict&)> rank_over{};  // nothing of it runs any more
     std::function<void(Task& gang, const std::string& why)> stop_gang{};
-    std::function<void(const Task&)> training_started{};  // elastic, or with a share of a unit
+    std::function<void(const Task&)> job_started{};  // elastic, or with a share of a unit
     // Of one with a share of a unit: an attempt is over.
     std::function<void(const Task&, bool succeeded)> share_ended{};
   };
@@ -98,13 +100,16 @@ class Lifecycle {
   // that of its start needless.
   void write_starts();
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
+  void written(const Task& task);
+  // The node need not remember the attempt any more.
+  void release(const std::string& node, AttemptId attempt);
 
   ClusterState& state_;
   Hooks hooks_;
   Publication publication_;
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
-  std::set<uint64_t> unwritten_;  // ended tasks whose end is not on disk
+  UnwrittenEnds unwritten_;
 };
 
 }  // namespace tierpilot

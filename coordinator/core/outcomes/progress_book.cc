@@ -11,6 +11,10 @@ void ProgressBook::add(uint64_t task, JobPoint point) {
   by_age_.pop_front();
 }
 
+void ProgressBook::forget(uint64_t task) {
+  if (series_.erase(task) > 0) std::erase(by_age_, task);
+}
+
 const std::vector<JobPoint>& ProgressBook::of(uint64_t task) const {
   static const std::vector<JobPoint> kNone;
   const auto found = series_.find(task);

@@ -154,27 +154,29 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
           fmt::format("dataset '{}': the ranks of a gang only read datasets; have a task "
                       "after it write",
                       use.dataset));
-  if (registry.known_shapes().empty()) return {};  // as above: nobody can tell yet
-  if (const uint64_t most = rank_capacity(registry, spec, false); most < gang.ranks)
+  const uint64_t most = rank_capacity(registry, spec, false);
+  if (most < gang.ranks && registry.knows_all_shapes() && !registry.known_shapes().empty())
     return refuse(fmt::format(
         "all nodes together could run {} of its {} ranks ({} units{} each)", most, gang.ranks,
         spec.units, gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : ""));
   return {};
 }
 
-// Against the nodes the cluster knows; one without nodes cannot tell yet and lets the task wait.
+// Against the nodes the cluster knows; one without nodes, or that was just restarted, cannot tell
+// yet and lets the task wait.
 Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& catalog,
                   const Registry& registry) {
-  if (!spec.node.empty() && !registry.find(spec.node))
+  if (!spec.node.empty() && !registry.is_known(spec.node))
     return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
   NodeShapes shapes = registry.known_shapes();
   if (!spec.node.empty()) {
     shapes = {};
-    if (const auto& facts = registry.find(spec.node)->facts; facts.units > 0)
-      shapes.add(shape_of(facts));
+    if (const auto* node = registry.find(spec.node); node && node->facts.units > 0)
+      shapes.add(shape_of(node->facts));
   }
   const uint64_t data = catalog.data_bytes(spec);
   if (shapes.empty() || shapes.hold({spec.units, spec.node_memory_bytes(), data})) return {};
+  if (spec.node.empty() && !registry.knows_all_shapes()) return {};
   const auto [units, memory, fast] = shapes.largest();
   const auto refused = [&](const std::string& what, const std::string& most) {
     return fail(

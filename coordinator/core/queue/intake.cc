@@ -83,7 +83,7 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   state_.load.add(user, load);
 
   auto tasks = number(user, std::move(specs), *depends_on);
-  const SubmitReceipt receipt{state_.last_job, tasks.front().id, depends_on->size(), digest};
+  const SubmitReceipt receipt{state_.last_submission, tasks.front().id, depends_on->size(), digest};
   // A dataset must not be removed between this check and the commit.
   for (const auto& task : tasks) state_.catalog.add_user(task);
   pending_[request_id] = {digest, {}};
@@ -103,13 +103,13 @@ void Intake::submit(const std::string& user, const std::string& request_id,
 
 std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> specs,
                                  const Dependencies& depends_on) {
-  const uint64_t job = ++state_.last_job;
+  const uint64_t submission = ++state_.last_submission;
   std::vector<Task> tasks;
   tasks.reserve(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     Task task;
     task.id = ++state_.last_task;
-    task.job = job;
+    task.submission = submission;
     task.state = depends_on[i].empty() ? TaskState::kQueued : TaskState::kWaiting;
     task.submitted_ms = state_.clock.wall_ms();
     task.user = user;

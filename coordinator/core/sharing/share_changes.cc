@@ -81,14 +81,16 @@ void ShareKeeper::end_preempted() {
   for (auto& [id, holder] : holders_) {
     auto& preemption = holder.preemption;
     const auto* task = state_.tasks.find(id);
-    if (!preemption || preemption->told || !task) continue;
+    const auto* node = state_.registry.find(holder.node);
+    if (!preemption || !task || !node || !node->link) continue;
+    // What was said over an earlier connection may never have come.
+    if (preemption->told.lock() == node->link) continue;
     const bool may_save =
         task->state == TaskState::kRunning && checkpoints_.totals(id) != nullptr &&
         newest_checkpoint(state_, id) == preemption->checkpoint &&
         now_ns - preemption->since_ns < state_.settings.preemption_grace_ms * 1'000'000;
-    auto* node = state_.registry.find(holder.node);
-    if (may_save || !node || !node->link) continue;
-    preemption->told = true;
+    if (may_save) continue;
+    preemption->told = node->link;
     node->link->cancel(holder.attempt, preemption->reason);
   }
 }

@@ -73,7 +73,7 @@ void ShareForecasts::began(double start_s) {
 
 std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const {
   const auto past =
-      spec.name.empty() ? past_.end() : past_.find(PastId(spec.share.engine, spec.name));
+      spec.name.empty() ? past_.end() : past_.find(PastRunsId(spec.share.engine, spec.name));
   if (past == past_.end()) return std::nullopt;
   const auto& seen = past->second;
   ShareForecast forecast;
@@ -90,10 +90,26 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const
   return forecast;
 }
 
-void ShareForecasts::ended(const TaskSpec& spec, uint32_t milli, uint64_t memory_bytes,
-                           double run_s, std::optional<double> start_s) {
-  const PastId id(spec.share.engine, spec.name);
-  if (spec.name.empty() || (past_.size() >= kMostNames && !past_.contains(id))) return;
+void ShareForecasts::restore(PastRunsByName past) {
+  past_ = std::move(past);
+  for (const auto& [id, runs] : past_)
+    if (runs.start_s) began(*runs.start_s);
+}
+
+ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, uint32_t milli,
+                                              uint64_t memory_bytes, double run_s,
+                                              std::optional<double> start_s, int64_t now_ms) {
+  if (spec.name.empty()) return {};
+  const PastRunsId id(spec.share.engine, spec.name);
+  Learned learned;
+  if (past_.size() >= kMostNames && !past_.contains(id)) {
+    const auto oldest =
+        std::min_element(past_.begin(), past_.end(), [](const auto& one, const auto& other) {
+          return one.second.ended_ms < other.second.ended_ms;
+        });
+    learned.forgotten = oldest->first;
+    past_.erase(oldest);
+  }
   auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
@@ -101,6 +117,9 @@ void ShareForecasts::ended(const TaskSpec& spec, uint32_t milli, uint64_t memory
   past.start_s = start_s;
   past.run_s += (run_s - past.run_s) / (past.runs + 1);
   ++past.runs;
+  past.ended_ms = now_ms;
+  learned.runs = &past;
+  return learned;
 }
 
 }  // namespace tierpilot

@@ -23,6 +23,10 @@ std::string listed(const std::vector<uint64_t>& tasks) {
 }  // namespace
 
 void ShareKeeper::begin() {
+  if (auto past = records::past_runs(state_.store.reader()))
+    forecasts_.restore(std::move(*past));
+  else
+    spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
     if (!task.spec.is_shared() || !has) continue;
@@ -58,17 +62,31 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
 }
 
 void ShareKeeper::ended(const Task& task, bool succeeded) {
+  // Also of one that was cancelled before it had a share.
+  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
   const auto found = holders_.find(task.id);
   if (found == holders_.end() || found->second.attempt.attempt != task.attempt) return;
   const auto& record = found->second.record;
   // What goes on from a checkpoint tells nothing of a whole run.
   const bool whole = task.share && task.share->preemptions == 0;
   if (succeeded && whole && record.has_started() && record.used_milli())
-    forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
-                     task.exit ? task.exit->max_resident_bytes : 0,
-                     record.start_s().value_or(0) + record.worked_s(now_s()), record.start_s());
+    remember(task.spec, forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
+                                         task.exit ? task.exit->max_resident_bytes : 0,
+                                         record.start_s().value_or(0) + record.worked_s(now_s()),
+                                         record.start_s(), state_.clock.wall_ms()));
   holders_.erase(found);
-  std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
+}
+
+void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& learned) {
+  if (!learned.runs) return;
+  state_.store.write(
+      [id = PastRunsId(spec.share.engine, spec.name), text = past_runs_text(*learned.runs),
+       forgotten = learned.forgotten](Db& db) -> Status {
+        if (forgotten)
+          if (auto gone = records::remove_past_runs(db, *forgotten); !gone) return gone;
+        return records::put_past_runs(db, id, text);
+      },
+      nullptr);
 }
 
 void ShareKeeper::pump() {

@@ -68,7 +68,7 @@ class ShareKeeper {
     int64_t since_ns = 0;
     std::string checkpoint;  // the newest one then
     std::string reason;
-    bool told = false;  // that it is to end
+    std::weak_ptr<NodeLink> told;  // over which it was told to end
   };
   struct Holder {
     explicit Holder(ShareForecast forecast) : record(std::move(forecast)) {}
@@ -84,6 +84,7 @@ class ShareKeeper {
     std::vector<sharing::LiveNode> live;
   };
 
+  void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
   double now_s() const { return static_cast<double>(state_.clock.boot_ns()) / 1e9; }
   double promise_left_s(const Task& task) const;
   Units units(bool open_only) const;

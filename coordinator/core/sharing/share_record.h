@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/core/outcomes/progress_book.h"
+#include "coordinator/job_point.h"
 #include "policies/sharing/live/live_unit.h"
 
 namespace tierpilot {

@@ -30,5 +30,7 @@ Status add_node_orders(Db& db);
 Status add_gangs(Db& db);
 Status add_dataset_contents(Db& db);
 Status add_shares(Db& db);
+Status add_what_jobs_did(Db& db);
+Status name_submissions(Db& db);
 
 }  // namespace tierpilot::records

@@ -25,7 +25,7 @@ struct DataLink {
 
 class DataLinks : public std::enable_shared_from_this<DataLinks> {
  public:
-  DataLinks(EventLoop& loop, std::optional<TlsFiles> tls) : loop_(loop), tls_(std::move(tls)) {}
+  DataLinks(EventLoop& loop, Tls tls) : loop_(loop), tls_(std::move(tls)) {}
 
   // Not broken, and used now. Calls wait in it until the connection is there.
   std::shared_ptr<DataLink> to(const std::string& address);
@@ -40,7 +40,7 @@ class DataLinks : public std::enable_shared_from_this<DataLinks> {
   void sweep();
 
   EventLoop& loop_;
-  const std::optional<TlsFiles> tls_;
+  const Tls tls_;
   std::map<std::string, std::shared_ptr<DataLink>> links_;
   bool sweeping_ = false;
 };

@@ -157,8 +157,7 @@ DataServer::DataServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DataServer::~DataServer() = default;
 
 Result<std::unique_ptr<DataServer>> DataServer::listen(EventLoop& loop, const Address& address,
-                                                       const std::optional<TlsFiles>& tls,
-                                                       Pool& pool, size_t readers) {
+                                                       const Tls& tls, Pool& pool, size_t readers) {
   auto impl = std::make_unique<Impl>(loop, pool, readers);
   auto server = RpcServer::listen(
       loop, address, tls, RpcLimits{}, [&shared = impl->shared](const Peer& peer) {

@@ -9,7 +9,7 @@
 #include "daemon/memory/pool/pool.h"
 #include "rpc/address.h"
 #include "rpc/event_loop.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot::agent {
 
@@ -23,8 +23,7 @@ class DataServer {
   static constexpr size_t kMaxReads = 64;  // at once; more are refused with kExhausted
 
   static Result<std::unique_ptr<DataServer>> listen(EventLoop& loop, const Address& address,
-                                                    const std::optional<TlsFiles>& tls, Pool& pool,
-                                                    size_t readers);
+                                                    const Tls& tls, Pool& pool, size_t readers);
   ~DataServer();
   Address address() const;
   ReadTurns::Totals turns() const;

@@ -160,7 +160,7 @@ class RemoteFetcher::HeldTurn final : public ReadTurn {
   const TurnCalls::Id id_;
 };
 
-RemoteFetcher::RemoteFetcher(EventLoop& loop, std::optional<TlsFiles> tls, int64_t timeout_ms)
+RemoteFetcher::RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms)
     : loop_(loop), timeout_ms_(timeout_ms) {
   auto links = std::make_shared<DataLinks>(loop, std::move(tls));
   sources_ = std::make_shared<Sources>(loop, links);

@@ -11,7 +11,7 @@
 #include "daemon/agent/node/mailbox.h"
 #include "daemon/memory/pool/remote.h"
 #include "rpc/event_loop.h"
-#include "rpc/tls.h"
+#include "rpc/tls/tls.h"
 
 namespace tierpilot::agent {
 
@@ -23,7 +23,7 @@ class RemoteFetcher final : public RemoteSource {
   static constexpr size_t kChunksAhead = 4;
 
   // On the loop's thread, as are close() and the destructor.
-  RemoteFetcher(EventLoop& loop, std::optional<TlsFiles> tls, int64_t timeout_ms = 30'000);
+  RemoteFetcher(EventLoop& loop, Tls tls, int64_t timeout_ms = 30'000);
   ~RemoteFetcher() override;
 
   // On the loop's thread: where this node serves data itself, which those that it has a turn with

@@ -1,8 +1,6 @@
 #include "daemon/agent/gpus/gpu_shares.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-
 #include <algorithm>
 
 #include "base/log.h"
@@ -45,6 +43,7 @@ std::vector<std::pair<std::string, std::string>> GpuShares::environment(
 
 void GpuShares::launched(AttemptId attempt, const std::string& gpu, const UnitPart& part) {
   auto& running = running_[attempt];
+  running.attempt = attempt;
   running.gpu = gpu;
   running.part = part;
   running.refilled_ns = clock_.boot_ns();
@@ -114,8 +113,7 @@ void GpuShares::stand(Running& running, bool still) {
   count_standing(running);
   running.stands = still;
   if (still) ++stops_;
-  for (const pid_t process : running.processes.list(executor_))
-    ::kill(process, still ? SIGSTOP : SIGCONT);
+  executor_.stand_still(running.attempt.task, running.attempt.attempt, still);
 }
 
 // The driver may tell of servers only what their clients used: it is divided by their shares.

@@ -45,7 +45,7 @@ class GpuShares {
     std::function<void(const std::string& gpu, bool idle)> idle;
   };
 
-  GpuShares(std::vector<Unit> units, const Executor& executor, const Clock& clock, Hooks hooks)
+  GpuShares(std::vector<Unit> units, Executor& executor, const Clock& clock, Hooks hooks)
       : units_(std::move(units)), executor_(executor), clock_(clock), hooks_(std::move(hooks)) {}
 
   const std::vector<Unit>& units() const { return units_; }
@@ -77,6 +77,7 @@ class GpuShares {
 
  private:
   struct Running {
+    AttemptId attempt;
     std::string gpu;
     UnitPart part;
     TaskProcesses processes;
@@ -110,7 +111,7 @@ class GpuShares {
   void say_idle(const std::string& gpu);
 
   const std::vector<Unit> units_;
-  const Executor& executor_;
+  Executor& executor_;
   const Clock& clock_;
   const Hooks hooks_;
   std::map<AttemptId, Running> running_;

@@ -72,20 +72,31 @@ Status MpsControl::make_folders() const {
   return {};
 }
 
+// A daemon that was killed could not end its own one, which answers `quit` before it is gone: until
+// then a new one would refuse to start.
+void MpsControl::end_what_is_left() const {
+  const auto deadline = after_timeout();
+  if (!command("quit")) return;
+  spdlog::info("GPU {}: the MPS control daemon of an earlier daemon is ended", options_.gpu);
+  while (std::chrono::steady_clock::now() < deadline && command("get_server_list"))
+    std::this_thread::sleep_for(kStartStep);
+}
+
+std::chrono::steady_clock::time_point MpsControl::after_timeout() const {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.timeout_ms);
+}
+
 Result<bool> MpsControl::keep_running() {
   if (program_.is_running()) return false;
   if (auto made = make_folders(); !made) return tl::unexpected(made.error());
-  // A daemon that was killed could not end its own one.
-  if (const auto left = command("quit"); left)
-    spdlog::info("GPU {}: the MPS control daemon of an earlier daemon was ended", options_.gpu);
+  end_what_is_left();
   known_.clear();
   auto started = StayingProgram::start({options_.program, {"-f"}, env()},
                                        (options_.folder / "log" / "console.log").native());
   if (!started) return tl::unexpected(started.error());
   program_ = std::move(*started);
   // It serves when it answers.
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.timeout_ms);
+  const auto deadline = after_timeout();
   while (true) {
     const auto answer = command("get_server_list");
     if (answer) break;

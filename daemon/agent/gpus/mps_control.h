@@ -1,8 +1,9 @@
 // The control daemon of CUDA's Multi-Process Service for one GPU: started, asked, started again
-// when it has gone, ended. Its commands are those of nvidia-cuda-mps-control(1). Every call may
-// block for as long as `timeout_ms`: not for the event loop.
+// when it has gone, ended. Its commands are those of nvidia-cuda-mps-control(1). Calls may
+// block for a few times `timeout_ms`: not for the event loop.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -49,6 +50,8 @@ class MpsControl {
   std::vector<std::pair<std::string, std::string>> env() const;
   Result<std::string> command(const std::string& line) const;
   Status make_folders() const;
+  void end_what_is_left() const;
+  std::chrono::steady_clock::time_point after_timeout() const;
   // New lines of the servers' log that tell of a fault: a server that has recovered, or ended,
   // says nothing of it.
   bool log_tells_fault();

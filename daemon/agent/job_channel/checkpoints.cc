@@ -1,6 +1,5 @@
 #include "daemon/agent/job_channel/checkpoints.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -10,18 +9,6 @@
 #include "model/checkpoint_name.h"
 
 namespace tierpilot::agent {
-namespace {
-
-std::filesystem::path link_to(const UniqueFd& fd) {
-  return fmt::format("/proc/self/fd/{}", fd.get());
-}
-
-bool is_within(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  return file.native().starts_with(folder.native() + '/');
-}
-
-}  // namespace
-
 void Checkpoints::begin(const Assignment& assignment, const std::filesystem::path& folder) {
   auto& job = jobs_[assignment.attempt];
   job.folder = folder;
@@ -44,48 +31,46 @@ Status Checkpoints::acceptable(const Job& job, const JobCheckpoint& asked) const
   return {};
 }
 
-Result<UniqueFd> Checkpoints::open(const Job& job, const std::string& path) const {
-  if (path.empty() || path.find('\0') != std::string::npos)
-    return fail(ErrorCode::kInvalid, "its path is empty, or has a NUL byte");
-  const auto what = fmt::format("'{}'", path);
-  // O_NONBLOCK: a FIFO would wait for a writer.
-  UniqueFd fd(::open((job.folder / path).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, what + " cannot be opened");
+Status Checkpoints::fits(const std::string& path, const UniqueFd& file) const {
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return fail_errno(errno, what);
-  if (!S_ISREG(info.st_mode)) return fail(ErrorCode::kInvalid, what + " is not a regular file");
-  // Of what is open now: links may have changed since.
-  std::error_code error;
-  const auto folder = std::filesystem::canonical(job.folder, error);
-  const auto file = std::filesystem::read_symlink(link_to(fd), error);
-  if (error || !is_within(file, folder))
-    return fail(ErrorCode::kDenied,
-                fmt::format("{} is outside of the job's folder {}", what, job.folder.native()));
+  if (::fstat(file.get(), &info) != 0) return fail_errno(errno, path);
   const uint64_t most = pool_.usage().fast_budget_bytes;
   const auto bytes = static_cast<uint64_t>(info.st_size);
-  if (bytes > most)
-    return fail(ErrorCode::kExhausted,
-                fmt::format("{} has {}, more than the node's fast tier, {}: no job could begin "
-                            "from it",
-                            what, format_bytes(bytes), format_bytes(most)));
-  return fd;
+  if (bytes <= most) return {};
+  return fail(ErrorCode::kExhausted,
+              fmt::format("'{}' has {}, more than the node's fast tier, {}: no job could begin "
+                          "from it",
+                          path, format_bytes(bytes), format_bytes(most)));
 }
 
 void Checkpoints::save(AttemptId attempt, const JobCheckpoint& asked) {
   const auto found = jobs_.find(attempt);
   if (found == jobs_.end()) return;
   auto& job = found->second;
-  const auto refuse = [&](const Error& error) {
-    channels_.say(attempt, job_checkpoint_failed_line(asked.iteration, error.message));
-  };
-  if (const auto status = acceptable(job, asked); !status) return refuse(status.error());
-  auto opened = open(job, asked.path);
-  if (!opened) return refuse(opened.error());
+  if (const auto status = acceptable(job, asked); !status)
+    return channels_.say(attempt,
+                         job_checkpoint_failed_line(asked.iteration, status.error().message));
   job.busy = true;
+  open(attempt, job.folder, asked.path,
+       [weak = std::weak_ptr(self_), attempt, asked](Result<UniqueFd> opened) {
+         if (const auto self = weak.lock()) (*self)->take(attempt, asked, std::move(opened));
+       });
+}
+
+void Checkpoints::take(AttemptId attempt, const JobCheckpoint& asked, Result<UniqueFd> opened) {
+  const auto found = jobs_.find(attempt);
+  if (found == jobs_.end()) return;
+  auto& job = found->second;
+  const Status good = opened ? fits(asked.path, *opened) : tl::unexpected(opened.error());
+  if (!good) {
+    job.busy = false;
+    return channels_.say(attempt,
+                         job_checkpoint_failed_line(asked.iteration, good.error().message));
+  }
   auto file = std::make_shared<UniqueFd>(std::move(*opened));
   const CheckpointName name{job.task, attempt.attempt, asked.iteration};
-  pool_.create(to_string(name), ImportFile{link_to(*file)},
-               [weak = std::weak_ptr(self_), file, attempt, asked,
+  pool_.create(to_string(name), ImportOpenFile{file, asked.path},
+               [weak = std::weak_ptr(self_), attempt, asked,
                 begin_ns = clock_.boot_ns()](Result<ReplicaChange> made) {
                  if (const auto self = weak.lock()) (*self)->saved(attempt, asked, begin_ns, made);
                });

@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "daemon/agent/job_channel/job_channels.h"
 #include "daemon/agent/node/model.h"
+#include "daemon/exec/users/task_file.h"
 #include "daemon/memory/pool/pool.h"
 
 namespace tierpilot::agent {
@@ -30,6 +31,13 @@ class Checkpoints {
         report_(std::move(report)),
         self_(std::make_shared<Checkpoints*>(this)) {}
 
+  using Opened = std::function<void(Result<UniqueFd>)>;
+  // How a file of an attempt's folder is opened; by this process, unless somebody else does it.
+  std::function<void(AttemptId, const std::filesystem::path& folder, const std::string& path,
+                     Opened opened)>
+      open = [](AttemptId, const std::filesystem::path& folder, const std::string& path,
+                const Opened& opened) { opened(open_task_file(folder, path)); };
+
   void begin(const Assignment& assignment, const std::filesystem::path& folder);
   void end(AttemptId attempt) { jobs_.erase(attempt); }
   void save(AttemptId attempt, const JobCheckpoint& asked);
@@ -47,8 +55,9 @@ class Checkpoints {
 
   // Why it is not taken.
   Status acceptable(const Job& job, const JobCheckpoint& asked) const;
-  // A regular file within the folder, open for reading.
-  Result<UniqueFd> open(const Job& job, const std::string& path) const;
+  // Whether a job could begin from it.
+  Status fits(const std::string& path, const UniqueFd& file) const;
+  void take(AttemptId attempt, const JobCheckpoint& asked, Result<UniqueFd> opened);
   void saved(AttemptId attempt, const JobCheckpoint& asked, int64_t begin_ns,
              const Result<ReplicaChange>& made);
 

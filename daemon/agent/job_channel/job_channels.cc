@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -17,7 +19,7 @@ namespace {
 constexpr int kBacklog = 8;
 constexpr size_t kReadBytes = 16 << 10;  // at a time, so that others have their turn
 
-Result<UniqueFd> listen_at(const std::filesystem::path& path) {
+Result<UniqueFd> listen_at(const std::filesystem::path& path, bool to_others) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const auto& text = path.native();
@@ -30,10 +32,19 @@ Result<UniqueFd> listen_at(const std::filesystem::path& path) {
   std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return fail_errno(errno, "job channel: socket");
+  // Others may try, and are looked at when they connect.
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(fd.get(), kBacklog) != 0)
+      (to_others && ::chmod(text.c_str(), 0666) != 0) || ::listen(fd.get(), kBacklog) != 0)
     return fail_errno(errno, "job channel " + text);
   return fd;
+}
+
+// As the kernel says who has connected. Without users of their own all tasks are the daemon's.
+bool may_speak(int fd, std::optional<uid_t> user) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == ::geteuid() || (user && peer.uid == *user);
 }
 
 // A job that does not read what it is told is not waited for.
@@ -51,13 +62,15 @@ JobChannels::~JobChannels() {
 }
 
 Result<std::filesystem::path> JobChannels::open(AttemptId attempt,
-                                                const std::filesystem::path& directory) {
+                                                const std::filesystem::path& directory,
+                                                std::optional<uid_t> user) {
   close(attempt);
   auto path = directory / kSocketName;
-  auto listener = listen_at(path);
+  auto listener = listen_at(path, user.has_value());
   if (!listener) return tl::unexpected(listener.error());
   auto& channel = channels_[attempt];
   channel.listener = std::move(*listener);
+  channel.user = user;
   loop_.watch_readable(channel.listener.get(), [this, attempt] { accept(attempt); });
   return path;
 }
@@ -77,7 +90,7 @@ void JobChannels::close(AttemptId attempt) {
 void JobChannels::accept(AttemptId attempt) {
   auto& channel = channels_.at(attempt);
   UniqueFd fd(::accept4(channel.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (fd.get() < 0) return;
+  if (fd.get() < 0 || !may_speak(fd.get(), channel.user)) return;
   const int number = fd.get();
   const bool full = channel.connections.size() >= kMaxConnections;
   channel.connections[number].fd = std::move(fd);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,10 @@ class JobChannels {
   JobChannels(EventLoop& loop, const Clock& clock);
   ~JobChannels();
 
-  // Listens in the attempt's directory; gives the socket's path. kInvalid: it is too long for one.
-  Result<std::filesystem::path> open(AttemptId attempt, const std::filesystem::path& directory);
+  // Listens in the attempt's directory, to this process's user and, where the attempt has one of
+  // its own, to that; gives the socket's path. kInvalid: it is too long for one.
+  Result<std::filesystem::path> open(AttemptId attempt, const std::filesystem::path& directory,
+                                     std::optional<uid_t> user = {});
   // What it has said is kept until it is taken.
   void close(AttemptId attempt);
   void stop(AttemptId attempt, const std::string& reason);
@@ -60,6 +63,7 @@ class JobChannels {
   };
   struct Channel {
     UniqueFd listener;
+    std::optional<uid_t> user;
     std::map<int, Connection> connections;  // by descriptor
     // The lines that said so, for those that connect later.
     std::string stopped, cores, share;

@@ -17,8 +17,7 @@ constexpr size_t kReplicasAtOnce = 5'000;
 
 }  // namespace
 
-CoordinatorLink::CoordinatorLink(Parts parts, Address address, std::optional<TlsFiles> tls,
-                                 uint64_t seed)
+CoordinatorLink::CoordinatorLink(Parts parts, Address address, Tls tls, uint64_t seed)
     : parts_(std::move(parts)),
       address_(std::move(address)),
       tls_(std::move(tls)),
@@ -78,7 +77,7 @@ kj::Promise<void> CoordinatorLink::register_node() {
     last_error_.message.clear();
     parts_.say(fmt::format("Registered with {}", address_.to_string()));
     parts_.registered();
-    parts_.tasks.repeat_starts();
+    parts_.tasks.registered();
     lease_granted(sent_ns, answer.getLeaseMs());
   }),
                     "registration");
@@ -169,7 +168,7 @@ kj::Promise<T> CoordinatorLink::or_give_up(kj::Promise<T> answer, const char* wh
 void CoordinatorLink::lease_granted(int64_t sent_ns, uint32_t lease_ms) {
   lease_.granted(sent_ns, lease_ms);
   if (!lease_.holds(parts_.clock.boot_ns())) return;
-  parts_.extend_lease(lease_.deadline_ns());
+  parts_.extend_lease(lease_.deadline_ns(), sent_ns);
   parts_.tasks.lease_granted(lease_.deadline_ns());
   if (lease_watched_) return;
   lease_watched_ = true;
@@ -197,7 +196,8 @@ kj::Promise<void> CoordinatorLink::until_lease_ends() {
 int64_t CoordinatorLink::retry_ms(const Error& error) {
   const bool lasting = error.code == ErrorCode::kConflict || error.code == ErrorCode::kInvalid ||
                        error.code == ErrorCode::kDenied;
-  const int64_t delay_ms = lasting ? backoff_.longest_ms() : backoff_.next_ms();
+  const int64_t left_ms = parts_.tasks.idle() ? 0 : lease_.left_ms(parts_.clock.boot_ns());
+  const int64_t delay_ms = lasting ? backoff_.longest_ms() : backoff_.next_ms(left_ms);
   // Said once: a coordinator that is away for a night must not fill the log.
   if (error.message != last_error_.message) {
     spdlog::log(lasting ? spdlog::level::err : spdlog::level::warn,

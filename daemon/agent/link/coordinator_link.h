@@ -32,12 +32,13 @@ class CoordinatorLink {
     std::function<void(wire::NodeStatus::Builder)> write_status;
     std::function<std::vector<JobReport>()> job_reports;  // not told yet
     std::function<std::vector<ReplicaChange>()> replicas;
-    // CLOCK_BOOTTIME until which tasks may run; comes before any launch under it.
-    std::function<void(int64_t deadline_ns)> extend_lease;
+    // CLOCK_BOOTTIME until which tasks may run, and when that was asked for; comes before any
+    // launch under it.
+    std::function<void(int64_t deadline_ns, int64_t sent_ns)> extend_lease;
     std::function<void(const std::string& status)> say;  // for operators
     std::function<void()> registered;                    // the coordinator knows this instance
   };
-  CoordinatorLink(Parts parts, Address address, std::optional<TlsFiles> tls, uint64_t seed);
+  CoordinatorLink(Parts parts, Address address, Tls tls, uint64_t seed);
   ~CoordinatorLink();
 
   void start();
@@ -70,7 +71,7 @@ class CoordinatorLink {
 
   Parts parts_;
   const Address address_;
-  const std::optional<TlsFiles> tls_;
+  const Tls tls_;
   Backoff backoff_;
   Lease lease_;
   bool lease_watched_ = false;

@@ -14,7 +14,12 @@ void EventStream::add(EventBody body) {
       return replaced;
     });
   }
-  // A device that fails again and again while the coordinator is away is told of once.
+  if (const auto* start = std::get_if<StartedEvent>(&body))
+    std::erase_if(unsent_, [&](const EventBody& other) {
+      const auto* older = std::get_if<StartedEvent>(&other);
+      return older && older->attempt == start->attempt;
+    });
+  // A unit that fails again and again while the coordinator is away is told of once.
   if (const auto* fault = std::get_if<UnitFaultEvent>(&body))
     std::erase_if(unsent_, [&](const EventBody& other) {
       const auto* older = std::get_if<UnitFaultEvent>(&other);

@@ -219,6 +219,8 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   assignment.time_limit_ms = from.getTimeLimitMs();
   if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");
   assignment.name = text(from.getName());
+  assignment.submitter = text(from.getSubmitter());
+  if (has_nul(assignment.submitter)) return refuse("its submitter has a NUL byte in it");
   auto wish = parse_memory_wish(text(from.getMemoryTier()));
   if (!wish) return refuse(wish.error().message);
   assignment.memory_wish = *wish;

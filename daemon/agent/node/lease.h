@@ -23,6 +23,9 @@ class Lease {
   }
   bool holds(int64_t now_ns) const { return now_ns < deadline_ns_; }
   int64_t deadline_ns() const { return deadline_ns_; }
+  int64_t left_ms(int64_t now_ns) const {
+    return std::max<int64_t>(deadline_ns_ - now_ns, 0) / 1'000'000;
+  }
   // Three chances to renew within a lease.
   int64_t heartbeat_ms() const { return std::max<int64_t>(lease_ms_ / 3, 50); }
   uint32_t lease_ms() const { return lease_ms_; }

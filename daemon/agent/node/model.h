@@ -51,6 +51,7 @@ struct Assignment {
   std::vector<ServeItem> datasets;
   std::string checkpoint;  // the one of the datasets that it begins from; empty: from nothing
   std::string name;
+  std::string submitter;  // an account, as the coordinator knows it; empty: not told
   MemoryWish memory_wish;
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
   double place_s = 0;     // the least; not finite: as 0
@@ -104,9 +105,9 @@ struct CheckpointedEvent {
   uint64_t stall_ns = 0;
   uint64_t copy_ns = 0;
 };
-// A device failed under whatever ran on it.
+// A unit failed under whatever ran on it.
 struct UnitFaultEvent {
-  std::string unit;  // without its node: gpu/UUID
+  std::string unit;  // without its node: gpu/UUID, cpu/NUMBER
   std::string kind;
   std::string detail;
 };

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "daemon/agent/node/folders.h"
 #include "daemon/agent/node/node_parts.h"
 #include "daemon/agent/node/systemd.h"
 
@@ -22,6 +23,15 @@ Status stay_on(const std::vector<int>& cpus) {
     return fail_errno(errno, fmt::format("node.cpus {}", format_id_list(cpus)));
   return {};
 }
+
+Status prepare_folders(const NodeConfig& config) {
+  if (!config.task_users.others()) return {};
+  return let_others_pass(config.work_dir)
+      .and_then([&] { return let_others_pass(config.work_dir / "tasks"); })
+      .and_then([&] { return let_others_pass(config.pool.fast_dir); })
+      .and_then([&] { return keep_to_oneself(config.pool.slow_dir); });
+}
+
 }  // namespace
 
 Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -34,12 +44,19 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   ExecutorOptions exec;
   exec.cgroup = config.cgroup;
   exec.task_root = config.work_dir / "tasks";
+  const auto& users = config.task_users;
+  exec.other_users = users.others();
+  exec.first_reserved = users.first;
+  exec.last_reserved = users.last;
+  exec.lowest_user = users.lowest;
+  if (auto folders = prepare_folders(config); !folders) return tl::unexpected(folders.error());
   auto executor = Executor::start(exec);
   if (!executor) return tl::unexpected(executor.error());
   // After the warden was forked: tasks keep the default.
   std::signal(SIGPIPE, SIG_IGN);
 
   auto parts = std::make_unique<Parts>(config, std::move(*executor), std::move(*dirs));
+  if (auto status = parts->open_tls(); !status) return tl::unexpected(status.error());
   if (auto status = parts->measure(); !status) return tl::unexpected(status.error());
   if (auto status = parts->open_pool(); !status) return tl::unexpected(status.error());
   if (auto made = parts->make_lifecycle(); !made) return tl::unexpected(made.error());
@@ -49,7 +66,12 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   parts->make_link();
   parts->watch_gpus();
   parts->poll_gpus();
+  parts->check_units();
   parts->watch();
+  if (config.task_users.others())
+    spdlog::info("{}", parts->users.description());
+  else
+    spdlog::warn("{}", parts->users.description());
   // Start leaves more behind than running needs.
   ::malloc_trim(0);
   return std::unique_ptr<Node>(new Node(std::move(parts)));

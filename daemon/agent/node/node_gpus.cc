@@ -8,9 +8,9 @@
 namespace tierpilot::agent {
 namespace {
 
-// Empty: without MPS.
-Result<std::string> mps_program(const NodeConfig::SharedGpus& config) {
-  if (config.mps == "never") return std::string();
+// Empty: without MPS, which serves programs of one user at a time.
+Result<std::string> mps_program(const NodeConfig::SharedGpus& config, bool other_users) {
+  if (config.mps == "never" || other_users) return std::string();
   auto program = find_program(config.mps_control);
   if (program.empty() && config.mps == "always")
     return fail(ErrorCode::kUnavailable, "sharing.mps is \"always\" and '" + config.mps_control +
@@ -23,7 +23,7 @@ Result<std::string> mps_program(const NodeConfig::SharedGpus& config) {
 Status Node::Parts::share_gpus() {
   for (const auto& cpus : config.shared_units) shared_units.push_back({cpus});
   const auto& wanted = config.shared_gpus;
-  const auto program = mps_program(wanted);
+  const auto program = mps_program(wanted, config.task_users.others());
   if (!wanted.uuids.empty() && !program) return tl::unexpected(program.error());
   std::vector<GpuShares::Unit> units;
   for (const auto& gpu : topology.gpus) {
@@ -32,8 +32,10 @@ Status Node::Parts::share_gpus() {
     const auto folder = mps ? config.work_dir / "mps" / gpu.uuid : std::filesystem::path();
     shared_units.push_back({wanted.cpus, gpu.uuid});
     units.push_back({gpu.uuid, folder});
-    spdlog::info("GPU {} is shared, {}", gpu.uuid,
-                 mps ? "by MPS" : "by time slices: MPS is off or not installed");
+    spdlog::info(
+        "GPU {} is shared, {}", gpu.uuid,
+        mps ? "by MPS"
+            : "by time slices: MPS is off, not installed, or not for tasks of several users");
   }
   for (const auto& uuid : wanted.uuids)
     if (uuid != "all" && std::none_of(units.begin(), units.end(),

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "daemon/agent/node/node_parts.h"
 #include "daemon/agent/node/systemd.h"
+#include "rpc/tls/tls_refresh.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -18,6 +19,7 @@ constexpr int64_t kFlushTimeoutMs = 3'000;
 
 void Node::Parts::watch() {
   loop.on_signal({SIGTERM, SIGINT}, [this](int) { stop_on_signal(); });
+  loop.on_signal({SIGHUP}, [this](int) { refresh(tls); });
   loop.watch_readable(executor->event_fd(), [this] { deliver_exec_events(); });
   if (probe && probe->event_fd() >= 0)
     loop.watch_readable(probe->event_fd(), [this] { log_probe_events(); });

@@ -1,10 +1,14 @@
 #include "daemon/agent/node/node_parts.h"
 
+#include <sys/prctl.h>
+
+#include <cerrno>
 #include <random>
 
 #include "base/log.h"
 #include "daemon/agent/node/node_service.h"
 #include "daemon/agent/node/systemd.h"
+#include "rpc/tls/tls_refresh.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -12,9 +16,9 @@ namespace {
 std::string boot_id() {
   return Sysroot("/").read("/proc/sys/kernel/random/boot_id").value_or("");
 }
-std::optional<TlsFiles> tls_files(const NodeConfig::Tls& tls) {
-  if (tls.ca.empty()) return std::nullopt;
-  return TlsFiles{tls.ca, tls.certificate, tls.key};
+Result<Tls> load_tls(const NodeConfig::Tls& tls) {
+  if (tls.ca.empty()) return Tls();
+  return TlsIdentity::load({tls.ca, tls.certificate, tls.key, tls.crl});
 }
 
 uint64_t draw_instance() {
@@ -31,6 +35,7 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
       dirs(std::move(dirs)) {}
 
 Node::Parts::~Parts() {
+  health_checks.reset();
   gpu_watch.reset();
   gpu_polls.clear();
   // Its calls come back to the parts below it.
@@ -41,6 +46,17 @@ Node::Parts::~Parts() {
   if (recalibration && recalibration->uevent_fd() >= 0) loop.unwatch(recalibration->uevent_fd());
   // Workers of the pool may be waiting for another node.
   if (fetcher) fetcher->close();
+}
+
+// Before anything else is forked: what is, would have the key's descriptor.
+Status Node::Parts::open_tls() {
+  auto identity = load_tls(config.tls);
+  if (!identity) return tl::unexpected(identity.error());
+  tls = std::move(*identity);
+  keep_fresh(loop, tls);
+  // The key is in this memory. Where tasks are the same user nobody else keeps them out of it.
+  if (tls && ::prctl(PR_SET_DUMPABLE, 0) != 0) return fail_errno(errno, "PR_SET_DUMPABLE");
+  return {};
 }
 
 Status Node::Parts::measure() {
@@ -75,7 +91,8 @@ Status Node::Parts::open_pool() {
     for (const auto& subject : probe->subjects())
       if (!subject.on) spdlog::info("passive probe: {}: {}", subject.subject, subject.reason);
   }
-  fetcher = std::make_shared<RemoteFetcher>(loop, tls_files(config.tls));
+
+  fetcher = std::make_shared<RemoteFetcher>(loop, tls);
   auto opened = Pool::open(
       pool_options(config.pool, calibration), fetcher,
       [this](std::function<void()> work) { loop.post(std::move(work)); },
@@ -100,18 +117,28 @@ Status Node::Parts::make_lifecycle() {
   if (auto shared = share_gpus(); !shared) return shared;
   checkpoints = std::make_unique<Checkpoints>(
       *pool, channels, system_clock(), [this](EventBody body) { events.add(std::move(body)); });
+  if (config.task_users.others())
+    checkpoints->open = [this](AttemptId attempt, const std::filesystem::path&,
+                               const std::string& path, Checkpoints::Opened opened) {
+      executor->open_file(attempt.task, attempt.attempt, path, std::move(opened));
+    };
   channels.checkpoint = [this](AttemptId attempt, const JobCheckpoint& asked) {
     checkpoints->save(attempt, asked);
   };
+  for (const uid_t uid : executor->uncleared_users()) users.retire(uid);
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, *placement, channels, *checkpoints, *shares, *gpu_shares, probe.get());
+      *executor, dirs, users, *placement, channels, *checkpoints, *shares, *gpu_shares,
+      probe.get());
   tasks = std::make_unique<TaskTable>(TaskTable::Limits{.cpus = config.cpus,
                                                         .units = config.units,
                                                         .memory_bytes = config.memory_bytes,
                                                         .shared_units = shared_units},
                                       *plane, *runner, system_clock(),
                                       [this](EventBody body) { events.add(std::move(body)); });
+  runner->failed = [this](AttemptId attempt, ExitReport exit) {
+    tasks->exited(attempt, std::move(exit));
+  };
   status = std::make_unique<StatusReporter>(
       *plane, *pool, *tasks, health, probe.get(), [this] { return more_metrics(); },
       system_clock());
@@ -130,8 +157,8 @@ std::vector<MetricValue> Node::Parts::more_metrics() const {
 Status Node::Parts::listen() {
   auto address = Address::parse(config.data_listen);
   if (!address) return tl::unexpected(address.error());
-  auto listening = DataServer::listen(loop, *address, tls_files(config.tls), *pool,
-                                      static_cast<size_t>(config.pool.readers));
+  auto listening =
+      DataServer::listen(loop, *address, tls, *pool, static_cast<size_t>(config.pool.readers));
   if (!listening) return tl::unexpected(listening.error());
   data_server = std::move(*listening);
   data_address = config.data_advertise == config.data_listen ? data_server->address().to_string()
@@ -144,8 +171,8 @@ Status Node::Parts::serve_metrics() {
   if (config.metrics_listen.empty()) return {};
   auto address = MetricsAddress::parse(config.metrics_listen);
   if (!address) return tl::unexpected(address.error());
-  auto page = MetricsPage::listen(loop, *address, tls_files(config.tls),
-                                  [this] { return status->page(calibration); });
+  auto page =
+      MetricsPage::listen(loop, *address, tls, [this] { return status->page(calibration); });
   if (!page) return tl::unexpected(page.error());
   metrics = std::move(*page);
   spdlog::info("metrics at {}", metrics->address().to_string());
@@ -183,8 +210,9 @@ std::vector<JobReport> Node::Parts::job_reports() {
 void Node::Parts::make_link() {
   auto facts = std::make_shared<NodeFacts>(
       NodeFacts{config, topology, shared_units, calibration, executor->limits(),
-                probe ? probe->subjects() : std::vector<SubjectState>{}, *placement, instance,
-                data_address, instances.predecessors()});
+                probe ? probe->subjects() : std::vector<SubjectState>{}, *placement,
+                executor->why_pauses_pass_unnoticed(), instance, data_address,
+                instances.predecessors(), users});
   CoordinatorLink::Parts parts{
       .loop = loop,
       .clock = system_clock(),
@@ -196,8 +224,8 @@ void Node::Parts::make_link() {
       .job_reports = [this] { return job_reports(); },
       .replicas = [this] { return pool->replicas(); },
       .extend_lease =
-          [this](int64_t deadline_ns) {
-            if (auto done = executor->extend_lease(deadline_ns); !done)
+          [this](int64_t deadline_ns, int64_t sent_ns) {
+            if (auto done = executor->extend_lease(deadline_ns, sent_ns); !done)
               spdlog::error("lease: {}", done.error().message);
           },
       .say = [](const std::string& text) { notify_status(text); },
@@ -207,7 +235,7 @@ void Node::Parts::make_link() {
           },
   };
   link = std::make_unique<CoordinatorLink>(std::move(parts), *Address::parse(config.coordinator),
-                                           tls_files(config.tls), instance);
+                                           tls, instance);
 }
 
 }  // namespace tierpilot::agent

@@ -14,6 +14,7 @@
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/exec_runner.h"
 #include "daemon/agent/units/gpu_watch.h"
+#include "daemon/agent/units/health_checks.h"
 #include "daemon/agent/units/unit_health.h"
 #include "rpc/metrics_page.h"
 
@@ -27,6 +28,7 @@ struct Node::Parts {
   Status measure();
   Status keep_measuring();
   Status open_pool();
+  Status open_tls();
   Status make_lifecycle();
   std::vector<MetricValue> more_metrics() const;
   Status listen();
@@ -36,6 +38,7 @@ struct Node::Parts {
   Status share_gpus();
   void poll_gpus();
   void watch_gpus();
+  void check_units();
   std::vector<JobReport> job_reports();
   void watch();
   void stop_on_signal();
@@ -58,6 +61,7 @@ struct Node::Parts {
   std::unique_ptr<Recalibration> recalibration;  // null: calibration is off in the configuration
   std::unique_ptr<PassiveProbe> probe;           // null: off in the configuration
   EventLoop loop;
+  Tls tls;  // null: not configured
   std::shared_ptr<RemoteFetcher> fetcher;
   std::unique_ptr<CoordinatorLink> link;
   EventStream events{[this] {
@@ -71,6 +75,8 @@ struct Node::Parts {
   std::unique_ptr<CpuShares> shares;
   std::vector<SharedUnit> shared_units;  // of cores, then GPUs
   std::unique_ptr<GpuShares> gpu_shares;
+  TaskUsers users{config.task_users,
+                  [this](std::function<void()> work) { loop.post(std::move(work)); }};
   JobChannels channels{loop, system_clock()};
   std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<ExecRunner> runner;
@@ -80,6 +86,7 @@ struct Node::Parts {
   }};
   std::map<std::string, std::unique_ptr<GpuPoll>> gpu_polls;  // of those that are shared, by UUID
   std::unique_ptr<GpuWatch> gpu_watch;                        // null: there is no GPU
+  std::unique_ptr<HealthChecks> health_checks;                // null: no command is configured
   std::unique_ptr<StatusReporter> status;
   std::unique_ptr<DataServer> data_server;
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration

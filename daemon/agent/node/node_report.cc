@@ -89,6 +89,11 @@ void write_features(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   if (subjects.empty())
     subjects.push_back({.subject = "passive probe", .reason = "off in the configuration"});
   subjects.push_back(facts.placement.feature());
+  const auto& unnoticed = facts.why_pauses_pass_unnoticed;
+  subjects.push_back({.subject = "pause_watch", .on = unnoticed.empty(), .reason = unnoticed});
+  subjects.push_back({.subject = "users of tasks",
+                      .on = facts.users.others(),
+                      .reason = facts.users.description()});
   auto features = to.initFeatures(static_cast<uint32_t>(subjects.size()));
   for (uint32_t i = 0; i < features.size(); ++i)
     write_feature(features[i], subjects[i].subject, subjects[i].on, subjects[i].reason);

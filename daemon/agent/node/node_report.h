@@ -12,6 +12,7 @@
 #include "daemon/agent/metrics/metrics.h"
 #include "daemon/agent/paging/placement.h"
 #include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/task_users.h"
 #include "daemon/agent/units/unit_health.h"
 #include "daemon/config.h"
 #include "daemon/exec/cgroup.h"
@@ -30,9 +31,11 @@ struct NodeFacts {
   const LimitsReport& limits;
   std::vector<SubjectState> subjects;  // of the passive probe; empty: it is off
   const Placement& placement;
+  const std::string& why_pauses_pass_unnoticed;  // see Executor
   uint64_t instance = 0;
   std::string data_address;
   std::vector<uint64_t> predecessors;  // instances that this one has taken over from
+  const TaskUsers& users;
 };
 
 void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts);

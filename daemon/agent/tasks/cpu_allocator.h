@@ -22,6 +22,7 @@ class CpuAllocator {
   std::optional<Grant> take(uint32_t units, const std::vector<uint32_t>& among = {});
   void give_back(const Grant& grant);
 
+  std::vector<int> cpus_of(const std::vector<uint32_t>& units) const;
   // Those of all units but these; all where nothing else is left.
   std::vector<int> cpus_without(const std::vector<uint32_t>& units) const;
   double cores_per_unit() const {
@@ -32,8 +33,6 @@ class CpuAllocator {
   uint32_t busy_units() const { return busy_count_; }
 
  private:
-  std::vector<int> cpus_of(const std::vector<uint32_t>& units) const;
-
   std::vector<int> cpus_;
   std::vector<bool> busy_;
   uint32_t busy_count_ = 0;

@@ -1,7 +1,5 @@
 #include "daemon/agent/tasks/cpu_shares.h"
 
-#include <signal.h>
-
 #include <utility>
 
 #include "base/clock.h"
@@ -22,6 +20,7 @@ CpuShares::CpuShares(EventLoop& loop, Executor& executor)
 
 void CpuShares::begin(AttemptId attempt, pid_t leader) {
   auto& running = running_[attempt];
+  running.attempt = attempt;
   running.processes = TaskProcesses(executor_, leader);
   running.meter = CpuMeter(running.processes.supervisor());
 }
@@ -129,8 +128,7 @@ void CpuShares::keep(Running& running, bool new_period) {
 void CpuShares::signal(Running& running, bool stop) {
   count_standing(running);
   running.stands = stop;
-  for (const pid_t process : running.processes.list(executor_))
-    ::kill(process, stop ? SIGSTOP : SIGCONT);
+  executor_.stand_still(running.attempt.task, running.attempt.attempt, stop);
 }
 
 }  // namespace tierpilot::agent

@@ -34,6 +34,7 @@ class CpuShares {
 
  private:
   struct Running {
+    AttemptId attempt;
     TaskProcesses processes;
     CpuMeter meter;
     std::optional<CpuShare> share;

@@ -6,8 +6,10 @@
 #include "daemon/agent/paging/task_memory.h"
 #include "daemon/agent/tasks/task_env.h"
 #include "daemon/exec/exit_records.h"
+#include "daemon/exec/users/belongings.h"
 
 namespace tierpilot::agent {
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -29,21 +31,69 @@ PlacedTask placed_task(const Assignment& assignment) {
 }  // namespace
 
 Status ExecRunner::launch(const LaunchOrder& order) {
+  const auto attempt = order.assignment.attempt;
+  if (!users_.looks_up()) {
+    const auto user = users_.take(attempt);
+    return user ? launch_as(order, *user) : tl::unexpected(user.error());
+  }
+  waiting_[attempt] = {order.assignment, order.datasets, order.cpus, order.gpu};
+  users_.find(order.assignment.submitter,
+              [weak = std::weak_ptr(self_), attempt](const Result<TaskUser>& user) {
+                if (const auto self = weak.lock()) (*self)->user_found(attempt, user);
+              });
+  return {};
+}
+
+void ExecRunner::user_found(AttemptId attempt, const Result<TaskUser>& user) {
+  const auto waiting = waiting_.extract(attempt);
+  if (!waiting) return;
+  const auto fail_with = [&](TaskEnd how, const Error& error) {
+    ExitReport report;
+    report.how = how;
+    report.reason = error.message;
+    // A submitter without an account is no fault of the node: others must not wait for it.
+    report.node_fault = how == TaskEnd::kCouldNotStart && error.code != ErrorCode::kInvalid;
+    failed(attempt, std::move(report));
+  };
+  if (const auto reason = cancel_reasons_.extract(attempt))
+    return fail_with(TaskEnd::kCancelled, {ErrorCode::kConflict, reason.mapped()});
+  if (!user) return fail_with(TaskEnd::kCouldNotStart, user.error());
+  if (const auto launched = launch_as(waiting.mapped().order(), *user); !launched)
+    fail_with(TaskEnd::kCouldNotStart, launched.error());
+}
+
+Status ExecRunner::launch_as(const LaunchOrder& order, const std::optional<TaskUser>& user) {
+  const auto attempt = order.assignment.attempt;
+  const auto dir = user ? dirs_.create_for_other(attempt) : dirs_.create(attempt);
+  auto launched = dir ? start_in(*dir, order, user) : tl::unexpected(dir.error());
+  if (launched) return launched;
+  users_.give_back(attempt);
+  dirs_.mark_ended(attempt);
+  channels_.close(attempt);
+  return launched;
+}
+
+Status ExecRunner::start_in(const fs::path& dir, const LaunchOrder& order,
+                            const std::optional<TaskUser>& user) {
   const auto& assignment = order.assignment;
-  auto dir = dirs_.create(assignment.attempt);
-  if (!dir) return tl::unexpected(dir.error());
+  const auto work = user ? dir / kWorkFolder : dir;
   TaskLaunch task;
   task.task_id = assignment.attempt.task;
   task.attempt = assignment.attempt.attempt;
   task.argv = assignment.argv;
-  task.env = task_environment(assignment, order.datasets, order.cpus, options_.node, *dir);
-  if (const auto channel = channels_.open(assignment.attempt, *dir))
+  task.env = task_environment(assignment, order.datasets, order.cpus, options_.node, work);
+  const auto uid = user ? std::optional(user->uid) : std::nullopt;
+  if (const auto channel = channels_.open(assignment.attempt, dir, uid))
     merge(task.env, {{"TIERPILOT_JOB_SOCKET", channel->native()}});
   else
     spdlog::warn("task {}: {}", assignment.attempt.task, channel.error().message);
   const auto& part = assignment.part;
   if (part && !order.gpu.empty()) merge(task.env, gpus_.environment(order.gpu, *part));
-  task.working_directory = task.log_directory = dir->native();
+  task.working_directory = work.native();
+  task.log_directory = dir.native();
+  task.user = user;
+  for (const auto& item : order.datasets)
+    if (user && item.write) task.given.push_back(item.path);
   task.cpus = order.cpus;
   if (assignment.memory_limit_bytes > 0) task.memory_limit_bytes = assignment.memory_limit_bytes;
   task.time_limit_ms = assignment.time_limit_ms;
@@ -56,10 +106,10 @@ Status ExecRunner::launch(const LaunchOrder& order) {
   task.interleave_memory = memory.interleave;
   merge(task.env, std::move(memory.env));
   auto launched = executor_.launch(task);
-  if (launched) checkpoints_.begin(assignment, *dir);
-  if (launched && part && !order.gpu.empty()) gpus_.launched(assignment.attempt, order.gpu, *part);
-  if (launched)
-    launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
+  if (!launched) return launched;
+  checkpoints_.begin(assignment, work);
+  if (part && !order.gpu.empty()) gpus_.launched(assignment.attempt, order.gpu, *part);
+  launched_[assignment.attempt] = {placed_task(assignment), std::move(memory.outcome)};
   return launched;
 }
 
@@ -106,6 +156,8 @@ void ExecRunner::deliver(TaskTable& tasks) {
   for (auto& event : executor_.poll()) {
     if (const auto* start = std::get_if<TaskStarted>(&event)) {
       started(*start, tasks);
+    } else if (const auto* cleared = std::get_if<TaskCleared>(&event)) {
+      users_.cleared({cleared->task_id, cleared->attempt}, cleared->left);
     } else {
       auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};

@@ -2,8 +2,11 @@
 // exit report on the way out.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "daemon/agent/tasks/cpu_shares.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/task_users.h"
 #include "daemon/exec/executor.h"
 #include "daemon/probe/passive/passive_probe.h"
 
@@ -28,12 +32,13 @@ class ExecRunner final : public TaskRunner {
     std::string task_root;
   };
   // `probe` may be null.
-  ExecRunner(Options options, Executor& executor, const TaskDirs& dirs, Placement& placement,
-             JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares, GpuShares& gpus,
-             PassiveProbe* probe)
+  ExecRunner(Options options, Executor& executor, TaskDirs& dirs, TaskUsers& users,
+             Placement& placement, JobChannels& channels, Checkpoints& checkpoints,
+             CpuShares& shares, GpuShares& gpus, PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
+        users_(users),
         placement_(placement),
         channels_(channels),
         checkpoints_(checkpoints),
@@ -53,6 +58,9 @@ class ExecRunner final : public TaskRunner {
   // Ends that an earlier daemon may not have reported.
   std::vector<std::pair<AttemptId, ExitReport>> kept_exits();
 
+  // What could not be launched after all, once its user was known.
+  std::function<void(AttemptId, ExitReport)> failed = [](AttemptId, const ExitReport&) {};
+
   // Passes on what the executor has to tell. Call it when its event_fd is readable.
   void deliver(TaskTable& tasks);
 
@@ -62,6 +70,20 @@ class ExecRunner final : public TaskRunner {
     std::string memory_outcome;
   };
 
+  // A LaunchOrder that waits until it is known who runs it.
+  struct Waiting {
+    Assignment assignment;
+    std::vector<ServedItem> datasets;
+    std::vector<int> cpus;
+    std::string gpu;
+
+    LaunchOrder order() const { return {assignment, datasets, cpus, gpu}; }
+  };
+
+  void user_found(AttemptId attempt, const Result<TaskUser>& user);
+  Status launch_as(const LaunchOrder& order, const std::optional<TaskUser>& user);
+  Status start_in(const std::filesystem::path& dir, const LaunchOrder& order,
+                  const std::optional<TaskUser>& user);
   void started(const TaskStarted& event, TaskTable& tasks);
   void ended(ProcessExit exit, TaskTable& tasks);
   OwnCgroup own_cgroup(AttemptId attempt) const;
@@ -69,7 +91,8 @@ class ExecRunner final : public TaskRunner {
 
   const Options options_;
   Executor& executor_;
-  const TaskDirs& dirs_;
+  TaskDirs& dirs_;
+  TaskUsers& users_;
   Placement& placement_;
   JobChannels& channels_;
   Checkpoints& checkpoints_;
@@ -78,6 +101,7 @@ class ExecRunner final : public TaskRunner {
   // Looks at GPUs that outlive it find it gone.
   std::shared_ptr<ExecRunner*> self_;
   PassiveProbe* probe_;
+  std::map<AttemptId, Waiting> waiting_;
   std::map<AttemptId, Launched> launched_;
   std::map<AttemptId, std::string> cancel_reasons_;
   std::map<AttemptId, pid_t> groups_;  // process groups whose I/O the probe counts

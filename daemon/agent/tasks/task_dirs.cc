@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/unique_fd.h"
+#include "daemon/exec/users/belongings.h"
 
 namespace tierpilot::agent {
 namespace fs = std::filesystem;
@@ -70,17 +70,47 @@ fs::path TaskDirs::path_of(AttemptId attempt) const {
   return root_ / to_string(attempt);
 }
 
-Result<fs::path> TaskDirs::create(AttemptId attempt) const {
+Result<fs::path> TaskDirs::make(AttemptId attempt, unsigned mode) const {
   const auto path = path_of(attempt);
   std::error_code error;
   fs::remove_all(path, error);
-  if (error || ::mkdir(path.c_str(), 0700) != 0)
+  // By chmod: the umask must not keep the task out.
+  if (error || ::mkdir(path.c_str(), 0700) != 0 || ::chmod(path.c_str(), mode) != 0)
     return fail_errno(error ? error.value() : errno,
                       fmt::format("task directory {} cannot be made", path.native()));
   return path;
 }
 
-void TaskDirs::mark_ended(AttemptId attempt) const {
+Result<fs::path> TaskDirs::create(AttemptId attempt) const {
+  return make(attempt, 0700);
+}
+
+Result<fs::path> TaskDirs::create_for_other(AttemptId attempt) {
+  auto path = make(attempt, 0711);
+  if (!path) return path;
+  const auto open_fresh = [&](const char* name) {
+    constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+    return UniqueFd(::open((*path / name).c_str(), kFlags, 0600));
+  };
+  Logs logs{open_fresh(kLogNames[0]), open_fresh(kLogNames[1])};
+  if (!logs.out || !logs.err || ::mkdir((*path / kWorkFolder).c_str(), 0700) != 0)
+    return fail_errno(errno, fmt::format("task directory {} cannot be filled", path->native()));
+  logs_.insert_or_assign(attempt, std::move(logs));
+  return path;
+}
+
+UniqueFd TaskDirs::open_log(AttemptId attempt, std::string_view stream, int flags) const {
+  if (const auto open = logs_.find(attempt); open != logs_.end()) {
+    const auto& log = stream == "stdout" ? open->second.out : open->second.err;
+    return UniqueFd(::fcntl(log.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  // The task may own this directory and may have put a link or a pipe there.
+  const auto path = path_of(attempt) / fmt::format("{}.log", stream);
+  return UniqueFd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+void TaskDirs::mark_ended(AttemptId attempt) {
+  logs_.erase(attempt);
   ::utimensat(AT_FDCWD, path_of(attempt).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -90,8 +120,7 @@ Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, 
     return fail(ErrorCode::kInvalid,
                 fmt::format("log stream '{}': must be stdout or stderr", stream));
   const auto path = path_of(attempt) / fmt::format("{}.log", stream);
-  // The task owns this directory and may have put a link or a pipe there.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const UniqueFd fd = open_log(attempt, stream, O_RDONLY);
   if (!fd) {
     if (errno == ENOENT)
       return fail(ErrorCode::kNotFound, fmt::format("task {} attempt {}: no {} log on this node",
@@ -123,15 +152,15 @@ Result<LogChunk> TaskDirs::read_log(AttemptId attempt, std::string_view stream, 
 }
 
 void TaskDirs::bound_logs(AttemptId attempt, uint64_t keep_bytes) const {
-  for (const char* name : {"stdout.log", "stderr.log"}) {
-    const auto path = path_of(attempt) / name;
+  for (const char* stream : {"stdout", "stderr"}) {
+    const auto path = path_of(attempt) / fmt::format("{}.log", stream);
     struct stat st;
     if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
     // Half as much again before anything is done: a hole costs more than a look.
     if (static_cast<uint64_t>(st.st_blocks) * 512 < keep_bytes + keep_bytes / 2) continue;
     const auto size = static_cast<uint64_t>(st.st_size);
     const auto from = (size - std::min(size, keep_bytes)) / kHoleBytes * kHoleBytes;
-    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const UniqueFd fd = open_log(attempt, stream, O_WRONLY);
     if (!fd || from == 0) continue;
     if (::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                     static_cast<off_t>(from)) != 0)
@@ -146,7 +175,8 @@ size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) con
   size_t removed = 0;
   for (const auto& dir : found) {
     const bool old = now_wall_ms - dir.modified_ms > limits_.keep_s * 1000;
-    if (!old && total <= limits_.keep_bytes) continue;
+    // A user still has something of it, which the next daemon clears away.
+    if ((!old && total <= limits_.keep_bytes) || user_left(dir.path)) continue;
     std::error_code error;
     fs::remove_all(dir.path, error);
     if (error) {

@@ -1,14 +1,19 @@
 // Task directories: <work_dir>/tasks/<task>-<attempt>/ with stdout.log and stderr.log. They outlive
 // the daemon, so logs can be read after a restart; old ones are swept.
+//
+// A task that runs as another user works in work/ below it. The directory itself stays the
+// daemon's: the task can pass it, and neither list nor change what is in it.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "model/attempt.h"
 
 namespace tierpilot::agent {
@@ -32,8 +37,11 @@ class TaskDirs {
   std::filesystem::path path_of(AttemptId attempt) const;
   // Makes an empty directory, mode 0700; leftovers of the same attempt are removed first.
   Result<std::filesystem::path> create(AttemptId attempt) const;
+  // The same for another user, with the logs, which stay open here until the attempt has ended, and
+  // the working directory.
+  Result<std::filesystem::path> create_for_other(AttemptId attempt);
   // Its age counts from now on.
-  void mark_ended(AttemptId attempt) const;
+  void mark_ended(AttemptId attempt);
   // `stream` is "stdout" or "stderr". Reads at most kMaxLogChunkBytes.
   Result<LogChunk> read_log(AttemptId attempt, std::string_view stream, uint64_t offset,
                             uint32_t max_bytes) const;
@@ -46,8 +54,17 @@ class TaskDirs {
  private:
   TaskDirs(std::filesystem::path root, Limits limits) : root_(std::move(root)), limits_(limits) {}
 
+  struct Logs {
+    UniqueFd out, err;
+  };
+
+  Result<std::filesystem::path> make(AttemptId attempt, unsigned mode) const;
+  // For reading or writing; the one that is open, if it is.
+  UniqueFd open_log(AttemptId attempt, std::string_view stream, int flags) const;
+
   std::filesystem::path root_;
   Limits limits_;
+  std::map<AttemptId, Logs> logs_;  // of running attempts of other users
 };
 
 }  // namespace tierpilot::agent

@@ -39,8 +39,8 @@ struct TaskTable::Entry {
   AttemptId id() const { return assignment.attempt; }
   bool launched() const { return stage >= Stage::kRunning; }
   uint32_t least_milli() const { return assignment.units * kMilli; }
-  bool has_share() const { return stage == Stage::kRunning && assignment.max_units > 0; }
-  bool has_part() const { return stage == Stage::kRunning && assignment.part.has_value(); }
+  bool is_elastic() const { return stage == Stage::kRunning && assignment.max_units > 0; }
+  bool has_share() const { return stage == Stage::kRunning && assignment.part.has_value(); }
   ReadyPlace place() const { return {assignment.reckoning, assignment.place_s, arrival}; }
 };
 

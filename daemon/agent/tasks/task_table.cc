@@ -165,7 +165,7 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
   if (entry.assignment.max_units > 0) entry.milli_units = entry.least_milli();
   if (const auto& part = entry.assignment.part) set_part(entry, part->milli);
   entry.port.reset();
-  const std::string gpu = entry.has_part() ? shared_unit(entry).gpu : "";
+  const std::string gpu = entry.has_share() ? shared_unit(entry).gpu : "";
   const auto launched =
       runner_.launch(LaunchOrder{entry.assignment, entry.datasets, entry.grant.cpus, gpu});
   if (launched) return;
@@ -180,14 +180,18 @@ void TaskTable::started(AttemptId attempt, int32_t pid) {
   if (!entry || entry->stage != Stage::kRunning) return;
   entry->pid = pid;
   report_(StartedEvent{attempt, pid, entry->grant.units});
-  if (entry->has_share()) confine(*entry);
-  if (entry->has_part()) confine_part(*entry);
+  if (entry->is_elastic()) confine(*entry);
+  if (entry->has_share()) confine_part(*entry);
 }
 
-void TaskTable::repeat_starts() {
-  for (const auto& [id, entry] : entries_)
+void TaskTable::registered() {
+  std::vector<AttemptId> over;
+  for (const auto& [id, entry] : entries_) {
     if (entry->stage == Stage::kRunning && entry->pid != 0)
       report_(StartedEvent{id, entry->pid, entry->grant.units});
+    if (entry->stage == Stage::kEnded && entry->acknowledged) over.push_back(id);
+  }
+  for (const auto attempt : over) erase(attempt);
 }
 
 void TaskTable::exited(AttemptId attempt, ExitReport exit) {

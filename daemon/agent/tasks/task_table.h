@@ -127,8 +127,10 @@ class TaskTable {
   void exit_acknowledged(AttemptId attempt);
 
   void started(AttemptId attempt, int32_t pid);
-  // Reports again what runs: a coordinator that died may have acknowledged a start and not kept it.
-  void repeat_starts();
+  // A coordinator knows this node anew. What runs is reported again: one that died may have
+  // acknowledged a start and not kept it. What it acknowledged the end of is forgotten: its release
+  // may have gone with the last connection, and over this one nobody starts it.
+  void registered();
   void exited(AttemptId attempt, ExitReport exit);
 
   // Nothing is launched while the lease does not hold.
@@ -146,6 +148,7 @@ class TaskTable {
   std::vector<AttemptId> running_parts() const;
   // Every attempt has ended.
   bool idle() const;
+  size_t remembered() const { return entries_.size(); }
 
  private:
   struct Entry;

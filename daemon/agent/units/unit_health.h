@@ -13,12 +13,15 @@ class UnitHealth {
   explicit UnitHealth(std::function<void()> on_change) : on_change_(std::move(on_change)) {}
 
   // What one watcher says of a unit (cpu/NUMBER, gpu/UUID); an empty reason: nothing is wrong.
-  void say(const std::string& unit, const std::string& watcher, const std::string& reason) {
+  // Gives whether that watcher had nothing against it before, and has now.
+  bool say(const std::string& unit, const std::string& watcher, const std::string& reason) {
     auto& reasons = troubles_[unit];
+    const bool breaks = !reason.empty() && !reasons.contains(watcher);
     const bool changes = reason.empty() ? reasons.erase(watcher) > 0 : reasons[watcher] != reason;
     if (!reason.empty()) reasons[watcher] = reason;
     if (reasons.empty()) troubles_.erase(unit);
     if (changes) on_change_();
+    return breaks;
   }
   // By unit, of those in trouble.
   std::map<std::string, std::string> troubles() const {

@@ -25,12 +25,9 @@ bool is_unchanged(const struct stat& before, const struct stat& now) {
          before.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
 }
 
-Result<NewContent> open_content(const ImportFile& source) {
+Result<NewContent> open_content(const ImportOpenFile& source) {
   const std::string what = fmt::format("source '{}'", source.path);
-  // O_NONBLOCK: a FIFO would wait for a writer.
-  auto fd =
-      std::make_shared<UniqueFd>(::open(source.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!*fd) return fail_errno(errno, what + " cannot be opened");
+  const auto& fd = source.file;
   struct stat info {};
   if (::fstat(fd->get(), &info) != 0) return fail_errno(errno, what);
   if (!S_ISREG(info.st_mode))
@@ -44,6 +41,14 @@ Result<NewContent> open_content(const ImportFile& source) {
                         return fail(ErrorCode::kConflict, what + " changed while it was copied");
                       return digest;
                     }};
+}
+
+Result<NewContent> open_content(const ImportFile& source) {
+  // O_NONBLOCK: a FIFO would wait for a writer.
+  auto fd =
+      std::make_shared<UniqueFd>(::open(source.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!*fd) return fail_errno(errno, fmt::format("source '{}' cannot be opened", source.path));
+  return open_content(ImportOpenFile{std::move(fd), source.path});
 }
 
 // Writes `bytes` bytes that `next` gives chunk by chunk.

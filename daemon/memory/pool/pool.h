@@ -6,7 +6,9 @@
 // own threads.
 //
 // Limits: replicas handed to tasks are files without write permission, which keeps a task of the
-// same user from harming them by accident; root, and whoever may write the folder, still can.
+// same user from harming them by accident; root, and whoever may write the folder, still can. A
+// task of another user must be handed its private copies, and they must be taken back before
+// finish().
 #pragma once
 
 #include <cstdint>

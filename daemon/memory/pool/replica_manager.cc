@@ -182,8 +182,13 @@ Result<size_t> ReplicaManager::read(const DatasetId& id, uint64_t offset,
 std::vector<ReplicaChange> ReplicaManager::replicas() const {
   Lock lock(mutex_);
   std::vector<ReplicaChange> out;
-  for (const auto& [id, replica] : ledger_.entries())
-    if (replica.fast() || replica.slow()) out.push_back(change_of(id, replica));
+  for (const auto& [id, replica] : ledger_.entries()) {
+    if (!replica.fast() && !replica.slow()) continue;
+    auto& change = out.emplace_back(change_of(id, replica));
+    // Only damage takes a home from the disk. Who was told of it may have forgotten, or never
+    // heard.
+    change.damaged = change.home && change.in_fast && !change.in_slow && !exclusive();
+  }
   return out;
 }
 

@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kReplicaMode = 0444;
-constexpr mode_t kPrivateMode = 0644;
 
 mode_t replica_mode(bool home) {
   return home ? kReplicaMode | S_ISVTX : kReplicaMode;
@@ -138,26 +137,29 @@ Result<Draft> TierStore::draft(uint64_t bytes) {
 
 Result<Draft> TierStore::private_copy(const std::string& owner, const std::string& dataset,
                                       uint64_t bytes) {
-  auto draft = create_file(private_file_name(owner, dataset), bytes);
-  if (draft && ::fchmod(draft->fd(), kPrivateMode) != 0)
-    return fail_errno(errno, fmt::format("{}: cannot open a copy for writing", name()));
-  return draft;
+  return create_file(private_file_name(owner, dataset), bytes);
 }
 
 Result<Draft> TierStore::reclaim_private(const std::string& owner,
                                          const std::string& dataset) const {
   const std::string path = options_.dir + "/" + private_file_name(owner, dataset);
-  // O_NONBLOCK: the program may have left a FIFO.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, fmt::format("what the task wrote to '{}' is lost", path));
+  const auto lost = [&] {
+    return fail_errno(errno, fmt::format("what the task wrote to '{}' is lost", path));
+  };
+  // A handle first: the program may have left a FIFO, a link, or a mode that lets nobody read.
+  const UniqueFd handle(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return fail_errno(errno, path);
-  Draft draft(std::move(fd), path, static_cast<uint64_t>(info.st_size));
+  if (!handle || ::fstat(handle.get(), &info) != 0) return lost();
   if (!S_ISREG(info.st_mode) || info.st_nlink != 1)
     return fail(
         ErrorCode::kConflict,
         fmt::format("'{}' is not a file of its own any more: the task replaced or linked it",
                     path));
+  const auto itself = fmt::format("/proc/self/fd/{}", handle.get());
+  if (::chmod(itself.c_str(), 0600) != 0) return lost();
+  UniqueFd fd(::open(itself.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return lost();
+  Draft draft(std::move(fd), path, static_cast<uint64_t>(info.st_size));
   if (auto status = wait_for_writers(draft.fd(), path); !status)
     return tl::unexpected(status.error());
   return draft;

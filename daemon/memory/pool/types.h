@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/unique_fd.h"
 #include "daemon/memory/pool/names.h"
 
 namespace tierpilot {
@@ -94,6 +96,10 @@ struct ReplicaCheck {
 struct ImportFile {
   std::string path;  // a regular file that the daemon can read; symbolic links are followed
 };
+struct ImportOpenFile {
+  std::shared_ptr<const UniqueFd> file;  // a regular one, open for reading
+  std::string path;                      // for messages
+};
 struct ZeroFill {
   uint64_t bytes = 0;
 };
@@ -101,7 +107,7 @@ struct RandomFill {
   uint64_t bytes = 0;
   uint64_t seed = 0;  // the same seed gives the same bytes (std::mt19937_64)
 };
-using CreateSource = std::variant<ImportFile, ZeroFill, RandomFill>;
+using CreateSource = std::variant<ImportFile, ImportOpenFile, ZeroFill, RandomFill>;
 
 struct PoolUsage {
   uint64_t fast_budget_bytes = 0;

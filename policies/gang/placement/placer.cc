@@ -127,44 +127,59 @@ double expected_hours(const PlacementState& state, const Job& job, double work_h
          speed_of(job.network, job.units, static_cast<uint32_t>(count), state.units_per_node);
 }
 
-const std::vector<std::string>& placer_names() {
-  static const std::vector<std::string> names{"random",        "best-of-100", "first-fit",
-                                              "best-fit",      "spread",      "least-failures",
-                                              "expected-time", "clairvoyant"};
-  return names;
+namespace {
+
+PlacerModule by(const char* name, const char* summary, ByFunction::Function place) {
+  return {{{name, summary},
+           [place](const PlacerOrigin&) { return std::make_unique<ByFunction>(place); }}};
+}
+
+using Draw = Units (*)(const PlacementState& state, const Job& job, SeededRandom& random);
+
+PlacerModule drawing(const char* name, const char* summary, Draw draw) {
+  const auto make = [draw](const PlacerOrigin& of) {
+    auto random = std::make_shared<SeededRandom>(derived_seed(of.seed, "gang placer"));
+    return std::make_unique<ByFunction>(
+        [draw, random](const auto& state, const auto& job) { return draw(state, job, *random); });
+  };
+  return {{{name, summary}, make}, true};
+}
+
+PlacerModule foreseeing(PlacerModule module) {
+  module.knows_future = true;
+  return module;
+}
+
+}  // namespace
+
+const ModuleList<PlacerModule>& placers() {
+  static const ModuleList<PlacerModule> kPlacers(
+      "gang policy",
+      {drawing("random", "any free units",
+               [](const PlacementState& state, const Job& job, SeededRandom& random) {
+                 return drawn(free_units(state), job.units, random);
+               }),
+       drawing("best-of-100", "the least expected time of 100 random choices", best_of_random),
+       by("first-fit", "the first free units",
+          [](const auto& state, const auto& job) { return first(free_units(state), job.units); }),
+       by("best-fit", "as few nodes as can be, where the least is left",
+          [](const auto& state, const auto& job) { return best_fit(state, job.units); }),
+       by("spread", "one after the other from the emptiest node",
+          [](const auto& state, const auto& job) { return spread(state, job.units); }),
+       by("least-failures", "the soundest units",
+          [](const auto& state, const auto& job) {
+            auto units = free_units(state);
+            sort_by_rate(state, units);
+            return first(std::move(units), job.units);
+          }),
+       by("expected-time", "the least expected time, by failure rates and what spreading costs",
+          expected_time),
+       foreseeing(by("clairvoyant", "the least time, knowing the next failures", clairvoyant))});
+  return kPlacers;
 }
 
 Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed) {
-  auto random = std::make_shared<SeededRandom>(derived_seed(seed, "gang placer"));
-  ByFunction::Function function;
-  if (name == "random")
-    function = [random](const auto& state, const auto& job) {
-      return drawn(free_units(state), job.units, *random);
-    };
-  if (name == "best-of-100")
-    function = [random](const auto& state, const auto& job) {
-      return best_of_random(state, job, *random);
-    };
-  if (name == "first-fit")
-    function = [](const auto& state, const auto& job) {
-      return first(free_units(state), job.units);
-    };
-  if (name == "best-fit")
-    function = [](const auto& state, const auto& job) { return best_fit(state, job.units); };
-  if (name == "spread")
-    function = [](const auto& state, const auto& job) { return spread(state, job.units); };
-  if (name == "least-failures")
-    function = [](const auto& state, const auto& job) {
-      auto units = free_units(state);
-      sort_by_rate(state, units);
-      return first(std::move(units), job.units);
-    };
-  if (name == "expected-time") function = expected_time;
-  if (name == "clairvoyant") function = clairvoyant;
-  if (function) return std::make_unique<ByFunction>(std::move(function));
-  std::string known;
-  for (const auto& each : placer_names()) known += (known.empty() ? "" : ", ") + each;
-  return fail(ErrorCode::kNotFound, "no gang policy '" + name + "'; there are " + known);
+  return placers().make(name, PlacerOrigin{.seed = seed});
 }
 
 }  // namespace tierpilot::gang

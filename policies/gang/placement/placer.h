@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "policies/gang/placement/job.h"
+#include "policies/interface/module.h"
 
 namespace tierpilot::gang {
 
@@ -37,7 +38,18 @@ class Placer {
   virtual std::vector<uint32_t> place(const PlacementState& state, const Job& job) = 0;
 };
 
-const std::vector<std::string>& placer_names();
+// What a placer is made of.
+struct PlacerOrigin {
+  uint64_t seed = 1;
+  std::string weights = {};  // file of one that learned
+};
+struct PlacerModule : PolicyModule<Placer, PlacerOrigin> {
+  bool draws = false;         // by its seed; others do the same each time
+  bool knows_future = false;  // PlacementState::next_failure_h
+};
+
+// Those that learned nothing; policies/gang/learned/ has the others.
+const ModuleList<PlacerModule>& placers();
 Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed);
 
 // The hours the job is expected to take on these units, if its work takes `work_h`.

@@ -19,7 +19,7 @@ struct GangCell {
 
 struct GangSuite {
   std::vector<GangCell> cells;
-  std::vector<std::string> policies = placer_names();
+  std::vector<std::string> policies = placers().names();
   uint32_t seeds = 10;
   std::vector<Job> trace;  // empty: jobs are made up
   // A unit is out for the median time that servers were in a published record of 400 of them.

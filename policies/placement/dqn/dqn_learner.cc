@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/overloaded.h"
 #include "policies/learning/envelope.h"
 #include "policies/placement/dqn/token_codec.h"
 
@@ -45,6 +46,14 @@ void DqnLearner::decided(uint64_t id, const View& view, size_t node) {
   if (Sight sight = remember(view, node); sight.seen)
     pending_.decided(id, std::move(sight.seen), sight.action);
   take_complete();
+}
+
+// It learns from what tasks took, and not from rewards.
+void DqnLearner::told(uint64_t id, const Outcome& outcome) {
+  std::visit(Overloaded{[](const DataServed&) {},
+                        [&](const Finished& end) { finished(id, end.response_s); },
+                        [&](Abandoned) { pending_.abandon(id); }},
+             outcome);
 }
 
 void DqnLearner::finished(uint64_t id, double response_s) {

@@ -28,9 +28,7 @@ class DqnLearner final : public Learner {
              std::shared_ptr<Mailbox<DqnWeights>> mailbox);
 
   void decided(uint64_t id, const View& view, size_t node) override;
-  void served(uint64_t, const RewardParts&) override {}
-  void finished(uint64_t id, double response_s) override;
-  void abandoned(uint64_t id) override { pending_.abandon(id); }
+  void told(uint64_t id, const Outcome& outcome) override;
 
   bool ready() const override { return own_.ready(); }
   void train_batch() override;
@@ -57,6 +55,7 @@ class DqnLearner final : public Learner {
 
   // Without tokens when the chosen node is no candidate.
   Sight remember(const View& view, size_t node) const;
+  void finished(uint64_t id, double response_s);
   float own_target(const TokenExperience& experience);
   float next_value(const TokenSet& next);
   void take_complete();

@@ -23,10 +23,9 @@ class DqnPolicy final : public Policy {
         generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
-  bool needs_observation() const override { return false; }
   bool holds() const override { return true; }
 
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     const DqnWeights* weights = mailbox_->newest();
     if (weights == nullptr)
       return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");

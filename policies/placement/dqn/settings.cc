@@ -67,12 +67,6 @@ DqnSettings read_dqn_settings(ConfigSection section, const std::filesystem::path
   read_count(section, "copy_interval", 1, 1 << 30, settings.copy_interval);
   if (section.has("remembered_tokens")) section.complain("remembered_tokens", "is now 'tokens'");
   read_count(section, "tokens", 2, 1024, settings.tokens);
-  read_count(section, "training_nice", 0, 19, settings.training_nice);
-  settings.training_when_idle = section.boolean("training_when_idle", settings.training_when_idle);
-  settings.training_cpu_share =
-      section.number("training_cpu_share", settings.training_cpu_share, 0.01, 1);
-  settings.training_decisions_per_s =
-      section.number("training_decisions_per_s", settings.training_decisions_per_s, 1, 1e6);
   settings.weights =
       section.text("weights", settings.features == kAllFeatures ? weights.string() : "");
   if (const Status valid = validate(settings); !valid)

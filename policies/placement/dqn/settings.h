@@ -37,16 +37,6 @@ struct DqnSettings {
   // Candidates that the network values and remembers: of more, those that cost least without it. It
   // is trained on no more, and what it takes for the best of a thousand is mostly its own error.
   size_t tokens = 32;
-  // Nice value of the thread that trains all learners. Beside tasks that keep every core busy it
-  // gets about a third of a core at 0, 5 % at 10, and next to nothing at 19.
-  int training_nice = 10;
-  // Trains only where a core has nothing else to do (SCHED_IDLE), in place of the nice value.
-  bool training_when_idle = false;
-  // Of one core, at most; a batch is never cut short. What a busy hour leaves is trained on later.
-  double training_cpu_share = 0.1;
-  // That are learned from in the long run, by all learners; of more, a sample is. Remembering one
-  // among 128 nodes takes some 50 us.
-  double training_decisions_per_s = 500;
 
   std::filesystem::path weights;  // where learning starts from; empty: the estimate alone
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "policies/learning/provenance.h"
 #include "policies/placement/dqn/feature_range.h"
 #include "policies/placement/dqn/token_net.h"
 #include "policies/placement/dqn/tokens.h"
@@ -19,17 +20,6 @@ struct DqnWeights {
   ExternalityWeights others = kNoExternality;
   uint64_t version = 1;
   FeatureRange trained_on;
-};
-
-// Where shipped weights come from.
-struct Provenance {
-  std::string command;        // that made them
-  std::string config_digest;  // of all its settings
-  uint64_t seed = 0;
-  std::string program_version;
-  std::string evaluation;  // JSON
-
-  bool operator==(const Provenance&) const = default;
 };
 
 struct WeightsFile {

@@ -1,8 +1,8 @@
 // What the published learner remembers: fixed observations, slots as actions.
 #pragma once
 
-#include "policies/interface/features.h"
 #include "policies/learning/pending.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 

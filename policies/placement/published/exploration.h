@@ -5,7 +5,7 @@
 #include <random>
 #include <span>
 
-#include "policies/interface/features.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 

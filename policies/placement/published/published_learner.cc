@@ -26,15 +26,15 @@ class PublishedLearner final : public Learner {
                      view.nodes[node].slot);
     take_complete();
   }
-  void served(uint64_t id, const RewardParts& reward) override {
-    pending_.outcome(id, reward.reward);
-    take_complete();
-  }
-  // S1 learns from the service of the data alone, and that is over.
-  void finished(uint64_t id, double) override { abandoned(id); }
-  // What was served has its reward and only waits for the next decision.
-  void abandoned(uint64_t id) override {
-    if (const auto* entry = pending_.find(id); entry && !entry->reward) pending_.abandon(id);
+  // S1 learns from the service of the data alone. What was served has its reward and only waits for
+  // the next decision.
+  void told(uint64_t id, const Outcome& outcome) override {
+    if (const auto* served = std::get_if<DataServed>(&outcome)) {
+      pending_.outcome(id, served->reward.reward);
+      take_complete();
+    } else if (const auto* entry = pending_.find(id); entry && !entry->reward) {
+      pending_.abandon(id);
+    }
   }
 
   bool ready() const override { return trainer_.ready(); }

@@ -16,15 +16,17 @@ class PublishedPolicy final : public Policy {
  public:
   PublishedPolicy(const PublishedSettings& settings, uint64_t seed,
                   std::shared_ptr<Mailbox<PublishedWeights>> weights)
-      : epsilon_(settings.epsilon),
+      : features_(settings.features()),
+        epsilon_(settings.epsilon),
         gamma_(settings.gamma),
         generator_(derived_seed(seed, "policy")),
         mailbox_(std::move(weights)) {}
 
-  Decision decide(const View& view, const Observation& seen) override {
+  Decision decide(const View& view) override {
     const PublishedWeights* weights = mailbox_->newest();
     if (weights == nullptr)
       return fallback_decide(view, DecisionFault::kNoWeights, "there are no weights yet");
+    Observation seen = observe(view, features_);
     const std::vector<float> q = weights->network.q_values(seen.values);
     const uint32_t best = greedy_slot(q, seen.candidates);
     if (best == kSlots)
@@ -41,7 +43,7 @@ class PublishedPolicy final : public Policy {
     Decision decision;
     decision.explored = choice.explored;
     decision.weights_version = weights->version;
-    decision.seen = seen.values;
+    decision.seen = std::move(seen.values);
     decision.q.resize(view.nodes.size());
     for (size_t i = 0; i < view.nodes.size(); ++i) {
       const NodeState& node = view.nodes[i];
@@ -56,6 +58,7 @@ class PublishedPolicy final : public Policy {
   }
 
  private:
+  FeatureSettings features_;
   double epsilon_;
   double gamma_;
   std::mt19937_64 generator_;

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "policies/interface/features.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 namespace {

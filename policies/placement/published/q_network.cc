@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/interface/features.h"
 #include "policies/learning/blas_kernels.h"
+#include "policies/placement/published/observation.h"
 #include "policies/placement/published/q_module.h"
 
 namespace tierpilot {

@@ -4,7 +4,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
 
-#include "policies/interface/features.h"
+#include "policies/placement/published/observation.h"
 #include "policies/placement/published/q_module.h"
 
 namespace tierpilot {

@@ -6,7 +6,7 @@
 
 #include "base/config.h"
 #include "base/result.h"
-#include "policies/interface/features.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 

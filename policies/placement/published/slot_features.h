@@ -4,8 +4,8 @@
 #include <array>
 #include <span>
 
-#include "policies/interface/features.h"
 #include "policies/learning/value_range.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "policies/interface/features.h"
+#include "policies/placement/published/observation.h"
 
 namespace tierpilot {
 

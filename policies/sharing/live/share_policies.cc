@@ -1,30 +1,25 @@
-#include <fmt/format.h>
-
 #include "policies/sharing/live/fitted_policy.h"
 #include "policies/sharing/live/given_policy.h"
 #include "policies/sharing/live/published_policy.h"
 
 namespace tierpilot::sharing {
 
-const std::vector<SharePolicyInfo>& share_policies() {
-  static const std::vector<SharePolicyInfo> kPolicies{
-      {"whole", "a whole unit for each job"},
-      {"best-fit", "what users ask for, where the least is left"},
-      {"share-published", "what is predicted, on the unit with the most free share"},
-      {"share", "what is needed to keep promises, and the rest by use"}};
+const ModuleList<SharePolicyModule>& share_policies() {
+  static const ModuleList<SharePolicyModule> kPolicies(
+      "policy of shares",
+      {{{"whole", "a whole unit for each job"},
+        [](const Retained&) { return std::make_unique<GivenPolicy>(true); }},
+       {{"best-fit", "what users ask for, where the least is left"},
+        [](const Retained&) { return std::make_unique<GivenPolicy>(false); }},
+       {{"share-published", "what is predicted, on the unit with the most free share"},
+        [](const Retained&) { return std::make_unique<PublishedPolicy>(); }},
+       {{"share", "what is needed to keep promises, and the rest by use"},
+        [](const Retained& retained) { return std::make_unique<FittedPolicy>(retained); }}});
   return kPolicies;
 }
 
 Result<std::unique_ptr<SharePolicy>> make_share_policy(std::string_view name, Retained retained) {
-  if (name == "whole") return std::make_unique<GivenPolicy>(true);
-  if (name == "best-fit") return std::make_unique<GivenPolicy>(false);
-  if (name == "share-published") return std::make_unique<PublishedPolicy>();
-  if (name == "share") return std::make_unique<FittedPolicy>(std::move(retained));
-  std::string known;
-  for (const auto& policy : share_policies())
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", policy.name);
-  return fail(ErrorCode::kNotFound,
-              fmt::format("no policy of shares '{}': there are {}", name, known));
+  return share_policies().make(name, retained);
 }
 
 }  // namespace tierpilot::sharing

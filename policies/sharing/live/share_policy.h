@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policies/interface/module.h"
 #include "policies/sharing/live/live_unit.h"
 
 namespace tierpilot::sharing {
@@ -52,13 +53,11 @@ class SharePolicy {
                           const WaitingJob& job) = 0;
 };
 
-struct SharePolicyInfo {
-  std::string_view name;
-  std::string_view description;
-};
-const std::vector<SharePolicyInfo>& share_policies();
+// Made of what neighbours leave of a job's speed; empty: they do not slow each other.
+using SharePolicyModule = PolicyModule<SharePolicy, Retained>;
+const ModuleList<SharePolicyModule>& share_policies();
 
-// kNotFound names the policies. `retained` may be empty: neighbours do not slow each other.
+// kNotFound names the policies.
 Result<std::unique_ptr<SharePolicy>> make_share_policy(std::string_view name, Retained retained);
 
 }  // namespace tierpilot::sharing

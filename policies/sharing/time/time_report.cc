@@ -42,7 +42,7 @@ ordered_json policy_json(const std::string& policy, const std::vector<TimedRun>&
 Result<ordered_json> run_timed_suite(const TimedSuite& suite) {
   auto policies = suite.policies;
   if (policies.empty()) {
-    for (const auto& info : share_policies()) policies.emplace_back(info.name);
+    policies = share_policies().names();
     policies.emplace_back(kClairvoyant);
   }
   ordered_json rows = ordered_json::array();

@@ -16,9 +16,8 @@ class ExternalityPolicy final : public Policy {
   ExternalityPolicy(const ExternalityWeights& weights, FeatureMask features)
       : weights_(weights), features_(features) {}
 
-  bool needs_observation() const override { return false; }
   bool holds() const override { return true; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     const NodeRates typical = typical_rates(view);
     const Externality externality(view, typical, features_);
     Decision decision;

@@ -9,7 +9,9 @@
 namespace tierpilot::sim {
 
 GuardedPolicy::GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed)
-    : player_(std::move(player)), guard_(settings), generator_(derived_seed(seed, "guard")) {
+    : player_(std::move(player)),
+      guard_(settings, placement_measures()),
+      generator_(derived_seed(seed, "guard")) {
   player_.policy->explain(false);
 }
 
@@ -27,19 +29,19 @@ GuardedPolicy::Turn GuardedPolicy::next_turn(const View& view) {
   return {ticket, best_finish_s(view), !held.empty()};
 }
 
-Decision GuardedPolicy::decide(const View& view, const Observation& seen) {
+Decision GuardedPolicy::decide(const View& view) {
   turn_ = next_turn(view);
-  Decision decision = choose(view, seen);
+  Decision decision = choose(view);
   if (decision.held_for != kNoNode) held_[task_] = turn_;
   return decision;
 }
 
-Decision GuardedPolicy::choose(const View& view, const Observation& seen) {
+Decision GuardedPolicy::choose(const View& view) {
   switch (turn_.ticket.arm) {
     case Arm::kPolicy:
-      return ask(view, seen);
+      return ask(view);
     case Arm::kShadow:
-      ask(view, seen);
+      ask(view);
       ++tally_.alone;
       break;
     case Arm::kAlone:
@@ -53,18 +55,17 @@ Decision GuardedPolicy::choose(const View& view, const Observation& seen) {
 }
 
 // A policy's answer with a fault is the fallback's choice already.
-Decision GuardedPolicy::ask(const View& view, const Observation& seen) {
-  Decision decision = player_.policy->decide(view, seen);
+Decision GuardedPolicy::ask(const View& view) {
+  Decision decision = player_.policy->decide(view);
   guard_.answered(decision.fault);
   count_events();
   tally_.faults += turn_.ticket.arm == Arm::kPolicy && decision.fault != DecisionFault::kNone;
   return decision;
 }
 
-void GuardedPolicy::decided(Attempt attempt, const View& view, const Observation& seen,
-                            const Decision& decision) {
+void GuardedPolicy::decided(Attempt attempt, const View& view, const Decision& decision) {
   placed_[attempt.task] = turn_;
-  if (player_.learner) player_.learner->decided(attempt, view, seen, decision);
+  if (player_.learner) player_.learner->decided(attempt, view, decision);
 }
 
 void GuardedPolicy::served(Attempt attempt, const ServiceMeasure& measure,
@@ -72,7 +73,7 @@ void GuardedPolicy::served(Attempt attempt, const ServiceMeasure& measure,
   if (player_.learner) player_.learner->served(attempt, measure, reward);
   const auto placed = placed_.find(attempt.task);
   if (placed == placed_.end()) return;
-  guard_.measured(JudgedBy::kReward, placed->second.ticket, reward.reward);
+  guard_.measured(kReward, placed->second.ticket, reward.reward);
   count_events();
 }
 
@@ -88,7 +89,7 @@ void GuardedPolicy::finished(Attempt attempt, const TaskTimes& times) {
   const Turn& turn = placed.mapped();
   if (const auto relative =
           relative_.of(turn.anew ? times.since_decision_s : times.since_asked_s, turn.estimate_s)) {
-    guard_.measured(JudgedBy::kResponse, turn.ticket, *relative);
+    guard_.measured(kResponse, turn.ticket, *relative);
     count_events();
   }
 }

@@ -12,6 +12,7 @@
 
 #include "policies/interface/policy.h"
 #include "policies/learning/guard.h"
+#include "policies/placement/measures.h"
 #include "policies/sim/player.h"
 
 namespace tierpilot::sim {
@@ -28,13 +29,11 @@ class GuardedPolicy final : public Policy, public Listener {
  public:
   GuardedPolicy(Player player, const GuardSettings& settings, uint64_t seed);
 
-  Decision decide(const View& view, const Observation& seen) override;
+  Decision decide(const View& view) override;
   bool holds() const override { return true; }  // the fallback does
-  bool needs_observation() const override { return player_.policy->needs_observation(); }
 
   void asks(Attempt attempt) override;
-  void decided(Attempt attempt, const View& view, const Observation& seen,
-               const Decision& decision) override;
+  void decided(Attempt attempt, const View& view, const Decision& decision) override;
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override;
   void abandoned(Attempt attempt) override;
   void finished(Attempt attempt, const TaskTimes& times) override;
@@ -49,8 +48,8 @@ class GuardedPolicy final : public Policy, public Listener {
   };
 
   Turn next_turn(const View& view);
-  Decision choose(const View& view, const Observation& seen);
-  Decision ask(const View& view, const Observation& seen);
+  Decision choose(const View& view);
+  Decision ask(const View& view);
   void count_events();
 
   Player player_;

@@ -14,9 +14,8 @@ class OnlineTeacher final : public Teacher {
     use_one_torch_thread();
   }
 
-  void decided(Attempt attempt, const View& view, const Observation& seen,
-               const Decision& decision) override {
-    Teacher::decided(attempt, view, seen, decision);
+  void decided(Attempt attempt, const View& view, const Decision& decision) override {
+    Teacher::decided(attempt, view, decision);
     train();
   }
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override {
@@ -44,21 +43,20 @@ uint64_t Teacher::id_of(Attempt attempt) const {
   return (first_task_ + attempt.task) << 12 | (attempt.attempt & 0xfff);
 }
 
-void Teacher::decided(Attempt attempt, const View& view, const Observation&,
-                      const Decision& decision) {
+void Teacher::decided(Attempt attempt, const View& view, const Decision& decision) {
   learner_.decided(id_of(attempt), view, decision.node);
 }
 
 void Teacher::served(Attempt attempt, const ServiceMeasure&, const RewardParts& reward) {
-  learner_.served(id_of(attempt), reward);
+  learner_.told(id_of(attempt), DataServed{reward});
 }
 
 void Teacher::abandoned(Attempt attempt) {
-  learner_.abandoned(id_of(attempt));
+  learner_.told(id_of(attempt), Abandoned{});
 }
 
 void Teacher::finished(Attempt attempt, const TaskTimes& times) {
-  learner_.finished(id_of(attempt), times.since_decision_s);
+  learner_.told(id_of(attempt), Finished{times.since_decision_s});
 }
 
 std::unique_ptr<Listener> learn_during_run(std::unique_ptr<Learner> learner) {

@@ -13,8 +13,7 @@ class Teacher : public Listener {
   // The learner knows this run's tasks as those from `first_task` on.
   Teacher(Learner& learner, uint64_t first_task) : learner_(learner), first_task_(first_task) {}
 
-  void decided(Attempt attempt, const View& view, const Observation& seen,
-               const Decision& decision) override;
+  void decided(Attempt attempt, const View& view, const Decision& decision) override;
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override;
   void abandoned(Attempt attempt) override;
   void finished(Attempt attempt, const TaskTimes& times) override;

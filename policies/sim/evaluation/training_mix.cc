@@ -106,7 +106,7 @@ Result<TrainingRun> draw_training_run(SeededRandom& random, uint32_t tasks) {
     double best = HUGE_VAL;
     for (const char* name :
          {"locality-load", "earliest-finish", "least-cost", "delay-locality", "delay-finish"}) {
-      const auto policy = make_policy(name, {.seed = run.seed});
+      const auto policy = make_policy(name, run.seed);
       if (!policy) return tl::unexpected(policy.error());
       const auto response = run.compare(**policy);
       if (!response) return tl::unexpected(response.error());

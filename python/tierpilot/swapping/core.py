@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import struct
 
 HERE, AWAY, COMING, LOST = range(4)
 CONVOLUTION_INPUT = 1
@@ -22,21 +23,17 @@ class _Settings(ctypes.Structure):
     ]
 
 
-class _Storage(ctypes.Structure):
-    _fields_ = [
-        ("place", ctypes.c_uint64),
-        ("kind", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
-        ("data", ctypes.c_void_p),
-        ("bytes", ctypes.c_int64),
-    ]
+# tierpilot_swap_storage: place, kind, flags, data, bytes. Packing it costs less than five fields of a Structure.
+_STORAGE = struct.Struct("=QIIQq")
+# They wait for nothing: keeping the interpreter's lock costs less than giving it up and taking it again.
+_QUICK = ("save", "use", "ahead", "drop")
 
 
 def _library():
     """TIERPILOT_SWAP_LIBRARY, else what the dynamic linker finds."""
     path = os.environ.get("TIERPILOT_SWAP_LIBRARY") or "libtierpilot-swap.so.0"
     try:
-        library = ctypes.CDLL(path)
+        library, quick = ctypes.CDLL(path), ctypes.PyDLL(path)
     except OSError as error:
         raise ImportError(
             f"libtierpilot-swap cannot be loaded: {error}; "
@@ -49,7 +46,7 @@ def _library():
         ("keep", ctypes.c_int, [pointer, ctypes.c_char_p, size]),
         ("close", None, [pointer]),
         ("begin", None, [pointer]),
-        ("save", number, [pointer, ctypes.POINTER(_Storage)]),
+        ("save", number, [pointer, pointer]),
         ("left", size, [pointer, ids, size]),
         ("use", ctypes.c_int, [pointer, number]),
         ("ahead", size, [pointer, ids, size]),
@@ -64,16 +61,17 @@ def _library():
         ("describe", size, [pointer, ctypes.c_char_p, ctypes.c_char_p, size]),
         ("bytes", ctypes.c_int64, [ctypes.c_char_p]),
     ):
-        function = getattr(library, "tierpilot_swap_" + name)
+        function = getattr(quick if name in _QUICK else library, "tierpilot_swap_" + name)
         function.restype, function.argtypes = result, arguments
-    return library
+    return library, quick
 
 
 class Core:
     """One pool with its threads and what it has learned. `close` ends it."""
 
     def __init__(self, budget, policy="swap", tiers=None, plan_file=None, out_threads=0, in_threads=0):
-        self._library = library = _library()
+        library, quick = _library()
+        self._library = library
         if isinstance(budget, str):
             budget = library.tierpilot_swap_bytes(budget.encode())
             if budget < 0:
@@ -93,19 +91,19 @@ class Core:
             raise ValueError(error.value.decode(errors="replace"))
         self.budget_bytes = int(budget)
         self._handle = ctypes.c_void_p(handle)
-        self._storage = _Storage()
-        for name in ("save", "use", "fetch", "wait", "release", "held", "drop"):
-            setattr(self, "_" + name, getattr(library, "tierpilot_swap_" + name))
+        self._storage = ctypes.create_string_buffer(_STORAGE.size)
+        self._numbers = (ctypes.c_uint32 * _MOST_IDS)()
+        for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead"):
+            of = quick if name in _QUICK else library
+            setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
 
     def begin(self):
         self._library.tierpilot_swap_begin(self._handle)
 
     def save(self, place, kind, flags, data, size):
         """Not from two threads at once: callers hold a lock."""
-        storage = self._storage
-        storage.place, storage.kind, storage.flags = place, kind, flags
-        storage.data, storage.bytes = data, size
-        return self._save(self._handle, storage)
+        _STORAGE.pack_into(self._storage, 0, place, kind, flags, data, size)
+        return self._save(self._handle, self._storage)
 
     def use(self, number):
         return self._use(self._handle, number)
@@ -135,14 +133,14 @@ class Core:
         self._library.tierpilot_swap_failed(self._handle)
 
     def left(self):
-        return self._ids(self._library.tierpilot_swap_left)
+        """Likewise."""
+        count = self._left(self._handle, self._numbers, _MOST_IDS)
+        return self._numbers[:count] if count else ()
 
     def ahead(self):
-        return self._ids(self._library.tierpilot_swap_ahead)
-
-    def _ids(self, ask):
-        numbers = (ctypes.c_uint32 * _MOST_IDS)()
-        return numbers[: ask(self._handle, numbers, _MOST_IDS)]
+        """Likewise."""
+        count = self._ahead(self._handle, self._numbers, _MOST_IDS)
+        return self._numbers[:count] if count else ()
 
     def describe(self, what):
         size = self._library.tierpilot_swap_describe(self._handle, what.encode(), None, 0)

@@ -37,11 +37,12 @@ class Places:
 
     def of(self, tensor):
         """(place, kind, whether it is a convolution's input); the same in every process."""
-        made_by = tensor.grad_fn.name() if tensor.grad_fn is not None else ""
+        maker = tensor.grad_fn
+        made_by = "" if maker is None else maker.name()
         key = (self._layer, made_by, tensor.shape, tensor.dtype)
         found = self._known.get(key)
         if found is None:
             words = (self._layer, made_by, tuple(tensor.shape), str(tensor.dtype))
             found = number_of(words, 8), number_of(words[:2], 4)
             self._known[key] = found
-        return *found, tensor.data_ptr() == self._convolved
+        return *found, self._convolved != 0 and tensor.data_ptr() == self._convolved

@@ -6,6 +6,7 @@ from .storages import Layout, Weak
 
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
 LEAST_BYTES = 64 << 10
+_Tensor, _strided = torch.Tensor, torch.strided
 
 
 def _modified(saved, now):
@@ -35,17 +36,18 @@ class Stored:
     """A saved storage: one for all tensors in it that were saved at one version."""
 
     __slots__ = (
-        "key", "number", "size", "storage", "witness", "version", "weak", "handles", "unused", "spoiled"
+        "key", "number", "size", "storage", "witness", "version", "weak", "layout", "handles", "unused", "spoiled"
     )
 
-    def __init__(self, key, tensor, storage):
+    def __init__(self, key, tensor, storage, size):
         self.key = key
         self.number = 0
-        self.size = storage.nbytes()
+        self.size = size
         self.storage = storage
         self.witness = tensor.detach()  # shares its version counter
         self.version = tensor._version
-        self.weak = Weak(storage)
+        # Of what has left, as most never does: whether the program holds it, and how the first tensor lay.
+        self.weak = self.layout = None
         self.handles = 0
         self.unused = 0  # handles that no backward pass has asked for
         self.spoiled = None  # the version that it was changed to before its copy was complete
@@ -57,18 +59,25 @@ class Stored:
             raise _modified(self.version, self.spoiled)
 
     def let_go(self):
-        if self.witness is not None and self.witness._version != self.version:
-            self.spoiled = self.witness._version
+        if self.witness is not None:
+            if self.witness._version != self.version:
+                self.spoiled = self.witness._version
+            self.layout = Layout(self.witness)
+            self.weak = Weak(self.storage)
         self.storage = self.witness = None
+
+    def at_its_address(self):
+        """Nobody else's storage can have the address that its key names."""
+        return self.weak is None or not self.weak.expired()
 
 
 class Handle:
-    """What autograd keeps in the place of a tensor."""
+    """What autograd keeps in the place of a tensor. `layout` is none for the first one of a storage."""
 
     __slots__ = ("swap", "stored", "layout", "used")
 
-    def __init__(self, swap, stored, tensor):
-        self.swap, self.stored, self.layout = swap, stored, Layout(tensor)
+    def __init__(self, swap, stored, layout=None):
+        self.swap, self.stored, self.layout = swap, stored, layout
         self.used = False
         stored.handles += 1
         stored.unused += 1
@@ -79,13 +88,18 @@ class Handle:
     def get(self):
         return self.swap._get(self)
 
+    def tensor(self):
+        stored = self.stored
+        if self.layout is None and stored.witness is not None:
+            return stored.witness
+        return (self.layout or stored.layout).tensor(stored.storage)
+
 
 def swappable(tensor):
-    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+    # Asked for each saved tensor: the cheap questions first.
+    if type(tensor) is not _Tensor or not tensor.is_cpu or tensor.layout is not _strided or tensor.is_quantized:
         return False
-    if type(tensor) is not torch.Tensor or tensor.is_quantized:
-        return False
-    if tensor.is_leaf and tensor.requires_grad:
+    if tensor.requires_grad and tensor.is_leaf:
         return False  # a parameter: the program has it anyway
     base = tensor._base
-    return base is None or not (base.is_leaf and base.requires_grad)
+    return base is None or not (base.requires_grad and base.is_leaf)

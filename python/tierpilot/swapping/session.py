@@ -18,7 +18,7 @@ from .places import Places, number_of
 from .recompute import Recomputed, Unchanged, tensors_of
 from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable
 from .segments import Calls, Segments, place_of
-from .storages import new_storage, untyped
+from .storages import Layout, new_storage, untyped
 
 class Swap:
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
@@ -89,11 +89,13 @@ class Swap:
         if self._forked or not swappable(tensor):
             return Untouched(tensor)
         storage = untyped(tensor)
-        if storage.nbytes() < LEAST_BYTES:
+        size = storage.nbytes()
+        if size < LEAST_BYTES:
             return Untouched(tensor)
         with self._lock:
-            self._open()
-            handle = self._saved(tensor, storage)
+            if not self._told:
+                self._open()
+            handle = self._saved(tensor, storage, size)
             self._reap()
         return handle
 
@@ -118,23 +120,22 @@ class Swap:
                 self._core.segment_end(possible)
         return made
 
-    def _saved(self, tensor, storage):
+    def _saved(self, tensor, storage, size):
         key = storage._cdata, tensor._version
         stored = self._live.get(key)
-        # Its weak reference keeps the address from being another storage's.
-        if stored is not None and (stored.storage is storage or not stored.weak.expired()):
-            return Handle(self, stored, tensor)
+        if stored is not None and stored.at_its_address():
+            return Handle(self, stored, Layout(tensor))
         self._backward = False
-        stored = Stored(key, tensor, storage)
+        stored = Stored(key, tensor, storage, size)
         place, kind, convolved = self._places.of(tensor)
         flags = core.CONVOLUTION_INPUT if convolved else 0
-        number = self._core.save(place, kind, flags, storage.data_ptr(), stored.size)
+        number = self._core.save(place, kind, flags, storage.data_ptr(), size)
         if number == 0:
             return Untouched(tensor)
         stored.number = number
         self._by_number[number] = stored
         self._live[key] = stored
-        return Handle(self, stored, tensor)
+        return Handle(self, stored)
 
     def _reap(self):
         """Lets go of what has left."""
@@ -169,7 +170,7 @@ class Swap:
                 where = self._core.wait(stored.number)
             if where != core.HERE or stored.storage is None:
                 raise RuntimeError("tierpilot.swap: a saved tensor cannot be read back from its memory tier")
-            tensor = handle.layout.tensor(stored.storage)
+            tensor = handle.tensor()
             self._used(handle)
             self._reap()
         return tensor

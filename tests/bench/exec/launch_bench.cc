@@ -97,7 +97,8 @@ int main(int argc, char** argv) {
     }
     fmt::print("cgroups: {}\n", (*executor)->limits().kill.on ? (*executor)->limits().cgroup
                                                               : (*executor)->limits().kill.why_not);
-    ok = (*executor)->extend_lease(now_ns() + 600'000'000'000) && run(**executor, directory);
+    ok = (*executor)->extend_lease(now_ns() + 600'000'000'000, now_ns()) &&
+         run(**executor, directory);
   }
   std::filesystem::remove_all(directory);
   return ok ? 0 : 1;

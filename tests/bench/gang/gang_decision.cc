@@ -51,7 +51,7 @@ double percentile(std::vector<double>& values, size_t percent) {
 
 void run(const std::shared_ptr<const AcNet>& net) {
   const auto failures = draw_failures({.units = kUnits, .units_per_node = 8, .until_h = 1000});
-  auto names = placer_names();
+  auto names = placers().names();
   names.insert(names.end(), {kAc, kAcPublished});
   const auto published = std::make_shared<const PublishedNets>(kUnits, 1);
   std::vector<std::vector<double>> took_ms(names.size()), took_cpu_ms(names.size());

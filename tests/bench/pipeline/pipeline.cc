@@ -55,7 +55,7 @@ struct Pipeline::State {
 };
 
 void Pipeline::State::join_all(const Address& coordinator) {
-  client = RpcConnection::connect(loop, coordinator, std::nullopt).wait(loop.wait_scope());
+  client = RpcConnection::connect(loop, coordinator, nullptr).wait(loop.wait_scope());
   for (uint32_t i = 0; i < options.nodes; ++i)
     nodes.push_back(
         std::make_unique<SimulatedNode>(loop, runs, fmt::format("node-{}", i), options.units,

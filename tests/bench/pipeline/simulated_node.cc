@@ -56,7 +56,7 @@ SimulatedNode::SimulatedNode(EventLoop& loop, Runs& runs, std::string name, uint
     : loop_(loop), runs_(runs), name_(std::move(name)), units_(units), hooks_(std::move(hooks)) {}
 
 kj::Promise<void> SimulatedNode::join(const Address& coordinator) {
-  return RpcConnection::connect(loop_, coordinator, std::nullopt)
+  return RpcConnection::connect(loop_, coordinator, nullptr)
       .then([this](kj::Own<RpcConnection> connection) {
         connection_ = kj::mv(connection);
         auto request = connection_->bootstrap().castAs<wire::Cluster>().registerNodeRequest();

@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "policies/placement/dqn/weights.h"
 #include "policies/placement/registry.h"
 #include "policies/scheduling/estimate.h"
 #include "policies/sim/evaluation/bound.h"
@@ -40,26 +39,24 @@ Value must(Result<Value> result) {
 
 class Policies {
  public:
-  explicit Policies(const std::string& file)
-      : weights_(std::make_shared<const WeightsFile>(must(load_weights(file)))) {
-    for (const PolicyInfo& info : registered_policies())
-      if (!info.learns) names_.push_back(info.name);
-    names_.emplace_back("dqn");
+  explicit Policies(const std::string& file) {
+    for (const PlacementModule& module : modules_) {
+      if (module.learning && module.learning->traits().weights_file.empty()) continue;
+      if (module.learning)
+        if (Status read = module.learning->load(file); !read)
+          throw std::runtime_error(read.error().message);
+      names_.push_back(module.info.name);
+    }
   }
   const std::vector<std::string>& names() const { return names_; }
   std::unique_ptr<Policy> make(const std::string& name, uint64_t seed) const {
-    PolicyContext context{.seed = seed};
-    context.dqn.epsilon = 0;
-    context.dqn.features = weights_->features;
-    context.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
-    context.dqn_weights->put({weights_, &weights_->weights});
-    auto policy = must(make_policy(name, context));
+    auto policy = must(modules_.make(name, seed));
     policy->explain(false);
     return policy;
   }
 
  private:
-  std::shared_ptr<const WeightsFile> weights_;
+  PlacementModules modules_ = placement_modules();
   std::vector<std::string> names_;
 };
 
@@ -82,14 +79,13 @@ class Trial final : public Policy {
   Trial(const Plan& plan, size_t begin, Choice tried, Policy& then)
       : plan_(plan), begin_(begin), tried_(tried), then_(then) {}
 
-  bool needs_observation() const override { return then_.needs_observation(); }
   bool holds() const override { return true; }
-  Decision decide(const View& view, const Observation& observation) override {
+  Decision decide(const View& view) override {
     const size_t now = made.choices.size();
     made.views.push_back(view);
     Decision decision;
     if (now > begin_) {
-      decision = then_.decide(view, observation);
+      decision = then_.decide(view);
     } else {
       const Choice choice = now < begin_ ? plan_.choices[now] : tried_;
       decision.node = choice.node;
@@ -112,10 +108,9 @@ class Trial final : public Policy {
 class Recorder final : public Policy {
  public:
   explicit Recorder(Policy& policy) : policy_(policy) {}
-  bool needs_observation() const override { return policy_.needs_observation(); }
   bool holds() const override { return policy_.holds(); }
-  Decision decide(const View& view, const Observation& observation) override {
-    Decision decision = policy_.decide(view, observation);
+  Decision decide(const View& view) override {
+    Decision decision = policy_.decide(view);
     made.views.push_back(view);
     made.choices.push_back({decision.node, decision.held_for});
     return decision;

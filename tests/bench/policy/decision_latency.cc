@@ -16,9 +16,10 @@
 
 #include "coordinator/policy_host/training_thread.h"
 #include "policies/learning/torch_thread.h"
-#include "policies/placement/dqn/weights.h"
+#include "policies/placement/dqn/dqn_policy.h"
+#include "policies/placement/dqn/module.h"
+#include "policies/placement/published/published_policy.h"
 #include "policies/placement/published/trainer.h"
-#include "policies/placement/registry.h"
 #include "tests/support/toy_cluster.h"
 
 namespace tierpilot {
@@ -76,15 +77,15 @@ class Bench {
  public:
   // A network that is still blank is not computed at all, so the weights must be trained ones.
   Bench(int rounds, const WeightsFile& file) : rounds_(rounds) {
-    context_.dqn.batches_per_experience = 1000;  // the trainer never runs out of work here
-    context_.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
-    context_.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
-    context_.start = std::make_shared<const DqnWeights>(file.weights);
-    context_.dqn_weights->put(context_.start);
-    published_ = PublishedTrainer(context_.published, 1).published();
-    context_.published_weights->put(published_);
-    dqn_ = *make_policy("dqn", context_);
-    dqn_published_ = *make_policy("dqn-published", context_);
+    settings_.batches_per_experience = 1000;  // the trainer never runs out of work here
+    auto dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
+    dqn_weights->put(std::make_shared<const DqnWeights>(file.weights));
+    dqn_ = make_dqn_policy(settings_, 1, dqn_weights);
+    published_ = PublishedTrainer({}, 1).published();
+    auto published_weights = std::make_shared<Mailbox<PublishedWeights>>();
+    published_weights->put(published_);
+    dqn_published_ = make_published_policy({}, 1, published_weights);
+    weights_ = std::make_shared<const WeightsFile>(file);
   }
 
   // Decisions arrive now and then: all find the caches as the pause and other work left them.
@@ -122,20 +123,20 @@ class Bench {
             {"rounds", rounds_},
             {"published_weights", published_->network.weight_count()},
             {"alone", to_json(measure(rounds_))},
-            {"training", beside_training(context_.dqn.training_cpu_share)},
+            {"training", beside_training(TrainingPace{}.cpu_share)},
             {"always training", beside_training(1)}};
   }
 
  private:
   nlohmann::json beside_training(double cpu_share) {
     std::vector<TrainingThread::NamedLearner> learners;
-    learners.push_back({"dqn", *make_learner("dqn", context_, 16384), true});
-    TrainingThread training(std::move(learners), {},
-                            {.nice = context_.dqn.training_nice, .cpu_share = cpu_share},
+    auto learning = *dqn_module(settings_, weights_).learning->start(1, 16384);
+    learners.push_back({"dqn", std::move(learning.learner), true});
+    TrainingThread training(std::move(learners), {}, {.cpu_share = cpu_share},
                             VersionArchive({}, 0));
     for (uint64_t id = 0; id < 1024; ++id) {
       training.decided(id, std::make_shared<const View>(few_[id % few_.size()]), id % 32);
-      training.finished(id, 0.1 + 0.001 * static_cast<double>(id));
+      training.told(id, Finished{0.1 + 0.001 * static_cast<double>(id)});
     }
     while (training.status("dqn").counters.batches == 0) std::this_thread::yield();
     const uint64_t before = training.status("dqn").counters.batches;
@@ -148,8 +149,7 @@ class Bench {
   }
 
   static float decide(Policy& policy, const View& view) {
-    const Observation seen = policy.needs_observation() ? observe(view) : Observation{};
-    return static_cast<float>(policy.decide(view, seen).node);
+    return static_cast<float>(policy.decide(view).node);
   }
 
   static nlohmann::json quartiles(const std::vector<double>& values) {
@@ -173,7 +173,8 @@ class Bench {
   }
 
   int rounds_;
-  PolicyContext context_;
+  DqnSettings settings_;
+  std::shared_ptr<const WeightsFile> weights_;
   std::shared_ptr<const PublishedWeights> published_;
   std::unique_ptr<Policy> dqn_;
   std::unique_ptr<Policy> dqn_published_;

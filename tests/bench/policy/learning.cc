@@ -10,13 +10,18 @@
 
 #include "base/config.h"
 #include "policies/learning/torch_thread.h"
+#include "policies/placement/dqn/module.h"
+#include "policies/placement/published/module.h"
+#include "policies/placement/registry.h"
 #include "tests/support/toy_run.h"
 
 namespace tierpilot {
 namespace {
 
 struct Options {
-  PolicyContext context;
+  DqnSettings dqn;
+  PublishedSettings published;
+  uint64_t seed = 1;
   std::string learns = "dqn";
   ToySettings cluster;
   int tasks = 400;
@@ -25,7 +30,10 @@ struct Options {
 
 int run(const Options& options) {
   use_one_torch_thread();
-  ToyRun toy(options.learns, options.context, options.cluster);
+  auto modules = placement_modules();
+  modules.put(dqn_module(options.dqn));
+  modules.put(published_module(options.published));
+  ToyRun toy(*modules.find(options.learns), options.seed, options.cluster);
   nlohmann::json rows = nlohmann::json::array();
   if (!options.json)
     fmt::print("{:16}{:>8}{:>8}{:>13}{:>9}{:>9}{:>8}{:>8}\n", "policy", "reward", "1/L",
@@ -76,7 +84,7 @@ int main(int argc, char** argv) {
   app.add_flag("--per-feature", per_feature, "One token per feature instead of one in all");
   app.add_flag("--quick", quick, "A network of width 64 and 200 tasks");
   app.add_flag("--json", options.json, "Print JSON");
-  tierpilot::PublishedSettings& settings = options.context.published;
+  tierpilot::PublishedSettings& settings = options.published;
   double gamma = settings.gamma;
   double batches_per_experience = settings.batches_per_experience;
   auto* gamma_given = app.add_option("--gamma", gamma);
@@ -88,7 +96,7 @@ int main(int argc, char** argv) {
   app.add_option("--backlog", options.cluster.backlog_units, "Units a node takes beyond its own");
   app.add_option("--learns", options.learns, "dqn or dqn-published")
       ->check(CLI::IsMember({"dqn", "dqn-published"}));
-  app.add_option("--seed", options.context.seed);
+  app.add_option("--seed", options.seed);
   std::string loss;
   app.add_option("--loss", loss, "published or mended, all other settings being equal")
       ->check(CLI::IsMember({"published", "mended"}));
@@ -108,10 +116,9 @@ int main(int argc, char** argv) {
   if (!loss.empty())
     settings.loss =
         loss == "published" ? tierpilot::LossForm::kPublished : tierpilot::LossForm::kWeighted;
-  if (*gamma_given) settings.gamma = options.context.dqn.gamma = gamma;
+  if (*gamma_given) settings.gamma = options.dqn.gamma = gamma;
   if (*batches_given)
-    settings.batches_per_experience = options.context.dqn.batches_per_experience =
-        batches_per_experience;
+    settings.batches_per_experience = options.dqn.batches_per_experience = batches_per_experience;
   if (per_feature) settings.network.tokens = tierpilot::InputTokens::kPerFeature;
   if (quick) {
     settings.network.width = 64;

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (quick) rounds = 1, submits = 50, tasks = 30'000;
   const test::TempFolder home(folder);
+  test::program("TIERPILOT_TEST_COORDINATOR");  // to fail now, not when the store is written
   write_store(home.path() / "state", tasks, 0);
   Arm without, with;
   for (int round = 0; round < rounds; ++round) {

@@ -13,13 +13,13 @@
 namespace tierpilot::bench {
 namespace {
 
-constexpr uint64_t kTasksPerJob = 10, kDagTasks = 10'000, kTasksPerCommit = 5'000;
+constexpr uint64_t kTasksPerSubmission = 10, kDagTasks = 10'000, kTasksPerCommit = 5'000;
 constexpr int64_t kYearMs = 365LL * 86'400'000;
 
-Task task_of(uint64_t id, uint64_t job, TaskState state) {
+Task task_of(uint64_t id, uint64_t submission, TaskState state) {
   Task task;
   task.id = id;
-  task.job = job;
+  task.submission = submission;
   task.state = state;
   task.user = "uid 0";
   task.submitted_ms = system_clock().wall_ms();
@@ -29,7 +29,7 @@ Task task_of(uint64_t id, uint64_t job, TaskState state) {
 }
 
 Status put_ended(Db& db, uint64_t id) {
-  auto task = task_of(id, (id - 1) / kTasksPerJob + 1, TaskState::kSucceeded);
+  auto task = task_of(id, (id - 1) / kTasksPerSubmission + 1, TaskState::kSucceeded);
   task.submitted_ms -= kYearMs;
   task.started_ms = task.finished_ms = task.submitted_ms + 100;
   task.node = "n1";
@@ -44,15 +44,15 @@ Status put_ended(Db& db, uint64_t id) {
   decision.candidates.assign(8, {"n1", true, 0.5, 1, 2, 3, 4, 5});
   if (auto put = records::put_decision(db, decision); !put) return put;
   if (auto put = records::put_reward(db, decision.attempt, {.reward = 0.5}); !put) return put;
-  if (id % kTasksPerJob != 1) return {};
+  if (id % kTasksPerSubmission != 1) return {};
   // As random as a client's.
   return records::put_receipt(db, fmt::format("{:016x}", id * 0x9e3779b97f4a7c15),
-                              {task.job, id, kTasksPerJob, std::string(64, 'd')});
+                              {task.submission, id, kTasksPerSubmission, std::string(64, 'd')});
 }
 
-Status put_waiting(Db& db, uint64_t first_id, uint64_t first_job, uint64_t i) {
+Status put_waiting(Db& db, uint64_t first_id, uint64_t first_submission, uint64_t i) {
   const bool is_first = i % kDagTasks == 0;
-  auto task = task_of(first_id + i, first_job + i / kDagTasks,
+  auto task = task_of(first_id + i, first_submission + i / kDagTasks,
                       is_first ? TaskState::kQueued : TaskState::kWaiting);
   task.spec.name = fmt::format("t{}", i % kDagTasks);
   if (!is_first) task.spec.after = {"t0"};
@@ -83,7 +83,7 @@ void write_store(const std::filesystem::path& state_dir, uint64_t ended, uint64_
     };
     in_commits(ended, [](Db& db, uint64_t i) { return put_ended(db, i + 1); });
     in_commits(waiting, [ended](Db& db, uint64_t i) {
-      return put_waiting(db, ended + 1, ended / kTasksPerJob + 2, i);
+      return put_waiting(db, ended + 1, ended / kTasksPerSubmission + 2, i);
     });
     (*store)->write(
         [](Db& db) { return records::put_setting(db, "history_now_ms", system_clock().wall_ms()); },

@@ -39,7 +39,7 @@ sim::Workload simulated_workload(const Json& plan, const Json& tasks, double int
 struct PartsOfRun final : sim::Listener {
   // A real start is reported when the process is there, a simulated one when it is to be made.
   PartsOfRun(double launch_s, size_t tasks) : launch_s(launch_s), of_task(tasks) {}
-  void decided(sim::Attempt, const View&, const Observation&, const Decision&) override {}
+  void decided(sim::Attempt, const View&, const Decision&) override {}
   void served(sim::Attempt attempt, const ServiceMeasure& measure, const RewardParts&) override {
     of_task[attempt.task].serving = measure.service_ns * 1e-9;
   }
@@ -92,7 +92,7 @@ double Twin::local_byte_share() const {
 
 Twin simulate_twin(const sim::ClusterSpec& cluster, const std::string& policy_name,
                    const Json& plan, const RealRun& real, double int32_to_float) {
-  const auto policy = make_policy(policy_name, {});
+  const auto policy = make_policy(policy_name);
   if (!policy) throw std::runtime_error(policy.error().message);
   const auto workload = simulated_workload(plan, real.tasks, int32_to_float);
   PartsOfRun parts(cluster.groups.front().launch_s, workload.tasks.size());

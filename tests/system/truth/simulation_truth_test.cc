@@ -149,8 +149,9 @@ TEST(SimulationTruth, BytesAndMeanResponsesAreThoseOfQuickstartsRealRun) {
                                 pairs.idle().others_share() * 100);
   std::string not_compared;
   int repeats = 0;
-  for (const auto& policy : registered_policies()) {
-    if (policy.learns) continue;
+  for (const auto& module : placement_modules()) {
+    if (module.learning) continue;
+    const PolicyInfo& policy = module.info;
     std::vector<Difference> seen;
     for (size_t runs = 0; runs < kRunsOfDoubt; ++runs) {
       if (seen.size() == 1 && seen.front().holds()) break;

@@ -40,6 +40,22 @@ TEST_F(Admission, TakesWhatFits) {
   EXPECT_TRUE(admit({task}, catalog_, registry_));
 }
 
+// After a restart: a node that is known and has not joined yet may be the one that it fits.
+TEST_F(Admission, TakesWhatMayFitANodeThatIsYetToJoin) {
+  auto wide = spec(), gang = spec(), bound = spec();
+  wide.units = 5;
+  gang.gang.ranks = 5;
+  gang.gang.engine = Engine::kCpu;
+  bound.node = "b";
+  for (const auto& task : {wide, gang, bound}) refused({task});
+  registry_.remember_slot("b", 1);
+  for (const auto& task : {wide, gang, bound}) EXPECT_TRUE(admit({task}, catalog_, registry_));
+  NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
+  (*registry_.add(facts))->life = NodeLife::kUp;
+  EXPECT_THAT(refused({wide}).message, HasSubstr("the largest node has 4"));
+  for (const auto& task : {gang, bound}) EXPECT_TRUE(admit({task}, catalog_, registry_));
+}
+
 TEST_F(Admission, RefusesAnEmptyCommand) {
   auto task = spec();
   task.argv = {};

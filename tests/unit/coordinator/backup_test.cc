@@ -59,7 +59,7 @@ TEST_F(Backup, IdsAreNotGivenTwiceByTwoRestoresOfOneBackup) {
     const auto given = submit(std::vector<TaskSpec>(1'000, spec()));
     ASSERT_TRUE(given);
     EXPECT_GT(given->first_task, last);
-    EXPECT_GT(given->job, last);
+    EXPECT_GT(given->submission, last);
     last = given->first_task + 999;
     restart();  // the last ones may be forgotten
     EXPECT_GT(submit({spec()})->first_task, last);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/store/records.h"
 #include "core_fixture.h"
 
 namespace tierpilot::testing {
@@ -257,6 +258,23 @@ TEST_F(CheckpointsTest, ANodeThatIsDrainedAsksItsJobs) {
   checkpoints().ask_all_on("m", "node 'm' is drained");
   ASSERT_EQ(told<CheckpointNow>().size(), 1u);
   EXPECT_EQ(told<CheckpointNow>()[0].reason, "node 'm' is drained");
+}
+
+// A node that is away for good would be owed one for every checkpoint that any job ever took.
+TEST_F(CheckpointsTest, NothingIsOwedToNodesThatAreAway) {
+  run_gang();
+  join("away", 9);
+  membership_->disconnected(tickets_["away"]);
+  for (uint64_t i = 1; i <= 6; ++i) {
+    taken("n", i);
+    tells("m", i, true);
+    tick();
+  }
+  EXPECT_FALSE(n->dropped.empty());
+  EXPECT_TRUE(state_->owed_drops.empty());
+  const auto owed = records::owed_drops(store_->reader());
+  ASSERT_TRUE(owed);
+  EXPECT_THAT(*owed, IsEmpty());
 }
 
 }  // namespace

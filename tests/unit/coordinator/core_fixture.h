@@ -128,7 +128,7 @@ class CoreTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     state_ = std::make_unique<ClusterState>(
-        ClusterState{settings_, clock_, *store_, {}, {}, {}, {}, {}, {}, {}, 0, 0});
+        ClusterState{.settings = settings_, .clock = clock_, .store = *store_});
     lifecycle_ = std::make_unique<Lifecycle>(
         *state_,
         Lifecycle::Hooks{

@@ -18,7 +18,7 @@ constexpr uint32_t kCpus = 4;
 class CoreSharingTest : public CoreTest {
  protected:
   CoreSharingTest() {
-    settings_.sharing_period_ms = 1000;
+    settings_.elastic_period_ms = 1000;
     restart();  // with these settings
     sharing_ =
         std::make_unique<CoreSharing>(*state_, std::move(*quality::make_allocator("quality")));

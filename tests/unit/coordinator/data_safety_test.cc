@@ -242,6 +242,61 @@ TEST_F(DataSafetyTest, ADropThatIsOwedDoesNotTakeTheNextDatasetOfThatName) {
   EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("n"));
 }
 
+// What was sent may be lost with the connection, or with the node.
+TEST_F(DataSafetyTest, ADropIsOwedUntilItsNodeHasTheDatasetNoMore) {
+  const Replicas held{{"d", {1, 4096, false, true, true}}};
+  join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  for (uint64_t instance : {8, 9}) {
+    lose_all_nodes();
+    flush();
+    if (instance == 9) restart();
+    const auto n = come_back("n", instance, held);
+    EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX))) << instance;
+  }
+  membership_->replica_changed("n", "d", {1, 4096, false, false, false});
+  flush();
+  EXPECT_THAT(*records::owed_drops(store_->reader()), IsEmpty());
+  lose_all_nodes();
+  EXPECT_THAT(come_back("n", 10, {})->dropped, IsEmpty());
+}
+
+TEST_F(DataSafetyTest, ADropThatIsOwedSparesTheDatasetOfThatNameThatIsJustMadeThere) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", ZeroSource{4096}, "n", [&](auto made) { added = std::move(made); });
+  ASSERT_FALSE(added) << "it is made, and not on disk yet";
+  const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, IsEmpty());
+  ASSERT_TRUE(posts_.run_until([&] { return added.has_value(); }));
+  EXPECT_TRUE(*added);
+}
+
+TEST_F(DataSafetyTest, ADropIsStillOwedWhereTheNextDatasetOfThatNameWasNotMade) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", FileSource{"/none"}, "n", [&](auto made) { added = std::move(made); });
+  ASSERT_TRUE(added && !*added);
+  const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
+  EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
+}
+
+TEST_F(DataSafetyTest, ADropIsOwedNoMoreWhenItsNodeComesBackWithoutTheDataset) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  lose_all_nodes();
+  come_back("n", 8, {});
+  flush();
+  EXPECT_TRUE(state_->owed_drops.empty());
+  EXPECT_THAT(*records::owed_drops(store_->reader()), IsEmpty());
+}
+
 TEST_F(DataSafetyTest, ADamagedCopyIsNotedAtItsNode) {
   join("n");
   add_dataset("d", 4096, "n");
@@ -296,10 +351,11 @@ class RemovedWhileAwayTest : public CoreTest {
     restart();
     join("n")->made = kNew;
   }
-  std::shared_ptr<FakeNode> come_back() {
+  std::shared_ptr<FakeNode> come_back(bool has_it = true) {
     auto back = std::make_shared<FakeNode>();
-    EXPECT_TRUE(
-        membership_->join(facts("m"), back, {{"d", {1, 4096, true, false, false, kOld}}}, {}));
+    std::vector<std::pair<std::string, ReplicaState>> held;
+    if (has_it) held = {{"d", {1, 4096, true, false, false, kOld}}};
+    EXPECT_TRUE(membership_->join(facts("m"), back, held, {}));
     return back;
   }
 
@@ -308,7 +364,8 @@ class RemovedWhileAwayTest : public CoreTest {
 
 TEST_F(RemovedWhileAwayTest, ANodeThatWasAwayDropsItOnce) {
   EXPECT_THAT(come_back()->dropped, ElementsAre(std::pair<std::string, uint64_t>{"d", UINT64_MAX}));
-  EXPECT_TRUE(come_back()->dropped.empty());
+  come_back(false);
+  EXPECT_TRUE(come_back(false)->dropped.empty());
 }
 
 TEST_F(RemovedWhileAwayTest, WhatHasItsNameNowIsNotTakenForIt) {
@@ -317,6 +374,28 @@ TEST_F(RemovedWhileAwayTest, WhatHasItsNameNowIsNotTakenForIt) {
   EXPECT_TRUE(back->dropped.empty()) << "the new one may be there too";
   EXPECT_THAT(back->discarded, ElementsAre(std::pair<std::string, uint64_t>{"d", 1}));
   EXPECT_FALSE(state_->catalog.find("d")->replicas.contains("m"));
+}
+
+TEST_F(DataSafetyTest, StraysThatAreGoneAreForgotten) {
+  join("n");
+  for (int i = 0; i < 3; ++i) {
+    const auto name = "s" + std::to_string(i);
+    membership_->replica_changed("n", name, {1, 4096, false, true, true});
+    EXPECT_EQ(state_->catalog.strays(name), std::set<std::string>{"n"});
+    membership_->replica_changed("n", name, {1, 4096, false, false, false});
+  }
+  EXPECT_EQ(state_->catalog.stray_names(), 0u);
+}
+
+// Empty datasets cost a client nothing.
+TEST_F(DataSafetyTest, DatasetsWithoutEndAreRefused) {
+  join("n");
+  for (int i = 0; i < 200'000; ++i) state_->catalog.put({.name = "d" + std::to_string(i)});
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "more", ZeroSource{0}, "n", [&](auto made) { added = std::move(made); });
+  ASSERT_TRUE(added && !*added);
+  EXPECT_EQ(added->error().code, ErrorCode::kExhausted);
+  EXPECT_THAT(added->error().message, HasSubstr("200000 datasets"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "coordinator/store/records.h"
 #include "core_fixture.h"
+#include "policies/placement/published/module.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -22,7 +23,10 @@ class DispatcherTest : public CoreTest {
     settings.network.width = 16;
     settings.network.layers = 1;
     settings.network.feed_forward = 16;
-    auto host = PolicyHost::start({.published = settings, .state_dir = {}, .active = "dqn"});
+    auto modules = placement_modules();
+    modules.put(published_module(settings));
+    auto host =
+        PolicyHost::start({.modules = std::move(modules), .state_dir = {}, .active = "dqn"});
     if (!host) throw std::runtime_error(host.error().message);
     host_ = std::move(*host);
     oversight_ = std::make_unique<Oversight>(*store_, clock_);

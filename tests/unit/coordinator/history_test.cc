@@ -14,8 +14,10 @@ constexpr int64_t kHourNs = 3'600'000'000'000, kDayMs = 86'400'000, kKeepMs = 30
 class HistoryTest : public CoreTest {
  protected:
   void begin() {
-    history_ = std::make_unique<History>(
-        *state_, [this](int64_t, auto then) { posts_.post(std::move(then)); });
+    history_ = std::make_unique<History>(*state_, [this](int64_t us, auto then) {
+      pauses_us_.push_back(us);
+      posts_.post(std::move(then));
+    });
     ASSERT_TRUE(history_->begin(kKeepMs));
   }
   void restart_with_history() {
@@ -46,6 +48,26 @@ class HistoryTest : public CoreTest {
   bool remembers(const std::string& request) {
     return records::receipt(store_->reader(), request)->has_value();
   }
+  // Ended long ago, each submitted alone; but `waiting`, which has not ended.
+  void put_old_tasks(uint64_t count, uint64_t waiting = 0, uint64_t first = 1) {
+    const int64_t long_ago_ms = clock_.wall_ms() - 2 * kKeepMs;
+    store_->write(
+        [&](Db& db) -> Status {
+          for (uint64_t id = first; id < first + count; ++id) {
+            Task task;
+            task.id = task.submission = id;
+            task.spec = spec();
+            task.state = id == waiting ? TaskState::kQueued : TaskState::kSucceeded;
+            task.submitted_ms = task.finished_ms = long_ago_ms;
+            if (auto put = records::put_task(db, task); !put) return put;
+            if (auto put = records::put_receipt(db, std::to_string(id), {id, id, 1, ""}); !put)
+              return put;
+          }
+          return records::put_setting(db, "history_now_ms", clock_.wall_ms());
+        },
+        nullptr);
+    flush();
+  }
   uint64_t count(const char* sql) {
     auto query = store_->reader().query(sql);
     EXPECT_TRUE(query && *query->step());
@@ -53,6 +75,7 @@ class HistoryTest : public CoreTest {
   }
 
   std::unique_ptr<History> history_;
+  std::vector<int64_t> pauses_us_;
 };
 
 TEST_F(HistoryTest, IsForgottenInTime) {
@@ -103,28 +126,29 @@ TEST_F(HistoryTest, AStoreOfAnOlderProgramIsNotForgottenByAWrongClock) {
 }
 
 TEST_F(HistoryTest, ARoundHasNoEndBeforeAllThatIsOldIsForgotten) {
-  constexpr uint64_t kJobs = 12'000;
-  const int64_t long_ago_ms = clock_.wall_ms() - 2 * kKeepMs;
-  store_->write(
-      [&](Db& db) -> Status {
-        for (uint64_t id = 1; id <= kJobs; ++id) {
-          Task task;
-          task.id = task.job = id;
-          task.spec = spec();
-          task.state = id == 5'000 ? TaskState::kQueued : TaskState::kSucceeded;
-          task.submitted_ms = task.finished_ms = long_ago_ms;
-          if (auto put = records::put_task(db, task); !put) return put;
-          if (auto put = records::put_receipt(db, std::to_string(id), {id, id, 1, ""}); !put)
-            return put;
-        }
-        return records::put_setting(db, "history_now_ms", clock_.wall_ms());
-      },
-      nullptr);
-  flush();
+  put_old_tasks(12'000, 5'000);
   restart_with_history();
   round();
   EXPECT_EQ(count("SELECT COUNT(*) FROM tasks"), 2u) << "the one that has not ended, and the last";
   EXPECT_EQ(count("SELECT COUNT(*) FROM receipts"), 2u);
+}
+
+// Each slice is in the way of somebody's commit, but must not fall behind what arrives.
+TEST_F(HistoryTest, IsForgottenWithoutHurryWhileFewTasksArrive) {
+  put_old_tasks(2'000, 0, 1'000'001);
+  restart_with_history();
+  const auto slices = [&](size_t many) {
+    ASSERT_TRUE(posts_.run_until([&] { return pauses_us_.size() >= many; }));
+  };
+  history_->tick();
+  slices(1);
+  EXPECT_GE(pauses_us_.back(), 2'000);
+  EXPECT_LE(pauses_us_.back(), 100'000) << "what was forgotten earlier is no work";
+  state_->last_task += 10'000;
+  slices(2);
+  EXPECT_EQ(pauses_us_.back(), 1'000);
+  slices(3);
+  EXPECT_GE(pauses_us_.back(), 5'000) << "the slice was twice as large, and none arrived";
 }
 
 TEST_F(HistoryTest, ASliceIsBoundedAndALargeSubmitTakesSeveral) {
@@ -135,7 +159,7 @@ TEST_F(HistoryTest, ASliceIsBoundedAndALargeSubmitTakesSeveral) {
         for (uint64_t id = 1; id <= kTasks + 1; ++id) {
           Task task;
           task.id = id;
-          task.job = id <= kTasks ? 1 : 2;
+          task.submission = id <= kTasks ? 1 : 2;
           task.spec = spec();
           task.state = TaskState::kSucceeded;
           if (auto put = records::put_task(db, task); !put) return put;

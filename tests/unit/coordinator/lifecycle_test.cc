@@ -232,6 +232,7 @@ TEST_F(CoreTest, AReportOfAnOldAttemptChangesNothing) {
   clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
   ASSERT_TRUE(membership_->join(facts("m"), other, {}, {}));
   membership_->expire();
+  flush();
   const auto fresh = assign(receipt->first_task, "m");
   EXPECT_TRUE(exit("n", old, success()));
   EXPECT_EQ(state_->tasks.find(fresh.task)->state, TaskState::kAssigned);

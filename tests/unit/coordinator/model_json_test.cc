@@ -54,6 +54,9 @@ TEST(ModelJson, WritesWhatNlohmannWould) {
   exit.written = {{"d", 1, 2}, {"e", 3, 4}};
   exit.memory = {{"faults", {7.0, ""}}, {"waits", {std::nullopt, "not told"}}};
   expect_as_nlohmann_writes_it(exit_text(exit));
+  exit.node_fault = true;
+  expect_as_nlohmann_writes_it(exit_text(exit));
+  EXPECT_TRUE(parse_exit(exit_text(exit))->node_fault);
   expect_as_nlohmann_writes_it(served_text({1, 2, 3, 4, 5, 6, {1.5, ""}, 7, 8}));
   DecisionRecord decision;
   expect_as_nlohmann_writes_it(decision_text(decision));

@@ -112,11 +112,43 @@ TEST_F(NodeAdminTest, ANodeIsRemovedOnlyWhenNothingDependsOnIt) {
   EXPECT_THAT(remove("a").error().message, HasSubstr("home of dataset 'd'"));
   EXPECT_TRUE(remove("b"));
   EXPECT_EQ(state_->registry.find("b"), nullptr);
+  EXPECT_FALSE(state_->units.is_known("b/cpu/0"));
   EXPECT_EQ(remove("b").error().code, ErrorCode::kNotFound);
   restart_all();
   EXPECT_THAT(state_->registry.known_names(), ElementsAre("a"));
+  EXPECT_FALSE(state_->units.is_known("b/cpu/0"));
+  EXPECT_TRUE(state_->units.is_known("a/cpu/0"));
   join("b");  // as a new one
   EXPECT_EQ(node("b").closed_because(), "");
+}
+
+TEST_F(NodeAdminTest, ARemovalThatCouldNotBeWrittenForgetsNothing) {
+  join("a");
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  store_->write([](Db& db) { return db.execute("ALTER TABLE nodes RENAME TO away"); }, nullptr);
+  flush();
+  EXPECT_FALSE(remove("a"));
+  EXPECT_TRUE(state_->registry.find("a"));
+  EXPECT_TRUE(state_->units.is_known("a/cpu/0"));
+  store_->write([](Db& db) { return db.execute("ALTER TABLE away RENAME TO nodes"); }, nullptr);
+  flush();
+  EXPECT_TRUE(remove("a"));
+  EXPECT_FALSE(state_->registry.find("a"));
+}
+
+TEST_F(NodeAdminTest, ANodeDoesNotJoinWhileItsRemovalIsWritten) {
+  join("a");
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  membership_->expire();
+  std::optional<Status> removed;
+  admin().remove("a", "tester", [&](Status told) { removed = std::move(told); });
+  const auto early = membership_->join(facts("a", 8), std::make_shared<FakeNode>(), {}, {});
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, ErrorCode::kConflict);
+  ASSERT_TRUE(posts_.run_until([&] { return removed.has_value(); }));
+  EXPECT_TRUE(*removed);
+  join("a", 8);
 }
 
 TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
@@ -129,6 +161,9 @@ TEST_F(NodeAdminTest, StoresOfFormat4AreConverted) {
             "ALTER TABLE datasets DROP COLUMN digest; "
             "ALTER TABLE datasets DROP COLUMN replicas; DROP TABLE units; DROP TABLE unit_drains; "
             "DROP TABLE unit_failures; DROP TABLE node_orders; DROP TABLE node_events; "
+            "DROP TABLE job_progress; DROP TABLE past_runs; "
+            "ALTER TABLE tasks RENAME COLUMN submission TO job; "
+            "ALTER TABLE receipts RENAME COLUMN submission TO job; "
             "UPDATE settings SET value = 4 WHERE key = 'format'");
       },
       nullptr);

@@ -243,5 +243,25 @@ TEST_F(NodeFaults, AnHeirJoinsAtOnceAndTellsWhatEndedBefore) {
   EXPECT_FALSE(membership_->join(stranger, std::make_shared<FakeNode>(), {}, {}));
 }
 
+// Each unit is remembered: a node that names four billion of them must not take all memory.
+TEST_F(NodeFaults, ANodeThatClaimsUnitsWithoutEndIsRefused) {
+  auto boaster = facts("a");
+  boaster.units = UINT32_MAX;
+  const auto joined = membership_->join(boaster, std::make_shared<FakeNode>(), {}, {});
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(joined.error().message, HasSubstr("4294967295"));
+}
+
+// A node remembers what ended until it is told that it need not.
+TEST_F(NodeFaults, WhatIsTriedAgainIsReleasedToo) {
+  auto a = join("a");
+  const auto attempt = assign(submit({spec()})->first_task, "a");
+  ASSERT_TRUE(exit("a", attempt, could_not_start()));
+  EXPECT_THAT(a->released, ::testing::ElementsAre(attempt));
+  ASSERT_TRUE(exit("a", {attempt.task, attempt.attempt + 5}, could_not_start()));
+  EXPECT_THAT(a->released, SizeIs(2)) << "nobody waits for that one";
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

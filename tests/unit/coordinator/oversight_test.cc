@@ -60,8 +60,8 @@ TEST_F(OversightTest, EnforcedThePolicyDecides) {
   begin(without_control(PolicyMode::kEnforce));
   const auto record = decide();
   EXPECT_EQ(record.node, "b");
-  EXPECT_EQ(record.mode, "enforce");
-  EXPECT_EQ(record.arm, "policy");
+  EXPECT_EQ(record.mode, PolicyMode::kEnforce);
+  EXPECT_EQ(record.arm, Arm::kPolicy);
   EXPECT_EQ(record.fallback, "");
   EXPECT_EQ(record.proposed, "");
 }
@@ -71,7 +71,7 @@ TEST_F(OversightTest, InShadowItIsWrittenDownWhatThePolicyWouldHaveDone) {
   const auto record = decide();
   EXPECT_EQ(record.node, "a");
   EXPECT_EQ(record.proposed, "b");
-  EXPECT_EQ(record.arm, "shadow");
+  EXPECT_EQ(record.arm, Arm::kShadow);
   EXPECT_THAT(record.fallback, HasSubstr("in shadow"));
   EXPECT_EQ(oversight_->tally("dqn").differed, 1u);
   EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
@@ -86,7 +86,7 @@ TEST_F(OversightTest, WhatAPolicyWantedBeforeItWasPutInShadowIsNotDone) {
   ASSERT_TRUE(oversight_->set_mode("dqn", PolicyMode::kShadow));
   ASSERT_TRUE(is_placed(id));
   EXPECT_EQ(recorded(id).node, "a");
-  EXPECT_EQ(recorded(id).mode, "shadow");
+  EXPECT_EQ(recorded(id).mode, PolicyMode::kShadow);
 }
 
 TEST_F(OversightTest, AdviceIsFollowedOnlyWhereTheHeuristicFindsItAboutAsGood) {
@@ -95,7 +95,7 @@ TEST_F(OversightTest, AdviceIsFollowedOnlyWhereTheHeuristicFindsItAboutAsGood) {
   const auto refused = decide();
   EXPECT_EQ(refused.node, "a");
   EXPECT_EQ(refused.proposed, "b");
-  EXPECT_EQ(refused.arm, "policy") << "measured as the policy's, whoever had the last word";
+  EXPECT_EQ(refused.arm, Arm::kPolicy) << "measured as the policy's, whoever had the last word";
   EXPECT_THAT(refused.fallback, HasSubstr("% dearer"));
   EXPECT_EQ(oversight_->tally("dqn").followed, 0u);
 }
@@ -121,7 +121,7 @@ TEST_F(OversightTest, ControlDecisionsDoNotWaitForThePolicy) {
   EXPECT_EQ(task(second).state, TaskState::kAssigned) << "both in one go";
   const auto record = recorded(first);
   EXPECT_EQ(record.node, "a");
-  EXPECT_EQ(record.arm, "control");
+  EXPECT_EQ(record.arm, Arm::kControl);
   EXPECT_THAT(record.fallback, HasSubstr("control"));
   EXPECT_EQ(oversight_->tally("dqn").asked, 0u);
   EXPECT_EQ(oversight_->tally("dqn").control, 2u);
@@ -137,12 +137,12 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   EXPECT_EQ(deposed, "dqn");
   const auto record = decide();
   EXPECT_EQ(record.node, "a");
-  EXPECT_EQ(record.arm, "alone");
+  EXPECT_EQ(record.arm, Arm::kAlone);
   EXPECT_THAT(record.fallback, HasSubstr("deposed"));
   EXPECT_EQ(oversight_->tally("dqn").faults.at(static_cast<size_t>(DecisionFault::kSlow)), 20u);
 
   Oversight after(*store_, clock_);
-  ASSERT_TRUE(after.begin(settings, {{"dqn", JudgedBy::kResponse}}));
+  ASSERT_TRUE(after.begin(settings, {{"dqn", "response"}}));
   ASSERT_TRUE(after.guard("dqn"));
   EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kDeposed);
   const auto events = after.events("dqn", 10);
@@ -155,7 +155,7 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   EXPECT_EQ(after.guard("dqn")->memory().standing, Standing::kTrusted);
   flush();
   Oversight later(*store_, clock_);
-  ASSERT_TRUE(later.begin(settings, {{"dqn", JudgedBy::kResponse}}));
+  ASSERT_TRUE(later.begin(settings, {{"dqn", "response"}}));
   EXPECT_EQ(later.guard("dqn")->memory().mode, PolicyMode::kAdvise)
       << "an operator's word goes before the configuration's";
 }
@@ -171,8 +171,8 @@ TEST_F(OversightTest, APolicyThatIsSlowerThanTheHeuristicIsDeposed) {
   }
   EXPECT_EQ(oversight_->guard("dqn")->memory().standing, Standing::kDeposed);
   EXPECT_THAT(oversight_->guard("dqn")->memory().why, HasSubstr("worse: response"));
-  EXPECT_GT(oversight_->measured("dqn").response.count, 100u);
-  EXPECT_NEAR(oversight_->measured("dqn").reward.mean, 0.5, 1e-9);
+  EXPECT_GT(oversight_->measured("dqn")[kResponse].count, 100u);
+  EXPECT_NEAR(oversight_->measured("dqn")[kReward].mean, 0.5, 1e-9);
 }
 
 TEST_F(OversightTest, AHeuristicHasNoModeAndIsMeasuredAllTheSame) {
@@ -183,7 +183,7 @@ TEST_F(OversightTest, AHeuristicHasNoModeAndIsMeasuredAllTheSame) {
   const auto turn = oversight_->next("random");
   EXPECT_EQ(turn.ticket.arm, Arm::kPolicy);
   oversight_->rewarded(turn, 0.25);
-  EXPECT_EQ(oversight_->measured("random").reward.count, 1u);
+  EXPECT_EQ(oversight_->measured("random")[kReward].count, 1u);
 }
 
 TEST_F(OversightTest, AStandingThatCannotBeIsRefused) {
@@ -195,7 +195,7 @@ TEST_F(OversightTest, AStandingThatCannotBeIsRefused) {
       nullptr);
   flush();
   Oversight oversight(*store_, clock_);
-  const auto begun = oversight.begin({}, {{"dqn", JudgedBy::kResponse}});
+  const auto begun = oversight.begin({}, {{"dqn", "response"}});
   ASSERT_FALSE(begun);
   EXPECT_THAT(begun.error().message, HasSubstr("mode 9"));
 }

@@ -1,7 +1,7 @@
 #include "placing_fixture.h"
 
 #include "coordinator/store/records.h"
-#include "policies/placement/dqn/weights.h"
+#include "policies/placement/dqn/module.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -20,12 +20,13 @@ DqnSettings dqn_settings(const std::filesystem::path& file, const ExternalityWei
 
 void PlacingTest::start_placing(const ExternalityWeights& others,
                                 const OversightSettings& settings) {
-  auto host = PolicyHost::start(
-      {.dqn = dqn_settings(directory_ / "test.weights", others), .state_dir = {}, .active = "dqn"});
+  auto modules = placement_modules();
+  modules.put(dqn_module(dqn_settings(directory_ / "test.weights", others)));
+  auto host = PolicyHost::start({.modules = std::move(modules), .state_dir = {}, .active = "dqn"});
   ASSERT_TRUE(host) << host.error().message;
   host_ = std::move(*host);
   oversight_ = std::make_unique<Oversight>(*store_, clock_);
-  ASSERT_TRUE(oversight_->begin(settings, {{"dqn", JudgedBy::kResponse}}));
+  ASSERT_TRUE(oversight_->begin(settings, {{"dqn", "response"}}));
   dispatcher_ = std::make_unique<Dispatcher>(
       *state_, *host_, *oversight_,
       Dispatcher::Hooks{[this](auto work) { answers_.post(std::move(work)); },

@@ -76,6 +76,22 @@ TEST_F(ReplicatorTest, ACopyIsOrderedOnceAndItsContentIsNamed) {
   EXPECT_EQ(nodes_that_keep(*state_->catalog.find("d")), 2u);
 }
 
+TEST_F(ReplicatorTest, AHomeThatIsDamagedOnDiskIsWrittenAnewFromMemoryUntilItIsThere) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  membership_->replica_changed("n", "d", {1, 4096, true, false, true, kContent, true});
+  look();
+  look();
+  EXPECT_THAT(n->homes, ElementsAre("d")) << "asked once";
+  membership_->replica_changed("n", "d", {1, 4096, true, false, true, kContent});
+  clock_.advance_ns(30'000'000'000);
+  look();
+  EXPECT_THAT(n->homes, ElementsAre("d", "d")) << "its disk was full, say";
+  membership_->replica_changed("n", "d", {1, 4096, true, true, true, kContent});
+  clock_.advance_ns(30'000'000'000);
+  look();
+  EXPECT_THAT(n->homes, ElementsAre("d", "d"));
+}
+
 TEST_F(ReplicatorTest, ACopyThatFailedIsTriedAgainLater) {
   ASSERT_NO_FATAL_FAILURE(add_for_two());
   look();
@@ -154,6 +170,22 @@ TEST_F(ReplicatorTest, DamagedCopiesAreToldOfAndMadeAnew) {
   ASSERT_TRUE(told);
   EXPECT_TRUE(told->nodes[0].is_damaged());
   EXPECT_TRUE(told->nodes[0].restored);
+}
+
+TEST_F(ReplicatorTest, WhatOthersHaveIsKeptOnceTheOnlyHomeIsDamaged) {
+  n = join("n");
+  n->made = kContent;
+  m = join("m");
+  for (const auto* name : {"n", "m"}) state_->registry.find(name)->slow_free_bytes = 1 << 20;
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("m", "d", {1, 4096, true, false, false, kContent});
+  look();
+  EXPECT_THAT(m->keeps, IsEmpty());
+  membership_->replica_changed("n", "d", {1, 4096, false, false, false, kContent, true});
+  look();
+  EXPECT_EQ(n->keeps.size() + m->keeps.size(), 1u);
+  look();
+  EXPECT_EQ(n->keeps.size() + m->keeps.size(), 1u) << "it is under way";
 }
 
 }  // namespace

@@ -107,6 +107,32 @@ TEST_F(ShareKeeperTest, DoNotStandInTheQueueOfOtherTasks) {
   EXPECT_EQ(state_->tasks.shared_queue().size(), 1u);
 }
 
+TEST_F(ShareKeeperTest, WhatRunsOfANameHaveShownOutlivesTheCoordinator) {
+  keeper_->begin();
+  const auto first = accept(shared("train", 0));
+  pump();
+  JobPoint used{.attempt = 1, .milli_units = 1000};
+  for (int s = 1; s <= 20; ++s) {
+    pass(1);
+    used.cpu_ns = static_cast<uint64_t>(s) * 300'000'000;
+    used.at_ms = clock_.wall_ms();
+    keeper_->reported(task(first), used);
+  }
+  ASSERT_TRUE(exit("n1", {first, 1}, success()));
+  flush();
+  keeper_.reset();
+  restart();
+  make_keeper("share");
+  keeper_->begin();
+  node_ = join_sharing("n1", 1);
+  const auto second = accept(shared("train", 0));
+  pump();
+  const auto shown = keeper_->share_of(second);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->forecast.by, "a run of its name");
+  EXPECT_NEAR(shown->forecast.predicted.milli, 330, 60);
+}
+
 TEST_F(ShareKeeperTest, LatencySensitiveTasksGoFirst) {
   const auto best_effort = accept(shared("b", 800));
   auto sensitive = shared("a", 800);
@@ -218,6 +244,40 @@ TEST_F(ShareKeeperTest, WhoIsPreemptedIsQueuedAgainWithoutACountedTry) {
   pump();
   EXPECT_EQ(task(best_effort).state, TaskState::kRunning);
   EXPECT_EQ(task(best_effort).attempt, 2u);
+}
+
+TEST_F(ShareKeeperTest, AUnitIsKeptForNobodyThatWasCancelled) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  auto task_a = shared("a", 700);
+  task_a.share.latency_sensitive = true;
+  const auto sensitive = accept(task_a);
+  pump();
+  lifecycle_->cancel(sensitive, nullptr);
+  TaskExit ended;
+  ended.how = TaskEnd::kCancelled;
+  EXPECT_TRUE(exit("n1", {best_effort, 1}, ended));
+  pump();
+  EXPECT_EQ(task(best_effort).state, TaskState::kRunning);
+}
+
+TEST_F(ShareKeeperTest, WhoIsPreemptedWhileItsNodeIsAwayIsToldWhenItIsBack) {
+  keeper_.reset();
+  make_keeper("share-published");
+  const auto best_effort = accept(shared("b", 800));
+  pump();
+  auto task_a = shared("a", 700);
+  task_a.share.latency_sensitive = true;
+  accept(task_a);
+  pump();
+  ASSERT_EQ(node_->cancelled.size(), 1u);
+  // What was sent over the last connection may never have come.
+  const auto again = join_sharing("n1", 1, {{best_effort, 1}});
+  pass(1);
+  ASSERT_EQ(again->cancelled.size(), 1u);
+  EXPECT_EQ(again->cancelled[0].first, (AttemptId{best_effort, 1}));
 }
 
 TEST_F(ShareKeeperTest, SharesFollowWhatIsMeasured) {

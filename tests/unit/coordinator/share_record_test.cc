@@ -1,5 +1,6 @@
 #include "coordinator/core/sharing/share_record.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "coordinator/core/sharing/share_forecasts.h"
@@ -132,11 +133,28 @@ TEST(ShareForecasts, RunsOfANameTellHowLongItStarts) {
   spec.name = "a";
   spec.share.wanted = true;
   ShareForecasts forecasts(nullptr);
-  forecasts.ended(spec, 300, 1 << 20, 40, 6);
+  forecasts.ended(spec, 300, 1 << 20, 40, 6, 0);
   const auto said = forecasts.of(spec);
   EXPECT_TRUE(said.of_training);
   EXPECT_EQ(said.predicted.start_s, 6);
   EXPECT_EQ(said.predicted.run_s, 40);
+}
+
+TEST(ShareForecasts, WhereThereAreTooManyNamesWhatEndedLongestAgoGoes) {
+  TaskSpec spec;
+  spec.share.wanted = true;
+  ShareForecasts forecasts(nullptr);
+  for (size_t i = 0; i < ShareForecasts::kMostNames; ++i) {
+    spec.name = fmt::format("job-{}", i);
+    EXPECT_FALSE(forecasts.ended(spec, 300, 1, 40, {}, static_cast<int64_t>(i)).forgotten);
+  }
+  spec.name = "job-0";
+  forecasts.ended(spec, 300, 1, 40, {}, 1'000'000);
+  spec.name = "new";
+  const auto learned = forecasts.ended(spec, 300, 1, 50, {}, 1'000'001);
+  ASSERT_TRUE(learned.forgotten);
+  EXPECT_EQ(learned.forgotten->second, "job-1");
+  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 50);
 }
 
 TEST(ShareForecasts, WhatANameDoesOnCoresTellsNothingOfGpus) {
@@ -144,10 +162,10 @@ TEST(ShareForecasts, WhatANameDoesOnCoresTellsNothingOfGpus) {
   spec.name = "a";
   spec.share.wanted = true;
   ShareForecasts forecasts(nullptr);
-  forecasts.ended(spec, 300, 1 << 20, 40, {});
+  forecasts.ended(spec, 300, 1 << 20, 40, {}, 0);
   spec.share.engine = Engine::kGpu;
   EXPECT_EQ(forecasts.of(spec).predicted.run_s, 0);
-  forecasts.ended(spec, 700, 1 << 20, 4, {});
+  forecasts.ended(spec, 700, 1 << 20, 4, {}, 0);
   EXPECT_EQ(forecasts.of(spec).predicted.run_s, 4);
   spec.share.engine = Engine::kCpu;
   EXPECT_EQ(forecasts.of(spec).predicted.run_s, 40);
@@ -175,12 +193,12 @@ TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
   spec.name = "a";
   spec.share.wanted = true;
   spec.share.estimate_ms = 500'000;
-  forecasts.ended(spec, 300, 1 << 20, 40, {});
+  forecasts.ended(spec, 300, 1 << 20, 40, {}, 0);
   const auto one = forecasts.of(spec);
   EXPECT_NEAR(one.predicted.milli, 330, 1);
   EXPECT_EQ(one.predicted.run_s, 40);
   EXPECT_GT(one.predicted.run_upper_s, 50);
-  for (int i = 0; i < 5; ++i) forecasts.ended(spec, 300, 1 << 20, 44, {});
+  for (int i = 0; i < 5; ++i) forecasts.ended(spec, 300, 1 << 20, 44, {}, 0);
   EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 50) << "several say more than one";
   spec.share.milli = 700;
   EXPECT_EQ(forecasts.of(spec).predicted.milli, 700u) << "asked for by its user";

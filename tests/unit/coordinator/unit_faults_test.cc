@@ -98,5 +98,38 @@ TEST_F(UnitFaults, UnhealthyUnitsGetNothingUntilTheyAreWell) {
   EXPECT_THAT(*notes, SizeIs(4)) << "two unhealthy, each well again";
 }
 
+// Jobs that crash as often as they may would fill the disk, and every start would read it all.
+TEST_F(UnitFaults, OfAllTheLastTenThousandAreKept) {
+  store_->write(
+      [](Db& db) -> Status {
+        for (int i = 0; i < 10'050; ++i)
+          if (auto put = records::put_unit_failure(db, {i, "g/cpu/0", "signal 9", 1}); !put)
+            return put;
+        return {};
+      },
+      nullptr);
+  flush();
+  auto count = store_->reader().query("SELECT COUNT(*), MIN(at_ms) FROM unit_failures");
+  ASSERT_TRUE(count && *count->step());
+  EXPECT_EQ(count->integer(0), 10'000);
+  EXPECT_EQ(count->integer(1), 50);
+}
+
+// What a node could not tell that it was heard, it tells again.
+TEST_F(UnitFaults, AnEventThatIsToldAgainIsKnown) {
+  join_gpus();
+  auto& node = *state_->registry.find("g");
+  EXPECT_TRUE(node.is_news(3));
+  EXPECT_FALSE(node.is_news(2));
+  EXPECT_FALSE(node.is_news(3));
+  join_gpus();  // the same daemon
+  EXPECT_FALSE(node.is_news(3));
+  EXPECT_TRUE(node.is_news(4));
+  auto anew = facts("g", 8);
+  anew.predecessors = {7};
+  EXPECT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
+  EXPECT_TRUE(node.is_news(1)) << "another daemon counts anew";
+}
+
 }  // namespace
 }  // namespace tierpilot::testing

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "daemon/agent/link/backoff.h"
 #include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/lease.h"
 #include "daemon/agent/tasks/cpu_allocator.h"
@@ -43,6 +44,21 @@ TEST(Lease, EndsBeforeTheCoordinatorsAndCountsFromSending) {
   EXPECT_EQ(lease.deadline_ns(), 10'000'000'000) << "an answer never shortens what was promised";
   EXPECT_TRUE(lease.holds(9'999'999'999));
   EXPECT_FALSE(lease.holds(10'000'000'000));
+}
+
+TEST(Backoff, RunningWorkIsNotGivenUpForAPauseBetweenTwoTries) {
+  // A coordinator that is back at any time of the lease's second half is found before its end.
+  Backoff backoff(100, 5'000, 7);
+  int64_t left_ms = 8'000;
+  int tries = 0;
+  while (left_ms > 100) {
+    const int64_t waits_ms = backoff.next_ms(left_ms);
+    EXPECT_LE(waits_ms, std::max<int64_t>(100, left_ms / 8));
+    left_ms -= waits_ms;
+    ASSERT_LT(++tries, 100) << "and nobody is flooded";
+  }
+  EXPECT_GE(tries, 8);
+  EXPECT_GE(backoff.next_ms(), 2'500) << "with nothing to lose, the steps are long again";
 }
 
 TEST(Lease, ShortLeasesHaveAShortMargin) {

@@ -1,6 +1,8 @@
 #include "daemon/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
 
 #include <fstream>
 
@@ -28,6 +30,34 @@ TEST(NodeConfig, EmptyFileTakesTheMachine) {
   EXPECT_EQ(config->data_advertise, config->data_listen);
   EXPECT_FALSE(config->pool.fast_node);
   EXPECT_EQ(config->pool.readers, 2);
+}
+
+TEST(NodeConfig, SaysAsWhomTasksRun) {
+  EXPECT_FALSE(read("")->task_users.others());
+  const auto pool = read("[tasks]\nrun_as = \"pool:70000-70009\"\n");
+  ASSERT_TRUE(pool) << pool.error().message;
+  EXPECT_EQ(pool->task_users.kind, TaskUsersConfig::Kind::kPool);
+  EXPECT_EQ(pool->task_users.first, 70000u);
+  EXPECT_EQ(pool->task_users.last, 70009u);
+  EXPECT_EQ(read("[tasks]\nrun_as = \"submitter\"\nlowest_uid = 500\n")->task_users.lowest, 500u);
+  for (const char* wrong :
+       {"root", "pool:", "pool:9-", "pool:70009-70000", "pool:70000-4294967295", "pool:70000-70002",
+        "pool:0-70000", "pool:999-70000", "pool:70000-200000"})
+    EXPECT_NE(error_of(std::string("[tasks]\nrun_as = \"") + wrong + "\"\n").find("tasks.run_as"),
+              std::string::npos)
+        << wrong;
+  EXPECT_NE(error_of("[tasks]\nrun_as = \"submitter\"\n[sharing]\nmps = \"always\"\n")
+                .find("sharing.mps"),
+            std::string::npos);
+}
+
+TEST(NodeConfig, APoolHasNobodysAccount) {
+  const passwd* nobody = ::getpwnam("nobody");
+  if (!nobody || nobody->pw_uid < 1000) GTEST_SKIP() << "there is no account from 1000 on";
+  const auto pool =
+      fmt::format("[tasks]\nrun_as = \"pool:{}-{}\"\n", nobody->pw_uid - 100, nobody->pw_uid + 100);
+  EXPECT_NE(error_of(pool).find(fmt::format("{} is 'nobody'", nobody->pw_uid)), std::string::npos)
+      << error_of(pool);
 }
 
 TEST(NodeConfig, ReadsEverySection) {

@@ -30,7 +30,7 @@ class DataExchange : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     pool = std::move(*opened);
     serve();
-    fetcher = std::make_unique<RemoteFetcher>(loop, std::nullopt, 5000);
+    fetcher = std::make_unique<RemoteFetcher>(loop, nullptr, 5000);
   }
   void TearDown() override {
     fetcher.reset();
@@ -41,7 +41,7 @@ class DataExchange : public testing::Test {
 
   void serve() {
     server.reset();
-    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, std::nullopt, *pool, 2);
+    auto listening = DataServer::listen(loop, {.path = root / "data.sock"}, nullptr, *pool, 2);
     ASSERT_TRUE(listening) << listening.error().message;
     server = std::move(*listening);
   }
@@ -154,7 +154,7 @@ TEST_F(DataExchange, ReconnectsToARestartedDaemon) {
 }
 
 TEST_F(DataExchange, SilenceEndsInATimeout) {
-  RemoteFetcher impatient(loop, std::nullopt, 50);
+  RemoteFetcher impatient(loop, nullptr, 50);
   std::vector<std::byte> buffer(100);
   // The loop does not run.
   EXPECT_EQ(impatient.read(address(), {"d", 1, digest_of("")}, 0, buffer).error().code,

@@ -88,7 +88,7 @@ class WatchedSource final : public RemoteSource {
 
 struct DataNode {
   DataNode(EventLoop& loop, const fs::path& root, Traffic& traffic)
-      : fetcher(std::make_shared<RemoteFetcher>(loop, std::nullopt)) {
+      : fetcher(std::make_shared<RemoteFetcher>(loop, nullptr)) {
     PoolOptions options;
     options.fast_dir = root / "fast";
     options.fast_budget_bytes = 16 << 20;
@@ -98,8 +98,8 @@ struct DataNode {
                options, std::make_shared<WatchedSource>(fetcher, traffic),
                [&loop](auto work) { loop.post(std::move(work)); }, [](const ReplicaChange&) {})
                .value();
-    server = DataServer::listen(loop, {.path = root / "data.sock"}, std::nullopt, *pool, kReaders)
-                 .value();
+    server =
+        DataServer::listen(loop, {.path = root / "data.sock"}, nullptr, *pool, kReaders).value();
     fetcher->set_reader(address());
   }
   ~DataNode() { fetcher->close(); }
@@ -132,7 +132,7 @@ class DataTurns : public testing::Test {
   }
   // One that only reads.
   RemoteFetcher& add_reader(const std::string& reader = {}) {
-    auto& made = *others.emplace_back(std::make_unique<RemoteFetcher>(loop, std::nullopt));
+    auto& made = *others.emplace_back(std::make_unique<RemoteFetcher>(loop, nullptr));
     made.set_reader(reader);
     return made;
   }
@@ -339,7 +339,7 @@ class OlderSource final : public wire::DataSource::Server {
 
 TEST_F(DataTurns, AnOlderDaemonIsReadWithoutATurn) {
   const Address address{.path = root / "older.sock"};
-  const auto server = RpcServer::listen(loop, address, std::nullopt, {}, [](const Peer&) {
+  const auto server = RpcServer::listen(loop, address, nullptr, {}, [](const Peer&) {
                         return wire::DataSource::Client(kj::heap<OlderSource>());
                       }).value();
   bool served = false;

@@ -153,5 +153,15 @@ TEST(EventStream, TellsThatThereIsSomething) {
   EXPECT_EQ(told, 1);
 }
 
+// With each registration all that runs is told again, and the updates may never come through.
+TEST(EventStream, UnsentStartsOfAnAttemptCoalesce) {
+  EventStream stream;
+  for (int i = 0; i < 100; ++i) {
+    stream.add(StartedEvent{{1, 1}, 10});
+    stream.add(StartedEvent{{2, 1}, 11});
+  }
+  EXPECT_EQ(stream.size(), 2u);
+}
+
 }  // namespace
 }  // namespace tierpilot::agent

@@ -124,7 +124,7 @@ FakeCoordinator::~FakeCoordinator() {
 }
 
 void FakeCoordinator::listen() {
-  auto made = RpcServer::listen(loop, {.path = path_}, std::nullopt, RpcLimits(),
+  auto made = RpcServer::listen(loop, {.path = path_}, nullptr, RpcLimits(),
                                 [this](const Peer&) -> capnp::Capability::Client {
                                   return wire::Cluster::Client(kj::heap<Cluster>(*this));
                                 });

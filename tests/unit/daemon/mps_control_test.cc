@@ -103,6 +103,7 @@ TEST_F(MpsControlTest, WhatAKilledDaemonLeftIsEndedFirst) {
   auto left = std::make_unique<MpsControl>(options());
   ASSERT_TRUE(left->keep_running());
   const int first = pid();
+  std::ofstream(pipe("slow")) << "";
   MpsControl control(options());
   const auto begun = control.keep_running();
   ASSERT_TRUE(begun) << begun.error().message;

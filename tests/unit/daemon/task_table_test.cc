@@ -53,17 +53,30 @@ TEST_F(TaskTableTest, WhatRunsIsReportedAgainAndNothingElse) {
   ASSERT_TRUE(table.start(work(kFirst)));
   ASSERT_TRUE(table.start(work(ended)));
   ASSERT_TRUE(table.start(work(waiting, 1, {"d"})));
-  table.repeat_starts();
+  table.registered();
   EXPECT_TRUE(events<StartedEvent>().empty()) << "launched, but not started yet";
   table.started(kFirst, 77);
   table.started(ended, 78);
   table.exited(ended, exit_code(0));
   reported.clear();
-  table.repeat_starts();
+  table.registered();
   const auto repeated = events<StartedEvent>();
   ASSERT_EQ(repeated.size(), 1u);
   EXPECT_EQ(repeated[0].attempt, kFirst);
   EXPECT_EQ(repeated[0].pid, 77);
+}
+
+// Its release may have been on its way when the connection died.
+TEST_F(TaskTableTest, WhatIsAcknowledgedIsForgottenAtTheNextRegistration) {
+  for (const auto attempt : {kFirst, kSecond, kThird}) ASSERT_TRUE(table.start(work(attempt)));
+  table.exited(kFirst, exit_code(0));
+  table.exited(kSecond, exit_code(0));
+  table.exit_acknowledged(kFirst);
+  EXPECT_EQ(table.remembered(), 3u);
+  table.registered();
+  EXPECT_EQ(table.remembered(), 2u);
+  EXPECT_EQ(runner.forgotten, std::vector{kFirst.task});
+  EXPECT_EQ(table.live(), (std::vector{kSecond, kThird}));
 }
 
 TEST_F(TaskTableTest, RepeatedStartDoesNothing) {

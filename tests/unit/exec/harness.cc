@@ -96,6 +96,7 @@ void Listener::listen(int timeout_ms) {
   for (auto& event : executor_.poll()) {
     if (auto* start = std::get_if<TaskStarted>(&event)) started.push_back(*start);
     if (auto* exit = std::get_if<ProcessExit>(&event)) exits.push_back(*exit);
+    if (auto* clear = std::get_if<TaskCleared>(&event)) cleared.push_back(*clear);
   }
 }
 
@@ -123,6 +124,16 @@ TaskStarted Listener::wait_started(uint64_t id) {
   return {};
 }
 
+std::string Listener::wait_cleared(uint64_t id) {
+  const auto end = SteadyClock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (SteadyClock::now() < end) {
+    for (const auto& clear : cleared)
+      if (clear.task_id == id) return clear.left;
+    listen(100);
+  }
+  return "not told";
+}
+
 size_t Listener::exits_of(uint64_t id) const {
   return static_cast<size_t>(std::count_if(exits.begin(), exits.end(),
                                            [&](const auto& exit) { return exit.task_id == id; }));
@@ -144,7 +155,8 @@ void ExecutorTest::start_without_lease(ExecutorOptions options) {
 }
 
 void ExecutorTest::hold_lease(int64_t ms) {
-  const auto status = executor_->extend_lease(system_clock().boot_ns() + ms * 1'000'000);
+  const int64_t now_ns = system_clock().boot_ns();
+  const auto status = executor_->extend_lease(now_ns + ms * 1'000'000, now_ns);
   ASSERT_TRUE(status) << status.error().message;
 }
 

@@ -53,11 +53,14 @@ class Listener {
   // Fails the test and returns kLost when it does not come.
   ProcessExit wait_exit(uint64_t id);
   TaskStarted wait_started(uint64_t id);
+  // What is left of it, as told; "not told" when that does not come.
+  std::string wait_cleared(uint64_t id);
   size_t exits_of(uint64_t id) const;
   void listen(int timeout_ms);
 
   std::vector<TaskStarted> started;
   std::vector<ProcessExit> exits;
+  std::vector<TaskCleared> cleared;
 
  private:
   Executor& executor_;

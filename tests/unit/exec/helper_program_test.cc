@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <string>
 
 namespace tierpilot {
 namespace {
@@ -32,6 +34,14 @@ TEST(AskProgram, OneThatHangsIsKilledWithItsChildren) {
   const auto hangs = ask_program({"/bin/sh", {"-c", "sleep 100; echo late"}}, "", 200);
   ASSERT_FALSE(hangs);
   EXPECT_EQ(hangs.error().code, ErrorCode::kTimeout);
+}
+
+TEST(AskProgram, WhatItLeavesBehindIsNotWaitedForAndGoesWithIt) {
+  const auto said = ask_program({"/bin/sh", {"-c", "sleep 1000 & echo $!"}}, "", 60'000);
+  ASSERT_TRUE(said) << said.error().message;
+  const pid_t left = std::stoi(*said);
+  for (int tries = 0; tries < 1000 && ::kill(left, 0) == 0; ++tries) ::usleep(10'000);
+  EXPECT_NE(::kill(left, 0), 0);
 }
 
 TEST(FindProgram, LooksInThePath) {

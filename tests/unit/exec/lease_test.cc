@@ -33,7 +33,8 @@ class FakeDaemon {
   [[noreturn]] void live(int64_t lease_ms) const {
     auto executor = Executor::start({.task_root = directory_});
     if (!executor) ::_exit(1);
-    (void)(*executor)->extend_lease(system_clock().boot_ns() + lease_ms * 1'000'000);
+    const int64_t now_ns = system_clock().boot_ns();
+    (void)(*executor)->extend_lease(now_ns + lease_ms * 1'000'000, now_ns);
     (void)(*executor)->launch(shell_task(
         7, detached_sleeper(directory_ + "/detached") + "; echo $$ > task; exec sleep 1000",
         directory_));
@@ -85,7 +86,8 @@ TEST(Lease, SignalsToTheDaemonsGroupDoNotReachTheWarden) {
     ::setpgid(0, 0);
     auto executor = Executor::start({.task_root = directory.path()});
     ::signal(SIGTERM, SIG_IGN);
-    (void)(*executor)->extend_lease(system_clock().boot_ns() + 600'000'000'000);
+    const int64_t now_ns = system_clock().boot_ns();
+    (void)(*executor)->extend_lease(now_ns + 600'000'000'000, now_ns);
     (void)(*executor)->launch(shell_task(7, "echo $$ > task; exec sleep 1000", directory.path()));
     for (;;) ::pause();
   }
@@ -99,7 +101,7 @@ TEST(Lease, SignalsToTheDaemonsGroupDoNotReachTheWarden) {
 TEST_F(ExecutorTest, NothingIsLaunchedWithoutALease) {
   start_without_lease({});
   EXPECT_EQ(executor_->launch(shell(1, "true")).error().code, ErrorCode::kUnavailable);
-  ASSERT_TRUE(executor_->extend_lease(1));
+  ASSERT_TRUE(executor_->extend_lease(1, 1));
   EXPECT_EQ(executor_->launch(shell(1, "true")).error().code, ErrorCode::kUnavailable);
 }
 
@@ -130,7 +132,8 @@ TEST_F(ExecutorTest, AnExtendedLeaseKeepsTasks) {
   hold_lease(500);
   const int64_t first_deadline_ns = system_clock().boot_ns() + 500'000'000;
   hold_lease(600'000);
-  ASSERT_TRUE(executor_->extend_lease(first_deadline_ns));  // an older one takes nothing back
+  ASSERT_TRUE(executor_->extend_lease(first_deadline_ns,
+                                      first_deadline_ns - 1));  // an older one takes nothing back
   ASSERT_TRUE(executor_->launch(shell(7, "sleep 1000")));
   while (system_clock().boot_ns() < first_deadline_ns + 300'000'000) listener_->listen(50);
   EXPECT_EQ(listener_->started.size(), 1u);
@@ -154,7 +157,7 @@ TEST_F(ExecutorTest, ADeadWardenTakesItsTasksAlongAndIsReported) {
   EXPECT_EQ(listener_->exits_of(8), 1u);
   EXPECT_FALSE(executor_->warden_alive());
   EXPECT_EQ(executor_->launch(shell(9, "true")).error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(executor_->extend_lease(INT64_MAX).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(executor_->extend_lease(INT64_MAX, 1).error().code, ErrorCode::kUnavailable);
   EXPECT_TRUE(executor_->poll().empty());
 }
 

@@ -101,7 +101,7 @@ TEST(MessageSocket, UrgentOvertakesWhatWaits) {
   auto task = sample();
   task.argv.emplace_back(kMaxMessageBytes - 1000, 'x');
   for (int count = 0; count < 40; ++count) ASSERT_TRUE(left.send(task));
-  ASSERT_TRUE(left.send(LeaseExtension{5}, true));
+  ASSERT_TRUE(left.send(LeaseExtension{5, 4}, true));
   int before = 0;
   for (;; ++before) {
     ASSERT_TRUE(left.flush());
@@ -116,11 +116,11 @@ TEST(MessageSocket, ReadsEverythingBeforeTheEnd) {
   auto pair = MessageSocket::socket_pair();
   ASSERT_TRUE(pair);
   MessageSocket left(std::move(pair->first)), right(std::move(pair->second));
-  ASSERT_TRUE(left.send(LeaseExtension{5}));
+  ASSERT_TRUE(left.send(LeaseExtension{5, 4}));
   left.close();
   EXPECT_TRUE(*right.receive());
   EXPECT_EQ(right.receive().error().code, ErrorCode::kUnreachable);
-  EXPECT_EQ(right.send(LeaseExtension{5}).error().code, ErrorCode::kUnreachable);
+  EXPECT_EQ(right.send(LeaseExtension{5, 4}).error().code, ErrorCode::kUnreachable);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_P(EachPlacer, GivesFreeUnitsOnceAndAsManyAsAreAsked) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachPlacer, testing::ValuesIn(placer_names()),
+INSTANTIATE_TEST_SUITE_P(All, EachPlacer, testing::ValuesIn(placers().names()),
                          [](const auto& tested) {
                            auto name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -87,6 +87,25 @@ TEST_F(PoolDamage, AWriterIsGivenGoodBytesToo) {
   expect_consistent();
 }
 
+// The coordinator may not have heard of it, and has what is left written to the disk anew.
+TEST_F(PoolDamage, AHomeThatIsInMemoryOnlyIsToldAsDamagedUntilItIsOnDisk) {
+  use(wanted());
+  const auto damaged = [&] {
+    const auto all = pool->replicas();
+    return std::any_of(all.begin(), all.end(), [](const auto& held) { return held.damaged; });
+  };
+  EXPECT_FALSE(damaged());
+  damage(slow_dir);
+  ASSERT_TRUE(verify());
+  EXPECT_TRUE(damaged());
+  open();
+  EXPECT_TRUE(damaged());
+  Waiting<void> waiting;
+  pool->set_home({"d", 1, digest_of(good)}, true, waiting.callback());
+  EXPECT_TRUE(waiting.get());
+  EXPECT_FALSE(damaged());
+}
+
 TEST_F(PoolDamage, VerifyLooksAtEachTier) {
   use(wanted());
   auto check = verify();

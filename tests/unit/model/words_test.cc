@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "model/node_order.h"
+#include "model/policy_standing.h"
 #include "model/task_end.h"
 #include "model/task_state.h"
 #include "model/unit_id.h"
@@ -30,14 +32,35 @@ TEST(Words, OfEveryStateLeadBackToIt) {
   EXPECT_FALSE(parse_task_state("done"));
 }
 
+TEST(Words, OfPoliciesLeadBackToThem) {
+  for (const auto mode : {PolicyMode::kShadow, PolicyMode::kAdvise, PolicyMode::kEnforce})
+    EXPECT_EQ(parse_policy_mode(policy_mode_name(mode)), mode);
+  for (const auto arm : {Arm::kPolicy, Arm::kControl, Arm::kShadow, Arm::kAlone})
+    EXPECT_EQ(parse_arm(arm_name(arm)), arm);
+  EXPECT_STREQ(standing_name(Standing::kProbation), "probation");
+  EXPECT_FALSE(parse_policy_mode("trusted"));
+  EXPECT_FALSE(parse_arm(""));
+}
+
+TEST(Words, OfOrdersAreOfACommandAndOfAState) {
+  EXPECT_EQ(parse_node_order("drain"), NodeOrder::Kind::kDrained);
+  EXPECT_EQ(parse_node_order("open"), NodeOrder::Kind::kNone);
+  EXPECT_FALSE(parse_node_order("drained"));
+  EXPECT_STREQ(node_order_name(NodeOrder::Kind::kNone, true), "open");
+  EXPECT_STREQ(node_order_name(NodeOrder::Kind::kCordoned, true), "cordoned");
+  EXPECT_STREQ(node_order_name(NodeOrder::Kind::kDrained, true), "draining");
+  EXPECT_STREQ(node_order_name(NodeOrder::Kind::kDrained, false), "drained");
+}
+
 TEST(UnitId, NamesNodeEngineAndUnit) {
-  const auto cpu = parse_unit_id(cpu_unit_id("n1", 3));
+  const auto first = cpu_unit_id("n1", 3);
+  const auto cpu = parse_unit_id(first);
   ASSERT_TRUE(cpu);
   EXPECT_EQ(cpu->node, "n1");
   EXPECT_EQ(cpu->engine, Engine::kCpu);
   EXPECT_EQ(cpu->unit, "3");
-  const auto id = gpu_unit_id("rack/n1", "GPU-5f");
-  const auto gpu = parse_unit_id(id);
+  const auto second = gpu_unit_id("rack/n1", "GPU-5f");
+  const auto gpu = parse_unit_id(second);
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->node, "rack/n1");
   EXPECT_EQ(gpu->engine, Engine::kGpu);

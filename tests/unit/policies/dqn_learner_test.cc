@@ -33,7 +33,7 @@ void live_through(DqnLearner& learner, int tasks) {
     learner.decided(id, view, node);
     const double estimate_s =
         estimate_finish(view.task, view.nodes[node], typical_rates(view)).finish_s();
-    learner.finished(id, estimate_s * (node % 2 == 0 ? 1 : 3));
+    learner.told(id, Finished{estimate_s * (node % 2 == 0 ? 1 : 3)});
     while (learner.ready()) learner.train_batch();
     learner.copy_weights_if_due();
   }
@@ -80,7 +80,7 @@ TEST(DqnLearner, LearnsOfChoicesBeyondTheBestToo) {
   for (NodeState& node : view.nodes) node.candidate = true;
   for (size_t node = 0; node < view.nodes.size(); ++node) {
     learner.decided(node, view, node);
-    learner.finished(node, 1 + static_cast<double>(node));
+    learner.told(node, Finished{1 + static_cast<double>(node)});
   }
   const LearnerCounters now = learner.counters();
   EXPECT_EQ(now.experiences, 49u);
@@ -148,7 +148,7 @@ double learned_value(const DqnSettings& settings) {
   for (uint64_t id = 0; id < 2000; ++id) {
     learner.decided(id, view, 0);
     const double all_differ = 1e-9 * static_cast<double>(id);
-    learner.finished(id, 2 * estimate_s * (1 + all_differ));
+    learner.told(id, Finished{2 * estimate_s * (1 + all_differ)});
     while (learner.ready()) learner.train_batch();
     learner.copy_weights_if_due();
   }

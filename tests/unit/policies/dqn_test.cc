@@ -138,10 +138,10 @@ TEST(DqnPolicy, TheOrderOfNodesDoesNotMatter) {
   std::mt19937_64 generator(5);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const View view = random_view(3 + 40 * seed, seed);
-    const Decision before = policy->decide(view, {});
+    const Decision before = policy->decide(view);
     View shuffled = view;
     std::shuffle(shuffled.nodes.begin(), shuffled.nodes.end(), generator);
-    const Decision after = policy->decide(shuffled, {});
+    const Decision after = policy->decide(shuffled);
     ASSERT_EQ(shuffled.nodes[after.node].slot, view.nodes[before.node].slot);
     for (size_t i = 0; i < shuffled.nodes.size(); ++i) {
       const auto& q = before.q[shuffled.nodes[i].slot];
@@ -158,7 +158,7 @@ TEST(DqnPolicy, UntrainedItDecidesByTheEstimate) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const View view = random_view(20, seed);
     const NodeRates typical = typical_rates(view);
-    const size_t chosen = policy->decide(view, {}).node;
+    const size_t chosen = policy->decide(view).node;
     const double finish_s = estimate_finish(view.task, view.nodes[chosen], typical).finish_s();
     for (const NodeState& node : view.nodes)
       if (node.candidate) {
@@ -169,15 +169,15 @@ TEST(DqnPolicy, UntrainedItDecidesByTheEstimate) {
 
 TEST(DqnPolicy, FallsBackWithAReason) {
   const View view = random_view(5, 1);
-  const Decision unarmed = policy_with(nullptr)->decide(view, {});
+  const Decision unarmed = policy_with(nullptr)->decide(view);
   EXPECT_LT(unarmed.node, 5u);
   EXPECT_THAT(unarmed.reason, HasSubstr("no weights yet"));
   auto huge = std::make_shared<DqnWeights>();
   ASSERT_TRUE(huge->own.set_weights(std::vector<float>(TokenNet::weight_count(), 3e38F)));
-  const Decision wild = policy_with(huge)->decide(view, {});
+  const Decision wild = policy_with(huge)->decide(view);
   EXPECT_LT(wild.node, 5u);
   EXPECT_THAT(wild.reason, HasSubstr("not finite"));
-  EXPECT_EQ(policy_with(huge)->decide(View{}, {}).node, kNoNode);
+  EXPECT_EQ(policy_with(huge)->decide(View{}).node, kNoNode);
 }
 
 TEST(DqnPolicy, ExploresCandidatesOnly) {
@@ -185,7 +185,7 @@ TEST(DqnPolicy, ExploresCandidatesOnly) {
   const View view = random_view(12, 9);
   int explored = 0;
   for (int i = 0; i < 400; ++i) {
-    const Decision decision = policy->decide(view, {});
+    const Decision decision = policy->decide(view);
     ASSERT_TRUE(view.nodes[decision.node].candidate);
     explored += decision.explored;
   }
@@ -202,7 +202,7 @@ TEST(DqnPolicy, ValuesNoMoreNodesThanItIsToldTo) {
   const View view = random_view(100, 5);
   bool explored = false;
   for (int i = 0; i < 50; ++i) {
-    const Decision decision = policy->decide(view, {});
+    const Decision decision = policy->decide(view);
     EXPECT_EQ(
         std::count_if(decision.q.begin(), decision.q.end(), [](const auto& q) { return !!q; }), 8);
     ASSERT_LT(decision.node, view.nodes.size());

@@ -90,14 +90,14 @@ TEST(Estimate, OthersPayTheMoreTheLongerItTakesAndTheBusierTheClusterIs) {
 }
 
 TEST(EarliestFinish, TakesTheFasterNodeUntilItsQueueIsTooLong) {
-  const auto policy = *make_policy("earliest-finish", {});
+  const auto policy = *make_policy("earliest-finish");
   NodeState fast = idle_node();
   fast.rates.operations_per_s = 3e9;
   View view{kTask, {idle_node(), fast}};
-  EXPECT_EQ(policy->decide(view, {}).node, 1u);
+  EXPECT_EQ(policy->decide(view).node, 1u);
   view.nodes[1].assigned = 4;
   view.nodes[1].assigned_operations = 40e9;
-  const Decision decision = policy->decide(view, {});
+  const Decision decision = policy->decide(view);
   EXPECT_EQ(decision.node, 0u);
   ASSERT_TRUE(decision.q[0] && decision.q[1]);
   EXPECT_GT(*decision.q[0], *decision.q[1]);

@@ -7,10 +7,14 @@
 #include <cmath>
 #include <random>
 
+#include "policies/placement/measures.h"
+
 namespace tierpilot {
 namespace {
 
 using ::testing::HasSubstr;
+
+const std::vector<BoundedMeasure> kMeasures = placement_measures();
 
 double uniform(std::mt19937_64& generator) {
   return std::uniform_real_distribution<>()(generator);
@@ -35,7 +39,7 @@ uint64_t live(Guard& guard, const World& world, uint64_t decisions, std::mt19937
       guard.answered(DecisionFault::kNone);
     const bool by_policy = ticket.arm == Arm::kPolicy;
     taken += by_policy;
-    guard.measured(JudgedBy::kReward, ticket,
+    guard.measured(kReward, ticket,
                    reward_around(by_policy ? world.policy : world.heuristic, generator));
   }
   return taken;
@@ -102,7 +106,7 @@ TEST(Guard, APolicyThatIsAsGoodIsAlmostNeverDeposed) {
   constexpr int kRuns = 100;
   for (int run = 0; run < kRuns; ++run) {
     std::mt19937_64 generator(static_cast<uint64_t>(run));
-    Guard guard({});
+    Guard guard({}, kMeasures);
     live(guard, {0.6, 0.6}, 20'000, generator);  // a round
     deposed += guard.memory().standing != Standing::kTrusted;
   }
@@ -111,7 +115,7 @@ TEST(Guard, APolicyThatIsAsGoodIsAlmostNeverDeposed) {
 
 TEST(Guard, ABetterPolicyKeepsAllButTheControlShare) {
   std::mt19937_64 generator(2);
-  Guard guard({});
+  Guard guard({}, kMeasures);
   const uint64_t taken = live(guard, {0.7, 0.6}, 60'000, generator);
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
   EXPECT_NEAR(static_cast<double>(taken) / 60'000, 0.95, 0.01);
@@ -122,7 +126,7 @@ TEST(Guard, AWorsePolicyIsDeposedSoonerTheWorseItIs) {
   uint64_t slightly = 0, badly = 0;
   for (uint64_t run = 0; run < 10; ++run) {
     std::mt19937_64 generator(run);
-    Guard slight({}), bad({});
+    Guard slight({}, kMeasures), bad({}, kMeasures);
     slightly += decisions_until(slight, Standing::kDeposed, {0.5, 0.6}, 20'000, generator);
     badly += decisions_until(bad, Standing::kDeposed, {0.2, 0.6}, 20'000, generator);
     EXPECT_EQ(slight.memory().standing, Standing::kDeposed);
@@ -138,7 +142,7 @@ TEST(Guard, AWorsePolicyIsDeposedSoonerTheWorseItIs) {
 
 TEST(Guard, WhatAPolicyEarnedLongAgoDoesNotCoverWhatItCostsNow) {
   std::mt19937_64 generator(3);
-  Guard guard({});
+  Guard guard({}, kMeasures);
   live(guard, {0.7, 0.6}, 200'000, generator);
   ASSERT_EQ(guard.memory().standing, Standing::kTrusted);
   const uint64_t late = decisions_until(guard, Standing::kDeposed, {0.2, 0.6}, 60'000, generator);
@@ -147,7 +151,7 @@ TEST(Guard, WhatAPolicyEarnedLongAgoDoesNotCoverWhatItCostsNow) {
 
 TEST(Guard, AMendedPolicyComesBackByDegrees) {
   std::mt19937_64 generator(4);
-  Guard guard({});
+  Guard guard({}, kMeasures);
   decisions_until(guard, Standing::kDeposed, {0.2, 0.6}, 20'000, generator);
   ASSERT_EQ(guard.policy_share(), 0);
   guard.take_events();
@@ -166,7 +170,7 @@ TEST(Guard, AMendedPolicyComesBackByDegrees) {
 
 TEST(Guard, APolicyThatStaysBadCostsLessAndLess) {
   std::mt19937_64 generator(5);
-  Guard guard({});
+  Guard guard({}, kMeasures);
   const World world{0.2, 0.6};
   decisions_until(guard, Standing::kDeposed, world, 20'000, generator);
   guard.take_events();
@@ -183,7 +187,7 @@ TEST(Guard, APolicyThatStaysBadCostsLessAndLess) {
 }
 
 TEST(Guard, ManyBadAnswersDeposeWhateverTheRewards) {
-  Guard guard({});
+  Guard guard({}, kMeasures);
   for (int i = 0; i < 19; ++i) guard.answered(DecisionFault::kSlow);
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
   guard.answered(DecisionFault::kNotFinite);
@@ -197,7 +201,7 @@ TEST(Guard, ManyBadAnswersDeposeWhateverTheRewards) {
 
 TEST(Guard, AFewBadAnswersDoNot) {
   std::mt19937_64 generator(6);
-  Guard guard({});
+  Guard guard({}, kMeasures);
   for (int i = 0; i < 100'000; ++i)
     guard.answered(uniform(generator) < 0.02 ? DecisionFault::kUnfamiliar : DecisionFault::kNone);
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
@@ -206,10 +210,10 @@ TEST(Guard, AFewBadAnswersDoNot) {
 TEST(Guard, InShadowTheHeuristicDecidesAndOffThePolicyDoes) {
   GuardMemory memory;
   memory.mode = PolicyMode::kShadow;
-  EXPECT_EQ(Guard({}, memory).next(0).arm, Arm::kShadow);
+  EXPECT_EQ(Guard({}, kMeasures, memory).next(0).arm, Arm::kShadow);
   GuardSettings off;
   off.on = false;
-  Guard guard(off);
+  Guard guard(off, kMeasures);
   std::mt19937_64 generator(7);
   EXPECT_EQ(live(guard, {0.1, 0.6}, 5000, generator), 5000u);
   for (int i = 0; i < 100; ++i) guard.answered(DecisionFault::kFailed);
@@ -217,20 +221,20 @@ TEST(Guard, InShadowTheHeuristicDecidesAndOffThePolicyDoes) {
 }
 
 TEST(Guard, OutcomesOfAnEarlierStandingDoNotCount) {
-  Guard guard({});
+  Guard guard({}, kMeasures);
   const auto before = guard.next(0);
   guard.start_anew();
-  guard.measured(JudgedBy::kReward, before, 0.5);
-  EXPECT_EQ(guard.comparison(JudgedBy::kReward).policy().count, 0u);
-  guard.measured(JudgedBy::kReward, guard.next(0), 0.5);
-  EXPECT_EQ(guard.comparison(JudgedBy::kReward).policy().count, 1u);
+  guard.measured(kReward, before, 0.5);
+  EXPECT_EQ(guard.comparison(kReward).policy().count, 0u);
+  guard.measured(kReward, guard.next(0), 0.5);
+  EXPECT_EQ(guard.comparison(kReward).policy().count, 1u);
 }
 
 TEST(Guard, ItsMemoryIsTakenUpAndAnOperatorsWordRestoresTrust) {
   std::mt19937_64 generator(8);
-  Guard before({});
+  Guard before({}, kMeasures);
   decisions_until(before, Standing::kDeposed, {0.1, 0.6}, 20'000, generator);
-  Guard after({}, before.memory());
+  Guard after({}, kMeasures, before.memory());
   EXPECT_EQ(after.memory().standing, Standing::kDeposed);
   EXPECT_EQ(after.memory().why, before.memory().why);
   EXPECT_EQ(after.policy_share(), 0);
@@ -238,22 +242,28 @@ TEST(Guard, ItsMemoryIsTakenUpAndAnOperatorsWordRestoresTrust) {
   EXPECT_EQ(after.memory().standing, Standing::kTrusted);
   EXPECT_EQ(after.take_events().back().what, "mode");
   GuardMemory impossible{PolicyMode::kEnforce, Standing::kProbation, 99, 0, ""};
-  EXPECT_EQ(Guard({}, impossible).policy_share(), 0.5);
+  EXPECT_EQ(Guard({}, kMeasures, impossible).policy_share(), 0.5);
+}
+
+TEST(Guard, AMeasureThatNobodyTakesIsRefused) {
+  GuardSettings settings;
+  settings.judged = "beauty";
+  EXPECT_THROW(Guard(settings, kMeasures), std::invalid_argument);
 }
 
 TEST(Guard, ItJudgesByTheMeasureItIsToldTo) {
   GuardSettings settings;
-  settings.judged = JudgedBy::kResponse;
-  Guard guard(settings);
+  settings.judged = "response";
+  Guard guard(settings, kMeasures);
   std::mt19937_64 generator(9);
   for (int i = 0; i < 20'000; ++i) {
     const auto ticket = guard.next(uniform(generator));
-    guard.measured(JudgedBy::kReward, ticket, ticket.arm == Arm::kPolicy ? 0.1 : 0.9);
+    guard.measured(kReward, ticket, ticket.arm == Arm::kPolicy ? 0.1 : 0.9);
   }
   EXPECT_EQ(guard.memory().standing, Standing::kTrusted);
   for (int i = 0; i < 20'000 && guard.memory().standing == Standing::kTrusted; ++i) {
     const auto ticket = guard.next(uniform(generator));
-    guard.measured(JudgedBy::kResponse, ticket,
+    guard.measured(kResponse, ticket,
                    (ticket.arm == Arm::kPolicy ? 1.5 : 0.9) * (0.5 + uniform(generator)));
   }
   EXPECT_EQ(guard.memory().standing, Standing::kDeposed);

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
-#include "policies/placement/dqn/weights.h"
+#include "policies/placement/dqn/module.h"
 #include "policies/placement/fallback.h"
-#include "policies/placement/published/weights.h"
+#include "policies/placement/measures.h"
 #include "policies/placement/registry.h"
 #include "tests/unit/policies/view_builder.h"
 
@@ -17,11 +18,11 @@ using testing_views::node;
 using testing_views::view_of;
 
 size_t choice(Policy& policy, const View& view) {
-  return policy.decide(view, observe(view)).node;
+  return policy.decide(view).node;
 }
 
 std::unique_ptr<Policy> heuristic(const std::string& name, uint64_t seed = 7) {
-  return *make_policy(name, {.seed = seed});
+  return *make_policy(name, seed);
 }
 
 const char* const kHeuristics[] = {"random",          "round-robin",    "least-loaded",
@@ -42,7 +43,7 @@ TEST(Heuristics, SayWhenThereIsNoCandidate) {
   view.nodes[0].candidate = false;
   for (const View& empty : {view, View{}}) {
     for (const char* name : kHeuristics) {
-      const Decision decision = heuristic(name)->decide(empty, observe(empty));
+      const Decision decision = heuristic(name)->decide(empty);
       EXPECT_EQ(decision.node, kNoNode) << name;
       EXPECT_EQ(decision.reason, "no candidate node");
     }
@@ -103,7 +104,7 @@ TEST(Heuristics, DelaySchedulingWaitsForAFullNodeThatHasMoreOfTheData) {
   view.nodes[0].held_units = 1;  // more wait for it
   view.may_hold = true;
   const auto policy = heuristic("delay-locality");
-  const Decision waits = policy->decide(view, {});
+  const Decision waits = policy->decide(view);
   EXPECT_EQ(waits.node, kNoNode);
   EXPECT_EQ(waits.held_for, 2u);
   view.nodes[1].held_fast_bytes = 100;
@@ -120,7 +121,7 @@ TEST(Heuristics, DelayFinishDecidesAsTheFallback) {
   view.nodes[0].assigned_operations = 8 * view.task.operations;
   for (const double rate : {1e1, 1e4, 1e9}) {
     for (NodeState& each : view.nodes) each.rates.fetch_bytes_per_s = rate;
-    const Decision own = heuristic("delay-finish")->decide(view, {});
+    const Decision own = heuristic("delay-finish")->decide(view);
     const Decision fallback = fallback_decide(view);
     EXPECT_EQ(own.node, fallback.node) << rate;
     EXPECT_EQ(own.held_for, fallback.held_for) << rate;
@@ -128,16 +129,48 @@ TEST(Heuristics, DelayFinishDecidesAsTheFallback) {
 }
 
 TEST(Registry, KnowsTheNamesThatMustExist) {
-  const PolicyContext context{.dqn_weights = std::make_shared<Mailbox<DqnWeights>>(),
-                              .published_weights = std::make_shared<Mailbox<PublishedWeights>>()};
+  const auto modules = placement_modules();
   for (const char* name : {"random", "least-loaded", "locality-greedy", "dqn", "dqn-published"})
-    EXPECT_TRUE(make_policy(name, context)) << name;
-  EXPECT_TRUE(make_learner("dqn", context, 16));
-  EXPECT_EQ(make_learner("random", context, 16).error().code, ErrorCode::kNotFound);
-  const auto unknown = make_policy("oracle", {});
+    EXPECT_TRUE(modules.find(name)) << name;
+  const auto unknown = make_policy("oracle");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
   EXPECT_NE(unknown.error().message.find("locality-greedy"), std::string::npos);
+}
+
+// Whatever a host does with modules, it can do with each.
+TEST(Registry, EveryModuleCanBeHosted) {
+  const View view = view_of({node(0, 1), node(1, 2)});
+  for (const PlacementModule& module : placement_modules()) {
+    EXPECT_FALSE(module.info.summary.empty()) << module.info.name;
+    if (!module.learning) {
+      const auto policy = module.make(1);
+      ASSERT_TRUE(policy) << module.info.name;
+      EXPECT_LT((*policy)->decide(view).node, 2u) << module.info.name;
+      EXPECT_EQ((*policy)->holds(), module.holds) << module.info.name;
+      continue;
+    }
+    EXPECT_EQ(module.make(1).error().code, ErrorCode::kUnavailable) << "without weights";
+    EXPECT_TRUE(module.learning->check());
+    EXPECT_FALSE(module.learning->settings().empty());
+    const auto measures = placement_measures();
+    EXPECT_TRUE(std::any_of(measures.begin(), measures.end(), [&](const BoundedMeasure& measure) {
+      return measure.name == module.learning->traits().judged;
+    }));
+    const auto started = module.learning->start(1, 16);
+    ASSERT_TRUE(started) << module.info.name;
+    EXPECT_EQ(started->begins_from, "no weights");
+    EXPECT_LT(started->policy->decide(view).node, 2u) << module.info.name;
+    EXPECT_EQ(started->policy->holds(), module.holds) << module.info.name;
+  }
+}
+
+TEST(Registry, AModuleThatIsPutTakesThePlaceOfTheOneOfItsName) {
+  auto modules = placement_modules();
+  const auto names = modules.names();
+  modules.put(dqn_module({.epsilon = 0.25}));
+  EXPECT_EQ(modules.names(), names);
+  EXPECT_EQ(modules.find("dqn")->learning->epsilon(), 0.25);
 }
 
 }  // namespace

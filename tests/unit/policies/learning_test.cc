@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "policies/learning/torch_thread.h"
+#include "policies/placement/dqn/module.h"
+#include "policies/placement/published/module.h"
 #include "tests/support/toy_run.h"
 
 namespace tierpilot {
@@ -12,10 +14,10 @@ namespace {
 
 TEST(Learning, PublishedBeatsRandomAndIsNotFarFromTheBestHeuristic) {
   use_one_torch_thread();
-  PolicyContext context;
-  context.published.network.width = 64;
-  context.published.network.feed_forward = 128;
-  ToyRun toy("dqn-published", context, {.offered_load = 0.3});
+  PublishedSettings settings;
+  settings.network.width = 64;
+  settings.network.feed_forward = 128;
+  ToyRun toy(published_module(settings), 1, {.offered_load = 0.3});
   const double random = toy.run("random", 300).reward_mean;
   const double least_loaded = toy.run("least-loaded", 300).reward_mean;
   const double locality = toy.run("locality-greedy", 300).reward_mean;
@@ -27,15 +29,13 @@ TEST(Learning, PublishedBeatsRandomAndIsNotFarFromTheBestHeuristic) {
 // It decides by the estimate from the start, and learns what the estimate does not know.
 TEST(Learning, DqnHoldsAgainstEveryHeuristic) {
   use_one_torch_thread();
-  PolicyContext context;
-  context.dqn.epsilon = 0;
   const ToySettings cluster{.nodes = 6,
                             .datasets = 60,
                             .offered_load = 0.4,
                             .mean_compute_s = 0.15,
                             .speed_spread = 2,
                             .backlog_units = 2};
-  ToyRun toy("dqn", context, cluster);
+  ToyRun toy(dqn_module({.epsilon = 0}), 1, cluster);
   double best = 1e9;
   for (const char* name : {"random", "least-loaded", "locality-greedy", "locality-load"})
     best = std::min(best, toy.run(name, 1000).response_ms_mean);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policies/learning/training_pace.h"
 #include "policies/placement/dqn/settings.h"
 
 namespace tierpilot {
@@ -111,6 +112,36 @@ TEST(DqnSettings, GivenWeightsAreTheDefaultWhereTheyFit) {
   EXPECT_EQ(weights("[dqn]\nweights = \"\"\n"), "");
   EXPECT_EQ(weights("[dqn]\nweights = \"/y\"\n"), "/y");
   EXPECT_EQ(weights("[dqn]\nleave_out = [\"gpu\"]\n"), "") << "they were trained on all features";
+}
+
+TEST(TrainingPace, HasASectionAndStillReadsTheKeysOfEarlierFiles) {
+  auto reader = ConfigReader::parse("[training]\nnice = 3\ncpu_share = 0.5\n", "t.toml");
+  ASSERT_TRUE(reader);
+  const TrainingPace pace = read_training_pace(*reader);
+  EXPECT_TRUE(reader->finish());
+  EXPECT_TRUE(reader->hints().empty());
+  EXPECT_EQ(pace.nice, 3);
+  EXPECT_EQ(pace.cpu_share, 0.5);
+  EXPECT_EQ(pace.decisions_per_s, TrainingPace{}.decisions_per_s);
+
+  auto before = ConfigReader::parse(
+      "[training]\nnice = 3\n[dqn]\ntraining_nice = 5\ntraining_when_idle = true\n"
+      "training_decisions_per_s = 20\n",
+      "t.toml");
+  ASSERT_TRUE(before);
+  const TrainingPace old = read_training_pace(*before);
+  EXPECT_TRUE(before->finish());
+  EXPECT_EQ(old.nice, 3) << "the new key counts";
+  EXPECT_TRUE(old.when_idle);
+  EXPECT_EQ(old.decisions_per_s, 20);
+  ASSERT_EQ(before->hints().size(), 3u);
+  EXPECT_EQ(before->hints()[1],
+            "t.toml:5: dqn.training_when_idle: is 'when_idle' of [training] now: move it there");
+
+  auto wrong = ConfigReader::parse("[dqn]\ntraining_cpu_share = 7\n", "t.toml");
+  ASSERT_TRUE(wrong);
+  read_training_pace(*wrong);
+  EXPECT_THAT(wrong->finish().error().message, HasSubstr("t.toml:2: dqn.training_cpu_share"));
 }
 
 }  // namespace

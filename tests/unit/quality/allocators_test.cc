@@ -42,7 +42,7 @@ TEST(Allocators, NeverGiveMoreThanThereIsNorThanAJobCanUse) {
   jobs[3].predictor = nullptr;
   jobs[4].largest_change = 0;
   jobs[5].one_core_s = 0;
-  for (const auto name : allocator_names())
+  for (const auto& name : allocators().names())
     for (const double total : {0.0, 1.0, 20.0, 1000.0}) {
       const auto given = decide(name, jobs, total);
       ASSERT_EQ(given.size(), jobs.size()) << name;
@@ -55,7 +55,7 @@ TEST(Allocators, NeverGiveMoreThanThereIsNorThanAJobCanUse) {
 }
 
 TEST(Allocators, NoJobsIsNoTrouble) {
-  for (const auto name : allocator_names()) EXPECT_TRUE(decide(name, {}, 10).empty()) << name;
+  for (const auto& name : allocators().names()) EXPECT_TRUE(decide(name, {}, 10).empty()) << name;
 }
 
 TEST(Fair, IsEqualAndWorkConserving) {

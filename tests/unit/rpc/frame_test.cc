@@ -1,4 +1,4 @@
-#include "rpc/frame.h"
+#include "rpc/stream/frame.h"
 
 #include <capnp/any.h>
 #include <capnp/serialize.h>

@@ -55,7 +55,7 @@ void expect_within(const LiveUnit& unit, const Adjustment& adjustment) {
 }
 
 TEST(LivePolicy, OnlyKnownNamesAreMade) {
-  for (const auto& info : share_policies()) EXPECT_TRUE(make_share_policy(info.name, {}));
+  for (const auto& name : share_policies().names()) EXPECT_TRUE(make_share_policy(name, {}));
   const auto unknown = make_share_policy("best", {});
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().message.find("share-published"), std::string::npos);

@@ -50,7 +50,7 @@ TEST(SharingPlacement, AnUnknownPolicyNamesTheKnown) {
 
 // Whatever comes and goes: what is placed fits (the cluster throws otherwise), what is refused fits
 // nowhere, and what the placer remembers does not change what it says.
-class EveryPolicy : public testing::TestWithParam<std::string_view> {};
+class EveryPolicy : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryPolicy, PlacesWhateverFits) {
   const auto trace = generate_pods(3, 12, 400);
@@ -77,12 +77,7 @@ TEST_P(EveryPolicy, PlacesWhateverFits) {
   }
 }
 
-std::vector<std::string_view> names() {
-  std::vector<std::string_view> names;
-  for (const auto& policy : placement_policies()) names.push_back(policy.name);
-  return names;
-}
-INSTANTIATE_TEST_SUITE_P(SharingPlacement, EveryPolicy, testing::ValuesIn(names()));
+INSTANTIATE_TEST_SUITE_P(SharingPlacement, EveryPolicy, testing::ValuesIn(scorers().names()));
 
 }  // namespace
 }  // namespace tierpilot::sharing

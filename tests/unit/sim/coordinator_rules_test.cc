@@ -234,24 +234,9 @@ TEST(Rules, ALargeClusterIsSeenInPart) {
   EXPECT_EQ(result.succeeded, 3u);
 }
 
-TEST(Rules, ObservationsAreMadeForThoseThatReadThem) {
-  WorkloadBuilder tasks;
-  tasks.add(0, 1);
-  EXPECT_EQ(run(plain_cluster(1), tasks.workload()).log.observed, std::vector<size_t>{0});
-  struct Reader final : Policy {
-    Decision decide(const View&, const Observation& seen) override {
-      EXPECT_EQ(seen.values.size(), ObservationLayout::kSize);
-      Decision decision;
-      decision.node = 0;
-      return decision;
-    }
-  } reader;
-  EXPECT_EQ(run(plain_cluster(1), tasks.workload(), reader).result.succeeded, 1u);
-}
-
 TEST(Rules, APolicyThatChoosesNoCandidateEndsTheRun) {
   struct Wrong final : Policy {
-    Decision decide(const View&, const Observation&) override { return {}; }
+    Decision decide(const View&) override { return {}; }
   } wrong;
   WorkloadBuilder tasks;
   tasks.add(0, 1);

@@ -7,7 +7,7 @@
 namespace tierpilot::sim {
 namespace {
 
-constexpr GuardSettings kGuard{.judged = JudgedBy::kResponse};
+const GuardSettings kGuard{.judged = "response"};
 
 // A fast node and one that is ten times as slow.
 ClusterSpec unlike_nodes() {
@@ -38,7 +38,7 @@ Outcome run(std::unique_ptr<Policy> policy, int tasks) {
 
 class FaultyPolicy final : public Policy {
  public:
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     return fallback_decide(view, DecisionFault::kUnfamiliar, "never seen");
   }
 };

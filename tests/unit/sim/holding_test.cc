@@ -10,9 +10,8 @@ constexpr double kTolerance = 1e-6;
 // Wants every task on the node that holds its data, and else on the first.
 class LoyalPolicy final : public Policy {
  public:
-  bool needs_observation() const override { return false; }
   bool holds() const override { return true; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     ++asked;
     Decision decision;
     for (size_t i = view.nodes.size(); i-- > 0;) {

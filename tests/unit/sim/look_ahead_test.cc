@@ -42,9 +42,8 @@ GeneratorOptions varied_tasks() {
 // The least loaded node; keeps a task back where a full one has more of its data.
 class PatientPolicy final : public Policy {
  public:
-  bool needs_observation() const override { return false; }
   bool holds() const override { return true; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     Decision decision;
     uint64_t most_held = 0;
     for (size_t i = 0; i < view.nodes.size(); ++i) {

@@ -79,7 +79,7 @@ TEST(QueueOrder, EveryTaskOfALongQueueIsServedOnce) {
   options.write_share = 0.5;
   options.units = {1, 2};
   for (const char* name : {"locality-load", "delay-finish"}) {
-    const auto policy = make_policy(name, {.seed = 1});
+    const auto policy = make_policy(name);
     const auto [result, log] = run(cluster, generate(options, cluster, 2), **policy);
     EXPECT_EQ(result.succeeded, 3000u) << name;
     EXPECT_GT(result.restarts, 0u) << name;

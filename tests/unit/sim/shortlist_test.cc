@@ -79,8 +79,7 @@ auto told(const NodeState& node) {
 
 // Mostly data, else some candidate in turn.
 struct Chooser final : Policy {
-  bool needs_observation() const override { return false; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     views.push_back(view);
     Decision decision;
     for (size_t i = 0; i < view.nodes.size(); ++i) {
@@ -98,8 +97,7 @@ struct Chooser final : Policy {
 // Decides as was decided before, and says where a view should have been another one.
 struct Repeater final : Policy {
   explicit Repeater(const Chooser& before) : before(before) {}
-  bool needs_observation() const override { return false; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     if (next >= before.slots.size()) return {};
     const auto expected = shortlist_of(view);
     const auto& nodes = before.views[next].nodes;

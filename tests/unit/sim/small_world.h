@@ -69,8 +69,7 @@ class WorkloadBuilder {
 class ScriptedPolicy final : public Policy {
  public:
   explicit ScriptedPolicy(std::vector<uint32_t> slots) : slots_(std::move(slots)) {}
-  bool needs_observation() const override { return false; }
-  Decision decide(const View& view, const Observation&) override {
+  Decision decide(const View& view) override {
     views.push_back(view);
     const uint32_t wanted = slots_[next_++ % slots_.size()];
     Decision decision;
@@ -92,10 +91,8 @@ struct Log final : Listener {
     ServiceMeasure measure;
     RewardParts reward;
   };
-  void decided(Attempt attempt, const View&, const Observation& observation,
-               const Decision&) override {
+  void decided(Attempt attempt, const View&, const Decision&) override {
     decisions.push_back(attempt);
-    observed.push_back(observation.values.size());
   }
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override {
     services.push_back({attempt, measure, reward});
@@ -108,14 +105,13 @@ struct Log final : Listener {
     order.push_back(task);
   }
   std::vector<Attempt> decisions, abandons;
-  std::vector<size_t> observed;
   std::vector<Served> services;
   std::vector<TaskTimes> times;  // by task
   std::vector<uint32_t> order;   // of ending
 };
 
 inline Result<Player> heuristic_player(const std::string& name, uint64_t seed) {
-  auto policy = make_policy(name, {.seed = seed});
+  auto policy = make_policy(name, seed);
   if (!policy) return tl::unexpected(policy.error());
   return Player{std::move(*policy), nullptr};
 }

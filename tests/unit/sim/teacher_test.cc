@@ -5,8 +5,10 @@
 #include <map>
 #include <set>
 
-#include "policies/placement/dqn/weights.h"
-#include "policies/placement/published/weights.h"
+#include "base/overloaded.h"
+#include "policies/placement/dqn/module.h"
+#include "policies/placement/published/module.h"
+#include "policies/placement/registry.h"
 #include "policies/sim/evaluation/guarded_policy.h"
 #include "policies/sim/generator.h"
 #include "tests/unit/sim/small_world.h"
@@ -29,13 +31,16 @@ class RecordingLearner final : public Learner {
     told_.decided.push_back(id);
     told_.nodes.push_back(node);
   }
-  void served(uint64_t id, const RewardParts&) override { told_.served.push_back(id); }
-  void finished(uint64_t id, double response_s) override {
-    EXPECT_GT(response_s, 0);
-    told_.finished.push_back(id);
-    ++credit_;
+  void told(uint64_t id, const tierpilot::Outcome& outcome) override {
+    std::visit(Overloaded{[&](const DataServed&) { told_.served.push_back(id); },
+                          [&](const Finished& end) {
+                            EXPECT_GT(end.response_s, 0);
+                            told_.finished.push_back(id);
+                            ++credit_;
+                          },
+                          [&](Abandoned) { told_.abandoned.push_back(id); }},
+               outcome);
   }
-  void abandoned(uint64_t id) override { told_.abandoned.push_back(id); }
   bool ready() const override { return credit_ >= 4; }
   void train_batch() override { ++told_.batches, credit_ -= 4; }
   void copy_weights() override {}
@@ -110,10 +115,9 @@ TEST(LearnDuringRun, UnderAGuardLearnsFromTheFallbacksDecisionsToo) {
 
 struct Versions final : Listener {
   explicit Versions(Listener& next) : next(next) {}
-  void decided(Attempt attempt, const View& view, const Observation& seen,
-               const Decision& decision) override {
+  void decided(Attempt attempt, const View& view, const Decision& decision) override {
     if (decision.weights_version > 0) newest = std::max(newest, decision.weights_version);
-    next.decided(attempt, view, seen, decision);
+    next.decided(attempt, view, decision);
   }
   void served(Attempt attempt, const ServiceMeasure& measure, const RewardParts& reward) override {
     next.served(attempt, measure, reward);
@@ -130,15 +134,15 @@ struct LearnedRun {
   bool operator==(const LearnedRun&) const = default;
 };
 
-LearnedRun learned_run(const char* name) {
-  PolicyContext context{.seed = 7};
-  context.dqn.train_start = context.dqn.batch = 32;
-  context.published.network = {.width = 16, .layers = 1, .heads = 2, .feed_forward = 16};
-  context.published.train_start = context.published.batch = 32;
-  context.dqn_weights = std::make_shared<Mailbox<DqnWeights>>();
-  context.published_weights = std::make_shared<Mailbox<PublishedWeights>>();
-  const auto learner = learn_during_run(*make_learner(name, context, 1024));
-  const auto policy = *make_policy(name, context);
+LearnedRun learned_run(const std::string& name) {
+  auto modules = placement_modules();
+  modules.put(dqn_module({.train_start = 32, .batch = 32}));
+  PublishedSettings published;
+  published.network = {.width = 16, .layers = 1, .heads = 2, .feed_forward = 16};
+  published.train_start = published.batch = 32;
+  modules.put(published_module(published));
+  auto [policy, taught, begins_from] = *modules.find(name)->learning->start(7, 1024);
+  const auto learner = learn_during_run(std::move(taught));
   Versions versions(*learner);
   GeneratorOptions options;
   options.tasks = 600;

@@ -56,12 +56,12 @@ TEST(ExternalityPolicy, DecidesAsDelayFinishWithItsWeights) {
                           .assigned_operations = (4 - i) * 1e9,
                           .rates = {.operations_per_s = 1e9}});
   const auto searched = make_externality_policy(delay_finish_externality(), kAllFeatures);
-  const auto heuristic = *make_policy("delay-finish", {});
+  const auto heuristic = *make_policy("delay-finish");
   std::set<size_t> waited_for;
   for (const double rate : {1e6, 1e7, 1e8, 1e9, 1e10}) {
     for (NodeState& node : view.nodes) node.rates.fetch_bytes_per_s = rate;
-    const Decision one = searched->decide(view, {});
-    const Decision other = heuristic->decide(view, {});
+    const Decision one = searched->decide(view);
+    const Decision other = heuristic->decide(view);
     EXPECT_EQ(one.node, other.node) << rate;
     EXPECT_EQ(one.held_for, other.held_for) << rate;
     waited_for.insert(one.held_for);

@@ -8,7 +8,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("base", "bpf", "rpc", "policies", "daemon", "coordinator", "tools", "tests")
+FOLDERS = ("base", "bpf", "model", "rpc", "policies", "swap", "job", "daemon", "coordinator", "tools",
+           "tests")
 # clang-format indents nothing at namespace level and names every closing brace.
 OPENED = re.compile(r"^(?:inline )?namespace ([\w:]+) \{")
 CLOSED = re.compile(r"^\}  // namespace( [\w:]+)?")

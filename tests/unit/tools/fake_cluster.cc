@@ -99,7 +99,7 @@ class Server final : public wire::Cluster::Server {
     seen.time_limit_ms = first.getTimeLimitMs();
     seen.memory_tier = first.getMemoryTier();
     state_.submits.push_back(std::move(seen));
-    context.getResults().setJob(7);
+    context.getResults().setSubmission(7);
     return kj::READY_NOW;
   }
   kj::Promise<void> taskList(TaskListContext context) override {
@@ -287,7 +287,7 @@ class Server final : public wire::Cluster::Server {
   }
   static void fill_task(wire::Task::Builder task, uint64_t id, const std::string& state) {
     task.setId(id);
-    task.setJob(7);
+    task.setSubmission(7);
     task.setName("t" + std::to_string(id));
     task.setState(state == "kept back" ? "queued" : state);
     task.setSubmittedMs(1'000);
@@ -334,7 +334,7 @@ FakeCluster::FakeCluster() {
     EventLoop loop;
     wire::Cluster::Client cluster = kj::heap<Server>(state);
     auto server =
-        RpcServer::listen(loop, *Address::parse(address()), std::nullopt, {},
+        RpcServer::listen(loop, *Address::parse(address()), nullptr, {},
                           [&](const Peer&) { return capnp::Capability::Client(cluster); });
     if (!server) throw std::runtime_error(server.error().message);
     loop_ = &loop;

@@ -158,8 +158,8 @@ TEST_F(Tierctl, SubmitAndWaitGivesTheTasksFate) {
   EXPECT_EQ(at({"task", "submit", "--wait", "--", "false"}).code, kExitFailed);
 }
 
-TEST_F(Tierctl, AJobFileIsSubmittedWhole) {
-  const std::string path = fake_.folder() + "/job.json";
+TEST_F(Tierctl, AFileIsSubmittedWhole) {
+  const std::string path = fake_.folder() + "/tasks.json";
   std::ofstream(path) << R"({"tasks": [{"name": "a", "command": ["true"]},
                                        {"name": "b", "command": ["true"], "after": ["a"]}]})";
   const auto ran = at({"task", "submit", "--file", path});
@@ -168,13 +168,13 @@ TEST_F(Tierctl, AJobFileIsSubmittedWhole) {
   EXPECT_EQ(fake_.state.submits.at(0).last_after, std::vector<std::string>{"a"});
 }
 
-TEST_F(Tierctl, ABadJobFileIsRefusedBeforeAnythingIsSent) {
-  const std::string path = fake_.folder() + "/job.json";
+TEST_F(Tierctl, ABadFileIsRefusedBeforeAnythingIsSent) {
+  const std::string path = fake_.folder() + "/tasks.json";
   std::ofstream(path) << "{\"tasks\": [}";
   const auto ran = at({"task", "submit", "--file", path, "-j"});
   EXPECT_EQ(ran.code, kExitFailed);
   EXPECT_EQ(json::parse(ran.err)["error"]["code"], "invalid");
-  EXPECT_NE(ran.err.find("job.json:1:12"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("tasks.json:1:12"), std::string::npos) << ran.err;
   EXPECT_TRUE(fake_.state.submits.empty());
 }
 
@@ -186,6 +186,8 @@ TEST_F(Tierctl, TaskListWalksAllPagesAndFilters) {
   EXPECT_EQ(tasks[0]["response_ms"], 1000);
   EXPECT_TRUE(tasks[2]["response_ms"].is_null());
   EXPECT_EQ(at({"task", "list", "--state", "succeeded", "-j"}).value()["tasks"].size(), 2u);
+  for (const char* option : {"--submission", "--job"})
+    EXPECT_EQ(at({"task", "list", option, "7", "-j"}).value()["tasks"].size(), tasks.size());
 }
 
 TEST_F(Tierctl, WaitGivesTheTasksFateOrATimeout) {

@@ -1,5 +1,6 @@
 """Builds a guest's image, boots it, and brings back what it says."""
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -13,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-from harness import cache, debian, image, kernel
+from harness import cache, debian, image, kernel, live
 
 QEMU = "qemu-system-x86_64"
 # The kernel patches itself by way of breakpoints. QEMU 7.2 with a thread for each CPU may translate
@@ -34,10 +35,13 @@ class Outcome:
     seconds: float
     load_1min: float  # of the host, at the end
     ended: str  # how QEMU ended
+    broken: str | None  # what the case's Host saw go wrong
     machine: object
 
     @property
     def problem(self):
+        if self.broken:
+            return self.broken
         if self.status is None:
             return f"the guest ended without a status: {self.ended}"
         return f"the guest's script ended with {self.status}" if self.status else None
@@ -75,57 +79,80 @@ class Guest:
         self.log = build / "tests" / "vm" / f"{name}{variant}.log"
         self.kernel = kernel.Kernel(machine.kernel)
 
-    def run(self, script):
-        outcome = self._run_once(script)
+    def run(self, script, make_host=None):
+        """`make_host(build, folder)` is what the case does on this machine meanwhile, see run."""
+        outcome = self._run_once(script, make_host)
         if outcome.status is None and STALE_CODE in outcome.console:
             print(f"{self.log.stem}: the emulator ran kernel code as it was before it was patched "
                   f"({STALE_CODE}); once more", file=sys.stderr)
-            outcome = self._run_once(script)
+            outcome = self._run_once(script, make_host)
         return outcome
 
-    def _run_once(self, script):
+    def _run_once(self, script, make_host):
         with tempfile.TemporaryDirectory(prefix="tierpilot-vm-") as folder:
             results = pathlib.Path(folder) / "results"
             started = time.monotonic()
-            ended = self._boot(script.read_bytes(), pathlib.Path(folder))
+            ended, broken = self._run_beside_host(script.read_bytes(), pathlib.Path(folder), make_host)
             files = unpack(results)
             status = files.pop("status", None)
             return Outcome(status=int(status) if status else None, files=files,
                            console=self.log.read_text(errors="replace"), log=self.log,
                            seconds=time.monotonic() - started, load_1min=os.getloadavg()[0],
-                           ended=ended, machine=self.machine)
+                           ended=ended, broken=broken, machine=self.machine)
 
     def interactive(self):
         with tempfile.TemporaryDirectory(prefix="tierpilot-vm-") as folder:
             shell = b"#!/bin/sh\nexec setsid cttyhack sh -l\n"
-            command = self._command(shell, pathlib.Path(folder))
+            command = self._command(shell, pathlib.Path(folder), None)
             return subprocess.run(command, check=False).returncode
 
-    def _boot(self, script, folder):
-        command = self._command(script, folder)
+    def _run_beside_host(self, script, folder, make_host):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with open(self.log, "wb") as console:
-            try:
-                done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=console,
-                                      stderr=subprocess.STDOUT, check=False,
-                                      timeout=self.machine.timeout_s)
-            except subprocess.TimeoutExpired:
-                return f"not done after {self.machine.timeout_s} s"
-        return f"QEMU's exit status is {done.returncode}"
+            if not make_host:
+                return self._boot(self._command(script, folder, None), console, None, folder)
+            with contextlib.closing(make_host(self.build, folder)) as host:
+                command = self._command(script, folder, host)
+                for _ in range(host.boots):
+                    ended, broken = self._boot(command, console, host, folder)
+                    if broken:
+                        break
+                return ended, broken
 
-    def _command(self, script, folder):
+    def _boot(self, command, console, host, folder):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console,
+                                   stderr=subprocess.STDOUT)
+        try:
+            broken = host and problem_of(host.conduct, live.Live(process, folder))
+            if broken:
+                return "it was killed", broken
+            process.wait(self.machine.timeout_s)
+            return f"QEMU's exit status is {process.returncode}", None
+        except subprocess.TimeoutExpired:
+            return f"not done after {self.machine.timeout_s} s", None
+        finally:
+            process.kill()
+            process.wait()
+
+    def _command(self, script, folder, host):
         initrd = folder / "initrd"
-        self._image(script).write(initrd)
+        made = self._image(script)
+        for path, data in (host.files if host else {}).items():
+            made.add_bytes(path, data)
+        made.write(initrd)
         first = "/lib/systemd/systemd" if self.machine.init == "systemd" else "/vm/init"
         # No KVM, also where it is: nested, it hangs on some machines, and it knows no plugins.
         return [QEMU, *self.machine.accelerator(), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot",
                 "-serial", "stdio", "-serial", f"file:{folder / 'results'}",
+                *(live.Live.qemu_arguments(folder) if host else []),
                 "-kernel", self.kernel.vmlinux(), "-initrd", initrd,
                 "-append", f"{self.machine.kernel_command_line()} rdinit={first}",
-                *self.machine.qemu_arguments(), *self._disk(folder), *self._delay()]
+                *self.machine.qemu_arguments(), *self._disk(folder, host), *self._delay()]
 
-    def _disk(self, folder):
+    def _disk(self, folder, host):
+        if host and host.disk:
+            return ["-drive", f"file=nbd+unix:///?socket={host.disk},format=raw,if=virtio"]
         if not self.machine.disk_mib:
             return []
         with open(folder / "disk", "wb") as disk:
@@ -174,6 +201,7 @@ class Guest:
                 made.add_bytes(f"/vm/{path.name}", path.read_bytes(), 0o755)
         made.add_bytes("/vm/script", script, 0o755)
         modules = self.machine.modules + (["virtio_blk"] if self.machine.disk_mib else [])
+        modules += ["virtio_net"] if self.machine.network else []
         for number, (name, data) in enumerate(self.kernel.module_files(modules)):
             made.add_bytes(f"/vm/modules/{number:02}-{name}.ko", data)
 

@@ -14,6 +14,7 @@ Keys of a case file (TOML); only nodes are required:
     far_ns = 400                delay of loads and stores on the second of two nodes
     access_ns = 0               far_ns: an access begins so long after the CPU's last one or later
     disk_mib = 0                an empty disk: the script then starts in a file system on it, /mnt
+    network = false             of user mode: this machine's loopback is 10.0.2.2; eth0 is not set up
     cxl_pmem_mib = 0            a CXL device with persistent memory behind a host bridge
 
     [files]                     "/etc/x" = "systemd/x": from the repository, or "build:PATH"
@@ -62,6 +63,7 @@ class Machine:
     files: dict[str, str] = dataclasses.field(default_factory=dict)
     cxl_pmem_mib: int = 0
     disk_mib: int = 0
+    network: bool = False
 
     def qemu_arguments(self):
         total = sum(node.mib for node in self.nodes)
@@ -79,6 +81,9 @@ class Machine:
         if hmat:
             for number, node in enumerate(self.nodes):
                 arguments += self._hmat(number, node)
+        if self.network:
+            arguments += ["-netdev", "user,id=net",
+                          "-device", "virtio-net-pci,netdev=net,id=card,romfile="]
         return arguments + self._cxl_devices()
 
     def accelerator(self):

@@ -1,5 +1,5 @@
-"""Starts swapping in a program that says nothing of it: tierpilot-swap run puts this folder first in
-PYTHONPATH, and Python imports what is called so before the program."""
+"""Starts swapping, or recording, in a program that says nothing of it: tierpilot-swap run and tiertool swap record put
+this folder first in PYTHONPATH, and Python imports what is called so before the program."""
 
 import importlib.machinery
 import importlib.util
@@ -44,10 +44,23 @@ def _run_the_hidden_one():
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-if os.environ.get("TIERPILOT_SWAP_BUDGET"):
+def _record(_):
+    from tierpilot.swapping.record import Recorder
+
+    # Of several processes the last one to get so far counts: each writes the log as a whole.
+    Recorder(os.environ["TIERPILOT_SWAP_RECORD"], int(os.environ["TIERPILOT_SWAP_RECORD_STEP"])).watch()
+
+
+def _after_torch(then):
     if _PACKAGES not in sys.path:
         sys.path.append(_PACKAGES)
     from tierpilot.hooks import AfterImport
 
-    sys.meta_path.insert(0, AfterImport("torch", _start))
+    sys.meta_path.insert(0, AfterImport("torch", then))
+
+
+if os.environ.get("TIERPILOT_SWAP_BUDGET"):
+    _after_torch(_start)
+elif os.environ.get("TIERPILOT_SWAP_RECORD"):
+    _after_torch(_record)
 _run_the_hidden_one()

@@ -43,6 +43,17 @@ DqnSettings small_dqn() {
   return settings;
 }
 
+PlacementModules with(const DqnSettings& dqn, const PublishedSettings& published) {
+  auto modules = placement_modules();
+  modules.put(dqn_module(dqn));
+  modules.put(published_module(published));
+  return modules;
+}
+
+PlacementModules with_small() {
+  return with(small_dqn(), small_published());
+}
+
 View three_nodes(double operations) {
   View view;
   view.task = {.operations = operations, .data_bytes = 1 << 20, .writes = false, .units = 1};
@@ -66,11 +77,8 @@ PolicyHostTest::PolicyHostTest()
 }
 
 std::unique_ptr<PolicyHost> PolicyHostTest::start(std::string active) {
-  auto host = PolicyHost::start({.dqn = small_dqn(),
-                                 .published = small_published(),
-                                 .seed = 3,
-                                 .state_dir = directory_,
-                                 .active = std::move(active)});
+  auto host = PolicyHost::start(
+      {.modules = with_small(), .seed = 3, .state_dir = directory_, .active = std::move(active)});
   EXPECT_TRUE(host) << host.error().message;
   return std::move(*host);
 }
@@ -94,8 +102,9 @@ PolicyHost::Decided PolicyHostTest::decide(PolicyHost& host, uint64_t id, const 
 void PolicyHostTest::live_through(PolicyHost& host, uint64_t from, uint64_t to) {
   for (uint64_t id = from; id < to; ++id) {
     const auto decided = decide(host, id);
-    host.outcome(id, reward_of(decided.decision.node == 0 ? 1.0 : 0.0));
-    host.finished(id, decided.decision.node == 0 ? 0.1 : 1.0 + 0.001 * static_cast<double>(id));
+    host.told(id, DataServed{reward_of(decided.decision.node == 0 ? 1.0 : 0.0)});
+    host.told(id,
+              Finished{decided.decision.node == 0 ? 0.1 : 1.0 + 0.001 * static_cast<double>(id)});
   }
 }
 

@@ -9,11 +9,15 @@
 #include <string>
 
 #include "coordinator/policy_host/policy_host.h"
+#include "policies/placement/dqn/module.h"
+#include "policies/placement/published/module.h"
 
 namespace tierpilot::testing {
 
 DqnSettings small_dqn();
 PublishedSettings small_published();
+PlacementModules with(const DqnSettings& dqn, const PublishedSettings& published = {});
+PlacementModules with_small();
 View three_nodes(double operations);
 std::shared_ptr<const View> shared(View view);
 

@@ -29,14 +29,14 @@ TEST_F(PolicyHostTest, OnlyTheActionThatWasTakenIsLearnedFrom) {
   const auto host = start("round-robin");
   const auto view = shared(three_nodes(1000));
   EXPECT_EQ(answer(*host, 1, view).decision.node, 0u);
-  host->finished(1, 0.5);
+  host->told(1, Finished{0.5});
   (void)host->save();
   EXPECT_EQ(host->learner("dqn").decisions, 0u) << "an answer is not an action";
   EXPECT_EQ(host->learner("dqn").pending, 0u);
   decide(*host, 2);
   host->took(2, view, 2);
   host->took(3, view, 1);
-  host->finished(2, 0.5);
+  host->told(2, Finished{0.5});
   (void)host->save();
   EXPECT_EQ(host->learner("dqn").decisions, 2u);
   EXPECT_EQ(host->learner("dqn").experiences, 1u);
@@ -64,7 +64,7 @@ TEST_F(PolicyHostTest, ManyThreadsMayReportAtOnce) {
         host->decide(id, view, [&](PolicyHost::Decided decided) {
           ++answered;
           host->took(decided.request, view, decided.decision.node);
-          host->finished(decided.request, 0.1 + 0.001 * static_cast<double>(decided.request));
+          host->told(decided.request, Finished{0.1 + 0.001 * static_cast<double>(decided.request)});
         });
       host->learner("dqn");
       host->use(t % 2 ? "random" : "dqn");

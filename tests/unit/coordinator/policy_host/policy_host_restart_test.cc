@@ -31,7 +31,7 @@ TEST_F(PolicyHostTest, GoesOnWhereItStoppedAfterARestart) {
   EXPECT_GT(after.weights_version, before.weights_version);
   EXPECT_EQ(after.pending, before.pending);
   decide(*host, 31);
-  host->finished(30, 0.5);
+  host->told(30, Finished{0.5});
   EXPECT_TRUE(
       eventually([&] { return host->learner("dqn").experiences == before.experiences + 1; }));
 }
@@ -56,7 +56,7 @@ TEST_F(PolicyHostTest, BeginsWithShippedWeights) {
   settings.weights = directory_ / "shipped.weights";
   ASSERT_TRUE(save_weights(settings.weights,
                            {.weights = {{}, {}, 41}, .provenance = {.config_digest = "d1ge57"}}));
-  const auto host = PolicyHost::start({.dqn = settings, .active = "dqn"});
+  const auto host = PolicyHost::start({.modules = with(settings), .active = "dqn"});
   ASSERT_TRUE(host) << host.error().message;
   EXPECT_EQ(decide(**host, 1).decision.weights_version, 41u);
   EXPECT_THAT((*host)->learner("dqn").origin, HasSubstr("d1ge57"));
@@ -112,7 +112,7 @@ TEST_F(PolicyHostTest, NorIsThatOfThePublishedWeightsAlsoAfterARestart) {
   strange.task.data_bytes = uint64_t{1} << 45;
   EXPECT_EQ(decide(*host, 0, strange).decision.fault, DecisionFault::kNone)
       << "it has not trained yet";
-  host->abandon(0);
+  host->told(0, Abandoned{});
   live_through(*host, 1, 60);
   ASSERT_TRUE(eventually([&] { return host->learner("dqn-published").weights_version > 1; }));
   for (const bool restarted : {false, true}) {

@@ -60,9 +60,9 @@ TEST_F(PolicyHostTest, ChangesPolicyWhileRunning) {
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
   int active = 0;
   std::set<std::string> names;
-  for (const auto& policy : host->list()) {
-    names.insert(policy.name);
-    active += policy.active;
+  for (const auto& module : host->modules()) {
+    names.insert(module.info.name);
+    active += module.info.name == host->active();
   }
   EXPECT_EQ(active, 1);
   EXPECT_THAT(names,
@@ -94,7 +94,7 @@ TEST_F(PolicyHostTest, RequestsThatWereDismissedAreNotAnswered) {
   decide(*host, 5);
   EXPECT_EQ(answered, 1);
   EXPECT_TRUE(eventually([&] { return host->learner("dqn").pending == 4; })) << "1, 2, 4 and 5";
-  host->finished(2, 0.5);
+  host->told(2, Finished{0.5});
   EXPECT_TRUE(eventually([&] { return host->learner("dqn").experiences == 1; }));
 }
 
@@ -117,16 +117,17 @@ TEST_F(PolicyHostTest, NodesWithoutAnOutputFallBackToAHeuristic) {
 }
 
 TEST_F(PolicyHostTest, RefusesWhatCannotBe) {
-  EXPECT_EQ(PolicyHost::start({.dqn = small_dqn(), .active = "oracle"}).error().code,
+  EXPECT_EQ(PolicyHost::start({.modules = with(small_dqn()), .active = "oracle"}).error().code,
             ErrorCode::kNotFound);
   PublishedSettings published = small_published();
   published.network.heads = 5;
-  EXPECT_EQ(PolicyHost::start({.published = published}).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(PolicyHost::start({.modules = with({}, published)}).error().code, ErrorCode::kInvalid);
   DqnSettings settings = small_dqn();
   settings.weights = directory_ / "missing.weights";
-  EXPECT_EQ(PolicyHost::start({.dqn = settings}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(PolicyHost::start({.modules = with(settings)}).error().code, ErrorCode::kNotFound);
   std::ofstream(directory_.string()) << "a file where the directory should be";
-  EXPECT_FALSE(PolicyHost::start({.dqn = small_dqn(), .state_dir = directory_ / "policy"}));
+  EXPECT_FALSE(
+      PolicyHost::start({.modules = with(small_dqn()), .state_dir = directory_ / "policy"}));
 }
 
 }  // namespace

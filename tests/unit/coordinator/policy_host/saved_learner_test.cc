@@ -19,9 +19,7 @@ namespace fs = std::filesystem;
 class RememberingLearner final : public Learner {
  public:
   void decided(uint64_t, const View&, size_t) override {}
-  void served(uint64_t, const RewardParts&) override {}
-  void finished(uint64_t, double) override {}
-  void abandoned(uint64_t) override {}
+  void told(uint64_t, const Outcome&) override {}
   bool ready() const override { return false; }
   void train_batch() override {}
   void copy_weights() override {}

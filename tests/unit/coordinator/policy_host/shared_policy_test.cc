@@ -23,7 +23,6 @@ void burn_cpu_ns(int64_t ns) {
 }
 
 struct Script {
-  bool needs_observation = false;
   int64_t burns_ns = 0;
   bool throws = false;
   std::function<void()> meanwhile = [] {};
@@ -32,16 +31,14 @@ struct Script {
 class Scripted final : public Policy {
  public:
   explicit Scripted(Script& script) : script_(script) {}
-  Decision decide(const View&, const Observation& seen) override {
+  Decision decide(const View&) override {
     script_.meanwhile();
     burn_cpu_ns(script_.burns_ns);
     if (script_.throws) throw std::runtime_error("no idea");
-    EXPECT_EQ(seen.values.empty(), !script_.needs_observation);
     Decision decision;
     decision.node = 1;
     return decision;
   }
-  bool needs_observation() const override { return script_.needs_observation; }
 
  private:
   Script& script_;
@@ -60,7 +57,7 @@ class SharedPolicyTest : public ::testing::Test {
   bool becomes_quick(SharedPolicy& policy) {
     for (int i = 0; i < 10'000; ++i) {
       if (policy.decide_if_quick(view_)) return true;
-      policy.decide(view_, {});
+      policy.decide(view_);
     }
     return false;
   }
@@ -78,7 +75,7 @@ TEST_F(SharedPolicyTest, ATrustedOneDecidesAtOnce) {
 TEST_F(SharedPolicyTest, AnotherHasToShowThatItIsQuick) {
   auto policy = make(false);
   EXPECT_FALSE(policy.decide_if_quick(view_));
-  policy.decide(view_, {});
+  policy.decide(view_);
   EXPECT_FALSE(policy.decide_if_quick(view_));
   EXPECT_TRUE(becomes_quick(policy));
 }
@@ -88,7 +85,7 @@ TEST_F(SharedPolicyTest, ASlowOneNeverDecidesAtOnce) {
   auto policy = make(false);
   for (int i = 0; i < 200; ++i) {
     ASSERT_FALSE(policy.decide_if_quick(view_));
-    policy.decide(view_, {});
+    policy.decide(view_);
   }
 }
 
@@ -96,17 +93,10 @@ TEST_F(SharedPolicyTest, OneThatBecomesSlowDecidesElsewhereUntilItIsQuickAgain) 
   auto policy = make(false);
   ASSERT_TRUE(becomes_quick(policy));
   script_.burns_ns = static_cast<int64_t>(2 * SharedPolicy::kQuickNs);
-  for (int i = 0; i < 100; ++i) policy.decide(view_, {});
+  for (int i = 0; i < 100; ++i) policy.decide(view_);
   EXPECT_FALSE(policy.decide_if_quick(view_));
   script_.burns_ns = 0;
   EXPECT_TRUE(becomes_quick(policy));
-}
-
-TEST_F(SharedPolicyTest, OneThatNeedsAnObservationIsNotAskedAtOnce) {
-  script_.needs_observation = true;
-  auto policy = make(true);
-  EXPECT_FALSE(policy.decide_if_quick(view_));
-  EXPECT_EQ(policy.decide(view_, {}).node, 1u);
 }
 
 TEST_F(SharedPolicyTest, NobodyWaitsForTheOtherThreadsDecision) {
@@ -117,7 +107,7 @@ TEST_F(SharedPolicyTest, NobodyWaitsForTheOtherThreadsDecision) {
     began.set_value();
     release.get_future().wait();
   };
-  std::thread other([&] { policy.decide(view_, {}); });
+  std::thread other([&] { policy.decide(view_); });
   began.get_future().wait();
   EXPECT_FALSE(policy.decide_if_quick(view_));
   release.set_value();

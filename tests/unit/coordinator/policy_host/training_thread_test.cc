@@ -31,9 +31,9 @@ class BusyLearner final : public Learner {
   explicit BusyLearner(Seen& seen) : seen_(seen) {}
 
   void decided(uint64_t, const View&, size_t) override { ++seen_.decisions; }
-  void served(uint64_t, const RewardParts&) override { ++seen_.rewards; }
-  void finished(uint64_t, double) override { ++seen_.ends; }
-  void abandoned(uint64_t) override { ++seen_.ends; }
+  void told(uint64_t, const Outcome& outcome) override {
+    ++(ends(outcome) ? seen_.ends : seen_.rewards);
+  }
   bool ready() const override { return true; }
   void train_batch() override {
     const double begin_s = thread_cpu_s();
@@ -60,7 +60,7 @@ struct Run {
   int scheduler = -1;
 };
 
-Run train_for(std::chrono::milliseconds time, TrainingThread::Pace pace) {
+Run train_for(std::chrono::milliseconds time, TrainingPace pace) {
   BusyLearner::Seen seen;
   std::vector<TrainingThread::NamedLearner> learners;
   learners.push_back({"busy", std::make_unique<BusyLearner>(seen)});
@@ -116,9 +116,10 @@ TEST(TrainingThread, HearsNothingMoreOfDecisionsLeftOut) {
     TrainingThread thread(std::move(learners), {}, {.nice = 0, .decisions_per_s = 0.001},
                           VersionArchive({}, 0));
     for (uint64_t id = 0; id < kTold; ++id) thread.decided(id, view, 0);
-    for (uint64_t id = 0; id < kTold; ++id) thread.served(id, {});
-    for (uint64_t id = 0; id < kTold; ++id) id % 2 ? thread.finished(id, 1) : thread.abandoned(id);
-    thread.finished(kOfAnEarlierRun, 1);
+    for (uint64_t id = 0; id < kTold; ++id) thread.told(id, DataServed{});
+    for (uint64_t id = 0; id < kTold; ++id)
+      thread.told(id, id % 2 ? Outcome(Finished{1}) : Abandoned{});
+    thread.told(kOfAnEarlierRun, Finished{1});
     while (seen.ends <= seen.decisions) std::this_thread::sleep_for(1ms);
   }
   EXPECT_LT(seen.decisions, kTold / 2);

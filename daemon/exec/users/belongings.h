@@ -1,0 +1,39 @@
+// What belongs to a task while it runs as another user than the daemon: its working directory, its
+// logs and the files that it was given. Everything is found by name in folders that are the
+// daemon's, and never through a link.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "daemon/exec/task.h"
+
+namespace tierpilot {
+
+inline constexpr const char* kWorkFolder = "work";  // in the attempt's directory
+inline constexpr const char* kLogNames[] = {"stdout.log", "stderr.log"};
+
+// Makes all of it the user's. Needs CAP_CHOWN.
+Status hand_over(const TaskLaunch& task);
+
+// The logs and the given files are the daemon's again, readable and writable for it. Of what the
+// task may have put in their place nothing is touched that is not the task's. Quick.
+void take_back_files(const TaskLaunch& task);
+
+// Makes a directory and all below it `to`'s that was `from`'s, whatever modes, links and depth it
+// has, so that `to` can read and remove it. Files of others stay as they are; their folders too,
+// but for `all_folders`, which needs CAP_CHOWN. The first error is told, and what can be done is
+// done all the same.
+Status take_over_tree(const std::filesystem::path& directory, uid_t from, uid_t to, gid_t to_group,
+                      bool all_folders);
+
+// Whose something of an attempt may still be, of its directory or elsewhere: hand_over() notes it
+// there before it gives anything. Nothing: nobody's.
+std::optional<TaskUser> user_left(const std::filesystem::path& attempt_directory);
+void nothing_left(const std::filesystem::path& attempt_directory);
+
+}  // namespace tierpilot

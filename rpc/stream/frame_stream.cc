@@ -1,0 +1,232 @@
+#include "rpc/stream/frame_stream.h"
+
+#include <capnp/rpc.capnp.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "rpc/error.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+
+int64_t now_ns() {
+  return system_clock().boot_ns();
+}
+
+// These only let the peer forget an answer (or a call that nobody waits for any more) and
+// capabilities, or leave with the end of the stream that follows.
+bool may_be_late(Segments segments) {
+  capnp::SegmentArrayMessageReader message(segments);
+  const auto root = message.getRoot<capnp::rpc::Message>();
+  return root.isFinish() || root.isRelease() || root.isAbort();
+}
+
+class Incoming final : public capnp::IncomingRpcMessage {
+ public:
+  explicit Incoming(kj::Own<capnp::MessageReader> message) : message_(kj::mv(message)) {}
+
+  capnp::AnyPointer::Reader getBody() override { return message_->getRoot<capnp::AnyPointer>(); }
+  size_t sizeInWords() override { return message_->sizeInWords(); }
+
+ private:
+  kj::Own<capnp::MessageReader> message_;
+};
+
+}  // namespace
+
+class FrameStream::Reading final : public ByteStream::Sink {
+ public:
+  Reading(kj::PromiseFulfiller<Message>& fulfiller, FrameStream& frames)
+      : fulfiller_(fulfiller), frames_(frames) {
+    ask();
+  }
+  ~Reading() {
+    if (waits_) frames_.stream_.stop_filling();
+  }
+
+  void filled(size_t bytes) override {
+    waits_ = false;
+    KJ_IF_MAYBE (exception, kj::runCatchingExceptions([&] { arrived(bytes); })) {
+      fulfiller_.reject(kj::mv(*exception));
+    }
+  }
+  void lost(kj::Exception&& why) override {
+    waits_ = false;
+    frames_.on_failure_(to_error(why));
+    fulfiller_.reject(kj::mv(why));
+  }
+
+ private:
+  void ask() {
+    if (frames_.buffered_bytes() >= kFrameHeaderBytes)
+      ask_for_rest();
+    else
+      ask_for_more();
+  }
+
+  // Less than a header is buffered: the only place where a clean end of stream can be.
+  void ask_for_more() {
+    auto& buffer = frames_.buffer_;
+    const size_t kept = frames_.buffered_bytes();
+    std::memmove(buffer.data(), buffer.data() + frames_.begin_, kept);
+    frames_.begin_ = 0;
+    frames_.end_ = kept;
+    watch_deadline(kept > 0);
+    waits_ = true;
+    frames_.stream_.fill(buffer.data() + kept, 1, buffer.size() - kept, *this);
+  }
+
+  // The frame ends beyond the buffer, or this is as much as has arrived: the rest goes straight to
+  // where it stays. Memory that the peer only announces is not touched, so it costs nothing yet.
+  void ask_for_rest() {
+    const kj::byte* frame = frames_.buffer_.data() + frames_.begin_;
+    payload_ = kj::heapArray<capnp::word>(*parse_frame_header(frame, frames_.limits_));
+    auto bytes = payload_.asBytes();
+    const size_t have = frames_.buffered_bytes() - kFrameHeaderBytes;
+    rest_ = bytes.size() - have;
+    std::memcpy(bytes.begin(), frame + kFrameHeaderBytes, have);
+    frames_.begin_ = frames_.end_ = 0;
+    watch_deadline(true);
+    waits_ = true;
+    frames_.stream_.fill(bytes.begin() + have, rest_, rest_, *this);
+  }
+
+  void arrived(size_t bytes) {
+    if (bytes < std::max<size_t>(rest_, 1)) return ended(bytes);
+    if (rest_ > 0) return fulfiller_.fulfill(frames_.take(kj::mv(payload_)));
+    frames_.end_ += bytes;
+    Message message;
+    if (!frames_.take_buffered(message)) return ask();
+    fulfiller_.fulfill(kj::mv(message));
+  }
+
+  void ended(size_t bytes) {
+    KJ_IF_MAYBE (failure, frames_.write_failure_) {
+      return lost(kj::cp(*failure));
+    }
+    if (rest_ > 0)
+      frames_.refuse({ErrorCode::kInvalid,
+                      fmt::format("bad frame: cut off {} bytes before its end", rest_ - bytes)});
+    if (frames_.buffered_bytes() > 0)
+      frames_.refuse({ErrorCode::kInvalid, "bad frame: its header was cut off"});
+    fulfiller_.fulfill(nullptr);
+  }
+
+  // Between frames a peer may be silent for ever; within one, and before the first, it may not.
+  void watch_deadline(bool within_frame) {
+    int64_t& deadline_ns = frames_.deadline_ns_;
+    if (within_frame && deadline_ns == 0)
+      deadline_ns = now_ns() + frames_.limits_.frame_timeout_ms * kNsPerMs;
+    if (deadline_ns == 0 || std::exchange(watches_, true)) return;
+    const int64_t left_ms = std::max<int64_t>(0, (deadline_ns - now_ns()) / kNsPerMs);
+    deadline_ = frames_.loop_.after_ms(left_ms)
+                    .then([this] {
+                      if (!std::exchange(waits_, false)) return;
+                      frames_.stream_.stop_filling();
+                      const Error late{ErrorCode::kTimeout, "no complete frame arrived in time"};
+                      frames_.on_failure_(late);
+                      fulfiller_.reject(to_exception(late));
+                    })
+                    .eagerlyEvaluate(nullptr);
+  }
+
+  kj::PromiseFulfiller<Message>& fulfiller_;
+  FrameStream& frames_;
+  kj::Array<capnp::word> payload_;  // of a frame whose rest is read
+  size_t rest_ = 0;                 // its bytes; 0: whole frames are read into the buffer
+  bool waits_ = false;              // for the stream
+  bool watches_ = false;
+  kj::Promise<void> deadline_ = nullptr;
+};
+
+FrameStream::FrameStream(EventLoop& loop, ByteStream& stream, const RpcLimits& limits,
+                         bool pause_reading, OnFailure on_failure)
+    : loop_(loop),
+      stream_(stream),
+      limits_(limits),
+      pause_reading_(pause_reading),
+      on_failure_(std::move(on_failure)),
+      deadline_ns_(now_ns() + limits.handshake_timeout_ms * kNsPerMs) {}
+
+// A little less than a frame: the check counts segments without their table.
+uint64_t FrameStream::max_message_words() const {
+  return limits_.max_frame_bytes / sizeof(capnp::word) - 64;
+}
+
+kj::Promise<FrameStream::Message> FrameStream::read() {
+  return kj::evalNow([this]() -> kj::Promise<Message> {
+    if (pause_reading_ && stream_.queued_bytes() > limits_.pause_reading_bytes)
+      return until_peer_reads().then([this] { return next_message(); });
+    return next_message();
+  });
+}
+
+kj::Promise<FrameStream::Message> FrameStream::next_message() {
+  Message message;
+  if (take_buffered(message)) return kj::mv(message);
+  return kj::newAdaptedPromise<Message, Reading>(*this);
+}
+
+bool FrameStream::take_buffered(Message& message) {
+  if (buffered_bytes() < kFrameHeaderBytes) return false;
+  const auto words = parse_frame_header(buffer_.data() + begin_, limits_);
+  if (!words) refuse(words.error());
+  const size_t frame_bytes = kFrameHeaderBytes + *words * sizeof(capnp::word);
+  if (buffered_bytes() < frame_bytes) return false;
+  auto payload = kj::heapArray<capnp::word>(*words);
+  std::memcpy(payload.begin(), buffer_.data() + begin_ + kFrameHeaderBytes,
+              frame_bytes - kFrameHeaderBytes);
+  begin_ += frame_bytes;
+  message = take(kj::mv(payload));
+  return true;
+}
+
+FrameStream::Message FrameStream::take(kj::Array<capnp::word> payload) {
+  auto reader = open_frame(kj::mv(payload), limits_);
+  if (!reader) refuse(reader.error());
+  deadline_ns_ = 0;
+  return kj::Own<capnp::IncomingRpcMessage>(kj::heap<Incoming>(kj::mv(*reader)));
+}
+
+// Not reading hides the end of the stream, so its closing is waited for as well.
+kj::Promise<void> FrameStream::until_peer_reads() {
+  return stream_.when_queued_below(limits_.pause_reading_bytes / 2)
+      .exclusiveJoin(stream_.whenWriteDisconnected())
+      .catch_([this](kj::Exception&& lost) {
+        on_failure_(to_error(lost));
+        kj::throwFatalException(kj::mv(lost));
+      });
+}
+
+void FrameStream::refuse(Error error) {
+  on_failure_(error);
+  kj::throwFatalException(to_exception(error));
+}
+
+void FrameStream::write(Segments segments) {
+  const std::vector<uint32_t> prefix = frame_prefix(segments);
+  kj::Vector<kj::ArrayPtr<const kj::byte>> pieces(1 + segments.size());
+  pieces.add(kj::arrayPtr(reinterpret_cast<const kj::byte*>(prefix.data()),
+                          prefix.size() * sizeof prefix[0]));
+  for (const auto& segment : segments) pieces.add(segment.asBytes());
+  KJ_IF_MAYBE (failure, stream_.put(pieces, may_be_late(segments))) {
+    if (write_failure_ != nullptr) return;
+    write_failure_ = kj::mv(*failure);
+    stream_.abortRead();
+  }
+}
+
+kj::Promise<void> FrameStream::end() {
+  return kj::evalLater([this] {
+    stream_.shutdownWrite();
+    return stream_.when_queued_below(1).exclusiveJoin(loop_.after_ms(ByteStream::kLingerMs));
+  });
+}
+
+}  // namespace tierpilot

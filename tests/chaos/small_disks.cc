@@ -1,0 +1,57 @@
+#include "tests/chaos/small_disks.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace tierpilot::chaos {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSize = "size=16m";
+constexpr const char* kFiller = "filler";
+constexpr size_t kBlock = 4096;
+
+}  // namespace
+
+SmallDisks::SmallDisks(int nodes) : nodes_(nodes), folder_("/tmp") {
+  for (int node = 0; node < nodes; ++node) {
+    fs::create_directory(disk(node));
+    if (::mount("tierpilot-chaos", disk(node).c_str(), "tmpfs", 0, kSize) != 0)
+      throw std::system_error(errno, std::generic_category(), disk(node).string());
+  }
+}
+
+SmallDisks::~SmallDisks() {
+  for (int node = 0; node < nodes_; ++node) ::umount2(disk(node).c_str(), MNT_DETACH);
+}
+
+void SmallDisks::arrange(test::ClusterOptions& options) {
+  options.work_dir = [this](int node) { return disk(node) / "work"; };
+}
+
+void SmallDisks::fill(int node) {
+  const UniqueFd file(
+      ::open((disk(node) / kFiller).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  const std::vector<char> block(kBlock);
+  while (::write(file.get(), block.data(), block.size()) > 0) {
+  }
+}
+
+void SmallDisks::empty(int node) {
+  std::error_code ignored;
+  fs::remove(disk(node) / kFiller, ignored);
+}
+
+fs::path SmallDisks::disk(int node) const {
+  return folder_.path() / test::Cluster::node_name(node);
+}
+
+}  // namespace tierpilot::chaos

@@ -1,0 +1,67 @@
+#include "tests/dst/processes.h"
+
+#include <fmt/format.h>
+
+namespace tierpilot::dst {
+
+bool Processes::lives(const Run& run) const {
+  const auto runs = by_task_.find(run.task);
+  return runs != by_task_.end() && runs->second.contains(run);
+}
+
+bool Processes::is_sure(int node, int64_t now_ns) const {
+  const auto until = unsure_until_ns_.find(node);
+  return until == unsure_until_ns_.end() || now_ns > until->second;
+}
+
+void Processes::meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns) {
+  if (is_sure(run.node, now_ns) && is_sure(other.node, now_ns))
+    violated_(
+        invariant,
+        fmt::format("task {} attempt {} runs on n{} while task {} attempt {} runs on n{}", run.task,
+                    run.attempt, run.node + 1, other.task, other.attempt, other.node + 1));
+  else
+    excused_.insert({run, other, invariant});
+}
+
+void Processes::began(const Run& run, uint64_t gang, int64_t now_ns) {
+  for (const auto& other : by_task_[run.task]) meet(run, other, "overlap", now_ns);
+  by_task_[run.task].insert(run);
+  if (gang == 0) return;
+  gangs_[run.task] = gang;
+  for (const auto& other : by_gang_[gang])
+    if (other.attempt != run.attempt) meet(run, other, "half-gang", now_ns);
+  by_gang_[gang].insert(run);
+}
+
+void Processes::ended(const Run& run, bool well) {
+  by_task_[run.task].erase(run);
+  const auto gang = gangs_.find(run.task);
+  if (gang == gangs_.end()) return;
+  by_gang_[gang->second].erase(run);
+  if (well) well_[{gang->second, run.attempt}].insert(run.task);
+}
+
+void Processes::look(int64_t now_ns) {
+  for (auto pair = excused_.begin(); pair != excused_.end();) {
+    const bool both = lives(pair->one) && lives(pair->other);
+    if (both && is_sure(pair->one.node, now_ns) && is_sure(pair->other.node, now_ns))
+      meet(pair->one, pair->other, pair->invariant.c_str(), now_ns);
+    pair = both ? std::next(pair) : excused_.erase(pair);
+  }
+}
+
+void Processes::gang_ended(uint64_t gang, uint32_t attempt, uint32_t ranks, bool well,
+                           int64_t now_ns) {
+  for (const auto& run : by_gang_[gang])
+    if (is_sure(run.node, now_ns))
+      violated_("half-gang",
+                fmt::format("gang {} has ended, and its rank {} attempt {} runs on n{}", gang,
+                            run.task, run.attempt, run.node + 1));
+  const size_t ended_well = well_[{gang, attempt}].size();
+  if (well && ended_well < ranks)
+    violated_("half-gang", fmt::format("gang {} has succeeded, and of its {} ranks only {} have",
+                                       gang, ranks, ended_well));
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,59 @@
+// Which processes of tasks live, and that they may: never two attempts of a task at once, nor ranks
+// of two tries of a gang, but for a moment where a machine's clock stood still.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+namespace tierpilot::dst {
+
+struct Run {
+  uint64_t task = 0;
+  uint32_t attempt = 0;
+  int node = 0;
+  auto operator<=>(const Run&) const = default;
+};
+
+class Processes {
+ public:
+  using Violated = std::function<void(const std::string& invariant, std::string what)>;
+  explicit Processes(Violated violated) : violated_(std::move(violated)) {}
+
+  // `gang`: 0: it is no rank.
+  void began(const Run& run, uint64_t gang, int64_t now_ns);
+  void ended(const Run& run, bool well);
+  // Until then the node may not have noticed that its machine was paused.
+  void unsure(int node, int64_t until_ns) { unsure_until_ns_[node] = until_ns; }
+  // At every step: what one may excuse for a moment must not last.
+  void look(int64_t now_ns);
+  // That the task is a rank of; 0: of none that has run.
+  uint64_t gang_of(uint64_t task) const {
+    const auto known = gangs_.find(task);
+    return known == gangs_.end() ? 0 : known->second;
+  }
+  // The gang's end is on disk.
+  void gang_ended(uint64_t gang, uint32_t attempt, uint32_t ranks, bool well, int64_t now_ns);
+
+ private:
+  struct Pair {
+    Run one, other;
+    std::string invariant;
+    auto operator<=>(const Pair&) const = default;
+  };
+  bool lives(const Run& run) const;
+  bool is_sure(int node, int64_t now_ns) const;
+  void meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns);
+
+  Violated violated_;
+  std::map<uint64_t, std::set<Run>> by_task_, by_gang_;
+  std::map<uint64_t, uint64_t> gangs_;                                // of ranks, by their task
+  std::map<std::pair<uint64_t, uint32_t>, std::set<uint64_t>> well_;  // ranks, by gang and try
+  std::map<int, int64_t> unsure_until_ns_;
+  std::set<Pair> excused_;
+};
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,57 @@
+#include "tests/dst/versions.h"
+
+#include "coordinator/service/wire.h"
+
+namespace tierpilot::dst {
+
+ProgramVersion program_of(Version version) {
+  auto program = own_program("tierpilotd");
+  switch (version) {
+    case Version::kCurrent:
+      break;
+    case Version::kBeforeGangs:
+      program.version = "0.0.1";
+      program.protocol = program.oldest_protocol = kOldestProtocol;
+      program.features.clear();
+      break;
+    case Version::kNewer:
+      program.version = "9.0.0";
+      program.protocol = kProtocol + 1;
+      program.features.insert("of-tomorrow");
+      break;
+    case Version::kTooNew:
+      program.version = "10.0.0";
+      program.protocol = program.oldest_protocol = kProtocol + 2;
+      break;
+  }
+  return program;
+}
+
+bool understands_today(Version version) {
+  return version != Version::kTooNew;
+}
+
+NodeInfo describe_node(const std::string& name, uint64_t instance, uint32_t units,
+                       Version version) {
+  auto message = std::make_shared<capnp::MallocMessageBuilder>();
+  auto info = message->initRoot<wire::NodeInfo>();
+  info.setName(name);
+  info.setInstance(instance);
+  info.setUnits(units);
+  info.setMemoryBytes(1 << 30);
+  info.setFastBudgetBytes(64 << 20);
+  info.setDataAddress(name);
+  write_program(program_of(version), info.initProgram());
+  return message;
+}
+
+Result<NodeFacts> admit_node(const NodeInfo& message) {
+  const auto info = message->getRoot<wire::NodeInfo>().asReader();
+  const auto own = own_program("tierpilot-coordinator");
+  if (auto understood = check_programs(own, read_program(info.getProgram(), "tierpilotd"));
+      !understood)
+    return tl::unexpected(understood.error());
+  return read_facts(info);
+}
+
+}  // namespace tierpilot::dst

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""tiertool swap record: the log of a step of a program that knows nothing of it, and its replay."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIERTOOL = sys.argv[1]
+del sys.argv[1]
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    print(f"skipped: no PyTorch for {sys.executable}: {error}")
+    sys.exit(77)
+
+# LAYERS layers that keep their output for the backward pass, each of BATCH * WIDTH floats.
+LAYERS, BATCH, WIDTH = 12, 4096, 32
+PROGRAM = f"""
+import torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+layers = [layer for _ in range({LAYERS}) for layer in (torch.nn.Linear({WIDTH}, {WIDTH}), torch.nn.Tanh())]
+model = torch.nn.Sequential(*layers)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+losses = []
+for step in range(5):
+    x = torch.randn({BATCH}, {WIDTH})
+    loss = (model(x) - x.flip(1)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+print(losses)
+"""
+
+
+def run(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=300)
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.log = os.path.join(folder.name, "step.dtr")
+
+    def record(self, program, *options):
+        return run(TIERTOOL, "-j", "swap", "record", "--log", self.log, *options, "--", sys.executable, "-c", program)
+
+    def lines(self):
+        with open(self.log, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def test_the_program_computes_what_it_computes_alone(self):
+        alone = run(sys.executable, "-c", PROGRAM).stdout
+        watched = self.record(PROGRAM)
+        self.assertEqual(watched.returncode, 0, watched.stderr)
+        self.assertTrue(watched.stdout.startswith(alone), watched.stdout)
+
+    def test_a_forward_and_a_backward_pass_are_in_it_with_their_bytes(self):
+        ended = self.record(PROGRAM)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        told = json.loads(ended.stdout[ended.stdout.index("{"):])
+        lines = self.lines()
+        calls = [line for line in lines if line["INSTRUCTION"] == "CALL"]
+        middle = lines.index({"INSTRUCTION": "ANNOTATE", "ANNOTATION": "BACKWARD"})
+        forward = [line["NAME"] for line in lines[:middle] if line["INSTRUCTION"] == "CALL"]
+        backward = [line["NAME"] for line in lines[middle:] if line["INSTRUCTION"] == "CALL"]
+        self.assertEqual(sum("addmm" in name for name in forward), LAYERS)
+        self.assertEqual(sum("tanh_backward" in name for name in backward), LAYERS)
+        self.assertFalse(any("tanh_backward" in name for name in forward))
+        self.assertGreaterEqual(told["operators"], len(calls))
+        # At the end of the forward pass: the output of each tanh and the input; an output of a Linear goes.
+        kept = (LAYERS + 1) * BATCH * WIDTH * 4
+        self.assertGreater(told["peak_bytes"], kept)
+        self.assertLess(told["peak_bytes"], kept * 1.5)
+        names = set()
+        for line in lines:
+            for name in [line["NAME"]] if line["INSTRUCTION"] == "CONSTANT" else line.get("RESULT", []):
+                self.assertNotIn(name, names)
+                names.add(name)
+            self.assertLessEqual(set(line.get("ARGS", [])), names)
+
+    def test_it_replays_under_a_budget(self):
+        self.record(PROGRAM)
+        replayed = run(TIERTOOL, "-j", "swap", "replay", self.log, "--budget-ratio", "1,0.6", "--policy", "swap,h_DTR",
+                       "--thrash-limit", "1000")  # an operator that a busy machine held up is dear to run again
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        rows = json.loads(replayed.stdout)["results"]
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            self.assertTrue(row["done"], row)
+            self.assertLessEqual(row["peak_bytes"], row["budget_bytes"])
+            self.assertGreaterEqual(row["overhead"], 1)
+
+    def test_a_backward_pass_within_another_is_no_step_of_its_own(self):
+        program = PROGRAM.replace(
+            "model = torch.nn.Sequential(*layers)",
+            "from torch.utils.checkpoint import checkpoint\n"
+            "class Again(torch.nn.Sequential):\n"
+            "    def forward(self, x):\n"
+            "        x.requires_grad_()\n"
+            "        for at in range(0, len(self), 8):\n"
+            "            x = checkpoint(torch.nn.Sequential(*list(self)[at:at + 8]), x)\n"
+            "        return x\n"
+            "model = Again(*layers)",
+        )
+        ended = self.record(program)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        lines = self.lines()
+        middle = lines.index({"INSTRUCTION": "ANNOTATE", "ANNOTATION": "BACKWARD"})
+        backward = [line["NAME"] for line in lines[middle:] if line["INSTRUCTION"] == "CALL"]
+        self.assertEqual(sum("tanh_backward" in name for name in backward), LAYERS)
+        self.assertEqual(sum(line.get("ANNOTATION") == "BACKWARD" for line in lines), 1)
+
+    def test_a_program_that_trains_nothing_is_told_apart(self):
+        with open(self.log, "w", encoding="utf-8") as file:
+            file.write("of an earlier run\n")
+        ended = self.record("print(1)")
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("no step was recorded", ended.stderr)
+        self.assertFalse(os.path.exists(self.log))
+        ended = self.record(PROGRAM, "--step", "6")
+        self.assertIn("at least 6 steps", ended.stderr)
+
+    def test_a_folder_that_is_not_there_is_told_before_the_program_runs(self):
+        self.log = "/no/such/folder/step.dtr"
+        ended = self.record("print('it ran')")
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("/no/such/folder", ended.stderr)
+        self.assertNotIn("it ran", ended.stdout)
+
+    def test_its_end_is_the_programs(self):
+        self.assertEqual(self.record(PROGRAM + "\nraise SystemExit(7)").returncode, 7)
+        missing = run(TIERTOOL, "swap", "record", "--log", self.log, "--", "/no/such/program")
+        self.assertNotEqual(missing.returncode, 0)
+        self.assertIn("/no/such/program", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
