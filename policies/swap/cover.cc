@@ -11,6 +11,8 @@ constexpr Position kSamples = 48;    // of a gap's positions, when its worth is 
 constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
 constexpr double kLeastCost = 1;     // ns: what is free is still not taken for nothing
 constexpr double kCannot = 1e300;    // ns
+// Of a copy without a time on the link, each way: the step waits for it.
+constexpr double kWaited = 2;
 }  // namespace
 
 bool Cover::Candidate::operator<(const Candidate& other) const {
@@ -22,6 +24,7 @@ Cover::Cover(const Graph& graph, const Timetable& timetable, const CoverSettings
     : graph_(graph),
       timetable_(timetable),
       settings_(settings),
+      calendar_(timetable, settings.link),
       gaps_(graph.storages.size()),
       seen_operator_(graph.operators.size()),
       seen_storage_(graph.storages.size()) {}
@@ -50,7 +53,7 @@ Plan Cover::plan() {
     const auto& uses = timetable_.uses(storage);
     for (size_t i = 1; i < uses.size(); ++i) {
       gaps_[storage].push_back({uses[i - 1], uses[i]});
-      offer(storage, gaps_[storage].back());
+      propose(storage, gaps_[storage].back());
     }
   }
   while (!queue_.empty() && !satisfied()) {
@@ -59,14 +62,12 @@ Plan Cover::plan() {
     auto* gap = find(top.storage, top.from + 1);
     if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep)
       continue;
-    const auto worth = covered(top.storage, gap->from, gap->to);
-    if (worth <= 0) continue;
-    const auto [cost, action] = price(top.storage, gap->to);
-    const double ratio = cost / worth;
-    if (!queue_.empty() && ratio > queue_.top().ratio * 1.0001)
-      queue_.push({ratio, top.storage, top.from, top.to});
+    const auto now = offer(top.storage, *gap);
+    if (now.cost >= kCannot) continue;
+    if (!queue_.empty() && now.ratio > queue_.top().ratio * 1.0001)
+      queue_.push({now.ratio, top.storage, top.from, top.to});
     else
-      take(top.storage, *gap, action);
+      take(top.storage, *gap, now.gap);
   }
   prune();
   Plan plan{.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
@@ -82,12 +83,10 @@ bool Cover::satisfied() {
   return worst_ == deficit_.size();
 }
 
-void Cover::offer(StorageId storage, const Gap& gap) {
+void Cover::propose(StorageId storage, const Gap& gap) {
   if (gap.to - gap.from < 2) return;
-  const auto worth = covered(storage, gap.from, gap.to);
-  if (worth <= 0) return;
-  const auto cost = price(storage, gap.to).cost;
-  if (cost < kCannot) queue_.push({cost / worth, storage, gap.from, gap.to});
+  const auto now = offer(storage, gap);
+  if (now.cost < kCannot) queue_.push({now.ratio, storage, gap.from, gap.to});
 }
 
 // The gap around or from `at`.
@@ -100,29 +99,51 @@ Cover::Gap* Cover::find(StorageId storage, Position at) {
   return at <= gap.to ? &gap : nullptr;
 }
 
-double Cover::covered(StorageId storage, Position from, Position to) const {
-  const Position first = from + 1, step = std::max<Position>(1, (to - first) / kSamples);
+double Cover::covered(StorageId storage, const Gap& gap) const {
+  const Position first = gap.away_from(), to = gap.back_at();
+  if (first >= to) return 0;
+  const auto step = std::max<Position>(1, (to - first) / kSamples);
   int64_t sum = 0;
   for (Position at = first; at < to; at += step)
     sum += std::clamp<int64_t>(deficit_[at], 0, graph_.storages[storage].bytes);
   return static_cast<double>(sum) * step;
 }
 
-Cover::Price Cover::price(StorageId storage, Position to) {
-  double cost = kCannot;
-  auto action = Action::kRecompute;
-  if (settings_.recompute) cost = std::max(recompute_ns(storage, to), kLeastCost);
-  if (settings_.link.exists()) {
-    const double copying =
-        settings_.link_price *
-        static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
-    if (copying < cost) {
-      cost = copying;
-      action = Action::kSwap;
-    }
+double Cover::bias(StorageId storage) const {
+  return settings_.bias.empty() ? 1 : settings_.bias[storage];
+}
+
+// Of a gap as it is.
+double Cover::cost(StorageId storage, const Gap& gap) {
+  if (gap.action == Action::kRecompute) return recompute_ns(storage, gap.to) * bias(storage);
+  const auto copy_ns = static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
+  const bool waited = settings_.on_time && !gap.trip;
+  return copy_ns * (waited ? kWaited : settings_.link_price) * bias(storage);
+}
+
+Cover::Offer Cover::offer(StorageId storage, const Gap& gap) {
+  Offer best{.cost = kCannot, .ratio = kCannot, .gap = {}};
+  const auto consider = [&](double cost_ns, const Gap& way) {
+    const auto worth = covered(storage, way);
+    const double cost = std::max(cost_ns, kLeastCost) * bias(storage);
+    if (worth > 0 && cost < kCannot && cost / worth < best.ratio) best = {cost, cost / worth, way};
+  };
+  const Gap plain{.from = gap.from, .to = gap.to};
+  if (settings_.recompute) {
+    auto way = plain;
+    way.action = Action::kRecompute;
+    consider(recompute_ns(storage, gap.to), way);
   }
-  if (!settings_.bias.empty()) cost *= settings_.bias[storage];
-  return {cost, action};
+  if (settings_.link.exists()) {
+    const auto bytes = graph_.storages[storage].bytes;
+    const auto copy_ns = static_cast<double>(settings_.link.copy_ns(bytes));
+    auto way = plain;
+    way.action = Action::kSwap;
+    consider((settings_.on_time ? kWaited : settings_.link_price) * copy_ns, way);
+    if (settings_.on_time) way.trip = calendar_.find(gap.from, gap.to, bytes);
+    if (way.trip) consider(settings_.link_price * copy_ns, way);
+  }
+  return best;
 }
 
 void Cover::need(TensorId tensor, Position, double weight) {
@@ -172,31 +193,39 @@ void Cover::add(Position from, Position to, int64_t bytes) {
   if (bytes > 0) worst_ = std::min(worst_, from);
 }
 
-void Cover::take(StorageId storage, Gap& gap, Action action) {
-  gap.action = action;
+void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
+  gap = chosen;
+  const auto bytes = graph_.storages[storage].bytes;
   const auto to = gap.to;
-  add(gap.from + 1, to, -graph_.storages[storage].bytes);
-  if (action != Action::kRecompute) return;
+  add(gap.away_from(), gap.back_at(), -bytes);
+  if (gap.trip) calendar_.take(*gap.trip, bytes);
+  if (gap.action != Action::kRecompute) return;
   recompute_ns(storage, to);
   const auto ancestors = ancestors_;
   for (const auto near : ancestors) split(near, to);
+}
+
+// It stays after all.
+void Cover::give_up(StorageId storage, Gap& gap) {
+  const auto bytes = graph_.storages[storage].bytes;
+  add(gap.away_from(), gap.back_at(), bytes);
+  if (gap.trip) calendar_.release(*gap.trip, bytes);
+  gap = {.from = gap.from, .to = gap.to};
 }
 
 void Cover::prune() {
   std::vector<std::pair<double, std::pair<StorageId, Position>>> taken;
   for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
     for (const auto& gap : gaps_[storage])
-      if (gap.action != Action::kKeep)
-        taken.push_back({-price(storage, gap.to).cost, {storage, gap.from}});
+      if (gap.action != Action::kKeep) taken.push_back({-cost(storage, gap), {storage, gap.from}});
   std::sort(taken.begin(), taken.end());
   for (const auto& [_, at] : taken) {
     const auto [storage, from] = at;
     auto& gap = *find(storage, from + 1);
     const auto bytes = graph_.storages[storage].bytes;
-    const auto begin = deficit_.begin() + gap.from + 1, end = deficit_.begin() + gap.to;
+    const auto begin = deficit_.begin() + gap.away_from(), end = deficit_.begin() + gap.back_at();
     if (std::any_of(begin, end, [bytes](int64_t deficit) { return deficit + bytes > 0; })) continue;
-    add(gap.from + 1, gap.to, bytes);
-    gap.action = Action::kKeep;
+    give_up(storage, gap);
   }
 }
 
@@ -204,13 +233,15 @@ void Cover::prune() {
 void Cover::split(StorageId storage, Position at) {
   auto* gap = find(storage, at);
   if (!gap || at >= gap->to) return;
-  const Gap late{at, gap->to, Action::kKeep};
+  // Its way back was planned for a later use.
+  if (gap->action == Action::kSwap) give_up(storage, *gap);
+  const Gap late{.from = at, .to = gap->to};
   if (gap->action != Action::kKeep) add(at, gap->to, graph_.storages[storage].bytes);
   gap->to = at;
   const Gap early = *gap;
   gaps_[storage].insert(gaps_[storage].begin() + (gap - gaps_[storage].data()) + 1, late);
-  if (early.action == Action::kKeep) offer(storage, early);
-  offer(storage, late);
+  if (early.action == Action::kKeep) propose(storage, early);
+  propose(storage, late);
 }
 
 }  // namespace tierpilot::swap

@@ -2,14 +2,16 @@
 // each position by gaps between uses, cheapest per covered byte and position first (Chvatal, A
 // Greedy Heuristic for the Set-Covering Problem, 1979). Recomputing what a gap leaves out needs its
 // ancestors at that position: their gaps are split there, so that costs are charged once and to
-// whom they belong.
+// whom they belong. What is swapped has its times on the link: so long as there are any, a copy
+// costs what the link's time is worth to others, and without it is waited for.
 #pragma once
 
+#include <optional>
 #include <queue>
 #include <span>
 #include <vector>
 
-#include "policies/swap/link.h"
+#include "policies/swap/link_calendar.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {
@@ -20,6 +22,8 @@ struct CoverSettings {
   double shared_cost = 0.5;
   // The price of the link's time against compute time.
   double link_price = 0.1;
+  // Only while there is time on the link; whoever has none is waited for.
+  bool on_time = false;
   Link link{};
   bool recompute = true;  // as in Limits
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.
@@ -35,6 +39,11 @@ class Cover {
   struct Gap {
     Position from, to;
     Action action = Action::kKeep;
+    std::optional<RoundTrip> trip{};  // of a swap that nobody waits for
+
+    // The positions that are free of its bytes.
+    Position away_from() const { return trip ? trip->away_from : from + 1; }
+    Position back_at() const { return trip ? trip->back_at : to; }
   };
   struct Candidate {
     double ratio;
@@ -42,21 +51,25 @@ class Cover {
     Position from, to;
     bool operator<(const Candidate& other) const;
   };
-  struct Price {
-    double cost;
-    Action action;
+  struct Offer {
+    double cost, ratio;  // ns, and that by covered byte and position
+    Gap gap;             // as it would become
   };
 
   void count_deficit();
-  void offer(StorageId storage, const Gap& gap);
+  void propose(StorageId storage, const Gap& gap);
   Gap* find(StorageId storage, Position at);
-  double covered(StorageId storage, Position from, Position to) const;
-  Price price(StorageId storage, Position to);
+  double covered(StorageId storage, const Gap& gap) const;
+  // The cheapest way for the gap; a cost of kCannot or more: there is none.
+  Offer offer(StorageId storage, const Gap& gap);
+  double cost(StorageId storage, const Gap& gap);
+  double bias(StorageId storage) const;
   // The time to have at `to` again what its operator needs of the storage; ancestors_ then holds
   // the storages that have to be there.
   double recompute_ns(StorageId storage, Position to);
   void need(TensorId tensor, Position at, double weight);
-  void take(StorageId storage, Gap& gap, Action action);
+  void take(StorageId storage, Gap& gap, const Gap& chosen);
+  void give_up(StorageId storage, Gap& gap);
   void split(StorageId storage, Position at);
   // Keeps again what later choices made unnecessary, dearest first.
   void prune();
@@ -66,6 +79,7 @@ class Cover {
   const Graph& graph_;
   const Timetable& timetable_;
   CoverSettings settings_;
+  LinkCalendar calendar_;
   std::vector<int64_t> deficit_;  // bytes over the budget by position
   std::vector<std::vector<Gap>> gaps_;
   std::priority_queue<Candidate> queue_;

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "policies/swap/capuchin.h"
 #include "policies/swap/cover.h"
+#include "policies/swap/link_use.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/recording.h"
 #include "policies/swap/rival_plans.h"
@@ -13,15 +14,17 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int kMostTrials = 1'500;
-// Of the search's trials: what varies costs of a cover, factors on scores, and the rest absences.
-constexpr double kCoverShare = 0.15, kScoreShare = 0.25;
+constexpr int kMostTrials = 3'000;
+// Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
+// link the rest changes ways.
+constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kAbsenceShare = 0.3;
 constexpr Position kShortGap = 8;  // operators
 
 struct Knobs {
   double slack = 0;  // share of the budget that the cover leaves free, for what is recomputed
   double shared_cost = 0.5;
   double link_price = 0.1;
+  bool on_time = false;  // copies have their times on the link
 };
 
 bool better(const Outcome& a, const Outcome& b) {
@@ -35,22 +38,25 @@ class Search {
       : graph_(graph),
         settings_(settings),
         timetable_(graph),
+        best_timetable_(timetable_),
         random_(derived_seed(settings.seed, "plan")) {}
 
   Planned run() {
     const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
-    if (quick && settings_.limits.recompute)
+    if (quick && settings_.limits.recompute) {
       try_cover({}, {});
-    else
+      if (link) sweep_link({0.3, 1.0}, true);
+    } else {
       sweep();
+    }
     if (settings_.limits.recompute) {
       try_scores(quick);  // they drop
       try_rivals();
       if (!quick) try_segments();
     }
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
-    const auto most =
-        done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
+    const auto most = done_ + static_cast<int>(std::min<size_t>(
+                                  settings_.work / size, kMostTrials));
     while (done_ < most) {
       const double draw = random_.unit();
       if (draw < kCoverShare)
@@ -58,6 +64,8 @@ class Search {
       else if (draw < kCoverShare + kScoreShare && !link &&
                score_.score.cost == Score::Cost::kClasses)
         vary_scores();
+      else if (link && settings_.limits.recompute && draw < 1 - kAbsenceShare)
+        vary_ways();
       else if (settings_.limits.recompute)
         vary_absences();
       else
@@ -68,21 +76,30 @@ class Search {
   }
 
  private:
-  // Whether it is the best so far.
-  bool attempt(Manager& manager, std::string_view origin) {
+  // Whether it is the best so far. The timetable is the one that the manager goes by.
+  bool attempt(Manager& manager, const Timetable& timetable, std::string_view origin) {
     ++done_;
     Recording recording(graph_, manager);
     const auto outcome = Machine(graph_, settings_.limits, recording).run();
     if (done_ > 1 && !better(outcome, best_.outcome)) return false;
     best_.plan = recording.take();
     best_.outcome = outcome;
+    best_timetable_ = timetable;
     if (!origin.empty()) best_.origin = std::string(origin);
     return true;
   }
 
-  bool try_plan(const Plan& plan, std::string_view origin) {
-    PlannedEviction manager(graph_, timetable_, plan, settings_.limits.link);
-    return attempt(manager, origin);
+  bool try_plan(const Plan& plan, const Timetable& timetable, std::string_view origin) {
+    PlannedEviction manager(graph_, timetable, plan, settings_.limits.link);
+    return attempt(manager, timetable, origin);
+  }
+
+  // A change of the best one. It may count on uses that the program itself has not.
+  void try_change(const Plan& plan, const Timetable& timetable) {
+    for (const auto following : {Following::kMending, Following::kStrict}) {
+      PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
+      attempt(manager, timetable, {});
+    }
   }
 
   bool try_cover(const Knobs& knobs, std::span<const float> bias) {
@@ -92,11 +109,12 @@ class Search {
                             {.budget_bytes = static_cast<int64_t>(budget),
                              .shared_cost = knobs.shared_cost,
                              .link_price = knobs.link_price,
+                             .on_time = knobs.on_time,
                              .link = limits.link,
                              .recompute = limits.recompute,
                              .bias = bias})
                           .plan();
-    if (!try_plan(plan, "cover")) return false;
+    if (!try_plan(plan, timetable_, "cover")) return false;
     knobs_ = knobs;
     return true;
   }
@@ -104,7 +122,7 @@ class Search {
   bool try_score(const NamedScore& named, const std::vector<float>* bias) {
     ScoredEviction manager(graph_, named.score, settings_.seed);
     if (bias) manager.set_bias(*bias);
-    if (!attempt(manager, named.name)) return false;
+    if (!attempt(manager, timetable_, named.name)) return false;
     score_ = named;
     return true;
   }
@@ -114,7 +132,7 @@ class Search {
     for (const auto* list : {&own_scores(), &rival_scores()})
       for (const auto& named : *list) {
         if (named.score.random || (quick && named.score.cost != Score::Cost::kClasses)) continue;
-        if (try_score(named, nullptr) && !quick) try_plan(Plan(best_.plan), {});
+        if (try_score(named, nullptr) && !quick) try_plan(Plan(best_.plan), timetable_, {});
       }
   }
 
@@ -122,17 +140,23 @@ class Search {
   void follow(const Timetable& timetable, const Plan& plan, std::string_view name) {
     for (const auto following : {Following::kStrict, Following::kMending}) {
       PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
-      attempt(manager, name);
+      attempt(manager, timetable, name);
     }
   }
 
   void try_segments() {
+    std::vector<std::pair<Plan, Timetable>> segments;
     for (const double factor :
          {0.15, 0.25, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.4, 1.7, 2.0, 3.0}) {
       auto timetable = timetable_;
-      if (const auto plan = checkpoint_plan(graph_, timetable, factor))
-        follow(timetable, *plan, "checkpoint");
+      const auto plan = checkpoint_plan(graph_, timetable, factor);
+      if (!plan) continue;
+      follow(timetable, *plan, "checkpoint");
+      segments.emplace_back(*plan, std::move(timetable));
     }
+    if (!settings_.limits.link.exists()) return;
+    try_link(Plan(best_.plan), Timetable(best_timetable_));
+    for (const auto& [plan, timetable] : segments) try_link(plan, timetable);
   }
 
   void try_rivals() {
@@ -144,6 +168,15 @@ class Search {
     }
     for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
       follow(timetable_, plan, "capuchin");
+  }
+
+  // With a part of it over the link.
+  void try_link(const Plan& plan, const Timetable& known) {
+    for (const double share : {0.02, 0.05, 0.1, 0.2, 0.4, 1.0}) {
+      auto timetable = known;
+      const auto changed = with_link(graph_, timetable, settings_.limits.link, plan, share);
+      try_change(changed, timetable);
+    }
   }
 
   // One setting after the other, each from the best of those before.
@@ -160,9 +193,16 @@ class Search {
       try_cover(knobs, {});
     }
     if (!settings_.limits.link.exists()) return;
-    for (const double price : {0.02, 0.4, 1.0, 3.0}) {
+    sweep_link({0.02, 0.4, 1.0, 3.0}, false);
+    sweep_link({0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5}, true);
+  }
+
+  // The dearer the link's time, the fewer leave over it, those that are the longest to recompute.
+  void sweep_link(std::initializer_list<double> prices, bool on_time) {
+    for (const double price : prices) {
       auto knobs = knobs_;
       knobs.link_price = price;
+      knobs.on_time = on_time;
       try_cover(knobs, {});
     }
   }
@@ -189,17 +229,41 @@ class Search {
     if (try_score(score_, &child)) score_bias_ = std::move(child);
   }
 
+  OperatorId maker(StorageId storage) const {
+    return graph_.tensors[graph_.storages[storage].tensors.front()].maker;
+  }
+
+  // Other ways for what a few operators made, each as a whole: it is run again unless all comes
+  // back.
+  void vary_ways() {
+    std::vector<OperatorId> makers;
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
+      if (!best_.plan.absences[storage].empty() &&
+          (makers.empty() || makers.back() != maker(storage)))
+        makers.push_back(maker(storage));
+    if (makers.empty()) return vary_absences();
+    auto plan = best_.plan;
+    auto timetable = best_timetable_;
+    std::vector<char> drawn(graph_.operators.size());
+    do drawn[makers[random_.below(makers.size())]] = true;
+    while (random_.chance(0.5));
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
+      for (auto& absence : plan.absences[storage])
+        if (drawn[maker(storage)]) change_way(storage, absence, timetable);
+    try_change(plan, timetable);
+  }
+
   // What really left under the best plan, but for a few that stay and a few that leave instead.
   void vary_absences() {
     auto plan = best_.plan;
-    const double share = random_.log_uniform(0.005, 0.15);
+    const double share = random_.log_uniform(0.002, 0.15);
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
       auto& list = plan.absences[storage];
       const auto stays = [&](const Absence&) { return random_.chance(share); };
       list.erase(std::remove_if(list.begin(), list.end(), stays), list.end());
       if (list.empty() && random_.chance(share * 0.3)) add_absence(plan, storage);
     }
-    try_plan(plan, {});
+    try_change(plan, Timetable(best_timetable_));
   }
 
   void add_absence(Plan& plan, StorageId storage) {
@@ -212,7 +276,7 @@ class Search {
 
   const Graph& graph_;
   const PlannerSettings& settings_;
-  Timetable timetable_;
+  Timetable timetable_, best_timetable_;
   SeededRandom random_;
   Planned best_;
   Knobs knobs_;
