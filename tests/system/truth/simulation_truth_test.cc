@@ -29,9 +29,24 @@ constexpr int kMostRepeats = 4;
 // As tools/quickstart.
 constexpr ClusterSize kQuickstartCluster{.nodes = 3, .fast_mib = 96, .slow_mib = 2048};
 constexpr int kQuickstartTasks = 300;
-Argv quickstart_load(int tasks) {  // its datasets are the same for any number of tasks
-  return {"--tasks", std::to_string(tasks), "--rate", "12.5",   "--datasets", "24", "--min-size",
-          "4MiB",    "--max-size",          "32MiB",  "--seed", "1"};
+constexpr double kQuickstartRate = 12.5;  // tasks a second
+constexpr int kFirstTasks = 20;           // tell how fast the machine computes now
+// Of the CPUs, by what tasks compute. On a machine so slow that quickstart's rate is more, they
+// come more slowly: queues multiply what is not known of a real run.
+constexpr double kMostLoad = 0.35;
+
+Argv quickstart_load(int tasks, double rate) {  // the same datasets for any number and rate
+  return {"--tasks",    std::to_string(tasks),
+          "--rate",     fmt::format("{:.3f}", rate),
+          "--datasets", "24",
+          "--min-size", "4MiB",
+          "--max-size", "32MiB",
+          "--seed",     "1"};
+}
+
+double rate_for(const RealRun& seen) {
+  const double task_s = seen.tasks_cpu_s() / static_cast<double>(seen.tasks.size());
+  return std::min(kQuickstartRate, kMostLoad * std::thread::hardware_concurrency() / task_s);
 }
 
 sim::ClusterSpec simulated_cluster(const ClusterSize& size, const sim::TierSpeeds& tiers) {
@@ -65,13 +80,6 @@ double median(std::vector<Difference> seen, double Difference::*what) {
 // Pairs of runs, one after the other on one cluster. Throws where something fails.
 class Pairs {
  public:
-  Pairs() {
-    Argv plan{"-j", "plan"};
-    const auto load = quickstart_load(kQuickstartTasks);
-    plan.insert(plan.end(), load.begin(), load.end());
-    plan_ = output_of("TIERPILOT_TEST_TIERLOAD", plan);
-  }
-
   const CpuTime& idle() const { return idle_; }
   const std::string& disturbances() const { return disturbances_; }
 
@@ -79,19 +87,28 @@ class Pairs {
   std::optional<Difference> compare(const std::string& policy) {
     const auto before = speeds_;
     cluster_.use(policy);
-    const auto real = cluster_.run(quickstart_load(kQuickstartTasks));
+    const auto load = quickstart_load(kQuickstartTasks, rate_);
+    const auto real = cluster_.run(load);
+    fmt::print("{:16} {:.1f} tasks a second\n", policy, rate_);
+    rate_ = rate_for(real);
     speeds_ = cluster_.measured_speeds();
     take_slow_tier(before, speeds_, spec_.groups.front().tiers);
     if (const auto why = useless(real); !why.empty()) {
       disturbances_ += fmt::format("{}{}: {}", disturbances_.empty() ? "" : "; ", policy, why);
       return std::nullopt;
     }
-    const auto twin =
-        simulate_twin(at_speed_of(real, *first_, spec_), policy, plan_, real, int32_to_float_);
+    const auto twin = simulate_twin(at_speed_of(real, *first_, spec_), policy, plan_of(load), real,
+                                    int32_to_float_);
     return difference(policy, real, twin);
   }
 
  private:
+  static Json plan_of(const Argv& load) {
+    Argv plan{"-j", "plan"};
+    plan.insert(plan.end(), load.begin(), load.end());
+    return output_of("TIERPILOT_TEST_TIERLOAD", plan);
+  }
+
   std::string useless(const RealRun& real) {
     if (const double others = real.used.others_share(); others > kBusyShare)
       return fmt::format("others took {:.0f} % of the CPUs", others * 100);
@@ -127,11 +144,11 @@ class Pairs {
 
   RealCluster cluster_{kQuickstartCluster};
   const CpuTime idle_ = cluster_.idle();
-  const RealRun smallest_ = cluster_.run(quickstart_load(1));  // hardly a task
+  const RealRun smallest_ = cluster_.run(quickstart_load(1, kQuickstartRate));  // hardly a task
+  double rate_ = rate_for(cluster_.run(quickstart_load(kFirstTasks, kQuickstartRate / 3)));
   const double int32_to_float_ = cluster_.int32_to_float();
   sim::TierSpeeds speeds_ = cluster_.measured_speeds();  // the last look
   sim::ClusterSpec spec_ = simulated_cluster(kQuickstartCluster, speeds_);
-  Json plan_;
   std::optional<RealRun> first_;
   std::string disturbances_;
 };
