@@ -52,11 +52,14 @@ class Search {
     if (settings_.limits.recompute) {
       try_scores(quick);  // they drop
       try_rivals();
-      if (!quick) try_segments();
+      if (!quick)
+        try_segments();
+      else if (link)
+        try_link(Plan(best_.plan), Timetable(best_timetable_), {0.1, 0.3, 1.0});
     }
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
-    const auto most = done_ + static_cast<int>(std::min<size_t>(
-                                  settings_.work / size, kMostTrials));
+    const auto most =
+        done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
     while (done_ < most) {
       const double draw = random_.unit();
       if (draw < kCoverShare)
@@ -155,8 +158,9 @@ class Search {
       segments.emplace_back(*plan, std::move(timetable));
     }
     if (!settings_.limits.link.exists()) return;
-    try_link(Plan(best_.plan), Timetable(best_timetable_));
-    for (const auto& [plan, timetable] : segments) try_link(plan, timetable);
+    const auto shares = {0.02, 0.05, 0.1, 0.2, 0.4, 1.0};
+    try_link(Plan(best_.plan), Timetable(best_timetable_), shares);
+    for (const auto& [plan, timetable] : segments) try_link(plan, timetable, shares);
   }
 
   void try_rivals() {
@@ -171,8 +175,8 @@ class Search {
   }
 
   // With a part of it over the link.
-  void try_link(const Plan& plan, const Timetable& known) {
-    for (const double share : {0.02, 0.05, 0.1, 0.2, 0.4, 1.0}) {
+  void try_link(const Plan& plan, const Timetable& known, std::initializer_list<double> shares) {
+    for (const double share : shares) {
       auto timetable = known;
       const auto changed = with_link(graph_, timetable, settings_.limits.link, plan, share);
       try_change(changed, timetable);

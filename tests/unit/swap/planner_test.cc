@@ -53,6 +53,23 @@ TEST(Planner, AFastLinkCostsNextToNothing) {
   EXPECT_LT(linked.overhead(), 1.02);
 }
 
+// One that has not the time for all of it, but for a part.
+TEST(Planner, ASlowLinkStillSavesSomeRecomputing) {
+  for (const uint64_t seed : {11, 12, 13}) {
+    const auto graph = chain(60, seed);
+    const Link link{.gb_per_s = 10};
+    for (const auto* policy : {"swap", "swap-quick"}) {
+      const auto alone = outcome_of(graph, policy, 0.4);
+      const auto linked = outcome_of(graph, policy, 0.4, link);
+      ASSERT_TRUE(linked.done) << policy << seed;
+      EXPECT_LT(linked.clock_ns, alone.clock_ns) << policy << seed;
+      EXPECT_GT(linked.counts.swaps_in, 0) << policy << seed;
+      EXPECT_GT(linked.counts.recomputations, 0) << policy << seed;
+      EXPECT_LT(linked.clock_ns, outcome_of(graph, "swap-all", 0.4, link).clock_ns);
+    }
+  }
+}
+
 TEST(Planner, SameStepSamePlan) {
   const auto graph = chain(30, 7);
   EXPECT_EQ(outcome_of(graph, "swap", 0.5).clock_ns, outcome_of(graph, "swap", 0.5).clock_ns);
