@@ -198,7 +198,7 @@ void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
   const auto bytes = graph_.storages[storage].bytes;
   const auto to = gap.to;
   add(gap.away_from(), gap.back_at(), -bytes);
-  if (gap.trip) calendar_.take(*gap.trip, bytes);
+  if (gap.trip) calendar_.take(*gap.trip);
   if (gap.action != Action::kRecompute) return;
   recompute_ns(storage, to);
   const auto ancestors = ancestors_;
@@ -209,7 +209,7 @@ void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
 void Cover::give_up(StorageId storage, Gap& gap) {
   const auto bytes = graph_.storages[storage].bytes;
   add(gap.away_from(), gap.back_at(), bytes);
-  if (gap.trip) calendar_.release(*gap.trip, bytes);
+  if (gap.trip) calendar_.release(*gap.trip);
   gap = {.from = gap.from, .to = gap.to};
 }
 

@@ -5,31 +5,37 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "policies/swap/link.h"
 #include "policies/swap/timetable.h"
 
 namespace tierpilot::swap {
 
-// One way of the link.
+struct Span {
+  int64_t begin_ns, end_ns;
+};
+
+// One way of the link. A copy goes on where others leave it time: who comes first goes first on a
+// real one, but what is small would leave no long free times here.
 class Lane {
  public:
-  // The earliest begin, not before `from_ns`, of so much free time; the latest one that ends by
-  // `until_ns`, which may be before 0.
-  int64_t earliest(int64_t from_ns, int64_t duration_ns) const;
-  int64_t latest(int64_t until_ns, int64_t duration_ns) const;
-  void take(int64_t begin_ns, int64_t duration_ns);
-  // What was taken with that begin.
-  void release(int64_t begin_ns) { busy_.erase(begin_ns); }
+  // The first free time from `from_ns` on that adds up to `duration_ns`.
+  std::vector<Span> earliest(int64_t from_ns, int64_t duration_ns) const;
+  // The last one until `until_ns`; it may begin before 0.
+  std::vector<Span> latest(int64_t until_ns, int64_t duration_ns) const;
+  void take(const std::vector<Span>& spans);
+  // Of what was taken.
+  void release(const std::vector<Span>& spans);
 
  private:
-  std::map<int64_t, int64_t> busy_;  // begin and end, apart
+  std::map<int64_t, int64_t> busy_;  // begin and end, with free time between any two
 };
 
 // Out as early as the link is free, back as late as it is in time.
 struct RoundTrip {
-  int64_t out_ns, back_ns;      // begins of the copies
-  Position away_from, back_at;  // its bytes count up to the first and again from the second
+  std::vector<Span> out{}, back{};
+  Position away_from = 0, back_at = 0;  // its bytes count before the first and from the second on
 };
 
 class LinkCalendar {
@@ -39,8 +45,8 @@ class LinkCalendar {
   // Of what operator `from` used last and operator `to` needs; nothing where it would not be away
   // at any position.
   std::optional<RoundTrip> find(Position from, Position to, int64_t bytes) const;
-  void take(const RoundTrip& trip, int64_t bytes);
-  void release(const RoundTrip& trip, int64_t bytes);
+  void take(const RoundTrip& trip);
+  void release(const RoundTrip& trip);
 
  private:
   Position position_at(int64_t ns) const;

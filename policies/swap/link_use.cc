@@ -44,15 +44,15 @@ std::vector<Candidate> by_operator(const Graph& graph, Plan& plan) {
 
 // Both ways for all of it or for nothing.
 bool travels(const Candidate& candidate, LinkCalendar& calendar) {
-  std::vector<std::pair<RoundTrip, int64_t>> trips;
+  std::vector<RoundTrip> trips;
   for (const auto& [storage, bytes, absence] : candidate.parts) {
     const auto trip = calendar.find(absence->from, absence->to, bytes);
     if (!trip) {
-      for (const auto& [taken, its_bytes] : trips) calendar.release(taken, its_bytes);
+      for (const auto& taken : trips) calendar.release(taken);
       return false;
     }
-    calendar.take(*trip, bytes);
-    trips.emplace_back(*trip, bytes);
+    calendar.take(*trip);
+    trips.push_back(*trip);
   }
   return true;
 }

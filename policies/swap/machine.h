@@ -82,6 +82,8 @@ class Machine {
   void swap_in(StorageId storage);
   // Until the next copy out has ended; false when there is none.
   bool wait();
+  // How long that would take; the largest number when there is none.
+  int64_t departs_in_ns() const;
   // Notes copies that have ended by now.
   void settle();
 

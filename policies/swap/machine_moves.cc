@@ -87,6 +87,12 @@ void Machine::settle() {
   }
 }
 
+int64_t Machine::departs_in_ns() const {
+  for (const auto& [end_ns, storage] : departures_)
+    if (slots_[storage].leaving) return std::max<int64_t>(0, end_ns - clock_ns_);
+  return kNever;
+}
+
 bool Machine::wait() {
   while (!departures_.empty() && !slots_[departures_.front().storage].leaving)
     departures_.pop_front();

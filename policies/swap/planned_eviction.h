@@ -8,6 +8,7 @@
 
 #include "policies/swap/machine.h"
 #include "policies/swap/plan.h"
+#include "policies/swap/returns.h"
 
 namespace tierpilot::swap {
 
@@ -35,16 +36,10 @@ class PlannedEviction : public Manager {
       return score != other.score ? score > other.score : storage > other.storage;
     }
   };
-  struct Return {
-    int64_t latest_start_ns;  // on the clock of the timetable
-    Position use;
-    StorageId storage;
-  };
 
   void note(Machine& machine, StorageId storage);
   StorageId pop(const Machine& machine, Rank rank);
   bool still_valid(const Machine& machine, const Candidate& candidate) const;
-  void list_returns(const Graph& graph, const Plan& plan, const Link& link);
   bool room_for(Machine& machine, int64_t bytes);
 
   const Timetable& timetable_;
@@ -53,10 +48,7 @@ class PlannedEviction : public Manager {
   Position now_ = 0;
   std::priority_queue<Candidate> candidates_[kRanks];
   std::vector<uint32_t> versions_;
-  std::vector<Position> held_;  // brought back for this use: stays until then
-  std::vector<int64_t> needs_;  // what each operator's outputs take
-  std::vector<Return> returns_;
-  size_t next_return_ = 0;
+  Returns returns_;
 };
 
 }  // namespace tierpilot::swap

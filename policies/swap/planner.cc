@@ -6,6 +6,7 @@
 #include "policies/swap/capuchin.h"
 #include "policies/swap/cover.h"
 #include "policies/swap/link_use.h"
+#include "policies/swap/linked_eviction.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/recording.h"
 #include "policies/swap/rival_plans.h"
@@ -17,8 +18,10 @@ namespace {
 constexpr int kMostTrials = 3'000;
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
-constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kAbsenceShare = 0.3;
+constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
+constexpr double kPromising = 1.6;
+constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
   double slack = 0;  // share of the budget that the cover leaves free, for what is recomputed
@@ -67,6 +70,8 @@ class Search {
       else if (draw < kCoverShare + kScoreShare && !link &&
                score_.score.cost == Score::Cost::kClasses)
         vary_scores();
+      else if (draw < kCoverShare + kLinkedShare && is_promising())
+        vary_linked();
       else if (link && settings_.limits.recompute && draw < 1 - kAbsenceShare)
         vary_ways();
       else if (settings_.limits.recompute)
@@ -80,10 +85,12 @@ class Search {
 
  private:
   // Whether it is the best so far. The timetable is the one that the manager goes by.
-  bool attempt(Manager& manager, const Timetable& timetable, std::string_view origin) {
+  bool attempt(Manager& manager, const Timetable& timetable, std::string_view origin,
+               Outcome* seen = nullptr) {
     ++done_;
     Recording recording(graph_, manager);
     const auto outcome = Machine(graph_, settings_.limits, recording).run();
+    if (seen) *seen = outcome;
     if (done_ > 1 && !better(outcome, best_.outcome)) return false;
     best_.plan = recording.take();
     best_.outcome = outcome;
@@ -158,6 +165,7 @@ class Search {
       segments.emplace_back(*plan, std::move(timetable));
     }
     if (!settings_.limits.link.exists()) return;
+    try_linked();
     const auto shares = {0.02, 0.05, 0.1, 0.2, 0.4, 1.0};
     try_link(Plan(best_.plan), Timetable(best_timetable_), shares);
     for (const auto& [plan, timetable] : segments) try_link(plan, timetable, shares);
@@ -172,6 +180,51 @@ class Search {
     }
     for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
       follow(timetable_, plan, "capuchin");
+  }
+
+  // Scores decide what is dropped, and the longest to recompute leaves over the link before.
+  void try_linked() {
+    Plan all{.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
+      if (auto absence = long_absence(graph_, timetable_, storage)) {
+        absence->action = Action::kRecompute;
+        all.absences[storage].push_back(*absence);
+      }
+    for (const double share : {0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 1.0}) {
+      auto timetable = timetable_;
+      const auto plan = with_link(graph_, timetable, settings_.limits.link, all, share);
+      try_linked({plan, timetable, own_scores().front()});
+    }
+    for (const auto& named : own_scores())
+      if (!named.score.look_ahead && is_promising())
+        try_linked({linked_->plan, linked_->timetable, named});
+  }
+
+  struct Linked {
+    Plan plan;  // what leaves over the link, and what could
+    Timetable timetable;
+    NamedScore score;
+    Outcome outcome{};
+  };
+
+  void try_linked(Linked linked) {
+    LinkedEviction manager(graph_, linked.timetable, linked.plan, linked.score.score,
+                           settings_.limits.link, settings_.seed);
+    attempt(manager, linked.timetable, linked.score.name, &linked.outcome);
+    if (linked.score.score.cost != Score::Cost::kClasses) done_ += kSlowScore;
+    if (!linked_ || better(linked.outcome, linked_->outcome)) linked_ = std::move(linked);
+  }
+
+  // Not far behind the best.
+  bool is_promising() const {
+    return linked_ && linked_->outcome.done &&
+           linked_->outcome.overhead() - 1 < kPromising * (best_.outcome.overhead() - 1);
+  }
+
+  void vary_linked() {
+    auto linked = *linked_;
+    linked.outcome = {};
+    if (change_ways(linked.plan, linked.timetable)) try_linked(std::move(linked));
   }
 
   // With a part of it over the link.
@@ -239,22 +292,26 @@ class Search {
 
   // Other ways for what a few operators made, each as a whole: it is run again unless all comes
   // back.
-  void vary_ways() {
+  // False: nothing is away.
+  bool change_ways(Plan& plan, Timetable& timetable) {
     std::vector<OperatorId> makers;
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
-      if (!best_.plan.absences[storage].empty() &&
-          (makers.empty() || makers.back() != maker(storage)))
+      if (!plan.absences[storage].empty() && (makers.empty() || makers.back() != maker(storage)))
         makers.push_back(maker(storage));
-    if (makers.empty()) return vary_absences();
-    auto plan = best_.plan;
-    auto timetable = best_timetable_;
+    if (makers.empty()) return false;
     std::vector<char> drawn(graph_.operators.size());
     do drawn[makers[random_.below(makers.size())]] = true;
     while (random_.chance(0.5));
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
       for (auto& absence : plan.absences[storage])
         if (drawn[maker(storage)]) change_way(storage, absence, timetable);
-    try_change(plan, timetable);
+    return true;
+  }
+
+  void vary_ways() {
+    auto plan = best_.plan;
+    auto timetable = best_timetable_;
+    if (change_ways(plan, timetable)) try_change(plan, timetable);
   }
 
   // What really left under the best plan, but for a few that stay and a few that leave instead.
@@ -287,6 +344,7 @@ class Search {
   std::vector<float> bias_;
   NamedScore score_ = own_scores().front();  // the best of them
   std::vector<float> score_bias_;
+  std::optional<Linked> linked_;  // the best of them
   int done_ = 0;
 };
 

@@ -46,6 +46,10 @@ ScoredEviction::ScoredEviction(const Graph& graph, const Score& score, uint64_t 
 }
 
 double ScoredEviction::cost(const Machine& machine, StorageId storage) {
+  // It is copied back, and makes nothing else dearer.
+  if (score_.cost != Cost::kNone && machine.has_copy(storage))
+    return static_cast<double>(
+        machine.limits().link.copy_ns(machine.graph().storages[storage].bytes));
   switch (score_.cost) {
     case Cost::kNeighbourhood:
     case Cost::kAncestors:

@@ -56,12 +56,12 @@ class ScoredEviction : public Manager {
   void arrived(Machine& machine, StorageId storage) override;
   void before(Machine&, OperatorId op) override { now_ = op; }
   void after(Machine& machine, OperatorId op) override;
+  // What it would drop next; kNone where nothing can be dropped.
+  StorageId victim(const Machine& machine);
 
  private:
   double value(const Machine& machine, StorageId storage);
   double cost(const Machine& machine, StorageId storage);
-  StorageId victim(const Machine& machine);
-
   bool useless(const Machine& machine, StorageId storage) const;
 
   Score score_;

@@ -12,33 +12,58 @@
 namespace tierpilot::swap {
 namespace {
 
-TEST(Lane, GivesTheEarliestAndTheLatestFreeTime) {
+std::vector<std::pair<int64_t, int64_t>> pairs(const std::vector<Span>& spans) {
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (const auto& span : spans) found.emplace_back(span.begin_ns, span.end_ns);
+  return found;
+}
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+TEST(Lane, GivesTheFirstAndTheLastFreeTime) {
   Lane lane;
-  EXPECT_EQ(lane.earliest(5, 10), 5);
-  EXPECT_EQ(lane.latest(50, 10), 40);
-  lane.take(20, 10);
-  EXPECT_EQ(lane.earliest(5, 15), 5);
-  EXPECT_EQ(lane.earliest(5, 16), 30) << "not across what is taken";
-  EXPECT_EQ(lane.earliest(25, 1), 30);
-  EXPECT_EQ(lane.latest(25, 5), 15);
-  EXPECT_EQ(lane.latest(35, 6), 14);
-  EXPECT_EQ(lane.latest(35, 5), 30);
-  EXPECT_LT(lane.latest(15, 20), 0) << "there was no time before the step";
-  lane.release(20);
-  EXPECT_EQ(lane.earliest(5, 16), 5);
+  EXPECT_EQ(pairs(lane.earliest(5, 10)), (Pairs{{5, 15}}));
+  EXPECT_EQ(pairs(lane.latest(50, 10)), (Pairs{{40, 50}}));
+  lane.take({{20, 30}});
+  EXPECT_EQ(pairs(lane.earliest(5, 15)), (Pairs{{5, 20}}));
+  EXPECT_EQ(pairs(lane.earliest(5, 16)), (Pairs{{5, 20}, {30, 31}})) << "around what is taken";
+  EXPECT_EQ(pairs(lane.earliest(25, 1)), (Pairs{{30, 31}}));
+  EXPECT_EQ(pairs(lane.latest(25, 5)), (Pairs{{15, 20}}));
+  EXPECT_EQ(pairs(lane.latest(35, 6)), (Pairs{{19, 20}, {30, 35}}));
+  EXPECT_EQ(pairs(lane.latest(35, 5)), (Pairs{{30, 35}}));
+  EXPECT_LT(lane.latest(15, 20).front().begin_ns, 0) << "there was no time before the step";
+  lane.release({{20, 30}});
+  EXPECT_EQ(pairs(lane.earliest(5, 16)), (Pairs{{5, 21}}));
+  EXPECT_TRUE(lane.earliest(5, 0).empty());
 }
 
-TEST(Lane, WhatItGivesIsFree) {
+// Whatever was taken and given back, by a list of every ns.
+TEST(Lane, WhatItGivesIsFreeAndAddsUp) {
   SeededRandom random(7);
   Lane lane;
-  std::set<std::pair<int64_t, int64_t>> taken;
-  for (int i = 0; i < 300; ++i) {
-    const auto want = static_cast<int64_t>(random.below(2000));
+  std::set<int64_t> taken;
+  std::vector<std::vector<Span>> trips;
+  for (int i = 0; i < 400; ++i) {
+    if (random.chance(0.3) && !trips.empty()) {
+      const auto at = random.below(trips.size());
+      lane.release(trips[at]);
+      for (const auto& span : trips[at])
+        for (int64_t ns = span.begin_ns; ns < span.end_ns; ++ns) taken.erase(ns);
+      trips.erase(trips.begin() + static_cast<ptrdiff_t>(at));
+      continue;
+    }
+    const auto want = static_cast<int64_t>(random.below(1000));
     const auto length = static_cast<int64_t>(1 + random.below(20));
-    const auto begin = random.chance(0.5) ? lane.earliest(want, length) : lane.latest(want, length);
-    for (const auto& [from, to] : taken) EXPECT_FALSE(begin < to && from < begin + length);
-    lane.take(begin, length);
-    taken.insert({begin, begin + length});
+    const bool early = random.chance(0.5);
+    const auto spans = early ? lane.earliest(want, length) : lane.latest(want, length);
+    int64_t sum = 0;
+    for (const auto& span : spans) {
+      EXPECT_TRUE(early ? span.begin_ns >= want : span.end_ns <= want);
+      for (int64_t ns = span.begin_ns; ns < span.end_ns; ++ns, ++sum)
+        EXPECT_TRUE(taken.insert(ns).second) << ns;
+    }
+    EXPECT_EQ(sum, length);
+    lane.take(spans);
+    trips.push_back(spans);
   }
 }
 
@@ -53,8 +78,8 @@ TEST_F(LinkCalendarTest, ARoundTripIsBetweenItsUsesAndAwayForSomeOfIt) {
   const LinkCalendar calendar(timetable, link);
   const auto trip = calendar.find(3, 70, 1'000'000);
   ASSERT_TRUE(trip);
-  EXPECT_GE(trip->out_ns, timetable.start_ns(4));
-  EXPECT_LE(trip->back_ns + link.copy_ns(1'000'000) + link.latency_ns, timetable.start_ns(70));
+  EXPECT_GE(trip->out.front().begin_ns, timetable.start_ns(4));
+  EXPECT_LE(trip->back.back().end_ns + link.latency_ns, timetable.start_ns(70));
   EXPECT_GT(trip->away_from, 3u);
   EXPECT_LE(trip->back_at, 70u);
   EXPECT_LT(trip->away_from, trip->back_at);
@@ -65,7 +90,7 @@ TEST_F(LinkCalendarTest, ThereIsOnlySoMuchTime) {
   LinkCalendar calendar(timetable, link);
   int trips = 0;
   while (const auto trip = calendar.find(3, 70, 1'000'000)) {
-    calendar.take(*trip, 1'000'000);
+    calendar.take(*trip);
     ASSERT_LT(++trips, 10'000);
   }
   const auto between_ns = timetable.start_ns(70) - timetable.start_ns(4);
@@ -77,10 +102,10 @@ TEST_F(LinkCalendarTest, WhatIsGivenBackIsThereAgain) {
   LinkCalendar calendar(timetable, link);
   const auto first = calendar.find(3, 70, 1'000'000);
   ASSERT_TRUE(first);
-  calendar.take(*first, 1'000'000);
-  EXPECT_NE(calendar.find(3, 70, 1'000'000)->out_ns, first->out_ns);
-  calendar.release(*first, 1'000'000);
-  EXPECT_EQ(calendar.find(3, 70, 1'000'000)->out_ns, first->out_ns);
+  calendar.take(*first);
+  EXPECT_NE(pairs(calendar.find(3, 70, 1'000'000)->out), pairs(first->out));
+  calendar.release(*first);
+  EXPECT_EQ(pairs(calendar.find(3, 70, 1'000'000)->out), pairs(first->out));
 }
 
 // A plan over the link has no more copies than there is time for.
