@@ -57,7 +57,15 @@ Role AccessRules::role_of(const Peer& peer) const {
 }
 
 bool AccessRules::may_join(const Peer& peer) const {
-  return is_local_operator(peer) || !nodes || nodes->contains(peer.name);
+  if (is_local_operator(peer)) return true;
+  if (nodes) return nodes->contains(peer.name);
+  if (users.empty() || role_of(peer) == Role::kOperate) return true;
+  // Who is a user is no node: it would get other people's tasks.
+  return !peer.uid && !users.contains(peer.name);
+}
+
+bool AccessRules::sees_environments(const Peer& peer) const {
+  return is_local_operator(peer) || (!users.empty() && role_of(peer) == Role::kOperate);
 }
 
 std::string account_name(const std::string& user) {

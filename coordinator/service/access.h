@@ -26,12 +26,15 @@ struct AccessRules {
   // By the name of the certificate, by the account, or by "uid 1000".
   std::map<std::string, Role, std::less<>> users;
   Role others = Role::kOperate;
-  // Whose certificates may join as nodes; nothing: every one that this authority has made.
+  // Whose certificates may join as nodes; nothing: every one that this authority has made and that
+  // is not one of `users`.
   std::optional<std::set<std::string>> nodes;
 
   // Root, and the coordinator's own user on its machine, may do everything.
   Role role_of(const Peer& peer) const;
   bool may_join(const Peer& peer) const;
+  // Other people's: where nobody has said who operates, that is who could read the store.
+  bool sees_environments(const Peer& peer) const;
 };
 
 // Of a user as tasks have him, "uid 1000" where the kernel told: the account's name on this

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/log.h"
+#include "base/audit.h"
 #include "coordinator/service/node_session.h"
 #include "coordinator/service/policy_wire.h"
 #include "coordinator/service/rpc_node_link.h"
@@ -116,9 +116,12 @@ kj::Promise<void> ClusterService::datasetList(DatasetListContext context) {
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   const auto& all = core().state.catalog.all();
   std::vector<const Catalog::Entry*> page;
-  for (auto it = all.upper_bound(text(params.getAfter())); it != all.end() && page.size() < limit;
-       ++it)
+  size_t bytes = 0;
+  for (auto it = all.upper_bound(text(params.getAfter()));
+       it != all.end() && page.size() < limit && bytes < kPageBytes; ++it) {
     page.push_back(&it->second);
+    bytes += wire_size(it->second);
+  }
   auto out = context.getResults().initDatasets(static_cast<unsigned>(page.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_dataset(*page[i], out[i]);
   return kj::READY_NOW;
@@ -178,14 +181,21 @@ void ClusterService::allow_reading() const {
 }
 
 void ClusterService::allow_submit() const {
-  value_or_throw(check_role(who_, role(), Role::kSubmit, "submit tasks"));
+  const auto allowed = check_role(who_, role(), Role::kSubmit, "submit tasks");
+  // Who submitted what is with the task; of what was refused nothing else is left.
+  if (!allowed) record("submit tasks", false);
+  value_or_throw(allowed);
 }
 
 void ClusterService::allow_change(Role needed, const std::string& what) const {
   const auto allowed = check_role(who_, role(), needed, what);
-  spdlog::info("audit: {} over {}: {}{}", who_, peer_.transport, what,
-               allowed ? "" : ": refused, its role does not allow it");
+  record(what, allowed.has_value());
   value_or_throw(allowed);
+}
+
+void ClusterService::record(const std::string& what, bool allowed) const {
+  audit(fmt::format("{} over {}: {}{}", who_, peer_.transport, what,
+                    allowed ? "" : ": refused, its role does not allow it"));
 }
 
 void ClusterService::allow_change_of(const Task& task, const std::string& what) const {

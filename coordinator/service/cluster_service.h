@@ -75,13 +75,15 @@ class ClusterService final : public wire::Cluster::Server {
  private:
   Core& core() { return shared_.core; }
   Role role() const;
-  bool is_operator() const { return role() == Role::kOperate; }
+  bool sees_environments() const { return shared_.access.sees_environments(peer_); }
   // These throw kDenied where the peer may only do less.
   void allow_reading() const;
   // The store has who submitted what and when.
   void allow_submit() const;
   // Goes into the log with who asked for it, allowed or not.
   void allow_change(Role needed, const std::string& what) const;
+  // In the audit log.
+  void record(const std::string& what, bool allowed) const;
   // Its submitter's, or an operator's.
   void allow_change_of(const Task& task, const std::string& what) const;
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);

@@ -44,6 +44,12 @@ void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
   }
 }
 
+size_t wire_size(const Catalog::Entry& entry) {
+  size_t bytes = 256 + entry.dataset.name.size() + entry.dataset.origin.size();
+  for (const auto& [node, replica] : entry.replicas) bytes += 64 + node.size();
+  return bytes;
+}
+
 void write_check(const DatasetCheck& check, wire::DatasetCheck::Builder out) {
   out.setName(check.version.dataset);
   out.setVersion(check.version.version);

@@ -88,6 +88,11 @@ std::string coordinator_metrics(const Core& core, uint64_t rejected_frames) {
   nodes(page, state.registry);
   policies(page, core);
   page.gauge("tierpilot_datasets", "Datasets in the catalog.", number(state.catalog.all().size()));
+  page.gauge(
+      "tierpilot_datasets_short_of_copies",
+      "Datasets that fewer nodes that are up keep than are to: lost with the next of them, or "
+      "away already.",
+      number(core.replicator.short_of_copies()));
   page.gauge("tierpilot_store_failing", "1 while the store cannot be written.",
              state.store.trouble().empty() ? 0 : 1);
   page.counter("tierpilot_rejected_frames_total", "Messages that were no valid frames.",

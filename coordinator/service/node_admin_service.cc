@@ -14,7 +14,6 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
-constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 constexpr uint32_t kShownEvents = 20;
 
 [[noreturn]] void refuse(ErrorCode code, std::string message) {

@@ -13,7 +13,6 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
-constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
 constexpr uint32_t kMaxLogBytes = 1 << 20;
 constexpr uint32_t kMaxWaitMs = 60'000;
 constexpr size_t kMaxWaits = 256;  // of a client at a time
@@ -28,7 +27,7 @@ auto cut_to_frame(std::vector<Task> tasks, Get size_of) {
   return tasks;
 }
 
-size_t wire_size(const Task& task) {
+size_t task_wire_size(const Task& task) {
   return 1024 + 2 * spec_text(task.spec).size();
 }
 
@@ -36,7 +35,7 @@ size_t wire_size(const Task& task) {
 
 void ClusterService::write(const Task& task, wire::Task::Builder out) {
   write_task(task, out);
-  if (!task.spec.env.empty() && task.user != peer_.name && !is_operator()) {
+  if (!task.spec.env.empty() && task.user != peer_.name && !sees_environments()) {
     // Where keys and passwords stand.
     out.getSpec().initEnv(0);
     out.setHidden("its environment: shown to its submitter and to the operator");
@@ -81,7 +80,7 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
   auto tasks =
-      cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)), wire_size);
+      cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)), task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
   for (unsigned i = 0; i < out.size(); ++i) {
     // Memory is ahead of the disk by the commits under way.
@@ -107,7 +106,7 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
     task.spec.after.clear();
   }
   const size_t found = page.tasks.size();
-  page.tasks = cut_to_frame(std::move(page.tasks), wire_size);
+  page.tasks = cut_to_frame(std::move(page.tasks), task_wire_size);
   if (page.tasks.size() < found) page.next = page.tasks.back().id;
   auto results = context.getResults();
   results.setNext(page.next);
@@ -175,7 +174,7 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
       .then([this, context, ids, left]() mutable {
         std::vector<Task> tasks;
         for (const uint64_t id : ids) tasks.push_back(value_or_throw(core().task(id)));
-        tasks = cut_to_frame(std::move(tasks), wire_size);
+        tasks = cut_to_frame(std::move(tasks), task_wire_size);
         auto results = context.getResults();
         results.setDone(*left == 0);
         auto out = results.initTasks(static_cast<unsigned>(tasks.size()));

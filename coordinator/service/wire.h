@@ -16,6 +16,8 @@
 
 namespace tierpilot {
 
+inline constexpr size_t kPageBytes = 1 << 20;  // of an answer: it must fit a frame
+
 TaskExit read_exit(wire::Exit::Reader in);
 JobPoint read_job_report(wire::JobReport::Reader in);
 ServedData read_served(wire::ServedData::Reader in);
@@ -41,6 +43,8 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
 void write_kept_back(const KeptBack& kept, wire::Task::Builder out);
 void write_decision(const DecisionRecord& decision, wire::Decision::Builder out);
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out);
+// About what it takes.
+size_t wire_size(const Catalog::Entry& entry);
 void write_check(const DatasetCheck& check, wire::DatasetCheck::Builder out);
 void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out);
 

@@ -152,7 +152,9 @@ Status restore_backup(const fs::path& file, const fs::path& state_dir, int64_t n
   if (!fs::is_regular_file(file, error))
     return fail(ErrorCode::kNotFound,
                 fmt::format("backup '{}': there is no such file", file.string()));
-  for (const auto& taken : {state_dir / kStoreFile, state_dir / kPolicyFolder})
+  // A log of another store would be taken for the restored one's.
+  const auto log = std::string(kStoreFile) + "-wal";
+  for (const auto& taken : {state_dir / kStoreFile, state_dir / log, state_dir / kPolicyFolder})
     if (fs::exists(taken, error))
       return fail(ErrorCode::kConflict,
                   fmt::format("'{}' is there: a backup is restored to an empty state directory; "

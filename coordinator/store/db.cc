@@ -82,6 +82,10 @@ Result<Db> Db::open(const std::string& path) {
     return fail(ErrorCode::kIo, fmt::format("store {}: {}", path,
                                             raw ? sqlite3_errmsg(raw) : sqlite3_errstr(code)));
   sqlite3_busy_timeout(raw, 5000);
+  // Its log and index stay, cut to nothing, when the last one closes: on a disk that is full by
+  // then they could not be made anew, and nobody could even read.
+  int keep = 1;
+  sqlite3_file_control(raw, nullptr, SQLITE_FCNTL_PERSIST_WAL, &keep);
   const auto count = [](void* pages, sqlite3*, const char*, int logged) {
     *static_cast<int*>(pages) = logged;
     return SQLITE_OK;

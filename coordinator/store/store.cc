@@ -26,9 +26,11 @@ Status perform(Db& db, const char* sql) {
 // FULL in WAL mode syncs the log at every commit: NORMAL would lose acknowledged commits in a
 // crash.
 constexpr const char* kPragmas =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768;";
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-32768; "
+    "PRAGMA journal_size_limit=67108864;";
 constexpr const char* kCheckpointerPragmas =
-    "PRAGMA synchronous=FULL; SELECT COUNT(*) FROM sqlite_schema;";
+    "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864; "
+    "SELECT COUNT(*) FROM sqlite_schema;";
 
 Result<UniqueFd> lock_directory(const std::filesystem::path& directory) {
   std::error_code err;

@@ -5,7 +5,7 @@
 
 namespace tierpilot::swap {
 
-std::vector<Span> Lane::earliest(int64_t from_ns, int64_t duration_ns) const {
+std::vector<Span> LinkWay::earliest(int64_t from_ns, int64_t duration_ns) const {
   std::vector<Span> spans;
   auto next = busy_.upper_bound(from_ns);
   if (next != busy_.begin()) from_ns = std::max(from_ns, std::prev(next)->second);
@@ -19,7 +19,7 @@ std::vector<Span> Lane::earliest(int64_t from_ns, int64_t duration_ns) const {
   return spans;
 }
 
-std::vector<Span> Lane::latest(int64_t until_ns, int64_t duration_ns) const {
+std::vector<Span> LinkWay::latest(int64_t until_ns, int64_t duration_ns) const {
   std::vector<Span> spans;
   auto after = busy_.lower_bound(until_ns);
   while (duration_ns > 0) {
@@ -38,7 +38,7 @@ std::vector<Span> Lane::latest(int64_t until_ns, int64_t duration_ns) const {
   return spans;
 }
 
-void Lane::take(const std::vector<Span>& spans) {
+void LinkWay::take(const std::vector<Span>& spans) {
   for (auto [begin_ns, end_ns] : spans) {
     auto next = busy_.lower_bound(begin_ns);
     if (next != busy_.end() && next->first == end_ns) {
@@ -52,7 +52,7 @@ void Lane::take(const std::vector<Span>& spans) {
   }
 }
 
-void Lane::release(const std::vector<Span>& spans) {
+void LinkWay::release(const std::vector<Span>& spans) {
   for (const auto& [begin_ns, end_ns] : spans) {
     const auto around = std::prev(busy_.upper_bound(begin_ns));
     const auto [from_ns, to_ns] = *around;

@@ -18,7 +18,7 @@ struct Span {
 
 // One way of the link. A copy goes on where others leave it time: who comes first goes first on a
 // real one, but what is small would leave no long free times here.
-class Lane {
+class LinkWay {
  public:
   // The first free time from `from_ns` on that adds up to `duration_ns`.
   std::vector<Span> earliest(int64_t from_ns, int64_t duration_ns) const;
@@ -53,7 +53,7 @@ class LinkCalendar {
 
   const Timetable& timetable_;
   Link link_;
-  Lane out_, back_;
+  LinkWay out_, back_;
 };
 
 }  // namespace tierpilot::swap

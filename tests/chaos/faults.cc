@@ -50,6 +50,7 @@ Faults::Faults(Surroundings surroundings, uint64_t seed)
       random_(seed) {
   if (!with_.ways.why_not_slow()) kinds_.emplace_back("slow link", &Faults::slow_link);
   if (with_.disks) kinds_.emplace_back("work folder full", &Faults::fill_work_folder);
+  if (with_.disks) kinds_.emplace_back("slow tier full", &Faults::fill_slow_tier);
   if (with_.clocks) kinds_.emplace_back("wall clock set", &Faults::set_clock);
   if (with_.tls) kinds_.emplace_back("bad certificate", &Faults::show_bad_certificate);
   if (with_.tls) kinds_.emplace_back("certificate revoked", &Faults::revoke_certificate);
@@ -152,7 +153,14 @@ void Faults::slow_link() {
 
 void Faults::fill_work_folder() {
   const int node = any_node();
-  with_.disks->fill(node);
+  with_.disks->fill_work(node);
+  last(300, 2'500);
+  with_.disks->empty(node);
+}
+
+void Faults::fill_slow_tier() {
+  const int node = any_node();
+  with_.disks->fill_slow_tier(node);
   last(300, 2'500);
   with_.disks->empty(node);
 }

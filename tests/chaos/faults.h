@@ -48,6 +48,7 @@ class Faults {
   void partition();
   void slow_link();
   void fill_work_folder();
+  void fill_slow_tier();
   void set_clock();
   void refuse_starts();
   void kill_in_commit();

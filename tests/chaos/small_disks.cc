@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSize = "size=16m";
+constexpr const char* kSlowBudget = "12MiB";
 constexpr const char* kFiller = "filler";
 constexpr size_t kBlock = 4096;
 
@@ -23,23 +24,28 @@ constexpr size_t kBlock = 4096;
 
 SmallDisks::SmallDisks(int nodes) : nodes_(nodes), folder_("/tmp") {
   for (int node = 0; node < nodes; ++node) {
-    fs::create_directory(disk(node));
-    if (::mount("tierpilot-chaos", disk(node).c_str(), "tmpfs", 0, kSize) != 0)
-      throw std::system_error(errno, std::generic_category(), disk(node).string());
+    for (const auto& disk : {work_disk(node), slow_disk(node)}) {
+      fs::create_directory(disk);
+      if (::mount("tierpilot-chaos", disk.c_str(), "tmpfs", 0, kSize) != 0)
+        throw std::system_error(errno, std::generic_category(), disk.string());
+    }
   }
 }
 
 SmallDisks::~SmallDisks() {
-  for (int node = 0; node < nodes_; ++node) ::umount2(disk(node).c_str(), MNT_DETACH);
+  for (int node = 0; node < nodes_; ++node)
+    for (const auto& disk : {work_disk(node), slow_disk(node)}) ::umount2(disk.c_str(), MNT_DETACH);
 }
 
 void SmallDisks::arrange(test::ClusterOptions& options) {
-  options.work_dir = [this](int node) { return disk(node) / "work"; };
+  options.work_dir = [this](int node) { return work_disk(node) / "work"; };
+  options.slow_dir = [this](int node) { return slow_disk(node) / "tier"; };
+  options.slow_budget = kSlowBudget;
 }
 
-void SmallDisks::fill(int node) {
+void SmallDisks::fill(const fs::path& disk) {
   const UniqueFd file(
-      ::open((disk(node) / kFiller).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+      ::open((disk / kFiller).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   const std::vector<char> block(kBlock);
   while (::write(file.get(), block.data(), block.size()) > 0) {
   }
@@ -47,11 +53,15 @@ void SmallDisks::fill(int node) {
 
 void SmallDisks::empty(int node) {
   std::error_code ignored;
-  fs::remove(disk(node) / kFiller, ignored);
+  for (const auto& disk : {work_disk(node), slow_disk(node)}) fs::remove(disk / kFiller, ignored);
 }
 
-fs::path SmallDisks::disk(int node) const {
+fs::path SmallDisks::work_disk(int node) const {
   return folder_.path() / test::Cluster::node_name(node);
+}
+
+fs::path SmallDisks::slow_disk(int node) const {
+  return folder_.path() / (test::Cluster::node_name(node) + "-slow");
 }
 
 }  // namespace tierpilot::chaos

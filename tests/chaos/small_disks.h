@@ -1,4 +1,4 @@
-// Work folders on disks of their own, small enough to be filled.
+// Work folders and slow tiers on disks of their own, small enough to be filled.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,14 @@ class SmallDisks {
 
   void arrange(test::ClusterOptions& options);
   // Until no byte more can be written.
-  void fill(int node);
+  void fill_work(int node) { fill(work_disk(node)); }
+  void fill_slow_tier(int node) { fill(slow_disk(node)); }
   void empty(int node);
 
  private:
-  std::filesystem::path disk(int node) const;
+  std::filesystem::path work_disk(int node) const;
+  std::filesystem::path slow_disk(int node) const;
+  static void fill(const std::filesystem::path& disk);
 
   const int nodes_;
   test::TempFolder folder_;

@@ -153,8 +153,9 @@ void Cluster::write_node_config(int node) const {
   const auto name = node_name(node);
   const auto home = folder() / name;
   const auto work = options_.work_dir ? options_.work_dir(node) : home / "work";
-  for (const auto& path : {work, home / "slow", fast_.path() / name}) fs::create_directories(path);
-  for (const auto& path : {home, work, home / "slow", fast_.path() / name})
+  const auto slow = options_.slow_dir ? options_.slow_dir(node) : home / "slow";
+  for (const auto& path : {work, slow, fast_.path() / name}) fs::create_directories(path);
+  for (const auto& path : {home, work, slow, fast_.path() / name})
     if (options_.node_user)
       if (chown(path.c_str(), *options_.node_user, *options_.node_user) != 0)
         throw std::system_error(errno, std::generic_category(), path.string());
@@ -169,8 +170,8 @@ void Cluster::write_node_config(int node) const {
           "slow_dir = \"{}\"\nslow_budget = \"{}\"\n"
           "[probe]\ncalibrate = {}\npassive = false\nrounds = 1\n{}{}{}",
           name, way_to_coordinator(node), listen, options_.units, work.string(), options_.drain_s,
-          (fast_.path() / name).string(), options_.fast_budget, (home / "slow").string(),
-          options_.slow_budget, options_.calibrate,
+          (fast_.path() / name).string(), options_.fast_budget, slow.string(), options_.slow_budget,
+          options_.calibrate,
           options_.tls ? tls_section(folder(), name, options_.node_key, options_.revocation) : "",
           metrics_section(node), options_.node_more));
 }

@@ -51,6 +51,7 @@ struct ClusterOptions {
   std::function<Argv(int process)> prefix{};
   // Of a node; empty: in the cluster's folder.
   std::function<std::filesystem::path(int node)> work_dir{};
+  std::function<std::filesystem::path(int node)> slow_dir{};
   bool revocation = false;           // with an empty list of revoked certificates
   int sharing_period_s = 5;          // between decisions about elastic tasks' cores
   std::string coordinator_more{};    // further sections of its configuration

@@ -90,6 +90,24 @@ TEST_F(FullDisk, SubmitsGetAClearErrorAndNothingIsLost) {
   }
 }
 
+TEST_F(FullDisk, ItStartsThereAlsoWhereItHadEndedProperly) {
+  Cluster cluster({.nodes = 1, .state_dir = disk_.path() / "state"});
+  auto& client = cluster.client();
+  const auto kept = client.submit({shell_task("true")});
+  ASSERT_TRUE(kept) << kept.error().message;
+  ASSERT_TRUE(client.wait(kept->tasks.at(0)));
+  cluster.coordinator().end();
+  fill_up(disk_.path() / "ballast");
+  cluster.start_coordinator();
+  const auto task = client.show(kept->tasks.at(0));
+  ASSERT_TRUE(task) << task.error().message;
+  EXPECT_EQ((*task)["state"], "succeeded");
+  std::filesystem::remove(disk_.path() / "ballast");
+  Result<Submitted> after;
+  ASSERT_TRUE(eventually([&] { return (after = client.submit({shell_task("true")})).has_value(); }))
+      << after.error().message;
+}
+
 TEST_F(FullDisk, GoesOnByItselfOnceThereIsRoom) {
   Cluster cluster({.nodes = 1, .state_dir = disk_.path() / "state"});
   auto& client = cluster.client();

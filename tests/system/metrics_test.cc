@@ -134,5 +134,18 @@ TEST_F(Metrics, AlertRulesAreValid) {
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
 }
 
+TEST_F(Metrics, AlertsSpeakWhereTheyHaveToAndNotElsewhere) {
+  if (!is_there()) GTEST_SKIP() << tool("promtool") << " is not there: tools/check downloads it";
+  const auto source = program("TIERPILOT_TEST_SOURCE");
+  auto cases = read_text(source + "/tests/system/alerts_test.yml");
+  const std::string rules = "RULES";
+  cases.replace(cases.find(rules), rules.size(), source + "/docs/monitoring/alerts.yml");
+  TempFolder folder("/tmp");
+  const auto file = folder.path() / "alerts.yml";
+  std::ofstream(file) << cases;
+  const auto checked = run_command({tool("promtool"), "test", "rules", file.string()});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+}
+
 }  // namespace
 }  // namespace tierpilot::test

@@ -15,17 +15,24 @@ struct DatasetChecker::Round {
   bool repair = false;
   bool restoring = false;
   size_t open = 0;
-  Done done;
+  std::vector<Done> done;
 };
 
 void DatasetChecker::check(const std::string& name, bool repair, Done done) {
   const auto* entry = state_.catalog.find(name);
   if (!entry)
     return done(fail(ErrorCode::kNotFound, fmt::format("dataset '{}' does not exist", name)));
+  const Asked asked{name, repair};
+  if (const auto known = rounds_.find(asked); known != rounds_.end())
+    return known->second->done.push_back(std::move(done));
+  if (rounds_.size() >= kMost)
+    return done(fail(ErrorCode::kExhausted,
+                     fmt::format("{} datasets are being looked at: ask again later", kMost)));
   auto round = std::make_shared<Round>();
+  rounds_[asked] = round;
   round->check.version = entry->dataset.current();
   round->repair = repair;
-  round->done = std::move(done);
+  round->done.push_back(std::move(done));
   for (const auto& [node, replica] : entry->replicas) {
     round->check.nodes.push_back({.node = node});
     round->kept.push_back(replica.home);
@@ -55,7 +62,12 @@ void DatasetChecker::answered(const std::shared_ptr<Round>& round, size_t index,
   }
   if (--round->open > 0) return;
   if (round->repair) return restore(round);
-  round->done(std::move(round->check));
+  end(round);
+}
+
+void DatasetChecker::end(const std::shared_ptr<Round>& round) {
+  rounds_.erase({round->check.version.dataset, round->repair});
+  for (const auto& done : round->done) done(round->check);
 }
 
 void DatasetChecker::restore(const std::shared_ptr<Round>& round) {
@@ -77,7 +89,7 @@ void DatasetChecker::restore(const std::shared_ptr<Round>& round) {
       continue;
     }
     ++round->open;
-    node->link->keep_dataset(need, [round, i](Status kept) {
+    node->link->keep_dataset(need, [this, round, i](Status kept) {
       auto& told = round->check.nodes[i];
       told.restored = kept.has_value();
       if (!kept) told.error = kept.error().message;
@@ -88,7 +100,7 @@ void DatasetChecker::restore(const std::shared_ptr<Round>& round) {
 }
 
 void DatasetChecker::one_less(const std::shared_ptr<Round>& round) {
-  if (--round->open == 0) round->done(std::move(round->check));
+  if (--round->open == 0) end(round);
 }
 
 }  // namespace tierpilot

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
@@ -35,16 +37,22 @@ class DatasetChecker {
 
   // Has every node that holds the current version read its copies and compare them. With `repair`,
   // nodes whose kept copy is damaged get a good one of another node. kNotFound: no such dataset.
-  // Answers when all nodes have, or are gone.
+  // Answers when all nodes have, or are gone. Who asks for what is under way gets its answer;
+  // kExhausted: kMost are.
+  static constexpr size_t kMost = 64;
   void check(const std::string& name, bool repair, Done done);
 
  private:
   struct Round;
+  using Asked = std::pair<std::string, bool>;  // dataset, with repair
+
+  void end(const std::shared_ptr<Round>& round);
   void answered(const std::shared_ptr<Round>& round, size_t index, Result<CopyCheck> copies);
   void restore(const std::shared_ptr<Round>& round);
-  static void one_less(const std::shared_ptr<Round>& round);
+  void one_less(const std::shared_ptr<Round>& round);
 
   ClusterState& state_;
+  std::map<Asked, std::shared_ptr<Round>> rounds_;
 };
 
 }  // namespace tierpilot

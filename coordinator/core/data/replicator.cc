@@ -43,7 +43,12 @@ void Replicator::tick() {
   std::erase_if(not_before_ns_, [&](const auto& wait) { return wait.second <= now_ns; });
   std::erase_if(standings_,
                 [&](const auto& standing) { return !state_.catalog.find(standing.first); });
-  for (const auto& [name, entry] : state_.catalog.all()) look_at(entry, now_ns);
+  short_of_copies_ = 0;
+  for (const auto& [name, entry] : state_.catalog.all()) {
+    short_of_copies_ +=
+        entry.dataset.version > 0 && nodes_that_keep(entry) < std::max(entry.dataset.replicas, 1U);
+    look_at(entry, now_ns);
+  }
 }
 
 void Replicator::hurry(const std::string& dataset) {

@@ -17,6 +17,8 @@ class Replicator {
 
   // Several times a second; looks at all datasets once a second.
   void tick();
+  // Datasets that are on fewer nodes than they are to be, as the last look found.
+  size_t short_of_copies() const { return short_of_copies_; }
   // Copies that are missing are made without waiting for nodes that may come back with theirs.
   void hurry(const std::string& dataset);
 
@@ -46,6 +48,7 @@ class Replicator {
   std::set<Copy> under_way_;
   std::map<Copy, int64_t> not_before_ns_;  // after a copy that failed, or a home that was asked for
   int64_t next_look_ns_ = 0;
+  size_t short_of_copies_ = 0;
 };
 
 // Nodes that keep the current version and are not lost.

@@ -8,6 +8,7 @@
 #include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
+#include "model/registration.h"
 
 namespace tierpilot {
 namespace {
@@ -134,7 +135,8 @@ std::set<std::string> Membership::ask_for_owed_drops(
   for (const auto& dataset : owed) node.link->drop_dataset(dataset, UINT64_MAX);
   auto gone = owed;
   for (const auto& [dataset, replica] : replicas) gone.erase(dataset);
-  owes_no_more(node.facts.name, gone);
+  // Of a node with more than fits here the rest is told later, and not as what is gone.
+  if (replicas.size() < kReplicasInRegistration) owes_no_more(node.facts.name, gone);
   return owed;
 }
 

@@ -33,14 +33,6 @@ Result<int64_t> last_known_ms(const ClusterState& state) {
 
 }  // namespace
 
-int64_t HistoryClock::now_ms() {
-  const int64_t boot_ns = clock_.boot_ns();
-  const int64_t passed_ms = (boot_ns - read_at_ns_) / 1'000'000;
-  now_ms_ = std::min(clock_.wall_ms(), now_ms_ + 2 * passed_ms);
-  read_at_ns_ += passed_ms * 1'000'000;
-  return now_ms_;
-}
-
 struct History::Slice {
   records::PruneRound round;
   bool more = false;

@@ -98,7 +98,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
   if (verdict.fate == Fate::kSucceeded && !publication_.allowed(*task, node, exit)) {
     verdict = {Fate::kAgain, "what it wrote is not the next version of its dataset any more"};
-    superseded(node, attempt, exit, nullptr);
+    publication_.superseded(node, exit.written);
   }
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
   // one.

@@ -10,13 +10,15 @@ namespace tierpilot {
 
 namespace {
 
-// A task may kill the warden that it runs under, which looks like a fault of the node.
-constexpr uint32_t kMostLossesForgiven = 16;
+// A task may kill the warden that it runs under, which looks like a fault of the node, and data
+// that no node can serve any more would be tried for ever.
+constexpr uint32_t kMostForgiven = 16;
 
 bool is_the_nodes_fault(const Task& task, const TaskExit& exit) {
   if (!exit.node_fault) return false;
-  return exit.how == TaskEnd::kCouldNotStart ||
-         (exit.how == TaskEnd::kLost && task.forgiven < kMostLossesForgiven);
+  if (exit.how == TaskEnd::kCouldNotStart) return true;
+  return (exit.how == TaskEnd::kLost || exit.how == TaskEnd::kDataFailed) &&
+         task.forgiven < kMostForgiven;
 }
 
 }  // namespace

@@ -6,17 +6,11 @@
 
 #include "base/log.h"
 #include "daemon/agent/link/wire.h"
+#include "model/registration.h"
 #include "rpc/error.h"
 #include "rpc/protocol.h"
 
 namespace tierpilot::agent {
-namespace {
-
-// In a registration, which must fit a frame; the others follow in updates.
-constexpr size_t kReplicasAtOnce = 5'000;
-
-}  // namespace
-
 CoordinatorLink::CoordinatorLink(Parts parts, Address address, Tls tls, uint64_t seed)
     : parts_(std::move(parts)),
       address_(std::move(address)),
@@ -88,7 +82,7 @@ void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Build
   described_ = capnp::canonicalize(to.getInfo().asReader());
   to.setNode(parts_.node);
   const auto replicas = parts_.replicas();
-  const size_t told = std::min(replicas.size(), kReplicasAtOnce);
+  const size_t told = std::min(replicas.size(), kReplicasInRegistration);
   parts_.events.registered(replicas, told);
   auto list = to.initReplicas(static_cast<uint32_t>(told));
   for (uint32_t i = 0; i < list.size(); ++i) write_replica(list[i], replicas[i]);

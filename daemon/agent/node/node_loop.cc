@@ -60,7 +60,7 @@ kj::Promise<void> Node::Parts::feed_watchdog(int64_t period_ms) {
 
 kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
   return loop.after_ms(delay_ms).then([this] {
-    if (const size_t removed = dirs.sweep(tasks->held(), system_clock().wall_ms()); removed > 0)
+    if (const size_t removed = dirs.sweep(tasks->held(), dirs_clock.now_ms()); removed > 0)
       spdlog::info("{} old task directories removed", removed);
     return sweep_dirs(kSweepMs);
   });

@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <random>
 
@@ -26,13 +27,20 @@ uint64_t draw_instance() {
   return static_cast<uint64_t>(random()) << 32 | random();
 }
 
+// Logs do not grow old while no daemon runs: a clock that jumped meanwhile would take them all.
+int64_t age_from(const TaskDirs& dirs) {
+  const int64_t now_ms = system_clock().wall_ms(), newest_ms = dirs.newest_ms();
+  return newest_ms > 0 ? std::min(newest_ms, now_ms) : now_ms;
+}
+
 }  // namespace
 
 Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor, TaskDirs dirs)
     : config(config),
       instance(draw_instance()),
       executor(std::move(executor)),
-      dirs(std::move(dirs)) {}
+      dirs(std::move(dirs)),
+      dirs_clock(system_clock(), age_from(this->dirs)) {}
 
 Node::Parts::~Parts() {
   health_checks.reset();

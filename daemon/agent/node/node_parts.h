@@ -2,6 +2,7 @@
 // thread only.
 #pragma once
 
+#include "base/history_clock.h"
 #include "daemon/agent/calibration/recalibration.h"
 #include "daemon/agent/data/data_server.h"
 #include "daemon/agent/data/pool_plane.h"
@@ -56,6 +57,7 @@ struct Node::Parts {
   const uint64_t instance;
   std::unique_ptr<Executor> executor;
   TaskDirs dirs;
+  HistoryClock dirs_clock;  // a wall clock that jumps does not take everybody's logs
   Topology topology;
   Calibration calibration;
   std::unique_ptr<Recalibration> recalibration;  // null: calibration is off in the configuration

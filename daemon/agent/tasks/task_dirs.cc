@@ -168,13 +168,18 @@ void TaskDirs::bound_logs(AttemptId attempt, uint64_t keep_bytes) const {
   }
 }
 
-size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const {
+int64_t TaskDirs::newest_ms() const {
+  const auto found = ended_oldest_first(root_, {});
+  return found.empty() ? 0 : found.back().modified_ms;
+}
+
+size_t TaskDirs::sweep(const std::set<AttemptId>& held, int64_t now_ms) const {
   auto found = ended_oldest_first(root_, held);
   uint64_t total = 0;
   for (const auto& dir : found) total += dir.bytes;
   size_t removed = 0;
   for (const auto& dir : found) {
-    const bool old = now_wall_ms - dir.modified_ms > limits_.keep_s * 1000;
+    const bool old = now_ms - dir.modified_ms > limits_.keep_s * 1000;
     // A user still has something of it, which the next daemon clears away.
     if ((!old && total <= limits_.keep_bytes) || user_left(dir.path)) continue;
     std::error_code error;

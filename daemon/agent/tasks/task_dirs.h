@@ -49,7 +49,9 @@ class TaskDirs {
   // Offsets stay what they were.
   void bound_logs(AttemptId attempt, uint64_t keep_bytes) const;
   // Removes what is over the limits, oldest first, never those in `held`. Returns how many.
-  size_t sweep(const std::set<AttemptId>& held, int64_t now_wall_ms) const;
+  size_t sweep(const std::set<AttemptId>& held, int64_t now_ms) const;
+  // Wall clock; 0 where there is none.
+  int64_t newest_ms() const;
 
  private:
   TaskDirs(std::filesystem::path root, Limits limits) : root_(std::move(root)), limits_(limits) {}

@@ -18,6 +18,17 @@ ExitReport exit_of(TaskEnd how, std::string reason) {
   return exit;
 }
 
+// Whatever repeating it, here or elsewhere, may mend.
+bool is_this_nodes(const Error& error) {
+  return error.code != ErrorCode::kInvalid;
+}
+
+ExitReport data_failure(const Error& error) {
+  auto exit = exit_of(TaskEnd::kDataFailed, error.message);
+  exit.node_fault = is_this_nodes(error);
+  return exit;
+}
+
 }  // namespace
 
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
@@ -118,8 +129,7 @@ void TaskTable::begin_staging(Entry& entry) {
 void TaskTable::staged(Entry& entry, Result<Served> data) {
   if (entry.stage != Stage::kStaging) return;
   if (!data) {
-    auto exit = entry.doom ? *entry.doom : exit_of(TaskEnd::kDataFailed, data.error().message);
-    return end(entry, std::move(exit));
+    return end(entry, entry.doom ? *entry.doom : data_failure(data.error()));
   }
   if (entry.doom) return let_go(entry, *entry.doom);
   ServedData served;
@@ -171,7 +181,7 @@ void TaskTable::launch(Entry& entry, CpuAllocator::Grant grant) {
   if (launched) return;
   cpus_.give_back(entry.grant);
   auto exit = exit_of(TaskEnd::kCouldNotStart, launched.error().message);
-  exit.node_fault = launched.error().code != ErrorCode::kInvalid;
+  exit.node_fault = is_this_nodes(launched.error());
   let_go(entry, std::move(exit));
 }
 
@@ -217,6 +227,7 @@ void TaskTable::let_go(Entry& entry, ExitReport exit) {
                  } else if (exit.success()) {
                    exit.how = TaskEnd::kDataFailed;
                    exit.reason = written.error().message;
+                   exit.node_fault = is_this_nodes(written.error());
                  }
                  (*self)->end(*entry, std::move(exit));
                });

@@ -82,7 +82,7 @@ Status ReplicaManager::check_fits(const std::vector<ServeItem>& items) const {
   for (const auto& item : items)
     need = item.bytes > UINT64_MAX - need ? UINT64_MAX : need + item.bytes;
   if (need <= budget) return {};
-  return fail(ErrorCode::kExhausted,
+  return fail(ErrorCode::kInvalid,
               fmt::format("{}: {} bytes of datasets can never fit into its budget of {} bytes",
                           fast_.name(), need, budget));
 }

@@ -58,6 +58,28 @@ TEST(AccessRules, RootAndTheCoordinatorItselfCannotLockThemselvesOut) {
       << "another machine's root is not this one's";
 }
 
+// A node gets other people's tasks, environments and all.
+TEST(AccessRules, WhereThereAreUsersNotEverybodyMayJoinAsANode) {
+  const AccessRules rules{.users = {{"ann", Role::kOperate}, {"bob", Role::kSubmit}},
+                          .others = Role::kRead,
+                          .nodes = {}};
+  EXPECT_TRUE(rules.may_join(certificate("n1")));
+  EXPECT_TRUE(rules.may_join(certificate("ann"))) << "she may do everything anyway";
+  EXPECT_FALSE(rules.may_join(certificate("bob")));
+  EXPECT_FALSE(rules.may_join(local(4'000'000)));
+  EXPECT_TRUE(rules.may_join(local(::geteuid())));
+}
+
+TEST(AccessRules, EnvironmentsAreShownToWhoeverWasMadeOperatorOnly) {
+  const AccessRules nobody_named;
+  EXPECT_FALSE(nobody_named.sees_environments(certificate("bob")));
+  EXPECT_FALSE(nobody_named.sees_environments(local(4'000'000)));
+  EXPECT_TRUE(nobody_named.sees_environments(local(0)));
+  const AccessRules rules{.users = {{"ann", Role::kOperate}}, .others = Role::kRead, .nodes = {}};
+  EXPECT_TRUE(rules.sees_environments(certificate("ann")));
+  EXPECT_FALSE(rules.sees_environments(certificate("bob")));
+}
+
 TEST(AccessRules, ARefusalSaysWhoNeedsWhat) {
   const auto denied = check_role("user 'bob'", Role::kRead, Role::kSubmit, "submit tasks");
   ASSERT_FALSE(denied);

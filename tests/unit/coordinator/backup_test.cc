@@ -104,6 +104,18 @@ TEST_F(Backup, AStateThatIsThereIsKept) {
   EXPECT_TRUE(submit({spec()}));
 }
 
+// SQLite would take it for the restored one's.
+TEST_F(Backup, TheLogOfAnotherStoreIsNotTakenForItsOwn) {
+  ASSERT_TRUE(write_backup(directory_, file()));
+  const auto target = directory_ / "target";
+  std::filesystem::create_directory(target);
+  std::ofstream(target / "tierpilot.db-wal") << "of another store";
+  const auto refused = restore_backup(file(), target, clock_.wall_ms());
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("tierpilot.db-wal"), std::string::npos)
+      << refused.error().message;
+}
+
 TEST_F(Backup, OtherFilesAreRefused) {
   const auto target = directory_ / "target";
   const auto expect_refused = [&](const std::filesystem::path& from, const std::string& why) {

@@ -4,10 +4,12 @@
 
 #include "coordinator/store/records.h"
 #include "core_fixture.h"
+#include "model/registration.h"
 
 namespace tierpilot::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -284,6 +286,23 @@ TEST_F(DataSafetyTest, ADropIsStillOwedWhereTheNextDatasetOfThatNameWasNotMade) 
   ASSERT_TRUE(added && !*added);
   const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
   EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
+}
+
+// Its registration has so many replicas, and the others follow.
+TEST_F(DataSafetyTest, ADropIsStillOwedWhereANodeHasMoreReplicasThanItTellsAtOnce) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(remove("d"));
+  lose_all_nodes();
+  Replicas told;
+  for (size_t i = 0; i < kReplicasInRegistration; ++i)
+    told.push_back({"other-" + std::to_string(i), {1, 4096, false, true, true}});
+  const auto n = come_back("n", 8, told);
+  EXPECT_THAT(n->dropped, Contains(Version("d", UINT64_MAX)));
+  flush();
+  EXPECT_FALSE(state_->owed_drops.empty());
+  membership_->replica_changed("n", "d", {1, 4096, false, false, false});
+  EXPECT_TRUE(state_->owed_drops.empty());
 }
 
 TEST_F(DataSafetyTest, ADropIsOwedNoMoreWhenItsNodeComesBackWithoutTheDataset) {

@@ -222,6 +222,33 @@ TEST_F(NodeFaults, AKilledWardenIsNoTryOfItsTasksButNotForEver) {
   EXPECT_LT(tries, 100) << "a task may kill its warden itself";
 }
 
+// A full tier, a disk that fails, nodes that do not reach each other.
+TEST_F(NodeFaults, DataThatANodeCannotServeOrKeepIsNoTryOfTheTaskButNotForEver) {
+  join("a");
+  state_->settings.max_attempts = 3;
+  const auto id = submit({spec()})->first_task;
+  TaskExit failed;
+  failed.how = TaskEnd::kDataFailed;
+  failed.reason = "slow tier: No space left on device";
+  failed.node_fault = true;
+  for (int round = 0; round < 10; ++round) ASSERT_TRUE(exit("a", assign(id, "a"), failed));
+  EXPECT_EQ(state_of(id), TaskState::kQueued);
+  int tries = 10;
+  while (state_->tasks.find(id) && ++tries < 100) ASSERT_TRUE(exit("a", assign(id, "a"), failed));
+  EXPECT_LT(tries, 100) << "its data may be lost";
+  EXPECT_THAT(stored(id)->reason, HasSubstr("No space left on device"));
+}
+
+TEST_F(NodeFaults, DataThatATaskMayNotHaveIsATryOfItsOwn) {
+  join("a");
+  state_->settings.max_attempts = 3;
+  const auto id = submit({spec()})->first_task;
+  TaskExit failed;
+  failed.how = TaskEnd::kDataFailed;
+  for (int round = 0; round < 3; ++round) ASSERT_TRUE(exit("a", assign(id, "a"), failed));
+  EXPECT_EQ(state_of(id), TaskState::kFailed);
+}
+
 TEST_F(NodeFaults, AnHeirJoinsAtOnceAndTellsWhatEndedBefore) {
   join("a", 1);
   const auto ids = submit({spec(), spec()})->first_task;

@@ -76,6 +76,51 @@ TEST_F(ReplicatorTest, ACopyIsOrderedOnceAndItsContentIsNamed) {
   EXPECT_EQ(nodes_that_keep(*state_->catalog.find("d")), 2u);
 }
 
+TEST_F(ReplicatorTest, WhatIsOnTooFewNodesIsCounted) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  look();
+  EXPECT_EQ(replicator().short_of_copies(), 1u);
+  tells("m", true);
+  look();
+  EXPECT_EQ(replicator().short_of_copies(), 0u);
+  tells("m", false);
+  look();
+  EXPECT_EQ(replicator().short_of_copies(), 1u);
+}
+
+TEST_F(ReplicatorTest, WhoAsksForALookThatIsUnderWayGetsItsAnswer) {
+  ASSERT_NO_FATAL_FAILURE(add_for_two());
+  DatasetChecker checker(*state_);
+  int answers = 0;
+  for (int i = 0; i < 100; ++i)
+    checker.check("d", false, [&](Result<DatasetCheck> told) { answers += told.has_value(); });
+  ASSERT_EQ(n->verifies.size(), 1u) << "the bytes are read once";
+  auto verify = std::exchange(n->verifies, {}).front().second;
+  verify(CopyCheck{"absent", "good"});
+  EXPECT_EQ(answers, 100);
+  checker.check("d", false, [](auto) {});
+  EXPECT_EQ(n->verifies.size(), 1u) << "a new look";
+}
+
+TEST_F(ReplicatorTest, SoManyLooksAtOnceAndNoMore) {
+  n = join("n");
+  n->made = kContent;
+  for (size_t i = 0; i <= DatasetChecker::kMost; ++i) {
+    std::optional<Result<Dataset>> made;
+    datasets_->add("", "d" + std::to_string(i), ZeroSource{4096}, "n",
+                   [&](auto told) { made = std::move(told); });
+    ASSERT_TRUE(posts_.run_until([&] { return made.has_value(); }));
+  }
+  DatasetChecker checker(*state_);
+  std::optional<ErrorCode> refused;
+  for (size_t i = 0; i <= DatasetChecker::kMost; ++i)
+    checker.check("d" + std::to_string(i), false, [&](Result<DatasetCheck> told) {
+      if (!told) refused = told.error().code;
+    });
+  EXPECT_EQ(n->verifies.size(), DatasetChecker::kMost);
+  EXPECT_EQ(refused, ErrorCode::kExhausted);
+}
+
 TEST_F(ReplicatorTest, AHomeThatIsDamagedOnDiskIsWrittenAnewFromMemoryUntilItIsThere) {
   ASSERT_NO_FATAL_FAILURE(add_for_two());
   membership_->replica_changed("n", "d", {1, 4096, true, false, true, kContent, true});

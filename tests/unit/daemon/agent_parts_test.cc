@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/history_clock.h"
 #include "daemon/agent/link/backoff.h"
 #include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/lease.h"
@@ -106,6 +107,24 @@ TEST_F(TaskDirsTest, ReadsNothingElse) {
   fs::remove(path / "stderr.log");
   ASSERT_EQ(::mkfifo((path / "stderr.log").c_str(), 0600), 0);
   EXPECT_FALSE(dirs.read_log({1, 1}, "stderr", 0, 5));
+}
+
+TEST_F(TaskDirsTest, AClockThatJumpsTakesNobodysLogs) {
+  EXPECT_EQ(TaskDirs::open(root, {})->newest_ms(), 0);
+  make({1, 1}, "text");
+  auto dirs = *TaskDirs::open(root, {.keep_s = 3600});
+  const int64_t now_ms = ::time(nullptr) * 1000L;
+  EXPECT_NEAR(static_cast<double>(dirs.newest_ms()), static_cast<double>(now_ms), 60'000);
+  ManualClock clock;
+  clock.step_wall_ms(now_ms - clock.wall_ms());
+  HistoryClock age(clock, dirs.newest_ms());
+  clock.step_wall_ms(365 * 24 * 3'600'000L);
+  EXPECT_EQ(dirs.sweep({}, age.now_ms()), 0u);
+  for (int hour = 0; hour < 3; ++hour) {
+    clock.advance_ns(3'600'000'000'000);
+    dirs.sweep({}, age.now_ms());
+  }
+  EXPECT_FALSE(fs::exists(dirs.path_of({1, 1}))) << "it is old by now";
 }
 
 TEST_F(TaskDirsTest, SweepsOldAndSurplusButNeverHeld) {

@@ -192,6 +192,14 @@ TEST_F(TaskTableTest, DataFailureEndsTheAttempt) {
   ASSERT_EQ(exits.size(), 1u);
   EXPECT_EQ(exits[0].exit.how, TaskEnd::kDataFailed);
   EXPECT_EQ(exits[0].exit.reason, "dataset 'd': nobody answers");
+  EXPECT_TRUE(exits[0].exit.node_fault);
+}
+
+TEST_F(TaskTableTest, DataThatFitsNowhereIsTheTasksOwnFault) {
+  ASSERT_TRUE(table.start(work(kFirst, 1, {"d"})));
+  pool.served(kFirst, fail(ErrorCode::kInvalid, "can never fit"));
+  ASSERT_EQ(events<ExitedEvent>().size(), 1u);
+  EXPECT_FALSE(events<ExitedEvent>()[0].exit.node_fault);
 }
 
 TEST_F(TaskTableTest, FailedLaunchSaysWhyAndFreesTheUnits) {

@@ -166,7 +166,7 @@ TEST_F(PoolServe, WaitingIsFirstComeFirstServed) {
 TEST_F(PoolServe, WhatCanNeverFitIsRefusedWithBothNumbers) {
   const auto served = serve("t", {item("a", 3 * kMiB), item("b", 3 * kMiB)});
   ASSERT_FALSE(served);
-  EXPECT_EQ(served.error().code, ErrorCode::kExhausted);
+  EXPECT_EQ(served.error().code, ErrorCode::kInvalid);
   EXPECT_NE(served.error().message.find("6291456"), std::string::npos) << served.error().message;
   EXPECT_NE(served.error().message.find("4194304"), std::string::npos);
   EXPECT_NE(served.error().message.find(fast_dir), std::string::npos);

@@ -19,8 +19,8 @@ std::vector<std::pair<int64_t, int64_t>> pairs(const std::vector<Span>& spans) {
 }
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
-TEST(Lane, GivesTheFirstAndTheLastFreeTime) {
-  Lane lane;
+TEST(LinkWay, GivesTheFirstAndTheLastFreeTime) {
+  LinkWay lane;
   EXPECT_EQ(pairs(lane.earliest(5, 10)), (Pairs{{5, 15}}));
   EXPECT_EQ(pairs(lane.latest(50, 10)), (Pairs{{40, 50}}));
   lane.take({{20, 30}});
@@ -37,9 +37,9 @@ TEST(Lane, GivesTheFirstAndTheLastFreeTime) {
 }
 
 // Whatever was taken and given back, by a list of every ns.
-TEST(Lane, WhatItGivesIsFreeAndAddsUp) {
+TEST(LinkWay, WhatItGivesIsFreeAndAddsUp) {
   SeededRandom random(7);
-  Lane lane;
+  LinkWay lane;
   std::set<int64_t> taken;
   std::vector<std::vector<Span>> trips;
   for (int i = 0; i < 400; ++i) {

@@ -68,9 +68,11 @@ def check_end(out):
     task = out.json("watchdog.json")["task"]
     assert task["state"] == "running" and task["attempt"] > 1, task
     assert "Failed with result 'watchdog'" in out.text("journal.txt")
-    for name in ("stopped.show", "coordinator_stopped.show"):
+    for name in ("stopped.show", "drained.show", "coordinator_stopped.show"):
         shown = fields(out.text(name), "=")
         assert shown["ActiveState"] == "inactive" and shown["Result"] == "success", name
+    task = out.json("drained.json")["task"]
+    assert task["state"] == "succeeded" and task["attempt"] == 1, task
     assert "sleep 1000" in out.text("running.txt"), out.text("running.txt")
     assert out.text("left.txt") == "", out.text("left.txt")
     assert "left_cgroups.txt" not in out.files, out.text("left_cgroups.txt")

@@ -15,6 +15,7 @@ was_restarted() {
 }
 # Also by another daemon than that of the process $1.
 task_runs() { cat $group/task-3.*/cgroup.procs | grep . && [ "$(main_pid tierpilotd)" != "$1" ]; }
+task_4_runs() { tierctl task show -j 4 | grep -q '"state": "running"'; }
 
 for name in tierpilotd tierpilot-coordinator; do
   program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "/etc/systemd/system/$name.service")
@@ -71,6 +72,19 @@ systemctl stop tierpilotd || die "no stop"
 put stopped.show systemctl show tierpilotd
 put left.txt processes
 [ ! -e $group ] || put left_cgroups.txt find $group
+
+# A stop has the time that node.drain_s gives, where systemd alone would not wait as long.
+sed -i 's/^#drain_s.*/drain_s = 300/' /etc/tierpilot/tierpilotd.toml
+printf '[Service]\nTimeoutStopSec=5\n' >/etc/systemd/system/tierpilotd.service.d/stop.conf
+systemctl daemon-reload
+systemctl start tierpilotd || die "no second start"
+until_true node_is_up
+tierctl task cancel 3
+tierctl task submit -- sleep 20
+until_true task_4_runs
+systemctl stop tierpilotd || die "no patient stop"
+put drained.show systemctl show tierpilotd
+put drained.json tierctl task show -j 4
 systemctl stop tierpilot-coordinator || die "no stop of the coordinator"
 put coordinator_stopped.show systemctl show tierpilot-coordinator
 put journal.txt journalctl -b -o cat -u tierpilotd -u tierpilot-coordinator
