@@ -30,6 +30,7 @@ constexpr int kMostRepeats = 4;
 constexpr ClusterSize kQuickstartCluster{.nodes = 3, .fast_mib = 96, .slow_mib = 2048};
 constexpr int kQuickstartTasks = 300;
 constexpr double kQuickstartRate = 12.5;  // tasks a second
+constexpr int kFewestTasks = 150;         // of a run in which they come more slowly
 constexpr int kFirstTasks = 20;           // tell how fast the machine computes now
 // Of the CPUs, by what tasks compute. On a machine so slow that quickstart's rate is more, they
 // come more slowly: queues multiply what is not known of a real run.
@@ -47,6 +48,11 @@ Argv quickstart_load(int tasks, double rate) {  // the same datasets for any num
 double rate_for(const RealRun& seen) {
   const double task_s = seen.tasks_cpu_s() / static_cast<double>(seen.tasks.size());
   return std::min(kQuickstartRate, kMostLoad * std::thread::hardware_concurrency() / task_s);
+}
+
+// For about as long as quickstart's.
+int tasks_at(double rate) {
+  return std::max(kFewestTasks, static_cast<int>(kQuickstartTasks * rate / kQuickstartRate));
 }
 
 sim::ClusterSpec simulated_cluster(const ClusterSize& size, const sim::TierSpeeds& tiers) {
@@ -87,7 +93,7 @@ class Pairs {
   std::optional<Difference> compare(const std::string& policy) {
     const auto before = speeds_;
     cluster_.use(policy);
-    const auto load = quickstart_load(kQuickstartTasks, rate_);
+    const auto load = quickstart_load(tasks_at(rate_), rate_);
     const auto real = cluster_.run(load);
     fmt::print("{:16} {:.1f} tasks a second\n", policy, rate_);
     rate_ = rate_for(real);
