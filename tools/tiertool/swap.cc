@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "policies/swap/optimum/optimum.h"
 #include "policies/swap/policies.h"
 #include "policies/swap/readers.h"
 #include "tools/tiertool/object.h"
@@ -89,6 +90,12 @@ const Table kReplayTable{.rows = "/results",
                                      {"STALLS", "/stalls", Format::kNumber},
                                      {"TOOK ms", "/took_ms", Format::kNumber}}};
 
+Result<swap::Replayed> replay_one(const swap::Graph& graph, const std::string& policy,
+                                  const swap::ReplaySettings& settings) {
+  if (policy == swap::optimum_info().name) return swap::replay_optimum(graph, settings.limits);
+  return swap::replay(graph, policy, settings);
+}
+
 Status replay_budget(const ReplayCommand& command, const swap::Graph& graph,
                      const swap::Baseline& base, int64_t budget, ordered_json& rows) {
   auto settings = command.settings;
@@ -96,7 +103,7 @@ Status replay_budget(const ReplayCommand& command, const swap::Graph& graph,
   settings.limits.link = {command.gb_per_s, static_cast<int64_t>(command.latency_us * 1000)};
   for (const auto& policy : command.policies) {
     const auto start = std::chrono::steady_clock::now();
-    const auto replayed = swap::replay(graph, policy, settings);
+    const auto replayed = replay_one(graph, policy, settings);
     if (!replayed) return tl::unexpected(replayed.error());
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     rows.push_back(row_of(graph, base, *replayed, budget, took.count()));
@@ -170,7 +177,9 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
 
 int list_policies(const Context& context) {
   ordered_json rows = ordered_json::array();
-  for (const auto& info : swap::policy_infos())
+  auto infos = swap::policy_infos();
+  infos.push_back(swap::optimum_info());
+  for (const auto& info : infos)
     rows.push_back({{"policy", info.name}, {"kind", info.kind}, {"says", info.says}});
   return print(
       context.output, {{"policies", std::move(rows)}},

@@ -169,6 +169,32 @@ class TreeLSTM(Unrolled):
         return self.head(level[0][0])
 
 
+class Stack(nn.Module):
+    """Convolutions of growing width, one after the other."""
+
+    def __init__(self, layers, kernel=3):
+        super().__init__()
+        widths = [3] + [8 * (1 + i // 2) for i in range(layers)]
+        self.body = nn.Sequential(*(module for a, b in zip(widths, widths[1:])
+                                    for module in (nn.Conv2d(a, b, kernel, padding=kernel // 2), nn.Tanh())))
+        self.head = nn.Linear(widths[-1], 10)
+
+    def forward(self, x):
+        return self.head(self.body(x).mean((2, 3)))
+
+
+class Forked(nn.Module):
+    """Two ways of convolutions from one input, joined at the end."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.left, self.right = Stack(layers).body, Stack(layers, 5).body
+        self.head = nn.Linear(8 * (1 + (layers - 1) // 2), 10)
+
+    def forward(self, x):
+        return self.head((self.left(x) * self.right(x)).mean((2, 3)))
+
+
 def image(batch, size):
     return lambda: torch.randn(batch, 3, size, size)
 
@@ -188,4 +214,12 @@ HELD = {
     "transformer12": (lambda: Transformer(12, 128, 4), lambda: torch.randint(1000, (8, 128))),
     "rnn": (lambda: Unrolled(256, False), lambda: torch.randn(128, 64, 256)),
     "treelstm": (lambda: TreeLSTM(256, True), lambda: torch.randn(64, 64, 256)),
+}
+# Small enough for the optimum.
+SMALL = {
+    "stack3": (lambda: Stack(3), image(16, 32)),
+    "stack4": (lambda: Stack(4), image(16, 32)),
+    "stack6": (lambda: Stack(6), image(16, 32)),
+    "forked2": (lambda: Forked(2), image(16, 32)),
+    "forked3": (lambda: Forked(3), image(16, 32)),
 }
