@@ -13,7 +13,7 @@ import sys
 import nets
 
 POLICIES = ["optimum", "swap", "swap-quick", "h_DTR", "h_DTR_eq", "h_MSPS"]
-RATIOS = [0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5]
+RATIOS = [0.8, 0.7, 0.6]
 
 
 def replay(tiertool, log):
