@@ -1,5 +1,6 @@
 #include "coordinator/store/records.h"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -52,10 +53,13 @@ Status put_reward(Db& db, AttemptId attempt, const RewardRecord& reward) {
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id) {
   auto query = db.query(
       "SELECT d.body, d.encoded, r.body FROM decisions_by_id d LEFT JOIN rewards r ON r.id = d.id "
-      "WHERE d.id BETWEEN ? AND ? ORDER BY d.id");
+      "WHERE d.id BETWEEN ? AND ? ORDER BY d.id DESC LIMIT ?");
   if (!query) return tl::unexpected(query.error());
   query->bind(decision_key({task_id, 0})).bind(decision_key({task_id, UINT32_MAX}));
-  return read_all<DecisionRecord>(*query, read_decision);
+  query->bind(static_cast<int64_t>(kMostDecisions));
+  auto found = read_all<DecisionRecord>(*query, read_decision);
+  if (found) std::reverse(found->begin(), found->end());
+  return found;
 }
 
 }  // namespace tierpilot::records

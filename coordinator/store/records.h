@@ -54,6 +54,8 @@ Result<HistoryPage> history(Db& db, const HistoryFilter& filter);
 Result<std::vector<Task>> active_tasks(Db& db);
 Result<uint64_t> last_task_id(Db& db);
 Result<uint64_t> last_submission(Db& db);
+// The last kMostDecisions of them: a task that its nodes refuse may have been placed for months.
+inline constexpr int kMostDecisions = 100;
 Result<std::vector<DecisionRecord>> decisions(Db& db, uint64_t task_id);
 Result<std::vector<Dataset>> datasets(Db& db);
 Result<std::optional<SubmitReceipt>> receipt(Db& db, const std::string& request_id);

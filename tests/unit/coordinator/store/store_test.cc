@@ -27,6 +27,25 @@ Task sample(uint64_t id, uint64_t submission) {
   return task;
 }
 
+TEST_F(CoreTest, OfManyDecisionsOnATaskTheLastAreTold) {
+  store_->write(
+      [](Db& db) -> Status {
+        for (uint32_t attempt = 1; attempt <= 250; ++attempt) {
+          DecisionRecord decision;
+          decision.attempt = {3, attempt};
+          if (auto put = records::put_decision(db, decision); !put) return put;
+        }
+        return {};
+      },
+      nullptr);
+  flush();
+  const auto told = records::decisions(store_->reader(), 3);
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->size(), static_cast<size_t>(records::kMostDecisions));
+  EXPECT_EQ(told->front().attempt.attempt, 151u);
+  EXPECT_EQ(told->back().attempt.attempt, 250u);
+}
+
 TEST_F(CoreTest, StoreRoundTripsTasksAndDecisions) {
   auto task = sample(3, 2);
   task.spec.argv = {"echo", "a b", ""};
