@@ -23,6 +23,12 @@ bool is_this_nodes(const Error& error) {
   return error.code != ErrorCode::kInvalid;
 }
 
+// Of what a task wrote: that it left no file of its own, or not of its size, is its own doing.
+bool is_this_nodes_disk(const Error& error) {
+  return error.code == ErrorCode::kIo || error.code == ErrorCode::kExhausted ||
+         error.code == ErrorCode::kUnavailable;
+}
+
 ExitReport data_failure(const Error& error) {
   auto exit = exit_of(TaskEnd::kDataFailed, error.message);
   exit.node_fault = is_this_nodes(error);
@@ -227,7 +233,7 @@ void TaskTable::let_go(Entry& entry, ExitReport exit) {
                  } else if (exit.success()) {
                    exit.how = TaskEnd::kDataFailed;
                    exit.reason = written.error().message;
-                   exit.node_fault = is_this_nodes(written.error());
+                   exit.node_fault = is_this_nodes_disk(written.error());
                  }
                  (*self)->end(*entry, std::move(exit));
                });

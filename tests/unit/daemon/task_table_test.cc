@@ -202,6 +202,25 @@ TEST_F(TaskTableTest, DataThatFitsNowhereIsTheTasksOwnFault) {
   EXPECT_FALSE(events<ExitedEvent>()[0].exit.node_fault);
 }
 
+// A full disk is the node's; a file that was replaced is the task's.
+TEST_F(TaskTableTest, WhatCannotBeKeptOfAWriteIsTheNodesFaultOrTheTasks) {
+  for (const auto& [code, nodes] : {std::pair{ErrorCode::kExhausted, true},
+                                    {ErrorCode::kIo, true},
+                                    {ErrorCode::kConflict, false},
+                                    {ErrorCode::kNotFound, false},
+                                    {ErrorCode::kInvalid, false}}) {
+    pool.commit = fail(code, "not kept");
+    const AttemptId attempt{kFirst.task + static_cast<uint64_t>(code), 1};
+    auto assignment = work(attempt, 1, {"d"});
+    ASSERT_TRUE(table.start(assignment));
+    pool.served(attempt, Served{});
+    table.exited(attempt, exit_code(0));
+    const auto exits = events<ExitedEvent>();
+    EXPECT_EQ(exits.back().exit.how, TaskEnd::kDataFailed);
+    EXPECT_EQ(exits.back().exit.node_fault, nodes) << error_code_name(code);
+  }
+}
+
 TEST_F(TaskTableTest, FailedLaunchSaysWhyAndFreesTheUnits) {
   runner.refusal = "no such program";
   ASSERT_TRUE(table.start(work(kFirst, 2, {"d"})));
