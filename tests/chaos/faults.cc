@@ -33,6 +33,9 @@ pid_t warden_of(pid_t daemon) {
 std::filesystem::path log_of(const test::Cluster& cluster, int node) {
   return cluster.folder() / (test::Cluster::node_name(node) + ".log");
 }
+std::filesystem::path coordinator_log(const test::Cluster& cluster) {
+  return cluster.folder() / "coordinator.log";
+}
 
 }  // namespace
 
@@ -229,7 +232,8 @@ void Faults::run_with_bad_certificate(int node, bool expired) {
   }
   const size_t before = test::read_text(log_of(with_.cluster, node)).size();
   with_.cluster.start_node(node);
-  expect_said(node, before, expired ? "certificate has expired" : "of an authority that");
+  expect_said(log_of(with_.cluster, node), before,
+              expired ? "certificate has expired" : "of an authority that");
 }
 
 // While everything runs: the node is cut, says why, and is back when the list is empty again.
@@ -240,24 +244,28 @@ void Faults::revoke_certificate() {
   cluster.authority().revoke({cluster.folder() / (test::Cluster::node_name(node) + ".pem")},
                              test::Validity().until_s);
   cluster.coordinator().signal(SIGHUP);
-  expect_said(node, before, "certificate was revoked");
+  expect_said(log_of(cluster, node), before, "certificate was revoked");
   last(0, 1'500);
   cluster.authority().revoke({}, test::Validity().until_s);
   revive();
+  const size_t joined_before = test::read_text(coordinator_log(cluster)).size();
   cluster.coordinator().signal(SIGHUP);
+  // Until then it would not say it again: the same failure is told once.
+  expect_said(coordinator_log(cluster), joined_before,
+              fmt::format("node '{}' joined", test::Cluster::node_name(node)));
 }
 
-void Faults::expect_said(int node, size_t from, const std::string& words) {
+void Faults::expect_said(const std::filesystem::path& log, size_t from, const std::string& words) {
   std::string said;
   const bool told = test::eventually(
       [&] {
-        said = test::read_text(log_of(with_.cluster, node)).substr(from);
+        said = test::read_text(log).substr(from);
         return said.find(words) != std::string::npos;
       },
       std::chrono::seconds(20));
   if (!told)
     wrong_.push_back(
-        fmt::format("{} does not say '{}', but: {}", test::Cluster::node_name(node), words, said));
+        fmt::format("{} does not say '{}', but: {}", log.filename().string(), words, said));
 }
 
 void Faults::heal() {

@@ -1,6 +1,7 @@
 // What happens to real processes, at random by a seed.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
@@ -55,8 +56,8 @@ class Faults {
   void show_bad_certificate();
   void run_with_bad_certificate(int node, bool expired);
   void revoke_certificate();
-  // The node's log tells it from now on, in time.
-  void expect_said(int node, size_t from, const std::string& words);
+  // The log tells it, in time.
+  void expect_said(const std::filesystem::path& log, size_t from, const std::string& words);
 
   // Lets a fault last, in which another may strike.
   void last(int from_ms, int to_ms);
