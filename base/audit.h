@@ -6,8 +6,8 @@
 
 namespace tierpilot {
 
-// One line, "audit: " and the text. Users have a part in what is in it: control characters and bytes
-// that are not UTF-8 become '?', and what is too long is cut.
+// One line, "audit: " and the text. Users have a part in what is in it: control characters and
+// bytes that are not UTF-8 become '?', and what is too long is cut.
 void audit(std::string_view text);
 
 }  // namespace tierpilot

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "policies/swap/link.h"
+#include "policies/swap/link/link.h"
 #include "swap/tier.h"
 
 namespace tierpilot::swap {

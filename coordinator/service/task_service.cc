@@ -79,8 +79,8 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   filter.submission = params.getSubmission();
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  auto tasks =
-      cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)), task_wire_size);
+  auto tasks = cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)),
+                            task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
   for (unsigned i = 0; i < out.size(); ++i) {
     // Memory is ahead of the disk by the commits under way.

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "policies/swap/link_calendar.h"
+#include "policies/swap/link/link_calendar.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "policies/swap/graph.h"
-#include "policies/swap/link.h"
+#include "policies/swap/link/link.h"
 #include "policies/swap/outcome.h"
 
 namespace tierpilot::swap {

@@ -6,9 +6,9 @@
 #include <queue>
 #include <vector>
 
+#include "policies/swap/link/returns.h"
 #include "policies/swap/machine.h"
 #include "policies/swap/plan.h"
-#include "policies/swap/returns.h"
 
 namespace tierpilot::swap {
 

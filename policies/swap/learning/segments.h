@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "policies/swap/learning/kept_plans.h"
-#include "policies/swap/link.h"
+#include "policies/swap/link/link.h"
 
 namespace tierpilot::swap {
 

@@ -1,12 +1,12 @@
 // Copies have their times on the link, one at a time each way, and only where there is any.
-#include "policies/swap/link_calendar.h"
+#include "policies/swap/link/link_calendar.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "policies/swap/cover.h"
-#include "policies/swap/link_use.h"
+#include "policies/swap/link/link_use.h"
 #include "tests/unit/swap/chain.h"
 
 namespace tierpilot::swap {

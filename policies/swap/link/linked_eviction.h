@@ -3,7 +3,7 @@
 // room.
 #pragma once
 
-#include "policies/swap/returns.h"
+#include "policies/swap/link/returns.h"
 #include "policies/swap/scores.h"
 
 namespace tierpilot::swap {

@@ -1,4 +1,4 @@
-#include "policies/swap/link_calendar.h"
+#include "policies/swap/link/link_calendar.h"
 
 #include <algorithm>
 #include <iterator>

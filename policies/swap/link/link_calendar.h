@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "policies/swap/link.h"
+#include "policies/swap/link/link.h"
 #include "policies/swap/timetable.h"
 
 namespace tierpilot::swap {

@@ -1,4 +1,4 @@
-#include "policies/swap/linked_eviction.h"
+#include "policies/swap/link/linked_eviction.h"
 
 namespace tierpilot::swap {
 

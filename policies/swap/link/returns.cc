@@ -1,4 +1,4 @@
-#include "policies/swap/returns.h"
+#include "policies/swap/link/returns.h"
 
 #include <algorithm>
 #include <limits>

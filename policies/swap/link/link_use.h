@@ -1,7 +1,7 @@
 // Gives a plan's recomputations the link's free time.
 #pragma once
 
-#include "policies/swap/link.h"
+#include "policies/swap/link/link.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

@@ -1,8 +1,8 @@
-#include "policies/swap/link_use.h"
+#include "policies/swap/link/link_use.h"
 
 #include <algorithm>
 
-#include "policies/swap/link_calendar.h"
+#include "policies/swap/link/link_calendar.h"
 
 namespace tierpilot::swap {
 namespace {
