@@ -291,8 +291,7 @@ class Search {
   }
 
   // Other ways for what a few operators made, each as a whole: it is run again unless all comes
-  // back.
-  // False: nothing is away.
+  // back. False: nothing is away.
   bool change_ways(Plan& plan, Timetable& timetable) {
     std::vector<OperatorId> makers;
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)

@@ -44,11 +44,7 @@ void Replicator::tick() {
   std::erase_if(standings_,
                 [&](const auto& standing) { return !state_.catalog.find(standing.first); });
   short_of_copies_ = 0;
-  for (const auto& [name, entry] : state_.catalog.all()) {
-    short_of_copies_ +=
-        entry.dataset.version > 0 && nodes_that_keep(entry) < std::max(entry.dataset.replicas, 1U);
-    look_at(entry, now_ns);
-  }
+  for (const auto& [name, entry] : state_.catalog.all()) look_at(entry, now_ns);
 }
 
 void Replicator::hurry(const std::string& dataset) {
@@ -68,8 +64,9 @@ void Replicator::mend_homes(const Catalog::Entry& entry, int64_t now_ns) {
 
 void Replicator::look_at(const Catalog::Entry& entry, int64_t now_ns) {
   mend_homes(entry, now_ns);
-  if (!entry.dataset.digest.known()) return;
   const uint32_t kept = nodes_that_keep(entry);
+  short_of_copies_ += entry.dataset.version > 0 && kept < std::max(entry.dataset.replicas, 1U);
+  if (!entry.dataset.digest.known()) return;
   // Who never asked for a second copy keeps what was made, wherever that is, unless it was lost
   // where it was made: then what others happen to have of it is to stay.
   if (entry.dataset.replicas < 2) {

@@ -7,36 +7,9 @@
 
 #include "daemon/agent/tasks/task_entry.h"
 #include "daemon/agent/tasks/task_env.h"
+#include "daemon/agent/tasks/whose_fault.h"
 
 namespace tierpilot::agent {
-namespace {
-
-ExitReport exit_of(TaskEnd how, std::string reason) {
-  ExitReport exit;
-  exit.how = how;
-  exit.reason = std::move(reason);
-  return exit;
-}
-
-// Whatever repeating it, here or elsewhere, may mend.
-bool is_this_nodes(const Error& error) {
-  return error.code != ErrorCode::kInvalid;
-}
-
-// Of what a task wrote: that it left no file of its own, or not of its size, is its own doing.
-bool is_this_nodes_disk(const Error& error) {
-  return error.code == ErrorCode::kIo || error.code == ErrorCode::kExhausted ||
-         error.code == ErrorCode::kUnavailable;
-}
-
-ExitReport data_failure(const Error& error) {
-  auto exit = exit_of(TaskEnd::kDataFailed, error.message);
-  exit.node_fault = is_this_nodes(error);
-  return exit;
-}
-
-}  // namespace
-
 TaskTable::TaskTable(Limits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
                      Report report)
     : limits_(std::move(limits)),
