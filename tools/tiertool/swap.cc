@@ -93,7 +93,10 @@ const Table kReplayTable{.rows = "/results",
 Result<swap::Replayed> replay_one(const swap::Graph& graph, const std::string& policy,
                                   const swap::ReplaySettings& settings) {
   if (policy == swap::optimum_info().name) return swap::replay_optimum(graph, settings.limits);
-  return swap::replay(graph, policy, settings);
+  auto replayed = swap::replay(graph, policy, settings);
+  if (!replayed && replayed.error().code == ErrorCode::kNotFound)
+    replayed.error().message += fmt::format(" {}", swap::optimum_info().name);
+  return replayed;
 }
 
 Status replay_budget(const ReplayCommand& command, const swap::Graph& graph,
