@@ -117,6 +117,11 @@ struct Task {
   // In the queue, see policies/scheduling/service_order.h; not stored, as what it is reckoned with
   // is not. Once the task is in a TaskBook, only that changes it.
   double place_s = 0;
+
+  // Its processes have ended well, and its end counts once what it wrote is on enough nodes.
+  bool is_copied() const {
+    return state == TaskState::kRunning && exit && exit->how == TaskEnd::kExited && exit->code == 0;
+  }
 };
 
 struct CandidateRecord {

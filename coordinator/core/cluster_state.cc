@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "coordinator/core/data/write_copies.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
@@ -59,9 +60,10 @@ Status restore_tasks(ClusterState& state) {
     if (task.state != TaskState::kAssigned && task.state != TaskState::kRunning) continue;
     if (task.spec.is_gang()) continue;  // its ranks are on nodes
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
+    state.catalog.lock_writes(task);
+    if (WriteCopies::were_wanted(state, task)) continue;  // its processes have ended
     state.registry.assign(node, {task.id, task.attempt}, task.spec.own_units());
     if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.own_units());
-    state.catalog.lock_writes(task);
   }
   if (!active->empty()) spdlog::info("store: {} tasks go on", active->size());
   state.tasks.add(std::move(*active), depends_on);

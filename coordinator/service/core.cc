@@ -57,9 +57,15 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
           [this](const std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
           [this] { pump(); }),
       membership(state, lifecycle),
-      datasets(state, [this] { dispatcher.pump(); }),
+      datasets(
+          state, [this] { dispatcher.pump(); },
+          [this](const DatasetVersion& what, std::function<void()> done) {
+            copies.when_kept(what, std::move(done));
+          }),
       checker(state),
-      replicator(state),
+      orders(state),
+      replicator(state, orders),
+      copies(state, orders, [this](uint64_t task) { lifecycle.copied(task); }),
       checkpoints(state, datasets),
       shares(state, lifecycle, checkpoints, share_policy_of(settings), settings.share_predictor),
       history(state, hooks.after),
@@ -78,6 +84,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   for (const auto& module : host.modules())
     if (module.learning) learned[module.info.name] = module.learning->traits().judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
+  lifecycle.resume_copies(copies);
   gangs.begin();
   elastic.begin();
   shares.begin();
@@ -132,6 +139,7 @@ void Core::tick() {
   membership.expire();
   nodes.tick();
   replicator.tick();
+  copies.tick();
   checkpoints.tick();
   elastic.tick();
   shares.tick();

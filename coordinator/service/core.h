@@ -10,6 +10,7 @@
 #include "coordinator/core/data/dataset_admin.h"
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/data/replicator.h"
+#include "coordinator/core/data/write_copies.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/elastic/core_sharing.h"
 #include "coordinator/core/gangs/checkpoints.h"
@@ -57,7 +58,9 @@ class Core {
   Membership membership;
   DatasetAdmin datasets;
   DatasetChecker checker;
+  CopyOrders orders;
   Replicator replicator;
+  WriteCopies copies;
   Checkpoints checkpoints;
   ShareKeeper shares;
   History history;

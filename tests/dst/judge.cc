@@ -9,8 +9,8 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "two-values",
-      "lost-write",  "node-fault", "skew",      "stuck",        "unbounded"};
+      "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies", "lone-write",
+      "two-values",  "lost-write", "node-fault", "skew",         "stuck",      "unbounded"};
   return names;
 }
 
@@ -92,6 +92,7 @@ void Judge::publish(const std::string& dataset, uint64_t version, Digest content
     violated("two-values",
              fmt::format("version {} of {} is that of {}, and now {} has succeeded with it too",
                          version, dataset, origins_.at(at->second).by, by));
+  if (fresh) on_published(dataset, version, content);
 }
 
 void Judge::dataset_added(const std::string& dataset, uint64_t version, Digest content) {
@@ -119,13 +120,21 @@ void Judge::removal_ended(const std::string& dataset, bool removed) {
 }
 
 void Judge::lost_by_damage(const std::string& dataset) {
-  tell("the last copy of {} was damaged", dataset);
+  tell("the last copy of {} is lost", dataset);
   datasets_[dataset].lost = true;
 }
 
 bool Judge::is_lost(const std::string& dataset) const {
   const auto known = datasets_.find(dataset);
   return known != datasets_.end() && known->second.lost;
+}
+
+bool Judge::is_made_anew(const std::string& dataset, Digest content) const {
+  const auto known = datasets_.find(dataset);
+  return known != datasets_.end() && known->second.removing &&
+         std::any_of(made_.begin(), made_.end(), [&](const auto& made) {
+           return made.first.first == dataset && made.second == content;
+         });
 }
 
 std::map<std::string, Judge::Value> Judge::current() const {

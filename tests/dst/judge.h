@@ -17,8 +17,8 @@
 
 namespace tierpilot::dst {
 
-// lost-submit, overlap, half-gang, lost-version, few-copies, two-values, lost-write, node-fault,
-// skew, stuck, unbounded.
+// lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
+// node-fault, skew, stuck, unbounded.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -38,6 +38,9 @@ class Judge {
   explicit Judge(std::set<std::string> held) : held_(std::move(held)) {}
 
   std::function<void(const std::string&)> on_tell;  // what happens, for people
+  // Clients were told that it is there, for the first time.
+  std::function<void(const std::string& dataset, uint64_t version, Digest)> on_published =
+      [](const auto&, uint64_t, Digest) {};
   std::function<int64_t()> now_ns = [] { return int64_t{0}; };
 
   void violated(const std::string& invariant, std::string what);
@@ -67,7 +70,7 @@ class Judge {
   void dataset_added(const std::string& dataset, uint64_t version, Digest content);
   void removal_began(const std::string& dataset);
   void removal_ended(const std::string& dataset, bool removed);
-  // Its last bytes were damaged, which a node has noticed and will tell.
+  // Its last bytes were damaged, which a node has noticed and will tell, or went with a disk.
   void lost_by_damage(const std::string& dataset);
   bool is_lost(const std::string& dataset) const;
 
@@ -79,6 +82,8 @@ class Judge {
   std::map<std::string, Value> current() const;
   // Also while a removal is under way, which may yet be refused; nothing where none is known.
   std::optional<Value> newest(const std::string& dataset) const;
+  // While its removal is under way: it is gone, and this is what was added under its name since.
+  bool is_made_anew(const std::string& dataset, Digest content) const;
   // Zero: not known.
   Digest published(const std::string& dataset, uint64_t version) const;
   // No write that succeeded is missing in `content`.

@@ -61,6 +61,11 @@ void Node::reboot(int64_t down_ns) {
   start_later(down_ns);
 }
 
+void Node::lose_disk(int64_t down_ns) {
+  reboot(down_ns);
+  shelf_.clear();
+}
+
 void Node::stop(int64_t down_ns) {
   if (!up()) return;
   auto* stopping = daemon_.get();

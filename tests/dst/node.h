@@ -29,6 +29,9 @@ class Node {
 
   void kill(int64_t down_ns);
   void reboot(int64_t down_ns);
+  std::string name() const { return fmt::format("n{}", at_.node + 1); }
+  // The machine is replaced by one of the same name.
+  void lose_disk(int64_t down_ns);
   void stop(int64_t down_ns);
   void pause(int64_t ns);
   // The machine stands still, and its clocks with it.

@@ -57,6 +57,7 @@ bool is_allowed(Kind kind, const Kinds& included) {
   if (kind == Kind::kChangeVersion || kind == Kind::kDowngradeCoordinator)
     return included.contains("skew");
   if (kind == Kind::kDamage || kind == Kind::kCheckDatasets) return included.contains("damage");
+  if (kind == Kind::kLoseDisk) return included.contains("losses");
   if (kind == Kind::kKillInCommit || kind == Kind::kRebootInCommit)
     return included.contains("writes");
   return true;
@@ -91,7 +92,8 @@ const char* kind_name(Kind kind) {
                                             "reboot-in-dataset-commit",
                                             "pause-machine",
                                             "change-version",
-                                            "damage-disk"};
+                                            "damage-disk",
+                                            "lose-disk"};
   return names[static_cast<int>(kind)];
 }
 
@@ -116,8 +118,8 @@ std::string describe(const Action& action) {
 }
 
 const Kinds& optional_kinds() {
-  static const Kinds names{"stops", "writes", "removes", "starts",
-                           "gangs", "pauses", "skew",    "damage"};
+  static const Kinds names{"stops",  "writes", "removes", "starts", "gangs",
+                           "pauses", "skew",   "damage",  "losses"};
   return names;
 }
 

@@ -39,8 +39,9 @@ enum class Kind {
   kFreeze,
   kChangeVersion,
   kDamage,
+  kLoseDisk,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kDamage) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kLoseDisk) + 1;
 const char* kind_name(Kind kind);
 
 struct Action {
@@ -64,6 +65,7 @@ std::string describe(const Action& action);
 //   pauses   a machine stands still, and its clock with it
 //   skew     programs of other versions
 //   damage   bytes on a node's disk change
+//   losses   a node comes back with an empty disk
 using Kinds = std::set<std::string>;
 const Kinds& optional_kinds();
 

@@ -29,6 +29,9 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
                  return stored ? &stored->content : nullptr;
                }}) {
   judge_.now_ns = [this] { return loop_.now_ns(); };
+  judge_.on_published = [this](const std::string& dataset, uint64_t version, Digest content) {
+    check_published(dataset, version, content);
+  };
   if (options_.tell) judge_.on_tell = [this](const std::string& what) { tell(what); };
   for (int i = 0; i < kNodes; ++i)
     nodes_.push_back(std::make_unique<Node>(Node::Surroundings{
@@ -114,6 +117,7 @@ void World::act_on_coordinator(const Action& action) {
 
 void World::act_on_node(const Action& action) {
   auto& node = *nodes_[static_cast<size_t>(action.node)];
+  nodes_are_well_ &= action.kind == Kind::kEvict;
   switch (action.kind) {
     case Kind::kKillDaemon:
       return node.kill(action.lasts_ns);
@@ -138,6 +142,8 @@ void World::act_on_node(const Action& action) {
       return node.change_version(static_cast<Version>(action.number), action.lasts_ns);
     case Kind::kDamage:
       return node.damage(action.number);
+    case Kind::kLoseDisk:
+      return lose_disk(node, action.lasts_ns);
     default:
       return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
                                  action.lasts_ns);

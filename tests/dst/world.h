@@ -52,6 +52,8 @@ class World {
   void check_memory();
   void check_copies();
   bool copies_are_enough() const;
+  void check_published(const std::string& dataset, uint64_t version, Digest content);
+  void lose_disk(Node& node, int64_t down_ns);
   // A damaged copy of it has gone.
   void damage_noticed(const DatasetId& id);
   void give_up_damaged();
@@ -72,8 +74,10 @@ class World {
   std::vector<std::unique_ptr<Node>> nodes_;
   Client client_;
   uint64_t steps_ = 0;
-  // What was published last when its last copy, or one of what was made from it, was found damaged
-  // and the other was left.
+  std::map<std::string, int64_t> disk_lost_ns_;  // by node
+  bool nodes_are_well_ = true;                   // no fault has met one yet
+  // What was published last when one of its copies, or of what was made from it, was found damaged
+  // or went with a disk, and others were left.
   std::map<std::string, Digest> damaged_;
 };
 

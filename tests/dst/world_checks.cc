@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t kMostDiskBytes = 64 << 20;
 constexpr size_t kMostEvents = 8;  // a heartbeat may be under way
+// By then a node that has lost its disk has joined, or its lease has ended.
+constexpr int64_t kNoticedNs = 12 * kSecond;
 
 }  // namespace
 
@@ -41,7 +43,7 @@ bool World::is_held(const std::string& dataset, Digest content) const {
 void World::check_versions() {
   for (const auto& [name, value] : judge_.current()) {
     if (is_left(name, value.content)) continue;
-    // Of the two that were there one was damaged, and the coordinator had let go of the other one.
+    // Of those that were there some were damaged, and the others were let go of.
     if (const auto damaged = damaged_.find(name);
         damaged != damaged_.end() && damaged->second == value.content)
       judge_.lost_by_damage(name);
@@ -93,7 +95,7 @@ void World::check_catalog() {
   if (!coordinator_->up()) return;
   for (const auto& [name, entry] : coordinator_->core().state.catalog.all()) {
     const Digest content = judge_.published(name, entry.dataset.version);
-    if (content == 0) continue;
+    if (content == 0 || judge_.is_made_anew(name, entry.dataset.digest.low)) continue;
     if (entry.dataset.digest != checksum(content))
       judge_.violated("two-values",
                       fmt::format("the catalog has version {} of {} as of {}, which is that of {}",
@@ -137,6 +139,51 @@ bool World::copies_are_enough() const {
     if (kept < entry.dataset.replicas && !judge_.is_lost(name)) return false;
   }
   return true;
+}
+
+// Where nothing keeps nodes from it, what counts as written is on as many as it is to be on.
+void World::check_published(const std::string& dataset, uint64_t version, Digest content) {
+  if (!nodes_are_well_ || !coordinator_->up()) return;
+  const auto* entry = coordinator_->core().state.catalog.find(dataset);
+  if (!entry || entry->dataset.version < version) return;
+  const auto keepers = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+    const auto& shelf = node->shelf();
+    return std::any_of(shelf.begin(), shelf.end(), [&](const auto& item) {
+      return item.first.name == dataset && item.second.slow &&
+             judge_.descends(item.second.content, content);
+    });
+  });
+  if (keepers < entry->dataset.replicas)
+    judge_.violated("lone-write", fmt::format("version {} of {} counts as written, and is on {} "
+                                              "nodes where it is to be on {}",
+                                              version, dataset, keepers, entry->dataset.replicas));
+}
+
+// Nothing is lost that is on several nodes, as the coordinator says.
+void World::lose_disk(Node& node, int64_t down_ns) {
+  std::set<std::string> safe;
+  const auto keeps = [&](const auto& replica) {
+    const auto lost = disk_lost_ns_.find(replica.first);
+    const bool is_known = lost == disk_lost_ns_.end() || loop_.now_ns() - lost->second > kNoticedNs;
+    return replica.second.home && is_known;
+  };
+  if (coordinator_->up())
+    for (const auto& [name, entry] : coordinator_->core().state.catalog.all())
+      if (std::count_if(entry.replicas.begin(), entry.replicas.end(), keeps) > 1) safe.insert(name);
+  disk_lost_ns_[node.name()] = loop_.now_ns();
+  const auto lost = node.shelf();
+  if (coordinator_->up()) coordinator_->look_at_all();
+  node.lose_disk(down_ns);
+  for (const auto& [id, stored] : lost) {
+    const auto value = judge_.newest(id.name);
+    // Of one that was added, or written while the coordinator is away, nobody may have been told.
+    const Digest content = value && coordinator_->up() ? value->content : stored.content;
+    if (safe.contains(id.name) || judge_.is_lost(id.name)) continue;
+    if (is_left(id.name, content))
+      damaged_[id.name] = content;  // what is left may be kept by nobody
+    else
+      judge_.lost_by_damage(id.name);
+  }
 }
 
 void World::check_copies() {

@@ -19,6 +19,18 @@ void note_gone(Catalog::Entry& entry, const std::string& node, const ReplicaStat
   if (told->second.empty()) entry.discarded.erase(told);
 }
 
+// Whether it is about the next version, which is then known better.
+bool apply_to_next(Catalog::Entry& entry, const std::string& node, const ReplicaState& state) {
+  if (!entry.next || state.version != entry.next->what.version ||
+      state.digest != entry.next->what.digest)
+    return false;
+  if (state.in_fast || state.in_slow)
+    entry.next->copies[node] = state;
+  else
+    entry.next->copies.erase(node);
+  return true;
+}
+
 bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
   return replica.version == entry.dataset.version && (replica.in_fast || replica.in_slow);
 }
@@ -65,6 +77,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
   }
   const bool held = state.in_fast || state.in_slow;
   if (!held) note_gone(*entry, node, state);
+  if (apply_to_next(*entry, node, state)) return false;
   if (state.version != entry->dataset.version || has_other_bytes(*entry, state)) return held;
   if (!held) {
     entry->replicas.erase(node);
@@ -100,6 +113,7 @@ void Catalog::forget_node(const std::string& node) {
     for (auto& [name, entry] : *entries) {
       entry.replicas.erase(node);
       entry.discarded.erase(node);
+      if (entry.next) entry.next->copies.erase(node);
     }
 }
 

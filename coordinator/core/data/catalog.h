@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,10 +14,16 @@ namespace tierpilot {
 
 class Catalog {
  public:
+  // What a task has written and what becomes the current version once it is on enough nodes.
+  struct Next {
+    DatasetVersion what;
+    std::map<std::string, ReplicaState> copies;  // by node
+  };
   struct Entry {
     Dataset dataset;
     std::map<std::string, ReplicaState> replicas;  // by node
     uint64_t writer = 0;                           // the task that may write; 0: none
+    std::optional<Next> next;                      // of the writer, whose processes have ended
     std::set<uint64_t> users;                      // active tasks that name it
     // What nodes were told to discard, until they say that it is gone or join anew: a task that
     // makes the same bytes there meanwhile has not made them to stay.

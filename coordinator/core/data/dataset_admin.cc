@@ -63,7 +63,7 @@ void DatasetAdmin::add(const std::string& request_id, const std::string& name,
         fail(ErrorCode::kInvalid, fmt::format("'{}' is the name of a task's checkpoint", name)));
   if (const auto* entry = state_.catalog.find(name)) {
     if (!request_id.empty() && entry->dataset.request_id == request_id)
-      return added(entry->dataset);
+      return answer_when_kept(entry->dataset, added);
     return added(fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name)));
   }
   if (making_.contains(name))
@@ -131,9 +131,22 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
         std::erase_if(state_.owed_drops, [](const auto& owed) { return owed.second.empty(); });
         state_.catalog.put(dataset).replicas[node] = {
             dataset.version, dataset.bytes, false, true, true, dataset.digest};
-        added(dataset);
+        answer_when_kept(dataset, added);
         available_();
       });
+}
+
+void DatasetAdmin::answer_when_kept(const Dataset& dataset, const Added& added) {
+  if (dataset.replicas < 2 || !when_kept_) return added(dataset);
+  when_kept_(dataset.current(), [this, dataset, added] {
+    const auto* entry = state_.catalog.find(dataset.name);
+    const bool is_same =
+        entry && entry->dataset.request_id == dataset.request_id &&
+        (entry->dataset.version > dataset.version || entry->dataset.digest == dataset.digest);
+    if (is_same) return added(dataset);
+    added(fail(ErrorCode::kConflict,
+               fmt::format("dataset '{}' was made, and removed meanwhile", dataset.name)));
+  });
 }
 
 void DatasetAdmin::drop(const std::string& node, const std::string& name) {
@@ -141,7 +154,10 @@ void DatasetAdmin::drop(const std::string& node, const std::string& name) {
   if (record && record->can_be_asked()) record->link->drop_dataset(name, UINT64_MAX);
 }
 
-void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> removed) {
+void DatasetAdmin::remove(const std::string& name, Removed removed) {
+  // It is gone once that is on disk.
+  if (const auto known = removing_.find(name); known != removing_.end())
+    return known->second.push_back(std::move(removed));
   const auto* entry = state_.catalog.find(name);
   if (!entry) {
     const auto strays =
@@ -158,6 +174,7 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
                          name, entry->users.size(), *entry->users.begin())));
   std::set<std::string> owed = who_is_owed(*entry);
   state_.catalog.begin_removal(name);
+  removing_[name].push_back(std::move(removed));
   // What nodes still have to drop is written with it, so that a crash right after forgets nothing.
   state_.store.write(
       [name, owed](Db& db) -> Status {
@@ -165,13 +182,14 @@ void DatasetAdmin::remove(const std::string& name, std::function<void(Status)> r
           if (auto put = records::put_owed_drop(db, node, name); !put) return put;
         return records::remove_dataset(db, name);
       },
-      [this, name, owed, removed = std::move(removed)](Status status) {
+      [this, name, owed](const Status& status) {
         state_.catalog.end_removal(name, status.has_value());
         if (status)
           drop_everywhere(name, owed);
         else
           available_();
-        removed(std::move(status));
+        const auto waiting = removing_.extract(name);
+        for (const auto& removed : waiting.mapped()) removed(status);
       });
 }
 

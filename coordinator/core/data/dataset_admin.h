@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "coordinator/core/cluster_state.h"
 
@@ -14,19 +16,24 @@ inline constexpr uint32_t kMostReplicas = 16;
 class DatasetAdmin {
  public:
   using Added = std::function<void(Result<Dataset>)>;
+  using Removed = std::function<void(Status)>;
 
-  // `available` is called when a dataset has come into being.
-  DatasetAdmin(ClusterState& state, std::function<void()> available)
-      : state_(state), available_(std::move(available)) {}
+  // See WriteCopies::when_kept().
+  using WhenKept = std::function<void(const DatasetVersion&, std::function<void()> done)>;
+
+  // `available` is called when a dataset has come into being; without `when_kept` nobody waits for
+  // second copies.
+  DatasetAdmin(ClusterState& state, std::function<void()> available, WhenKept when_kept = {})
+      : state_(state), available_(std::move(available)), when_kept_(std::move(when_kept)) {}
 
   // Makes the home copy on `node` (empty: the one with most room) and answers when it is on disk
-  // there and known here. The same request id again answers the dataset that it made. `replicas`:
-  // nodes that are to keep it in the end; 0: as configured.
+  // there, known here, and kept by `replicas` nodes (0: as configured) or as many as can take it.
+  // The same request id again answers the dataset that it made.
   void add(const std::string& request_id, const std::string& name, const DatasetSource& source,
            const std::string& node, Added added, uint32_t replicas = 0);
   // kConflict while tasks that have not ended name it. What nodes hold under that name outside of
   // the catalog goes too.
-  void remove(const std::string& name, std::function<void(Status)> removed);
+  void remove(const std::string& name, Removed removed);
 
  private:
   // Sends `node` away what it holds of a dataset; nothing if it is not connected.
@@ -37,10 +44,13 @@ class DatasetAdmin {
   void drop_everywhere(const std::string& name, const std::set<std::string>& owed);
   Result<NodeRecord*> choose_node(const std::string& wanted);
   void created(const std::string& node, Dataset dataset, Result<DatasetVersion> made, Added added);
+  void answer_when_kept(const Dataset& dataset, const Added& added);
 
   ClusterState& state_;
   std::function<void()> available_;
+  WhenKept when_kept_;
   std::set<std::string> making_;
+  std::map<std::string, std::vector<Removed>> removing_;  // who is to be told
 };
 
 // Letters, digits, '.', '-' and '_', not starting with '.', at most 128 bytes.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "coordinator/core/data/replicator.h"
+#include "coordinator/core/data/copy_orders.h"
 
 namespace tierpilot {
 
@@ -79,7 +79,7 @@ void DatasetChecker::restore(const std::shared_ptr<Round>& round) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!current || !nodes[i].is_damaged() || !round->kept[i]) continue;
     auto* node = state_.registry.find(nodes[i].node);
-    const auto need = need_of(state_, *entry, nodes[i].node);
+    const auto need = need_of(state_, entry->dataset.current(), entry->replicas, nodes[i].node);
     if (need.sources.empty() && !nodes[i].is_good()) {
       nodes[i].error = "no other node that is up has a copy to restore it from";
       continue;

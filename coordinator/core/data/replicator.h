@@ -3,17 +3,15 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 
-#include "coordinator/core/cluster_state.h"
+#include "coordinator/core/data/copy_orders.h"
 
 namespace tierpilot {
 
 class Replicator {
  public:
-  explicit Replicator(ClusterState& state) : state_(state) {}
+  Replicator(ClusterState& state, CopyOrders& orders) : state_(state), orders_(orders) {}
 
   // Several times a second; looks at all datasets once a second.
   void tick();
@@ -29,24 +27,18 @@ class Replicator {
     bool was_safe = false;
     int64_t short_since_ns = 0;
   };
-  using Copy = std::pair<std::string, std::string>;  // dataset, node
 
   void look_at(const Catalog::Entry& entry, int64_t now_ns);
-  void mend_homes(const Catalog::Entry& entry, int64_t now_ns);
+  void mend_homes(const Catalog::Entry& entry);
   bool is_due(const Catalog::Entry& entry, uint32_t kept, int64_t now_ns);
-  void order_copy(const Catalog::Entry& entry, int64_t now_ns);
+  void order_copy(const Catalog::Entry& entry);
   void let_go(const Catalog::Entry& entry);
   // A home that is lost is the home no more once another node keeps the version.
   void move_home(const Catalog::Entry& entry);
-  // Null: none has room, or is asked for too much already.
-  NodeRecord* choose_node(const Catalog::Entry& entry, int64_t now_ns);
-  bool is_busy(const std::string& node) const;
-  bool is_under_way(const std::string& dataset) const;
 
   ClusterState& state_;
+  CopyOrders& orders_;
   std::map<std::string, Standing> standings_;
-  std::set<Copy> under_way_;
-  std::map<Copy, int64_t> not_before_ns_;  // after a copy that failed, or a home that was asked for
   int64_t next_look_ns_ = 0;
   size_t short_of_copies_ = 0;
 };
@@ -55,7 +47,5 @@ class Replicator {
 uint32_t nodes_that_keep(const Catalog::Entry& entry);
 // What was damaged on its disk has not been written there again.
 bool is_home_in_memory_only(const ReplicaState& replica);
-// For `reader`: who is up and has the current version; best first.
-DatasetNeed need_of(ClusterState& state, const Catalog::Entry& entry, const std::string& reader);
 
 }  // namespace tierpilot

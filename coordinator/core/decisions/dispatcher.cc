@@ -238,6 +238,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   task->node = node->facts.name;
   task->policy = record.policy;
   task->reason.clear();
+  task->exit.reset();
   state_.registry.assign(*node, open.attempt, task->spec.units);
   const auto& chosen = open.view().nodes[decision.node];
   const auto& wanted = open.view().task;

@@ -31,7 +31,7 @@ void raise_to_least(const std::vector<quality::JobState>& jobs, std::vector<doub
 
 void CoreSharing::begin() {
   for (const auto& [id, task] : state_.tasks.all())
-    if (task.state == TaskState::kRunning) started(task);
+    if (task.state == TaskState::kRunning && !task.is_copied()) started(task);
 }
 
 void CoreSharing::started(const Task& task) {
@@ -65,7 +65,7 @@ void CoreSharing::reported_before(const Task& task, const JobPoint& report) {
 bool CoreSharing::forget_ended() {
   return std::erase_if(jobs_, [&](const auto& item) {
            const auto* task = state_.tasks.find(item.first);
-           return !task || task->state != TaskState::kRunning ||
+           return !task || task->state != TaskState::kRunning || task->is_copied() ||
                   task->attempt != item.second.attempt.attempt;
          }) > 0;
 }

@@ -113,6 +113,9 @@ void Membership::discard_unclaimed(
   for (const auto& [dataset, replica] : replicas) {
     auto* entry = state_.catalog.find(dataset);
     if (!entry || replica.version <= entry->dataset.version || is_written(dataset)) continue;
+    if (const auto& next = entry->next;
+        next && next->what.version == replica.version && next->what.digest == replica.digest)
+      continue;
     // Its bytes may be all that is left.
     if (entry->replicas.empty()) {
       spdlog::error(

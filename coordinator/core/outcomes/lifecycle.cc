@@ -16,11 +16,6 @@ void call(const Lifecycle::Durable& durable, Status status) {
   if (durable) durable(std::move(status));
 }
 
-// What is placed anew when this does not start: of a rank its gang.
-uint64_t placed_as(const Task& task) {
-  return task.rank ? task.rank->gang : task.id;
-}
-
 // Its last attempt is over; a rank waits for what its gang makes of it.
 bool is_over(const Task& task) {
   const bool waits =
@@ -92,6 +87,8 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
 
 void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable) {
   auto* task = current(node, attempt);
+  if (task && copies_ && copies_->waits(task->id))  // told again
+    return write({task->id}, {}, std::move(durable));
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
@@ -119,17 +116,36 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
       if (operations > 0 && ran_s > 0) state_.order.ran(operations, ran_s);
     }
   }
+  if (verdict.fate == Fate::kSucceeded && copies_ && WriteCopies::are_wanted(state_, *task->exit))
+    return wait_for_copies(*task, std::move(durable));
   finish(*task, verdict, std::move(durable));
 }
 
-void Lifecycle::judge_node(NodeRecord& node, Task& task, const TaskExit& exit) {
-  const bool did_not_start = exit.how == TaskEnd::kCouldNotStart && exit.node_fault;
-  if (!did_not_start && exit.how != TaskEnd::kDataFailed) return;
-  const int64_t now_ns = state_.clock.boot_ns();
-  node.health.keep_off(placed_as(task), task.faults++, now_ns);
-  // Data is mostly missed for what another node did.
-  if (did_not_start && node.health.failed_to_start(placed_as(task), exit.reason, now_ns))
-    close_node(state_, node);
+void Lifecycle::wait_for_copies(Task& task, Durable durable) {
+  detach(task, true);
+  state_.catalog.lock_writes(task);
+  state_.tasks.advance(task, TaskState::kRunning);
+  task.reason = "it has ended, and what it wrote is being copied to other nodes";
+  write({task.id}, {}, std::move(durable));
+  copies_->begin(task.id, task.node, task.exit->written);
+  hooks_.work_available();
+}
+
+void Lifecycle::copied(uint64_t id) {
+  auto& task = *state_.tasks.find(id);
+  if (copies_->are_there(id)) {
+    conclude(task, {Fate::kSucceeded, {}}, nullptr);
+    return copies_->end(id, true);
+  }
+  copies_->end(id, false);
+  const auto why = fmt::format("what it wrote is not on node '{}' any more", task.node);
+  conclude(task, judge_lost(task, why, state_.max_attempts(task)), nullptr);
+}
+
+void Lifecycle::resume_copies(WriteCopies& copies) {
+  copies_ = &copies;
+  for (const auto& [id, task] : state_.tasks.all())
+    if (WriteCopies::were_wanted(state_, task)) copies.resume(id, task.exit->written);
 }
 
 Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {
@@ -185,6 +201,11 @@ void Lifecycle::end_ranks(const Task& gang, std::vector<uint64_t>& changed) {
 void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
   if (task.rank) return park(task, verdict, std::move(durable));
   detach(task, verdict.fate == Fate::kSucceeded);
+  conclude(task, std::move(verdict), std::move(durable));
+}
+
+void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
+  state_.catalog.unlock_writes(task);
   state_.held.forget(task.id);
   if (verdict.fate == Fate::kAgain && task.cancel_asked)
     verdict = {Fate::kCancelled, "cancelled while its node was lost"};
@@ -295,90 +316,6 @@ void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
     return call(done, {});
   task->reason = paused ? "paused" : "";
   write({task->id}, {}, std::move(done));
-}
-
-void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same) {
-  state_.held.wake_all(node.slot);  // it may have other data and room than before
-  const auto held = node.held;
-  for (const auto& attempt : held) {
-    auto* task = current(node.facts.name, attempt);
-    if (!task) continue;
-    if (!live.contains(attempt)) {
-      const auto why =
-          fmt::format("node '{}' does not have it{}", node.facts.name, same ? "" : " any more");
-      finish(*task,
-             same ? Verdict{Fate::kAgain, why, false}
-                  : judge_lost(*task, why, state_.max_attempts(*task)),
-             nullptr);
-    } else if (task->cancel_asked && node.link)
-      node.link->cancel(attempt, "cancelled");
-  }
-  for (const auto& attempt : live)
-    if (!held.contains(attempt) && node.link && !adopt(node, attempt))
-      node.link->cancel(attempt, "superseded");
-}
-
-bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
-  auto* task = state_.adopting() ? state_.tasks.find(attempt.task) : nullptr;
-  if (!task || task->attempt >= attempt.attempt || task->state == TaskState::kWaiting ||
-      is_ended(task->state))
-    return false;
-  if (task->state != TaskState::kQueued) detach(*task, false);
-  state_.tasks.advance(*task, TaskState::kAssigned);
-  task->attempt = attempt.attempt;
-  task->node = node.facts.name;
-  task->reason.clear();
-  state_.registry.assign(node, attempt, task->spec.own_units());
-  state_.catalog.lock_writes(*task);
-  spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
-               node.facts.name);
-  write({task->id}, {}, nullptr);
-  return true;
-}
-
-void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
-  spdlog::warn("node '{}': {}", node.facts.name, why);
-  state_.registry.set_life(node, NodeLife::kLost);
-  node.link.reset();
-  state_.catalog.forget_node(node.facts.name);
-  state_.held.wake_all(node.slot);
-  const auto held = node.held;
-  for (const auto& attempt : held)
-    if (auto* task = current(node.facts.name, attempt))
-      finish(*task, judge_lost(*task, why, state_.max_attempts(*task)), nullptr);
-  state_.units_changed();
-}
-
-void Lifecycle::unassign(Task& task, const std::string& why) {
-  if (task.cancel_asked) return finish(task, {Fate::kCancelled, "cancelled"}, nullptr);
-  detach(task, false);
-  task.reason = why;
-  --task.attempt;  // it never left the coordinator
-  state_.tasks.enqueue(task);
-}
-
-void Lifecycle::refused(const std::string& node, AttemptId attempt, const Error& error) {
-  auto* task = current(node, attempt);
-  if (!task || task->state != TaskState::kAssigned) return;
-  const auto why = fmt::format("node '{}' refused it: {}", node, error.message);
-  if (error.code == ErrorCode::kInvalid) return finish(*task, {Fate::kFailed, why}, nullptr);
-  auto& record = *state_.registry.find(node);
-  // An error that is no refusal of its own may have come after it took the task.
-  if (record.link && (error.code == ErrorCode::kIo || error.code == ErrorCode::kTimeout))
-    record.link->cancel(attempt, "its start failed");
-  const int64_t now_ns = state_.clock.boot_ns();
-  record.health.keep_off(placed_as(*task), task->faults++, now_ns);
-  const bool closed = error.code == ErrorCode::kUnavailable
-                          ? record.health.refused(error.message, now_ns)
-                          : record.health.failed_to_start(placed_as(*task), error.message, now_ns);
-  if (closed) close_node(state_, record);
-  finish(*task, {Fate::kAgain, why, false}, nullptr);
-}
-
-void Lifecycle::take_back(const std::string& node, AttemptId attempt, const std::string& why) {
-  auto* task = current(node, attempt);
-  if (!task || task->state != TaskState::kAssigned) return;
-  finish(*task, {Fate::kAgain, fmt::format("node '{}': {}", node, why), false}, nullptr);
 }
 
 }  // namespace tierpilot

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/data/write_copies.h"
 #include "coordinator/core/outcomes/publication.h"
 #include "coordinator/core/outcomes/task_end.h"
 #include "coordinator/core/outcomes/unwritten_ends.h"
@@ -70,6 +71,12 @@ class Lifecycle {
   // The node was never told of the attempt, and will not be.
   void take_back(const std::string& node, AttemptId attempt, const std::string& why);
 
+  // Ends whose data is to be on several nodes count once it is, from now on; those of before a
+  // restart go on waiting. `copies` must live as long.
+  void resume_copies(WriteCopies& copies);
+  // It is, or never will be.
+  void copied(uint64_t id);
+
   // Before a clean end: starts that wait behind a write go to the store as well.
   void flush_starts();
   // Tries again to write ends that could not be written.
@@ -96,6 +103,9 @@ class Lifecycle {
   void park(Task& rank, const Verdict& verdict, Durable durable);
   void end_ranks(const Task& gang, std::vector<uint64_t>& changed);
   void finish(Task& task, Verdict verdict, Durable durable);
+  // Its processes have ended, and their node has it no more.
+  void wait_for_copies(Task& task, Durable durable);
+  void conclude(Task& task, Verdict verdict, Durable durable);
   // One such write is under way at a time: until the next, a short task's end may come and make
   // that of its start needless.
   void write_starts();
@@ -107,6 +117,7 @@ class Lifecycle {
   ClusterState& state_;
   Hooks hooks_;
   Publication publication_;
+  WriteCopies* copies_ = nullptr;
   std::set<uint64_t> starts_;  // started, and not written since
   bool writing_starts_ = false;
   UnwrittenEnds unwritten_;

@@ -64,11 +64,14 @@ std::vector<Dataset> Publication::publish(const Task& task) {
     entry->dataset.version = written.version;
     entry->dataset.bytes = written.bytes;
     entry->dataset.digest = written.digest;
-    entry->dataset.home = task.node;
-    // The writer's node holds the new version in both tiers until it reports otherwise.
-    entry->replicas = {
-        {task.node, {written.version, written.bytes, true, true, true, written.digest}}};
-    if (auto* node = state_.registry.find(task.node); node && node->link)
+    if (entry->next && !entry->next->copies.empty())
+      entry->replicas = std::move(entry->next->copies);
+    else  // The writer's node holds the new version in both tiers until it reports otherwise.
+      entry->replicas = {
+          {task.node, {written.version, written.bytes, true, true, true, written.digest}}};
+    entry->dataset.home =
+        entry->replicas.contains(task.node) ? task.node : entry->replicas.begin()->first;
+    if (auto* node = state_.registry.find(entry->dataset.home); node && node->link)
       node->link->set_home(written, true);
     changed.push_back(entry->dataset);
   }

@@ -29,7 +29,7 @@ void ShareKeeper::begin() {
     spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
-    if (!task.spec.is_shared() || !has) continue;
+    if (!task.spec.is_shared() || !has || task.is_copied()) continue;
     auto& holder = holders_.try_emplace(id, forecasts_.of(task.spec)).first->second;
     holder.attempt = {id, task.attempt};
     holder.node = task.node;
@@ -147,6 +147,7 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   task.node = node.facts.name;
   task.policy = "sharing/" + state_.settings.share_policy;
   task.reason.clear();
+  task.exit.reset();
   const auto& unit = chosen.facts.shared_units[start.unit];
   const auto& predicted = job.predicted.at(unit.type);
   task.share = UnitShare{.unit = static_cast<uint32_t>(start.unit),

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/store/records.h"
-#include "core_fixture.h"
 #include "model/registration.h"
+#include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -339,6 +339,19 @@ TEST_F(DataSafetyTest, ARemovalThatCouldNotBeWrittenDropsNothing) {
   break_store("ALTER TABLE away RENAME TO datasets");
   EXPECT_TRUE(remove("d"));
   EXPECT_THAT(n->dropped, ElementsAre(Version{"d", UINT64_MAX}));
+}
+
+// It is still there after a crash, or a write that fails.
+TEST_F(DataSafetyTest, WhoAsksAgainForARemovalIsAnsweredOnceItIsOnDisk) {
+  join("n");
+  add_dataset("d", 4096, "n");
+  break_store("ALTER TABLE datasets RENAME TO away");
+  std::vector<Status> told;
+  for (int i = 0; i < 2; ++i)
+    datasets_->remove("d", [&](Status status) { told.push_back(std::move(status)); });
+  EXPECT_TRUE(told.empty());
+  ASSERT_TRUE(posts_.run_until([&] { return told.size() == 2; }));
+  for (const auto& status : told) EXPECT_EQ(status.error().code, ErrorCode::kIo);
 }
 
 TEST_F(DataSafetyTest, ACrashRightAfterARemovalForgetsNoReplica) {

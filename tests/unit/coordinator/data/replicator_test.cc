@@ -4,7 +4,7 @@
 
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/data/replicator.h"
-#include "core_fixture.h"
+#include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -34,7 +34,7 @@ class ReplicatorTest : public CoreTest {
     replicator().tick();
   }
   Replicator& replicator() {
-    if (!replicator_) replicator_ = std::make_unique<Replicator>(*state_);
+    if (!replicator_) replicator_ = std::make_unique<Replicator>(*state_, orders_.emplace(*state_));
     return *replicator_;
   }
   void tells(const std::string& node, bool kept) {
@@ -55,6 +55,7 @@ class ReplicatorTest : public CoreTest {
 
   std::shared_ptr<FakeNode> n, m;
   std::string state = "good";
+  std::optional<CopyOrders> orders_;
   std::unique_ptr<Replicator> replicator_;
 };
 

@@ -1,0 +1,147 @@
+#include "coordinator/core/data/copy_orders.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace tierpilot {
+namespace {
+
+constexpr int64_t kAskAgainNs = 30'000'000'000;
+constexpr int64_t kAskAgainAfterCutNs = 1'000'000'000;
+
+// One that cannot start tasks may well keep data.
+bool is_leaving(const NodeRecord& node) {
+  return node.order.kind != NodeOrder::Kind::kNone || !node.takes_none.empty();
+}
+
+}  // namespace
+
+uint32_t nodes_that_keep(const CopyOrders::Holders& holders, uint64_t version) {
+  return static_cast<uint32_t>(std::count_if(
+      holders.begin(), holders.end(),
+      [&](const auto& holder) { return holder.second.home && holder.second.version == version; }));
+}
+
+DatasetNeed need_of(const ClusterState& state, const DatasetVersion& what,
+                    const CopyOrders::Holders& holders, const std::string& reader) {
+  DatasetNeed need{what.dataset, what.version, what.bytes, false, {}, what.digest};
+  for (const bool fast : {true, false})
+    for (const auto& [name, replica] : holders) {
+      const auto* holder = state.registry.find(name);
+      if (name != reader && replica.in_fast == fast && holder && holder->can_be_asked())
+        need.sources.push_back(holder->facts.data_address);
+    }
+  return need;
+}
+
+bool CopyOrders::goes_on(const std::string& node, const Order& order) const {
+  const auto* record = state_.registry.find(node);
+  const auto link = order.link.lock();
+  return record && record->can_be_asked() && link && record->link == link;
+}
+
+bool CopyOrders::is_under_way(const std::string& dataset) {
+  for (auto next = under_way_.lower_bound({dataset, ""});
+       next != under_way_.end() && next->first.first == dataset;) {
+    if (goes_on(next->first.second, next->second)) return true;
+    next = under_way_.erase(next);
+  }
+  return false;
+}
+
+CopyOrders::Asked CopyOrders::order(const DatasetVersion& what, const Holders& holders,
+                                    size_t at_a_time, Done done) {
+  bool busy = false;
+  auto* node = choose(what, holders, at_a_time, busy);
+  if (!node) return busy ? Asked::kBusy : Asked::kNobody;
+  const auto& name = node->facts.name;
+  auto need = need_of(state_, what, holders, name);
+  if (need.sources.empty() && !holders.contains(name)) return Asked::kNobody;
+  const Copy copy{what.dataset, name};
+  const uint64_t number = ++last_number_;
+  under_way_[copy] = {number, node->link};
+  node->link->keep_dataset(
+      need, [this, copy, number, version = what.version, done = std::move(done)](Status kept) {
+        const auto known = under_way_.find(copy);
+        if (known != under_way_.end() && known->second.number == number) under_way_.erase(known);
+        if (kept) {
+          spdlog::info("dataset '{}': version {} is kept on node '{}' too", copy.first, version,
+                       copy.second);
+        } else {
+          spdlog::warn("dataset '{}': no copy of version {} on node '{}': {}", copy.first, version,
+                       copy.second, kept.error().message);
+          const bool was_cut = kept.error().code == ErrorCode::kUnreachable;
+          pauses_[copy] = {state_.clock.boot_ns() + (was_cut ? kAskAgainAfterCutNs : kAskAgainNs),
+                           was_cut};
+        }
+        done(copy.second, std::move(kept));
+      });
+  return Asked::kYes;
+}
+
+bool CopyOrders::may_take(const NodeRecord& node, const DatasetVersion& what,
+                          const Holders& holders) const {
+  const auto held = holders.find(node.facts.name);
+  const bool has_it = held != holders.end();
+  return node.can_be_asked() && !is_leaving(node) && (!has_it || !held->second.home) &&
+         (node.slow_free_bytes >= what.bytes || has_it) &&
+         !pause_of({what.dataset, node.facts.name});
+}
+
+NodeRecord* CopyOrders::choose(const DatasetVersion& what, const Holders& holders, size_t at_a_time,
+                               bool& busy) {
+  NodeRecord* best = nullptr;
+  bool best_has_it = false;
+  const auto asked = asked_by_node();
+  for (auto& [name, node] : state_.registry.all()) {
+    const bool has_it = holders.contains(name);
+    if (!may_take(node, what, holders) || (best && best_has_it && !has_it)) continue;
+    if (const auto of = asked.find(name); of != asked.end() && of->second >= at_a_time) {
+      busy = true;
+    } else if (!best || has_it > best_has_it || node.slow_free_bytes > best->slow_free_bytes) {
+      best = &node;
+      best_has_it = has_it;
+    }
+  }
+  return best;
+}
+
+bool CopyOrders::may_yet(const DatasetVersion& what, const Holders& holders) {
+  const auto known = state_.registry.known_names();
+  return std::any_of(known.begin(), known.end(), [&](const std::string& name) {
+    const auto held = holders.find(name);
+    if (held != holders.end() && held->second.home) return false;
+    if (const auto* pause = pause_of({what.dataset, name}); pause && !pause->was_cut) return false;
+    const auto* node = state_.registry.find(name);
+    if (!node) return true;  // it has not joined since the coordinator's start
+    if (node->life == NodeLife::kLost || is_leaving(*node)) return false;
+    const bool has_told = node->link && node->slow_free_bytes + node->fast_free_bytes > 0;
+    return !has_told || node->slow_free_bytes >= what.bytes || holders.contains(name);
+  });
+}
+
+bool CopyOrders::may_ask(const std::string& dataset, const std::string& node) {
+  const Pause pause{state_.clock.boot_ns() + kAskAgainNs, false};
+  return pauses_.try_emplace({dataset, node}, pause).second;
+}
+
+void CopyOrders::tick() {
+  const int64_t now_ns = state_.clock.boot_ns();
+  std::erase_if(pauses_, [&](const auto& pause) { return pause.second.until_ns <= now_ns; });
+}
+
+const CopyOrders::Pause* CopyOrders::pause_of(const Copy& copy) const {
+  const auto pause = pauses_.find(copy);
+  const bool lasts = pause != pauses_.end() && pause->second.until_ns > state_.clock.boot_ns();
+  return lasts ? &pause->second : nullptr;
+}
+
+std::map<std::string, size_t> CopyOrders::asked_by_node() const {
+  std::map<std::string, size_t> asked;
+  for (const auto& [copy, order] : under_way_)
+    if (goes_on(copy.second, order)) ++asked[copy.second];
+  return asked;
+}
+
+}  // namespace tierpilot

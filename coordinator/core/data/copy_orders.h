@@ -1,0 +1,71 @@
+// Copies of datasets that nodes were asked to make and keep: who is asked, and what is under way.
+// Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "coordinator/core/cluster_state.h"
+
+namespace tierpilot {
+
+class CopyOrders {
+ public:
+  using Holders = std::map<std::string, ReplicaState>;  // of the version, by node
+  using Done = std::function<void(const std::string& node, Status)>;
+  // Nodes are asked for so many copies at a time.
+  static constexpr size_t kOneByOne = 1, kHurried = 4;
+
+  explicit CopyOrders(ClusterState& state) : state_(state) {}
+
+  // One copy of a dataset is under way at a time. A node that is connected anew, or lost, does not
+  // make what it was asked for before.
+  bool is_under_way(const std::string& dataset);
+  // busy: who would be asked makes `at_a_time` already.
+  enum class Asked { kYes, kBusy, kNobody };
+  // Asks the node with most room, one that has the version before others; `done` once it has made
+  // it or cannot.
+  Asked order(const DatasetVersion& what, const Holders& holders, size_t at_a_time, Done done);
+  // Some node would be asked if it, and who it copies from, were here and had the time.
+  bool may_yet(const DatasetVersion& what, const Holders& holders);
+  // True once in half a minute for each pair.
+  bool may_ask(const std::string& dataset, const std::string& node);
+  // Forgets what is over.
+  void tick();
+
+ private:
+  using Copy = std::pair<std::string, std::string>;  // dataset, node
+  struct Order {
+    uint64_t number = 0;
+    std::weak_ptr<NodeLink> link;
+  };
+  struct Pause {
+    int64_t until_ns = 0;  // boot time
+    bool was_cut = false;  // the connection broke: nothing is known of the node
+  };
+
+  bool may_take(const NodeRecord& node, const DatasetVersion& what, const Holders& holders) const;
+  // Null: nobody may, or `busy`.
+  NodeRecord* choose(const DatasetVersion& what, const Holders& holders, size_t at_a_time,
+                     bool& busy);
+  const Pause* pause_of(const Copy& copy) const;
+  std::map<std::string, size_t> asked_by_node() const;
+  bool goes_on(const std::string& node, const Order& order) const;
+
+  ClusterState& state_;
+  std::map<Copy, Order> under_way_;
+  std::map<Copy, Pause> pauses_;  // after a failure, or a question
+  uint64_t last_number_ = 0;
+};
+
+// For `reader`: who is up and has the version; best first.
+DatasetNeed need_of(const ClusterState& state, const DatasetVersion& what,
+                    const CopyOrders::Holders& holders, const std::string& reader);
+// Nodes that keep the version and are not lost.
+uint32_t nodes_that_keep(const CopyOrders::Holders& holders, uint64_t version);
+
+}  // namespace tierpilot

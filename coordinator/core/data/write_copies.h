@@ -1,0 +1,73 @@
+// What was written is copied to other nodes before that counts, where a dataset is to be kept by
+// several: so a node that is lost right after takes nothing along. Event loop thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/core/data/copy_orders.h"
+
+namespace tierpilot {
+
+class WriteCopies {
+ public:
+  // `settled` is told of a task once: what it wrote is on as many nodes as it is to be, or on as
+  // many as there are that can take it; or on none any more, see are_there().
+  using Settled = std::function<void(uint64_t task)>;
+  WriteCopies(ClusterState& state, CopyOrders& orders, Settled settled)
+      : state_(state), orders_(orders), settled_(std::move(settled)) {}
+
+  // Of what the task wrote, something is to be kept by several nodes.
+  static bool are_wanted(const ClusterState& state, const TaskExit& exit);
+  // Of a task that was read from the store: its processes have ended, and its end did not count.
+  static bool were_wanted(const ClusterState& state, const Task& task);
+
+  // The task has ended well on `node`, which holds what it wrote. Until end() that is the next
+  // version, and the one before stays the current one, on all its nodes.
+  void begin(uint64_t task, const std::string& node, const std::vector<DatasetVersion>& written);
+  // After a restart: nodes tell what they have.
+  void resume(uint64_t task, const std::vector<DatasetVersion>& written);
+  bool waits(uint64_t task) const { return waits_.contains(task); }
+  std::vector<uint64_t> tasks() const;
+  // Somebody who is not lost keeps each of the versions.
+  bool are_there(uint64_t task) const;
+  // They have become the current ones; or nothing, and who has them is told to discard them.
+  void end(uint64_t task, bool published);
+
+  // Calls `done` once the current version is on as many nodes as for a task's.
+  void when_kept(const DatasetVersion& what, std::function<void()> done);
+  // Several times a second.
+  void tick();
+
+ private:
+  enum class Standing { kSettled, kOrdered, kUnderWay, kNobody };
+  struct Wait {
+    std::vector<DatasetVersion> written;
+    int64_t since_ns = 0;  // boot time; nothing was under way from then on
+    uint32_t failures = 0;
+    int64_t failed_ns = INT64_MIN;  // boot time of the last one, whoever's fault it was
+    std::function<void()> settled;
+  };
+
+  // True: a copy was ordered.
+  bool look_at(Wait& wait);
+  Standing look_at(const DatasetVersion& what, const Wait& wait);
+  // One who keeps it was heard of since then.
+  bool is_there(const CopyOrders::Holders& holders, int64_t since_ns) const;
+  void copied(const DatasetVersion& what, const std::string& node, const Status& kept);
+  void look_further();
+  // Who has it, of the next version or the current one; null: it is neither.
+  CopyOrders::Holders* holders_of(const DatasetVersion& what) const;
+
+  ClusterState& state_;
+  CopyOrders& orders_;
+  const Settled settled_;
+  std::map<uint64_t, Wait> waits_;  // by task
+  std::list<Wait> others_;          // settled: for nobody any more, to be erased
+};
+
+}  // namespace tierpilot
