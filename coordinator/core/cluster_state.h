@@ -13,6 +13,7 @@
 #include "coordinator/core/decisions/scoreboard.h"
 #include "coordinator/core/gangs/unit_book.h"
 #include "coordinator/core/nodes/registry.h"
+#include "coordinator/core/outcomes/ending_attempts.h"
 #include "coordinator/core/queue/queue_load.h"
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
@@ -66,6 +67,7 @@ struct ClusterState {
   TaskBook tasks;
   UnitBook units;
   HeldTasks held;
+  EndingAttempts ending;
   Scoreboard scores;
   // Removed datasets that a node may still hold, by node: they must go before a new one of that
   // name.
@@ -100,6 +102,12 @@ struct ClusterState {
     return settings.max_attempts + (is_above ? attempts_above : 0);
   }
   bool restores(const Task& task) const { return task.id <= restored_up_to; }
+  // What keeps the task from being placed now; empty when nothing does.
+  std::string blocked_by(const Task& task) const {
+    if (const auto* node = ending.node_of(task.id))
+      return "waiting for an earlier attempt of it to end on node '" + *node + "'";
+    return catalog.blocked_by(task);
+  }
   // Before the queue is looked at.
   void keep_order();
   // Places of another reckoning cannot be compared with those that nodes were told.

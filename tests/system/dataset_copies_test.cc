@@ -21,15 +21,16 @@ class DatasetCopies : public testing::Test {
     const auto added = tierctl({"-j", "dataset", "add", "d", "--random", "1MiB", "--replicas", "2",
                                 "--node", Cluster::node_name(0)});
     ASSERT_EQ(added.code, 0) << added.err;
-    ASSERT_TRUE(becomes_safe());
+    ASSERT_TRUE(is_safe()) << "it is added once it is on both";
   }
   Outcome tierctl(Argv arguments) { return tierctl_at(cluster_->address(), std::move(arguments)); }
   Json shown() { return parse(tierctl({"-j", "dataset", "show", "d"}).out)["dataset"]; }
+  bool is_safe() {
+    auto dataset = shown();
+    return dataset["safe"] == true && dataset["nodes_that_keep_it"] == 2;
+  }
   bool becomes_safe() {
-    return eventually([&] {
-      auto dataset = shown();
-      return dataset["safe"] == true && dataset["nodes_that_keep_it"] == 2;
-    });
+    return eventually([&] { return is_safe(); });
   }
   // Of the bytes, as a task reads them.
   std::string read_by_a_task() {
@@ -50,6 +51,12 @@ class DatasetCopies : public testing::Test {
     const auto copies = checked.value("copies", Json::array());
     for (const auto& copy : copies) results[copy["node"]] = copy["result"];
     return {results, said.code};
+  }
+  // The node and all it had.
+  void lose(int node) {
+    cluster_->node(node).kill_now();
+    for (const char* tier : {"fast", "slow", "work"})
+      fs::remove_all(cluster_->folder() / Cluster::node_name(node) / tier);
   }
   // One byte of the copy on the node's disk.
   void damage(int node) {
@@ -74,22 +81,35 @@ class DatasetCopies : public testing::Test {
 TEST_F(DatasetCopies, ALostNodeLosesNoData) {
   const auto bytes = read_by_a_task();
   ASSERT_EQ(bytes.size(), 68u) << bytes;
-  cluster_->node(0).kill_now();
-  for (const char* tier : {"slow", "work"})
-    fs::remove_all(cluster_->folder() / Cluster::node_name(0) / tier);
+  lose(0);
   ASSERT_TRUE(eventually([&] { return shown()["home"] == Cluster::node_name(1); }));
   EXPECT_EQ(read_by_a_task(), bytes);
   EXPECT_EQ(shown()["safe"], false);
   EXPECT_EQ(tierctl({"node", "remove", Cluster::node_name(0)}).code, 0) << "it is no home any more";
 }
 
-TEST_F(DatasetCopies, WhatIsWrittenIsCopiedToo) {
+TEST_F(DatasetCopies, ANodeThatIsLostRightAfterAWriteTakesNothingAlong) {
+  auto writer = shell_task("printf next > $TIERPILOT_DATASET_D");
+  writer.datasets = {{"d", true}};
+  writer.node = Cluster::node_name(0);
+  const auto submitted = cluster_->client().submit({writer});
+  ASSERT_TRUE(submitted);
+  ASSERT_EQ((*cluster_->client().wait(submitted->tasks[0]))["state"], "succeeded");
+  lose(0);
+  EXPECT_EQ(shown()["version"], 2);
+  EXPECT_EQ(read_by_a_task(),
+            "c6c1c9a9c8543f1e4cd980064cf1625eeb61a90703b2464fff039f21682508b3  -\n");
+}
+
+TEST_F(DatasetCopies, WhereNoOtherNodeIsUpAWriteCountsWithoutACopy) {
+  ASSERT_EQ(tierctl({"node", "drain", Cluster::node_name(1)}).code, 0);
   auto writer = shell_task("printf next > $TIERPILOT_DATASET_D");
   writer.datasets = {{"d", true}};
   const auto submitted = cluster_->client().submit({writer});
   ASSERT_TRUE(submitted);
   ASSERT_EQ((*cluster_->client().wait(submitted->tasks[0]))["state"], "succeeded");
-  ASSERT_TRUE(eventually([&] { return shown()["version"] == 2; }));
+  EXPECT_EQ(shown()["safe"], false);
+  ASSERT_EQ(tierctl({"node", "uncordon", Cluster::node_name(1)}).code, 0);
   EXPECT_TRUE(becomes_safe());
 }
 

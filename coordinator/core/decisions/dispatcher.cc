@@ -217,7 +217,7 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   // While the policy thought, the task may have been cancelled or the node may have gone.
   const bool valid = task && task->state == TaskState::kQueued &&
                      state_.next_attempt(*task) == open.attempt.attempt && node &&
-                     node->takes(task->id) && state_.catalog.blocked_by(*task).empty();
+                     node->takes(task->id) && state_.blocked_by(*task).empty();
   if (!valid) return false;
   host_.took(attempt_key(open.attempt), open.shared_view(), decision.node);
   record.policy = open.turn.policy;

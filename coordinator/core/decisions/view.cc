@@ -84,7 +84,7 @@ class QueueLook {
     const uint64_t id = (at_++)->second;
     if (state_.held.waits(id)) return std::nullopt;
     Task& task = *state_.tasks.find(id);
-    task.reason = state_.catalog.blocked_by(task);
+    task.reason = state_.blocked_by(task);
     if (!task.reason.empty()) return std::nullopt;
     const double far_s = far_.delay_s(task);
     if (far_s > 0)

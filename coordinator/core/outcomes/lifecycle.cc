@@ -163,6 +163,7 @@ void Lifecycle::superseded(const std::string& node, AttemptId attempt, const Tas
   publication_.superseded(node, exit.written);
   release(node, attempt);
   call(durable, {});
+  if (state_.ending.over(node, attempt)) hooks_.work_available();
 }
 
 void Lifecycle::detach(Task& task, bool succeeded) {

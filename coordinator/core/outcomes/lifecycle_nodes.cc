@@ -44,15 +44,21 @@ void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, boo
   const auto has_ended = [&](AttemptId attempt) {
     return copies_ && copies_->waits(attempt.task) && current(node.facts.name, attempt);
   };
-  for (const auto& attempt : live)
-    if (!held.contains(attempt) && node.link && !has_ended(attempt) && !adopt(node, attempt))
-      node.link->cancel(attempt, "superseded");
+  state_.ending.forget_node(node.facts.name);
+  for (const auto& attempt : live) {
+    if (held.contains(attempt) || !node.link || has_ended(attempt) || adopt(node, attempt))
+      continue;
+    if (const auto* task = state_.tasks.find(attempt.task))
+      state_.ending.add(placed_as(*task), node.facts.name, attempt);
+    node.link->cancel(attempt, "superseded");
+  }
 }
 
 bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   auto* task = state_.adopting() ? state_.tasks.find(attempt.task) : nullptr;
-  if (!task || task->attempt >= attempt.attempt || task->state == TaskState::kWaiting ||
-      is_ended(task->state))
+  // A gang is begun as a whole, once this one is over.
+  if (!task || task->rank || task->attempt >= attempt.attempt ||
+      task->state == TaskState::kWaiting || is_ended(task->state))
     return false;
   if (task->state != TaskState::kQueued) detach(*task, false);
   state_.tasks.advance(*task, TaskState::kAssigned);
@@ -72,6 +78,7 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
   state_.registry.set_life(node, NodeLife::kLost);
   node.link.reset();
   state_.catalog.forget_node(node.facts.name);
+  state_.ending.forget_node(node.facts.name);
   state_.held.wake_all(node.slot);
   const auto held = node.held;
   for (const auto& attempt : held)

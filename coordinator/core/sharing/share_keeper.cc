@@ -109,7 +109,7 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
                               task.spec.has_gpu_share() ? "GPUs" : "cores");
     return false;
   }
-  if (const auto blocked = state_.catalog.blocked_by(task); !blocked.empty()) {
+  if (const auto blocked = state_.blocked_by(task); !blocked.empty()) {
     task.reason = blocked;
     return false;
   }

@@ -7,12 +7,13 @@
 #include <fstream>
 
 #include "coordinator/store/records.h"
-#include "core_fixture.h"
+#include "gang_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class Backup : public CoreTest {
  protected:
@@ -134,6 +135,45 @@ TEST_F(Backup, OtherFilesAreRefused) {
   ASSERT_TRUE(
       Db::open(file().string())->execute("INSERT INTO backup_files VALUES('policy/../../x', 'y')"));
   expect_refused(file(), "a file named");
+}
+
+class GangsAfterARestore : public Gangs {};
+
+// Its ranks go on where the backup does not know of them, for as long as it takes to end them.
+TEST_F(GangsAfterARestore, AreBegunOnceNothingIsLeftOfWhatTheBackupDoesNotKnow) {
+  auto n = join("n"), m = join("m");
+  const uint64_t gang = submit_gang(4);
+  ASSERT_TRUE(write_backup(directory_, directory_ / "backup"));
+  place();
+  ASSERT_EQ(n->started.size() + m->started.size(), 4u);
+  start_all(gang);
+  const std::set<AttemptId> on_n(n->started.begin(), n->started.end());
+  const std::set<AttemptId> on_m(m->started.begin(), m->started.end());
+
+  dispatcher_.reset();
+  close();
+  const auto lost = directory_;
+  directory_ += "-restored";
+  std::filesystem::remove_all(directory_);
+  ASSERT_TRUE(restore_backup(lost / "backup", directory_, clock_.wall_ms()));
+  std::filesystem::remove_all(lost);
+  again();
+  n = join("n", 7, on_n);
+  m = join("m", 7, on_m);
+  EXPECT_EQ(n->cancelled.size() + m->cancelled.size(), 4u);
+  clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
+  ASSERT_FALSE(state_->adopting());
+  place();
+  EXPECT_THAT(n->started, IsEmpty());
+  EXPECT_THAT(task(gang).reason, HasSubstr("earlier attempt"));
+  TaskExit cancelled;
+  cancelled.how = TaskEnd::kCancelled;
+  for (const auto attempt : on_n) EXPECT_TRUE(exit("n", attempt, cancelled));
+  place();
+  EXPECT_THAT(n->started, IsEmpty()) << "the others' node has not said so yet";
+  for (const auto attempt : on_m) EXPECT_TRUE(exit("m", attempt, cancelled));
+  place();
+  EXPECT_EQ(n->started.size() + m->started.size(), 4u);
 }
 
 }  // namespace
