@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kAskAgainNs = 30'000'000'000;
 constexpr int64_t kAskAgainAfterCutNs = 1'000'000'000;
+constexpr int64_t kComesBackWithinNs = 30'000'000'000;
 
 // One that cannot start tasks may well keep data.
 bool is_leaving(const NodeRecord& node) {
@@ -114,8 +115,10 @@ bool CopyOrders::may_yet(const DatasetVersion& what, const Holders& holders) {
     if (held != holders.end() && held->second.home) return false;
     if (const auto* pause = pause_of({what.dataset, name}); pause && !pause->was_cut) return false;
     const auto* node = state_.registry.find(name);
-    if (!node) return true;  // it has not joined since the coordinator's start
-    if (node->life == NodeLife::kLost || is_leaving(*node)) return false;
+    if (node && is_leaving(*node)) return false;
+    // It has not joined since the coordinator's start, or its lease has ended.
+    if (!node || node->life == NodeLife::kLost)
+      return state_.clock.boot_ns() - (node ? node->lease_end_ns : begun_ns_) < kComesBackWithinNs;
     const bool has_told = node->link && node->slow_free_bytes + node->fast_free_bytes > 0;
     return !has_told || node->slow_free_bytes >= what.bytes || holders.contains(name);
   });

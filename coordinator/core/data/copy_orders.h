@@ -20,7 +20,7 @@ class CopyOrders {
   // Nodes are asked for so many copies at a time.
   static constexpr size_t kOneByOne = 1, kHurried = 4;
 
-  explicit CopyOrders(ClusterState& state) : state_(state) {}
+  explicit CopyOrders(ClusterState& state) : state_(state), begun_ns_(state.clock.boot_ns()) {}
 
   // One copy of a dataset is under way at a time. A node that is connected anew, or lost, does not
   // make what it was asked for before.
@@ -30,7 +30,8 @@ class CopyOrders {
   // Asks the node with most room, one that has the version before others; `done` once it has made
   // it or cannot.
   Asked order(const DatasetVersion& what, const Holders& holders, size_t at_a_time, Done done);
-  // Some node would be asked if it, and who it copies from, were here and had the time.
+  // Some node would be asked if it, and who it copies from, were here and had the time; of those
+  // that are away, one that was here half a minute ago.
   bool may_yet(const DatasetVersion& what, const Holders& holders);
   // True once in half a minute for each pair.
   bool may_ask(const std::string& dataset, const std::string& node);
@@ -60,6 +61,7 @@ class CopyOrders {
   std::map<Copy, Order> under_way_;
   std::map<Copy, Pause> pauses_;  // after a failure, or a question
   uint64_t last_number_ = 0;
+  const int64_t begun_ns_;  // boot time
 };
 
 // For `reader`: who is up and has the version; best first.

@@ -173,6 +173,8 @@ TEST_F(WriteCopiesTest, ANodeThatIsLostAfterLeavesItsVersionBehind) {
   pass(settings_.lease_ms + 200);
   EXPECT_EQ(state_of(again), TaskState::kRunning) << "the third copy is on its way";
   answer(first == m ? *o : *m);
+  EXPECT_EQ(state_of(again), TaskState::kRunning) << "a lost node may be back soon";
+  pass(30'000);
   EXPECT_EQ(state_of(again), TaskState::kSucceeded);
   EXPECT_EQ(version(), 3u);
   EXPECT_NE(state_->catalog.find("d")->dataset.home, "n");
@@ -233,6 +235,24 @@ TEST_F(WriteCopiesTest, ANodeThatIsAwayForAMomentIsWaitedFor) {
   ASSERT_THAT(m->keeps, SizeIs(1));
   answer(*m);
   EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+}
+
+TEST_F(WriteCopiesTest, ANodeThatWasJustLostIsWaitedForOneThatIsGoneIsNot) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  silent_ = "m";
+  pass(settings_.lease_ms + 200);
+  uint64_t task = written_on_n();
+  pass(20'000);
+  EXPECT_EQ(state_of(task), TaskState::kRunning);
+  pass(15'000);
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+  auto again = wrote();
+  again.written.front().version = 3;
+  task = submit_writer();
+  attempt = assign(task, "n");
+  lifecycle_->started("n", attempt);
+  EXPECT_TRUE(exit("n", attempt, again));
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded) << "or each write would wait for it";
 }
 
 TEST_F(WriteCopiesTest, ACoordinatorThatIsRestartedGoesOn) {
