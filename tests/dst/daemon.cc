@@ -60,7 +60,7 @@ Result<uint16_t> Daemon::start(const Assignment& assignment) {
     at_.judge.violated("skew", fmt::format("n{} runs {} and is given {}", at_.node + 1,
                                            program.label(), assignment.rank ? "a rank" : "a task"));
   if (auto taken = tasks_.start(to_agent(assignment)); !taken) return tl::unexpected(taken.error());
-  return tasks_.master_port({assignment.attempt.task, assignment.attempt.attempt});
+  return tasks_.attempts().master_port({assignment.attempt.task, assignment.attempt.attempt});
 }
 
 CopyCheck Daemon::verify(const DatasetId& id) {
@@ -96,7 +96,8 @@ void Daemon::register_node() {
   const auto replicas = pool_.replicas();
   events_.registered(replicas);
   for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));
-  for (const auto attempt : tasks_.live()) what->live.insert({attempt.task, attempt.attempt});
+  for (const auto attempt : tasks_.attempts().live())
+    what->live.insert({attempt.task, attempt.attempt});
   const int64_t sent_ns = at_.clock.boot_ns();
   const uint64_t call = ++call_;
   waiting_ = true;
@@ -189,7 +190,7 @@ void Daemon::retry(bool lasting) {
     connection_.reset();
   }
   end_lapsed_lease();
-  const int64_t left_ms = tasks_.idle() ? 0 : lease_.left_ms(at_.clock.boot_ns());
+  const int64_t left_ms = tasks_.attempts().idle() ? 0 : lease_.left_ms(at_.clock.boot_ns());
   later((lasting ? backoff_.longest_ms() : backoff_.next_ms(left_ms)) * kMs, [this] { connect(); });
 }
 
@@ -223,8 +224,8 @@ void Daemon::stop() {
 void Daemon::wind_down(int64_t until_ns) {
   // First its tasks end, then what they came to is told.
   const int64_t now_ns = at_.loop.now_ns();
-  if (now_ns >= until_ns || (tasks_.idle() && events_.empty())) return on_stopped();
-  if (tasks_.idle()) until_ns = std::min(until_ns, now_ns + kFlushNs);
+  if (now_ns >= until_ns || (tasks_.attempts().idle() && events_.empty())) return on_stopped();
+  if (tasks_.attempts().idle()) until_ns = std::min(until_ns, now_ns + kFlushNs);
   later(kPollNs, [this, until_ns] { wind_down(until_ns); });
 }
 

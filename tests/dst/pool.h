@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/data_plane.h"
 #include "daemon/memory/pool/names.h"
 #include "tests/dst/judge.h"
 #include "tests/dst/loop.h"

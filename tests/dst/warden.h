@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/task_runner.h"
 #include "tests/dst/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"

@@ -234,12 +234,12 @@ void World::check_memory() {
     const auto& daemon = node->daemon();
     if (daemon.events().size() > kMostEvents)
       judge_.violated("unbounded", fmt::format("a node keeps {} events", daemon.events().size()));
-    if (!daemon.tasks().live().empty())
+    if (!daemon.tasks().attempts().live().empty())
       judge_.violated("unbounded", fmt::format("a node keeps {} attempts that are over",
-                                               daemon.tasks().live().size()));
-    if (daemon.tasks().remembered() > 0)
+                                               daemon.tasks().attempts().live().size()));
+    if (daemon.tasks().attempts().remembered() > 0)
       judge_.violated("unbounded", fmt::format("a node remembers {} attempts that are over",
-                                               daemon.tasks().remembered()));
+                                               daemon.tasks().attempts().remembered()));
   }
   if (disk_.bytes() > kMostDiskBytes)
     judge_.violated("unbounded", fmt::format("the disk holds {} bytes", disk_.bytes()));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/agent/calibration/calibration.h"
-#include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/data_plane.h"
 #include "daemon/memory/pool/pool.h"
 
 namespace tierpilot::agent {

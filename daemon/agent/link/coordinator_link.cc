@@ -86,7 +86,7 @@ void CoordinatorLink::fill_registration(wire::Cluster::RegisterNodeParams::Build
   parts_.events.registered(replicas, told);
   auto list = to.initReplicas(static_cast<uint32_t>(told));
   for (uint32_t i = 0; i < list.size(); ++i) write_replica(list[i], replicas[i]);
-  const auto live = parts_.tasks.live();
+  const auto live = parts_.tasks.attempts().live();
   auto attempts = to.initLive(static_cast<uint32_t>(live.size()));
   for (uint32_t i = 0; i < attempts.size(); ++i) write_attempt(live[i], attempts[i]);
 }
@@ -180,8 +180,9 @@ kj::Promise<void> CoordinatorLink::until_lease_ends() {
       .then([this]() -> kj::Promise<void> {
         if (lease_.holds(parts_.clock.boot_ns())) return until_lease_ends();
         lease_watched_ = false;
-        if (!parts_.tasks.idle())
-          spdlog::warn("the lease has ended: {} attempts are given up", parts_.tasks.held().size());
+        if (!parts_.tasks.attempts().idle())
+          spdlog::warn("the lease has ended: {} attempts are given up",
+                       parts_.tasks.attempts().unended());
         parts_.tasks.lease_ended();
         return kj::READY_NOW;
       });
@@ -190,7 +191,8 @@ kj::Promise<void> CoordinatorLink::until_lease_ends() {
 int64_t CoordinatorLink::retry_ms(const Error& error) {
   const bool lasting = error.code == ErrorCode::kConflict || error.code == ErrorCode::kInvalid ||
                        error.code == ErrorCode::kDenied;
-  const int64_t left_ms = parts_.tasks.idle() ? 0 : lease_.left_ms(parts_.clock.boot_ns());
+  const int64_t left_ms =
+      parts_.tasks.attempts().idle() ? 0 : lease_.left_ms(parts_.clock.boot_ns());
   const int64_t delay_ms = lasting ? backoff_.longest_ms() : backoff_.next_ms(left_ms);
   // Said once: a coordinator that is away for a night must not fill the log.
   if (error.message != last_error_.message) {

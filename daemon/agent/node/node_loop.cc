@@ -60,7 +60,8 @@ kj::Promise<void> Node::Parts::feed_watchdog(int64_t period_ms) {
 
 kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
   return loop.after_ms(delay_ms).then([this] {
-    if (const size_t removed = dirs.sweep(tasks->held(), dirs_clock.now_ms()); removed > 0)
+    if (const size_t removed = dirs.sweep(tasks->attempts().held(), dirs_clock.now_ms());
+        removed > 0)
       spdlog::info("{} old task directories removed", removed);
     return sweep_dirs(kSweepMs);
   });
@@ -68,7 +69,7 @@ kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
 
 kj::Promise<void> Node::Parts::bound_logs() {
   return loop.after_ms(kLogBoundMs).then([this] {
-    for (const auto attempt : tasks->held()) dirs.bound_logs(attempt, config.log_bytes);
+    for (const auto attempt : tasks->attempts().held()) dirs.bound_logs(attempt, config.log_bytes);
     return bound_logs();
   });
 }
@@ -85,30 +86,30 @@ void Node::Parts::stop_on_signal() {
   if (draining || stopping || config.drain_s == 0) return stop_now();
   draining = true;
   tasks->drain("the node is stopping");
-  if (tasks->idle()) return stop_now();
-  spdlog::info("stopping: {} tasks run and have {} s to end", tasks->running_tasks(),
+  if (tasks->attempts().idle()) return stop_now();
+  spdlog::info("stopping: {} tasks run and have {} s to end", tasks->attempts().running(),
                config.drain_s);
   notify_draining(config.drain_s * 1000 + config.cancel_grace_ms + kKillTimeoutMs +
                   kFlushTimeoutMs);
   link->wake();
   loop.detach(
-      wait_until([this] { return stopping || tasks->idle(); }, config.drain_s * 1000).then([this] {
-        stop_now();
-      }),
+      wait_until([this] { return stopping || tasks->attempts().idle(); }, config.drain_s * 1000)
+          .then([this] { stop_now(); }),
       "draining");
 }
 
 void Node::Parts::stop_now() {
   if (stopping) return;
   stopping = true;
-  spdlog::info("stopping: {} attempts are cancelled", tasks->held().size());
+  spdlog::info("stopping: {} attempts are cancelled", tasks->attempts().unended());
   notify_stopping();
   tasks->close("the node is stopping");
   loop.detach(wind_down(), "stopping");
 }
 
 kj::Promise<void> Node::Parts::wind_down() {
-  return wait_until([this] { return tasks->idle(); }, config.cancel_grace_ms + kKillTimeoutMs)
+  return wait_until([this] { return tasks->attempts().idle(); },
+                    config.cancel_grace_ms + kKillTimeoutMs)
       .then([this] { return wait_until([this] { return events.empty(); }, kFlushTimeoutMs); })
       .then([this] { loop.stop(); });
 }

@@ -138,10 +138,10 @@ Status Node::Parts::make_lifecycle() {
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
       *executor, dirs, users, *placement, channels, *checkpoints, *shares, *gpu_shares,
       probe.get());
-  tasks = std::make_unique<TaskTable>(TaskTable::Limits{.cpus = config.cpus,
-                                                        .units = config.units,
-                                                        .memory_bytes = config.memory_bytes,
-                                                        .shared_units = shared_units},
+  tasks = std::make_unique<TaskTable>(NodeLimits{.cpus = config.cpus,
+                                                 .units = config.units,
+                                                 .memory_bytes = config.memory_bytes,
+                                                 .shared_units = shared_units},
                                       *plane, *runner, system_clock(),
                                       [this](EventBody body) { events.add(std::move(body)); });
   runner->failed = [this](AttemptId attempt, ExitReport exit) {
@@ -202,7 +202,7 @@ Status Node::Parts::take_over() {
 std::vector<JobReport> Node::Parts::job_reports() {
   auto reports = channels.take_reports();
   // What is used of a part is measured also where the job says nothing.
-  for (const auto attempt : tasks->running_parts()) {
+  for (const auto attempt : tasks->shares().parts()) {
     const bool gpu = gpu_shares->has(attempt);
     reports.push_back({attempt,
                        system_clock().wall_ms(),
@@ -211,7 +211,7 @@ std::vector<JobReport> Node::Parts::job_reports() {
                        0,
                        gpu ? gpu_shares->stood_ns(attempt) : shares->waited_ns(attempt)});
   }
-  for (auto& report : reports) report.milli_units = tasks->share(report.attempt);
+  for (auto& report : reports) report.milli_units = tasks->shares().of(report.attempt);
   return reports;
 }
 

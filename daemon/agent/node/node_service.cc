@@ -9,7 +9,7 @@ kj::Promise<void> NodeService::start(StartContext context) {
   auto assignment = value_or_throw(read_assignment(context.getParams().getAssignment()));
   const AttemptId attempt = assignment.attempt;
   value_or_throw(tasks_.start(std::move(assignment)));
-  context.getResults().setMasterPort(tasks_.master_port(attempt));
+  context.getResults().setMasterPort(tasks_.attempts().master_port(attempt));
   return kj::READY_NOW;
 }
 
@@ -27,8 +27,8 @@ kj::Promise<void> NodeService::pause(PauseContext context) {
 
 kj::Promise<void> NodeService::setShare(SetShareContext context) {
   const auto params = context.getParams();
-  context.getResults().setMilliUnits(
-      value_or_throw(tasks_.set_share(read_attempt(params.getAttempt()), params.getMilliUnits())));
+  context.getResults().setMilliUnits(value_or_throw(
+      tasks_.shares().set(read_attempt(params.getAttempt()), params.getMilliUnits())));
   return kj::READY_NOW;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/agent/tasks/task_processes.h"
-#include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/task_runner.h"
 #include "daemon/agent/tasks/use_tokens.h"
 #include "daemon/exec/executor.h"
 #include "daemon/exec/process_tree.h"

@@ -72,20 +72,20 @@ TEST_F(RankTest, TheFirstFindsAPortThatIsFreeWhenItStartsAndNobodyElsesBefore) {
   ASSERT_TRUE(table.start(work({8, 1}, 2)));  // all units: the rank has to wait
   ASSERT_TRUE(table.start(rank(kFirst, 0)));
   ASSERT_TRUE(table.start(rank(kSecond, 0)));
-  const uint16_t port = table.master_port(kFirst);
+  const uint16_t port = table.attempts().master_port(kFirst);
   EXPECT_NE(port, 0);
-  EXPECT_NE(table.master_port(kSecond), port);
+  EXPECT_NE(table.attempts().master_port(kSecond), port);
   EXPECT_FALSE(can_be_bound(port));
   ASSERT_TRUE(table.start(rank(kFirst, 0))) << "a repeated call";
-  EXPECT_EQ(table.master_port(kFirst), port);
+  EXPECT_EQ(table.attempts().master_port(kFirst), port);
   table.exited({8, 1}, exit_code(0));
   EXPECT_TRUE(can_be_bound(port));
 }
 
 TEST_F(RankTest, OthersAreToldWhereTheFirstIs) {
   ASSERT_TRUE(table.start(rank(kFirst, 1)));
-  EXPECT_EQ(table.master_port(kFirst), 4000);
-  EXPECT_EQ(table.master_port(kThird), 0) << "unknown";
+  EXPECT_EQ(table.attempts().master_port(kFirst), 4000);
+  EXPECT_EQ(table.attempts().master_port(kThird), 0) << "unknown";
 }
 
 TEST_F(RankTest, ItsEnvironmentIsWhatPyTorchLooksForAndNoTaskCanChangeIt) {

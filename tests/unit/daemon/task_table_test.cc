@@ -42,10 +42,10 @@ TEST_F(TaskTableTest, FullLife) {
   table.exited(kFirst, exit_code(0));
   EXPECT_EQ(pool.finished, (std::vector<std::pair<AttemptId, bool>>{{kFirst, true}}));
   EXPECT_EQ(events<ExitedEvent>().at(0).exit.written.at(0).version, 2u);
-  EXPECT_TRUE(table.idle());
-  EXPECT_EQ(table.live(), std::vector{kFirst}) << "until the exit is acknowledged";
+  EXPECT_TRUE(table.attempts().idle());
+  EXPECT_EQ(table.attempts().live(), std::vector{kFirst}) << "until the exit is acknowledged";
   table.exit_acknowledged(kFirst);
-  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(table.attempts().live().empty());
 }
 
 TEST_F(TaskTableTest, WhatRunsIsReportedAgainAndNothingElse) {
@@ -72,11 +72,11 @@ TEST_F(TaskTableTest, WhatIsAcknowledgedIsForgottenAtTheNextRegistration) {
   table.exited(kFirst, exit_code(0));
   table.exited(kSecond, exit_code(0));
   table.exit_acknowledged(kFirst);
-  EXPECT_EQ(table.remembered(), 3u);
+  EXPECT_EQ(table.attempts().remembered(), 3u);
   table.registered();
-  EXPECT_EQ(table.remembered(), 2u);
+  EXPECT_EQ(table.attempts().remembered(), 2u);
   EXPECT_EQ(runner.forgotten, std::vector{kFirst.task});
-  EXPECT_EQ(table.live(), (std::vector{kSecond, kThird}));
+  EXPECT_EQ(table.attempts().live(), (std::vector{kSecond, kThird}));
 }
 
 TEST_F(TaskTableTest, RepeatedStartDoesNothing) {
@@ -181,7 +181,7 @@ TEST_F(TaskTableTest, RefusesTheImpossible) {
   auto large = work(kFirst);
   large.memory_limit_bytes = 1001;
   EXPECT_FALSE(table.start(large));
-  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(table.attempts().live().empty());
   EXPECT_TRUE(reported.empty());
 }
 
@@ -311,14 +311,14 @@ TEST_F(TaskTableTest, ReleaseForgets) {
   ASSERT_TRUE(table.start(work(kFirst)));
   table.exited(kFirst, exit_code(0));
   table.release(kFirst);
-  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(table.attempts().live().empty());
   EXPECT_EQ(runner.forgotten, std::vector<uint64_t>{kFirst.task});
 
   ASSERT_TRUE(table.start(work(kSecond)));
   table.release(kSecond);
   EXPECT_EQ(runner.cancelled, std::vector{kSecond});
   table.exited(kSecond, exit_code(0));
-  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(table.attempts().live().empty());
 }
 
 TEST(TaskTableLimits, EndedAttemptsAreForgottenOldestFirst) {
@@ -354,22 +354,22 @@ TEST_F(TaskTableTest, ADrainedTableLetsEndWhatRuns) {
   EXPECT_EQ(table.closed_because(), "the node is stopping");
   pool.served(kThird, fail(ErrorCode::kUnavailable, "cancelled"));
   EXPECT_EQ(how(kThird), "cancelled");
-  EXPECT_FALSE(table.idle());
+  EXPECT_FALSE(table.attempts().idle());
   table.exited(kFirst, exit_code(0));
   EXPECT_EQ(how(kFirst), "exited");
-  EXPECT_TRUE(table.idle());
+  EXPECT_TRUE(table.attempts().idle());
 }
 
 TEST_F(TaskTableTest, EndsOfAnEarlierDaemonAreToldUntilTheyAreAcknowledged) {
   table.restore({{kFirst, exit_code(3)}});
   EXPECT_EQ(how(kFirst), "exited");
-  EXPECT_EQ(table.live(), std::vector{kFirst});
-  EXPECT_TRUE(table.idle());
+  EXPECT_EQ(table.attempts().live(), std::vector{kFirst});
+  EXPECT_TRUE(table.attempts().idle());
   ASSERT_TRUE(table.start(work(kFirst))) << "it is known";
   EXPECT_TRUE(runner.launched.empty());
   table.exit_acknowledged(kFirst);
   EXPECT_EQ(runner.told, std::vector{kFirst});
-  EXPECT_TRUE(table.live().empty());
+  EXPECT_TRUE(table.attempts().live().empty());
 }
 
 TEST_F(TaskTableTest, ALaunchThatFailsIsTheNodesFault) {

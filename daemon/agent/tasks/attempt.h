@@ -1,26 +1,30 @@
-// An attempt as the task table keeps it; for its own files.
+// An attempt on this node, from its assignment until nobody asks for it any more.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "daemon/agent/node/model.h"
+#include "daemon/agent/tasks/cpu_allocator.h"
 #include "daemon/agent/tasks/port_hold.h"
-#include "daemon/agent/tasks/task_table.h"
+#include "daemon/agent/tasks/task_runner.h"
 
 namespace tierpilot::agent {
 
 inline constexpr uint32_t kMilli = 1000;
 
+// See task_table.h. blocked: an earlier attempt of the task has not ended.
 enum class Stage { kBlocked, kStaging, kReady, kRunning, kCommitting, kEnded };
 
 inline std::string label(AttemptId id) {
   return fmt::format("task {} attempt {}", id.task, id.attempt);
 }
 
-struct TaskTable::Entry {
+struct Attempt {
   Assignment assignment;
   uint64_t arrival = 0;
   int64_t received_ns = 0;
@@ -35,6 +39,8 @@ struct TaskTable::Entry {
   uint64_t ending = 0;             // order of ending
   bool acknowledged = false;
   bool released = false;
+
+  using ReadyPlace = std::tuple<int64_t, double, uint64_t>;  // reckoning, place, arrival
 
   AttemptId id() const { return assignment.attempt; }
   bool launched() const { return stage >= Stage::kRunning; }

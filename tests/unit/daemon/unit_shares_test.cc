@@ -20,13 +20,13 @@ class TaskShareTest : public TaskTableTest {
 
 TEST_F(TaskShareTest, BeginsWithItsLeastAndGetsWhatNobodyHas) {
   run(kFirst, 1, 2);
-  EXPECT_EQ(table.share(kFirst), 1000u);
+  EXPECT_EQ(table.shares().of(kFirst), 1000u);
   EXPECT_EQ(cores(kFirst), 1);
   EXPECT_EQ(runner.shares[kFirst].cpus, (std::vector{4, 5}));
-  EXPECT_EQ(table.set_share(kFirst, 1500).value(), 1500u);
+  EXPECT_EQ(table.shares().set(kFirst, 1500).value(), 1500u);
   EXPECT_EQ(cores(kFirst), 1.5);
-  EXPECT_EQ(table.set_share(kFirst, 9000).value(), 2000u) << "its most";
-  EXPECT_EQ(table.set_share(kFirst, 0).value(), 1000u) << "its least";
+  EXPECT_EQ(table.shares().set(kFirst, 9000).value(), 2000u) << "its most";
+  EXPECT_EQ(table.shares().set(kFirst, 0).value(), 1000u) << "its least";
 }
 
 TEST_F(TaskShareTest, WhatAnotherOneHasIsNotGiven) {
@@ -38,12 +38,12 @@ TEST_F(TaskShareTest, WhatAnotherOneHasIsNotGiven) {
     ASSERT_TRUE(wide.start(std::move(assignment)));
     wide.started(id, 7);
   }
-  EXPECT_EQ(wide.set_share(kFirst, 2500).value(), 2500u);
-  EXPECT_EQ(wide.set_share(kSecond, 3000).value(), 1500u);
+  EXPECT_EQ(wide.shares().set(kFirst, 2500).value(), 2500u);
+  EXPECT_EQ(wide.shares().set(kSecond, 3000).value(), 1500u);
   // A task that is not elastic takes its units, and its CPUs, at once.
   ASSERT_TRUE(wide.start(work(kThird, 1)));
-  EXPECT_EQ(wide.share(kFirst), 1750u);
-  EXPECT_EQ(wide.share(kSecond), 1250u);
+  EXPECT_EQ(wide.shares().of(kFirst), 1750u);
+  EXPECT_EQ(wide.shares().of(kSecond), 1250u);
   EXPECT_EQ(runner.shares[kFirst].cpus.size(), 3u);
   EXPECT_EQ(runner.cpus[kThird].size(), 1u);
   for (const int cpu : runner.shares[kFirst].cpus) EXPECT_NE(cpu, runner.cpus[kThird][0]);
@@ -52,14 +52,14 @@ TEST_F(TaskShareTest, WhatAnotherOneHasIsNotGiven) {
 }
 
 TEST_F(TaskShareTest, OnlyRunningElasticOnesHaveShares) {
-  EXPECT_EQ(table.set_share(kFirst, 1000).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(table.shares().set(kFirst, 1000).error().code, ErrorCode::kNotFound);
   run(kFirst, 1);
-  EXPECT_EQ(table.set_share(kFirst, 1000).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(table.share(kFirst), 0u);
+  EXPECT_EQ(table.shares().set(kFirst, 1000).error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(table.shares().of(kFirst), 0u);
   EXPECT_FALSE(runner.shares.contains(kFirst));
   run(kSecond, 1, 1);
   table.exited(kSecond, exit_code(0));
-  EXPECT_EQ(table.set_share(kSecond, 1000).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(table.shares().set(kSecond, 1000).error().code, ErrorCode::kNotFound);
 }
 
 TEST_F(TaskShareTest, UnitsMayBeLessThanACpu) {
@@ -70,16 +70,18 @@ TEST_F(TaskShareTest, UnitsMayBeLessThanACpu) {
   ASSERT_TRUE(narrow.start(std::move(assignment)));
   narrow.started(kFirst, 7);
   EXPECT_EQ(cores(kFirst), 0.25);
-  EXPECT_EQ(narrow.set_share(kFirst, 8000).value(), 8000u);
+  EXPECT_EQ(narrow.shares().set(kFirst, 8000).value(), 8000u);
   EXPECT_EQ(cores(kFirst), 2);
 }
 
 // Parts of a unit that is shared, CPUs 6 and 7.
 class TaskPartTest : public TaskTableTest {
  protected:
-  TaskTable sharing{
-      {.cpus = {4, 5}, .units = 2, .shared_units = {{.cpus = {6, 7}}}}, pool, runner, clock, [](EventBody) {
-      }};
+  TaskTable sharing{{.cpus = {4, 5}, .units = 2, .shared_units = {{.cpus = {6, 7}}}},
+                    pool,
+                    runner,
+                    clock,
+                    [](EventBody) {}};
   void SetUp() override { sharing.lease_granted(INT64_MAX); }
   Status run(AttemptId id, uint32_t milli, uint32_t unit = 0) {
     auto assignment = work(id, 1);
@@ -94,26 +96,26 @@ TEST_F(TaskPartTest, HasItsPartOfTheUnitsCpus) {
   ASSERT_TRUE(run(kFirst, 250));
   EXPECT_EQ(runner.cpus[kFirst], (std::vector{6, 7}));
   EXPECT_EQ(runner.shares[kFirst].cores, 0.5);
-  EXPECT_EQ(sharing.share(kFirst), 250u);
-  EXPECT_EQ(sharing.running_parts(), std::vector{kFirst});
+  EXPECT_EQ(sharing.shares().of(kFirst), 250u);
+  EXPECT_EQ(sharing.shares().parts(), std::vector{kFirst});
   EXPECT_EQ(sharing.running_units(), 0u);
 }
 
 TEST_F(TaskPartTest, TogetherTheyHaveNoMoreThanTheUnit) {
   ASSERT_TRUE(run(kFirst, 700));
   ASSERT_TRUE(run(kSecond, 700));
-  EXPECT_EQ(sharing.share(kSecond), 300u);
-  EXPECT_EQ(sharing.set_share(kFirst, 400).value(), 400u);
-  EXPECT_EQ(sharing.set_share(kSecond, 900).value(), 600u);
+  EXPECT_EQ(sharing.shares().of(kSecond), 300u);
+  EXPECT_EQ(sharing.shares().set(kFirst, 400).value(), 400u);
+  EXPECT_EQ(sharing.shares().set(kSecond, 900).value(), 600u);
   sharing.exited(kFirst, exit_code(0));
-  EXPECT_EQ(sharing.set_share(kSecond, 5000).value(), 1000u);
+  EXPECT_EQ(sharing.shares().set(kSecond, 5000).value(), 1000u);
 }
 
 TEST_F(TaskPartTest, NeitherWaitsForUnitsNorTakesThem) {
   ASSERT_TRUE(sharing.start(work(kFirst, 2)));
   ASSERT_TRUE(sharing.start(work(kSecond, 2)));  // waits for the first
   ASSERT_TRUE(run(kThird, 100));
-  EXPECT_EQ(sharing.share(kThird), 100u);
+  EXPECT_EQ(sharing.shares().of(kThird), 100u);
 }
 
 TEST_F(TaskPartTest, AUnitThatTheNodeDoesNotHaveIsRefused) {
