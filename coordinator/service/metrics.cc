@@ -18,7 +18,7 @@ void tasks(Exposition& page, const ClusterState& state) {
   const std::string help = "Tasks that have not ended, by where they are.";
   const size_t queued = state.tasks.queue().size();
   size_t on_nodes = 0;
-  for (const auto& [node, record] : state.registry.all()) on_nodes += record.held.size();
+  for (const auto& [node, record] : state.registry.all()) on_nodes += record.tasks_left();
   const size_t known = state.tasks.all().size();
   page.gauge(name, help, number(queued), {{"state", "queued"}});
   page.gauge(name, help, number(on_nodes), {{"state", "on_node"}});

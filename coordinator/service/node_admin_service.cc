@@ -55,7 +55,7 @@ void ClusterService::write_node(const NodeRecord& node, wire::NodeEntry::Builder
     out.setReason("tasks were left on it; it has not come back yet");
   else
     out.setReason(node.closed_because());
-  out.setOrder(node_order_name(node.order.kind, !node.held.empty()));
+  out.setOrder(node_order_name(node.order.kind, node.tasks_left() > 0));
   out.setDrainedByMs(node.order.deadline_ms);
 }
 

@@ -24,6 +24,10 @@ bool apply_to_next(Catalog::Entry& entry, const std::string& node, const Replica
   if (!entry.next || state.version != entry.next->what.version ||
       state.digest != entry.next->what.digest)
     return false;
+  const auto told = entry.discarded.find(node);
+  const bool is_going =
+      told != entry.discarded.end() && told->second.contains({state.version, state.digest});
+  if (is_going) return true;
   if (state.in_fast || state.in_slow)
     entry.next->copies[node] = state;
   else

@@ -2,6 +2,7 @@
 // Event loop thread only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,20 +17,21 @@ namespace tierpilot {
 class CopyOrders {
  public:
   using Holders = std::map<std::string, ReplicaState>;  // of the version, by node
+  // kUnreachable: the node's connection broke, or is another one by now.
   using Done = std::function<void(const std::string& node, Status)>;
-  // Nodes are asked for so many copies at a time.
-  static constexpr size_t kOneByOne = 1, kHurried = 4;
+  // repair: one at a time for a node, half a minute after a failure. write: somebody waits for it.
+  enum class Kind { kRepair, kWrite };
+  // busy: who would be asked makes as many as it is asked for at a time.
+  enum class Asked { kYes, kBusy, kNobody };
 
   explicit CopyOrders(ClusterState& state) : state_(state), begun_ns_(state.clock.boot_ns()) {}
 
   // One copy of a dataset is under way at a time. A node that is connected anew, or lost, does not
   // make what it was asked for before.
   bool is_under_way(const std::string& dataset);
-  // busy: who would be asked makes `at_a_time` already.
-  enum class Asked { kYes, kBusy, kNobody };
   // Asks the node with most room, one that has the version before others; `done` once it has made
   // it or cannot.
-  Asked order(const DatasetVersion& what, const Holders& holders, size_t at_a_time, Done done);
+  Asked order(const DatasetVersion& what, const Holders& holders, Kind kind, Done done);
   // Some node would be asked if it, and who it copies from, were here and had the time; of those
   // that are away, one that was here half a minute ago.
   bool may_yet(const DatasetVersion& what, const Holders& holders);
@@ -42,24 +44,29 @@ class CopyOrders {
   using Copy = std::pair<std::string, std::string>;  // dataset, node
   struct Order {
     uint64_t number = 0;
+    Kind kind = Kind::kRepair;
     std::weak_ptr<NodeLink> link;
   };
+  using Orders = std::map<Copy, Order>;
   struct Pause {
     int64_t until_ns = 0;  // boot time
-    bool was_cut = false;  // the connection broke: nothing is known of the node
+    bool refused = false;  // the node has no room for it, say: it is no use to ask it again soon
   };
 
   bool may_take(const NodeRecord& node, const DatasetVersion& what, const Holders& holders) const;
   // Null: nobody may, or `busy`.
-  NodeRecord* choose(const DatasetVersion& what, const Holders& holders, size_t at_a_time,
-                     bool& busy);
+  NodeRecord* choose(const DatasetVersion& what, const Holders& holders, Kind kind, bool& busy);
+  void answered(const Copy& copy, uint64_t number, uint64_t version, Kind kind, Status kept,
+                const Done& done);
+  void pause(const Copy& copy, Kind kind, ErrorCode why);
   const Pause* pause_of(const Copy& copy) const;
-  std::map<std::string, size_t> asked_by_node() const;
   bool goes_on(const std::string& node, const Order& order) const;
+  Orders::iterator erase(Orders::iterator order);
 
   ClusterState& state_;
-  std::map<Copy, Order> under_way_;
-  std::map<Copy, Pause> pauses_;  // after a failure, or a question
+  Orders under_way_;
+  std::map<std::string, std::array<size_t, 2>> asked_;  // of each node, by kind
+  std::map<Copy, Pause> pauses_;                        // after a failure, or a question
   uint64_t last_number_ = 0;
   const int64_t begun_ns_;  // boot time
 };

@@ -81,7 +81,7 @@ bool Replicator::is_due(const Catalog::Entry& entry, uint32_t kept, int64_t now_
 
 void Replicator::order_copy(const Catalog::Entry& entry) {
   // What the node has then it tells itself.
-  orders_.order(entry.dataset.current(), entry.replicas, CopyOrders::kOneByOne,
+  orders_.order(entry.dataset.current(), entry.replicas, CopyOrders::Kind::kRepair,
                 [](const std::string&, const Status&) {});
 }
 

@@ -8,7 +8,9 @@
 namespace tierpilot {
 namespace {
 
-constexpr uint32_t kMostFailures = 8;  // of copies, for one write
+constexpr uint32_t kMostFailures = 8, kMostCuts = 60;  // of copies, for one write
+// At 1,000 nodes looking for one that takes a copy is a fraction of a millisecond.
+constexpr size_t kLooksAtATick = 64, kLooksAfterACopy = 4;
 // For nodes to come back that were just restarted, or lost their connections.
 constexpr int64_t kPatienceNs = 30'000'000'000;
 
@@ -40,7 +42,7 @@ void WriteCopies::begin(uint64_t task, const std::string& node,
   for (const auto& what : written)
     if (auto* holders = holders_of(what))
       (*holders)[node] = {what.version, what.bytes, true, true, true, what.digest};
-  look_at(waits_.at(task));
+  look_at(task);
 }
 
 void WriteCopies::resume(uint64_t task, const std::vector<DatasetVersion>& written) {
@@ -52,8 +54,9 @@ void WriteCopies::resume(uint64_t task, const std::vector<DatasetVersion>& writt
 }
 
 void WriteCopies::when_kept(const DatasetVersion& what, std::function<void()> done) {
-  look_at(others_.emplace_back(
-      Wait{.written = {what}, .since_ns = state_.clock.boot_ns(), .settled = std::move(done)}));
+  const uint64_t key = next_key_++;
+  waits_[key] = {.written = {what}, .since_ns = state_.clock.boot_ns(), .settled = std::move(done)};
+  look_at(key);
 }
 
 CopyOrders::Holders* WriteCopies::holders_of(const DatasetVersion& what) const {
@@ -74,7 +77,8 @@ bool WriteCopies::are_there(uint64_t task) const {
 
 std::vector<uint64_t> WriteCopies::tasks() const {
   std::vector<uint64_t> tasks;
-  for (const auto& [task, wait] : waits_) tasks.push_back(task);
+  for (auto wait = waits_.begin(); wait != waits_.end() && wait->first < kAboveTasks; ++wait)
+    tasks.push_back(wait->first);
   return tasks;
 }
 
@@ -92,48 +96,54 @@ void WriteCopies::end(uint64_t task, bool published) {
 }
 
 void WriteCopies::tick() {
-  // Whoever is told may end it.
-  for (const uint64_t task : tasks())
-    if (const auto wait = waits_.find(task); wait != waits_.end()) look_at(wait->second);
-  for (auto& wait : others_) look_at(wait);
-  others_.remove_if([](const Wait& wait) { return !wait.settled; });
+  look_at_some(kLooksAtATick);
 }
 
-// A node has time for one more.
-void WriteCopies::look_further() {
-  for (const uint64_t task : tasks())
-    if (const auto wait = waits_.find(task); wait != waits_.end() && look_at(wait->second)) return;
-  for (auto& wait : others_)
-    if (look_at(wait)) return;
-}
-
-bool WriteCopies::look_at(Wait& wait) {
-  if (!wait.settled) return false;
-  bool all = true, some = false, ordered = false;
-  for (const auto& what : wait.written) {
-    const auto standing = look_at(what, wait);
-    all &= standing == Standing::kSettled;
-    some |= standing == Standing::kUnderWay;
-    ordered |= standing == Standing::kOrdered;
+void WriteCopies::look_at_some(size_t most) {
+  // Each once at most; whoever is told may end it, and others.
+  for (size_t left = waits_.size(); left > 0 && most > 0; --left) {
+    auto wait = waits_.upper_bound(looked_at_);
+    if (wait == waits_.end()) wait = waits_.begin();
+    if (wait == waits_.end()) return;
+    looked_at_ = wait->first;
+    most -= look_at(wait->first);
   }
-  const int64_t now_ns = state_.clock.boot_ns();
-  if (some || ordered) wait.since_ns = now_ns;
-  if (all || now_ns - wait.since_ns >= kPatienceNs) std::exchange(wait.settled, nullptr)();
-  return ordered;
 }
 
-WriteCopies::Standing WriteCopies::look_at(const DatasetVersion& what, const Wait& wait) {
+bool WriteCopies::look_at(uint64_t key) {
+  bool all = true, some = false, looked = false;
+  for (const auto& what : std::vector(waits_.at(key).written)) {
+    const auto standing = look_at(what, key);
+    all &= standing == Standing::kSettled;
+    some |= standing == Standing::kUnderWay || standing == Standing::kOrdered;
+    looked |= standing == Standing::kOrdered || standing == Standing::kNobody;
+  }
+  auto& wait = waits_.at(key);
+  const int64_t now_ns = state_.clock.boot_ns();
+  if (some) wait.since_ns = now_ns;
+  if (!all && now_ns - wait.since_ns < kPatienceNs) return looked;
+  // A task's is ended by who is told.
+  const auto settled = wait.settled;
+  if (key >= kAboveTasks) waits_.erase(key);
+  settled();
+  return looked;
+}
+
+WriteCopies::Standing WriteCopies::look_at(const DatasetVersion& what, uint64_t key) {
   const auto* holders = holders_of(what);
   if (!holders) return Standing::kSettled;
   const uint32_t kept = nodes_that_keep(*holders, what.version);
   const uint32_t wanted = state_.catalog.find(what.dataset)->dataset.replicas;
   if (kept > 0 && kept >= wanted) return Standing::kSettled;
   if (orders_.is_under_way(what.dataset)) return Standing::kUnderWay;
-  const bool gives_up = wait.failures >= kMostFailures;
+  const auto& wait = waits_.at(key);
+  const bool gives_up = wait.failures >= kMostFailures || wait.cuts >= kMostCuts;
   if (!gives_up) {
-    const auto asked = orders_.order(
-        what, *holders, CopyOrders::kHurried,
-        [this, what](const std::string& node, const Status& done) { copied(what, node, done); });
+    const auto asked =
+        orders_.order(what, *holders, CopyOrders::Kind::kWrite,
+                      [this, key, what](const std::string& node, const Status& done) {
+                        copied(key, what, node, done);
+                      });
     if (asked == CopyOrders::Asked::kYes) return Standing::kOrdered;
     if (asked == CopyOrders::Asked::kBusy) return Standing::kUnderWay;
   }
@@ -151,7 +161,8 @@ bool WriteCopies::is_there(const CopyOrders::Holders& holders, int64_t since_ns)
   });
 }
 
-void WriteCopies::copied(const DatasetVersion& what, const std::string& node, const Status& kept) {
+void WriteCopies::copied(uint64_t key, const DatasetVersion& what, const std::string& node,
+                         const Status& kept) {
   auto* holders = holders_of(what);
   auto* entry = state_.catalog.find(what.dataset);
   auto* record = state_.registry.find(node);
@@ -161,22 +172,22 @@ void WriteCopies::copied(const DatasetVersion& what, const std::string& node, co
   } else if (kept && entry && record) {
     discard(*entry, *record, what);  // it was made for an end that came to nothing
   }
-  const bool failed = !kept && kept.error().code != ErrorCode::kUnreachable;
-  const auto is_of = [&](const Wait& wait) {
-    return std::any_of(wait.written.begin(), wait.written.end(), [&](const auto& written) {
-      return written.dataset == what.dataset && is(written, what);
-    });
-  };
-  const auto told = [&](Wait& wait) {
-    if (!is_of(wait)) return;
-    wait.failures += failed;
-    if (!kept) wait.failed_ns = state_.clock.boot_ns();
-    look_at(wait);
-  };
-  for (const uint64_t task : tasks())
-    if (const auto wait = waits_.find(task); wait != waits_.end()) told(wait->second);
-  for (auto& wait : others_) told(wait);
-  look_further();
+  // Of a task it may be about another attempt's by now.
+  const auto wait = waits_.find(key);
+  const bool waits =
+      wait != waits_.end() &&
+      std::any_of(wait->second.written.begin(), wait->second.written.end(),
+                  [&](const auto& one) { return one.dataset == what.dataset && is(one, what); });
+  if (waits) {
+    if (!kept) {
+      const bool was_cut = kept.error().code == ErrorCode::kUnreachable;
+      ++(was_cut ? wait->second.cuts : wait->second.failures);
+      wait->second.failed_ns = state_.clock.boot_ns();
+    }
+    // One whose connection broke is not asked anew before that is known.
+    if (kept || kept.error().code != ErrorCode::kUnreachable) look_at(key);
+  }
+  look_at_some(kLooksAfterACopy);
 }
 
 }  // namespace tierpilot

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,12 +13,14 @@
 namespace tierpilot {
 
 class WriteCopies {
+  static constexpr uint64_t kAboveTasks = uint64_t{1} << 63;
+
  public:
   // `settled` is told of a task once: what it wrote is on as many nodes as it is to be, or on as
   // many as there are that can take it; or on none any more, see are_there().
   using Settled = std::function<void(uint64_t task)>;
   WriteCopies(ClusterState& state, CopyOrders& orders, Settled settled)
-      : state_(state), orders_(orders), settled_(std::move(settled)) {}
+      : state_(state), orders_(orders), settled_(std::move(settled)), next_key_(kAboveTasks) {}
 
   // Of what the task wrote, something is to be kept by several nodes.
   static bool are_wanted(const ClusterState& state, const TaskExit& exit);
@@ -49,25 +50,30 @@ class WriteCopies {
     std::vector<DatasetVersion> written;
     int64_t since_ns = 0;  // boot time; nothing was under way from then on
     uint32_t failures = 0;
+    uint32_t cuts = 0;              // of connections to who was asked
     int64_t failed_ns = INT64_MIN;  // boot time of the last one, whoever's fault it was
     std::function<void()> settled;
   };
+  using Waits = std::map<uint64_t, Wait>;  // by task; above all tasks those for nobody's
 
-  // True: a copy was ordered.
-  bool look_at(Wait& wait);
-  Standing look_at(const DatasetVersion& what, const Wait& wait);
-  // One who keeps it was heard of since then.
-  bool is_there(const CopyOrders::Holders& holders, int64_t since_ns) const;
-  void copied(const DatasetVersion& what, const std::string& node, const Status& kept);
-  void look_further();
+  // Looks at so many of them that are not under way, and goes on there the next time.
+  void look_at_some(size_t most);
+  // True: somebody was looked for, to copy it.
+  bool look_at(uint64_t key);
+  Standing look_at(const DatasetVersion& what, uint64_t key);
+  void copied(uint64_t key, const DatasetVersion& what, const std::string& node,
+              const Status& kept);
   // Who has it, of the next version or the current one; null: it is neither.
   CopyOrders::Holders* holders_of(const DatasetVersion& what) const;
+  // One who keeps it was heard of since then.
+  bool is_there(const CopyOrders::Holders& holders, int64_t since_ns) const;
 
   ClusterState& state_;
   CopyOrders& orders_;
   const Settled settled_;
-  std::map<uint64_t, Wait> waits_;  // by task
-  std::list<Wait> others_;          // settled: for nobody any more, to be erased
+  Waits waits_;
+  uint64_t next_key_;
+  uint64_t looked_at_ = 0;  // the last one
 };
 
 }  // namespace tierpilot

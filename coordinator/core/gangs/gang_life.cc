@@ -367,6 +367,7 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
   }
   if (verdict.fate == Fate::kAgain) {
     const uint32_t tries = counted_tries(gang);
+    if (verdict.node_lost && may_forgive(gang)) verdict.counts = false;
     if (!verdict.counts || tries < state_.settings.max_attempts) return verdict;
     return {Fate::kFailed,
             fmt::format("{} (try {} of {})", verdict.reason, tries, state_.settings.max_attempts)};

@@ -189,9 +189,9 @@ std::string NodeRecord::closed_because() const {
     case NodeOrder::Kind::kCordoned:
       return fmt::format("cordoned by {}: it gets no new tasks", order.who);
     case NodeOrder::Kind::kDrained:
-      return held.empty()
+      return tasks_left() == 0
                  ? fmt::format("drained by {}: no task is left on it", order.who)
-                 : fmt::format("drained by {}: {} tasks are left on it", order.who, held.size());
+                 : fmt::format("drained by {}: {} tasks are left on it", order.who, tasks_left());
     case NodeOrder::Kind::kNone:
       break;
   }

@@ -73,7 +73,8 @@ struct NodeRecord {
   uint64_t fast_free_bytes = 0;
   uint64_t slow_free_bytes = 0;
   uint64_t tasks_done = 0;
-  std::set<AttemptId> held;  // attempts assigned to it or running on it
+  std::set<AttemptId> held;         // attempts assigned to it or running on it
+  std::set<uint64_t> being_copied;  // tasks that ended here, and whose data others are to have
   uint32_t assigned_units = 0;
   uint32_t running_units = 0;
   double assigned_operations = 0;     // of the held attempts, for each unit they take
@@ -101,6 +102,8 @@ struct NodeRecord {
     return has_units_left(assigned_units, facts.units, backlog_units, wanted);
   }
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
+  // Tasks that need it to go on.
+  size_t tasks_left() const { return held.size() + being_copied.size(); }
   // Why it gets no tasks, or only some; empty: it gets them as they come.
   std::string closed_because() const;
   bool is_closed() const {

@@ -91,6 +91,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
     return write({task->id}, {}, std::move(durable));
   if (!task) task = late_success(node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
+  state_.ending.over(node, attempt);
   const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
   auto verdict = judge(*task, exit, state_.max_attempts(*task), stale);
   if (verdict.fate == Fate::kSucceeded && !publication_.allowed(*task, node, exit)) {
@@ -127,17 +128,24 @@ void Lifecycle::wait_for_copies(Task& task, Durable durable) {
   state_.tasks.advance(task, TaskState::kRunning);
   task.reason = "it has ended, and what it wrote is being copied to other nodes";
   write({task.id}, {}, std::move(durable));
+  if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(task.id);
   copies_->begin(task.id, task.node, task.exit->written);
   hooks_.work_available();
+}
+
+void Lifecycle::copies_over(const Task& task, bool published) {
+  if (auto* node = state_.registry.find(task.node)) node->being_copied.erase(task.id);
+  copies_->end(task.id, published);
 }
 
 void Lifecycle::copied(uint64_t id) {
   auto& task = *state_.tasks.find(id);
   if (copies_->are_there(id)) {
+    const auto of_it = task;
     conclude(task, {Fate::kSucceeded, {}}, nullptr);
-    return copies_->end(id, true);
+    return copies_over(of_it, true);
   }
-  copies_->end(id, false);
+  copies_over(task, false);
   const auto why = fmt::format("what it wrote is not on node '{}' any more", task.node);
   conclude(task, judge_lost(task, why, state_.max_attempts(task)), nullptr);
 }
@@ -145,7 +153,10 @@ void Lifecycle::copied(uint64_t id) {
 void Lifecycle::resume_copies(WriteCopies& copies) {
   copies_ = &copies;
   for (const auto& [id, task] : state_.tasks.all())
-    if (WriteCopies::were_wanted(state_, task)) copies.resume(id, task.exit->written);
+    if (WriteCopies::were_wanted(state_, task)) {
+      state_.registry.find(task.node)->being_copied.insert(id);
+      copies.resume(id, task.exit->written);
+    }
 }
 
 Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {
@@ -304,6 +315,11 @@ void Lifecycle::cancel(uint64_t id, Durable done) {
   if (task->rank) return cancel(task->rank->gang, std::move(done));
   if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
     return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));
+  if (copies_ && copies_->waits(id)) {
+    copies_over(*task, false);
+    return conclude(*task, {Fate::kCancelled, "cancelled, and what it wrote is discarded"},
+                    std::move(done));
+  }
   task->cancel_asked = true;
   if (auto* node = state_.registry.find(task->node); node && node->link)
     node->link->cancel({id, task->attempt}, "cancelled");

@@ -105,6 +105,7 @@ class Lifecycle {
   void finish(Task& task, Verdict verdict, Durable durable);
   // Its processes have ended, and their node has it no more.
   void wait_for_copies(Task& task, Durable durable);
+  void copies_over(const Task& task, bool published);
   void conclude(Task& task, Verdict verdict, Durable durable);
   // One such write is under way at a time: until the next, a short task's end may come and make
   // that of its start needless.

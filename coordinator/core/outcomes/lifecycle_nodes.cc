@@ -60,7 +60,11 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   if (!task || task->rank || task->attempt >= attempt.attempt ||
       task->state == TaskState::kWaiting || is_ended(task->state))
     return false;
-  if (task->state != TaskState::kQueued) detach(*task, false);
+  if (copies_ && copies_->waits(task->id))
+    copies_over(*task, false);
+  else if (task->state != TaskState::kQueued)
+    detach(*task, false);
+  task->exit.reset();
   state_.tasks.advance(*task, TaskState::kAssigned);
   task->attempt = attempt.attempt;
   task->node = node.facts.name;

@@ -35,6 +35,10 @@ void Publication::superseded(const std::string& node, const std::vector<DatasetV
     const auto& current = entry->dataset;
     // What this attempt published, if it did and is repeating itself, or the same bytes.
     if (current.version == written.version && current.digest == written.digest) continue;
+    // It has what another attempt has made too, and that is to become the current one.
+    if (const auto& next = entry->next;
+        next && next->what.version == written.version && next->what.digest == written.digest)
+      continue;
     // An older one may be all there is until the current one is on disk.
     if (written.version < current.version && needs_older_version(written.dataset))
       outdated_[written.dataset].insert(node);

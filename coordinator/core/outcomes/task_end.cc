@@ -17,8 +17,13 @@ constexpr uint32_t kMostForgiven = 16;
 bool is_the_nodes_fault(const Task& task, const TaskExit& exit) {
   if (!exit.node_fault) return false;
   if (exit.how == TaskEnd::kCouldNotStart) return true;
-  return (exit.how == TaskEnd::kLost || exit.how == TaskEnd::kDataFailed) &&
-         task.forgiven < kMostForgiven;
+  return (exit.how == TaskEnd::kLost || exit.how == TaskEnd::kDataFailed) && may_forgive(task);
+}
+
+Verdict judge_try(const Task& task, const std::string& why, uint32_t max_attempts) {
+  if (may_try_again(counted_tries(task), max_attempts)) return {Fate::kAgain, why};
+  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, counted_tries(task),
+                                     max_attempts, task.node)};
 }
 
 }  // namespace
@@ -31,12 +36,12 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
     return {task.cancel_asked ? Fate::kCancelled : Fate::kAgain, reason, false};
   }
   if (is_the_nodes_fault(task, exit)) return {Fate::kAgain, exit.reason, false};
-  // lost: the node's warden died and took the task along; nothing of it is left there.
-  if (exit.how == TaskEnd::kLeaseExpired || exit.how == TaskEnd::kLost)
-    return judge_lost(task, exit.reason, max_attempts);
+  if (exit.how == TaskEnd::kLeaseExpired) return judge_lost(task, exit.reason, max_attempts);
+  // lost: its supervisor was killed, or the node's warden; nothing of it is left there.
+  if (exit.how == TaskEnd::kLost) return judge_try(task, exit.reason, max_attempts);
   if (exit.how == TaskEnd::kDataFailed) {
     if (stale_data) return {Fate::kAgain, exit.reason, false};
-    return judge_lost(task, exit.reason, max_attempts);
+    return judge_try(task, exit.reason, max_attempts);
   }
   if (!exit.reason.empty()) return {Fate::kFailed, exit.reason};
   if (exit.how == TaskEnd::kExited)
@@ -50,10 +55,15 @@ uint32_t counted_tries(const Task& task) {
   return task.attempt - std::min(task.attempt, task.forgiven);
 }
 
+bool may_forgive(const Task& task) {
+  return task.forgiven < kMostForgiven;
+}
+
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts) {
-  if (may_try_again(counted_tries(task), max_attempts)) return {Fate::kAgain, why};
-  return {Fate::kFailed, fmt::format("{} (try {} of {}, on node '{}')", why, counted_tries(task),
-                                     max_attempts, task.node)};
+  if (!task.rank && may_forgive(task)) return {Fate::kAgain, why, false, true};
+  auto verdict = judge_try(task, why, max_attempts);
+  verdict.node_lost = true;
+  return verdict;
 }
 
 }  // namespace tierpilot

@@ -13,6 +13,7 @@ struct Verdict {
   Fate fate;
   std::string reason;  // empty on success
   bool counts = true;  // of another try: that this one was one of the task's own
+  bool node_lost = false;
 };
 
 // What a node reports as its own fault, and what it ended for reasons of its own, does not count as
@@ -23,7 +24,11 @@ Verdict judge(const Task& task, const TaskExit& exit, uint32_t max_attempts, boo
 // Tries that counted, with this one.
 uint32_t counted_tries(const Task& task);
 
-// The node was lost (or forgot the attempt) and cannot be running it any more.
+// A fault that may be a node's is not counted so often: a task may bring its nodes down itself.
+bool may_forgive(const Task& task);
+
+// The node was lost, or forgot the attempt, and cannot be running it any more. Of a rank the gang
+// decides.
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts);
 
 }  // namespace tierpilot

@@ -9,6 +9,7 @@ namespace tierpilot::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -193,15 +194,85 @@ TEST_F(WriteCopiesTest, WhoeverCannotTakeACopyHoldsUpNothing) {
 TEST_F(WriteCopiesTest, ANodeWhoseConnectionBreaksIsAskedAgain) {
   ASSERT_NO_FATAL_FAILURE(add_for(2));
   const uint64_t task = written_on_n();
+  membership_->disconnected(tickets_["m"]);
   answer(*m, fail(ErrorCode::kUnreachable, "the connection was closed"));
   pass(500);
   EXPECT_EQ(state_of(task), TaskState::kRunning);
-  EXPECT_THAT(m->keeps, IsEmpty());
   m = with_room("m");
-  pass(1'000);
+  pass(100);
   ASSERT_THAT(m->keeps, SizeIs(1));
   answer(*m);
   EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+}
+
+TEST_F(WriteCopiesTest, ANodeThatDoesNotReachTheOtherOneIsAskedSoOftenOnly) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = written_on_n();
+  int asked = 0;
+  for (; state_of(task) == TaskState::kRunning && asked < 100; pass(3'000)) {
+    asked += static_cast<int>(m->keeps.size());
+    answer(*m, fail(ErrorCode::kUnreachable, "'unix:/n': connection refused"));
+  }
+  EXPECT_EQ(asked, 8);
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+}
+
+TEST_F(WriteCopiesTest, AnAnswerOverAnOldConnectionIsNoCopy) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = written_on_n();
+  const auto old = m;
+  membership_->disconnected(tickets_["m"]);
+  m = with_room("m");
+  answer(*old);
+  EXPECT_EQ(state_of(task), TaskState::kRunning) << "it may be another machine of that name";
+  pass(100);
+  ASSERT_THAT(m->keeps, SizeIs(1));
+  answer(*m);
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+}
+
+TEST_F(WriteCopiesTest, ATaskThatIsCancelledMeanwhileHasWrittenNothing) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = written_on_n();
+  lifecycle_->cancel(task, nullptr);
+  EXPECT_EQ(state_of(task), TaskState::kCancelled);
+  EXPECT_THAT(n->discarded, ElementsAre(Pair("d", 2u)));
+  answer(*m);
+  EXPECT_THAT(m->discarded, ElementsAre(Pair("d", 2u)));
+  EXPECT_EQ(version(), 1u);
+  EXPECT_EQ(state_->catalog.blocked_by(*state_->tasks.find(submit_writer())), "");
+}
+
+TEST_F(WriteCopiesTest, ANodeIsNotDrainedBeforeOthersHaveWhatItHas) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  written_on_n();
+  state_->registry.set_order("n", {NodeOrder::Kind::kDrained, 0, 0, "tester"});
+  EXPECT_THAT(state_->registry.find("n")->closed_because(), HasSubstr("1 tasks are left"));
+  answer(*m);
+  EXPECT_THAT(state_->registry.find("n")->closed_because(), HasSubstr("no task is left"));
+}
+
+// Two tries of a program that writes the same each time.
+TEST_F(WriteCopiesTest, WhatAnEarlierTryHasMadeTooStays) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = submit_writer();
+  const auto first = assign(task, "m");
+  lifecycle_->started("m", first);
+  silent_ = "m";
+  pass(settings_.lease_ms + 200);
+  ASSERT_EQ(state_of(task), TaskState::kQueued);
+  attempt = assign(task, "n");
+  lifecycle_->started("n", attempt);
+  EXPECT_TRUE(exit("n", attempt, wrote()));
+  silent_.clear();
+  m = std::make_shared<FakeNode>();
+  tickets_["m"] =
+      *membership_->join(facts("m"), m, {{"d", {2, 4096, true, true, true, kNext}}}, {first});
+  EXPECT_TRUE(exit("m", first, wrote()));
+  EXPECT_THAT(m->discarded, IsEmpty());
+  pass(100);
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+  EXPECT_EQ(nodes_that_keep(state_->catalog.find("d")->replicas, 2), 2u);
 }
 
 TEST_F(WriteCopiesTest, ANodeThatHasNoRoomHoldsUpNothing) {
@@ -332,18 +403,18 @@ TEST_F(WriteCopiesTest, ANodeIsAskedForFewCopiesAtATime) {
   n = with_room("n");
   m = with_room("m");
   size_t added = 0;
-  for (size_t i = 0; i < 3 * CopyOrders::kHurried; ++i)
+  for (size_t i = 0; i < 3 * size_t{4}; ++i)
     datasets_->add(
         "", "d" + std::to_string(i), ZeroSource{4096}, "n", [&](auto told) { added += !!told; }, 2);
-  for (size_t i = 0; i < 3 * CopyOrders::kHurried; ++i) {
+  for (size_t i = 0; i < 3 * size_t{4}; ++i) {
     ASSERT_TRUE(posts_.run_until([&] { return !m->keeps.empty(); }));
     flush();
-    EXPECT_LE(m->keeps.size(), CopyOrders::kHurried);
+    EXPECT_LE(m->keeps.size(), size_t{4});
     auto done = std::move(m->keeps.front().second);
     m->keeps.erase(m->keeps.begin());
     done({});
   }
-  EXPECT_EQ(added, 3 * CopyOrders::kHurried);
+  EXPECT_EQ(added, 3 * size_t{4});
 }
 
 }  // namespace
