@@ -114,8 +114,7 @@ int torment(const Asked& asked) {
     }
     return load.settle();
   });
-  if (const auto status = prepared.get_future().get(); !status)
-    fmt::print("WRONG: no datasets: {}\n", status.error().message);
+  const auto has_datasets = prepared.get_future().get();
   Faults faults({cluster, *laboratory.ways, laboratory.disks.get(), laboratory.clocks.get(),
                  asked.nodes, laboratory.tls},
                 asked.seed);
@@ -125,6 +124,7 @@ int torment(const Asked& asked) {
   healed = true;
   auto wrong = submitting.get();
   wrong.insert(wrong.end(), faults.wrong().begin(), faults.wrong().end());
+  if (!has_datasets) wrong.push_back("no datasets: " + has_datasets.error().message);
   report(asked, faults, load);
   for (const auto& line : wrong) fmt::print("WRONG: {}\n", line);
   if (!wrong.empty()) fmt::print("{}\n", cluster.logs());

@@ -69,6 +69,15 @@ class QueueOrderTest : public CoreTest {
   const std::string& reason_of(uint64_t id) { return state_->tasks.find(id)->reason; }
 };
 
+TEST_F(QueueOrderTest, WhatIsMoreUrgentComesFirstWhateverItTakes) {
+  auto later = work(1e8);
+  later.priority = -1;
+  auto urgent = work(1e12);
+  urgent.priority = 1;
+  const uint64_t last = queue(later), middle = queue(work(1e9)), first = queue(urgent);
+  EXPECT_THAT(order(), ElementsAre(first, middle, last));
+}
+
 TEST_F(QueueOrderTest, TheShortestIsServedFirst) {
   const auto long_one = queue(work(9e9)), longer = queue(work(1e10)), short_one = queue(work(1e9));
   EXPECT_THAT(order(), ElementsAre(short_one, long_one, longer));
