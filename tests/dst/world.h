@@ -50,6 +50,7 @@ class World {
   void check_quiet();
   void check_datasets();
   void check_memory();
+  void check_bounds();
   void check_copies();
   bool copies_are_enough() const;
   void check_published(const std::string& dataset, uint64_t version, Digest content);

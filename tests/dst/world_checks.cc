@@ -9,7 +9,10 @@ namespace tierpilot::dst {
 namespace {
 
 constexpr size_t kMostDiskBytes = 64 << 20;
-constexpr size_t kMostEvents = 8;  // a heartbeat may be under way
+// At any moment, of at most ten jobs of four tasks of four ranks.
+constexpr size_t kMostEventsEver = 500, kMostAttemptsEver = 200, kMostTasksEver = 200;
+constexpr uint64_t kBoundsEvery = 256;  // steps
+constexpr size_t kMostEvents = 8;       // a heartbeat may be under way
 // By then a node that has lost its disk has joined, or its lease has ended.
 constexpr int64_t kNoticedNs = 12 * kSecond;
 
@@ -19,6 +22,7 @@ void World::check_step() {
   check_versions();
   check_catalog();
   check_gangs();
+  if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
 }
 
@@ -216,6 +220,21 @@ void World::check_datasets() {
                                                 judge_.origin(stored->content)));
     judge_.check_writes(name, stored->content);
   }
+}
+
+void World::check_bounds() {
+  const auto most = [&](const char* what, size_t now, size_t most) {
+    if (now > most) judge_.violated("unbounded", fmt::format("there are {} {}", now, what));
+  };
+  most("bytes on the disk", disk_.bytes(), kMostDiskBytes);
+  for (const auto& node : nodes_) {
+    if (!node->up()) continue;
+    most("events that a node keeps", node->daemon().events().size(), kMostEventsEver);
+    most("attempts that a node remembers", node->daemon().tasks().attempts().remembered(),
+         kMostAttemptsEver);
+  }
+  if (coordinator_->up())
+    most("tasks in memory", coordinator_->core().state.tasks.all().size(), kMostTasksEver);
 }
 
 void World::check_memory() {
