@@ -69,6 +69,18 @@ TEST_F(TlsCluster, AStrangersCertificateIsRefused) {
   EXPECT_NE(outcome.err.find(cluster_->tls_address()), std::string::npos) << outcome.err;
 }
 
+TEST_F(TlsCluster, ACoordinatorWhoseCertificateIsRevokedIsNotTalkedTo) {
+  auto arguments = cluster_->tls_arguments();
+  arguments.push_back("--tls-crl");
+  arguments.push_back((cluster_->folder() / "cluster-crl.pem").string());
+  cluster_->authority().revoke({});
+  EXPECT_EQ(tierctl(arguments, {"node", "list"}).code, 0);
+  cluster_->authority().revoke({(cluster_->folder() / "coordinator.pem").string()});
+  const auto refused = tierctl(arguments, {"node", "list"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_NE(refused.err.find("revoked"), std::string::npos) << refused.err;
+}
+
 TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   Cluster cluster({.small_network = true,

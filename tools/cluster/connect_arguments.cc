@@ -42,6 +42,8 @@ void add_connect_options(CLI::App& app, ConnectOptions& options) {
       ->type_name("FILE");
   app.add_option("--tls-cert", options.tls_certificate, "own certificate")->type_name("FILE");
   app.add_option("--tls-key", options.tls_key, "own private key")->type_name("FILE");
+  app.add_option("--tls-crl", options.tls_crl, "revocation lists; default: none is looked at")
+      ->type_name("FILE");
   add_duration(app, "--timeout", options.timeout_ms,
                "how long to wait for an answer (default 10s)");
 }

@@ -17,7 +17,8 @@ namespace tierpilot {
 namespace {
 
 Result<Tls> load_tls(const ConnectOptions& options, Address::Kind kind) {
-  const TlsFiles files{options.tls_ca, options.tls_certificate, options.tls_key};
+  const TlsFiles files{options.tls_ca, options.tls_certificate, options.tls_key,
+                       options.tls_crl};
   const int given = !files.ca.empty() + !files.certificate.empty() + !files.key.empty();
   if (given == 3) return TlsIdentity::load(files);
   if (given == 0 && kind == Address::Kind::kUnix) return Tls();

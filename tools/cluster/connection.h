@@ -17,7 +17,7 @@ inline constexpr const char* kDefaultCoordinator = "unix:/run/tierpilot/coordina
 
 struct ConnectOptions {
   std::string address = kDefaultCoordinator;  // "unix:/path" or "tls:host:port"
-  std::string tls_ca, tls_certificate, tls_key;
+  std::string tls_ca, tls_certificate, tls_key, tls_crl;
   int64_t timeout_ms = 10'000;  // for connecting, and for each answer
 };
 
