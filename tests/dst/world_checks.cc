@@ -210,8 +210,8 @@ void World::check_datasets() {
     if (!stored) {
       judge_.violated("lost-version",
                       fmt::format("version {} of {} is the current one, and nobody who is up "
-                                  "holds it",
-                                  version, name));
+                                  "holds it (home: {})",
+                                  version, name, entry.dataset.home));
       continue;
     }
     const Digest published = judge_.published(name, version);

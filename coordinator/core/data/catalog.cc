@@ -52,9 +52,14 @@ const Catalog::Entry* Catalog::find(const std::string& name) const {
 }
 
 Catalog::Entry& Catalog::put(Dataset dataset) {
-  strays_.erase(dataset.name);  // its home has told of it already
+  const auto told = strays_.extract(dataset.name);
   auto& entry = entries_[dataset.name];
   entry.dataset = std::move(dataset);
+  // Its home has told of it already; so may have a node that was asked before, and was too late.
+  if (told)
+    for (const auto& [node, state] : told.mapped())
+      if (state.version == entry.dataset.version && !has_other_bytes(entry, state))
+        entry.replicas[node] = state;
   return entry;
 }
 
@@ -73,7 +78,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
   if (!entry) {
     const bool held = state.in_fast || state.in_slow;
     if (held)
-      strays_[name].insert(node);
+      strays_[name][node] = state;
     else if (const auto known = strays_.find(name);
              known != strays_.end() && known->second.erase(node) && known->second.empty())
       strays_.erase(known);
@@ -107,7 +112,10 @@ bool Catalog::learns_digest(const std::string& node, const std::string& name,
 
 std::set<std::string> Catalog::strays(const std::string& name) const {
   const auto known = strays_.find(name);
-  return known != strays_.end() ? known->second : std::set<std::string>();
+  std::set<std::string> nodes;
+  if (known != strays_.end())
+    for (const auto& [node, state] : known->second) nodes.insert(node);
+  return nodes;
 }
 
 void Catalog::forget_node(const std::string& node) {

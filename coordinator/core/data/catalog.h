@@ -72,7 +72,7 @@ class Catalog {
  private:
   std::map<std::string, Entry> entries_;
   std::map<std::string, Entry> leaving_;
-  std::map<std::string, std::set<std::string>> strays_;  // nodes by name
+  std::map<std::string, std::map<std::string, ReplicaState>> strays_;  // by name and node
 };
 
 }  // namespace tierpilot

@@ -341,6 +341,19 @@ TEST_F(DataSafetyTest, ARemovalThatCouldNotBeWrittenDropsNothing) {
   EXPECT_THAT(n->dropped, ElementsAre(Version{"d", UINT64_MAX}));
 }
 
+// It was asked to make the dataset first, and did so when another one had been asked.
+TEST_F(DataSafetyTest, ANodeThatMadeTheSameBytesTooLateHasThem) {
+  join("n")->made = {0, 5};
+  join("m");
+  std::optional<Result<Dataset>> added;
+  datasets_->add("", "d", ZeroSource{4096}, "n", [&](auto made) { added = std::move(made); });
+  membership_->replica_changed("m", "d", {1, 4096, false, true, true, {0, 5}});
+  ASSERT_TRUE(posts_.run_until([&] { return added.has_value(); }));
+  ASSERT_TRUE(*added);
+  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("m"));
+  EXPECT_THAT(state_->catalog.strays("d"), IsEmpty());
+}
+
 // It is still there after a crash, or a write that fails.
 TEST_F(DataSafetyTest, WhoAsksAgainForARemovalIsAnsweredOnceItIsOnDisk) {
   join("n");
