@@ -38,6 +38,11 @@ class PostQueue {
     }
     return true;
   }
+  // Who was to be told is gone.
+  void clear() {
+    std::lock_guard guard(mutex_);
+    work_.clear();
+  }
   // Until something is posted, which is left there; false when that takes longer than 20 s.
   bool wait() {
     std::unique_lock guard(mutex_);
@@ -162,6 +167,7 @@ class CoreTest : public ::testing::Test {
     lifecycle_.reset();
     state_.reset();
     store_.reset();
+    posts_.clear();
   }
   void restart() {
     close();
