@@ -17,8 +17,7 @@ namespace tierpilot {
 namespace {
 
 Result<Tls> load_tls(const ConnectOptions& options, Address::Kind kind) {
-  const TlsFiles files{options.tls_ca, options.tls_certificate, options.tls_key,
-                       options.tls_crl};
+  const TlsFiles files{options.tls_ca, options.tls_certificate, options.tls_key, options.tls_crl};
   const int given = !files.ca.empty() + !files.certificate.empty() + !files.key.empty();
   if (given == 3) return TlsIdentity::load(files);
   if (given == 0 && kind == Address::Kind::kUnix) return Tls();
