@@ -12,6 +12,14 @@ namespace {
 
 // Empty ones take no room on any node, but here, and all are looked at every second.
 constexpr size_t kMostDatasets = 200'000;
+// Whoever has lost patience asks again, and what he asked first still waits.
+constexpr size_t kMostAskers = 64;
+
+Error too_many_ask(const std::string& name) {
+  return {ErrorCode::kExhausted,
+          fmt::format("dataset '{}': {} have asked and wait already: ask again later", name,
+                      kMostAskers)};
+}
 
 std::string describe(const DatasetSource& source) {
   if (const auto* file = std::get_if<FileSource>(&source)) return "file " + file->path;
@@ -138,7 +146,11 @@ void DatasetAdmin::created(const std::string& node, Dataset dataset, Result<Data
 
 void DatasetAdmin::answer_when_kept(const Dataset& dataset, const Added& added) {
   if (dataset.replicas < 2 || !when_kept_) return added(dataset);
+  if (adding_[dataset.name] >= kMostAskers)
+    return added(tl::unexpected(too_many_ask(dataset.name)));
+  ++adding_[dataset.name];
   when_kept_(dataset.current(), [this, dataset, added] {
+    if (--adding_[dataset.name] == 0) adding_.erase(dataset.name);
     const auto* entry = state_.catalog.find(dataset.name);
     const bool is_same =
         entry && entry->dataset.request_id == dataset.request_id &&
@@ -156,8 +168,10 @@ void DatasetAdmin::drop(const std::string& node, const std::string& name) {
 
 void DatasetAdmin::remove(const std::string& name, Removed removed) {
   // It is gone once that is on disk.
-  if (const auto known = removing_.find(name); known != removing_.end())
+  if (const auto known = removing_.find(name); known != removing_.end()) {
+    if (known->second.size() >= kMostAskers) return removed(tl::unexpected(too_many_ask(name)));
     return known->second.push_back(std::move(removed));
+  }
   const auto* entry = state_.catalog.find(name);
   if (!entry) {
     const auto strays =

@@ -28,7 +28,7 @@ class DatasetAdmin {
 
   // Makes the home copy on `node` (empty: the one with most room) and answers when it is on disk
   // there, known here, and kept by `replicas` nodes (0: as configured) or as many as can take it.
-  // The same request id again answers the dataset that it made.
+  // The same request id again answers the dataset that it made; kExhausted when too many ask.
   void add(const std::string& request_id, const std::string& name, const DatasetSource& source,
            const std::string& node, Added added, uint32_t replicas = 0);
   // kConflict while tasks that have not ended name it. What nodes hold under that name outside of
@@ -51,6 +51,7 @@ class DatasetAdmin {
   WhenKept when_kept_;
   std::set<std::string> making_;
   std::map<std::string, std::vector<Removed>> removing_;  // who is to be told
+  std::map<std::string, size_t> adding_;                  // who waits for copies, by dataset
 };
 
 // Letters, digits, '.', '-' and '_', not starting with '.', at most 128 bytes.
