@@ -85,7 +85,7 @@ void Daemon::connect() {
   end_lapsed_lease();
   const bool there = at_.coordinator.up() && at_.network.reaches(at_.node, at_.node);
   if (!there) return retry(false);
-  connection_ = std::make_shared<Connection>(at_.network, at_.node, life_, at_.coordinator.life());
+  connection_ = at_.network.connect(at_.node, life_, at_.coordinator.life());
   connection_->on_closed_at_node = [this] { retry(false); };
   register_node();
 }

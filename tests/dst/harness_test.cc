@@ -87,6 +87,20 @@ TEST_F(DiskTest, IsFullUntilItIsNot) {
   EXPECT_TRUE(db->execute("CREATE TABLE rows(id)"));
 }
 
+TEST(Network, LosesWhatIsOnItsWayAndIsHeldByItsConnection) {
+  dst::Loop loop;
+  const auto held = std::make_shared<int>(1);
+  {
+    dst::Network network(loop, 1);
+    const auto connection =
+        network.connect(0, std::make_shared<dst::Life>(), std::make_shared<dst::Life>());
+    connection->send(dst::Way::kUp, [connection, held] {});
+    connection->on_closed_at_coordinator = [connection, held] {};
+    EXPECT_EQ(held.use_count(), 3);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST(Judge, SeesAnOverlap) {
   Judge judge({});
   judge.process_began({1, 1, 0});

@@ -9,8 +9,9 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies", "lone-write",
-      "two-values",  "lost-write", "node-fault", "skew",         "stuck",      "unbounded"};
+      "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies",
+      "lone-write",  "two-values", "lost-write", "node-fault",   "skew",
+      "stuck",       "unbounded",  "crash"};
   return names;
 }
 

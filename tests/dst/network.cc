@@ -22,6 +22,25 @@ bool Network::reaches(int a, int b) const {
   return true;
 }
 
+Network::~Network() {
+  for (const auto& connection : connections_)
+    if (const auto left = connection.lock()) left->forget();
+}
+
+ConnectionPtr Network::connect(int node, LifePtr node_life, LifePtr coordinator_life) {
+  std::erase_if(connections_, [](const auto& connection) { return connection.expired(); });
+  auto connection =
+      std::make_shared<Connection>(*this, node, std::move(node_life), std::move(coordinator_life));
+  connections_.push_back(connection);
+  return connection;
+}
+
+// Messages hold what answers them, and that holds the connection.
+void Connection::forget() {
+  const auto lost = std::exchange(queued_, {});
+  on_closed_at_coordinator = on_closed_at_node = nullptr;
+}
+
 void Connection::send(Way way, std::function<void()> message) {
   queued_[at(way)].push_back(std::move(message));
   if (!std::exchange(pumping_[at(way)], true)) pump(way);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "tests/dst/loop.h"
 #include "tests/dst/plan.h"
@@ -15,9 +16,18 @@ namespace tierpilot::dst {
 
 enum class Way { kUp, kDown };  // to the coordinator, to the node
 
+class Connection;
+using ConnectionPtr = std::shared_ptr<Connection>;
+
 class Network {
  public:
   Network(Loop& loop, uint64_t seed) : loop_(loop), random_(seed, "network") {}
+  // What was on its way is lost.
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  ConnectionPtr connect(int node, LifePtr node_life, LifePtr coordinator_life);
 
   void cut(int node, Way way, int64_t until_ns);
   void heal() { cut_until_ns_ = {}; }
@@ -37,6 +47,7 @@ class Network {
   Loop& loop_;
   Random random_;
   std::array<int64_t, 2 * kNodes> cut_until_ns_{};
+  std::vector<std::weak_ptr<Connection>> connections_;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -50,6 +61,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // `told`, as when a machine loses power, it finds out when it asks whether anybody is there.
   void close(Way way, bool told = true);
   bool open(Way receiver) const { return open_[at(receiver)]; }
+  // Nobody hears of anything any more.
+  void forget();
   // Called where the other end has closed, once.
   std::function<void()> on_closed_at_coordinator, on_closed_at_node;
 
@@ -65,6 +78,5 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<std::deque<std::function<void()>>, 2> queued_;
   std::array<bool, 2> pumping_{};
 };
-using ConnectionPtr = std::shared_ptr<Connection>;
 
 }  // namespace tierpilot::dst

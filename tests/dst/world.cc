@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace tierpilot::dst {
 namespace {
@@ -174,7 +175,12 @@ bool World::run_until(int64_t until_ns, const std::function<bool()>& done) {
       judge_.violated("stuck", fmt::format("{} steps, and no end", steps_));
       return false;
     }
-    if (!loop_.step(until_ns)) return false;
+    try {
+      if (!loop_.step(until_ns)) return false;
+    } catch (const std::exception& e) {
+      judge_.violated("crash", e.what());
+      return false;
+    }
     ++steps_;
     check_step();
     if (judge_.verdict()) return false;
