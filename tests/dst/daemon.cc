@@ -39,20 +39,25 @@ agent::Assignment to_agent(const Assignment& from) {
 
 Daemon::Daemon(Surroundings surroundings)
     : at_(std::move(surroundings)),
+      predecessors_(at_.instances),
       pool_(at_.shelf,
             {at_.loop, at_.judge, at_.random, at_.node, life_, at_.keeps_old_home, at_.remote,
              at_.suspect, at_.lost, [this](const ReplicaChange& change) { events_.add(change); },
              at_.at_commit_step}),
-      warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_,
+      warden_({at_.loop, at_.clock, at_.judge, at_.random, at_.node, at_.machine, life_, at_.ends,
                at_.notices_pauses, at_.refuses_starts,
                [this](AttemptId attempt) { tasks_.started(attempt, 1000); },
                [this](AttemptId attempt, agent::ExitReport report) {
                  tasks_.exited(attempt, std::move(report));
-               }}),
+               },
+               at_.leased, at_.end_kept}),
       events_([this] { wake(); }),
       tasks_({.cpus = {0, 1}, .units = kUnits}, pool_, warden_, at_.clock,
              [this](agent::EventBody body) { events_.add(std::move(body)); }),
-      backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {}
+      backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {
+  at_.instances.push_back(at_.instance);
+  if (at_.tells_kept_ends) tasks_.restore({at_.ends.begin(), at_.ends.end()});
+}
 
 Result<uint16_t> Daemon::start(const Assignment& assignment) {
   const auto program = program_of(at_.version);
@@ -92,7 +97,8 @@ void Daemon::connect() {
 
 void Daemon::register_node() {
   auto what = std::make_shared<Registration>();
-  what->info = describe_node(fmt::format("n{}", at_.node + 1), at_.instance, kUnits, at_.version);
+  what->info = describe_node(fmt::format("n{}", at_.node + 1), at_.instance, predecessors_, kUnits,
+                             at_.version);
   const auto replicas = pool_.replicas();
   events_.registered(replicas);
   for (const auto& replica : replicas) what->replicas.emplace_back(replica.name, to_state(replica));
@@ -111,6 +117,7 @@ void Daemon::register_node() {
             session_ = *session;
             backoff_.reset();
             tasks_.registered();
+            at_.instances = {at_.instance};
             lease_granted(sent_ns, static_cast<uint32_t>(Coordinator::kLeaseMs));
             update();
           });

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/agent/link/backoff.h"
 #include "daemon/agent/link/event_stream.h"
@@ -28,17 +29,22 @@ class Daemon final : public NodeCalls {
     Coordinator& coordinator;
     Random& random;
     Shelf& shelf;
+    KeptEnds& ends;
     int node = 0;
     uint64_t instance = 0;
+    std::vector<uint64_t>& instances;  // of this boot, that the coordinator may know; on disk
     LifePtr machine;
     bool keeps_old_home = false;
     bool notices_pauses = true;
+    bool tells_kept_ends = true;
     Version version = Version::kCurrent;
     std::function<bool()> refuses_starts;
     std::function<const Stored*(const std::string&, const DatasetId&)> remote;
     std::function<void(const std::string&, const DatasetId&)> suspect;
     std::function<void(const DatasetId&)> lost;
     std::function<void(int step)> at_commit_step;
+    std::function<void(int64_t deadline_ns)> leased;
+    std::function<void()> end_kept;
   };
   explicit Daemon(Surroundings surroundings);
 
@@ -86,6 +92,7 @@ class Daemon final : public NodeCalls {
 
   Surroundings at_;
   LifePtr life_ = std::make_shared<Life>();
+  const std::vector<uint64_t> predecessors_;
   Pool pool_;
   Warden warden_;
   agent::EventStream events_;

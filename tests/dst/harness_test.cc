@@ -112,6 +112,23 @@ TEST(Judge, SeesAnOverlap) {
   EXPECT_EQ(judge.verdict()->invariant, "overlap");
 }
 
+TEST(Judge, SeesATaskRunAgainAfterItsEndWasOnDiskAndItsNodeWasWaitedFor) {
+  const auto runs_again = [](bool leased, bool unsure, uint64_t gang) {
+    Judge judge({});
+    judge.processes().is_leased_since = [&](int, int64_t) { return leased; };
+    if (unsure) judge.processes().unsure(1, 10);
+    judge.process_began({1, 1, 0}, gang);
+    judge.process_ended({1, 1, 0}, true);
+    judge.processes().end_kept({1, 1, 0}, 0);
+    judge.process_began({1, 2, 1}, gang);
+    return judge.verdict() ? judge.verdict()->invariant : "";
+  };
+  EXPECT_EQ(runs_again(true, false, 0), "ran-again");
+  EXPECT_EQ(runs_again(false, false, 0), "") << "nobody waits for a node whose lease has ended";
+  EXPECT_EQ(runs_again(true, true, 0), "") << "a machine that stood still knows nothing yet";
+  EXPECT_EQ(runs_again(true, false, 7), "") << "with its gang";
+}
+
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
   const Digest first = judge.made("d", 1);

@@ -11,7 +11,7 @@ const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
       "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies",
       "lone-write",  "two-values", "lost-write", "node-fault",   "skew",
-      "stuck",       "unbounded",  "crash"};
+      "stuck",       "unbounded",  "crash",      "ran-again"};
   return names;
 }
 

@@ -91,6 +91,8 @@ int main_checked(int argc, char** argv) {
                "Nodes drop the version before at once, not when the coordinator has the new one");
   app.add_flag("!--blind-to-pauses", asked.world.notices_pauses,
                "Wardens do not notice that their machine was paused");
+  app.add_flag("!--forget-ends", asked.world.tells_kept_ends,
+               "Daemons do not tell what ended before they started");
   app.add_flag("--keep-going", asked.keep_going,
                "Count violations over all seeds; the first of each kind is told");
   app.add_flag_callback(

@@ -28,14 +28,32 @@ void Node::start_later(int64_t down_ns) {
 
 void Node::start() {
   if (up()) return;
-  daemon_ = std::make_unique<Daemon>(Daemon::Surroundings{
-      at_.loop, clock_, at_.judge, at_.network, at_.coordinator, random_, shelf_, at_.node,
-      random_.next(), machine_, at_.keeps_old_home, at_.notices_pauses, version_,
-      [this] { return at_.loop.now_ns() < refuses_until_ns_; },
-      [this](const std::string& address, const DatasetId& id) {
-        return at_.remote(at_.node, address, id);
-      },
-      at_.suspect, at_.lost, [this](int step) { at_commit_step(step); }});
+  daemon_ = std::make_unique<Daemon>(
+      Daemon::Surroundings{at_.loop,
+                           clock_,
+                           at_.judge,
+                           at_.network,
+                           at_.coordinator,
+                           random_,
+                           shelf_,
+                           ends_,
+                           at_.node,
+                           random_.next(),
+                           instances_,
+                           machine_,
+                           at_.keeps_old_home,
+                           at_.notices_pauses,
+                           at_.tells_kept_ends,
+                           version_,
+                           [this] { return at_.loop.now_ns() < refuses_until_ns_; },
+                           [this](const std::string& address, const DatasetId& id) {
+                             return at_.remote(at_.node, address, id);
+                           },
+                           at_.suspect,
+                           at_.lost,
+                           [this](int step) { at_commit_step(step); },
+                           [this](int64_t deadline_ns) { leased(deadline_ns); },
+                           [this] { at_end_kept(); }});
   daemon_->begin();
 }
 
@@ -56,6 +74,9 @@ void Node::reboot(int64_t down_ns) {
   machine_->alive = false;
   machine_ = std::make_shared<Life>();
   clock_.reboot();
+  instances_.clear();
+  lease_ns_ = 0;
+  unleased_until_ns_ = at_.loop.now_ns();
   for (auto& [id, stored] : shelf_) stored.fast = false;
   std::erase_if(shelf_, [](const auto& item) { return !item.second.slow; });
   start_later(down_ns);
@@ -64,6 +85,7 @@ void Node::reboot(int64_t down_ns) {
 void Node::lose_disk(int64_t down_ns) {
   reboot(down_ns);
   shelf_.clear();
+  ends_.clear();
 }
 
 void Node::stop(int64_t down_ns) {
@@ -86,9 +108,16 @@ void Node::freeze(int64_t ns) {
   machine_->stop_until(at_.loop.now_ns() + ns);
   pause(ns);
   constexpr int64_t kNoticedNs = Warden::kNoticeNs + Warden::kKillNs;
-  at_.judge.processes().unsure(at_.node, at_.loop.now_ns() + ns + kNoticedNs);
+  unleased_until_ns_ = at_.loop.now_ns() + ns + kNoticedNs;
+  at_.judge.processes().unsure(at_.node, unleased_until_ns_);
   if (daemon_) daemon_->warden().machine_paused(ns);
   if (!gone_.empty()) gone_.back()->warden().machine_paused(ns);
+}
+
+void Node::leased(int64_t deadline_ns) {
+  if (clock_.boot_ns() >= lease_ns_)
+    unleased_until_ns_ = std::max(unleased_until_ns_, at_.loop.now_ns());
+  lease_ns_ = std::max(lease_ns_, deadline_ns);
 }
 
 void Node::change_version(Version version, int64_t lasts_ns) {
@@ -123,8 +152,13 @@ void Node::at_commit_step(int step) {
   trap.reboots ? reboot(trap.down_ns) : kill(trap.down_ns);
 }
 
+void Node::at_end_kept() {
+  if (const auto down_ns = std::exchange(killed_at_end_ns_, std::nullopt)) kill(*down_ns);
+}
+
 void Node::heal() {
   refuses_until_ns_ = 0;
+  killed_at_end_ns_.reset();
   trap_ = {};
   if (version_ != Version::kCurrent) change_version(Version::kCurrent, 0);
 }

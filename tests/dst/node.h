@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ class Node {
     uint64_t seed = 0;
     bool keeps_old_home = false;
     bool notices_pauses = true;
+    bool tells_kept_ends = true;
     std::function<const Stored*(int reader, const std::string& address, const DatasetId& id)>
         remote;
     std::function<void(const std::string& address, const DatasetId& id)> suspect;
@@ -45,11 +47,17 @@ class Node {
   void refuse_starts(int64_t ns) { refuses_until_ns_ = at_.loop.now_ns() + ns; }
   // When it is next in a commit, at this step.
   void kill_in_commit(uint64_t step, bool reboots, int64_t down_ns);
+  // When the next end of a task is on its disk and nobody knows.
+  void kill_at_end(int64_t down_ns) { killed_at_end_ns_ = down_ns; }
   // Whatever goes on, it goes on without faults from now on.
   void heal();
 
   bool up() const { return daemon_ && daemon_->life()->alive; }
   bool answers() const { return up() && daemon_->life()->stopped_until_ns <= at_.loop.now_ns(); }
+  // All the time since then: what ended here is still waited for.
+  bool is_leased_since(int64_t ns) const {
+    return ns > unleased_until_ns_ && clock_.boot_ns() < lease_ns_;
+  }
   const Shelf& shelf() const { return shelf_; }
   const Daemon& daemon() const { return *daemon_; }
 
@@ -57,12 +65,18 @@ class Node {
   void start();
   void start_later(int64_t down_ns);
   void at_commit_step(int step);
+  void leased(int64_t deadline_ns);
+  void at_end_kept();
 
   Surroundings at_;
   Random random_;
   MachineClock clock_;
   LifePtr machine_;
   Shelf shelf_;
+  KeptEnds ends_;
+  std::vector<uint64_t> instances_;
+  int64_t lease_ns_ = 0;           // until when, by the machine's boot clock
+  int64_t unleased_until_ns_ = 0;  // the last time that it had none, or that nobody can be sure
   std::unique_ptr<Daemon> daemon_;
   // What waits in the loop may still point to them.
   std::vector<std::unique_ptr<Daemon>> gone_;
@@ -73,6 +87,7 @@ class Node {
     int64_t down_ns = 0;
   };
   Trap trap_;
+  std::optional<int64_t> killed_at_end_ns_;
   Version version_ = Version::kCurrent;
   bool starting_ = false;
 };

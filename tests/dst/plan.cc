@@ -93,7 +93,8 @@ const char* kind_name(Kind kind) {
                                             "pause-machine",
                                             "change-version",
                                             "damage-disk",
-                                            "lose-disk"};
+                                            "lose-disk",
+                                            "kill-at-end-of-task"};
   return names[static_cast<int>(kind)];
 }
 

@@ -40,8 +40,9 @@ enum class Kind {
   kChangeVersion,
   kDamage,
   kLoseDisk,
+  kKillAtEnd,
 };
-inline constexpr int kKinds = static_cast<int>(Kind::kLoseDisk) + 1;
+inline constexpr int kKinds = static_cast<int>(Kind::kKillAtEnd) + 1;
 const char* kind_name(Kind kind);
 
 struct Action {

@@ -24,10 +24,23 @@ void Processes::meet(const Run& run, const Run& other, const char* invariant, in
     excused_.insert({run, other, invariant});
 }
 
+// A rank runs again with the others of its gang; a machine that stood still may begin what has gone
+// on elsewhere.
+void Processes::look_whether_again(const Run& run, int64_t now_ns) {
+  const auto kept = kept_.find(run.task);
+  if (kept == kept_.end() || !is_sure(run.node, now_ns)) return;
+  const auto& [before, at_ns] = kept->second;
+  if (!is_leased_since(before.node, at_ns)) return;
+  violated_("ran-again", fmt::format("task {} attempt {} begins on n{}, and attempt {} came to its "
+                                     "end {:.3f} s before, which is on disk on n{}",
+                                     run.task, run.attempt, run.node + 1, before.attempt,
+                                     static_cast<double>(now_ns - at_ns) / 1e9, before.node + 1));
+}
+
 void Processes::began(const Run& run, uint64_t gang, int64_t now_ns) {
   for (const auto& other : by_task_[run.task]) meet(run, other, "overlap", now_ns);
   by_task_[run.task].insert(run);
-  if (gang == 0) return;
+  if (gang == 0) return look_whether_again(run, now_ns);
   gangs_[run.task] = gang;
   for (const auto& other : by_gang_[gang])
     if (other.attempt != run.attempt) meet(run, other, "half-gang", now_ns);

@@ -1,5 +1,6 @@
 // Which processes of tasks live, and that they may: never two attempts of a task at once, nor ranks
-// of two tries of a gang, but for a moment where a machine's clock stood still.
+// of two tries of a gang, but for a moment where a machine's clock stood still; and none of a task
+// whose end is on the disk of a node that is waited for.
 #pragma once
 
 #include <compare>
@@ -26,6 +27,12 @@ class Processes {
   // `gang`: 0: it is no rank.
   void began(const Run& run, uint64_t gang, int64_t now_ns);
   void ended(const Run& run, bool well);
+  // It came to its end by itself, and a record of that is on its node's disk.
+  void end_kept(const Run& run, int64_t now_ns) { kept_[run.task] = {run, now_ns}; }
+  // Whether the node's lease has held ever since.
+  std::function<bool(int node, int64_t since_ns)> is_leased_since = [](int, int64_t) {
+    return false;
+  };
   // Until then the node may not have noticed that its machine was paused.
   void unsure(int node, int64_t until_ns) { unsure_until_ns_[node] = until_ns; }
   // At every step: what one may excuse for a moment must not last.
@@ -49,6 +56,13 @@ class Processes {
   void meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns);
 
   Violated violated_;
+  void look_whether_again(const Run& run, int64_t now_ns);
+
+  struct Kept {
+    Run run;
+    int64_t at_ns = 0;
+  };
+  std::map<uint64_t, Kept> kept_;  // the last one, by task
   std::map<uint64_t, std::set<Run>> by_task_, by_gang_;
   std::map<uint64_t, uint64_t> gangs_;                                // of ranks, by their task
   std::map<std::pair<uint64_t, uint32_t>, std::set<uint64_t>> well_;  // ranks, by gang and try

@@ -31,12 +31,14 @@ bool understands_today(Version version) {
   return version != Version::kTooNew;
 }
 
-NodeInfo describe_node(const std::string& name, uint64_t instance, uint32_t units,
-                       Version version) {
+NodeInfo describe_node(const std::string& name, uint64_t instance,
+                       const std::vector<uint64_t>& predecessors, uint32_t units, Version version) {
   auto message = std::make_shared<capnp::MallocMessageBuilder>();
   auto info = message->initRoot<wire::NodeInfo>();
   info.setName(name);
   info.setInstance(instance);
+  auto before = info.initPredecessors(static_cast<unsigned>(predecessors.size()));
+  for (unsigned i = 0; i < before.size(); ++i) before.set(i, predecessors[i]);
   info.setUnits(units);
   info.setMemoryBytes(1 << 30);
   info.setFastBudgetBytes(64 << 20);

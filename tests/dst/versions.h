@@ -19,7 +19,9 @@ ProgramVersion program_of(Version version);
 bool understands_today(Version version);
 
 using NodeInfo = std::shared_ptr<capnp::MallocMessageBuilder>;
-NodeInfo describe_node(const std::string& name, uint64_t instance, uint32_t units, Version version);
+// `predecessors`: daemons of this boot whose tasks are dead.
+NodeInfo describe_node(const std::string& name, uint64_t instance,
+                       const std::vector<uint64_t>& predecessors, uint32_t units, Version version);
 // As the coordinator's service does it: kInvalid of one that it does not understand.
 Result<NodeFacts> admit_node(const NodeInfo& info);
 

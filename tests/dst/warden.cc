@@ -1,5 +1,6 @@
 #include "tests/dst/warden.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,39 +10,48 @@ Status Warden::launch(const agent::LaunchOrder& order) {
   const auto attempt = order.assignment.attempt;
   if (at_.refuses()) return fail(ErrorCode::kIo, "fork: Resource temporarily unavailable");
   if (at_.clock.boot_ns() >= lease_ns_) return fail(ErrorCode::kUnavailable, "there is no lease");
-  running_[attempt] = false;
   const auto& rank = order.assignment.rank;
+  const int code = exits_with(order.assignment.argv);
+  const bool writes =
+      std::any_of(order.assignment.datasets.begin(), order.assignment.datasets.end(),
+                  [](const ServeItem& need) { return need.write; });
+  running_[attempt].is_kept = code != 0 || !writes;
   at_.judge.process_began(run_of(attempt), rank ? rank->gang : 0);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
-  const int code = exits_with(order.assignment.argv);
   at_.loop.after(runs_ms(order.assignment.argv) * kMs, at_.machine,
                  [this, attempt, code] { end(attempt, TaskEnd::kExited, code, ""); });
   return {};
 }
 
 void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
-  if (!running_.erase(attempt)) return;
+  const auto running = running_.extract(attempt);
+  if (!running) return;
   at_.judge.process_ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
   agent::ExitReport report;
   report.how = how;
   report.reason = reason;
   report.process = ProcessExit{.task_id = attempt.task, .attempt = attempt.attempt, .how = how};
   if (how == TaskEnd::kExited) report.process->exit_code = code;
+  if (how == TaskEnd::kExited && running.mapped().is_kept) {
+    at_.ends[attempt] = report;
+    at_.judge.processes().end_kept(run_of(attempt), at_.loop.now_ns());
+    at_.end_kept();
+  }
   at_.loop.after(at_.random.between(0, 5 * kMs), at_.daemon,
                  [this, attempt, report = std::move(report)] { at_.exited(attempt, report); });
 }
 
 void Warden::cancel(AttemptId attempt, const std::string& reason) {
   const auto running = running_.find(attempt);
-  if (running == running_.end() || std::exchange(running->second, true)) return;
+  if (running == running_.end() || std::exchange(running->second.end_asked, true)) return;
   at_.loop.after(at_.random.between(kMs, 300 * kMs), at_.machine,
                  [this, attempt, reason] { end(attempt, TaskEnd::kCancelled, 0, reason); });
 }
 
 void Warden::end_all(TaskEnd how, const std::string& reason) {
   std::vector<AttemptId> attempts;
-  for (const auto& [attempt, asked] : running_) attempts.push_back(attempt);
+  for (const auto& [attempt, running] : running_) attempts.push_back(attempt);
   for (const auto attempt : attempts) end(attempt, how, 0, reason);
 }
 
@@ -49,6 +59,7 @@ void Warden::extend_lease(int64_t deadline_ns, int64_t sent_ns) {
   for (auto pause = noticed_.lower_bound(sent_ns); pause != noticed_.end(); ++pause)
     deadline_ns -= pause->second;
   lease_ns_ = std::max(lease_ns_, deadline_ns);
+  at_.leased(lease_ns_);
   if (!std::exchange(watching_, true)) watch_lease();
 }
 

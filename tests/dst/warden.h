@@ -13,6 +13,9 @@
 
 namespace tierpilot::dst {
 
+// Records of ends on a node's disk: what a daemon tells that was not there.
+using KeptEnds = std::map<AttemptId, agent::ExitReport>;
+
 class Warden final : public agent::TaskRunner {
  public:
   struct Surroundings {
@@ -23,10 +26,13 @@ class Warden final : public agent::TaskRunner {
     int node = 0;
     LifePtr machine;
     LifePtr daemon;
+    KeptEnds& ends;
     bool notices_pauses = true;
     std::function<bool()> refuses;           // the machine cannot start processes now
     std::function<void(AttemptId)> started;  // told to the daemon
     std::function<void(AttemptId, agent::ExitReport)> exited;
+    std::function<void(int64_t deadline_ns)> leased;
+    std::function<void()> end_kept;  // may end the daemon
   };
   explicit Warden(Surroundings surroundings) : at_(std::move(surroundings)) {}
 
@@ -36,8 +42,7 @@ class Warden final : public agent::TaskRunner {
   void confine(AttemptId, const agent::CpuShare&) override {}
   void confine_gpu(AttemptId, uint32_t) override {}
   void forget(uint64_t) override {}
-  // Ends are not kept over a daemon's death: as where their records cannot be written.
-  void acknowledged(AttemptId) override {}
+  void acknowledged(AttemptId attempt) override { at_.ends.erase(attempt); }
 
   // `sent_ns`: when it was asked for, as the machine's boot clock stood.
   void extend_lease(int64_t deadline_ns, int64_t sent_ns);
@@ -60,7 +65,11 @@ class Warden final : public agent::TaskRunner {
   Surroundings at_;
   Run run_of(AttemptId attempt) const { return {attempt.task, attempt.attempt, at_.node}; }
 
-  std::map<AttemptId, bool> running_;  // whether its end was asked for
+  struct Running {
+    bool end_asked = false;
+    bool is_kept = false;  // its end is, when it comes to it by itself
+  };
+  std::map<AttemptId, Running> running_;
   int64_t lease_ns_ = 0;
   std::map<int64_t, int64_t> noticed_;  // pauses and how long they were, by boot time
   bool watching_ = false;

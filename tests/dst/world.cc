@@ -37,7 +37,7 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
   for (int i = 0; i < kNodes; ++i)
     nodes_.push_back(std::make_unique<Node>(Node::Surroundings{
         loop_, judge_, network_, *coordinator_, i, seed, options.keeps_old_home,
-        options.notices_pauses,
+        options.notices_pauses, options.tells_kept_ends,
         [this](int reader, const std::string& address, const DatasetId& id) -> const Stored* {
           const int source = address.back() - '1';
           const bool there =
@@ -48,6 +48,9 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
         },
         [this](const DatasetId& id) { damage_noticed(id); }}));
+  judge_.processes().is_leased_since = [this](int node, int64_t since_ns) {
+    return nodes_[static_cast<size_t>(node)]->is_leased_since(since_ns);
+  };
   coordinator_->start();
   for (const auto& action : plan)
     loop_.after(action.at_ns, nullptr, [this, action] { act(action); });
@@ -145,6 +148,8 @@ void World::act_on_node(const Action& action) {
       return node.damage(action.number);
     case Kind::kLoseDisk:
       return lose_disk(node, action.lasts_ns);
+    case Kind::kKillAtEnd:
+      return node.kill_at_end(action.lasts_ns);
     default:
       return node.kill_in_commit(action.number, action.kind == Kind::kRebootInCommit,
                                  action.lasts_ns);

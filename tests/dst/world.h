@@ -19,9 +19,10 @@ namespace tierpilot::dst {
 
 struct WorldOptions {
   Kinds included;
-  std::set<std::string> held;  // invariants; empty: all
-  bool keeps_old_home = true;  // see Pool; false shows why
-  bool notices_pauses = true;  // see Warden; false shows why
+  std::set<std::string> held;   // invariants; empty: all
+  bool keeps_old_home = true;   // see Pool; false shows why
+  bool notices_pauses = true;   // see Warden; false shows why
+  bool tells_kept_ends = true;  // see Daemon; false shows why
   std::filesystem::path directory;
   uint64_t most_steps = 2'000'000;
   std::function<void(const std::string&)> tell;  // the history, if anybody wants it
