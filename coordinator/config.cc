@@ -60,7 +60,7 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
                     "needs [tls] ca, certificate and key: between machines there is only "
                     "mutual TLS");
   config.max_connections =
-      static_cast<size_t>(listen.integer("max_connections", 2048, 1, 1'000'000));
+      static_cast<size_t>(listen.integer("max_connections", 20'000, 1, 1'000'000));
   auto metrics = reader.section("metrics");
   if (const auto text = metrics.text("listen", ""); !text.empty()) {
     if (auto address = MetricsAddress::parse(text); !address)

@@ -81,6 +81,7 @@ class World {
   // What was published last when one of its copies, or of what was made from it, was found damaged
   // or went with a disk, and others were left.
   std::map<std::string, Digest> damaged_;
+  std::set<Digest> gone_;  // with a disk, which had the only copy
 };
 
 }  // namespace tierpilot::dst

@@ -147,8 +147,12 @@ bool World::copies_are_enough() const {
 
 // Where nothing keeps nodes from it, what counts as written is on as many as it is to be on.
 void World::check_published(const std::string& dataset, uint64_t version, Digest content) {
-  if (!nodes_are_well_ || !coordinator_->up()) return;
+  if (!coordinator_->up()) return;
   const auto* entry = coordinator_->core().state.catalog.find(dataset);
+  // The only copy went while the coordinator wrote down that it was there.
+  if (entry && entry->dataset.replicas < 2 && gone_.contains(content) && !is_left(dataset, content))
+    judge_.lost_by_damage(dataset);
+  if (!nodes_are_well_) return;
   if (!entry || entry->dataset.version < version) return;
   const auto keepers = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
     const auto& shelf = node->shelf();
@@ -179,6 +183,7 @@ void World::lose_disk(Node& node, int64_t down_ns) {
   if (coordinator_->up()) coordinator_->look_at_all();
   node.lose_disk(down_ns);
   for (const auto& [id, stored] : lost) {
+    if (!is_left(id.name, stored.content)) gone_.insert(stored.content);
     const auto value = judge_.newest(id.name);
     // Of one that was added, or written while the coordinator is away, nobody may have been told.
     const Digest content = value && coordinator_->up() ? value->content : stored.content;

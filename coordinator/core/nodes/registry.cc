@@ -81,15 +81,13 @@ void NodeRecord::uncount(Task& task) {
 Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   auto slot = slots_.find(facts.name);
   if (slot == slots_.end()) {
-    std::set<uint32_t> taken;
-    for (const auto& [name, number] : slots_) taken.insert(number);
-    uint32_t free = 0;
-    while (taken.contains(free)) ++free;
-    if (free >= kMaxNodes)
+    while (taken_.contains(lowest_free_)) ++lowest_free_;
+    if (lowest_free_ >= kMaxNodes)
       return fail(
           ErrorCode::kExhausted,
           fmt::format("node '{}': the cluster is full, it has {} nodes", facts.name, kMaxNodes));
-    slot = slots_.emplace(facts.name, free).first;
+    slot = slots_.emplace(facts.name, lowest_free_).first;
+    taken_.insert(lowest_free_);
   }
   auto& record = nodes_[facts.name];
   record.facts = facts;
@@ -98,6 +96,11 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
     record.order = order->second;
   look_who_is_up();
   return &record;
+}
+
+void Registry::remember_slot(const std::string& name, uint32_t slot) {
+  slots_[name] = slot;
+  taken_.insert(slot);
 }
 
 std::vector<std::string> Registry::known_names() const {
@@ -148,7 +151,7 @@ void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units) {
 
 void Registry::run(NodeRecord& node, uint32_t units) {
   node.running_units += units;
-  if (node.life == NodeLife::kUp) up_.busy_units += units;
+  if (summary_ && node.life == NodeLife::kUp) summary_->busy_units += units;
 }
 
 bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running) {
@@ -156,7 +159,7 @@ bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool
   change_place(node, [&] { node.assigned_units -= units; });
   if (!running) return true;
   node.running_units -= units;
-  if (node.life == NodeLife::kUp) up_.busy_units -= units;
+  if (summary_ && node.life == NodeLife::kUp) summary_->busy_units -= units;
   return true;
 }
 
@@ -176,7 +179,10 @@ void Registry::set_order(const std::string& name, const NodeOrder& order) {
 
 void Registry::remove(const std::string& name) {
   constexpr size_t kMostRemoved = 256;  // a view of them lives for milliseconds
-  slots_.erase(name);
+  if (const auto slot = slots_.extract(name)) {
+    taken_.erase(slot.mapped());
+    lowest_free_ = std::min(lowest_free_, slot.mapped());
+  }
   orders_.erase(name);
   if (auto node = nodes_.extract(name)) removed_.push_back(std::move(node));
   if (removed_.size() > kMostRemoved) removed_.pop_front();
@@ -209,7 +215,7 @@ const NodesBySpeed& Registry::up_by_speed(uint32_t backlog_units) const {
   if (ordered_for_ == backlog_units) return up_by_speed_;
   ordered_for_ = backlog_units;
   up_by_speed_.clear();
-  for (const NodeRecord* node : up_nodes_) {
+  for (const NodeRecord* node : up()) {
     SpeedClass& alike = up_by_speed_[class_of(*node)];
     ++alike.nodes;
     if (has_room(*node)) alike.with_room.insert(node);
@@ -245,24 +251,28 @@ void Registry::ran(NodeRecord& node, double operations, double seconds) {
     change_place(node, [&] { node.operations = now; });
 }
 
-// Only when a node comes or goes.
+// Many may join at once.
 void Registry::look_who_is_up() {
-  up_ = {};
-  up_nodes_.clear();
+  summary_.reset();
   up_by_speed_.clear();
   ordered_for_.reset();
-  known_shapes_ = up_shapes_ = {};
+}
+
+const Registry::Summary& Registry::summary() const {
+  if (summary_) return *summary_;
+  Summary& all = summary_.emplace();
   for (const auto& [name, node] : nodes_) {
-    if (node.facts.units > 0) known_shapes_.add(shape_of(node.facts));
+    if (node.facts.units > 0) all.known_shapes.add(shape_of(node.facts));
     if (node.life != NodeLife::kUp) continue;
-    up_nodes_.push_back(&node);
-    if (!node.is_closed()) up_shapes_.add(shape_of(node.facts));
-    up_.busy_units += node.running_units;
-    up_.total_units += node.facts.units;
-    up_.int32_to_float += node.facts.int32_to_float;
+    all.up.push_back(&node);
+    if (!node.is_closed()) all.up_shapes.add(shape_of(node.facts));
+    all.busy_units += node.running_units;
+    all.total_units += node.facts.units;
+    all.int32_to_float += node.facts.int32_to_float;
   }
-  std::sort(up_nodes_.begin(), up_nodes_.end(),
+  std::sort(all.up.begin(), all.up.end(),
             [](const NodeRecord* a, const NodeRecord* b) { return a->slot < b->slot; });
+  return all;
 }
 
 }  // namespace tierpilot

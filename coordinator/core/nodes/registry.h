@@ -151,7 +151,7 @@ class Registry {
   // Gives a known name its slot back. kExhausted when all slots are taken.
   Result<NodeRecord*> add(const NodeFacts& facts);
   // A slot remembered from before a restart.
-  void remember_slot(const std::string& name, uint32_t slot) { slots_[name] = slot; }
+  void remember_slot(const std::string& name, uint32_t slot);
   // Every node that ever joined, also those that are away.
   std::vector<std::string> known_names() const;
   bool is_known(const std::string& name) const { return slots_.contains(name); }
@@ -183,40 +183,44 @@ class Registry {
   std::map<std::string, NodeRecord>& all() { return nodes_; }
   const std::map<std::string, NodeRecord>& all() const { return nodes_; }
 
-  const NodeShapes& known_shapes() const { return known_shapes_; }
-  const NodeShapes& up_shapes() const { return up_shapes_; }
+  const NodeShapes& known_shapes() const { return summary().known_shapes; }
+  const NodeShapes& up_shapes() const { return summary().up_shapes; }
   // Those that are up, by slot.
-  const std::vector<const NodeRecord*>& up() const { return up_nodes_; }
+  const std::vector<const NodeRecord*>& up() const { return summary().up; }
   // `backlog_units`: that a node takes beyond its own.
   const NodesBySpeed& up_by_speed(uint32_t backlog_units) const;
-  uint32_t busy_units() const { return up_.busy_units; }
-  uint32_t total_units() const { return up_.total_units; }
-  uint32_t up_count() const { return static_cast<uint32_t>(up_nodes_.size()); }
+  uint32_t busy_units() const { return summary().busy_units; }
+  uint32_t total_units() const { return summary().total_units; }
+  uint32_t up_count() const { return static_cast<uint32_t>(up().size()); }
   // The mean measured cost of an int32 operation; 1 without nodes.
   double int32_to_float() const {
-    return up_nodes_.empty() ? 1 : up_.int32_to_float / static_cast<double>(up_nodes_.size());
+    return up().empty() ? 1 : summary().int32_to_float / static_cast<double>(up().size());
   }
 
  private:
-  struct Sums {
+  // Of all nodes. Looked up anew, when somebody asks, after a node came, went, opened or closed.
+  struct Summary {
+    std::vector<const NodeRecord*> up;
     uint32_t busy_units = 0;
     uint32_t total_units = 0;
     double int32_to_float = 0;
+    NodeShapes known_shapes;
+    NodeShapes up_shapes;
   };
+  const Summary& summary() const;
   void look_who_is_up();
   bool has_room(const NodeRecord& node) const { return node.has_units(ordered_for_.value_or(0)); }
   // Changes what the orders by speed and load are made of.
   template <class Change>
   void change_place(NodeRecord& node, Change change);
 
-  std::vector<const NodeRecord*> up_nodes_;
+  mutable std::optional<Summary> summary_;
   mutable NodesBySpeed up_by_speed_;             // kept in order once somebody has asked for it
   mutable std::optional<uint32_t> ordered_for_;  // backlog units
-  Sums up_;
-  NodeShapes known_shapes_;
-  NodeShapes up_shapes_;
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
+  std::set<uint32_t> taken_;
+  uint32_t lowest_free_ = 0;  // no slot below it is
   std::map<std::string, NodeOrder> orders_;
   std::deque<std::map<std::string, NodeRecord>::node_type> removed_;  // the last ones
 };

@@ -16,6 +16,16 @@ capnp::MessageSize update_size(size_t events) {
   return {48 + 48 * events, 0};
 }
 
+void write(const SimulatedReplica& replica, bool home, wire::Replica::Builder out) {
+  out.setDataset(replica.dataset);
+  out.setVersion(1);
+  out.setBytes(replica.bytes);
+  out.setInFast(true);
+  out.setInSlow(home);
+  out.setHome(home);
+  out.initDigest().setLow(std::hash<std::string>()(replica.dataset) | 1);
+}
+
 }  // namespace
 
 void Runs::add(std::function<void()> end) {
@@ -44,6 +54,13 @@ class SimulatedNode::Service final : public wire::Node::Server {
   kj::Promise<void> start(StartContext context) override {
     const auto attempt = context.getParams().getAssignment().getAttempt();
     node_.assigned(attempt.getTask(), attempt.getAttempt());
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> createDataset(CreateDatasetContext context) override {
+    const auto params = context.getParams();
+    write({std::string(params.getName().cStr()), params.getSource().getZeroBytes(), {}}, true,
+          context.getResults().initReplica());
     return kj::READY_NOW;
   }
 
@@ -94,6 +111,13 @@ void SimulatedNode::report(Event::Kind kind, uint64_t task, uint32_t attempt) {
   if (wake_) wake_->fulfill();
 }
 
+void SimulatedNode::hold(const std::vector<SimulatedReplica>& replicas) {
+  for (const auto& replica : replicas)
+    events_.push_back(
+        {.sequence = ++sequence_, .kind = Event::Kind::kReplica, .replica = &replica});
+  if (wake_) wake_->fulfill();
+}
+
 kj::Promise<void> SimulatedNode::keep_reporting() {
   return update().then([this] { return until_work(); }).then([this] { return keep_reporting(); });
 }
@@ -118,6 +142,9 @@ kj::Promise<void> SimulatedNode::update() {
       }
       case Event::Kind::kStarted:
         fill(list[i].initStarted().initAttempt());
+        break;
+      case Event::Kind::kReplica:
+        write(*event.replica, event.replica->home == name_, list[i].initReplica());
         break;
       case Event::Kind::kExited:
         fill(list[i].initExited().initAttempt());

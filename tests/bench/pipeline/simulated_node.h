@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "rpc/client.h"
 #include "rpc/cluster.capnp.h"
@@ -19,6 +20,13 @@ namespace tierpilot::bench {
 struct NodeHooks {
   std::function<void(uint64_t task)> started;   // an assignment has arrived
   std::function<void(uint64_t task)> recorded;  // the coordinator has its end on disk
+};
+
+// Version 1 of a dataset, as a node says that it has it; its digest is made from its name.
+struct SimulatedReplica {
+  std::string dataset;
+  uint64_t bytes = 0;
+  std::string home;  // the node that keeps it
 };
 
 // The tasks that run on all nodes. All take equally long, so they end in order and share a timer.
@@ -47,15 +55,20 @@ class SimulatedNode {
 
   // Resolves when registered; afterwards it reports until the object goes.
   kj::Promise<void> join(const Address& coordinator);
+  // Tells that it has these, in its fast tier; they must outlive it.
+  void hold(const std::vector<SimulatedReplica>& replicas);
+  // Nothing that it told is left to be acknowledged.
+  bool all_told() const { return events_.empty(); }
 
  private:
   class Service;
   struct Event {
-    enum class Kind { kServed, kStarted, kExited };
-    uint64_t sequence;
-    Kind kind;
-    uint64_t task;
-    uint32_t attempt;
+    enum class Kind { kServed, kStarted, kExited, kReplica };
+    uint64_t sequence = 0;
+    Kind kind = Kind::kServed;
+    uint64_t task = 0;
+    uint32_t attempt = 0;
+    const SimulatedReplica* replica = nullptr;
   };
 
   void assigned(uint64_t task, uint32_t attempt);
