@@ -4,7 +4,7 @@
 
 #include "coordinator/core/decisions/view.h"
 #include "coordinator/store/records.h"
-#include "core_fixture.h"
+#include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/store/records.h"
-#include "core_fixture.h"
+#include "tests/unit/coordinator/core_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
