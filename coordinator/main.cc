@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "coordinator/config.h"
+#include "coordinator/connection_limit.h"
 #include "coordinator/service/cluster_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/metrics.h"
@@ -32,7 +34,12 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
                                                        const Tls& tls, ServiceContext& service) {
   std::vector<std::unique_ptr<RpcServer>> servers;
   RpcLimits limits;
-  limits.max_connections = config.max_connections;
+  const uint64_t descriptors = raise_descriptor_limit();
+  limits.max_connections = affordable_connections(
+      config.max_connections, config.listen_unix && config.listen_tls ? 2 : 1, descriptors);
+  if (limits.max_connections < config.max_connections)
+    spdlog::warn("{} connections at each address, not {}: {} descriptors are allowed (ulimit -Hn)",
+                 limits.max_connections, config.max_connections, descriptors);
   for (const auto& address : {config.listen_unix, config.listen_tls}) {
     if (!address) continue;
     auto server = RpcServer::listen(

@@ -51,17 +51,17 @@ class Processes {
     std::string invariant;
     auto operator<=>(const Pair&) const = default;
   };
-  bool lives(const Run& run) const;
-  bool is_sure(int node, int64_t now_ns) const;
-  void meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns);
-
-  Violated violated_;
-  void look_whether_again(const Run& run, int64_t now_ns);
-
   struct Kept {
     Run run;
     int64_t at_ns = 0;
   };
+  bool lives(const Run& run) const;
+  bool is_sure(int node, int64_t now_ns) const;
+  void meet(const Run& run, const Run& other, const char* invariant, int64_t now_ns);
+
+  void look_whether_again(const Run& run, int64_t now_ns);
+
+  Violated violated_;
   std::map<uint64_t, Kept> kept_;  // the last one, by task
   std::map<uint64_t, std::set<Run>> by_task_, by_gang_;
   std::map<uint64_t, uint64_t> gangs_;                                // of ranks, by their task

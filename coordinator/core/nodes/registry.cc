@@ -81,13 +81,13 @@ void NodeRecord::uncount(Task& task) {
 Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
   auto slot = slots_.find(facts.name);
   if (slot == slots_.end()) {
-    while (taken_.contains(lowest_free_)) ++lowest_free_;
+    while (names_.contains(lowest_free_)) ++lowest_free_;
     if (lowest_free_ >= kMaxNodes)
       return fail(
           ErrorCode::kExhausted,
           fmt::format("node '{}': the cluster is full, it has {} nodes", facts.name, kMaxNodes));
-    slot = slots_.emplace(facts.name, lowest_free_).first;
-    taken_.insert(lowest_free_);
+    remember_slot(facts.name, lowest_free_);
+    slot = slots_.find(facts.name);
   }
   auto& record = nodes_[facts.name];
   record.facts = facts;
@@ -99,8 +99,16 @@ Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
 }
 
 void Registry::remember_slot(const std::string& name, uint32_t slot) {
+  forget_slot(name);
   slots_[name] = slot;
-  taken_.insert(slot);
+  names_[slot] = name;
+}
+
+void Registry::forget_slot(const std::string& name) {
+  const auto slot = slots_.extract(name);
+  if (!slot) return;
+  names_.erase(slot.mapped());
+  lowest_free_ = std::min(lowest_free_, slot.mapped());
 }
 
 std::vector<std::string> Registry::known_names() const {
@@ -117,9 +125,8 @@ bool Registry::knows_all_shapes() const {
 }
 
 std::string Registry::name_of(uint32_t slot) const {
-  const auto found = std::find_if(slots_.begin(), slots_.end(),
-                                  [&](const auto& known) { return known.second == slot; });
-  return found == slots_.end() ? std::string() : found->first;
+  const auto found = names_.find(slot);
+  return found == names_.end() ? std::string() : found->second;
 }
 
 NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t lease_end_ns) {
@@ -179,10 +186,7 @@ void Registry::set_order(const std::string& name, const NodeOrder& order) {
 
 void Registry::remove(const std::string& name) {
   constexpr size_t kMostRemoved = 256;  // a view of them lives for milliseconds
-  if (const auto slot = slots_.extract(name)) {
-    taken_.erase(slot.mapped());
-    lowest_free_ = std::min(lowest_free_, slot.mapped());
-  }
+  forget_slot(name);
   orders_.erase(name);
   if (auto node = nodes_.extract(name)) removed_.push_back(std::move(node));
   if (removed_.size() > kMostRemoved) removed_.pop_front();

@@ -208,6 +208,7 @@ class Registry {
     NodeShapes up_shapes;
   };
   const Summary& summary() const;
+  void forget_slot(const std::string& name);
   void look_who_is_up();
   bool has_room(const NodeRecord& node) const { return node.has_units(ordered_for_.value_or(0)); }
   // Changes what the orders by speed and load are made of.
@@ -219,8 +220,8 @@ class Registry {
   mutable std::optional<uint32_t> ordered_for_;  // backlog units
   std::map<std::string, NodeRecord> nodes_;
   std::map<std::string, uint32_t> slots_;
-  std::set<uint32_t> taken_;
-  uint32_t lowest_free_ = 0;  // no slot below it is
+  std::map<uint32_t, std::string> names_;  // by slot
+  uint32_t lowest_free_ = 0;               // every slot below it is taken
   std::map<std::string, NodeOrder> orders_;
   std::deque<std::map<std::string, NodeRecord>::node_type> removed_;  // the last ones
 };

@@ -3,12 +3,12 @@
 // Beside it, in the same run, the file system's own bare write+fdatasync, which bounds how fast an
 // acknowledgement can come.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/descriptors.h"
 #include "tests/bench/pipeline/pipeline.h"
 #include "tests/bench/pipeline/thread_cpu.h"
 #include "tests/bench/submit/durable_write.h"
@@ -83,13 +83,6 @@ void print(const Options& options, Figures& figures) {
   if (options.as_json) fmt::print("{}\n", json.dump(2));
 }
 
-void allow_descriptors(uint32_t nodes) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, std::max<rlim_t>(limit.rlim_cur, nodes + 256));
-  setrlimit(RLIMIT_NOFILE, &limit);  // the coordinator inherits it
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Pipeline benchmark: submit, decision, dispatch and recorded end of many tasks");
   Options options;
@@ -118,7 +111,7 @@ int run(int argc, char** argv) {
     options.tasks = 1000;
     options.rounds = 1;
   }
-  allow_descriptors(pipeline.nodes);
+  raise_descriptor_limit();  // the coordinator inherits it
   auto figures = measure(options);
   print(options, figures);
   return 0;

@@ -15,9 +15,6 @@
 namespace tierpilot::bench {
 namespace {
 
-// Joins are answered one by one; a hundred thousand at once would only queue.
-constexpr size_t kJoinsAtOnce = 50;
-
 int64_t process_cpu_ns() {
   timespec spent{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
@@ -61,12 +58,7 @@ void Pipeline::State::join_all(const Address& coordinator) {
         std::make_unique<SimulatedNode>(loop, runs, fmt::format("node-{}", i), options.units,
                                         NodeHooks{[this](uint64_t task) { started(task); },
                                                   [this](uint64_t task) { recorded(task); }}));
-  for (size_t first = 0; first < nodes.size(); first += kJoinsAtOnce) {
-    auto joins = kj::Vector<kj::Promise<void>>();
-    for (size_t i = first; i < std::min(first + kJoinsAtOnce, nodes.size()); ++i)
-      joins.add(nodes[i]->join(coordinator));
-    kj::joinPromises(joins.releaseAsArray()).wait(loop.wait_scope());
-  }
+  bench::join_all(loop, coordinator, nodes);
 }
 
 void Pipeline::State::submit_more() {

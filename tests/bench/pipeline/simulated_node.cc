@@ -11,6 +11,9 @@
 namespace tierpilot::bench {
 namespace {
 
+// Joins are answered one by one; a hundred thousand at once would only queue.
+constexpr size_t kJoinsAtOnce = 50;
+
 // Words of an update; without a hint its builder clears 8 KiB.
 capnp::MessageSize update_size(size_t events) {
   return {48 + 48 * events, 0};
@@ -178,6 +181,16 @@ kj::Promise<void> SimulatedNode::keep_beating() {
     if (wake_) wake_->fulfill();
     return keep_beating();
   });
+}
+
+void join_all(EventLoop& loop, const Address& coordinator,
+              const std::vector<std::unique_ptr<SimulatedNode>>& nodes) {
+  for (size_t first = 0; first < nodes.size(); first += kJoinsAtOnce) {
+    auto joins = kj::Vector<kj::Promise<void>>();
+    for (size_t i = first; i < std::min(first + kJoinsAtOnce, nodes.size()); ++i)
+      joins.add(nodes[i]->join(coordinator));
+    kj::joinPromises(joins.releaseAsArray()).wait(loop.wait_scope());
+  }
 }
 
 }  // namespace tierpilot::bench

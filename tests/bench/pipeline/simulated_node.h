@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -93,5 +94,9 @@ class SimulatedNode {
   kj::Maybe<wire::NodeSession::Client> session_;
   kj::Maybe<kj::Promise<void>> reporting_, beating_;
 };
+
+// A few at a time; returns when all have joined.
+void join_all(EventLoop& loop, const Address& coordinator,
+              const std::vector<std::unique_ptr<SimulatedNode>>& nodes);
 
 }  // namespace tierpilot::bench

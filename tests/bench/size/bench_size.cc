@@ -1,7 +1,6 @@
 // What a coordinator's size costs: so many nodes on real connections, each with a replica of so
 // many datasets. Beside it, in the same run, a cluster of 100 nodes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -9,6 +8,8 @@
 #include <stdexcept>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
+#include "coordinator/connection_limit.h"
 #include "tests/bench/size/crowd.h"
 #include "tests/system/cluster.h"
 
@@ -71,14 +72,10 @@ void measure(const Size& size, const std::string& folder) {
 }
 
 void allow_descriptors(uint32_t nodes) {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  const rlim_t needed = nodes + 256;
-  if (limit.rlim_max < needed)
+  const uint64_t needed = nodes + kOwnDescriptors + 1, allowed = raise_descriptor_limit();
+  if (allowed < needed)
     throw std::runtime_error(
-        fmt::format("{} descriptors are needed, and `ulimit -Hn` is {}", needed, limit.rlim_max));
-  limit.rlim_cur = std::max(limit.rlim_cur, needed);
-  setrlimit(RLIMIT_NOFILE, &limit);  // the coordinator inherits it
+        fmt::format("{} descriptors are needed, and `ulimit -Hn` is {}", needed, allowed));
 }
 
 int run(int argc, char** argv) {

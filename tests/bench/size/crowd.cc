@@ -10,14 +10,14 @@
 namespace tierpilot::bench {
 namespace {
 
-// Answered one by one; all at once would only queue, and leases would end meanwhile.
+// Nodes that tell at a time: all at once would only queue, and leases would end meanwhile.
 constexpr size_t kAtOnce = 50;
 
 std::string name_of(size_t node) {
   return fmt::format("node-{:05}", node);
 }
 
-// What `ask` gives, page after page; it returns the name to go on after, or an empty one.
+// Adds what `ask` gives, page after page; it returns the name to go on after.
 template <class Ask>
 Listed list_all(Ask ask) {
   Listed all;
@@ -38,12 +38,7 @@ Crowd::Crowd(const Address& coordinator, uint32_t nodes) : coordinator_(coordina
 }
 
 void Crowd::join() {
-  for (size_t first = 0; first < nodes_.size(); first += kAtOnce) {
-    auto joins = kj::Vector<kj::Promise<void>>();
-    for (size_t i = first; i < std::min(first + kAtOnce, nodes_.size()); ++i)
-      joins.add(nodes_[i]->join(coordinator_));
-    kj::joinPromises(joins.releaseAsArray()).wait(loop_.wait_scope());
-  }
+  join_all(loop_, coordinator_, nodes_);
 }
 
 void Crowd::add_datasets(uint32_t count, uint64_t bytes) {

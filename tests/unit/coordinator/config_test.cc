@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/connection_limit.h"
+
 namespace tierpilot {
 namespace {
 
@@ -9,6 +11,14 @@ using ::testing::HasSubstr;
 
 Result<CoordinatorConfig> read(std::string_view toml) {
   return read_coordinator_config(*ConfigReader::parse(toml, "coordinator.toml"));
+}
+
+TEST(CoordinatorConfig, ConnectionsLeaveDescriptorsForTheStore) {
+  EXPECT_EQ(affordable_connections(20'000, 2, 65'536), 20'000u) << "as the unit file has it";
+  EXPECT_EQ(affordable_connections(20'000, 1, 1'024), 768u);
+  EXPECT_EQ(affordable_connections(20'000, 2, 1'024), 384u);
+  EXPECT_EQ(affordable_connections(20'000, 1, 100), 1u);
+  EXPECT_EQ(affordable_connections(20'000, 1, UINT64_MAX), 20'000u) << "no limit";
 }
 
 TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {

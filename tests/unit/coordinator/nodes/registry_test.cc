@@ -24,6 +24,10 @@ TEST(Registry, GivesTheLowestSlotThatNobodyHasEvenOneThatIsAway) {
   registry.remove("a");
   EXPECT_EQ((*registry.add(facts_of("c")))->slot, 0u);
   EXPECT_EQ((*registry.add(facts_of("d")))->slot, 3u);
+  EXPECT_EQ(registry.name_of(1), "away");
+  registry.remember_slot("away", 9);
+  EXPECT_EQ(registry.name_of(1), "");
+  EXPECT_EQ((*registry.add(facts_of("e")))->slot, 1u) << "nobody has it any more";
 }
 
 TEST(Registry, IsFullWhenEverySlotIsTakenAndHasRoomWhenOneGoes) {
