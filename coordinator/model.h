@@ -119,9 +119,8 @@ struct Task {
   double place_s = 0;
 
   // Its processes have ended well, and its end counts once what it wrote is on enough nodes.
-  bool is_copied() const {
-    return state == TaskState::kRunning && exit && exit->how == TaskEnd::kExited && exit->code == 0;
-  }
+  bool is_copied() const { return state == TaskState::kRunning && has_ended_well(); }
+  bool has_ended_well() const { return exit && exit->how == TaskEnd::kExited && exit->code == 0; }
 };
 
 struct CandidateRecord {

@@ -208,6 +208,8 @@ void Membership::replica_changed(const std::string& node, const std::string& dat
     state_.store.write([known = state_.catalog.find(dataset)->dataset](
                            Db& db) { return records::put_dataset(db, known); },
                        nullptr);
+  if (replica.in_fast || replica.in_slow)
+    lifecycle_.found(node, {dataset, replica.version, replica.bytes, replica.digest});
   const bool of_no_use = state_.catalog.apply(node, dataset, replica);
   auto* record = state_.registry.find(node);
   auto* entry = state_.catalog.find(dataset);

@@ -101,9 +101,7 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
   // one.
   if (exit.wall_ns > 0) {
-    const int64_t by_exit_ms =
-        std::max(state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
-                 task->submitted_ms);
+    const int64_t by_exit_ms = started_by_exit_ms(*task, exit);
     task->started_ms = task->started_ms == 0 ? by_exit_ms : std::min(task->started_ms, by_exit_ms);
   }
   task->exit = std::move(exit);
@@ -124,13 +122,17 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
 
 void Lifecycle::wait_for_copies(Task& task, Durable durable) {
   detach(task, true);
+  begin_to_wait(task, std::move(durable));
+  copies_->begin(task.id, task.node, task.exit->written);
+  hooks_.work_available();
+}
+
+void Lifecycle::begin_to_wait(Task& task, Durable durable) {
   state_.catalog.lock_writes(task);
   state_.tasks.advance(task, TaskState::kRunning);
   task.reason = "it has ended, and what it wrote is being copied to other nodes";
   write({task.id}, {}, std::move(durable));
   if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(task.id);
-  copies_->begin(task.id, task.node, task.exit->written);
-  hooks_.work_available();
 }
 
 void Lifecycle::copies_over(const Task& task, bool published) {
@@ -154,9 +156,14 @@ void Lifecycle::resume_copies(WriteCopies& copies) {
   copies_ = &copies;
   for (const auto& [id, task] : state_.tasks.all())
     if (WriteCopies::were_wanted(state_, task)) {
-      state_.registry.find(task.node)->being_copied.insert(id);
+      if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(id);
       copies.resume(id, task.exit->written);
     }
+}
+
+int64_t Lifecycle::started_by_exit_ms(const Task& task, const TaskExit& exit) const {
+  return std::max(state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
+                  task.submitted_ms);
 }
 
 Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {

@@ -58,6 +58,10 @@ class Lifecycle {
   // Nothing runs on the node any more: its lease has passed, or it is a new instance.
   void give_up(NodeRecord& node, const std::string& why);
 
+  // A node has this version, which is nobody's: a task that had written it, and waits to be tried
+  // again as that seemed lost, need not be.
+  void found(const std::string& node, const DatasetVersion& what);
+
   // All its ranks run.
   void gang_started(Task& gang);
   // All its ranks are over: what becomes of it. They end with it, unless it is tried again.
@@ -92,6 +96,8 @@ class Lifecycle {
   Task* current(const std::string& node, AttemptId attempt);
   // What a report of its end says about a node.
   void judge_node(NodeRecord& node, Task& task, const TaskExit& exit);
+  // At the latest, where its end is told now.
+  int64_t started_by_exit_ms(const Task& task, const TaskExit& exit) const;
   // A success that was reported only after the node had been given up, before another try began.
   Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
@@ -105,6 +111,7 @@ class Lifecycle {
   void finish(Task& task, Verdict verdict, Durable durable);
   // Its processes have ended, and their node has it no more.
   void wait_for_copies(Task& task, Durable durable);
+  void begin_to_wait(Task& task, Durable durable);
   void copies_over(const Task& task, bool published);
   void conclude(Task& task, Verdict verdict, Durable durable);
   // One such write is under way at a time: until the next, a short task's end may come and make

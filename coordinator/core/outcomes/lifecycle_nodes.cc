@@ -1,6 +1,8 @@
 // What becomes of tasks when their nodes come back, go, or do not take them.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/core/outcomes/lifecycle.h"
@@ -92,6 +94,28 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
     for (const uint64_t id : copies_->tasks())
       if (state_.tasks.find(id)->node == node.facts.name && !copies_->are_there(id)) copied(id);
   state_.units_changed();
+}
+
+void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
+  auto* entry = state_.catalog.find(what.dataset);
+  if (!copies_ || !entry || entry->next || entry->writer != 0) return;
+  for (const uint64_t id : entry->users) {
+    auto* task = state_.tasks.find(id);
+    const bool had_written =
+        task && task->state == TaskState::kQueued && !task->cancel_asked &&
+        task->has_ended_well() &&
+        std::any_of(task->exit->written.begin(), task->exit->written.end(), [&](const auto& one) {
+          return one.dataset == what.dataset && one.version == what.version &&
+                 one.digest == what.digest;
+        });
+    if (!had_written || !publication_.allowed(*task, node, *task->exit)) continue;
+    spdlog::info("task {}: what it wrote is on node '{}' after all: it need not run again", id,
+                 node);
+    state_.held.forget(id);
+    task->started_ms = started_by_exit_ms(*task, *task->exit);
+    begin_to_wait(*task, nullptr);
+    return copies_->resume(id, task->exit->written);
+  }
 }
 
 void Lifecycle::unassign(Task& task, const std::string& why) {

@@ -173,6 +173,78 @@ TEST_F(WriteCopiesTest, WhatIsDamagedBeforeItIsCopiedIsWrittenAgain) {
   EXPECT_EQ(version(), 1u);
 }
 
+TEST_F(WriteCopiesTest, WhatOnlyALateNodeHasIsNotWrittenAgain) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = written_on_n();
+  silent_ = "n";
+  pass(settings_.lease_ms + 200);
+  ASSERT_EQ(state_of(task), TaskState::kQueued);
+  answer(*m, fail(ErrorCode::kIo, "no source has it"));
+  // What is left of version 1 goes with m's disk.
+  membership_->replica_changed("m", "d", {1, 4096, false, false, false, kFirst, true});
+  restart();
+  silent_.clear();
+  m = with_room("m");
+  n = std::make_shared<FakeNode>();
+  tickets_["n"] =
+      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  EXPECT_THAT(n->discarded, IsEmpty());
+  EXPECT_EQ(state_of(task), TaskState::kRunning) << "its end counts once there are copies";
+  pass(100);
+  ASSERT_THAT(m->keeps, SizeIs(1));
+  answer(*m);
+  EXPECT_EQ(state_of(task), TaskState::kSucceeded);
+  EXPECT_EQ(version(), 2u);
+}
+
+TEST_F(WriteCopiesTest, WhatALateNodeHasComesTooLateForATryThatHasBegun) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  const uint64_t task = written_on_n();
+  silent_ = "n";
+  pass(settings_.lease_ms + 200);
+  ASSERT_EQ(state_of(task), TaskState::kQueued);
+  answer(*m, fail(ErrorCode::kIo, "no source has it"));
+  const auto second = assign(task, "m");
+  silent_.clear();
+  n = std::make_shared<FakeNode>();
+  tickets_["n"] =
+      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  EXPECT_THAT(n->discarded, ElementsAre(Pair("d", 2u)));
+  EXPECT_EQ(state_of(task), TaskState::kAssigned);
+  EXPECT_EQ(state_->tasks.find(task)->attempt, second.attempt);
+}
+
+TEST_F(WriteCopiesTest, ATaskIsWrittenAgainWhereALateNodeHasHalfOfIt) {
+  ASSERT_NO_FATAL_FAILURE(add_for(2));
+  std::optional<Result<Dataset>> made;
+  datasets_->add(
+      "", "e", ZeroSource{4096}, "n", [&](auto told) { made = std::move(told); }, 1);
+  ASSERT_TRUE(posts_.run_until([&] { return made.has_value(); }));
+  auto writer = spec();
+  writer.datasets = {{"d", true}, {"e", true}};
+  const uint64_t task = submit({writer})->first_task;
+  attempt = assign(task, "n");
+  lifecycle_->started("n", attempt);
+  auto both = wrote();
+  both.written.push_back({"e", 2, 4096, kNext});
+  EXPECT_TRUE(exit("n", attempt, both));
+  silent_ = "n";
+  pass(settings_.lease_ms + 200);
+  ASSERT_EQ(state_of(task), TaskState::kQueued);
+  answer(*m, fail(ErrorCode::kIo, "no source has it"));
+  silent_.clear();
+  n = std::make_shared<FakeNode>();
+  tickets_["n"] =
+      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  for (int s = 0; s < 40 && state_of(task) == TaskState::kRunning; ++s) {
+    answer(*m);
+    pass(1'000);
+  }
+  EXPECT_EQ(state_of(task), TaskState::kQueued) << "the other half is gone";
+  EXPECT_EQ(version(), 1u);
+  EXPECT_THAT(n->discarded, ElementsAre(Pair("d", 2u)));
+}
+
 TEST_F(WriteCopiesTest, ASuccessThatIsToldLateWaitsToo) {
   ASSERT_NO_FATAL_FAILURE(add_for(2));
   const uint64_t task = submit_writer();
