@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "coordinator/store/records.h"
 
 namespace tierpilot::dst {
@@ -115,9 +117,13 @@ void Client::add_dataset(uint64_t number) {
   ask(
       request,
       [this, request, name, source](Core& core, Answer answer) {
+        const uint64_t call = ++calls_;
+        additions_[call] = {name, at_.coordinator.life()};
+        gone_.erase(name);
         core.datasets.add(
             request, name, ZeroSource{(1 << 20) + source}, "",
-            [this, name, answer](Result<Dataset> made) {
+            [this, name, call, answer](Result<Dataset> made) {
+              additions_.erase(call);
               if (!made) return answer(made.error().code == ErrorCode::kInvalid);
               const auto* content = at_.content(made->home, {name, made->version, made->digest});
               if (content) at_.judge.dataset_added(name, made->version, *content);
@@ -142,12 +148,21 @@ void Client::remove_dataset(uint64_t number) {
           // Who was told that it failed may count on the dataset.
           if (gone || !insists || status.error().code == ErrorCode::kConflict) {
             at_.judge.removal_ended(name, gone);
+            if (gone) note_gone(name);
             return answer(true);
           }
           answer(false);
         });
       },
       true);
+}
+
+void Client::note_gone(const std::string& dataset) {
+  std::erase_if(additions_, [](const auto& addition) { return !addition.second.asked->alive; });
+  const bool may_come =
+      std::any_of(additions_.begin(), additions_.end(),
+                  [&](const auto& addition) { return addition.second.dataset == dataset; });
+  if (!may_come) gone_.insert(dataset);
 }
 
 void Client::cancel(uint64_t task) {

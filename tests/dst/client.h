@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ class Client {
   // An operator has all copies of all datasets read, and made anew where they are damaged.
   void check_datasets(bool repair);
   size_t unanswered() const { return open_.size(); }
+  // Its removal was answered, and nobody has asked to add one of that name since.
+  bool is_gone(const std::string& dataset) const { return gone_.contains(dataset); }
 
  private:
   using Answer = std::function<void(bool over)>;  // false: it is asked again
@@ -46,12 +49,20 @@ class Client {
   void send(const std::string& request, const std::function<void(Core&, Answer)>& call, int left);
   void told(const std::string& request, const std::vector<TaskSpec>& tasks,
             const Result<SubmitReceipt>& receipt);
+  void note_gone(const std::string& dataset);
 
   Surroundings at_;
   Random random_;
   std::map<std::string, bool> open_;
   std::map<std::string, SubmitReceipt> receipts_;
+  struct Addition {
+    std::string dataset;
+    LifePtr asked;  // the coordinator's that was
+  };
+  std::map<uint64_t, Addition> additions_;  // not answered
+  std::set<std::string> gone_;
   uint64_t requests_ = 0;
+  uint64_t calls_ = 0;
 };
 
 }  // namespace tierpilot::dst

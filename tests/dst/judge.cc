@@ -10,8 +10,8 @@ namespace tierpilot::dst {
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
       "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies",
-      "lone-write",  "two-values", "lost-write", "node-fault",   "skew",
-      "stuck",       "unbounded",  "crash",      "ran-again"};
+      "lone-write",  "two-values", "lost-write", "came-back",    "node-fault",
+      "skew",        "stuck",      "unbounded",  "crash",        "ran-again"};
   return names;
 }
 

@@ -18,7 +18,7 @@
 namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
-// node-fault, skew, stuck, unbounded, crash, ran-again.
+// came-back, node-fault, skew, stuck, unbounded, crash, ran-again.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {

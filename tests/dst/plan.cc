@@ -63,6 +63,67 @@ bool is_allowed(Kind kind, const Kinds& included) {
   return true;
 }
 
+void draw_removal(Random& random, uint64_t dataset, Plan& plan) {
+  const int64_t at_ns = random.between(3 * kSecond, kBusyNs);
+  plan.push_back({.kind = Kind::kRemoveDataset, .at_ns = at_ns, .number = dataset});
+  // Two ask for it at once, and it does not come to its end.
+  if (random.chance(0.3))
+    plan.push_back({.kind = Kind::kRemoveDataset,
+                    .at_ns = at_ns + random.between(0, 20 * kMs),
+                    .number = dataset});
+  if (random.chance(0.2))
+    plan.push_back({.kind = Kind::kCutCoordinator,
+                    .at_ns = at_ns + random.between(0, 30 * kMs),
+                    .lasts_ns = random.between(20 * kMs, 7 * kSecond)});
+  if (random.chance(0.5))
+    plan.push_back({.kind = Kind::kAddDataset,
+                    .at_ns = at_ns + random.between(0, 2 * kSecond),
+                    .number = dataset});
+}
+
+// Work, and what often goes wrong with it.
+void draw_work(Random& random, const Kinds& included, Plan& plan) {
+  const auto datasets = random.between(0, 3);
+  for (int64_t i = 0; i < datasets; ++i)
+    plan.push_back({.kind = Kind::kAddDataset,
+                    .at_ns = random.between(400 * kMs, 2 * kSecond),
+                    .number = static_cast<uint64_t>(i)});
+  const auto jobs = random.between(2, 10);
+  for (int64_t i = 0; i < jobs; ++i)
+    plan.push_back({.kind = Kind::kSubmit,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .number = static_cast<uint64_t>(i)});
+  for (int64_t i = random.between(0, 2); i > 0; --i)
+    plan.push_back({.kind = Kind::kCancel,
+                    .at_ns = random.between(kSecond, kBusyNs),
+                    .number = static_cast<uint64_t>(random.between(1, 20))});
+  if (included.contains("removes"))
+    for (int64_t i = random.between(0, 2); i > 0 && datasets > 0; --i)
+      draw_removal(random, static_cast<uint64_t>(random.between(0, datasets - 1)), plan);
+}
+
+// Each run has some kinds of faults only: together they would hide one another.
+void draw_faults(Random& random, const Kinds& included, Plan& plan) {
+  const double share = random.chance(0.5) ? 0.1 : 0.4;
+  std::vector<Kind> kinds;
+  for (int kind = static_cast<int>(Kind::kKillCoordinator); kind < kKinds; ++kind) {
+    const bool drawn = random.chance(share);
+    if (drawn && is_allowed(static_cast<Kind>(kind), included))
+      kinds.push_back(static_cast<Kind>(kind));
+  }
+  if (kinds.empty()) return;
+  for (int64_t i = random.between(0, 12); i > 0; --i) {
+    const auto last = static_cast<int64_t>(kinds.size()) - 1;
+    const auto fault = draw_fault(random, kinds[static_cast<size_t>(random.between(0, last))]);
+    plan.push_back(fault);
+    // Nobody knows of damage before somebody looks.
+    if (fault.kind == Kind::kDamage && random.chance(0.5))
+      plan.push_back({.kind = Kind::kCheckDatasets,
+                      .at_ns = fault.at_ns + random.between(0, 3 * kSecond),
+                      .number = static_cast<uint64_t>(random.between(0, 1))});
+  }
+}
+
 }  // namespace
 
 const char* kind_name(Kind kind) {
@@ -127,42 +188,8 @@ const Kinds& optional_kinds() {
 Plan make_plan(uint64_t seed, const Kinds& included) {
   Random random(seed, "plan");
   Plan plan;
-  const auto datasets = random.between(0, 3);
-  for (int64_t i = 0; i < datasets; ++i)
-    plan.push_back({.kind = Kind::kAddDataset,
-                    .at_ns = random.between(400 * kMs, 2 * kSecond),
-                    .number = static_cast<uint64_t>(i)});
-  const auto jobs = random.between(2, 10);
-  for (int64_t i = 0; i < jobs; ++i)
-    plan.push_back({.kind = Kind::kSubmit,
-                    .at_ns = random.between(kSecond, kBusyNs),
-                    .number = static_cast<uint64_t>(i)});
-  for (int64_t i = random.between(0, 2); i > 0; --i)
-    plan.push_back({.kind = Kind::kCancel,
-                    .at_ns = random.between(kSecond, kBusyNs),
-                    .number = static_cast<uint64_t>(random.between(1, 20))});
-  if (included.contains("removes"))
-    for (int64_t i = random.between(0, 2); i > 0 && datasets > 0; --i) {
-      const auto which = static_cast<uint64_t>(random.between(0, datasets - 1));
-      const int64_t at_ns = random.between(3 * kSecond, kBusyNs);
-      plan.push_back({.kind = Kind::kRemoveDataset, .at_ns = at_ns, .number = which});
-      if (random.chance(0.5))
-        plan.push_back({.kind = Kind::kAddDataset,
-                        .at_ns = at_ns + random.between(0, 2 * kSecond),
-                        .number = which});
-    }
-  // Each run has some kinds of faults only: together they would hide one another.
-  std::vector<Kind> kinds;
-  for (int kind = static_cast<int>(Kind::kKillCoordinator); kind < kKinds; ++kind) {
-    const bool drawn = random.chance(0.4);
-    if (drawn && is_allowed(static_cast<Kind>(kind), included))
-      kinds.push_back(static_cast<Kind>(kind));
-  }
-  if (!kinds.empty())
-    for (int64_t i = random.between(0, 12); i > 0; --i)
-      plan.push_back(draw_fault(
-          random,
-          kinds[static_cast<size_t>(random.between(0, static_cast<int64_t>(kinds.size()) - 1))]));
+  draw_work(random, included, plan);
+  draw_faults(random, included, plan);
   std::stable_sort(plan.begin(), plan.end(),
                    [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
   return plan;

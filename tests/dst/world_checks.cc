@@ -98,6 +98,8 @@ void World::check_gangs() {
 void World::check_catalog() {
   if (!coordinator_->up()) return;
   for (const auto& [name, entry] : coordinator_->core().state.catalog.all()) {
+    if (client_.is_gone(name))
+      judge_.violated("came-back", fmt::format("{} is there, and was told to be removed", name));
     const Digest content = judge_.published(name, entry.dataset.version);
     if (content == 0 || judge_.is_made_anew(name, entry.dataset.digest.low)) continue;
     if (entry.dataset.digest != checksum(content))
