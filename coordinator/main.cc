@@ -53,11 +53,12 @@ Result<std::vector<std::unique_ptr<RpcServer>>> listen(EventLoop& loop,
   return servers;
 }
 
-kj::Promise<void> keep_ticking(EventLoop& loop, Core& core) {
-  return loop.after_ms(kTickMs).then([&loop, &core] {
-    core.tick();
+kj::Promise<void> keep_ticking(ServiceContext& service) {
+  return service.loop.after_ms(kTickMs).then([&service] {
+    service.core.tick();
+    service.submissions.tick(service.core.state.clock.boot_ns());
     sd_notify(0, "WATCHDOG=1");
-    return keep_ticking(loop, core);
+    return keep_ticking(service);
   });
 }
 
@@ -140,13 +141,14 @@ int run(const CoordinatorConfig& config, const std::string& config_path) {
     reread_users(config_path, service);
     refresh(tls);
   });
-  loop.detach(keep_ticking(loop, core), "tick");
+  loop.detach(keep_ticking(service), "tick");
   spdlog::info("ready: policy '{}', leases of {} ms", config.policy, config.core.lease_ms);
   sd_notify(0, "READY=1");
   loop.run();
   sd_notify(0, "STOPPING=1");
   metrics.reset();
   servers.clear();
+  service.submissions.flush();
   core.lifecycle.flush_starts();
   core.progress.flush();
   backups.finish();  // it uses the host

@@ -182,7 +182,6 @@ void ClusterService::allow_reading() const {
 
 void ClusterService::allow_submit() const {
   const auto allowed = check_role(who_, role(), Role::kSubmit, "submit tasks");
-  // Who submitted what is with the task; of what was refused nothing else is left.
   if (!allowed) record("submit tasks", false);
   value_or_throw(allowed);
 }
@@ -194,7 +193,7 @@ void ClusterService::allow_change(Role needed, const std::string& what) const {
 }
 
 void ClusterService::record(const std::string& what, bool allowed) const {
-  audit(fmt::format("{} over {}: {}{}", who_, peer_.transport, what,
+  audit(fmt::format("{}: {}{}", caller(), what,
                     allowed ? "" : ": refused, its role does not allow it"));
 }
 

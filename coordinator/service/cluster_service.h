@@ -11,6 +11,7 @@
 #include "coordinator/service/backup_service.h"
 #include "coordinator/service/core.h"
 #include "coordinator/service/node_cards.h"
+#include "coordinator/service/submission_audit.h"
 #include "rpc/cluster.capnp.h"
 #include "rpc/event_loop.h"
 #include "rpc/server.h"
@@ -27,6 +28,7 @@ struct ServiceContext {
   std::function<uint64_t()> rejected_frames;
   AccessRules access{};
   uint64_t access_version = 0;
+  SubmissionAudit submissions{};
 
   // For every call from now on.
   void set_access(AccessRules rules) {
@@ -78,12 +80,13 @@ class ClusterService final : public wire::Cluster::Server {
   bool sees_environments() const { return shared_.access.sees_environments(peer_); }
   // These throw kDenied where the peer may only do less.
   void allow_reading() const;
-  // The store has who submitted what and when.
+  // What is accepted goes into the log later, see SubmissionAudit.
   void allow_submit() const;
   // Goes into the log with who asked for it, allowed or not.
   void allow_change(Role needed, const std::string& what) const;
   // In the audit log.
   void record(const std::string& what, bool allowed) const;
+  std::string caller() const { return who_ + " over " + peer_.transport; }
   // Its submitter's, or an operator's.
   void allow_change_of(const Task& task, const std::string& what) const;
   void write_node(const NodeRecord& node, wire::NodeEntry::Builder out);

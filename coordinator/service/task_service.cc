@@ -51,8 +51,10 @@ kj::Promise<void> ClusterService::submit(SubmitContext context) {
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   core().intake.submit(peer_.name, text(params.getRequestId()), std::move(specs),
-                       [context, fulfiller](Result<SubmitReceipt> receipt) mutable {
+                       [context, fulfiller, who = caller(),
+                        &accepted = shared_.submissions](Result<SubmitReceipt> receipt) mutable {
                          if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
+                         accepted.accepted(who, *receipt);
                          auto results = context.getResults();
                          results.setSubmission(receipt->submission);
                          auto ids = results.initTasks(static_cast<unsigned>(receipt->task_count));

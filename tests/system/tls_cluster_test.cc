@@ -104,11 +104,24 @@ TEST(Roles, WhoMayOnlyLookIsToldSoAndItIsWrittenDown) {
     EXPECT_NE(refused.err.find("role"), std::string::npos) << refused.err;
   }
   // The coordinator's own user on its machine is not bound by them.
-  EXPECT_TRUE(cluster.client().submit({shell_task("true")}));
+  auto secret = shell_task("true");
+  secret.env = {{"TOKEN", "of-nobody-else"}};
+  ASSERT_TRUE(cluster.client().submit({secret}));
+  const auto seen = tierctl({"task", "show", "1", "-j"});
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_EQ(seen.out.find("of-nobody-else"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("shown to its submitter"), std::string::npos) << seen.out;
+  const auto own = run_command({program("TIERPILOT_TEST_TIERCTL"), "--connect", cluster.address(),
+                                "task", "show", "1", "-j"});
+  EXPECT_NE(own.out.find("of-nobody-else"), std::string::npos) << own.out << own.err;
   const auto log = read_text(cluster.folder() / "coordinator.log");
   EXPECT_NE(log.find("audit: user 'operator' over tls: order node 'n1': cordon: refused"),
             std::string::npos)
       << log;
+  EXPECT_TRUE(eventually([&] {
+    return read_text(cluster.folder() / "coordinator.log").find("over unix: submit task 1\n") !=
+           std::string::npos;
+  }));
 }
 
 // A list of certificates, and what becomes of who is on it, without a restart of anything.
