@@ -206,9 +206,9 @@ void read_policy(ConfigReader& reader, CoordinatorConfig& config) {
   config.version_interval_ms = policy.integer("version_interval_min", 30, 1, 100'000) * 60'000;
   config.core.hold_tasks = policy.boolean("hold", config.core.hold_tasks);
   config.core.considered_nodes = static_cast<uint32_t>(
-      policy.integer("considered_nodes", config.core.considered_nodes, 1, Registry::kMaxNodes));
+      policy.integer("considered_nodes", config.core.considered_nodes, 1, NodeSlots::kMost));
   config.core.recorded_nodes = static_cast<uint32_t>(
-      policy.integer("recorded_nodes", config.core.recorded_nodes, 1, Registry::kMaxNodes));
+      policy.integer("recorded_nodes", config.core.recorded_nodes, 1, NodeSlots::kMost));
   config.core.decision_deadline_us =
       policy.integer("deadline_us", config.core.decision_deadline_us, 100, 10'000'000);
   config.seed = static_cast<uint64_t>(policy.integer("seed", 1, 0, INT64_MAX));

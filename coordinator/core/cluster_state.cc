@@ -36,7 +36,7 @@ Status restore_tasks(ClusterState& state) {
   auto& db = state.store.reader();
   auto nodes = records::nodes(db);
   if (!nodes) return tl::unexpected(nodes.error());
-  for (const auto& [name, memory] : *nodes) state.registry.remember_slot(name, memory.slot);
+  for (const auto& [name, memory] : *nodes) state.registry.slots().remember(name, memory.slot);
   auto orders = records::node_orders(db);
   if (!orders) return tl::unexpected(orders.error());
   for (const auto& [name, order] : *orders) state.registry.set_order(name, order);
@@ -77,7 +77,7 @@ void ClusterState::keep_order() {
   constexpr int64_t kAtMostEvery_ns = 1'000'000'000;
   const int64_t now_ns = clock.boot_ns();
   if (reckoned_ns > now_ns - kAtMostEvery_ns) return;
-  if (!order.renew(settings.service_order, registry.int32_to_float())) return;
+  if (!order.renew(settings.service_order, registry.summary().int32_to_float)) return;
   reckoned_ns = now_ns;
   begin_reckoning(reckoning + 1);
   tasks.place_anew([this](const Task& task) { return place_s(task); });

@@ -113,7 +113,8 @@ struct ClusterState {
   // Places of another reckoning cannot be compared with those that nodes were told.
   void begin_reckoning(int64_t number);
   void units_changed() {
-    scores.units_changed(clock.boot_ns(), registry.busy_units(), registry.total_units());
+    scores.units_changed(clock.boot_ns(), registry.summary().busy_units,
+                         registry.summary().total_units);
   }
   // The node has nothing of the dataset any more: no task is kept back for that.
   void data_gone(const Catalog::Entry& dataset, const NodeRecord& node) {

@@ -33,23 +33,26 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       host(policy_host),
       oversight(store, clock),
       dispatcher(state, policy_host, oversight, hooks),
-      lifecycle(
-          state,
-          {[this] { pump(); },
-           [this](uint64_t task) {
-             progress.ended(task);
-             waits_.ended(task);
-           },
-           [this](AttemptId attempt, const ServedData& data) { dispatcher.served(attempt, data); },
-           [this](AttemptId attempt, bool succeeded) { dispatcher.ended(attempt, succeeded); },
-           [this](Task& rank) { gangs.rank_started(rank); },
-           [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
-           [this](Task& gang, const std::string& why) { gangs.stop(gang, why); },
-           [this](const Task& task) {
-             elastic.started(task);
-             shares.started(task);
-           },
-           [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
+      lifecycle(state,
+                {[this] { pump(); },
+                 [this](uint64_t task) {
+                   progress.ended(task);
+                   waits_.ended(task);
+                 },
+                 [this](AttemptId attempt, const ServedData& data) {
+                   dispatcher.credits().served(attempt, data);
+                 },
+                 [this](AttemptId attempt, bool succeeded) {
+                   dispatcher.credits().ended(attempt, succeeded);
+                 },
+                 [this](Task& rank) { gangs.rank_started(rank); },
+                 [this](Task& rank, const Verdict& verdict) { gangs.rank_over(rank, verdict); },
+                 [this](Task& gang, const std::string& why) { gangs.stop(gang, why); },
+                 [this](const Task& task) {
+                   elastic.started(task);
+                   shares.started(task);
+                 },
+                 [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
       gangs(state, lifecycle, hooks.after),
       elastic(state, allocator_of(settings)),
       intake(
@@ -146,7 +149,7 @@ void Core::tick() {
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;
-    lifecycle.retry_writes();
+    lifecycle.writes().retry();
     // Without a write to try, a store that was full would be taken for full for good.
     if (!state.store.trouble().empty())
       state.store.write([now_ns](Db& db) { return records::put_setting(db, "retried_ns", now_ns); },

@@ -53,9 +53,9 @@ void nodes(Exposition& page, const Registry& registry) {
                number(lives[life]), {{"state", node_life_name(life)}});
   page.gauge("tierpilot_nodes_connected", "Nodes that are up and connected.", number(connected));
   page.gauge("tierpilot_compute_units", "Compute units of the nodes that are up.",
-             number(registry.total_units()));
+             number(registry.summary().total_units));
   page.gauge("tierpilot_compute_units_busy", "Of these, those that run a task.",
-             number(registry.busy_units()));
+             number(registry.summary().busy_units));
 }
 
 void policies(Exposition& page, const Core& core) {

@@ -1,8 +1,8 @@
-// The cluster's calls about policies.
+#include "coordinator/service/policy_service.h"
+
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "coordinator/service/cluster_service.h"
 #include "coordinator/service/policy_wire.h"
 #include "coordinator/service/wire.h"
 #include "policies/gang/learned/hosted_placers.h"
@@ -14,10 +14,6 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kShownEvents = 20;
-
-[[noreturn]] void refuse(ErrorCode code, std::string message) {
-  kj::throwFatalException(to_exception({code, std::move(message)}));
-}
 
 void write_settings(const ShownSettings& settings, wire::LearnerState::Builder out) {
   auto list = out.initSettings(static_cast<unsigned>(settings.size()));
@@ -48,20 +44,21 @@ std::vector<Choice> other_choices(const CoreSettings& settings) {
 
 }  // namespace
 
-void ClusterService::write_policy(const PlacementModule& policy, wire::PolicyEntry::Builder out) {
+void PolicyService::write_policy(const PlacementModule& policy,
+                                 wire::PolicyEntry::Builder out) const {
   const std::string& name = policy.info.name;
-  write_score(core().state.scores.of(name), out);
+  write_score(caller_->core().state.scores.of(name), out);
   out.setName(name);
   out.setDescription(policy.info.summary);
-  out.setActive(name == core().host.active());
+  out.setActive(name == caller_->core().host.active());
   out.setLearns(policy.learning != nullptr);
   out.setShare(1);
-  if (const auto* guard = core().oversight.guard(name)) write_standing(*guard, out);
+  if (const auto* guard = caller_->core().oversight.guard(name)) write_standing(*guard, out);
 }
 
-const PlacementModule& ClusterService::policy_named(const std::string& name) {
-  if (const auto* module = core().host.modules().find(name)) return *module;
-  for (const auto& other : other_choices(core().state.settings))
+const PlacementModule& PolicyService::policy_named(const std::string& name) const {
+  if (const auto* module = caller_->core().host.modules().find(name)) return *module;
+  for (const auto& other : other_choices(caller_->core().state.settings))
     if (other.info.name == name)
       refuse(ErrorCode::kNotFound,
              fmt::format("policy '{}' decides {}, not where tasks run: 'tierctl policy list' has "
@@ -70,13 +67,13 @@ const PlacementModule& ClusterService::policy_named(const std::string& name) {
   refuse(ErrorCode::kNotFound, fmt::format("policy '{}' does not exist", name));
 }
 
-kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
-  allow_reading();
-  const auto& policies = core().host.modules();
+kj::Promise<void> PolicyService::policyList(PolicyListContext context) {
+  caller_->allow_reading();
+  const auto& policies = caller_->core().host.modules();
   auto results = context.getResults();
   auto out = results.initPolicies(static_cast<unsigned>(policies.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_policy(policies[i], out[i]);
-  const auto choices = other_choices(core().state.settings);
+  const auto choices = other_choices(caller_->core().state.settings);
   auto others = results.initOthers(static_cast<unsigned>(choices.size()));
   for (unsigned i = 0; i < others.size(); ++i) {
     others[i].setDecides(choices[i].decides);
@@ -87,13 +84,13 @@ kj::Promise<void> ClusterService::policyList(PolicyListContext context) {
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
-  allow_reading();
+kj::Promise<void> PolicyService::policyShow(PolicyShowContext context) {
+  caller_->allow_reading();
   const auto& policy = policy_named(text(context.getParams().getName()));
   auto results = context.getResults();
   write_policy(policy, results.initPolicy());
   if (!policy.learning) return kj::READY_NOW;
-  const auto learner = core().host.learner(policy.info.name);
+  const auto learner = caller_->core().host.learner(policy.info.name);
   auto out = results.initLearner();
   out.setExperiences(learner.experiences);
   out.setReplaySize(learner.replay_size);
@@ -109,7 +106,7 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   out.setNote(learner.note);
   write_settings(policy.learning->settings(), out);
 
-  auto& oversight = core().oversight;
+  auto& oversight = caller_->core().oversight;
   write_guard(oversight.settings().guard.on, oversight.tally(policy.info.name),
               results.initGuard());
   auto versions = results.initVersions(static_cast<unsigned>(learner.versions.size()));
@@ -120,16 +117,16 @@ kj::Promise<void> ClusterService::policyShow(PolicyShowContext context) {
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::policyUse(PolicyUseContext context) {
+kj::Promise<void> PolicyService::policyUse(PolicyUseContext context) {
   const auto& policy = policy_named(text(context.getParams().getName()));
-  allow_change(Role::kOperate, fmt::format("let policy '{}' decide", policy.info.name));
-  value_or_throw(core().host.use(policy.info.name));
-  core().dispatcher.pump();  // what the one before kept back
+  caller_->allow_change(Role::kOperate, fmt::format("let policy '{}' decide", policy.info.name));
+  value_or_throw(caller_->core().host.use(policy.info.name));
+  caller_->core().dispatcher.pump();  // what the one before kept back
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
+kj::Promise<void> PolicyService::policyMode(PolicyModeContext context) {
   const auto params = context.getParams();
   const auto& policy = policy_named(text(params.getName()));
   const auto name = text(params.getMode());
@@ -137,41 +134,43 @@ kj::Promise<void> ClusterService::policyMode(PolicyModeContext context) {
   if (!mode)
     refuse(ErrorCode::kInvalid,
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
-  allow_change(Role::kOperate, fmt::format("set policy '{}' to mode '{}'", policy.info.name, name));
-  value_or_throw(core().oversight.set_mode(policy.info.name, *mode));
-  core().dispatcher.pump();  // what was kept back is asked about again
+  caller_->allow_change(Role::kOperate,
+                        fmt::format("set policy '{}' to mode '{}'", policy.info.name, name));
+  value_or_throw(caller_->core().oversight.set_mode(policy.info.name, *mode));
+  caller_->core().dispatcher.pump();  // what was kept back is asked about again
   write_policy(policy, context.getResults().initPolicy());
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::policyRollback(PolicyRollbackContext context) {
+kj::Promise<void> PolicyService::policyRollback(PolicyRollbackContext context) {
   const auto params = context.getParams();
   const auto& policy = policy_named(text(params.getName()));
   if (!policy.learning)
     refuse(ErrorCode::kInvalid,
            fmt::format("policy '{}' does not learn: it has no versions", policy.info.name));
-  allow_change(Role::kOperate, fmt::format("roll policy '{}' back to version {}", policy.info.name,
-                                           params.getVersion()));
+  caller_->allow_change(Role::kOperate, fmt::format("roll policy '{}' back to version {}",
+                                                    policy.info.name, params.getVersion()));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().roll_back(policy.info.name, params.getVersion(), peer_.name,
-                   [context, fulfiller](Result<WeightsVersion> version) mutable {
-                     if (!version) return (*fulfiller)->reject(to_exception(version.error()));
-                     write_version(*version, context.getResults().initVersion());
-                     (*fulfiller)->fulfill();
-                   });
+  caller_->core().roll_back(policy.info.name, params.getVersion(), caller_->peer().name,
+                            [context, fulfiller](Result<WeightsVersion> version) mutable {
+                              if (!version)
+                                return (*fulfiller)->reject(to_exception(version.error()));
+                              write_version(*version, context.getResults().initVersion());
+                              (*fulfiller)->fulfill();
+                            });
   return kj::mv(paf.promise);
 }
 
-kj::Promise<void> ClusterService::policyCompare(PolicyCompareContext context) {
-  allow_reading();
+kj::Promise<void> PolicyService::policyCompare(PolicyCompareContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
   auto first = text(params.getFirst());
   const auto second = text(params.getSecond());
-  if (first.empty()) first = core().host.active();
+  if (first.empty()) first = caller_->core().host.active();
   policy_named(first);
   auto results = context.getResults();
-  auto& oversight = core().oversight;
+  auto& oversight = caller_->core().oversight;
   results.setConcurrent(second.empty());
   const auto& measures = oversight.settings().measures;
   auto out = results.initComparisons(static_cast<unsigned>(measures.size()));

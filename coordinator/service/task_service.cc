@@ -1,10 +1,10 @@
-// The task methods of ClusterService.
+#include "coordinator/service/task_service.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "coordinator/model_json.h"
-#include "coordinator/service/cluster_service.h"
 #include "coordinator/service/wire.h"
 #include "coordinator/store/records.h"
 #include "rpc/error.h"
@@ -31,42 +31,77 @@ size_t task_wire_size(const Task& task) {
   return 1024 + 2 * spec_text(task.spec).size();
 }
 
+std::vector<Task> ranks_of(Core& core, const Task& gang) {
+  std::vector<Task> ranks;
+  for (const uint64_t id : core.state.tasks.ranks_of(gang.id))
+    ranks.push_back(*core.state.tasks.find(id));
+  if (!ranks.empty()) return ranks;
+  // It has ended: its ranks are on disk, among the tasks of its submission.
+  records::TaskFilter filter{.submission = gang.submission, .after = gang.id};
+  while (ranks.size() < gang.spec.gang.ranks) {
+    auto page = value_or_throw(records::tasks(core.state.store.reader(), filter));
+    if (page.empty()) break;
+    filter.after = page.back().id;
+    for (auto& task : page)
+      if (task.rank && task.rank->gang == gang.id) ranks.push_back(std::move(task));
+  }
+  return ranks;
+}
+
+void write_ranks(Core& core, const Task& gang, wire::Task::Builder out) {
+  auto ranks = ranks_of(core, gang);
+  auto list = out.initRanks(static_cast<uint32_t>(ranks.size()));
+  for (uint32_t i = 0; i < list.size(); ++i) {
+    // As its gang's: not said again.
+    ranks[i].spec = {};
+    write_task(ranks[i], list[i]);
+  }
+}
+
+// The one whose output stands for a gang's; other tasks stand for themselves.
+const Task& first_rank(Core& core, const Task& task, std::vector<Task>& ranks) {
+  if (!task.spec.is_gang()) return task;
+  ranks = ranks_of(core, task);
+  return ranks.empty() ? task : ranks.front();
+}
+
 }  // namespace
 
-void ClusterService::write(const Task& task, wire::Task::Builder out) {
+void TaskService::write(const Task& task, wire::Task::Builder out) const {
   write_task(task, out);
-  if (!task.spec.env.empty() && task.user != peer_.name && !sees_environments()) {
+  if (!task.spec.env.empty() && task.user != caller_->peer().name &&
+      !caller_->sees_environments()) {
     // Where keys and passwords stand.
     out.getSpec().initEnv(0);
     out.setHidden("its environment: shown to its submitter and to the operator");
   }
-  if (const auto kept = kept_back(core().state, task)) write_kept_back(*kept, out);
+  if (const auto kept = kept_back(caller_->core().state, task)) write_kept_back(*kept, out);
 }
 
-kj::Promise<void> ClusterService::submit(SubmitContext context) {
+kj::Promise<void> TaskService::submit(SubmitContext context) {
   const auto params = context.getParams();
   std::vector<TaskSpec> specs;
-  allow_submit();
+  caller_->allow_submit();
   for (const auto spec : params.getTasks()) specs.push_back(value_or_throw(read_spec(spec)));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().intake.submit(peer_.name, text(params.getRequestId()), std::move(specs),
-                       [context, fulfiller, who = caller(),
-                        &accepted = shared_.submissions](Result<SubmitReceipt> receipt) mutable {
-                         if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
-                         accepted.accepted(who, *receipt);
-                         auto results = context.getResults();
-                         results.setSubmission(receipt->submission);
-                         auto ids = results.initTasks(static_cast<unsigned>(receipt->task_count));
-                         for (unsigned i = 0; i < ids.size(); ++i)
-                           ids.set(i, receipt->first_task + i);
-                         (*fulfiller)->fulfill();
-                       });
+  caller_->core().intake.submit(
+      caller_->peer().name, text(params.getRequestId()), std::move(specs),
+      [context, fulfiller, who = caller_->name(),
+       &accepted = caller_->shared().submissions](Result<SubmitReceipt> receipt) mutable {
+        if (!receipt) return (*fulfiller)->reject(to_exception(receipt.error()));
+        accepted.accepted(who, *receipt);
+        auto results = context.getResults();
+        results.setSubmission(receipt->submission);
+        auto ids = results.initTasks(static_cast<unsigned>(receipt->task_count));
+        for (unsigned i = 0; i < ids.size(); ++i) ids.set(i, receipt->first_task + i);
+        (*fulfiller)->fulfill();
+      });
   return kj::mv(paf.promise);
 }
 
-kj::Promise<void> ClusterService::taskList(TaskListContext context) {
-  allow_reading();
+kj::Promise<void> TaskService::taskList(TaskListContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
   records::TaskFilter filter;
   if (const auto name = text(params.getState()); !name.empty()) {
@@ -81,28 +116,28 @@ kj::Promise<void> ClusterService::taskList(TaskListContext context) {
   filter.submission = params.getSubmission();
   filter.after = params.getAfter();
   filter.limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  auto tasks = cut_to_frame(value_or_throw(records::tasks(core().state.store.reader(), filter)),
-                            task_wire_size);
+  auto tasks = cut_to_frame(
+      value_or_throw(records::tasks(caller_->core().state.store.reader(), filter)), task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
   for (unsigned i = 0; i < out.size(); ++i) {
     // Memory is ahead of the disk by the commits under way.
-    const auto* active = core().state.tasks.find(tasks[i].id);
+    const auto* active = caller_->core().state.tasks.find(tasks[i].id);
     write(active ? *active : tasks[i], out[i]);
   }
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
-  allow_reading();
+kj::Promise<void> TaskService::historyTasks(HistoryTasksContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
   records::HistoryFilter filter{.from_ms = params.getFromMs(),
                                 .until_ms = params.getUntilMs(),
                                 .after = params.getAfter(),
                                 .limit = kPage};
   if (params.getLimit()) filter.limit = std::min(params.getLimit(), kPage);
-  auto page = value_or_throw(records::history(core().state.store.reader(), filter));
+  auto page = value_or_throw(records::history(caller_->core().state.store.reader(), filter));
   for (auto& task : page.tasks) {
-    if (const auto* active = core().state.tasks.find(task.id)) task = *active;
+    if (const auto* active = caller_->core().state.tasks.find(task.id)) task = *active;
     task.spec.argv.clear();  // what a command was told is nobody else's
     task.spec.env.clear();
     task.spec.after.clear();
@@ -117,8 +152,8 @@ kj::Promise<void> ClusterService::historyTasks(HistoryTasksContext context) {
   return kj::READY_NOW;
 }
 
-std::optional<ShownShare> ClusterService::share_of(const Task& task) {
-  if (auto share = core().shares.share_of(task.id)) return share;
+std::optional<ShownShare> TaskService::share_of(const Task& task) const {
+  if (auto share = caller_->core().shares.share_of(task.id)) return share;
   if (!task.share) return std::nullopt;
   ShownShare shown{.given = *task.share, .forecast = {}, .neighbours = {}};
   shown.forecast.by = task.share->predicted_by;
@@ -128,34 +163,34 @@ std::optional<ShownShare> ClusterService::share_of(const Task& task) {
   return shown;
 }
 
-kj::Promise<void> ClusterService::taskShow(TaskShowContext context) {
-  allow_reading();
-  const auto task = value_or_throw(core().task(context.getParams().getId()));
+kj::Promise<void> TaskService::taskShow(TaskShowContext context) {
+  caller_->allow_reading();
+  const auto task = value_or_throw(caller_->core().task(context.getParams().getId()));
   auto out = context.getResults().initTask();
   write(task, out);
-  if (task.spec.is_gang()) write_ranks(task, out);
+  if (task.spec.is_gang()) write_ranks(caller_->core(), task, out);
   std::vector<Task> ranks;
-  const auto& speaker = first_rank(task, ranks);
-  write_progress(speaker.id, core().progress.of(speaker.id), out);
-  write_checkpoints(core().checkpoints.of(task.id), out);
-  if (const auto* totals = core().checkpoints.totals(task.id))
+  const auto& speaker = first_rank(caller_->core(), task, ranks);
+  write_progress(speaker.id, caller_->core().progress.of(speaker.id), out);
+  write_checkpoints(caller_->core().checkpoints.of(task.id), out);
+  if (const auto* totals = caller_->core().checkpoints.totals(task.id))
     write_checkpointing(*totals, out.initCheckpointing());
-  if (const auto share = core().elastic.share_of(task.id))
-    write_share(*share, core().state.settings.core_allocator, out.initShare());
+  if (const auto share = caller_->core().elastic.share_of(task.id))
+    write_share(*share, caller_->core().state.settings.core_allocator, out.initShare());
   if (const auto share = share_of(task))
-    write_unit_share(*share, core().state.settings.share_policy, out.initUnitShare());
+    write_unit_share(*share, caller_->core().state.settings.share_policy, out.initUnitShare());
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
-  allow_reading();
+kj::Promise<void> TaskService::taskWait(TaskWaitContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
   std::vector<uint64_t> ids;
   for (const uint64_t id : params.getIds()) ids.push_back(id);
   if (ids.size() > kPage)
     kj::throwFatalException(to_exception(
         {ErrorCode::kInvalid, fmt::format("wait for at most {} tasks at once", kPage)}));
-  for (const uint64_t id : ids) value_or_throw(core().task(id));
+  for (const uint64_t id : ids) value_or_throw(caller_->core().task(id));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   auto left = std::make_shared<size_t>(ids.size() + 1);
@@ -169,13 +204,13 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
                      kMaxWaits, kPage)}));
   const auto waits = waits_->emplace(waits_->end());
   for (const uint64_t id : ids)
-    if (auto wait = core().when_ended(id, one_ended)) waits->push_back(std::move(*wait));
+    if (auto wait = caller_->core().when_ended(id, one_ended)) waits->push_back(std::move(*wait));
   one_ended();
   const auto timeout_ms = std::min(params.getTimeoutMs(), kMaxWaitMs);
-  return paf.promise.exclusiveJoin(shared_.loop.after_ms(timeout_ms))
+  return paf.promise.exclusiveJoin(caller_->shared().loop.after_ms(timeout_ms))
       .then([this, context, ids, left]() mutable {
         std::vector<Task> tasks;
-        for (const uint64_t id : ids) tasks.push_back(value_or_throw(core().task(id)));
+        for (const uint64_t id : ids) tasks.push_back(value_or_throw(caller_->core().task(id)));
         tasks = cut_to_frame(std::move(tasks), task_wire_size);
         auto results = context.getResults();
         results.setDone(*left == 0);
@@ -186,13 +221,14 @@ kj::Promise<void> ClusterService::taskWait(TaskWaitContext context) {
       .attach(kj::defer([all = waits_, waits] { all->erase(waits); }));
 }
 
-kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
+kj::Promise<void> TaskService::taskCancel(TaskCancelContext context) {
   const uint64_t id = context.getParams().getId();
-  allow_change_of(value_or_throw(core().task(id)), fmt::format("cancel task {}", id));
+  caller_->allow_change_of(value_or_throw(caller_->core().task(id)),
+                           fmt::format("cancel task {}", id));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().lifecycle.cancel(id, [this, id, context, fulfiller](Status status) mutable {
-    auto task = core().task(id);
+  caller_->core().lifecycle.cancel(id, [this, id, context, fulfiller](Status status) mutable {
+    auto task = caller_->core().task(id);
     if (!status || !task)
       return (*fulfiller)->reject(to_exception(status ? task.error() : status.error()));
     write(*task, context.getResults().initTask());
@@ -201,9 +237,9 @@ kj::Promise<void> ClusterService::taskCancel(TaskCancelContext context) {
   return kj::mv(paf.promise);
 }
 
-wire::Node::Client& ClusterService::node_of(const Task& task, const char* what) {
-  auto* card = shared_.cards.find(task.node);
-  const auto* node = core().state.registry.find(task.node);
+wire::Node::Client& TaskService::node_of(const Task& task, const char* what) const {
+  auto* card = caller_->shared().cards.find(task.node);
+  const auto* node = caller_->core().state.registry.find(task.node);
   if (!card || !node || !node->link)
     kj::throwFatalException(to_exception(
         {ErrorCode::kUnreachable,
@@ -211,11 +247,11 @@ wire::Node::Client& ClusterService::node_of(const Task& task, const char* what) 
   return KJ_ASSERT_NONNULL(card->client);
 }
 
-kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
+kj::Promise<void> TaskService::taskPause(TaskPauseContext context) {
   const auto params = context.getParams();
-  const auto task = value_or_throw(core().task(params.getId()));
-  allow_change_of(task,
-                  fmt::format("{} task {}", params.getPaused() ? "pause" : "resume", task.id));
+  const auto task = value_or_throw(caller_->core().task(params.getId()));
+  caller_->allow_change_of(
+      task, fmt::format("{} task {}", params.getPaused() ? "pause" : "resume", task.id));
   if (task.spec.is_gang() || task.rank)
     kj::throwFatalException(to_exception(
         {ErrorCode::kConflict,
@@ -235,9 +271,9 @@ kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
   return request.send().then([this, context, attempt, paused](auto&&) mutable {
     auto paf = kj::newPromiseAndFulfiller<void>();
     auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-    core().lifecycle.paused(
+    caller_->core().lifecycle.paused(
         attempt, paused, [this, attempt, context, fulfiller](Status status) mutable {
-          auto now = core().task(attempt.task);
+          auto now = caller_->core().task(attempt.task);
           if (!status || !now)
             return (*fulfiller)->reject(to_exception(status ? now.error() : status.error()));
           write(*now, context.getResults().initTask());
@@ -247,12 +283,12 @@ kj::Promise<void> ClusterService::taskPause(TaskPauseContext context) {
   });
 }
 
-kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
-  allow_reading();
+kj::Promise<void> TaskService::taskLog(TaskLogContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
-  const auto asked = value_or_throw(core().task(params.getId()));
+  const auto asked = value_or_throw(caller_->core().task(params.getId()));
   std::vector<Task> ranks;
-  const Task& task = first_rank(asked, ranks);
+  const Task& task = first_rank(caller_->core(), asked, ranks);
   if (task.attempt == 0)
     kj::throwFatalException(to_exception(
         {ErrorCode::kNotFound, fmt::format("task {} has not run: there is no log", task.id)}));
@@ -272,24 +308,25 @@ kj::Promise<void> ClusterService::taskLog(TaskLogContext context) {
   });
 }
 
-kj::Promise<void> ClusterService::taskExplain(TaskExplainContext context) {
-  allow_reading();
-  const auto task = value_or_throw(core().task(context.getParams().getId()));
-  const auto decisions = value_or_throw(records::decisions(core().state.store.reader(), task.id));
+kj::Promise<void> TaskService::taskExplain(TaskExplainContext context) {
+  caller_->allow_reading();
+  const auto task = value_or_throw(caller_->core().task(context.getParams().getId()));
+  const auto decisions =
+      value_or_throw(records::decisions(caller_->core().state.store.reader(), task.id));
   auto results = context.getResults();
   auto shown = results.initTask();
   write(task, shown);
-  if (const auto share = core().elastic.share_of(task.id)) {
-    const auto& allocator = core().state.settings.core_allocator;
+  if (const auto share = caller_->core().elastic.share_of(task.id)) {
+    const auto& allocator = caller_->core().state.settings.core_allocator;
     write_share(*share, allocator, shown.initShare());
     constexpr size_t kMostShown = 100;
-    auto others = core().elastic.shared_with(task.id);
+    auto others = caller_->core().elastic.shared_with(task.id);
     others.resize(std::min(others.size(), kMostShown));
     auto with = shown.initSharedWith(static_cast<unsigned>(others.size()));
     for (unsigned i = 0; i < with.size(); ++i) write_share(others[i], allocator, with[i]);
   }
   if (const auto share = share_of(task))
-    write_unit_share(*share, core().state.settings.share_policy, shown.initUnitShare());
+    write_unit_share(*share, caller_->core().state.settings.share_policy, shown.initUnitShare());
   auto out = results.initDecisions(static_cast<unsigned>(decisions.size()));
   for (unsigned i = 0; i < out.size(); ++i) write_decision(decisions[i], out[i]);
   return kj::READY_NOW;

@@ -139,7 +139,7 @@ NodeRecord* CopyOrders::choose(const DatasetVersion& what, const Holders& holder
 }
 
 bool CopyOrders::may_yet(const DatasetVersion& what, const Holders& holders) {
-  const auto known = state_.registry.known_names();
+  const auto known = state_.registry.slots().names();
   return std::any_of(known.begin(), known.end(), [&](const std::string& name) {
     const auto held = holders.find(name);
     if (held != holders.end() && held->second.home) return false;

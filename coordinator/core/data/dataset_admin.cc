@@ -213,7 +213,7 @@ std::set<std::string> DatasetAdmin::who_is_owed(const Catalog::Entry& entry) con
   // One that is back tells of what it has, and its name says whose it is: see Checkpoints::found().
   if (parse_checkpoint_name(entry.dataset.name)) return owed;
   for (const auto& [node, replica] : entry.replicas) owed.insert(node);
-  for (const auto& node : state_.registry.known_names()) {
+  for (const auto& node : state_.registry.slots().names()) {
     const auto* record = state_.registry.find(node);
     if (!record || !record->can_be_asked()) owed.insert(node);
   }
@@ -221,7 +221,7 @@ std::set<std::string> DatasetAdmin::who_is_owed(const Catalog::Entry& entry) con
 }
 
 void DatasetAdmin::drop_everywhere(const std::string& name, const std::set<std::string>& owed) {
-  for (const auto& node : state_.registry.known_names()) drop(node, name);
+  for (const auto& node : state_.registry.slots().names()) drop(node, name);
   // Until the node says that it has it no more: what was sent may be lost with its connection.
   for (const auto& node : owed) state_.owed_drops[node].insert(name);
 }

@@ -36,26 +36,30 @@ bool WriteCopies::were_wanted(const ClusterState& state, const Task& task) {
                      });
 }
 
-void WriteCopies::begin(uint64_t task, const std::string& node,
-                        const std::vector<DatasetVersion>& written) {
-  resume(task, written);
-  for (const auto& what : written)
+void WriteCopies::begin(const Task& task) {
+  resume(task);
+  for (const auto& what : task.exit->written)
     if (auto* holders = holders_of(what))
-      (*holders)[node] = {what.version, what.bytes, true, true, true, what.digest};
-  look_at(task);
+      (*holders)[task.node] = {what.version, what.bytes, true, true, true, what.digest};
+  look_at(task.id);
 }
 
-void WriteCopies::resume(uint64_t task, const std::vector<DatasetVersion>& written) {
-  waits_[task] = {.written = written, .since_ns = state_.clock.boot_ns(), .settled = [this, task] {
-                    settled_(task);
-                  }};
-  for (const auto& what : written)
+void WriteCopies::resume(const Task& task) {
+  waits_[task.id] = {.node = task.node,
+                     .written = task.exit->written,
+                     .since_ns = state_.clock.boot_ns(),
+                     .settled = [this, id = task.id] { settled_(id); }};
+  if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(task.id);
+  for (const auto& what : task.exit->written)
     if (auto* entry = state_.catalog.find(what.dataset)) entry->next = {what, {}};
 }
 
 void WriteCopies::when_kept(const DatasetVersion& what, std::function<void()> done) {
   const uint64_t key = next_key_++;
-  waits_[key] = {.written = {what}, .since_ns = state_.clock.boot_ns(), .settled = std::move(done)};
+  waits_[key] = {.node = {},
+                 .written = {what},
+                 .since_ns = state_.clock.boot_ns(),
+                 .settled = std::move(done)};
   look_at(key);
 }
 
@@ -85,6 +89,7 @@ std::vector<uint64_t> WriteCopies::tasks() const {
 void WriteCopies::end(uint64_t task, bool published) {
   const auto wait = waits_.extract(task);
   if (!wait) return;
+  if (auto* node = state_.registry.find(wait.mapped().node)) node->being_copied.erase(task);
   for (const auto& what : wait.mapped().written) {
     auto* entry = state_.catalog.find(what.dataset);
     if (!entry || !entry->next || !is(entry->next->what, what)) continue;

@@ -27,11 +27,11 @@ class WriteCopies {
   // Of a task that was read from the store: its processes have ended, and its end did not count.
   static bool were_wanted(const ClusterState& state, const Task& task);
 
-  // The task has ended well on `node`, which holds what it wrote. Until end() that is the next
+  // The task has ended well on its node, which holds what it wrote. Until end() that is the next
   // version, and the one before stays the current one, on all its nodes.
-  void begin(uint64_t task, const std::string& node, const std::vector<DatasetVersion>& written);
-  // After a restart: nodes tell what they have.
-  void resume(uint64_t task, const std::vector<DatasetVersion>& written);
+  void begin(const Task& task);
+  // After a restart, or a loss of its node: nodes tell what they have.
+  void resume(const Task& task);
   bool waits(uint64_t task) const { return waits_.contains(task); }
   std::vector<uint64_t> tasks() const;
   // Somebody who is not lost keeps each of the versions.
@@ -47,6 +47,7 @@ class WriteCopies {
  private:
   enum class Standing { kSettled, kOrdered, kUnderWay, kNobody };
   struct Wait {
+    std::string node;  // of a task: where it ended
     std::vector<DatasetVersion> written;
     int64_t since_ns = 0;  // boot time; nothing was under way from then on
     uint32_t failures = 0;

@@ -78,8 +78,8 @@ void Dispatcher::pump() {
       go_on_later();
       break;
     }
-    wake_held();
-    auto next = next_task(state_, may_hold(host_.active()));
+    holding_.wake();
+    auto next = next_task(state_, holding_.allowed(host_.active()));
     if (next.gang) {
       gangs_->place(*next.task, *next.gang);
       continue;
@@ -100,10 +100,11 @@ void Dispatcher::go_on_later() {
 bool Dispatcher::dispatch(Task& task, PlacementView placement) {
   const AttemptId attempt{task.id, state_.next_attempt(task)};
   const int64_t now_ns = state_.clock.boot_ns();
-  const auto [turn, since_ns] = asked(task.id, placement.view);
-  placement.view.may_hold = may_be_held(task.id);
-  Open open{++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
-            turn,        now_ns,  since_ns};
+  const auto [turn, since_ns] = holding_.asked(task.id, placement.view);
+  placement.view.may_hold = holding_.may_be_held(task.id);
+  OpenDecision open{
+      ++requests_, attempt, std::make_shared<const PlacementView>(std::move(placement)),
+      turn,        now_ns,  since_ns};
   if (!open.turn.asks())
     return fall_back(open, open.turn.ticket.arm == Arm::kControl
                                ? "a control decision, to compare with"
@@ -122,9 +123,10 @@ bool Dispatcher::dispatch(Task& task, PlacementView placement) {
 
 void Dispatcher::answered(const PolicyHost::Decided& decided) {
   if (!open_ || open_->request != decided.request) return;  // too late: the heuristic has decided
-  const Open open = std::move(*open_);
+  const OpenDecision open = std::move(*open_);
   open_.reset();
-  if (decided.policy != open.turn.policy || !still_decides(open.turn)) return pump();
+  if (decided.policy != open.turn.policy || !still_decides(host_, oversight_, open.turn))
+    return pump();
   const Decision& decision = decided.decision;
   const bool usable =
       is_candidate(open.view(), decision.node) || is_kept_back(open.view(), decision);
@@ -155,17 +157,17 @@ void Dispatcher::deadline_passed() {
   const int64_t left_us =
       state_.settings.decision_deadline_us - (state_.clock.boot_ns() - open_->asked_ns) / 1000;
   if (left_us > 0) return watch_deadline(left_us);
-  const Open open = std::move(*open_);
+  const OpenDecision open = std::move(*open_);
   open_.reset();
   host_.dismiss(open.request);
-  if (!still_decides(open.turn)) return pump();
+  if (!still_decides(host_, oversight_, open.turn)) return pump();
   oversight_.answered(open.turn, DecisionFault::kSlow);
   count_fall_back(open, fmt::format("no decision within {:.1f} ms",
                                     state_.settings.decision_deadline_us / 1e3));
   pump();
 }
 
-void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decided) {
+void Dispatcher::take_advice(const OpenDecision& open, const PolicyHost::Decided& decided) {
   const View& view = open.view();
   const size_t wanted = wanted_by(decided.decision);
   const auto heuristic = fallback_decide(view);
@@ -183,23 +185,23 @@ void Dispatcher::take_advice(const Open& open, const PolicyHost::Decided& decide
             wanted);
 }
 
-void Dispatcher::carry_out(const Open& open, const PolicyHost::Decided& decided) {
-  if (is_kept_back(open.view(), decided.decision)) return hold(open, decided.decision);
+void Dispatcher::carry_out(const OpenDecision& open, const PolicyHost::Decided& decided) {
+  if (is_kept_back(open.view(), decided.decision)) return holding_.hold(open, decided.decision);
   auto record = describe(*open.placement, decided.decision, state_.settings.recorded_nodes);
   record.encoded = decided.decision.seen;
   record.decide_ns = decided.decide_ns;
   place(open, decided.decision, std::move(record));
 }
 
-void Dispatcher::count_fall_back(const Open& open, const std::string& why) {
+void Dispatcher::count_fall_back(const OpenDecision& open, const std::string& why) {
   state_.scores.fell_back(open.turn.policy);
   fall_back(open, why);
 }
 
-bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t proposed) {
+bool Dispatcher::fall_back(const OpenDecision& open, const std::string& why, size_t proposed) {
   const auto decision = fallback_decide(open.view());
   if (is_kept_back(open.view(), decision)) {
-    hold(open, decision);
+    holding_.hold(open, decision);
     return state_.held.waits(open.attempt.task);
   }
   auto record = describe(*open.placement, decision, state_.settings.recorded_nodes);
@@ -209,7 +211,7 @@ bool Dispatcher::fall_back(const Open& open, const std::string& why, size_t prop
   return place(open, decision, std::move(record));
 }
 
-bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecord record) {
+bool Dispatcher::place(const OpenDecision& open, const Decision& decision, DecisionRecord record) {
   auto* task = state_.tasks.find(open.attempt.task);
   auto* node = is_candidate(open.view(), decision.node)
                    ? state_.registry.find(open.placement->records[decision.node]->facts.name)
@@ -229,11 +231,12 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   record.attempt = open.attempt;
   record.node = node->facts.name;
   record.at_ms = state_.clock.wall_ms();
-  const uint32_t total = state_.registry.total_units();
-  record.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
+  const uint32_t total = state_.registry.summary().total_units;
+  record.utilisation =
+      total ? static_cast<double>(state_.registry.summary().busy_units) / total : 0;
 
   state_.tasks.advance(*task, TaskState::kAssigned);
-  end_hold(*node, record);
+  holding_.end(*node, record);
   task->attempt = open.attempt.attempt;
   task->node = node->facts.name;
   task->policy = record.policy;
@@ -244,8 +247,8 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,
               wanted.data_bytes - std::min(wanted.data_bytes, chosen.held_fast_bytes));
-  in_flight_[open.attempt] = {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
-                              !record.fallback.empty()};
+  credits_.placed(open.attempt, {open.turn, open.first_asked_ns, state_.clock.boot_ns(),
+                                 !record.fallback.empty()});
   state_.catalog.lock_writes(*task);
   auto assignment = std::make_shared<Assignment>(
       make_assignment(state_, *task, node->facts.name, newest_checkpoint(state_, task->id)));
@@ -253,62 +256,6 @@ bool Dispatcher::place(const Open& open, const Decision& decision, DecisionRecor
   hand_over_once_written(state_, *lifecycle_, std::move(assignment), std::move(shared),
                          [this] { pump(); });
   return true;
-}
-
-void Dispatcher::served(AttemptId attempt, const ServedData& data) {
-  // None: an earlier coordinator decided. Its learners go on here, its oversight began anew.
-  const auto placed = in_flight_.find(attempt);
-  const uint32_t total = state_.registry.total_units();
-  ServiceMeasure measure;
-  measure.utilisation = total ? static_cast<double>(state_.registry.busy_units()) / total : 0;
-  measure.service_ns = static_cast<double>(std::max<uint64_t>(data.latency_ns, 1));
-  measure.reference_ns = static_cast<double>(data.reference_ns);  // 0: not measured there
-  // A clean copy that is dropped moves no byte: only what was written is paid for.
-  measure.evicted_bytes = data.evicted_written_bytes;
-  measure.evict_bytes_per_s = data.evict_gb_per_s.value.value_or(0) * 1e9;
-  RewardRecord reward;
-  reward.utilisation = measure.utilisation;
-  reward.latency_ns = data.latency_ns;
-  reward.reference_ns = data.reference_ns;
-  reward.evicted_bytes = data.evicted_written_bytes;
-  reward.evict_gb_per_s = data.evict_gb_per_s;
-  if (const auto parts = compute_reward(measure, state_.settings.reward)) {
-    reward.reward = parts->reward;
-    reward.latency_term = parts->latency_term;
-    reward.penalty_term = parts->penalty_term;
-    if (placed != in_flight_.end()) credit(placed->second, parts->reward);
-    host_.told(attempt_key(attempt), DataServed{*parts});
-  } else {
-    spdlog::debug("task {}: no reward: {}", attempt.task, parts.error().message);
-  }
-  state_.store.write([attempt, reward](Db& db) { return records::put_reward(db, attempt, reward); },
-                     nullptr);
-}
-
-void Dispatcher::credit(const InFlight& placed, double reward) {
-  if (!placed.fell_back) state_.scores.rewarded(placed.turn.policy, reward);
-  oversight_.rewarded(placed.turn, reward);
-}
-
-void Dispatcher::ended(AttemptId attempt, bool succeeded) {
-  const auto placed = in_flight_.extract(attempt);
-  if (!succeeded) return host_.told(attempt_key(attempt), Abandoned{});
-  if (placed.empty()) return ended_from_before(attempt);
-  const auto seconds_since = [now_ns = state_.clock.boot_ns()](int64_t then_ns) {
-    return static_cast<double>(now_ns - then_ns) / 1e9;
-  };
-  host_.told(attempt_key(attempt), Finished{seconds_since(placed.mapped().decided_ns)});
-  oversight_.finished(placed.mapped().turn, seconds_since(placed.mapped().asked_ns));
-}
-
-void Dispatcher::ended_from_before(AttemptId attempt) {
-  const auto decisions = records::decisions(state_.store.reader(), attempt.task);
-  if (!decisions) return host_.told(attempt_key(attempt), Abandoned{});
-  for (const auto& decision : *decisions)
-    if (const int64_t took_ms = state_.clock.wall_ms() - decision.at_ms;
-        decision.attempt == attempt && took_ms > 0)
-      return host_.told(attempt_key(attempt), Finished{static_cast<double>(took_ms) / 1e3});
-  host_.told(attempt_key(attempt), Abandoned{});
 }
 
 }  // namespace tierpilot

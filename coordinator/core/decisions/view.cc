@@ -109,7 +109,7 @@ bool PlacementView::has_candidate() const {
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
   PlacementView placement;
   auto& features = placement.view.task;
-  features.operations = operations_of(task.spec, state.registry.int32_to_float());
+  features.operations = operations_of(task.spec, state.registry.summary().int32_to_float);
   features.data_bytes = state.catalog.data_bytes(task.spec);
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
@@ -152,8 +152,8 @@ NextTask next_task(ClusterState& state, bool shows_full) {
   turns.begin(state.held.size());
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
-    if (!state.registry.up_shapes().hold({task->spec.units, task->spec.node_memory_bytes(),
-                                          state.catalog.data_bytes(task->spec)})) {
+    if (!state.registry.summary().up_shapes.hold({task->spec.units, task->spec.node_memory_bytes(),
+                                                  state.catalog.data_bytes(task->spec)})) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }

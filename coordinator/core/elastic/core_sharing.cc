@@ -36,8 +36,8 @@ void CoreSharing::begin() {
 
 void CoreSharing::started(const Task& task) {
   if (!task.spec.is_elastic()) return;
-  auto predictor = quality::make_predictor("quality");
-  const auto [found, is_new] = jobs_.try_emplace(task.id, std::move(*predictor), task.spec.quality);
+  const auto [found, is_new] =
+      jobs_.try_emplace(task.id, quality::make_default_predictor(), task.spec.quality);
   auto& job = found->second;
   job.attempt = {task.id, task.attempt};
   job.node = task.node;
@@ -169,11 +169,8 @@ void CoreSharing::explain(const quality::JobState& state, const quality::Cores& 
   share.gain = gain_on(state.cores);
   share.gain_of_one_more = gain_on(state.cores + cores_per_unit) - *share.gain;
   if (share.reason = allocator_->hindrance(); !share.reason.empty()) return;
-  const auto family = job.record.family();
-  share.reason = state_.settings.core_allocator == "quality"
-                     ? fmt::format("cores go where they lower the loss most; foretold by {}",
-                                   family.empty() ? "the last change" : family)
-                     : fmt::format("by '{}'", state_.settings.core_allocator);
+  share.reason = allocator_->reason(job.record.family());
+  if (share.reason.empty()) share.reason = fmt::format("by '{}'", state_.settings.core_allocator);
 }
 
 std::optional<CoreShare> CoreSharing::share_of(uint64_t task) const {

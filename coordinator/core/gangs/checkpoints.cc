@@ -94,7 +94,7 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
                                        name->attempt, name->iteration),
                  .request_id = {},
                  .digest = replica.digest};
-    made.replicas = std::clamp(state_.registry.up_count(), 1u, kCopies);
+    made.replicas = std::clamp(state_.registry.summary().up_count(), 1u, kCopies);
     return publish(node, std::move(made), *name, replica);
   }
   // Its job is over without it. After a restore there may be jobs that nobody here knows of.

@@ -389,7 +389,7 @@ void GangLife::conclude(Task& gang) {
   auto verdict = judge_try(gang, last.mapped());
   if (verdict.fate != Fate::kAgain) blames_.erase(gang.id);
   if (gang.state != TaskState::kRunning) gang.started_ms = 0;
-  lifecycle_.gang_over(gang, std::move(verdict));
+  lifecycle_.finish(gang, std::move(verdict), nullptr);
 }
 
 }  // namespace tierpilot

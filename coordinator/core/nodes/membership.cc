@@ -185,7 +185,7 @@ void Membership::says(NodeRecord& node, const std::string& takes_none) {
   const bool was_closed = node.is_closed();
   node.takes_none = takes_none;
   if (node.is_closed() == was_closed) return;
-  state_.registry.look_who_is_open();
+  state_.registry.look_anew();
   state_.held.wake_all(node.slot);
   note(state_, node.facts.name, takes_none.empty() ? "takes tasks" : "takes no tasks", takes_none);
 }
@@ -234,7 +234,7 @@ void Membership::expire() {
   const int64_t now_ns = state_.clock.boot_ns();
   for (auto& [name, node] : state_.registry.all()) {
     if (node.health.tick(now_ns)) {
-      state_.registry.look_who_is_open();
+      state_.registry.look_anew();
       state_.held.wake_all(node.slot);
     }
     if (node.life == NodeLife::kLost || now_ns < node.lease_end_ns) continue;

@@ -28,7 +28,7 @@ const char* event_of(NodeOrder::Kind kind) {
 
 void NodeAdmin::order(const std::string& node, NodeOrder::Kind kind, int64_t within_ms,
                       const std::string& who, Done done) {
-  const auto known = state_.registry.known_names();
+  const auto known = state_.registry.slots().names();
   if (!state_.registry.find(node) && std::find(known.begin(), known.end(), node) == known.end())
     return done(fail(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", node)));
   const int64_t now_ms = state_.clock.wall_ms();
@@ -77,7 +77,7 @@ void NodeAdmin::tick() {
 }
 
 Status NodeAdmin::removable(const std::string& name) const {
-  const auto known = state_.registry.known_names();
+  const auto known = state_.registry.slots().names();
   const auto* node = state_.registry.find(name);
   if (!node && std::find(known.begin(), known.end(), name) == known.end())
     return fail(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", name));

@@ -14,4 +14,11 @@ void note(ClusterState& state, const std::string& node, const std::string& what,
 // Its health has just closed the node to tasks: nobody waits for it any more.
 void close_node(ClusterState& state, NodeRecord& node);
 
+
+// What is placed anew when this does not start: of a rank its gang.
+uint64_t placed_as(const Task& task);
+
+// What a report of an attempt's end says about the node.
+void judge_node(ClusterState& state, NodeRecord& node, Task& task, const TaskExit& exit);
+
 }  // namespace tierpilot

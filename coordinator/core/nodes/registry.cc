@@ -17,116 +17,26 @@ int class_of(const NodeRecord& node) {
 
 }  // namespace
 
-const char* node_life_name(NodeLife life) {
-  switch (life) {
-    case NodeLife::kExpected:
-      return "expected";
-    case NodeLife::kUp:
-      return "up";
-    case NodeLife::kLost:
-      break;
-  }
-  return "lost";
-}
-
-NodeShape shape_of(const NodeFacts& facts) {
-  return {facts.units, facts.memory_bytes, facts.fast_budget_bytes};
-}
-
-void NodeShapes::add(const NodeShape& shape) {
-  if (hold(shape)) return;
-  std::erase_if(shapes_, [&](const NodeShape& other) { return shape.holds(other); });
-  shapes_.push_back(shape);
-}
-
-bool NodeShapes::hold(const NodeShape& needed) const {
-  return std::any_of(shapes_.begin(), shapes_.end(),
-                     [&](const NodeShape& shape) { return shape.holds(needed); });
-}
-
-NodeShape NodeShapes::largest() const {
-  NodeShape most;
-  for (const auto& shape : shapes_)
-    most = {std::max(most.units, shape.units), std::max(most.memory_bytes, shape.memory_bytes),
-            std::max(most.fast_budget_bytes, shape.fast_budget_bytes)};
-  return most;
-}
-
-NodeRates NodeRecord::rates() const {
-  NodeRates all = facts.rates;
-  all.operations_per_s = operations.per_s();
-  all.fetch_bytes_per_s = fetches.per_s();
-  return all;
-}
-
-void NodeRecord::count(Task& task, double operations, uint64_t fetch_bytes) {
-  task.counted_operations = operations * task.spec.units;
-  task.counted_fetch_bytes = fetch_bytes;
-  assigned_operations += task.counted_operations;
-  assigned_fetch_bytes += fetch_bytes;
-}
-
-void NodeRecord::count_served(Task& task) {
-  assigned_fetch_bytes -= std::min(assigned_fetch_bytes, task.counted_fetch_bytes);
-  task.counted_fetch_bytes = 0;
-}
-
-void NodeRecord::uncount(Task& task) {
-  count_served(task);
-  assigned_operations -= task.counted_operations;
-  task.counted_operations = 0;
-  if (held.empty()) assigned_operations = 0;  // what rounding left
-}
-
 Result<NodeRecord*> Registry::add(const NodeFacts& facts) {
-  auto slot = slots_.find(facts.name);
-  if (slot == slots_.end()) {
-    while (names_.contains(lowest_free_)) ++lowest_free_;
-    if (lowest_free_ >= kMaxNodes)
-      return fail(
-          ErrorCode::kExhausted,
-          fmt::format("node '{}': the cluster is full, it has {} nodes", facts.name, kMaxNodes));
-    remember_slot(facts.name, lowest_free_);
-    slot = slots_.find(facts.name);
-  }
+  const auto slot = slots_.take(facts.name);
+  if (!slot)
+    return fail(ErrorCode::kExhausted,
+                fmt::format("node '{}': the cluster is full, it has {} nodes", facts.name,
+                            NodeSlots::kMost));
   auto& record = nodes_[facts.name];
   record.facts = facts;
-  record.slot = slot->second;
+  record.slot = *slot;
   if (const auto order = orders_.find(facts.name); order != orders_.end())
     record.order = order->second;
-  look_who_is_up();
+  look_anew();
   return &record;
 }
 
-void Registry::remember_slot(const std::string& name, uint32_t slot) {
-  forget_slot(name);
-  slots_[name] = slot;
-  names_[slot] = name;
-}
-
-void Registry::forget_slot(const std::string& name) {
-  const auto slot = slots_.extract(name);
-  if (!slot) return;
-  names_.erase(slot.mapped());
-  lowest_free_ = std::min(lowest_free_, slot.mapped());
-}
-
-std::vector<std::string> Registry::known_names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, slot] : slots_) names.push_back(name);
-  return names;
-}
-
 bool Registry::knows_all_shapes() const {
-  return std::all_of(slots_.begin(), slots_.end(), [&](const auto& known) {
+  return std::all_of(slots_.all().begin(), slots_.all().end(), [&](const auto& known) {
     const auto* node = find(known.first);
     return node && node->facts.units > 0;
   });
-}
-
-std::string Registry::name_of(uint32_t slot) const {
-  const auto found = names_.find(slot);
-  return found == names_.end() ? std::string() : found->second;
 }
 
 NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t lease_end_ns) {
@@ -136,8 +46,8 @@ NodeRecord& Registry::expect(const std::string& name, uint64_t instance, int64_t
   record.life = NodeLife::kExpected;
   record.lease_end_ns = lease_end_ns;
   if (const auto order = orders_.find(name); order != orders_.end()) record.order = order->second;
-  if (const auto slot = slots_.find(name); slot != slots_.end()) record.slot = slot->second;
-  look_who_is_up();
+  if (const auto slot = slots_.find(name)) record.slot = *slot;
+  look_anew();
   return record;
 }
 
@@ -172,7 +82,7 @@ bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool
 
 void Registry::set_life(NodeRecord& node, NodeLife life) {
   node.life = life;
-  look_who_is_up();
+  look_anew();
 }
 
 void Registry::set_order(const std::string& name, const NodeOrder& order) {
@@ -181,31 +91,16 @@ void Registry::set_order(const std::string& name, const NodeOrder& order) {
   else
     orders_[name] = order;
   if (auto* node = find(name)) node->order = order;
-  look_who_is_up();
+  look_anew();
 }
 
 void Registry::remove(const std::string& name) {
   constexpr size_t kMostRemoved = 256;  // a view of them lives for milliseconds
-  forget_slot(name);
+  slots_.forget(name);
   orders_.erase(name);
   if (auto node = nodes_.extract(name)) removed_.push_back(std::move(node));
   if (removed_.size() > kMostRemoved) removed_.pop_front();
-  look_who_is_up();
-}
-
-std::string NodeRecord::closed_because() const {
-  if (!takes_none.empty()) return takes_none;
-  switch (order.kind) {
-    case NodeOrder::Kind::kCordoned:
-      return fmt::format("cordoned by {}: it gets no new tasks", order.who);
-    case NodeOrder::Kind::kDrained:
-      return tasks_left() == 0
-                 ? fmt::format("drained by {}: no task is left on it", order.who)
-                 : fmt::format("drained by {}: {} tasks are left on it", order.who, tasks_left());
-    case NodeOrder::Kind::kNone:
-      break;
-  }
-  return health.why();
+  look_anew();
 }
 
 bool ByLoad::operator()(const NodeRecord* a, const NodeRecord* b) const {
@@ -256,7 +151,7 @@ void Registry::ran(NodeRecord& node, double operations, double seconds) {
 }
 
 // Many may join at once.
-void Registry::look_who_is_up() {
+void Registry::look_anew() {
   summary_.reset();
   up_by_speed_.clear();
   ordered_for_.reset();
@@ -265,6 +160,7 @@ void Registry::look_who_is_up() {
 const Registry::Summary& Registry::summary() const {
   if (summary_) return *summary_;
   Summary& all = summary_.emplace();
+  double sum_of_costs = 0;
   for (const auto& [name, node] : nodes_) {
     if (node.facts.units > 0) all.known_shapes.add(shape_of(node.facts));
     if (node.life != NodeLife::kUp) continue;
@@ -272,8 +168,9 @@ const Registry::Summary& Registry::summary() const {
     if (!node.is_closed()) all.up_shapes.add(shape_of(node.facts));
     all.busy_units += node.running_units;
     all.total_units += node.facts.units;
-    all.int32_to_float += node.facts.int32_to_float;
+    sum_of_costs += node.facts.int32_to_float;
   }
+  if (!all.up.empty()) all.int32_to_float = sum_of_costs / static_cast<double>(all.up.size());
   std::sort(all.up.begin(), all.up.end(),
             [](const NodeRecord* a, const NodeRecord* b) { return a->slot < b->slot; });
   return all;

@@ -16,11 +16,30 @@ void call(const Lifecycle::Durable& durable, Status status) {
   if (durable) durable(std::move(status));
 }
 
-// Its last attempt is over; a rank waits for what its gang makes of it.
-bool is_over(const Task& task) {
-  const bool waits =
-      task.state == TaskState::kQueued || (task.rank && task.state == TaskState::kWaiting);
-  return is_ended(task.state) || (waits && task.attempt > 0);
+void end_ranks(TaskBook& tasks, const Task& gang, std::vector<uint64_t>& changed) {
+  for (const uint64_t id : tasks.ranks_of(gang.id)) {
+    auto& rank = *tasks.find(id);
+    tasks.advance(rank, gang.state);
+    rank.finished_ms = gang.finished_ms;
+    changed.push_back(id);
+  }
+}
+
+// A success that was reported only after the node had been given up, before another try began.
+Task* late_success(ClusterState& state, const Publication& publication, const std::string& node,
+                   AttemptId attempt, const TaskExit& exit) {
+  auto* task = state.tasks.find(attempt.task);
+  const bool waits = task && task->state == TaskState::kQueued &&
+                     task->attempt == attempt.attempt && task->node == node;
+  const bool succeeded = waits && exit.how == TaskEnd::kExited && exit.code == 0;
+  return succeeded && publication.allowed(*task, node, exit) ? task : nullptr;
+}
+
+// Its processes have ended, and it ends once what it wrote is on enough nodes.
+void begin_to_wait(ClusterState& state, Task& task) {
+  state.catalog.lock_writes(task);
+  state.tasks.advance(task, TaskState::kRunning);
+  task.reason = "it has ended, and what it wrote is being copied to other nodes";
 }
 
 }  // namespace
@@ -45,30 +64,20 @@ void Lifecycle::started(const std::string& node, AttemptId attempt, int32_t pid,
   auto& record = *state_.registry.find(node);
   state_.registry.run(record, task->spec.own_units());
   if (record.health.started()) {
-    state_.registry.look_who_is_open();
+    state_.registry.look_anew();
     note(state_, node, "trusted again", "a task has started there");
   }
   state_.units_changed();
-  starts_.insert(task->id);
+  writes_.note_start(task->id);
   if (task->spec.is_elastic() || task->spec.is_shared()) hooks_.job_started(*task);
   if (task->rank) hooks_.rank_started(*task);
-  if (!writing_starts_) write_starts();
+  writes_.write_starts();
 }
 
 void Lifecycle::gang_started(Task& gang) {
   gang.state = TaskState::kRunning;
   gang.started_ms = state_.clock.wall_ms();
-  starts_.insert(gang.id);
-}
-
-void Lifecycle::write_starts() {
-  writing_starts_ = !starts_.empty();
-  if (writing_starts_)
-    write({starts_.begin(), starts_.end()}, {}, [this](Status) { write_starts(); });
-}
-
-void Lifecycle::flush_starts() {
-  if (!starts_.empty()) write({starts_.begin(), starts_.end()}, {}, [](Status) {});
+  writes_.note_start(gang.id);
 }
 
 void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedData& data) {
@@ -88,8 +97,8 @@ void Lifecycle::served(const std::string& node, AttemptId attempt, const ServedD
 void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit, Durable durable) {
   auto* task = current(node, attempt);
   if (task && copies_ && copies_->waits(task->id))  // told again
-    return write({task->id}, {}, std::move(durable));
-  if (!task) task = late_success(node, attempt, exit);
+    return writes_.write({task->id}, {}, std::move(durable));
+  if (!task) task = late_success(state_, publication_, node, attempt, exit);
   if (!task) return superseded(node, attempt, exit, std::move(durable));
   state_.ending.over(node, attempt);
   const bool stale = exit.how == TaskEnd::kDataFailed && publication_.used_is_stale(*task);
@@ -101,13 +110,13 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
   // The report of its start may have been lost with an earlier coordinator, or repeated to this
   // one.
   if (exit.wall_ns > 0) {
-    const int64_t by_exit_ms = started_by_exit_ms(*task, exit);
+    const int64_t by_exit_ms = started_by_exit_ms(state_.clock, *task, exit);
     task->started_ms = task->started_ms == 0 ? by_exit_ms : std::min(task->started_ms, by_exit_ms);
   }
   task->exit = std::move(exit);
   if (auto* record = state_.registry.find(node)) {
     ++record->tasks_done;
-    judge_node(*record, *task, *task->exit);
+    judge_node(state_, *record, *task, *task->exit);
     if (verdict.fate == Fate::kSucceeded) {
       const double operations = task->counted_operations / task->spec.units;
       const double ran_s = static_cast<double>(task->exit->wall_ns) / 1e9;
@@ -122,32 +131,19 @@ void Lifecycle::exited(const std::string& node, AttemptId attempt, TaskExit exit
 
 void Lifecycle::wait_for_copies(Task& task, Durable durable) {
   detach(task, true);
-  begin_to_wait(task, std::move(durable));
-  copies_->begin(task.id, task.node, task.exit->written);
+  begin_to_wait(state_, task);
+  writes_.write({task.id}, {}, std::move(durable));
+  copies_->begin(task);
   hooks_.work_available();
-}
-
-void Lifecycle::begin_to_wait(Task& task, Durable durable) {
-  state_.catalog.lock_writes(task);
-  state_.tasks.advance(task, TaskState::kRunning);
-  task.reason = "it has ended, and what it wrote is being copied to other nodes";
-  write({task.id}, {}, std::move(durable));
-  if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(task.id);
-}
-
-void Lifecycle::copies_over(const Task& task, bool published) {
-  if (auto* node = state_.registry.find(task.node)) node->being_copied.erase(task.id);
-  copies_->end(task.id, published);
 }
 
 void Lifecycle::copied(uint64_t id) {
   auto& task = *state_.tasks.find(id);
   if (copies_->are_there(id)) {
-    const auto of_it = task;
     conclude(task, {Fate::kSucceeded, {}}, nullptr);
-    return copies_over(of_it, true);
+    return copies_->end(id, true);
   }
-  copies_over(task, false);
+  copies_->end(id, false);
   const auto why = fmt::format("what it wrote is not on node '{}' any more", task.node);
   conclude(task, judge_lost(task, why, state_.max_attempts(task)), nullptr);
 }
@@ -155,31 +151,38 @@ void Lifecycle::copied(uint64_t id) {
 void Lifecycle::resume_copies(WriteCopies& copies) {
   copies_ = &copies;
   for (const auto& [id, task] : state_.tasks.all())
-    if (WriteCopies::were_wanted(state_, task)) {
-      if (auto* node = state_.registry.find(task.node)) node->being_copied.insert(id);
-      copies.resume(id, task.exit->written);
-    }
+    if (WriteCopies::were_wanted(state_, task)) copies.resume(task);
 }
 
-int64_t Lifecycle::started_by_exit_ms(const Task& task, const TaskExit& exit) const {
-  return std::max(state_.clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
-                  task.submitted_ms);
-}
-
-Task* Lifecycle::late_success(const std::string& node, AttemptId attempt, const TaskExit& exit) {
-  auto* task = state_.tasks.find(attempt.task);
-  const bool waits = task && task->state == TaskState::kQueued &&
-                     task->attempt == attempt.attempt && task->node == node;
-  const bool succeeded = waits && exit.how == TaskEnd::kExited && exit.code == 0;
-  return succeeded && publication_.allowed(*task, node, exit) ? task : nullptr;
+void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
+  auto* entry = state_.catalog.find(what.dataset);
+  if (!copies_ || !entry || entry->next || entry->writer != 0) return;
+  for (const uint64_t id : entry->users) {
+    auto* task = state_.tasks.find(id);
+    const bool had_written =
+        task && task->state == TaskState::kQueued && !task->cancel_asked &&
+        task->has_ended_well() &&
+        std::any_of(task->exit->written.begin(), task->exit->written.end(), [&](const auto& one) {
+          return one.dataset == what.dataset && one.version == what.version &&
+                 one.digest == what.digest;
+        });
+    if (!had_written || !publication_.allowed(*task, node, *task->exit)) continue;
+    spdlog::info("task {}: what it wrote is on node '{}' after all: it need not run again", id,
+                 node);
+    state_.held.forget(id);
+    task->started_ms = started_by_exit_ms(state_.clock, *task, *task->exit);
+    begin_to_wait(state_, *task);
+    writes_.write({id}, {}, nullptr);
+    return copies_->resume(*task);
+  }
 }
 
 void Lifecycle::superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                            Durable durable) {
-  if (unwritten_.has(attempt.task))
+  if (writes_.has_unwritten_end(attempt.task))
     return call(durable, fail(ErrorCode::kIo, "the end of the task is not on disk yet"));
   publication_.superseded(node, exit.written);
-  release(node, attempt);
+  writes_.release(node, attempt);
   call(durable, {});
   if (state_.ending.over(node, attempt)) hooks_.work_available();
 }
@@ -203,18 +206,9 @@ void Lifecycle::park(Task& rank, const Verdict& verdict, Durable durable) {
   detach(rank, verdict.fate == Fate::kSucceeded);
   rank.reason = verdict.reason;
   state_.tasks.advance(rank, TaskState::kWaiting);
-  write({rank.id}, {}, std::move(durable));
+  writes_.write({rank.id}, {}, std::move(durable));
   hooks_.rank_over(rank, verdict);
   hooks_.work_available();
-}
-
-void Lifecycle::end_ranks(const Task& gang, std::vector<uint64_t>& changed) {
-  for (const uint64_t id : state_.tasks.ranks_of(gang.id)) {
-    auto& rank = *state_.tasks.find(id);
-    state_.tasks.advance(rank, gang.state);
-    rank.finished_ms = gang.finished_ms;
-    changed.push_back(id);
-  }
 }
 
 void Lifecycle::finish(Task& task, Verdict verdict, Durable durable) {
@@ -242,12 +236,12 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
     if (verdict.fate == Fate::kSucceeded) {
       state_.tasks.advance(task, TaskState::kSucceeded);
       datasets = publication_.publish(task);
-      end_ranks(task, changed);
+      end_ranks(state_.tasks, task, changed);
       for (const uint64_t child : state_.tasks.release_children(task.id)) changed.push_back(child);
     } else {
       const bool failed = verdict.fate == Fate::kFailed;
       state_.tasks.advance(task, failed ? TaskState::kFailed : TaskState::kCancelled);
-      end_ranks(task, changed);
+      end_ranks(state_.tasks, task, changed);
       for (const uint64_t id : state_.tasks.descendants(task.id)) {
         auto& child = *state_.tasks.find(id);
         state_.tasks.advance(child, TaskState::kFailed);
@@ -256,64 +250,12 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
                                    task.spec.name.empty() ? "" : " ('" + task.spec.name + "')",
                                    failed ? "failed" : "was cancelled", verdict.reason);
         changed.push_back(id);
-        end_ranks(child, changed);
+        end_ranks(state_.tasks, child, changed);
       }
     }
   }
-  write(std::move(changed), std::move(datasets), std::move(durable));
+  writes_.write(std::move(changed), std::move(datasets), std::move(durable));
   hooks_.work_available();
-}
-
-void Lifecycle::write(std::vector<uint64_t> changed, std::vector<Dataset> datasets,
-                      Durable durable) {
-  auto copies = std::make_shared<std::vector<Task>>();
-  const auto published = std::make_shared<const std::vector<Dataset>>(std::move(datasets));
-  for (const uint64_t id : changed) {
-    const auto& task = *state_.tasks.find(id);
-    copies->push_back(task);
-    starts_.erase(id);
-    if (is_over(task)) unwritten_.add(task);
-  }
-  state_.store.write(
-      [copies, published](Db& db) -> Status {
-        for (const auto& task : *copies)
-          if (auto put = records::update_task(db, task); !put) return put;
-        for (const auto& dataset : *published)
-          if (auto put = records::put_dataset(db, dataset); !put) return put;
-        return {};
-      },
-      [this, copies, published, durable = std::move(durable)](Status status) {
-        if (status) publication_.durable(*published);
-        for (const auto& task : *copies)
-          if (status) written(task);
-        call(durable, std::move(status));
-      });
-}
-
-void Lifecycle::written(const Task& task) {
-  const auto held = unwritten_.written(task);
-  if (!held) return;
-  // The task may have been placed anew meanwhile: that attempt goes on.
-  for (const auto& [node, attempt] : *held) release(node, attempt);
-  if (!is_ended(task.state)) return;
-  state_.scores.ended(task);
-  state_.catalog.remove_user(task);
-  state_.load.remove(task.user, {1, task_bytes(task.spec)});
-  state_.tasks.remove(task.id);
-  hooks_.ended(task.id);
-}
-
-void Lifecycle::release(const std::string& name, AttemptId attempt) {
-  const auto* node = state_.registry.find(name);
-  if (node && node->link && attempt.attempt > 0) node->link->release(attempt);
-}
-
-void Lifecycle::retry_writes() {
-  auto tasks = unwritten_.tasks();
-  if (tasks.empty()) return;
-  std::vector<Dataset> datasets;
-  for (const auto& [name, entry] : state_.catalog.all()) datasets.push_back(entry.dataset);
-  write(std::move(tasks), std::move(datasets), nullptr);
 }
 
 void Lifecycle::cancel(uint64_t id, Durable done) {
@@ -323,14 +265,14 @@ void Lifecycle::cancel(uint64_t id, Durable done) {
   if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
     return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));
   if (copies_ && copies_->waits(id)) {
-    copies_over(*task, false);
+    copies_->end(id, false);
     return conclude(*task, {Fate::kCancelled, "cancelled, and what it wrote is discarded"},
                     std::move(done));
   }
   task->cancel_asked = true;
   if (auto* node = state_.registry.find(task->node); node && node->link)
     node->link->cancel({id, task->attempt}, "cancelled");
-  write({id}, {}, std::move(done));
+  writes_.write({id}, {}, std::move(done));
   if (task->spec.is_gang()) hooks_.stop_gang(*task, "cancelled");
 }
 
@@ -339,7 +281,7 @@ void Lifecycle::paused(AttemptId attempt, bool paused, Durable done) {
   if (!task || task->attempt != attempt.attempt || task->state != TaskState::kRunning)
     return call(done, {});
   task->reason = paused ? "paused" : "";
-  write({task->id}, {}, std::move(done));
+  writes_.write({task->id}, {}, std::move(done));
 }
 
 }  // namespace tierpilot

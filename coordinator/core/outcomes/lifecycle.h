@@ -12,13 +12,13 @@
 #include "coordinator/core/data/write_copies.h"
 #include "coordinator/core/outcomes/publication.h"
 #include "coordinator/core/outcomes/task_end.h"
-#include "coordinator/core/outcomes/unwritten_ends.h"
+#include "coordinator/core/outcomes/task_writes.h"
 
 namespace tierpilot {
 
 class Lifecycle {
  public:
-  using Durable = std::function<void(Status)>;  // called once what was told is on disk, or is not
+  using Durable = TaskWrites::Durable;
 
   struct Hooks {
     std::function<void()> work_available;         // something may be dispatched now
@@ -35,7 +35,10 @@ class Lifecycle {
   };
 
   Lifecycle(ClusterState& state, Hooks hooks)
-      : state_(state), hooks_(std::move(hooks)), publication_(state) {}
+      : state_(state),
+        hooks_(std::move(hooks)),
+        publication_(state),
+        writes_(state, publication_, [this](uint64_t task) { hooks_.ended(task); }) {}
 
   // Ends a task that has not ended; `done` once that is on disk or, for one that a node holds, once
   // the node has been asked to end it.
@@ -64,8 +67,9 @@ class Lifecycle {
 
   // All its ranks run.
   void gang_started(Task& gang);
-  // All its ranks are over: what becomes of it. They end with it, unless it is tried again.
-  void gang_over(Task& gang, Verdict verdict) { finish(gang, std::move(verdict), nullptr); }
+  // Nothing of it runs any more, of a gang no rank: what becomes of it. Ranks end with their gang,
+  // unless it is tried again.
+  void finish(Task& task, Verdict verdict, Durable durable);
 
   // The dispatcher's choice did not reach the disk.
   void unassign(Task& task, const std::string& why);
@@ -81,11 +85,7 @@ class Lifecycle {
   // It is, or never will be.
   void copied(uint64_t id);
 
-  // Before a clean end: starts that wait behind a write go to the store as well.
-  void flush_starts();
-  // Tries again to write ends that could not be written.
-  void retry_writes();
-
+  TaskWrites& writes() { return writes_; }
   // Until the current version is on disk the one before it is all there is after a crash.
   bool needs_older_version(const std::string& dataset) const {
     return publication_.needs_older_version(dataset);
@@ -94,12 +94,6 @@ class Lifecycle {
  private:
   // The task if `attempt` is its current one and it is with `node`.
   Task* current(const std::string& node, AttemptId attempt);
-  // What a report of its end says about a node.
-  void judge_node(NodeRecord& node, Task& task, const TaskExit& exit);
-  // At the latest, where its end is told now.
-  int64_t started_by_exit_ms(const Task& task, const TaskExit& exit) const;
-  // A success that was reported only after the node had been given up, before another try began.
-  Task* late_success(const std::string& node, AttemptId attempt, const TaskExit& exit);
   void superseded(const std::string& node, AttemptId attempt, const TaskExit& exit,
                   Durable durable);
   // After a restore: an attempt that the store does not know of goes on where it is.
@@ -107,28 +101,15 @@ class Lifecycle {
   void detach(Task& task, bool succeeded);
   // A rank is over, and waits for what its gang makes of it.
   void park(Task& rank, const Verdict& verdict, Durable durable);
-  void end_ranks(const Task& gang, std::vector<uint64_t>& changed);
-  void finish(Task& task, Verdict verdict, Durable durable);
   // Its processes have ended, and their node has it no more.
   void wait_for_copies(Task& task, Durable durable);
-  void begin_to_wait(Task& task, Durable durable);
-  void copies_over(const Task& task, bool published);
   void conclude(Task& task, Verdict verdict, Durable durable);
-  // One such write is under way at a time: until the next, a short task's end may come and make
-  // that of its start needless.
-  void write_starts();
-  void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
-  void written(const Task& task);
-  // The node need not remember the attempt any more.
-  void release(const std::string& node, AttemptId attempt);
 
   ClusterState& state_;
   Hooks hooks_;
   Publication publication_;
   WriteCopies* copies_ = nullptr;
-  std::set<uint64_t> starts_;  // started, and not written since
-  bool writing_starts_ = false;
-  UnwrittenEnds unwritten_;
+  TaskWrites writes_;
 };
 
 }  // namespace tierpilot

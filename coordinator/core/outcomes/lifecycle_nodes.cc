@@ -1,32 +1,11 @@
 // What becomes of tasks when their nodes come back, go, or do not take them.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/log.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 
 namespace tierpilot {
-namespace {
-
-// What is placed anew when this does not start: of a rank its gang.
-uint64_t placed_as(const Task& task) {
-  return task.rank ? task.rank->gang : task.id;
-}
-
-}  // namespace
-
-void Lifecycle::judge_node(NodeRecord& node, Task& task, const TaskExit& exit) {
-  const bool did_not_start = exit.how == TaskEnd::kCouldNotStart && exit.node_fault;
-  if (!did_not_start && exit.how != TaskEnd::kDataFailed) return;
-  const int64_t now_ns = state_.clock.boot_ns();
-  node.health.keep_off(placed_as(task), task.faults++, now_ns);
-  // Data is mostly missed for what another node did.
-  if (did_not_start && node.health.failed_to_start(placed_as(task), exit.reason, now_ns))
-    close_node(state_, node);
-}
-
 void Lifecycle::reconcile(NodeRecord& node, const std::set<AttemptId>& live, bool same) {
   state_.held.wake_all(node.slot);  // it may have other data and room than before
   const auto held = node.held;
@@ -63,7 +42,7 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
       task->state == TaskState::kWaiting || is_ended(task->state))
     return false;
   if (copies_ && copies_->waits(task->id))
-    copies_over(*task, false);
+    copies_->end(task->id, false);
   else if (task->state != TaskState::kQueued)
     detach(*task, false);
   task->exit.reset();
@@ -75,7 +54,7 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   state_.catalog.lock_writes(*task);
   spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
                node.facts.name);
-  write({task->id}, {}, nullptr);
+  writes_.write({task->id}, {}, nullptr);
   return true;
 }
 
@@ -94,28 +73,6 @@ void Lifecycle::give_up(NodeRecord& node, const std::string& why) {
     for (const uint64_t id : copies_->tasks())
       if (state_.tasks.find(id)->node == node.facts.name && !copies_->are_there(id)) copied(id);
   state_.units_changed();
-}
-
-void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
-  auto* entry = state_.catalog.find(what.dataset);
-  if (!copies_ || !entry || entry->next || entry->writer != 0) return;
-  for (const uint64_t id : entry->users) {
-    auto* task = state_.tasks.find(id);
-    const bool had_written =
-        task && task->state == TaskState::kQueued && !task->cancel_asked &&
-        task->has_ended_well() &&
-        std::any_of(task->exit->written.begin(), task->exit->written.end(), [&](const auto& one) {
-          return one.dataset == what.dataset && one.version == what.version &&
-                 one.digest == what.digest;
-        });
-    if (!had_written || !publication_.allowed(*task, node, *task->exit)) continue;
-    spdlog::info("task {}: what it wrote is on node '{}' after all: it need not run again", id,
-                 node);
-    state_.held.forget(id);
-    task->started_ms = started_by_exit_ms(*task, *task->exit);
-    begin_to_wait(*task, nullptr);
-    return copies_->resume(id, task->exit->written);
-  }
 }
 
 void Lifecycle::unassign(Task& task, const std::string& why) {

@@ -66,4 +66,9 @@ Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attemp
   return verdict;
 }
 
+int64_t started_by_exit_ms(const Clock& clock, const Task& task, const TaskExit& exit) {
+  return std::max(clock.wall_ms() - static_cast<int64_t>(exit.wall_ns / 1'000'000),
+                  task.submitted_ms);
+}
+
 }  // namespace tierpilot

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "coordinator/model.h"
 
 namespace tierpilot {
@@ -30,5 +31,8 @@ bool may_forgive(const Task& task);
 // The node was lost, or forgot the attempt, and cannot be running it any more. Of a rank the gang
 // decides.
 Verdict judge_lost(const Task& task, const std::string& why, uint32_t max_attempts);
+
+// At the latest, where its end is told now.
+int64_t started_by_exit_ms(const Clock& clock, const Task& task, const TaskExit& exit);
 
 }  // namespace tierpilot

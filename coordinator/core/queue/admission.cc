@@ -155,7 +155,7 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
                       "after it write",
                       use.dataset));
   const uint64_t most = rank_capacity(registry, spec, false);
-  if (most < gang.ranks && registry.knows_all_shapes() && !registry.known_shapes().empty())
+  if (most < gang.ranks && registry.knows_all_shapes() && !registry.summary().known_shapes.empty())
     return refuse(fmt::format(
         "all nodes together could run {} of its {} ranks ({} units{} each)", most, gang.ranks,
         spec.units, gang.gpus_per_rank > 0 ? fmt::format(" and {} GPUs", gang.gpus_per_rank) : ""));
@@ -166,9 +166,9 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
 // yet and lets the task wait.
 Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& catalog,
                   const Registry& registry) {
-  if (!spec.node.empty() && !registry.is_known(spec.node))
+  if (!spec.node.empty() && !registry.slots().is_known(spec.node))
     return fail(ErrorCode::kNotFound, fmt::format("{}: node '{}' does not exist", who, spec.node));
-  NodeShapes shapes = registry.known_shapes();
+  NodeShapes shapes = registry.summary().known_shapes;
   if (!spec.node.empty()) {
     shapes = {};
     if (const auto* node = registry.find(spec.node); node && node->facts.units > 0)

@@ -7,7 +7,7 @@ namespace tierpilot {
 std::optional<KeptBack> kept_back(const ClusterState& state, const Task& task) {
   const auto* held = state.held.find(task.id);
   if (!held || held->awake) return std::nullopt;
-  const std::string node = state.registry.name_of(held->slot);
+  const std::string node = state.registry.slots().name_of(held->slot);
   const auto data = state.catalog.held(task.spec, node);
   const int64_t boot_to_wall_ms = state.clock.wall_ms() - state.clock.boot_ns() / 1'000'000;
   return KeptBack{

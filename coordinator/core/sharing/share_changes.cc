@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "coordinator/core/sharing/share_keeper.h"
+#include "coordinator/core/sharing/share_waits.h"
 
 namespace tierpilot {
 
@@ -21,7 +22,7 @@ void ShareKeeper::adjust() {
   for (auto& [id, holder] : holders_)
     if (auto newest = newest_checkpoint(state_, id); newest != holder.checkpoint) {
       holder.checkpoint = std::move(newest);
-      holder.record.saved(now_s());
+      holder.record.saved(boot_s(state_));
     }
   const auto now = units(false);
   for (size_t n = 0; n < now.live.size(); ++n)
@@ -59,7 +60,7 @@ void ShareKeeper::answered(AttemptId attempt, const Result<uint32_t>& milli) {
     return;
   }
   task->share->milli = *milli;
-  found->second.record.given(now_s(), *milli);
+  found->second.record.given(boot_s(state_), *milli);
 }
 
 void ShareKeeper::preempt(uint64_t id, const std::string& reason) {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
+#include "coordinator/core/sharing/share_waits.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -42,7 +43,7 @@ void ShareKeeper::started(const Task& task) {
   if (found == holders_.end() || !task.share) return;
   const double ran_s =
       static_cast<double>(std::max<int64_t>(0, state_.clock.wall_ms() - task.started_ms)) / 1e3;
-  found->second.record.started(now_s() - ran_s, task.share->milli);
+  found->second.record.started(boot_s(state_) - ran_s, task.share->milli);
 }
 
 void ShareKeeper::reported(const Task& task, const JobPoint& report) {
@@ -54,7 +55,7 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
   auto& share = *state_.tasks.find(task.id)->share;
   auto& record = found->second.record;
   const bool began = record.start_s().has_value();
-  record.add(now_s(), report, cores);
+  record.add(boot_s(state_), report, cores);
   if (!began && record.start_s()) forecasts_.began(*record.start_s());
   share.used_milli = found->second.record.mean_milli();
   // After a restart the node knows best what it has.
@@ -70,10 +71,11 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   // What goes on from a checkpoint tells nothing of a whole run.
   const bool whole = task.share && task.share->preemptions == 0;
   if (succeeded && whole && record.has_started() && record.used_milli())
-    remember(task.spec, forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
-                                         task.exit ? task.exit->max_resident_bytes : 0,
-                                         record.start_s().value_or(0) + record.worked_s(now_s()),
-                                         record.start_s(), state_.clock.wall_ms()));
+    remember(task.spec,
+             forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
+                              task.exit ? task.exit->max_resident_bytes : 0,
+                              record.start_s().value_or(0) + record.worked_s(boot_s(state_)),
+                              record.start_s(), state_.clock.wall_ms()));
   holders_.erase(found);
 }
 
@@ -95,7 +97,7 @@ void ShareKeeper::pump() {
   pumping_ = true;
   auto now = units(true);
   size_t looked_at = 0;
-  for (const uint64_t id : waiting()) {
+  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     if (++looked_at > kMostLookedAt) break;
     if (auto* task = state_.tasks.find(id)) look_at(*task, now);
   }
@@ -103,7 +105,7 @@ void ShareKeeper::pump() {
 }
 
 bool ShareKeeper::look_at(Task& task, Units& now) {
-  const auto job = waiting_job(task.id, task.spec, promise_left_s(task), now);
+  const auto job = waiting_job(task.id, task.spec, promise_left_s(state_, task), now);
   if (job.predicted.empty()) {
     task.reason = fmt::format("waiting for a node with {} that are shared: none is up",
                               task.spec.has_gpu_share() ? "GPUs" : "cores");
@@ -192,9 +194,9 @@ Status ShareKeeper::check_promises(const std::vector<TaskSpec>& specs) {
   if (!any) return {};
   const auto now = units(true);
   std::vector<sharing::WaitingJob> ahead;
-  for (const uint64_t id : waiting()) {
+  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
     const auto& task = *state_.tasks.find(id);
-    ahead.push_back(waiting_job(id, task.spec, promise_left_s(task), now));
+    ahead.push_back(waiting_job(id, task.spec, promise_left_s(state_, task), now));
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto& share = specs[i].share;

@@ -85,17 +85,11 @@ class ShareKeeper {
   };
 
   void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
-  double now_s() const { return static_cast<double>(state_.clock.boot_ns()) / 1e9; }
-  double promise_left_s(const Task& task) const;
   Units units(bool open_only) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;
   sharing::WaitingJob waiting_job(uint64_t id, const TaskSpec& spec, double promise_left_s,
                                   const Units& units) const;
-  // Latency-sensitive ones first.
-  std::vector<uint64_t> waiting() const;
   bool look_at(Task& task, Units& units);
-  // Nothing speaks against new work on it.
-  bool is_sound(const NodeRecord& node, size_t unit) const;
   // Those that it may use: of its own node, if it wants one, and not kept for others.
   std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;
   void place(Task& task, const NodeRecord& node, const sharing::Start& start,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "coordinator/core/sharing/share_keeper.h"
+#include "coordinator/core/sharing/share_waits.h"
 
 namespace tierpilot {
 
@@ -13,17 +14,17 @@ JobClass class_of(const TaskSpec& spec) {
   return spec.share.latency_sensitive ? JobClass::kLatencySensitive : JobClass::kBestEffort;
 }
 
-}  // namespace
-
-double ShareKeeper::promise_left_s(const Task& task) const {
-  if (task.spec.share.promise_ms == 0) return sharing::kNoPromise;
-  return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms -
-                             state_.clock.wall_ms()) /
-         1e3;
+// Nothing speaks against new work on it. Of groups of cores nothing is told.
+bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
+  const auto& gpu = node.facts.shared_units[unit].gpu;
+  const auto id = gpu_unit_id(node.facts.name, gpu);
+  return gpu.empty() || (units.unhealthy_because(id).empty() && units.drained_because(id).empty());
 }
 
+}  // namespace
+
 sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) const {
-  const double now = now_s();
+  const double now = boot_s(state_);
   const auto& record = holder.record;
   sharing::LiveJob job;
   job.id = task.id;
@@ -36,7 +37,7 @@ sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) c
   job.left_s = record.left_s(now);
   job.left_upper_s = record.left_upper_s(now);
   job.start_left_s = record.start_left_s(now);
-  job.promise_left_s = promise_left_s(task);
+  job.promise_left_s = promise_left_s(state_, task);
   job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
   job.unsaved_s = record.unsaved_s(now);
   return job;
@@ -80,14 +81,6 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   return job;
 }
 
-// Of groups of cores nothing is told.
-bool ShareKeeper::is_sound(const NodeRecord& node, size_t unit) const {
-  const auto& gpu = node.facts.shared_units[unit].gpu;
-  const auto id = gpu_unit_id(node.facts.name, gpu);
-  return gpu.empty() ||
-         (state_.units.unhealthy_because(id).empty() && state_.units.drained_because(id).empty());
-}
-
 std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
   auto live = units.live;
   for (size_t n = 0; n < live.size(); ++n) {
@@ -96,20 +89,12 @@ std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Unit
         !node.takes(task.id) || (!task.spec.node.empty() && task.spec.node != node.facts.name);
     for (size_t u = 0; u < live[n].size(); ++u) {
       const auto kept = kept_for_.find({node.facts.name, u});
-      if (closed || !is_sound(node, u) || (kept != kept_for_.end() && kept->second != task.id))
+      if (closed || !is_sound(state_.units, node, u) ||
+          (kept != kept_for_.end() && kept->second != task.id))
         live[n][u].type.clear();  // nothing is predicted for it
     }
   }
   return live;
-}
-
-std::vector<uint64_t> ShareKeeper::waiting() const {
-  std::vector<uint64_t> ids;
-  for (const auto& place : state_.tasks.shared_queue()) ids.push_back(place.second);
-  std::stable_partition(ids.begin(), ids.end(), [&](uint64_t id) {
-    return state_.tasks.find(id)->spec.share.latency_sensitive;
-  });
-  return ids;
 }
 
 std::vector<uint64_t> ShareKeeper::sharers_of(const std::string& unit) const {
@@ -128,7 +113,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   if (!task || !task->spec.is_shared()) return std::nullopt;
   ShownShare shown;
   if (task->share) shown.given = *task->share;
-  if (task->spec.share.promise_ms > 0) shown.promise_left_s = promise_left_s(*task);
+  if (task->spec.share.promise_ms > 0) shown.promise_left_s = promise_left_s(state_, *task);
   const auto found = holders_.find(id);
   if (found == holders_.end()) {
     shown.given.milli = 0;  // it waits
@@ -138,7 +123,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   const auto& record = found->second.record;
   shown.forecast = record.forecast();
   shown.used_milli = record.used_milli();
-  const double left_s = record.left_s(now_s());
+  const double left_s = record.left_s(boot_s(state_));
   if (left_s > 0)
     shown.left_s =
         left_s / std::max(0.001, sharing::speed_with(shown.given.milli, record.need_milli()));

@@ -48,7 +48,7 @@ TEST_F(Admission, TakesWhatMayFitANodeThatIsYetToJoin) {
   gang.gang.engine = Engine::kCpu;
   bound.node = "b";
   for (const auto& task : {wide, gang, bound}) refused({task});
-  registry_.remember_slot("b", 1);
+  registry_.slots().remember("b", 1);
   for (const auto& task : {wide, gang, bound}) EXPECT_TRUE(admit({task}, catalog_, registry_));
   NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
   (*registry_.add(facts))->life = NodeLife::kUp;

@@ -275,7 +275,7 @@ TEST_F(DispatcherTest, AnAnswerThatWaitsInTheQueueWhenItsDeadlinePassesIsNotLear
   let_the_policy_answer();
   flush();
   EXPECT_EQ(a->started.size() + b->started.size(), 1u);
-  dispatcher_->ended({id, 1}, true);
+  dispatcher_->credits().ended({id, 1}, true);
   EXPECT_TRUE(host_->save().error().code == ErrorCode::kUnavailable) << "all facts were handled";
   EXPECT_EQ(host_->learner("dqn").decisions, 1u);
 }
@@ -317,7 +317,7 @@ TEST_F(DispatcherTest, WhatAnEarlierCoordinatorDecidedIsLearnedFrom) {
   flush();
   start_dispatcher();
   clock_.advance_ns(2'000'000'000);
-  dispatcher_->ended({id, 1}, true);
+  dispatcher_->credits().ended({id, 1}, true);
   (void)host_->save();
   EXPECT_EQ(host_->learner("dqn").experiences, 1u);
   EXPECT_EQ(host_->learner("dqn").pending, 1u) << "the second one";

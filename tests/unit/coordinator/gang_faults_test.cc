@@ -119,7 +119,7 @@ TEST_F(GangFaults, TheEndOfARankThatIsNotOnDiskIsNotAcknowledgedWhenItIsToldAgai
   EXPECT_FALSE(exit("a", rank, success()));
   EXPECT_FALSE(exit("a", rank, success()));
   break_store("DROP TRIGGER full");
-  lifecycle_->retry_writes();
+  lifecycle_->writes().retry();
   flush();
   EXPECT_TRUE(exit("a", rank, success()));
   EXPECT_TRUE(stored(rank.task)->exit);
@@ -135,7 +135,7 @@ TEST_F(GangFaults, AnAttemptThatWasStartedMeanwhileIsNotReleasedWithTheOneBefore
   break_store("DROP TRIGGER full");
   const auto second = assign(first.task, "b");
   EXPECT_EQ(second.attempt, first.attempt + 1);
-  lifecycle_->retry_writes();
+  lifecycle_->writes().retry();
   flush();
   EXPECT_THAT(b->released, ::testing::IsEmpty()) << "it runs";
   EXPECT_THAT(a->released, ::testing::ElementsAre(first));
@@ -154,7 +154,7 @@ TEST_F(GangFaults, AllAttemptsThatEndedBeforeTheDiskWasReadyAreReleased) {
   break_store(full);
   EXPECT_FALSE(exit("b", second, ended_by(TaskEnd::kCouldNotStart, true)));
   break_store("DROP TRIGGER full");
-  lifecycle_->retry_writes();
+  lifecycle_->writes().retry();
   flush();
   EXPECT_THAT(a->released, ::testing::ElementsAre(first)) << "else its node keeps it for ever";
   EXPECT_THAT(b->released, ::testing::ElementsAre(second));
@@ -167,7 +167,7 @@ TEST_F(GangFaults, NorThatOfATaskThatIsTriedAgain) {
   EXPECT_FALSE(exit("a", attempt, ended_by(TaskEnd::kCouldNotStart, true)));
   EXPECT_FALSE(exit("a", attempt, ended_by(TaskEnd::kCouldNotStart, true)));
   break_store("DROP TRIGGER full");
-  lifecycle_->retry_writes();
+  lifecycle_->writes().retry();
   flush();
   EXPECT_TRUE(exit("a", attempt, ended_by(TaskEnd::kCouldNotStart, true)));
   EXPECT_EQ(stored(attempt.task)->forgiven, 1u);

@@ -147,7 +147,7 @@ TEST_F(ShortlistTest, ANodeThatIsLostIsNotOnIt) {
   join_nodes(3);
   state_->registry.set_life(*state_->registry.find("n001"), NodeLife::kLost);
   EXPECT_THAT(names({}), Not(Contains("n001")));
-  EXPECT_EQ(state_->registry.up_count(), 2u);
+  EXPECT_EQ(state_->registry.summary().up_count(), 2u);
 }
 
 TEST_F(ShortlistTest, TheSumsFollowWhatIsAssignedRunAndReleased) {
@@ -156,14 +156,14 @@ TEST_F(ShortlistTest, TheSumsFollowWhatIsAssignedRunAndReleased) {
   auto& node = *registry.find("n000");
   registry.assign(node, {1, 1}, 2);
   registry.run(node, 2);
-  EXPECT_EQ(registry.busy_units(), 2u);
-  EXPECT_EQ(registry.total_units(), 4u);
+  EXPECT_EQ(registry.summary().busy_units, 2u);
+  EXPECT_EQ(registry.summary().total_units, 4u);
   registry.set_life(node, NodeLife::kLost);
-  EXPECT_EQ(registry.busy_units(), 0u);
+  EXPECT_EQ(registry.summary().busy_units, 0u);
   EXPECT_TRUE(registry.release(node, {1, 1}, 2, true));
   EXPECT_FALSE(registry.release(node, {1, 1}, 2, true));
   registry.set_life(node, NodeLife::kUp);
-  EXPECT_EQ(registry.busy_units(), 0u);
+  EXPECT_EQ(registry.summary().busy_units, 0u);
   EXPECT_EQ(node.assigned_units, 0u);
 }
 

@@ -64,7 +64,7 @@ TEST_F(DataSafetyTest, OldVersionsStayWhileTheNewOneIsNotOnDisk) {
   membership_->replica_changed("n", "d", {1, 4096, true, true, true});
   EXPECT_THAT(n->dropped, IsEmpty()) << "also not when it reports the old one";
   break_store("ALTER TABLE away RENAME TO datasets");
-  lifecycle_->retry_writes();
+  lifecycle_->writes().retry();
   flush();
   EXPECT_THAT(n->dropped, ElementsAre(Version{"d", 2}));
   EXPECT_THAT(m->dropped, ElementsAre(Version{"d", 2}));

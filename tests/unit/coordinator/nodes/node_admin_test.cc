@@ -115,7 +115,7 @@ TEST_F(NodeAdminTest, ANodeIsRemovedOnlyWhenNothingDependsOnIt) {
   EXPECT_FALSE(state_->units.is_known("b/cpu/0"));
   EXPECT_EQ(remove("b").error().code, ErrorCode::kNotFound);
   restart_all();
-  EXPECT_THAT(state_->registry.known_names(), ElementsAre("a"));
+  EXPECT_THAT(state_->registry.slots().names(), ElementsAre("a"));
   EXPECT_FALSE(state_->units.is_known("b/cpu/0"));
   EXPECT_TRUE(state_->units.is_known("a/cpu/0"));
   join("b");  // as a new one

@@ -1,9 +1,9 @@
-// The Cluster interface's part about gangs and the units that they run on.
+#include "coordinator/service/unit_service.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "coordinator/service/cluster_service.h"
 #include "coordinator/service/wire.h"
 #include "coordinator/store/records.h"
 #include "rpc/error.h"
@@ -12,10 +12,6 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
-
-[[noreturn]] void refuse(ErrorCode code, std::string message) {
-  kj::throwFatalException(to_exception({code, std::move(message)}));
-}
 
 Figure rate_figure(double per_h) {
   return {per_h, {}};
@@ -77,62 +73,29 @@ void check_known(const ClusterState& state, const std::string& id) {
 
 }  // namespace
 
-std::vector<Task> ClusterService::ranks_of(const Task& gang) {
-  std::vector<Task> ranks;
-  for (const uint64_t id : core().state.tasks.ranks_of(gang.id))
-    ranks.push_back(*core().state.tasks.find(id));
-  if (!ranks.empty()) return ranks;
-  // It has ended: its ranks are on disk, among the tasks of its submission.
-  records::TaskFilter filter{.submission = gang.submission, .after = gang.id};
-  while (ranks.size() < gang.spec.gang.ranks) {
-    auto page = value_or_throw(records::tasks(core().state.store.reader(), filter));
-    if (page.empty()) break;
-    filter.after = page.back().id;
-    for (auto& task : page)
-      if (task.rank && task.rank->gang == gang.id) ranks.push_back(std::move(task));
-  }
-  return ranks;
-}
-
-void ClusterService::write_ranks(const Task& gang, wire::Task::Builder out) {
-  auto ranks = ranks_of(gang);
-  auto list = out.initRanks(static_cast<uint32_t>(ranks.size()));
-  for (uint32_t i = 0; i < list.size(); ++i) {
-    // As its gang's: not said again.
-    ranks[i].spec = {};
-    write_task(ranks[i], list[i]);
-  }
-}
-
-const Task& ClusterService::first_rank(const Task& task, std::vector<Task>& ranks) {
-  if (!task.spec.is_gang()) return task;
-  ranks = ranks_of(task);
-  return ranks.empty() ? task : ranks.front();
-}
-
-kj::Promise<void> ClusterService::unitList(UnitListContext context) {
-  allow_reading();
+kj::Promise<void> UnitService::unitList(UnitListContext context) {
+  caller_->allow_reading();
   const auto params = context.getParams();
   const uint32_t limit = params.getLimit() ? std::min(params.getLimit(), kPage) : kPage;
-  const auto& all = core().state.units.all();
+  const auto& all = caller_->core().state.units.all();
   auto at = all.upper_bound(text(params.getAfter()));
   std::vector<std::string> ids;
   for (; at != all.end() && ids.size() < limit; ++at) ids.push_back(at->first);
   auto units = context.getResults().initUnits(static_cast<uint32_t>(ids.size()));
   for (uint32_t i = 0; i < units.size(); ++i)
-    write_unit(core().state, core().shares, ids[i], units[i]);
+    write_unit(caller_->core().state, caller_->core().shares, ids[i], units[i]);
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
-  allow_reading();
+kj::Promise<void> UnitService::unitShow(UnitShowContext context) {
+  caller_->allow_reading();
   const auto id = text(context.getParams().getId());
-  check_known(core().state, id);
+  check_known(caller_->core().state, id);
   auto results = context.getResults();
-  write_unit(core().state, core().shares, id, results.initUnit());
+  write_unit(caller_->core().state, caller_->core().shares, id, results.initUnit());
   constexpr size_t kMostNotes = 20;
   std::vector<const UnitFailure*> failures;
-  const auto& all = core().state.units.all_failures();
+  const auto& all = caller_->core().state.units.all_failures();
   for (auto it = all.rbegin(); it != all.rend() && failures.size() < kMostNotes; ++it)
     if (it->unit == id) failures.push_back(&*it);
   auto notes = results.initNotes(static_cast<uint32_t>(failures.size()));
@@ -145,39 +108,41 @@ kj::Promise<void> ClusterService::unitShow(UnitShowContext context) {
   return kj::READY_NOW;
 }
 
-kj::Promise<void> ClusterService::unitOrder(UnitOrderContext context) {
+kj::Promise<void> UnitService::unitOrder(UnitOrderContext context) {
   const auto params = context.getParams();
   const auto id = text(params.getId());
   const auto order = text(params.getOrder());
-  check_known(core().state, id);
+  check_known(caller_->core().state, id);
   if (order != "drain" && order != "resume")
     refuse(ErrorCode::kInvalid, fmt::format("'{}' is no order: drain or resume", order));
-  allow_change(Role::kOperate, fmt::format("{} unit '{}'", order, id));
+  caller_->allow_change(Role::kOperate, fmt::format("{} unit '{}'", order, id));
   auto reason = text(params.getReason());
-  if (reason.empty()) reason = fmt::format("by {}", peer_.name);
-  auto& units = core().state.units;
+  if (reason.empty()) reason = fmt::format("by {}", caller_->peer().name);
+  auto& units = caller_->core().state.units;
   if (reason.starts_with(UnitBook::kQuarantine))
     refuse(ErrorCode::kInvalid,
            fmt::format("a reason cannot begin with '{}': a rule's do", UnitBook::kQuarantine));
   if (order == "drain") {
     units.drain(id, reason);
-    if (const uint64_t gang = units.user_of(id)) core().checkpoints.ask(gang, "unit drained");
+    if (const uint64_t gang = units.user_of(id))
+      caller_->core().checkpoints.ask(gang, "unit drained");
   } else {
     units.resume(id);
   }
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  core().state.store.write(
-      [id, order, reason, now_ms = core().state.clock.wall_ms()](Db& db) -> Status {
+  caller_->core().state.store.write(
+      [id, order, reason, now_ms = caller_->core().state.clock.wall_ms()](Db& db) -> Status {
         if (order == "drain") return records::put_unit_drain(db, id, now_ms, reason);
         if (auto removed = records::remove_unit_failures(db, id); !removed) return removed;
         return records::put_unit_drain(db, id, now_ms, "");
       },
       [this, id, context, fulfiller](Status status) mutable {
         if (!status) return (*fulfiller)->reject(to_exception(status.error()));
-        write_unit(core().state, core().shares, id, context.getResults().initUnit());
+        write_unit(caller_->core().state, caller_->core().shares, id,
+                   context.getResults().initUnit());
         (*fulfiller)->fulfill();
-        core().dispatcher.pump();
+        caller_->core().dispatcher.pump();
       });
   return kj::mv(paf.promise);
 }

@@ -1,0 +1,21 @@
+// Tasks that wait for a share of a unit.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/core/cluster_state.h"
+
+namespace tierpilot {
+
+// Latency-sensitive ones first.
+std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks);
+
+// Until the time by which it was promised to end; sharing::kNoPromise where nothing was.
+double promise_left_s(const ClusterState& state, const Task& task);
+
+inline double boot_s(const ClusterState& state) {
+  return static_cast<double>(state.clock.boot_ns()) / 1e9;
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,27 @@
+// The Cluster interface's part about nodes.
+#pragma once
+
+#include <memory>
+
+#include "coordinator/service/caller.h"
+#include "rpc/cluster.capnp.h"
+
+namespace tierpilot {
+
+class NodeService : public virtual wire::Cluster::Server {
+ public:
+  explicit NodeService(std::shared_ptr<Caller> caller) : caller_(std::move(caller)) {}
+
+  kj::Promise<void> registerNode(RegisterNodeContext context) override;
+  kj::Promise<void> nodeList(NodeListContext context) override;
+  kj::Promise<void> nodeShow(NodeShowContext context) override;
+  kj::Promise<void> nodeOrder(NodeOrderContext context) override;
+  kj::Promise<void> nodeRemove(NodeRemoveContext context) override;
+
+ private:
+  void write_node(const NodeRecord& node, wire::NodeEntry::Builder out) const;
+
+  std::shared_ptr<Caller> caller_;
+};
+
+}  // namespace tierpilot
