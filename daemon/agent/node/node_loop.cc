@@ -15,6 +15,27 @@ constexpr int64_t kPollMs = 20;             // while stopping
 constexpr int64_t kKillTimeoutMs = 12'000;  // the executor kills what is left within 10 s
 constexpr int64_t kFlushTimeoutMs = 3'000;
 
+void log_events(PassiveProbe& probe) {
+  for (const auto& event : probe.drain_events())
+    spdlog::debug("{}: {} pages, {} failed, {} ns, {} ({})",
+                  event.kind == PassiveEvent::Kind::kMigration ? "migration" : "reclaim",
+                  event.pages, event.pages_failed, event.duration_ns.value_or(0), event.detail,
+                  event.command);
+}
+
+kj::Promise<void> feed_watchdog(EventLoop& loop, int64_t period_ms) {
+  notify_watchdog();
+  return loop.after_ms(period_ms).then(
+      [&loop, period_ms] { return feed_watchdog(loop, period_ms); });
+}
+
+kj::Promise<void> wait_until(EventLoop& loop, std::function<bool()> done, int64_t timeout_ms) {
+  if (done() || timeout_ms <= 0) return kj::READY_NOW;
+  return loop.after_ms(kPollMs).then([&loop, done = std::move(done), timeout_ms]() mutable {
+    return wait_until(loop, std::move(done), timeout_ms - kPollMs);
+  });
+}
+
 }  // namespace
 
 void Node::Parts::watch() {
@@ -22,7 +43,7 @@ void Node::Parts::watch() {
   loop.on_signal({SIGHUP}, [this](int) { refresh(tls); });
   loop.watch_readable(executor->event_fd(), [this] { deliver_exec_events(); });
   if (probe && probe->event_fd() >= 0)
-    loop.watch_readable(probe->event_fd(), [this] { log_probe_events(); });
+    loop.watch_readable(probe->event_fd(), [this] { log_events(*probe); });
   if (recalibration) {
     loop.watch_readable(recalibration->probe_fd(), [this] {
       if (!recalibration->on_probe()) loop.unwatch(recalibration->probe_fd());
@@ -32,7 +53,7 @@ void Node::Parts::watch() {
     loop.detach(recalibrate(), "measuring again");
   }
   if (const int64_t period_ms = watchdog_period_ms(); period_ms > 0)
-    loop.detach(feed_watchdog(period_ms), "watchdog");
+    loop.detach(feed_watchdog(loop, period_ms), "watchdog");
   loop.detach(sweep_dirs(kPollMs), "task directories");
   loop.detach(bound_logs(), "logs of running tasks");
 }
@@ -43,19 +64,6 @@ void Node::Parts::deliver_exec_events() {
   spdlog::critical("the warden has died and every task with it");
   exit_code = 1;
   stop_now();
-}
-
-void Node::Parts::log_probe_events() {
-  for (const auto& event : probe->drain_events())
-    spdlog::debug("{}: {} pages, {} failed, {} ns, {} ({})",
-                  event.kind == PassiveEvent::Kind::kMigration ? "migration" : "reclaim",
-                  event.pages, event.pages_failed, event.duration_ns.value_or(0), event.detail,
-                  event.command);
-}
-
-kj::Promise<void> Node::Parts::feed_watchdog(int64_t period_ms) {
-  notify_watchdog();
-  return loop.after_ms(period_ms).then([this, period_ms] { return feed_watchdog(period_ms); });
 }
 
 kj::Promise<void> Node::Parts::sweep_dirs(int64_t delay_ms) {
@@ -93,7 +101,8 @@ void Node::Parts::stop_on_signal() {
                   kFlushTimeoutMs);
   link->wake();
   loop.detach(
-      wait_until([this] { return stopping || tasks->attempts().idle(); }, config.drain_s * 1000)
+      wait_until(
+          loop, [this] { return stopping || tasks->attempts().idle(); }, config.drain_s * 1000)
           .then([this] { stop_now(); }),
       "draining");
 }
@@ -108,17 +117,14 @@ void Node::Parts::stop_now() {
 }
 
 kj::Promise<void> Node::Parts::wind_down() {
-  return wait_until([this] { return tasks->attempts().idle(); },
-                    config.cancel_grace_ms + kKillTimeoutMs)
-      .then([this] { return wait_until([this] { return events.empty(); }, kFlushTimeoutMs); })
+  return wait_until(
+             loop, [this] { return tasks->attempts().idle(); },
+             config.cancel_grace_ms + kKillTimeoutMs)
+      .then([this] {
+        return wait_until(
+            loop, [this] { return events.empty(); }, kFlushTimeoutMs);
+      })
       .then([this] { loop.stop(); });
-}
-
-kj::Promise<void> Node::Parts::wait_until(std::function<bool()> done, int64_t timeout_ms) {
-  if (done() || timeout_ms <= 0) return kj::READY_NOW;
-  return loop.after_ms(kPollMs).then([this, done = std::move(done), timeout_ms]() mutable {
-    return wait_until(std::move(done), timeout_ms - kPollMs);
-  });
 }
 
 }  // namespace tierpilot::agent

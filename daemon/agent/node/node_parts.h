@@ -45,13 +45,10 @@ struct Node::Parts {
   void stop_on_signal();
   void stop_now();
   kj::Promise<void> wind_down();
-  kj::Promise<void> wait_until(std::function<bool()> done, int64_t timeout_ms);
-  kj::Promise<void> feed_watchdog(int64_t period_ms);
   kj::Promise<void> sweep_dirs(int64_t delay_ms);
   kj::Promise<void> bound_logs();
   kj::Promise<void> recalibrate();
   void deliver_exec_events();
-  void log_probe_events();
 
   const NodeConfig config;
   const uint64_t instance;

@@ -8,6 +8,16 @@
 #include "daemon/agent/tasks/whose_fault.h"
 
 namespace tierpilot::agent {
+namespace {
+
+// Parts of units were dealt out by the coordinator: who has one waits for nobody.
+Attempt* next_ready(const std::map<Attempt::ReadyPlace, AttemptId>& ready, Attempts& attempts) {
+  for (const auto& [place, attempt] : ready)
+    if (Attempt* entry = attempts.find(attempt); entry->assignment.part) return entry;
+  return attempts.find(ready.begin()->second);
+}
+
+}  // namespace
 
 TaskTable::TaskTable(NodeLimits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
                      Report report)
@@ -20,19 +30,6 @@ TaskTable::TaskTable(NodeLimits limits, DataPlane& data, TaskRunner& runner, con
       attempts_([this](uint64_t task) { runner_.forget(task); }),
       shares_(attempts_, cpus_, limits_.shared_units, runner_),
       self_(std::make_shared<TaskTable*>(this)) {}
-
-TaskTable::~TaskTable() = default;
-
-template <class Value>
-std::function<void(Value)> TaskTable::later(AttemptId attempt,
-                                            void (TaskTable::*then)(Attempt&, Value)) {
-  return [weak = std::weak_ptr(self_), attempt, then](Value value) {
-    const auto self = weak.lock();
-    if (!self) return;
-    if (Attempt* entry = (*self)->attempts_.find(attempt))
-      ((*self)->*then)(*entry, std::move(value));
-  };
-}
 
 Status TaskTable::start(Assignment assignment) {
   const AttemptId id = assignment.attempt;
@@ -65,7 +62,11 @@ void TaskTable::begin_staging(Attempt& entry) {
   entry.stage = Stage::kStaging;
   if (entry.assignment.datasets.empty()) return staged(entry, Served{});
   data_.serve(entry.id(), entry.assignment.datasets,
-              later<Result<Served>>(entry.id(), &TaskTable::staged));
+              [weak = std::weak_ptr(self_), id = entry.id()](Result<Served> data) {
+                const auto self = weak.lock();
+                if (Attempt* entry = self ? (*self)->attempts_.find(id) : nullptr)
+                  (*self)->staged(*entry, std::move(data));
+              });
 }
 
 void TaskTable::staged(Attempt& entry, Result<Served> data) {
@@ -88,16 +89,9 @@ void TaskTable::staged(Attempt& entry, Result<Served> data) {
   launch_ready();
 }
 
-// Parts of units were dealt out by the coordinator: who has one waits for nobody.
-Attempt* TaskTable::next_ready() {
-  for (const auto& [place, attempt] : ready_)
-    if (Attempt* entry = attempts_.find(attempt); entry->assignment.part) return entry;
-  return attempts_.find(ready_.begin()->second);
-}
-
 void TaskTable::launch_ready() {
   while (!ready_.empty() && clock_.boot_ns() < lease_deadline_ns_) {
-    Attempt* entry = next_ready();
+    Attempt* entry = next_ready(ready_, attempts_);
     // No backfill: a wide task would wait for ever behind narrow ones.
     const auto& rank = entry->assignment.rank;
     auto grant =

@@ -34,7 +34,6 @@ class TaskTable {
 
   TaskTable(NodeLimits limits, DataPlane& data, TaskRunner& runner, const Clock& clock,
             Report report);
-  ~TaskTable();
 
   // May be repeated. Refused: what this node can never run, and an attempt older than one it knows.
   // A newer attempt of a task cancels the older one and begins when that has ended.
@@ -76,14 +75,10 @@ class TaskTable {
   void begin_staging(Attempt& attempt);
   void staged(Attempt& attempt, Result<Served> data);
   void launch_ready();
-  Attempt* next_ready();
   void launch(Attempt& attempt, CpuAllocator::Grant grant);
   void abandon(Attempt& attempt, TaskEnd how, const std::string& reason);
   void let_go(Attempt& attempt, ExitReport exit);
   void end(Attempt& attempt, ExitReport exit);
-  // Wraps a member call so that it happens only while the table and the attempt exist.
-  template <class Value>
-  std::function<void(Value)> later(AttemptId attempt, void (TaskTable::*then)(Attempt&, Value));
 
   const NodeLimits limits_;
   DataPlane& data_;
