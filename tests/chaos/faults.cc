@@ -13,7 +13,6 @@
 namespace tierpilot::chaos {
 namespace {
 
-constexpr int kDay_s = 86'400;
 constexpr const char* kWarden = "tierpilot-ward";  // the kernel cuts its name
 
 // 0: it has none, or is dead.
@@ -30,33 +29,29 @@ pid_t warden_of(pid_t daemon) {
   }
 }
 
-std::filesystem::path log_of(const test::Cluster& cluster, int node) {
-  return cluster.folder() / (test::Cluster::node_name(node) + ".log");
-}
-std::filesystem::path coordinator_log(const test::Cluster& cluster) {
-  return cluster.folder() / "coordinator.log";
-}
-
 }  // namespace
 
 Faults::Faults(Surroundings surroundings, uint64_t seed)
-    : with_(surroundings),
-      kinds_{{"coordinator killed", &Faults::kill_coordinator},
-             {"coordinator ended", &Faults::stop_coordinator},
-             {"coordinator paused", &Faults::pause_coordinator},
-             {"daemon killed", &Faults::kill_daemon},
-             {"daemon ended", &Faults::stop_daemon},
-             {"daemon paused", &Faults::pause_daemon},
-             {"partition", &Faults::partition},
-             {"starts refused", &Faults::refuse_starts},
-             {"killed in a dataset's commit", &Faults::kill_in_commit}},
-      random_(seed) {
-  if (!with_.ways.why_not_slow()) kinds_.emplace_back("slow link", &Faults::slow_link);
-  if (with_.disks) kinds_.emplace_back("work folder full", &Faults::fill_work_folder);
-  if (with_.disks) kinds_.emplace_back("slow tier full", &Faults::fill_slow_tier);
-  if (with_.clocks) kinds_.emplace_back("wall clock set", &Faults::set_clock);
-  if (with_.tls) kinds_.emplace_back("bad certificate", &Faults::show_bad_certificate);
-  if (with_.tls) kinds_.emplace_back("certificate revoked", &Faults::revoke_certificate);
+    : with_(surroundings), certificates_(surroundings.cluster), random_(seed) {
+  kinds_ = {{"coordinator killed", [this] { kill(-1); }},
+            {"coordinator ended", [this] { stop(-1); }},
+            {"coordinator paused", [this] { pause(-1); }},
+            {"daemon killed", [this] { kill(any_node()); }},
+            {"daemon ended", [this] { stop(any_node()); }},
+            {"daemon paused", [this] { pause(any_node()); }},
+            {"partition", [this] { partition(); }},
+            {"starts refused", [this] { refuse_starts(); }},
+            {"killed in a dataset's commit", [this] { kill_in_commit(); }}};
+  if (!with_.ways.why_not_slow()) kinds_.emplace_back("slow link", [this] { slow_link(); });
+  if (with_.disks) {
+    kinds_.emplace_back("work folder full", [this] { fill_work_folder(); });
+    kinds_.emplace_back("slow tier full", [this] { fill_slow_tier(); });
+  }
+  if (with_.clocks) kinds_.emplace_back("wall clock set", [this] { set_clock(); });
+  if (with_.tls) {
+    kinds_.emplace_back("bad certificate", [this] { show_bad_certificate(); });
+    kinds_.emplace_back("certificate revoked", [this] { revoke_certificate(); });
+  }
 }
 
 void Faults::sleep(int from_ms, int to_ms) {
@@ -67,7 +62,7 @@ void Faults::strike() {
   const auto& [name, fault] =
       kinds_.at(static_cast<size_t>(draw(0, static_cast<int>(kinds_.size()) - 1)));
   ++counts_[name];
-  (this->*fault)();
+  fault();
   sleep(0, 300);
   revive();
 }
@@ -85,56 +80,37 @@ void Faults::last(int from_ms, int to_ms) {
   lasting_ = true;
   sleep(ms / 2, ms / 2);
   ++counts_["second fault at once"];
-  draw(0, 1) == 0 ? kill_coordinator() : kill_daemon();
+  kill(draw(0, 1) == 0 ? -1 : any_node());
   sleep(ms / 2, ms / 2);
   lasting_ = false;
 }
 
-void Faults::restart_coordinator(int after_ms) {
+test::Process& Faults::process_of(int process) {
+  return process < 0 ? with_.cluster.coordinator() : with_.cluster.node(process);
+}
+
+void Faults::restart(int process, int after_ms) {
   sleep(0, after_ms);
-  with_.cluster.start_coordinator();
+  process < 0 ? with_.cluster.start_coordinator() : with_.cluster.start_node(process);
 }
 
-void Faults::restart_node(int node, int after_ms) {
-  sleep(0, after_ms);
-  with_.cluster.start_node(node);
+void Faults::kill(int process) {
+  process_of(process).kill_now();
+  restart(process, process < 0 ? 800 : 2'500);
 }
 
-void Faults::kill_coordinator() {
-  with_.cluster.coordinator().kill_now();
-  restart_coordinator(800);
-}
-
-void Faults::stop_coordinator() {
-  with_.cluster.coordinator().end();
-  restart_coordinator(0);
-}
-
-void Faults::pause_coordinator() {
-  with_.cluster.coordinator().signal(SIGSTOP);
-  sleep(50, 2'500);
-  with_.cluster.coordinator().signal(SIGCONT);
-}
-
-void Faults::kill_daemon() {
-  const int node = any_node();
-  with_.cluster.node(node).kill_now();
-  restart_node(node, 2'500);
-}
-
-void Faults::stop_daemon() {
-  const int node = any_node();
-  with_.cluster.node(node).end();
-  restart_node(node, 500);
+void Faults::stop(int process) {
+  process_of(process).end();
+  restart(process, process < 0 ? 0 : 500);
 }
 
 // Shorter and longer than the lease.
-void Faults::pause_daemon() {
-  auto& daemon = with_.cluster.node(any_node());
-  const pid_t paused = daemon.pid();
-  daemon.signal(SIGSTOP);
-  last(50, 3'500);
-  if (daemon.pid() == paused) daemon.signal(SIGCONT);
+void Faults::pause(int process) {
+  auto& paused = process_of(process);
+  const pid_t pid = paused.pid();
+  paused.signal(SIGSTOP);
+  process < 0 ? sleep(50, 2'500) : last(50, 3'500);
+  if (paused.pid() == pid) paused.signal(SIGCONT);
 }
 
 void Faults::partition() {
@@ -205,7 +181,7 @@ void Faults::kill_in_commit() {
   if (who & 2) with_.cluster.coordinator().kill_now();
   sleep(0, 500);
   if (who & 2) with_.cluster.start_coordinator();
-  if (who & 1) restart_node(node, 1'500);
+  if (who & 1) restart(node, 1'500);
 }
 
 void Faults::show_bad_certificate() {
@@ -213,59 +189,18 @@ void Faults::show_bad_certificate() {
   const bool expired = draw(0, 1) == 0;
   ++counts_[expired ? "bad certificate: expired" : "bad certificate: of another authority"];
   with_.cluster.node(node).end();
-  run_with_bad_certificate(node, expired);
+  certificates_.run_with(node, expired);
   with_.cluster.node(node).end();
   with_.cluster.authority().issue(test::Cluster::node_name(node), "IP:" + with_.cluster.host(node));
   with_.cluster.start_node(node);
 }
 
-// It has to say what is wrong with it.
-void Faults::run_with_bad_certificate(int node, bool expired) {
-  const auto name = test::Cluster::node_name(node);
-  const auto address = "IP:" + with_.cluster.host(node);
-  const auto& folder = with_.cluster.folder();
-  if (expired) {
-    with_.cluster.authority().issue(name, address, {-20 * kDay_s, -10 * kDay_s});
-  } else {
-    const test::TestAuthority stranger(folder, "stranger");
-    stranger.issue(name, address);
-  }
-  const size_t before = test::read_text(log_of(with_.cluster, node)).size();
-  with_.cluster.start_node(node);
-  expect_said(log_of(with_.cluster, node), before,
-              expired ? "certificate has expired" : "of an authority that");
-}
-
-// While everything runs: the node is cut, says why, and is back when the list is empty again.
 void Faults::revoke_certificate() {
   const int node = any_node();
-  auto& cluster = with_.cluster;
-  const size_t before = test::read_text(log_of(cluster, node)).size();
-  cluster.authority().revoke({cluster.folder() / (test::Cluster::node_name(node) + ".pem")},
-                             test::Validity().until_s);
-  cluster.coordinator().signal(SIGHUP);
-  expect_said(log_of(cluster, node), before, "certificate was revoked");
+  certificates_.revoke(node);
   last(0, 1'500);
-  cluster.authority().revoke({}, test::Validity().until_s);
   revive();
-  const size_t joined_before = test::read_text(coordinator_log(cluster)).size();
-  cluster.coordinator().signal(SIGHUP);
-  // Until then it would not say it again: the same failure is told once.
-  expect_said(coordinator_log(cluster), joined_before,
-              fmt::format("node '{}' joined", test::Cluster::node_name(node)));
-}
-
-void Faults::expect_said(const std::filesystem::path& log, size_t from, const std::string& words) {
-  std::string said;
-  const bool told = test::eventually(
-      [&] {
-        said = test::read_text(log).substr(from);
-        return said.find(words) != std::string::npos;
-      },
-      std::chrono::seconds(20));
-  if (!told)
-    wrong_.push_back(
-        fmt::format("{} does not say '{}', but: {}", log.filename().string(), words, said));
+  certificates_.forgive(node);
 }
 
 void Faults::heal() {

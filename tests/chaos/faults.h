@@ -1,12 +1,13 @@
 // What happens to real processes, at random by a seed.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tests/chaos/bad_certificates.h"
 #include "tests/chaos/small_disks.h"
 #include "tests/chaos/wall_clocks.h"
 #include "tests/chaos/ways.h"
@@ -35,17 +36,13 @@ class Faults {
   void heal();
   const std::map<std::string, int>& counts() const { return counts_; }
   // What did not come about as it must.
-  const std::vector<std::string>& wrong() const { return wrong_; }
+  const std::vector<std::string>& wrong() const { return certificates_.wrong(); }
 
  private:
-  using Fault = void (Faults::*)();
-
-  void kill_coordinator();
-  void stop_coordinator();
-  void pause_coordinator();
-  void kill_daemon();
-  void stop_daemon();
-  void pause_daemon();
+  // A node's daemon, or the coordinator (-1).
+  void kill(int process);
+  void stop(int process);
+  void pause(int process);
   void partition();
   void slow_link();
   void fill_work_folder();
@@ -54,26 +51,23 @@ class Faults {
   void refuse_starts();
   void kill_in_commit();
   void show_bad_certificate();
-  void run_with_bad_certificate(int node, bool expired);
   void revoke_certificate();
-  // The log tells it, in time.
-  void expect_said(const std::filesystem::path& log, size_t from, const std::string& words);
 
   // Lets a fault last, in which another may strike.
   void last(int from_ms, int to_ms);
   void revive();
-  void restart_coordinator(int after_ms);
-  void restart_node(int node, int after_ms);
+  test::Process& process_of(int process);
+  void restart(int process, int after_ms);
   int any_node() { return draw(0, with_.nodes - 1); }
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   void sleep(int from_ms, int to_ms);
 
   const Surroundings with_;
-  std::vector<std::pair<const char*, Fault>> kinds_;
+  BadCertificates certificates_;
+  std::vector<std::pair<const char*, std::function<void()>>> kinds_;
   std::mt19937_64 random_;
   bool lasting_ = false;
   std::map<std::string, int> counts_;
-  std::vector<std::string> wrong_;
 };
 
 }  // namespace tierpilot::chaos

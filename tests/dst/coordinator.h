@@ -9,7 +9,7 @@
 
 #include "coordinator/service/core.h"
 #include "tests/dst/disk.h"
-#include "tests/dst/judge.h"
+#include "tests/dst/judge/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/session.h"
 

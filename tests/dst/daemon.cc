@@ -35,6 +35,15 @@ agent::Assignment to_agent(const Assignment& from) {
   return to;
 }
 
+// Only who is not understood is refused for what it is, and is told what to update.
+bool is_for_its_version(Judge& judge, int node, Version version, const Error& error) {
+  const bool skewed = error.code == ErrorCode::kInvalid;
+  if (skewed && (understands_today(version) || error.message.find("update") == std::string::npos))
+    judge.violated("skew", fmt::format("n{} runs {} and is refused: {}", node + 1,
+                                       program_of(version).label(), error.message));
+  return skewed;
+}
+
 }  // namespace
 
 Daemon::Daemon(Surroundings surroundings)
@@ -54,6 +63,7 @@ Daemon::Daemon(Surroundings surroundings)
       events_([this] { wake(); }),
       tasks_({.cpus = {0, 1}, .units = kUnits}, pool_, warden_, at_.clock,
              [this](agent::EventBody body) { events_.add(std::move(body)); }),
+      leasing_({at_.loop, at_.clock, life_, warden_, tasks_}),
       backoff_(kFirstRetryMs, kLongestRetryMs, at_.instance) {
   at_.instances.push_back(at_.instance);
   if (at_.tells_kept_ends) tasks_.restore({at_.ends.begin(), at_.ends.end()});
@@ -87,7 +97,7 @@ void Daemon::keep(const DatasetNeed& need, std::function<void(Status)> done) {
 }
 
 void Daemon::connect() {
-  end_lapsed_lease();
+  leasing_.end_lapsed();
   const bool there = at_.coordinator.up() && at_.network.reaches(at_.node, at_.node);
   if (!there) return retry(false);
   connection_ = at_.network.connect(at_.node, life_, at_.coordinator.life());
@@ -113,18 +123,22 @@ void Daemon::register_node() {
           connection->send(Way::kDown, [this, call, sent_ns, session] {
             if (call != call_) return;
             waiting_ = false;
-            if (!session) return refused(session.error());
+            if (!session)
+              return retry(is_for_its_version(at_.judge, at_.node, at_.version, session.error()) ||
+                           session.error().code == ErrorCode::kConflict);
             session_ = *session;
             backoff_.reset();
             tasks_.registered();
             at_.instances = {at_.instance};
-            lease_granted(sent_ns, static_cast<uint32_t>(Coordinator::kLeaseMs));
+            leasing_.granted(sent_ns, static_cast<uint32_t>(Coordinator::kLeaseMs));
             update();
           });
         });
     at_.coordinator.touched();
   });
-  give_up_after(lease_.lease_ms() > 0 ? lease_.lease_ms() * kMs / 2 : kAnswerTimeoutNs, call);
+  give_up_after(
+      leasing_.lease().lease_ms() > 0 ? leasing_.lease().lease_ms() * kMs / 2 : kAnswerTimeoutNs,
+      call);
 }
 
 void Daemon::update() {
@@ -147,7 +161,7 @@ void Daemon::update() {
         });
         at_.coordinator.touched();
       });
-  give_up_after(lease_.lease_ms() * kMs / 2, call);
+  give_up_after(leasing_.lease().lease_ms() * kMs / 2, call);
 }
 
 void Daemon::answered(const UpdateAnswer& answer, int64_t sent_ns) {
@@ -156,11 +170,11 @@ void Daemon::answered(const UpdateAnswer& answer, int64_t sent_ns) {
     tasks_.exit_acknowledged(attempt);
   stuck_ = events_sent_ > 0 && events_.size() == before;
   for (const auto attempt : answer.released) tasks_.release({attempt.task, attempt.attempt});
-  end_lapsed_lease();
-  lease_granted(sent_ns, answer.lease_ms);
+  leasing_.end_lapsed();
+  leasing_.granted(sent_ns, answer.lease_ms);
   if (!events_.empty() && !stuck_) return update();
   idle_ = true;
-  later(lease_.heartbeat_ms() * kMs, [this, timer = ++heartbeat_] {
+  later(leasing_.lease().heartbeat_ms() * kMs, [this, timer = ++heartbeat_] {
     if (timer == heartbeat_ && idle_) update();
   });
 }
@@ -178,15 +192,6 @@ void Daemon::give_up_after(int64_t timeout_ns, uint64_t call) {
   });
 }
 
-void Daemon::refused(const Error& error) {
-  const bool skewed = error.code == ErrorCode::kInvalid;
-  if (skewed &&
-      (understands_today(at_.version) || error.message.find("update") == std::string::npos))
-    at_.judge.violated("skew", fmt::format("n{} runs {} and is refused: {}", at_.node + 1,
-                                           program_of(at_.version).label(), error.message));
-  retry(skewed || error.code == ErrorCode::kConflict);
-}
-
 void Daemon::retry(bool lasting) {
   ++call_;
   waiting_ = idle_ = false;
@@ -196,30 +201,10 @@ void Daemon::retry(bool lasting) {
     connection_->close(Way::kUp);
     connection_.reset();
   }
-  end_lapsed_lease();
-  const int64_t left_ms = tasks_.attempts().idle() ? 0 : lease_.left_ms(at_.clock.boot_ns());
+  leasing_.end_lapsed();
+  const int64_t left_ms =
+      tasks_.attempts().idle() ? 0 : leasing_.lease().left_ms(at_.clock.boot_ns());
   later((lasting ? backoff_.longest_ms() : backoff_.next_ms(left_ms)) * kMs, [this] { connect(); });
-}
-
-void Daemon::lease_granted(int64_t sent_ns, uint32_t lease_ms) {
-  lease_.granted(sent_ns, lease_ms);
-  if (!lease_.holds(at_.clock.boot_ns())) return;
-  warden_.extend_lease(lease_.deadline_ns(), sent_ns);
-  tasks_.lease_granted(lease_.deadline_ns());
-  if (!std::exchange(lease_watched_, true)) watch_lease();
-}
-
-void Daemon::end_lapsed_lease() {
-  if (lease_.deadline_ns() != agent::Lease::kNever && !lease_.holds(at_.clock.boot_ns()))
-    tasks_.lease_ended();
-}
-
-void Daemon::watch_lease() {
-  later(std::max<int64_t>(at_.clock.until(lease_.deadline_ns()), 0) + kMs, [this] {
-    if (lease_.holds(at_.clock.boot_ns())) return watch_lease();
-    lease_watched_ = false;
-    tasks_.lease_ended();
-  });
 }
 
 void Daemon::stop() {

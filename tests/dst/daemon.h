@@ -10,9 +10,9 @@
 
 #include "daemon/agent/link/backoff.h"
 #include "daemon/agent/link/event_stream.h"
-#include "daemon/agent/node/lease.h"
 #include "daemon/agent/tasks/task_table.h"
 #include "tests/dst/coordinator.h"
+#include "tests/dst/leasing.h"
 #include "tests/dst/network.h"
 #include "tests/dst/pool.h"
 #include "tests/dst/warden.h"
@@ -81,10 +81,6 @@ class Daemon final : public NodeCalls {
   // Unless an answer to this call has come, the connection is given up.
   void give_up_after(int64_t timeout_ns, uint64_t call);
   void retry(bool lasting);
-  void refused(const Error& error);
-  void lease_granted(int64_t sent_ns, uint32_t lease_ms);
-  void end_lapsed_lease();
-  void watch_lease();
   void wind_down(int64_t until_ns);
   void later(int64_t delay_ns, std::function<void()> what) {
     at_.loop.after(delay_ns, life_, std::move(what));
@@ -97,7 +93,7 @@ class Daemon final : public NodeCalls {
   Warden warden_;
   agent::EventStream events_;
   agent::TaskTable tasks_;
-  agent::Lease lease_;
+  Leasing leasing_;
   agent::Backoff backoff_;
   ConnectionPtr connection_;
   std::shared_ptr<Session> session_;
@@ -107,7 +103,6 @@ class Daemon final : public NodeCalls {
   bool idle_ = false;       // until woken or the heartbeat
   size_t events_sent_ = 0;
   bool stuck_ = false;
-  bool lease_watched_ = false;
   bool stopping_ = false;
 };
 

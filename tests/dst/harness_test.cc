@@ -103,11 +103,11 @@ TEST(Network, LosesWhatIsOnItsWayAndIsHeldByItsConnection) {
 
 TEST(Judge, SeesAnOverlap) {
   Judge judge({});
-  judge.process_began({1, 1, 0});
-  judge.process_ended({1, 1, 0});
-  judge.process_began({1, 2, 1});
+  judge.processes().began({1, 1, 0}, 0);
+  judge.processes().ended({1, 1, 0});
+  judge.processes().began({1, 2, 1}, 0);
   EXPECT_FALSE(judge.verdict());
-  judge.process_began({1, 3, 2});
+  judge.processes().began({1, 3, 2}, 0);
   ASSERT_TRUE(judge.verdict());
   EXPECT_EQ(judge.verdict()->invariant, "overlap");
 }
@@ -117,10 +117,10 @@ TEST(Judge, SeesATaskRunAgainAfterItsEndWasOnDiskAndItsNodeWasWaitedFor) {
     Judge judge({});
     judge.processes().is_leased_since = [&](int, int64_t) { return leased; };
     if (unsure) judge.processes().unsure(1, 10);
-    judge.process_began({1, 1, 0}, gang);
-    judge.process_ended({1, 1, 0}, true);
+    judge.processes().began({1, 1, 0}, 0, gang);
+    judge.processes().ended({1, 1, 0}, true);
     judge.processes().end_kept({1, 1, 0}, 0);
-    judge.process_began({1, 2, 1}, gang);
+    judge.processes().began({1, 2, 1}, 0, gang);
     return judge.verdict() ? judge.verdict()->invariant : "";
   };
   EXPECT_EQ(runs_again(true, false, 0), "ran-again");
@@ -131,10 +131,10 @@ TEST(Judge, SeesATaskRunAgainAfterItsEndWasOnDiskAndItsNodeWasWaitedFor) {
 
 TEST(Judge, SeesALostWrite) {
   Judge judge({});
-  const Digest first = judge.made("d", 1);
+  const Digest first = judge.contents().made("d", 1);
   const dst::Run a{1, 1, 0}, b{2, 1, 1};
   for (const dst::Run& run : {a, b}) {
-    judge.committed(run, "d", run.task + 1, judge.written(first, run));
+    judge.committed(run, "d", run.task + 1, judge.contents().written(first, run));
     Task task;
     task.id = run.task;
     task.attempt = run.attempt;
@@ -152,7 +152,7 @@ TEST(Judge, SeesALostWrite) {
 
 TEST(Judge, KnowsADatasetWhoseRemovalMayYetBeRefused) {
   Judge judge({});
-  judge.dataset_added("d", 1, judge.made("d", 1));
+  judge.dataset_added("d", 1, judge.contents().made("d", 1));
   judge.removal_began("d");
   EXPECT_TRUE(judge.current().empty());
   ASSERT_TRUE(judge.newest("d"));
@@ -167,10 +167,10 @@ TEST(Judge, KnowsADatasetWhoseRemovalMayYetBeRefused) {
 
 TEST(Judge, ForgivesWhatARankOfAGangThatHasEndedReadsOfADatasetThatWasRemovedSince) {
   Judge judge({});
-  const auto old = judge.made("d", 1);
+  const auto old = judge.contents().made("d", 1);
   judge.dataset_added("d", 1, old);
-  judge.process_began({8, 2, 1}, 7);
-  judge.process_ended({8, 2, 1}, false);
+  judge.processes().began({8, 2, 1}, 0, 7);
+  judge.processes().ended({8, 2, 1}, false);
   Task gang;
   gang.id = 7;
   gang.state = TaskState::kFailed;
@@ -179,7 +179,7 @@ TEST(Judge, ForgivesWhatARankOfAGangThatHasEndedReadsOfADatasetThatWasRemovedSin
   gang.spec.gang.ranks = 2;
   judge.ended(gang);
   judge.removal_ended("d", true);
-  judge.dataset_added("d", 1, judge.made("d", 2));
+  judge.dataset_added("d", 1, judge.contents().made("d", 2));
   judge.read({8, 1, 0}, "d", 1, old);
   EXPECT_FALSE(judge.verdict());
 }
@@ -187,7 +187,7 @@ TEST(Judge, ForgivesWhatARankOfAGangThatHasEndedReadsOfADatasetThatWasRemovedSin
 TEST(Judge, ForgivesWhatOneThatHasEndedReadsOfADatasetThatWasRemovedSince) {
   const auto read_after = [](bool ended, bool removed) {
     Judge judge({});
-    const auto old = judge.made("d", 1);
+    const auto old = judge.contents().made("d", 1);
     judge.dataset_added("d", 1, old);
     Task task;
     task.id = 7;
@@ -195,7 +195,7 @@ TEST(Judge, ForgivesWhatOneThatHasEndedReadsOfADatasetThatWasRemovedSince) {
     task.spec.argv = {"work", "1", "0"};
     if (ended) judge.ended(task);
     if (removed) judge.removal_ended("d", true);
-    judge.dataset_added(removed ? "d" : "e", 1, judge.made("d", 2));
+    judge.dataset_added(removed ? "d" : "e", 1, judge.contents().made("d", 2));
     judge.read({7, 1, 0}, removed ? "d" : "e", 1, old);
     return judge.verdict().has_value();
   };

@@ -28,32 +28,34 @@ void Node::start_later(int64_t down_ns) {
 
 void Node::start() {
   if (up()) return;
-  daemon_ = std::make_unique<Daemon>(
-      Daemon::Surroundings{at_.loop,
-                           clock_,
-                           at_.judge,
-                           at_.network,
-                           at_.coordinator,
-                           random_,
-                           shelf_,
-                           ends_,
-                           at_.node,
-                           random_.next(),
-                           instances_,
-                           machine_,
-                           at_.keeps_old_home,
-                           at_.notices_pauses,
-                           at_.tells_kept_ends,
-                           version_,
-                           [this] { return at_.loop.now_ns() < refuses_until_ns_; },
-                           [this](const std::string& address, const DatasetId& id) {
-                             return at_.remote(at_.node, address, id);
-                           },
-                           at_.suspect,
-                           at_.lost,
-                           [this](int step) { at_commit_step(step); },
-                           [this](int64_t deadline_ns) { leased(deadline_ns); },
-                           [this] { at_end_kept(); }});
+  daemon_ = std::make_unique<Daemon>(Daemon::Surroundings{
+      at_.loop,
+      clock_,
+      at_.judge,
+      at_.network,
+      at_.coordinator,
+      random_,
+      shelf_,
+      ends_,
+      at_.node,
+      random_.next(),
+      instances_,
+      machine_,
+      at_.keeps_old_home,
+      at_.notices_pauses,
+      at_.tells_kept_ends,
+      version_,
+      [this] { return at_.loop.now_ns() < refuses_until_ns_; },
+      [this](const std::string& address, const DatasetId& id) {
+        return at_.remote(at_.node, address, id);
+      },
+      at_.suspect,
+      at_.lost,
+      [this](int step) { at_commit_step(step); },
+      [this](int64_t deadline_ns) { leased(deadline_ns); },
+      [this] {
+        if (const auto down_ns = std::exchange(killed_at_end_ns_, std::nullopt)) kill(*down_ns);
+      }});
   daemon_->begin();
 }
 
@@ -150,10 +152,6 @@ void Node::at_commit_step(int step) {
   if (step != trap_.step) return;
   const Trap trap = std::exchange(trap_, {});
   trap.reboots ? reboot(trap.down_ns) : kill(trap.down_ns);
-}
-
-void Node::at_end_kept() {
-  if (const auto down_ns = std::exchange(killed_at_end_ns_, std::nullopt)) kill(*down_ns);
 }
 
 void Node::heal() {

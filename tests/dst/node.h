@@ -66,7 +66,6 @@ class Node {
   void start_later(int64_t down_ns);
   void at_commit_step(int step);
   void leased(int64_t deadline_ns);
-  void at_end_kept();
 
   Surroundings at_;
   Random random_;

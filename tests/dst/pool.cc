@@ -144,7 +144,8 @@ Result<std::vector<ReplicaChange>> Pool::publish(AttemptId owner, const Request&
   std::vector<ReplicaChange> published;
   for (const auto& item : request.needs) {
     if (!item.write) continue;
-    const Digest content = at_.judge.written(request.copies.at(item.name), run_of(owner));
+    const Digest content =
+        at_.judge.contents().written(request.copies.at(item.name), run_of(owner));
     const DatasetId id{item.name, item.version + 1, checksum(content)};
     at_.judge.committed(run_of(owner), id.name, id.version, content);
     shelf_[id] = {content, item.bytes, true, true, true, false};
@@ -161,7 +162,7 @@ void Pool::create(const std::string& name, uint64_t bytes,
   later(5, 300, [this, name, bytes, done] {
     if (holds(name))
       return done(fail(ErrorCode::kConflict, "dataset '" + name + "' exists already"));
-    const Digest content = at_.judge.made(name, bytes);
+    const Digest content = at_.judge.contents().made(name, bytes);
     const DatasetId id{name, 1, checksum(content)};
     shelf_[id] = {content, bytes, false, true, true, false};
     at_.changed(change_of(id, shelf_[id]));

@@ -11,7 +11,7 @@
 
 #include "daemon/agent/tasks/data_plane.h"
 #include "daemon/memory/pool/names.h"
-#include "tests/dst/judge.h"
+#include "tests/dst/judge/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
 

@@ -16,7 +16,7 @@ Status Warden::launch(const agent::LaunchOrder& order) {
       std::any_of(order.assignment.datasets.begin(), order.assignment.datasets.end(),
                   [](const ServeItem& need) { return need.write; });
   running_[attempt].is_kept = code != 0 || !writes;
-  at_.judge.process_began(run_of(attempt), rank ? rank->gang : 0);
+  at_.judge.processes().began(run_of(attempt), at_.loop.now_ns(), rank ? rank->gang : 0);
   at_.loop.after(at_.random.between(kMs, 20 * kMs), at_.daemon,
                  [this, attempt] { at_.started(attempt); });
   at_.loop.after(runs_ms(order.assignment.argv) * kMs, at_.machine,
@@ -27,7 +27,7 @@ Status Warden::launch(const agent::LaunchOrder& order) {
 void Warden::end(AttemptId attempt, TaskEnd how, int code, const std::string& reason) {
   const auto running = running_.extract(attempt);
   if (!running) return;
-  at_.judge.process_ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
+  at_.judge.processes().ended(run_of(attempt), how == TaskEnd::kExited && code == 0);
   agent::ExitReport report;
   report.how = how;
   report.reason = reason;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "daemon/agent/tasks/task_runner.h"
-#include "tests/dst/judge.h"
+#include "tests/dst/judge/judge.h"
 #include "tests/dst/loop.h"
 #include "tests/dst/random.h"
 

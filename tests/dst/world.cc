@@ -24,6 +24,7 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
       coordinator_(
           (Disk::use(&disk_), std::make_unique<Coordinator>(Coordinator::Surroundings{
                                   loop_, disk_, judge_, network_, options.directory, seed}))),
+      losses_(loop_, judge_, nodes_, *coordinator_),
       client_({loop_, judge_, *coordinator_, seed,
                [this](const std::string& node, const DatasetId& id) -> const Digest* {
                  const auto* stored = find(node, id);
@@ -47,7 +48,7 @@ World::World(uint64_t seed, const Plan& plan, const WorldOptions& options)
         [this](const std::string& address, const DatasetId& id) {
           nodes_[static_cast<size_t>(address.back() - '1')]->suspect(id);
         },
-        [this](const DatasetId& id) { damage_noticed(id); }}));
+        [this](const DatasetId& id) { losses_.damage_noticed(id); }}));
   judge_.processes().is_leased_since = [this](int node, int64_t since_ns) {
     return nodes_[static_cast<size_t>(node)]->is_leased_since(since_ns);
   };
@@ -147,7 +148,7 @@ void World::act_on_node(const Action& action) {
     case Kind::kDamage:
       return node.damage(action.number);
     case Kind::kLoseDisk:
-      return lose_disk(node, action.lasts_ns);
+      return losses_.lose_disk(node, action.lasts_ns);
     case Kind::kKillAtEnd:
       return node.kill_at_end(action.lasts_ns);
     default:
@@ -169,7 +170,7 @@ void World::heal() {
 void World::cancel_users_of_lost() {
   client_.cancel_users_of_lost();
   loop_.after(5 * kSecond, nullptr, [this] {
-    give_up_damaged();
+    losses_.give_up_damaged();
     cancel_users_of_lost();
   });
 }

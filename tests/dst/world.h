@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/dst/client.h"
+#include "tests/dst/losses.h"
 #include "tests/dst/node.h"
 #include "tests/dst/plan.h"
 
@@ -45,7 +46,6 @@ class World {
   // Until `done`; false: not by then.
   bool run_until(int64_t until_ns, const std::function<bool()>& done);
   void check_step();
-  void check_versions();
   void check_gangs();
   void check_catalog();
   void check_quiet();
@@ -55,14 +55,8 @@ class World {
   void check_copies();
   bool copies_are_enough() const;
   void check_published(const std::string& dataset, uint64_t version, Digest content);
-  void lose_disk(Node& node, int64_t down_ns);
-  // A damaged copy of it has gone.
-  void damage_noticed(const DatasetId& id);
-  void give_up_damaged();
   void cancel_users_of_lost();
   bool all_ended() const;
-  bool is_left(const std::string& dataset, Digest content) const;
-  bool is_held(const std::string& dataset, Digest content) const;
   void tell(const std::string& what);
   const Stored* find(const std::string& node, const DatasetId& id) const;
 
@@ -74,14 +68,10 @@ class World {
   Network network_;
   std::unique_ptr<Coordinator> coordinator_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  Losses losses_;
   Client client_;
   uint64_t steps_ = 0;
-  std::map<std::string, int64_t> disk_lost_ns_;  // by node
-  bool nodes_are_well_ = true;                   // no fault has met one yet
-  // What was published last when one of its copies, or of what was made from it, was found damaged
-  // or went with a disk, and others were left.
-  std::map<std::string, Digest> damaged_;
-  std::set<Digest> gone_;  // with a disk, which had the only copy
+  bool nodes_are_well_ = true;  // no fault has met one yet
 };
 
 }  // namespace tierpilot::dst

@@ -13,68 +13,14 @@ constexpr size_t kMostDiskBytes = 64 << 20;
 constexpr size_t kMostEventsEver = 500, kMostAttemptsEver = 200, kMostTasksEver = 200;
 constexpr uint64_t kBoundsEvery = 256;  // steps
 constexpr size_t kMostEvents = 8;       // a heartbeat may be under way
-// By then a node that has lost its disk has joined, or its lease has ended.
-constexpr int64_t kNoticedNs = 12 * kSecond;
-
 }  // namespace
 
 void World::check_step() {
-  check_versions();
+  losses_.check();
   check_catalog();
   check_gangs();
   if (steps_ % kBoundsEvery == 0) check_bounds();
   judge_.processes().look(loop_.now_ns());
-}
-
-bool World::is_left(const std::string& dataset, Digest content) const {
-  for (const auto& node : nodes_)
-    for (auto at = node->shelf().lower_bound({dataset, 0});
-         at != node->shelf().end() && at->first.name == dataset; ++at)
-      if (judge_.descends(at->second.content, content)) return true;
-  return false;
-}
-
-bool World::is_held(const std::string& dataset, Digest content) const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
-    return std::any_of(node->shelf().begin(), node->shelf().end(), [&](const auto& held) {
-      return held.first.name == dataset && held.second.content == content;
-    });
-  });
-}
-
-// Of what was published something is left: it, or what was made from it and is not told yet. What
-// is damaged counts until somebody notices.
-void World::check_versions() {
-  for (const auto& [name, value] : judge_.current()) {
-    if (is_left(name, value.content)) continue;
-    // Of those that were there some were damaged, and the others were let go of.
-    if (const auto damaged = damaged_.find(name);
-        damaged != damaged_.end() && damaged->second == value.content)
-      judge_.lost_by_damage(name);
-    else
-      judge_.violated("lost-version", fmt::format("no node has version {} of {} any more, nor "
-                                                  "anything made from it",
-                                                  value.version, name));
-  }
-}
-
-void World::damage_noticed(const DatasetId& id) {
-  // One that was added again after its removal, by a call that came late, nobody was told of yet.
-  const auto value = judge_.newest(id.name);
-  const Digest content = value ? value->content : id.digest.low;
-  if (judge_.is_lost(id.name)) return;
-  if (!is_left(id.name, content))
-    judge_.lost_by_damage(id.name);
-  else if (value && (id.version > value->version || !is_held(id.name, content)))
-    damaged_[id.name] = content;
-}
-
-// What was made from a damaged one is kept for people only, unless its writer's end is still told.
-void World::give_up_damaged() {
-  for (const auto& [name, content] : damaged_)
-    if (const auto value = judge_.newest(name);
-        value && value->content == content && !judge_.is_lost(name) && !is_held(name, content))
-      judge_.lost_by_damage(name);
 }
 
 // The ranks of a try are placed together.
@@ -106,14 +52,15 @@ void World::check_catalog() {
       judge_.violated("two-values",
                       fmt::format("the catalog has version {} of {} as of {}, which is that of {}",
                                   entry.dataset.version, name,
-                                  judge_.origin(entry.dataset.digest.low), judge_.origin(content)));
+                                  judge_.contents().origin(entry.dataset.digest.low),
+                                  judge_.contents().origin(content)));
     for (const auto& [node, replica] : entry.replicas)
       if (replica.version == entry.dataset.version && replica.digest != checksum(content))
         judge_.violated(
             "two-values",
             fmt::format("{} counts as a holder of version {} of {}, and has {} of that "
                         "number",
-                        node, replica.version, name, judge_.origin(replica.digest.low)));
+                        node, replica.version, name, judge_.contents().origin(replica.digest.low)));
   }
 }
 
@@ -151,50 +98,20 @@ bool World::copies_are_enough() const {
 void World::check_published(const std::string& dataset, uint64_t version, Digest content) {
   if (!coordinator_->up()) return;
   const auto* entry = coordinator_->core().state.catalog.find(dataset);
-  // The only copy went while the coordinator wrote down that it was there.
-  if (entry && entry->dataset.replicas < 2 && gone_.contains(content) && !is_left(dataset, content))
-    judge_.lost_by_damage(dataset);
+  if (entry) losses_.published(dataset, entry->dataset.replicas, content);
   if (!nodes_are_well_) return;
   if (!entry || entry->dataset.version < version) return;
   const auto keepers = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
     const auto& shelf = node->shelf();
     return std::any_of(shelf.begin(), shelf.end(), [&](const auto& item) {
       return item.first.name == dataset && item.second.slow &&
-             judge_.descends(item.second.content, content);
+             judge_.contents().descends(item.second.content, content);
     });
   });
   if (keepers < entry->dataset.replicas)
     judge_.violated("lone-write", fmt::format("version {} of {} counts as written, and is on {} "
                                               "nodes where it is to be on {}",
                                               version, dataset, keepers, entry->dataset.replicas));
-}
-
-// Nothing is lost that is on several nodes, as the coordinator says.
-void World::lose_disk(Node& node, int64_t down_ns) {
-  std::set<std::string> safe;
-  const auto keeps = [&](const auto& replica) {
-    const auto lost = disk_lost_ns_.find(replica.first);
-    const bool is_known = lost == disk_lost_ns_.end() || loop_.now_ns() - lost->second > kNoticedNs;
-    return replica.second.home && is_known;
-  };
-  if (coordinator_->up())
-    for (const auto& [name, entry] : coordinator_->core().state.catalog.all())
-      if (std::count_if(entry.replicas.begin(), entry.replicas.end(), keeps) > 1) safe.insert(name);
-  disk_lost_ns_[node.name()] = loop_.now_ns();
-  const auto lost = node.shelf();
-  if (coordinator_->up()) coordinator_->look_at_all();
-  node.lose_disk(down_ns);
-  for (const auto& [id, stored] : lost) {
-    if (!is_left(id.name, stored.content)) gone_.insert(stored.content);
-    const auto value = judge_.newest(id.name);
-    // Of one that was added, or written while the coordinator is away, nobody may have been told.
-    const Digest content = value && coordinator_->up() ? value->content : stored.content;
-    if (safe.contains(id.name) || judge_.is_lost(id.name)) continue;
-    if (is_left(id.name, content))
-      damaged_[id.name] = content;  // what is left may be kept by nobody
-    else
-      judge_.lost_by_damage(id.name);
-  }
 }
 
 void World::check_copies() {
@@ -224,7 +141,7 @@ void World::check_datasets() {
     const Digest published = judge_.published(name, version);
     if (published != 0 && published != stored->content)
       judge_.violated("two-values", fmt::format("version {} of {} is now {}", version, name,
-                                                judge_.origin(stored->content)));
+                                                judge_.contents().origin(stored->content)));
     judge_.check_writes(name, stored->content);
   }
 }

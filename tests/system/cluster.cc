@@ -64,6 +64,12 @@ std::vector<std::string> processes_inside(const fs::path& folder) {
   return found;
 }
 
+std::string metrics_section(const ClusterOptions& options, const Cluster& cluster, int process) {
+  if (!options.metrics) return "";
+  return fmt::format("[metrics]\nlisten = \"{}:{}\"\n", options.tls ? "tls" : "http",
+                     cluster.metrics_host(process));
+}
+
 }  // namespace
 
 TempFolder::TempFolder(const fs::path& parent) {
@@ -145,7 +151,7 @@ void Cluster::write_configs() const {
                   options_.lease_ms, options_.max_attempts, options_.keep_history_hours,
                   options_.sharing_period_s, options_.policy,
                   options_.small_network ? "[dqn-published]\nwidth = 16\nlayers = 1\n" : "",
-                  metrics_section(-1), options_.coordinator_more));
+                  metrics_section(options_, *this, -1), options_.coordinator_more));
   for (int node = 0; node < options_.nodes; ++node) write_node_config(node);
 }
 
@@ -173,13 +179,7 @@ void Cluster::write_node_config(int node) const {
           (fast_.path() / name).string(), options_.fast_budget, slow.string(), options_.slow_budget,
           options_.calibrate,
           options_.tls ? tls_section(folder(), name, options_.node_key, options_.revocation) : "",
-          metrics_section(node), options_.node_more));
-}
-
-std::string Cluster::metrics_section(int node) const {
-  if (!options_.metrics) return "";
-  return fmt::format("[metrics]\nlisten = \"{}:{}\"\n", options_.tls ? "tls" : "http",
-                     metrics_host(node));
+          metrics_section(options_, *this, node), options_.node_more));
 }
 
 std::string Cluster::metrics_host(int node) const {

@@ -105,7 +105,6 @@ class Cluster {
   std::string way_to_coordinator(int node) const;
   void write_configs() const;
   void write_node_config(int node) const;
-  std::string metrics_section(int node) const;
 
   ClusterOptions options_;
   TempFolder folder_;

@@ -1,4 +1,4 @@
-#include "tests/dst/processes.h"
+#include "tests/dst/judge/processes.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,8 @@ void Processes::look_whether_again(const Run& run, int64_t now_ns) {
                                      static_cast<double>(now_ns - at_ns) / 1e9, before.node + 1));
 }
 
-void Processes::began(const Run& run, uint64_t gang, int64_t now_ns) {
+void Processes::began(const Run& run, int64_t now_ns, uint64_t gang) {
+  tell_(fmt::format("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1));
   for (const auto& other : by_task_[run.task]) meet(run, other, "overlap", now_ns);
   by_task_[run.task].insert(run);
   if (gang == 0) return look_whether_again(run, now_ns);
@@ -48,6 +49,7 @@ void Processes::began(const Run& run, uint64_t gang, int64_t now_ns) {
 }
 
 void Processes::ended(const Run& run, bool well) {
+  tell_(fmt::format("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1));
   by_task_[run.task].erase(run);
   const auto gang = gangs_.find(run.task);
   if (gang == gangs_.end()) return;

@@ -22,11 +22,14 @@ struct Run {
 class Processes {
  public:
   using Violated = std::function<void(const std::string& invariant, std::string what)>;
-  explicit Processes(Violated violated) : violated_(std::move(violated)) {}
+  // `tell`: what happens, for people.
+  Processes(Violated violated, std::function<void(const std::string&)> tell)
+      : violated_(std::move(violated)), tell_(std::move(tell)) {}
 
   // `gang`: 0: it is no rank.
-  void began(const Run& run, uint64_t gang, int64_t now_ns);
-  void ended(const Run& run, bool well);
+  void began(const Run& run, int64_t now_ns, uint64_t gang = 0);
+  // `well`: by itself, with exit code 0.
+  void ended(const Run& run, bool well = false);
   // It came to its end by itself, and a record of that is on its node's disk.
   void end_kept(const Run& run, int64_t now_ns) { kept_[run.task] = {run, now_ns}; }
   // Whether the node's lease has held ever since.
@@ -62,6 +65,7 @@ class Processes {
   void look_whether_again(const Run& run, int64_t now_ns);
 
   Violated violated_;
+  std::function<void(const std::string&)> tell_;
   std::map<uint64_t, Kept> kept_;  // the last one, by task
   std::map<uint64_t, std::set<Run>> by_task_, by_gang_;
   std::map<uint64_t, uint64_t> gangs_;                                // of ranks, by their task

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "coordinator/model.h"
-#include "tests/dst/processes.h"
+#include "tests/dst/judge/contents.h"
+#include "tests/dst/judge/processes.h"
 
 namespace tierpilot::dst {
 
@@ -25,12 +26,6 @@ struct Violation {
   std::string invariant;
   std::string what;
 };
-
-// Content of a dataset, as far as it matters: what it was made from and by whom.
-using Digest = uint64_t;
-inline ContentDigest checksum(Digest content) {
-  return {0, content};
-}
 
 class Judge {
  public:
@@ -46,22 +41,9 @@ class Judge {
   void violated(const std::string& invariant, std::string what);
   const std::optional<Violation>& verdict() const { return verdict_; }
 
-  // Processes of tasks; `gang`: that it is a rank of.
-  void process_began(const Run& run, uint64_t gang = 0);
-  // `well`: by itself, with exit code 0.
-  void process_ended(const Run& run, bool well = false);
   Processes& processes() { return processes_; }
 
-  // Contents.
-  // The same source gives the same content.
-  Digest made(const std::string& dataset, uint64_t source);
-  Digest written(Digest from, const Run& run);
-  // For people: what it is.
-  std::string origin(Digest content) const {
-    const auto found = origins_.find(content);
-    return found == origins_.end() ? "nobody" : found->second.by;
-  }
-  bool descends(Digest content, Digest from) const;
+  Contents& contents() { return contents_; }
   // A node has made it this version of the dataset, and will tell so.
   void committed(const Run& run, const std::string& dataset, uint64_t version, Digest content);
   // A task is given this content of that version.
@@ -103,19 +85,16 @@ class Judge {
     if (on_tell) on_tell(fmt::format(text, std::forward<Args>(args)...));
   }
   void publish(const std::string& dataset, uint64_t version, Digest content, const std::string& by);
-  bool may_have_failed(const Task& task) const;
 
   std::set<std::string> held_;
   std::optional<Violation> verdict_;
   Processes processes_{[this](const std::string& invariant, std::string what) {
-    violated(invariant, std::move(what));
-  }};
-  struct Origin {
-    Digest from = 0;
-    std::string by;
-  };
-  std::map<Digest, Origin> origins_;
-  std::map<std::pair<std::string, uint64_t>, Digest> made_;
+                         violated(invariant, std::move(what));
+                       },
+                       [this](const std::string& what) {
+                         if (on_tell) on_tell(what);
+                       }};
+  Contents contents_;
   struct Commit {
     uint64_t version = 0;
     Digest content = 0;

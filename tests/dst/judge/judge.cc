@@ -1,4 +1,4 @@
-#include "tests/dst/judge.h"
+#include "tests/dst/judge/judge.h"
 
 #include <fmt/format.h>
 
@@ -27,36 +27,6 @@ void Judge::violated(const std::string& invariant, std::string what) {
   verdict_ = Violation{invariant, std::move(what)};
 }
 
-void Judge::process_began(const Run& run, uint64_t gang) {
-  processes_.began(run, gang, now_ns());
-  tell("task {} attempt {} runs on n{}", run.task, run.attempt, run.node + 1);
-}
-
-void Judge::process_ended(const Run& run, bool well) {
-  processes_.ended(run, well);
-  tell("task {} attempt {} on n{} is over", run.task, run.attempt, run.node + 1);
-}
-
-Digest Judge::made(const std::string& dataset, uint64_t source) {
-  Digest& content = made_[{dataset, source}];
-  if (content != 0) return content;
-  content = origins_.size() + 1;
-  origins_[content] = {0, fmt::format("made as {} from source {}", dataset, source)};
-  return content;
-}
-
-Digest Judge::written(Digest from, const Run& run) {
-  const Digest content = origins_.size() + 1;
-  origins_[content] = {
-      from, fmt::format("task {} attempt {} on n{}", run.task, run.attempt, run.node + 1)};
-  return content;
-}
-
-bool Judge::descends(Digest content, Digest from) const {
-  while (content != 0 && content != from) content = origins_.at(content).from;
-  return content == from;
-}
-
 void Judge::committed(const Run& run, const std::string& dataset, uint64_t version,
                       Digest content) {
   commits_[{run, dataset}] = {version, content};
@@ -80,8 +50,8 @@ void Judge::read(const Run& run, const std::string& dataset, uint64_t version, D
     violated("two-values",
              fmt::format("task {} attempt {} is given version {} of {} as of {}, which is that of "
                          "{}",
-                         run.task, run.attempt, version, dataset, origins_.at(content).by,
-                         origins_.at(expected).by));
+                         run.task, run.attempt, version, dataset, contents_.origin(content),
+                         contents_.origin(expected)));
 }
 
 void Judge::publish(const std::string& dataset, uint64_t version, Digest content,
@@ -92,7 +62,7 @@ void Judge::publish(const std::string& dataset, uint64_t version, Digest content
   if (!fresh && at->second != content)
     violated("two-values",
              fmt::format("version {} of {} is that of {}, and now {} has succeeded with it too",
-                         version, dataset, origins_.at(at->second).by, by));
+                         version, dataset, contents_.origin(at->second), by));
   if (fresh) on_published(dataset, version, content);
 }
 
@@ -132,10 +102,7 @@ bool Judge::is_lost(const std::string& dataset) const {
 
 bool Judge::is_made_anew(const std::string& dataset, Digest content) const {
   const auto known = datasets_.find(dataset);
-  return known != datasets_.end() && known->second.removing &&
-         std::any_of(made_.begin(), made_.end(), [&](const auto& made) {
-           return made.first.first == dataset && made.second == content;
-         });
+  return known != datasets_.end() && known->second.removing && contents_.was_made(dataset, content);
 }
 
 std::map<std::string, Judge::Value> Judge::current() const {
@@ -156,11 +123,11 @@ std::optional<Judge::Value> Judge::newest(const std::string& dataset) const {
 void Judge::check_writes(const std::string& dataset, Digest content) {
   if (is_lost(dataset)) return;
   for (const Digest write : datasets_[dataset].writes)
-    if (!descends(content, write))
+    if (!contents_.descends(content, write))
       violated("lost-write", fmt::format("{} succeeded in writing {}, and what is there now is "
                                          "without it: that of {}",
-                                         origins_.at(write).by, dataset,
-                                         content ? origins_.at(content).by : "nobody"));
+                                         contents_.origin(write), dataset,
+                                         content ? contents_.origin(content) : "nobody"));
 }
 
 namespace {
@@ -173,6 +140,12 @@ std::string describe(const TaskSpec& spec) {
   return text;
 }
 
+bool may_have_failed(const Task& task) {
+  if (exits_with(task.spec.argv) != 0) return true;
+  // After one that failed or was cancelled.
+  return task.reason.starts_with("task ");
+}
+
 }  // namespace
 
 void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs) {
@@ -182,12 +155,6 @@ void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpe
     if (!fresh && at->second.name != specs[i].name)
       violated("lost-submit", fmt::format("task {} answers two requests", at->first));
   }
-}
-
-bool Judge::may_have_failed(const Task& task) const {
-  if (exits_with(task.spec.argv) != 0) return true;
-  // After one that failed or was cancelled.
-  return task.reason.starts_with("task ");
 }
 
 void Judge::ended(const Task& task) {
