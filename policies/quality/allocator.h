@@ -50,6 +50,12 @@ class Allocator {
   virtual std::vector<double> allocate(std::span<const JobState> jobs, const Cores& cores) = 0;
   // Why it does not do what it is named for, for people; empty: it does.
   virtual std::string hindrance() const { return {}; }
+  // What decides about a job's cores, for people; `family`: of the curves that its predictor
+  // believes in, as it says. Empty: the allocator's name says all.
+  virtual std::string reason(std::string_view family) const {
+    (void)family;
+    return {};
+  }
 };
 
 // Made of nothing. The clairvoyant is "quality" with predictors that know what comes.

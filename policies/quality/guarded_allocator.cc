@@ -47,6 +47,7 @@ class Guarded : public Allocator {
     return given;
   }
 
+  std::string reason(std::string_view family) const override { return guarded_->reason(family); }
   std::string hindrance() const override {
     return falls_back() ? "equal shares: they would have lowered the losses more than what it chose"
                         : "";

@@ -18,8 +18,12 @@ std::span<const std::string_view> predictor_names() {
   return kNames;
 }
 
+std::unique_ptr<Predictor> make_default_predictor() {
+  return std::make_unique<BlendedPredictor>();
+}
+
 Result<std::unique_ptr<Predictor>> make_predictor(std::string_view name) {
-  if (name == kNames[0]) return std::make_unique<BlendedPredictor>();
+  if (name == kNames[0]) return make_default_predictor();
   if (name == kNames[1]) return make_published_fit();
   if (name == kNames[2]) return make_last_value();
   if (name == kNames[3]) return make_last_change();

@@ -28,5 +28,6 @@ class Predictor {
 std::span<const std::string_view> predictor_names();
 // kNotFound names those that there are.
 Result<std::unique_ptr<Predictor>> make_predictor(std::string_view name);
+std::unique_ptr<Predictor> make_default_predictor();
 
 }  // namespace tierpilot::quality

@@ -1,5 +1,7 @@
 #include "policies/quality/quality_allocator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -13,6 +15,11 @@ namespace {
 class Quality : public Allocator {
  public:
   explicit Quality(const QualitySettings& settings) : settings_(settings) {}
+
+  std::string reason(std::string_view family) const override {
+    return fmt::format("cores go where they lower the loss most; foretold by {}",
+                       family.empty() ? "the last change" : family);
+  }
 
   std::vector<double> allocate(std::span<const JobState> jobs, const Cores& cores) override {
     auto given = floors(jobs, cores);

@@ -36,7 +36,19 @@ struct Options {
   std::string pods, nodes;
   bool in_time = false;
   bool policies_given = false;
+  // Options that only one suite has.
+  std::vector<std::pair<const CLI::Option*, std::string>> owned;
+
+  std::vector<std::string> given_policies() const {
+    return policies_given ? policies : std::vector<std::string>();
+  }
+  uint32_t seeds_or_usual() const { return seeds.value_or(kSceneSeeds); }
 };
+
+CLI::Option* of_suite(std::string_view suite, Options& options, CLI::Option* option) {
+  options.owned.emplace_back(option, suite);
+  return option;
+}
 
 struct Subject {
   sim::Suite suite;
@@ -70,34 +82,38 @@ Status check_plain(const Options& options) {
   return opened ? Status() : tl::unexpected(opened.error());
 }
 
-int run(const Context& context, const Options& options) {
-  if (options.suite == "gangs" && options.scene.workload.empty()) {
-    auto gangs = options.gangs;
-    gangs.seeds = options.seeds;
-    gangs.threads = options.threads;
-    gangs.weights = options.policy.weights;
-    if (options.policies_given) gangs.policies = options.policies;
-    return evaluate_gangs(context.output, gangs);
-  }
-  if (options.in_time && options.suite != kSharingSuite)
-    return refuse(context.output, {ErrorCode::kInvalid, "--in-time is for --suite sharing"});
+int run_gangs(const Context& context, const Options& options) {
+  auto gangs = options.gangs;
+  gangs.seeds = options.seeds;
+  gangs.threads = options.threads;
+  gangs.weights = options.policy.weights;
+  if (options.policies_given) gangs.policies = options.policies;
+  return evaluate_gangs(context.output, gangs);
+}
+
+int run_sharing(const Context& context, const Options& options) {
   if (options.in_time && !options.pods.empty())
     return refuse(context.output,
                   {ErrorCode::kInvalid, "--in-time draws its jobs: leave out --pods"});
   if (options.in_time)
-    return evaluate_shares_in_time(
-        context.output, options.policies_given ? options.policies : std::vector<std::string>{},
-        options.seeds.value_or(kSceneSeeds));
-  if (options.suite == kSharingSuite)
-    return evaluate_sharing(
-        context.output,
-        {.policies = options.policies_given ? options.policies : std::vector<std::string>{},
-         .pods = options.pods,
-         .nodes = options.nodes,
-         .seeds = options.seeds.value_or(kSceneSeeds)});
-  if (!options.pods.empty())
-    return refuse(context.output,
-                  {ErrorCode::kInvalid, "--pods and --nodes are for --suite sharing"});
+    return evaluate_shares_in_time(context.output, options.given_policies(),
+                                   options.seeds_or_usual());
+  return evaluate_sharing(context.output, {.policies = options.given_policies(),
+                                           .pods = options.pods,
+                                           .nodes = options.nodes,
+                                           .seeds = options.seeds_or_usual()});
+}
+
+int run_quality(const Context& context, const Options& options) {
+  return run_quality_suite(context.output, {.curves = options.curves,
+                                            .cells = options.cells,
+                                            .policies = options.given_policies(),
+                                            .seeds = options.seeds_or_usual(),
+                                            .threads = options.threads});
+}
+
+// Where tasks run.
+int run_placement(const Context& context, const Options& options) {
   if (auto status = check_plain(options); !status) return refuse(context.output, status.error());
   const auto policies = open_policies(options.policies, "--policies", options.policy);
   if (!policies) return refuse(context.output, policies.error());
@@ -133,65 +149,105 @@ int run(const Context& context, const Options& options) {
   return show_evaluation(context.output, std::move(value));
 }
 
-// Its policies give out cores and place nothing: a suite of another kind.
-void add_quality_suite(CLI::App& command, Options& options) {
-  command
-      .add_option("--curves", options.curves,
-                  "quality: recorded loss curves, as 'quality predict' takes them (default: seeded "
-                  "ones of seven families)")
+// Suites of other decisions than where a task runs.
+struct OtherSuite {
+  std::string_view name;
+  int (*run)(const Context&, const Options&);
+};
+constexpr OtherSuite kOtherSuites[] = {
+    {kGangSuite, run_gangs}, {kQualitySuite, run_quality}, {kSharingSuite, run_sharing}};
+
+int run(const Context& context, const Options& options) {
+  const auto suite = options.scene.workload.empty() ? options.suite : std::string();
+  for (const auto& [option, owner] : options.owned)
+    if (option->count() > 0 && owner != suite)
+      return refuse(context.output, {ErrorCode::kInvalid, fmt::format("{} is for --suite {}",
+                                                                      option->get_name(), owner)});
+  for (const auto& other : kOtherSuites)
+    if (other.name == suite) return other.run(context, options);
+  return run_placement(context, options);
+}
+
+void add_quality_options(CLI::App& command, Options& options) {
+  of_suite(kQualitySuite, options,
+           command.add_option("--curves", options.curves,
+                              "quality: recorded loss curves, as 'quality predict' takes them "
+                              "(default: seeded ones of seven families)"))
       ->type_name("FILE");
-  command.add_option("--cells", options.cells, "quality: only these settings (default: all)")
+  of_suite(
+      kQualitySuite, options,
+      command.add_option("--cells", options.cells, "quality: only these settings (default: all)"))
       ->delimiter(',')
       ->type_name("NAME,...");
 }
 
 // Lists of pods and nodes, and who gets which share of which GPU.
-void add_sharing_suite(CLI::App& command, Options& options) {
-  auto* pods = command
-                   .add_option("--pods", options.pods,
-                               "with --suite sharing: a list as openb_pod_list_default.csv "
-                               "(default: generated ones)")
+void add_sharing_options(CLI::App& command, Options& options) {
+  auto* pods = of_suite(kSharingSuite, options,
+                        command.add_option("--pods", options.pods,
+                                           "with --suite sharing: a list as "
+                                           "openb_pod_list_default.csv (default: generated ones)"))
                    ->type_name("FILE");
-  auto* nodes =
-      command.add_option("--nodes", options.nodes, "and its nodes")->type_name("FILE")->needs(pods);
+  auto* nodes = of_suite(kSharingSuite, options,
+                         command.add_option("--nodes", options.nodes, "and its nodes"))
+                    ->type_name("FILE")
+                    ->needs(pods);
   pods->needs(nodes);
-  command.add_flag("--in-time", options.in_time,
-                   "with --suite sharing: jobs that arrive, with promises, in place of full load");
-}
-
-int evaluate_named(const Context& context, const Options& options) {
-  if (options.suite != "quality") {
-    if (!options.curves.empty() || !options.cells.empty())
-      return refuse(context.output,
-                    {ErrorCode::kInvalid, "--curves and --cells are of --suite quality"});
-    return run(context, options);
-  }
-  return run_quality_suite(
-      context.output,
-      {.curves = options.curves,
-       .cells = options.cells,
-       .policies = options.policies_given ? options.policies : std::vector<std::string>(),
-       .seeds = options.seeds.value_or(kSceneSeeds),
-       .threads = options.threads});
+  of_suite(kSharingSuite, options,
+           command.add_flag("--in-time", options.in_time,
+                            "with --suite sharing: jobs that arrive, with promises, in place of "
+                            "full load"));
 }
 
 // How ac-published learns in the suite gangs.
-void add_published_options(CLI::App& command, GangOptions& options) {
-  command
-      .add_option("--workloads", options.workloads,
-                  "that ac-published learns from for each row and seed of the suite gangs")
+void add_published_options(CLI::App& command, Options& options) {
+  auto& gangs = options.gangs;
+  of_suite(kGangSuite, options,
+           command.add_option("--workloads", gangs.workloads,
+                              "that ac-published learns from for each row and seed of the suite "
+                              "gangs"))
       ->check(CLI::Range(0U, 1'000'000U))
       ->type_name("N")
       ->capture_default_str();
-  command
-      .add_option("--random-placements", options.published.random_placements,
-                  "ac-published is rewarded against the best of so many")
+  of_suite(kGangSuite, options,
+           command.add_option("--random-placements", gangs.published.random_placements,
+                              "ac-published is rewarded against the best of so many"))
       ->check(CLI::Range(1U, 100'000U))
       ->type_name("N")
       ->capture_default_str();
-  command.add_flag_callback(
-      "--all-steps", [&options] { options.published.batch = gang::PublishedSettings::Batch::kAll; },
-      "ac-published trains on all the steps that it keeps, not on as many as a workload brought");
+  of_suite(
+      kGangSuite, options,
+      command.add_flag_callback(
+          "--all-steps", [&gangs] { gangs.published.batch = gang::PublishedSettings::Batch::kAll; },
+          "ac-published trains on all the steps that it keeps, not on as many as a workload "
+          "brought"));
+}
+
+void add_gang_options(CLI::App& command, Options& options) {
+  of_suite(kGangSuite, options,
+           command.add_option("--trace", options.gangs.trace,
+                              "jobs of the suite gangs: the second half of a trace like Philly's "
+                              "(default: made up)"))
+      ->type_name("FILE");
+  of_suite(kGangSuite, options,
+           command.add_option("--max-gpus", options.gangs.max_units,
+                              "the largest cluster of the suite gangs"))
+      ->check(CLI::Range(16U, 1024U))
+      ->type_name("N")
+      ->capture_default_str();
+  of_suite(kGangSuite, options,
+           command.add_option("--repair-h", options.gangs.repair_h,
+                              "hours that a GPU is out after it failed, in the suite gangs"))
+      ->check(CLI::Range(0.0, 1e4))
+      ->type_name("HOURS")
+      ->capture_default_str();
+  of_suite(kGangSuite, options,
+           command.add_option("--restart-h", options.gangs.restart_h,
+                              "hours that a job needs to begin again, in the suite gangs"))
+      ->check(CLI::Range(0.0, 1e4))
+      ->type_name("HOURS")
+      ->capture_default_str();
+  add_published_options(command, options);
 }
 
 }  // namespace
@@ -233,40 +289,18 @@ void add_evaluate(CLI::App& policy, Context& context) {
   command->add_option("--seeds", options->seeds, "runs of each (default: as the suite has; 10)")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N");
-  command
-      ->add_option("--trace", options->gangs.trace,
-                   "jobs of the suite gangs: the second half of a trace like Philly's (default: "
-                   "made up)")
-      ->type_name("FILE");
-  command
-      ->add_option("--max-gpus", options->gangs.max_units, "the largest cluster of the suite gangs")
-      ->check(CLI::Range(16U, 1024U))
-      ->type_name("N")
-      ->capture_default_str();
-  command
-      ->add_option("--repair-h", options->gangs.repair_h,
-                   "hours that a GPU is out after it failed, in the suite gangs")
-      ->check(CLI::Range(0.0, 1e4))
-      ->type_name("HOURS")
-      ->capture_default_str();
-  command
-      ->add_option("--restart-h", options->gangs.restart_h,
-                   "hours that a job needs to begin again, in the suite gangs")
-      ->check(CLI::Range(0.0, 1e4))
-      ->type_name("HOURS")
-      ->capture_default_str();
-  add_published_options(*command, options->gangs);
+  add_gang_options(*command, *options);
   add_policy_options(*command, options->policy);
   command->add_option("--plots", options->plots, "write distributions of response times as SVG")
       ->type_name("FOLDER");
   command->add_option("--threads", options->threads, "(default: as many as there are CPUs)")
       ->check(CLI::Range(1U, 1024U))
       ->type_name("N");
-  add_quality_suite(*command, *options);
-  add_sharing_suite(*command, *options);
+  add_quality_options(*command, *options);
+  add_sharing_options(*command, *options);
   command->callback([&context, options, policies] {
     options->policies_given = policies->count() > 0;
-    context.command = [&context, options] { return evaluate_named(context, *options); };
+    context.command = [&context, options] { return run(context, *options); };
   });
 }
 

@@ -10,6 +10,8 @@
 
 namespace tierpilot::lab {
 
+inline constexpr const char* kGangSuite = "gangs";
+
 struct GangOptions {
   std::string trace;  // file in the manner of Philly's; empty: jobs are made up
   uint32_t max_units = 1024;

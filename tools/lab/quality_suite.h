@@ -9,6 +9,8 @@
 
 namespace tierpilot::lab {
 
+inline constexpr const char* kQualitySuite = "quality";
+
 struct QualitySuiteOptions {
   std::string curves;                 // CSV or a folder of them; empty: seeded ones
   std::vector<std::string> cells;     // empty: all

@@ -80,7 +80,7 @@ class TrainingRun {
       if (knows_)
         running.predictor = std::make_unique<Oracle>(*running.curve);
       else
-        running.predictor = std::move(*quality::make_predictor("quality"));
+        running.predictor = quality::make_default_predictor();
       if (knows_)
         for (const double cores : {1.0, 2.0, 4.0, 8.0})
           running.throughput.add(cores, quality::amdahl_speed(cores, job.serial_share));

@@ -66,7 +66,7 @@ double mean_loss_left(const std::vector<TrainingSeries>& jobs, const std::vector
 
 std::optional<double> prediction_error(const std::vector<TrainingPoint>& points) {
   constexpr size_t kAhead = 10, kEvery = 5;
-  const auto predictor = *quality::make_predictor("quality");
+  const auto predictor = quality::make_default_predictor();
   std::vector<double> errors;
   for (size_t i = 0; i + kAhead < points.size(); ++i) {
     predictor->observe({points[i].iteration, points[i].loss});
