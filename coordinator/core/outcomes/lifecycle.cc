@@ -156,7 +156,9 @@ void Lifecycle::resume_copies(WriteCopies& copies) {
 
 void Lifecycle::found(const std::string& node, const DatasetVersion& what) {
   auto* entry = state_.catalog.find(what.dataset);
-  if (!copies_ || !entry || entry->next || entry->writer != 0) return;
+  const bool is_nobodys = copies_ && entry && !entry->next && entry->writer == 0 &&
+                          what.version == entry->dataset.version + 1;
+  if (!is_nobodys) return;
   for (const uint64_t id : entry->users) {
     auto* task = state_.tasks.find(id);
     const bool had_written =
