@@ -3,10 +3,11 @@
 namespace tierpilot::swap {
 
 bool BeladyEviction::make_room(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  const auto& evictables = machine.device().evictables();
+  while (!machine.device().fits(bytes)) {
     StorageId last = kNone;
     Position last_use = 0;
-    for (auto at = machine.first_candidate(); at != kNone; at = machine.next_candidate(at)) {
+    for (auto at = evictables.first(); at != kNone; at = evictables.next(at)) {
       const auto use = timetable_.next_use(at, now_);  // kNone, for never, is the largest
       if (machine.graph().storages[at].bytes == 0 || (last != kNone && use <= last_use)) continue;
       last = at;

@@ -3,7 +3,7 @@
 // when all are of one size and cost; with sizes, recomputing and a busy link it is no bound.
 #pragma once
 
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/machine.h"
 #include "policies/swap/timetable.h"
 
 namespace tierpilot::swap {

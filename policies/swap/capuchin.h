@@ -4,7 +4,7 @@
 // for the bytes, to be swapped with a wait or recomputed, where ancestors that are away count.
 #pragma once
 
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/limits.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

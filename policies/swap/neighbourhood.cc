@@ -30,8 +30,8 @@ namespace {
 
 // A storage that has not been made yet is not evicted.
 bool evicted(const Machine& machine, StorageId storage) {
-  return !machine.resident(storage) &&
-         machine.has_run(
+  return !machine.device().resident(storage) &&
+         machine.history().has_run(
              machine.graph().tensors[machine.graph().storages[storage].tensors.front()].maker);
 }
 
@@ -56,8 +56,8 @@ int64_t EvictedSums::sum(const Machine& machine, StorageId storage, Side side) {
     const auto at = walk_.back();
     walk_.pop_back();
     for (const auto& [near, since] : (near_.*side)(at)) {
-      if (!machine.has_run(since) || !evicted(machine, near) || !fresh(near)) continue;
-      total += machine.cost_ns(near);
+      if (!machine.history().has_run(since) || !evicted(machine, near) || !fresh(near)) continue;
+      total += machine.history().cost_ns(near);
       walk_.push_back(near);
     }
   }
@@ -80,7 +80,7 @@ void EvictedSums::changed(const Machine& machine, StorageId storage) {
     walk_.pop_back();
     for (const auto* side : {&near_.makers(at), &near_.users(at)})
       for (const auto& [near, since] : *side) {
-        if (!machine.has_run(since) || !fresh(near)) continue;
+        if (!machine.history().has_run(since) || !fresh(near)) continue;
         known_[near] = -1;
         if (evicted(machine, near)) walk_.push_back(near);
       }
@@ -100,7 +100,7 @@ int64_t EvictedClasses::around(const Machine& machine, StorageId storage) {
   int64_t total = 0;
   for (const auto* side : {&near_.makers(storage), &near_.users(storage)})
     for (const auto& [near, since] : *side) {
-      if (node_[near] == kNone || !machine.has_run(since)) continue;
+      if (node_[near] == kNone || !machine.history().has_run(since)) continue;
       const auto top = root(node_[near]);
       if (std::exchange(seen_[top], round_) != round_) total += cost_[top];
     }
@@ -111,11 +111,11 @@ void EvictedClasses::left(const Machine& machine, StorageId storage) {
   const auto mine = static_cast<uint32_t>(parent_.size());
   node_[storage] = mine;
   parent_.push_back(mine);
-  cost_.push_back(machine.cost_ns(storage));
+  cost_.push_back(machine.history().cost_ns(storage));
   seen_.push_back(0);
   for (const auto* side : {&near_.makers(storage), &near_.users(storage)})
     for (const auto& [near, since] : *side) {
-      if (node_[near] == kNone || !machine.has_run(since)) continue;
+      if (node_[near] == kNone || !machine.history().has_run(since)) continue;
       const auto top = root(node_[near]), own = root(mine);
       if (top == own) continue;
       parent_[own] = top;
@@ -125,7 +125,7 @@ void EvictedClasses::left(const Machine& machine, StorageId storage) {
 
 void EvictedClasses::arrived(const Machine& machine, StorageId storage) {
   if (node_[storage] == kNone) return;
-  cost_[root(node_[storage])] -= machine.cost_ns(storage);
+  cost_[root(node_[storage])] -= machine.history().cost_ns(storage);
   node_[storage] = kNone;
 }
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/machine.h"
 
 namespace tierpilot::swap {
 

@@ -16,7 +16,8 @@ void PlannedEviction::note(Machine& machine, StorageId storage) {
   const auto next = timetable_.next_use(storage, now_);
   const auto bytes =
       static_cast<double>(std::max<int64_t>(machine.graph().storages[storage].bytes, 1));
-  const auto cost = static_cast<double>(machine.has_copy(storage) ? 0 : machine.cost_ns(storage));
+  const auto cost =
+      static_cast<double>(machine.has_copy(storage) ? 0 : machine.history().cost_ns(storage));
   const uint32_t version = ++versions_[storage];
   if (next == kNone) {
     candidates_[kUseless].push({cost / bytes, storage, version});
@@ -24,7 +25,7 @@ void PlannedEviction::note(Machine& machine, StorageId storage) {
   }
   switch (returns_.is_held(storage, now_) ? Action::kKeep : plan_.action(storage, now_)) {
     case Action::kSwap:
-      if (machine.evictable(storage)) machine.swap_out(storage);
+      if (machine.device().evictable(storage)) machine.swap_out(storage);
       return;
     case Action::kRecompute:
       candidates_[kPlanned].push({cost / bytes, storage, version});
@@ -36,7 +37,8 @@ void PlannedEviction::note(Machine& machine, StorageId storage) {
 }
 
 bool PlannedEviction::still_valid(const Machine& machine, const Candidate& candidate) const {
-  return versions_[candidate.storage] == candidate.version && machine.evictable(candidate.storage);
+  return versions_[candidate.storage] == candidate.version &&
+         machine.device().evictable(candidate.storage);
 }
 
 StorageId PlannedEviction::pop(const Machine& machine, Rank rank) {
@@ -50,7 +52,7 @@ StorageId PlannedEviction::pop(const Machine& machine, Rank rank) {
 }
 
 bool PlannedEviction::make_room(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  while (!machine.device().fits(bytes)) {
     auto storage = pop(machine, kUseless);
     if (storage == kNone) storage = pop(machine, kPlanned);
     if (storage == kNone && machine.wait()) continue;
@@ -68,7 +70,7 @@ bool PlannedEviction::make_room(Machine& machine, int64_t bytes) {
 
 // For a copy back only what is of no more use goes.
 bool PlannedEviction::room_for(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  while (!machine.device().fits(bytes)) {
     const auto storage = pop(machine, kUseless);
     if (storage == kNone) return false;
     machine.drop(storage);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policies/swap/link/returns.h"
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/machine.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

@@ -7,6 +7,7 @@
 #include "policies/swap/cover.h"
 #include "policies/swap/link/link_use.h"
 #include "policies/swap/link/linked_eviction.h"
+#include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/recording.h"
 #include "policies/swap/rival_plans.h"
@@ -89,7 +90,7 @@ class Search {
                Outcome* seen = nullptr) {
     ++done_;
     Recording recording(graph_, manager);
-    const auto outcome = Machine(graph_, settings_.limits, recording).run();
+    const auto outcome = run_step(graph_, settings_.limits, recording);
     if (seen) *seen = outcome;
     if (done_ > 1 && !better(outcome, best_.outcome)) return false;
     best_.plan = recording.take();

@@ -4,7 +4,9 @@
 // Work is bounded by a count, not by a clock: the same step gives the same plan.
 #pragma once
 
-#include "policies/swap/machine.h"
+#include "policies/swap/graph.h"
+#include "policies/swap/machine/limits.h"
+#include "policies/swap/machine/outcome.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

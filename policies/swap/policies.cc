@@ -7,6 +7,7 @@
 
 #include "policies/swap/belady.h"
 #include "policies/swap/capuchin.h"
+#include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/planner.h"
 #include "policies/swap/published_replay.h"
@@ -20,7 +21,7 @@ constexpr int kRandomRuns = 10;
 
 Outcome replay_score(const Graph& graph, const Score& score, const Limits& limits, uint64_t seed) {
   ScoredEviction manager(graph, score, seed);
-  return Machine(graph, limits, manager).run();
+  return run_step(graph, limits, manager);
 }
 
 // The mean of the draws that got through; failed when none did.
@@ -58,7 +59,7 @@ Outcome not_applicable(const Graph& graph, const Error& error) {
 Outcome follow(const Graph& graph, const Timetable& timetable, const Plan& plan,
                const Limits& limits) {
   PlannedEviction manager(graph, timetable, plan, limits.link, Following::kStrict);
-  return Machine(graph, limits, manager).run();
+  return run_step(graph, limits, manager);
 }
 
 Outcome replay_capuchin(const Graph& graph, const Limits& limits) {
@@ -77,7 +78,7 @@ Outcome replay_rival(const Graph& graph, std::string_view policy, const ReplaySe
   Timetable timetable(graph);
   if (policy == "belady") {
     BeladyEviction manager(timetable);
-    return Machine(graph, limits, manager).run();
+    return run_step(graph, limits, manager);
   }
   if (policy == "q-published") {
     const auto status = need_link(policy, limits);

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "policies/swap/machine.h"
+#include "policies/swap/graph.h"
+#include "policies/swap/machine/limits.h"
+#include "policies/swap/machine/outcome.h"
 
 namespace tierpilot::swap {
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "policies/swap/learning/published_q.h"
+#include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/rival_plans.h"
 
@@ -33,7 +34,7 @@ Outcome replay_published(const Graph& graph, const Limits& limits, uint64_t seed
     for (size_t i = 0; i < storages.size(); ++i)
       if (table.plan()[i]) plan.absences[storages[i]].push_back(absences[i]);
     PlannedEviction manager(graph, timetable, plan, limits.link, Following::kStrict);
-    auto outcome = Machine(graph, without, manager).run();
+    auto outcome = run_step(graph, without, manager);
     // Out of memory is as bad as the replay's limits allow.
     const double time = outcome.done ? outcome.overhead() : limits.thrash_limit;
     const double memory =

@@ -1,7 +1,9 @@
 // The published Q table on a step that is replayed again and again: each replay is a round.
 #pragma once
 
-#include "policies/swap/machine.h"
+#include "policies/swap/graph.h"
+#include "policies/swap/machine/limits.h"
+#include "policies/swap/machine/outcome.h"
 
 namespace tierpilot::swap {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/machine.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/limits.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {

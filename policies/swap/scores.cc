@@ -53,11 +53,13 @@ double ScoredEviction::cost(const Machine& machine, StorageId storage) {
   switch (score_.cost) {
     case Cost::kNeighbourhood:
     case Cost::kAncestors:
-      return static_cast<double>(machine.cost_ns(storage) + sums_->around(machine, storage));
+      return static_cast<double>(machine.history().cost_ns(storage) +
+                                 sums_->around(machine, storage));
     case Cost::kClasses:
-      return static_cast<double>(machine.cost_ns(storage) + classes_->around(machine, storage));
+      return static_cast<double>(machine.history().cost_ns(storage) +
+                                 classes_->around(machine, storage));
     case Cost::kLocal:
-      return static_cast<double>(machine.cost_ns(storage));
+      return static_cast<double>(machine.history().cost_ns(storage));
     case Cost::kNone:
       break;
   }
@@ -68,19 +70,19 @@ double ScoredEviction::value(const Machine& machine, StorageId storage) {
   if (score_.random) return random_.unit();
   // Staleness alone is an order, not a quotient: 1 / s would give every fresh storage infinity.
   if (score_.cost == Cost::kNone && !score_.by_size)
-    return static_cast<double>(machine.last_access_ns(storage));
+    return static_cast<double>(machine.history().last_access_ns(storage));
   double below = 1;
   if (score_.by_size) below *= static_cast<double>(machine.graph().storages[storage].bytes);
   if (score_.by_staleness && timetable_)
     below *= static_cast<double>(timetable_->start_ns(timetable_->next_use(storage, now_)) -
                                  timetable_->start_ns(now_));
   else if (score_.by_staleness)
-    below *= static_cast<double>(machine.clock_ns() - machine.last_access_ns(storage));
+    below *= static_cast<double>(machine.clock_ns() - machine.history().last_access_ns(storage));
   return below == 0 ? std::numeric_limits<double>::infinity() : cost(machine, storage) / below;
 }
 
 bool ScoredEviction::useless(const Machine& machine, StorageId storage) const {
-  if (score_.unreferenced_first && !machine.referenced(storage)) return true;
+  if (score_.unreferenced_first && !machine.history().referenced(storage)) return true;
   return timetable_ && timetable_->next_use(storage, now_) == kNone;
 }
 
@@ -88,7 +90,8 @@ bool ScoredEviction::useless(const Machine& machine, StorageId storage) const {
 StorageId ScoredEviction::victim(const Machine& machine) {
   StorageId least = kNone;
   double least_value = 0;
-  for (auto at = machine.first_candidate(); at != kNone; at = machine.next_candidate(at)) {
+  const auto& evictables = machine.device().evictables();
+  for (auto at = evictables.first(); at != kNone; at = evictables.next(at)) {
     if (useless(machine, at)) return at;
     const double now = value(machine, at) * (bias_ ? (*bias_)[at] : 1);
     if (least != kNone && now > least_value) continue;
@@ -100,7 +103,7 @@ StorageId ScoredEviction::victim(const Machine& machine) {
 }
 
 bool ScoredEviction::make_room(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  while (!machine.device().fits(bytes)) {
     const auto storage = victim(machine);
     if (storage == kNone) return false;
     machine.drop(storage);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
 #include "policies/swap/planner.h"
 
@@ -120,7 +121,7 @@ Outcome foretell(const ObservedStep& step, const Set& away, const Limits& limits
   auto without = limits;
   without.recompute = false;
   PlannedEviction manager(made.graph, timetable, plan, limits.link);
-  return Machine(made.graph, without, manager).run();
+  return run_step(made.graph, without, manager);
 }
 
 Choice choose(std::string_view rule, const ObservedStep& step, const Limits& limits) {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "policies/swap/learning/observed_step.h"
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/limits.h"
+#include "policies/swap/machine/outcome.h"
 
 namespace tierpilot::swap {
 

@@ -15,9 +15,9 @@ LinkedEviction::LinkedEviction(const Graph& graph, const Timetable& timetable, c
 
 // Waiting for a copy that is on its way is better than recomputing for longer.
 bool LinkedEviction::make_room(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  while (!machine.device().fits(bytes)) {
     const auto storage = scores_.victim(machine);
-    if (storage == kNone || machine.departs_in_ns() < machine.cost_ns(storage)) {
+    if (storage == kNone || machine.departs_in_ns() < machine.history().cost_ns(storage)) {
       if (machine.wait()) continue;
       if (storage == kNone) return false;
     }
@@ -28,7 +28,7 @@ bool LinkedEviction::make_room(Machine& machine, int64_t bytes) {
 
 void LinkedEviction::unlocked(Machine& machine, StorageId storage) {
   if (returns_.is_held(storage, now_) || plan_.action(storage, now_) != Action::kSwap) return;
-  if (machine.evictable(storage) && timetable_.next_use(storage, now_) != kNone)
+  if (machine.device().evictable(storage) && timetable_.next_use(storage, now_) != kNone)
     machine.swap_out(storage);
 }
 
@@ -41,7 +41,7 @@ void LinkedEviction::before(Machine& machine, OperatorId op) {
 
 // For a copy back what is needed next stays, and what came back does too.
 bool LinkedEviction::room_for(Machine& machine, int64_t bytes) {
-  while (!machine.fits(bytes)) {
+  while (!machine.device().fits(bytes)) {
     const auto storage = scores_.victim(machine);
     if (storage == kNone || returns_.is_held(storage, now_)) return false;
     const auto next = timetable_.next_use(storage, now_);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "policies/swap/machine.h"
+#include "policies/swap/machine/machine.h"
 #include "policies/swap/plan.h"
 
 namespace tierpilot::swap {
@@ -45,7 +45,7 @@ void Returns::begin_due(Machine& machine, Position op, RoomFor room_for) {
   for (; next_ < returns_.size(); ++next_) {
     const auto& [start_ns, use, storage] = returns_[next_];
     if (start_ns > until_ns) return;
-    if (use <= op || machine.resident(storage) || !machine.has_copy(storage)) continue;
+    if (use <= op || machine.device().resident(storage) || !machine.has_copy(storage)) continue;
     if (!room_for(machine.graph().storages[storage].bytes + ahead_bytes(op))) return;
     held_[storage] = use;
     machine.swap_in(storage);

@@ -1,4 +1,5 @@
 // The worked example of the rules of Dynamic Tensor Rematerialization: what it has to give.
+#include "policies/swap/machine/step_run.h"
 #include "policies/swap/scores.h"
 #include "tests/unit/swap/logs.h"
 
@@ -7,7 +8,7 @@ namespace {
 
 Outcome replay(const Graph& graph, const char* score, int64_t budget_bytes) {
   ScoredEviction manager(graph, *score_by_name(score), 1);
-  return Machine(graph, {.budget_bytes = budget_bytes}, manager).run();
+  return run_step(graph, {.budget_bytes = budget_bytes}, manager);
 }
 
 constexpr const char* kScores[] = {"h_DTR", "h_DTR_eq", "h_DTR_local", "h_LRU", "h_size", "h_MSPS"};
