@@ -25,6 +25,7 @@ struct tierpilot_swap {
   std::unique_ptr<Session> session;
   uint64_t forks;
   std::string plan_file{};
+  std::string plans_refused{};  // why they are not used; empty: they are, or there were none
 };
 
 namespace {
@@ -77,8 +78,8 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
     return fail(ErrorCode::kInvalid,
                 fmt::format("policy '{}' is not known; there are{}", made.rule, names));
   constexpr uint32_t kMostThreads = 64;
-  if (settings.out_threads) made.out_threads = std::min(settings.out_threads, kMostThreads);
-  if (settings.in_threads) made.in_threads = std::min(settings.in_threads, kMostThreads);
+  if (settings.out_threads) made.threads.out = std::min(settings.out_threads, kMostThreads);
+  if (settings.in_threads) made.threads.in = std::min(settings.in_threads, kMostThreads);
   auto tiers = wanted_tiers(settings);
   if (!tiers) return tl::unexpected(tiers.error());
   auto ranked = swap::measured(std::move(*tiers));
@@ -117,8 +118,9 @@ tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, cha
     auto session = opened(*settings);
     if (session) {
       const std::string plan_file = settings->plan_file ? settings->plan_file : "";
-      if (!plan_file.empty()) swap::restore_plans(**session, plan_file);
-      return new tierpilot_swap{std::move(*session), forks.load(), plan_file};
+      const auto status = plan_file.empty() ? Status{} : restore_plans(**session, plan_file);
+      return new tierpilot_swap{std::move(*session), forks.load(), plan_file,
+                                status ? "" : status.error().message};
     }
     say(session.error().message, error, error_bytes);
   } catch (const std::exception& failure) {
@@ -206,7 +208,7 @@ void tierpilot_swap_failed(tierpilot_swap* swap) {
 
 size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes) {
   return guarded(swap, size_t{0}, [&](Session& session) {
-    const auto said = swap::describe(session, what);
+    const auto said = swap::describe(session, swap->plans_refused, what);
     say(said, text, bytes);
     return said.size();
   });

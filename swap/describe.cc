@@ -25,7 +25,7 @@ json tiers_of(const HostPool& pool) {
   return list;
 }
 
-json statistics_of(Session& session) {
+json statistics_of(Session& session, std::string_view plans_refused) {
   const auto s = session.statistics();
   json by_tier = json::object();
   const auto use = session.pool().use();
@@ -37,7 +37,7 @@ json statistics_of(Session& session) {
           {"known_steps", s.known_steps},
           {"restored_steps", s.restored_steps},
           {"learning_steps", s.learning_steps},
-          {"plans_refused", session.plans_refused()},
+          {"plans_refused", plans_refused},
           {"saves", s.saves},
           {"saved_bytes", s.saved_bytes},
           {"copies_out", s.copies_out},
@@ -85,10 +85,11 @@ json step_of(Session& session) {
 
 }  // namespace
 
-std::string describe(Session& session, std::string_view what) {
+std::string describe(Session& session, std::string_view plans_refused, std::string_view what) {
   if (what == "tiers") return tiers_of(session.pool()).dump();
   if (what == "statistics")  // paths may be any bytes
-    return statistics_of(session).dump(-1, ' ', false, json::error_handler_t::replace);
+    return statistics_of(session, plans_refused)
+        .dump(-1, ' ', false, json::error_handler_t::replace);
   if (what == "step") return step_of(session).dump();
   return "{}";
 }

@@ -8,7 +8,8 @@
 
 namespace tierpilot::swap {
 
-// "statistics", "tiers" or "step"; "{}" for other names.
-std::string describe(Session& session, std::string_view what);
+// "statistics", "tiers" or "step"; "{}" for other names. `plans_refused`: why kept plans are not
+// used, or empty.
+std::string describe(Session& session, std::string_view plans_refused, std::string_view what);
 
 }  // namespace tierpilot::swap

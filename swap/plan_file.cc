@@ -55,18 +55,17 @@ Status write_all(int file, std::string_view bytes) {
 
 }  // namespace
 
-void restore_plans(Session& session, const std::filesystem::path& path) {
+Status restore_plans(Session& session, const std::filesystem::path& path) {
   // A pipe in its place is not to be waited for.
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file) {
-    if (errno != ENOENT)
-      session.refused(fail_errno(errno, fmt::format("'{}'", path.string())).value().message);
-    return;
-  }
+  if (!file && errno == ENOENT) return {};
+  if (!file) return fail_errno(errno, fmt::format("'{}'", path.string()));
   const auto bytes = bytes_of(file.get());
   auto plans = bytes ? read_plans(*bytes, settings_of(session)) : tl::unexpected(bytes.error());
-  if (!plans) return session.refused(fmt::format("'{}': {}", path.string(), plans.error().message));
+  if (!plans)
+    return fail(plans.error().code, fmt::format("'{}': {}", path.string(), plans.error().message));
   session.restore(std::move(*plans));
+  return {};
 }
 
 Status keep_plans(Session& session, const std::filesystem::path& path) {

@@ -7,9 +7,9 @@
 
 namespace tierpilot::swap {
 
-// Starts the session from the file's plans. What cannot be used is refused, with the reason; that
-// there is no file is none.
-void restore_plans(Session& session, const std::filesystem::path& file);
+// Starts the session from the file's plans. What cannot be used is refused whole, and the error
+// says why; that there is no file is none.
+Status restore_plans(Session& session, const std::filesystem::path& file);
 // Replaces the file whole: a crash leaves the old one or the new one.
 Status keep_plans(Session& session, const std::filesystem::path& file);
 

@@ -46,9 +46,9 @@ void StepWatch::make_room(int64_t bytes) {
 }
 
 // Where it is turned on with the first event, what that event's interval took is not known closely.
-void StepWatch::observe(bool on) {
+void StepWatch::observe(bool on, int64_t resident) {
   if (on && !observes_ && step_.time_ns.size() == 1) {
-    step_.other_bytes.push_back(std::max<int64_t>(memory_.peak() - resident_, 0));
+    step_.other_bytes.push_back(std::max<int64_t>(memory_.peak() - resident, 0));
     rises_.push_back(0);
     complete_ = true;
     look_again();
@@ -57,7 +57,7 @@ void StepWatch::observe(bool on) {
   complete_ = complete_ && on;
 }
 
-void StepWatch::event(int64_t fresh) {
+void StepWatch::event(int64_t fresh, int64_t resident) {
   const auto now = Clock::now();
   const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
   step_.time_ns.push_back(std::max<int64_t>(took - std::exchange(pending_stall_ns_, 0), 0));
@@ -65,7 +65,7 @@ void StepWatch::event(int64_t fresh) {
   if (observes_) {
     const auto most = memory_.peak();
     peak_bytes_ = std::max(peak_bytes_, most);
-    other_bytes_ = std::max<int64_t>(most - resident_ - fresh, 0);
+    other_bytes_ = std::max<int64_t>(most - resident - fresh, 0);
     step_.other_bytes.push_back(other_bytes_);
     rises_.push_back(std::max<int64_t>(most - at_event_, 0));
     look_again();
@@ -75,8 +75,8 @@ void StepWatch::event(int64_t fresh) {
   }
 }
 
-StepEnd StepWatch::end() {
-  event(0);
+StepEnd StepWatch::end(int64_t resident) {
+  event(0, resident);
   peak_bytes_ = std::max(peak_bytes_, memory_.peak());
   growth_bytes_ = memory_.now() - at_begin_;
   last_peak_ = peak_bytes_;

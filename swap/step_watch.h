@@ -13,18 +13,17 @@ class StepWatch {
  public:
   // `closely`: what every interval takes is to be measured from the first one on.
   void begin(bool closely);
-  // An event; `fresh` bytes that are now saved were made since the last one.
-  void event(int64_t fresh);
-  // Bytes of saved storages in the device from now on.
-  void resident(int64_t bytes) { resident_ = bytes; }
+  // An event; `fresh` bytes that are now saved were made since the last one, `resident` bytes of
+  // saved storages were in the device before.
+  void event(int64_t fresh, int64_t resident);
   // Time that was a wait and no computing.
   void stalled(int64_t ns) { stall_ns_ += ns, pending_stall_ns_ += ns; }
-  void observe(bool on);
+  void observe(bool on, int64_t resident);
   bool observes() const { return observes_; }
   void save(const SavedStorage& storage) { step_.saves.push_back(storage); }
   void used(size_t save) { step_.uses.push_back(static_cast<uint32_t>(save)); }
   // Ends the last interval.
-  StepEnd end();
+  StepEnd end(int64_t resident);
   // Bytes that the device holds more at the end than at the begin of the step.
   int64_t growth_bytes() const { return growth_bytes_; }
 
@@ -41,6 +40,8 @@ class StepWatch {
   int64_t giving_ns() const { return giving_ns_; }
   // What the device held beside saved storages in the interval that was observed last.
   int64_t other_bytes() const { return other_bytes_; }
+  // The same while it observes, else 0.
+  int64_t observed_other_bytes() const { return observes_ ? other_bytes_ : 0; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,7 +52,6 @@ class StepWatch {
   ObservedStep step_;
   Clock::time_point begin_{}, last_{};
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0;
-  int64_t resident_ = 0;
   int64_t at_event_ = 0, last_peak_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;
   std::vector<int64_t> rises_, last_rises_;  // by interval: how far memory rose above its begin

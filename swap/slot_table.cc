@@ -1,0 +1,111 @@
+#include "swap/slot_table.h"
+
+#include <algorithm>
+
+namespace tierpilot::swap {
+
+using State = Slot::State;
+
+void SlotTable::hold(int64_t bytes) {
+  totals_.resident_bytes += bytes;
+  totals_.peak_bytes = std::max(totals_.peak_bytes, totals_.resident_bytes);
+}
+
+Id SlotTable::add(int64_t bytes, const std::byte* data) {
+  auto id = static_cast<Id>(slots_.size());
+  if (free_.empty())
+    slots_.emplace_back();
+  else
+    id = free_.back(), free_.pop_back();
+  slots_[id] = {.state = State::kHere, .bytes = bytes, .data = const_cast<std::byte*>(data)};
+  hold(bytes);
+  return id;
+}
+
+Block SlotTable::remove(Id id) {
+  auto& slot = slots_[id];
+  const auto block = slot.block;
+  if (slot.state == State::kAway)
+    --totals_.away;
+  else
+    hold(-slot.bytes);
+  slot = {};
+  free_.push_back(id);
+  return block;
+}
+
+void SlotTable::leave(Id id) {
+  slots_[id].state = State::kLeaving;
+  ++totals_.leaving;
+}
+
+void SlotTable::announce(Id id) {
+  slots_[id].state = State::kCopied;
+  copied_.push_back(id);
+}
+
+void SlotTable::copied_out(Id id, const Block& block) {
+  auto& slot = slots_[id];
+  --totals_.leaving;
+  slot.block = block;
+  if (slot.used && !slot.dropped)
+    slot.state = State::kBack;
+  else
+    announce(id);
+}
+
+bool SlotTable::not_copied(Id id) {
+  --totals_.leaving;
+  if (slots_[id].dropped) {
+    announce(id);
+    return false;
+  }
+  slots_[id].state = State::kHere;
+  return true;
+}
+
+bool SlotTable::drop_later(Id id) {
+  auto& slot = slots_[id];
+  if (slot.state != State::kLeaving && slot.state != State::kCopied) return false;
+  slot.dropped = true;
+  return true;
+}
+
+Id SlotTable::next_copied() {
+  while (!copied_.empty()) {
+    const auto id = copied_.front();
+    copied_.pop_front();
+    const auto* slot = find(id);
+    if (slot && slot->state == State::kCopied) return id;  // else asked for meanwhile
+  }
+  return 0;
+}
+
+void SlotTable::let_go(Id id) {
+  slots_[id].state = State::kAway;
+  ++totals_.away;
+  hold(-slots_[id].bytes);
+}
+
+void SlotTable::keep(Id id) {
+  slots_[id].state = State::kBack;
+}
+
+void SlotTable::fetch(Id id, std::byte* data) {
+  auto& slot = slots_[id];
+  slot.state = State::kComing;
+  slot.data = data;
+  --totals_.away;
+  ++totals_.coming;
+  totals_.coming_bytes += slot.bytes;
+  hold(slot.bytes);
+}
+
+void SlotTable::copied_in(Id id, bool good) {
+  auto& slot = slots_[id];
+  slot.state = State::kBack;
+  slot.lost = !good;
+  --totals_.coming;
+  totals_.coming_bytes -= slot.bytes;
+}
+}  // namespace tierpilot::swap

@@ -1,0 +1,90 @@
+// Where every saved storage is, from its save to its end, and what that comes to.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "swap/host_pool.h"
+
+namespace tierpilot::swap {
+
+using Id = uint32_t;  // 0: none
+
+struct Slot {
+  enum class State : uint8_t {
+    kFree,
+    kHere,     // in the device, no copy
+    kLeaving,  // in the device, its copy out waits or runs
+    kCopied,   // in the device until the front end hears of the copy
+    kAway,
+    kComing,
+    kBack,  // in the device, with a copy in the pool
+  };
+  State state = State::kFree;
+  bool dropped = false, lost = false, used = false;
+  size_t save = 0;    // its place in the step
+  uint64_t step = 0;  // which step
+  int64_t bytes = 0;
+  std::byte* data = nullptr;
+  Block block{};
+};
+
+struct SlotTotals {
+  int64_t resident_bytes = 0, peak_bytes = 0;  // in the device, now and at most
+  int64_t coming_bytes = 0;                    // of the resident ones
+  size_t leaving = 0, coming = 0, away = 0;    // copies out, copies in, and what could come back
+};
+
+// Not thread-safe. Ids have to be in the state that a function names.
+class SlotTable {
+ public:
+  SlotTable() : slots_(1) {}
+
+  // nullptr: nothing, or no more.
+  Slot* find(Id id) { return known(id) ? &slots_[id] : nullptr; }
+  const Slot* find(Id id) const { return known(id) ? &slots_[id] : nullptr; }
+  // Whether its copy in is asked for and has not ended.
+  bool coming(Id id) const { return known(id) && slots_[id].state == Slot::State::kComing; }
+  const SlotTotals& totals() const { return totals_; }
+  bool any_copied() const { return !copied_.empty(); }
+
+  // In the device from now on.
+  Id add(int64_t bytes, const std::byte* data);
+  // The block of its copy, for whoever frees it.
+  [[nodiscard]] Block remove(Id id);
+
+  // kHere: its copy out is asked for.
+  void leave(Id id);
+  // kLeaving: the copy has ended. What was asked for meanwhile stays, with its copy.
+  void copied_out(Id id, const Block& block);
+  // kLeaving: there is no copy. Whether it stays for that: not where it was dropped.
+  bool not_copied(Id id);
+  // kLeaving, kCopied: it goes when the front end has heard of it; false in any other state.
+  bool drop_later(Id id);
+  // The next one in kCopied, each once; 0: none.
+  Id next_copied();
+  // kCopied: it was asked for before the front end had heard of it.
+  void keep(Id id);
+  // kAway: its copy in is asked for.
+  void fetch(Id id, std::byte* data);
+  // kComing: the copy has ended; `good`: the bytes are there.
+  void copied_in(Id id, bool good);
+  // kCopied, kBack: only the copy is left.
+  void let_go(Id id);
+
+ private:
+  bool known(Id id) const {
+    return id != 0 && id < slots_.size() && slots_[id].state != Slot::State::kFree;
+  }
+  void hold(int64_t bytes);  // more, or less, in the device
+  void announce(Id id);      // to the front end
+
+  std::vector<Slot> slots_;  // by id; 0 is never used
+  std::vector<Id> free_;
+  std::deque<Id> copied_;  // the front end has to hear of these
+  SlotTotals totals_;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,104 @@
+#include "swap/transfers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace tierpilot::swap {
+
+namespace {
+
+int64_t now_ns() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+}  // namespace
+
+Transfers::Transfers(std::vector<MeasuredTier> tiers, const CopyThreads& threads, std::mutex& mutex,
+                     SlotTable& slots, Back back)
+    : pool_(std::move(tiers)),
+      out_pace_(pool_.tiers().front().write_gb_per_s),
+      in_pace_(pool_.tiers().front().read_gb_per_s),
+      mutex_(mutex),
+      slots_(slots),
+      back_(std::move(back)),
+      out_("tp-swap-out", threads.out, [this](Id id, Staging& s) { run_out(id, s); }),
+      in_("tp-swap-in", threads.in, [this](Id id, Staging& s) { run_in(id, s); }) {}
+
+void Transfers::copy_out(Id id) {
+  slots_.leave(id);
+  out_.push(id);
+}
+
+void Transfers::copy_in(Id id, std::byte* data) {
+  slots_.fetch(id, data);
+  in_.push(id);
+}
+
+void Transfers::forget(Id id) {
+  pool_.free(slots_.remove(id));
+}
+
+void Transfers::wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until) {
+  changed_.wait(lock, until);
+}
+
+void Transfers::run_out(Id id, Staging& staging) {
+  std::unique_lock lock(mutex_);
+  // Other storages move the table while the lock is open.
+  const auto slot = *slots_.find(id);
+  std::optional<Block> block;
+  if (!slot.dropped) {
+    out_pace_.began(now_ns());
+    lock.unlock();
+    if (const auto written = pool_.write(slot.data, slot.bytes, staging)) block = *written;
+    lock.lock();
+    out_pace_.ended(now_ns(), block ? slot.bytes : 0);
+  }
+  if (block) {
+    slots_.copied_out(id, *block);
+    ++copies_out_;
+    bytes_out_ += slot.bytes;
+  } else if (slots_.not_copied(id)) {
+    ++refused_;
+  }
+  changed_.notify_all();
+}
+
+void Transfers::run_in(Id id, Staging& staging) {
+  std::unique_lock lock(mutex_);
+  const auto slot = *slots_.find(id);
+  in_pace_.began(now_ns());
+  lock.unlock();
+  const auto status = pool_.read(slot.block, slot.data, staging);
+  lock.lock();
+  in_pace_.ended(now_ns(), status ? slot.bytes : 0);
+  slots_.copied_in(id, status.has_value());
+  ++copies_in_;
+  bytes_in_ += slot.bytes;
+  lost_ += !status;
+  back_(*slots_.find(id));
+  changed_.notify_all();
+}
+
+Link Transfers::link_in() const {
+  return {.gb_per_s = in_pace_.gb_per_s(), .latency_ns = pool_.link().latency_ns};
+}
+
+Link Transfers::link() const {
+  return {.gb_per_s = std::min(out_pace_.gb_per_s(), in_pace_.gb_per_s()),
+          .latency_ns = pool_.link().latency_ns};
+}
+
+void Transfers::add_to(Statistics& statistics) const {
+  statistics.copies_out += copies_out_;
+  statistics.bytes_out += bytes_out_;
+  statistics.refused += refused_;
+  statistics.copies_in += copies_in_;
+  statistics.bytes_in += bytes_in_;
+  statistics.lost += lost_;
+}
+
+}  // namespace tierpilot::swap

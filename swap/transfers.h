@@ -1,0 +1,61 @@
+// Carries out the copies of a session's storages on threads of its own, and knows how fast they
+// really are.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "swap/host_pool.h"
+#include "swap/lane.h"
+#include "swap/pace.h"
+#include "swap/slot_table.h"
+#include "swap/statistics.h"
+
+namespace tierpilot::swap {
+
+struct CopyThreads {
+  size_t out = 1, in = 2;
+};
+
+// All but pool() is for who holds the lock.
+class Transfers {
+ public:
+  // Hears of what has come back, under the lock.
+  using Back = std::function<void(const Slot& slot)>;
+  // `mutex` is the lock, of `slots` too; both have to outlive this. `tiers` fast to slow, not
+  // empty.
+  Transfers(std::vector<MeasuredTier> tiers, const CopyThreads& threads, std::mutex& mutex,
+            SlotTable& slots, Back back);
+
+  // Ask for a copy out of what is here, or of what is away into `data`.
+  void copy_out(Id id);
+  void copy_in(Id id, std::byte* data);
+  // Frees what the copy takes in the pool, with the id.
+  void forget(Id id);
+  // Until a copy's end has made it true.
+  void wait(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
+
+  // As copies in have been; and as the slower way has been.
+  Link link_in() const;
+  Link link() const;
+  const HostPool& pool() const { return pool_; }
+  void add_to(Statistics& statistics) const;
+
+ private:
+  void run_out(Id id, Staging& staging);
+  void run_in(Id id, Staging& staging);
+
+  HostPool pool_;
+  Pace out_pace_, in_pace_;
+  std::mutex& mutex_;
+  SlotTable& slots_;
+  Back back_;
+  std::condition_variable changed_;
+  int64_t copies_out_ = 0, bytes_out_ = 0, refused_ = 0;
+  int64_t copies_in_ = 0, bytes_in_ = 0, lost_ = 0;
+  Lane out_, in_;  // last: their threads end first
+};
+
+}  // namespace tierpilot::swap
