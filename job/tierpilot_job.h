@@ -38,6 +38,119 @@
 
 namespace tierpilot {
 
+namespace job_detail {
+
+inline std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+inline uint64_t number(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+// JSON has no word for infinity and for what is no number.
+inline nlohmann::json figure(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+inline std::string line_of(const nlohmann::json& message) {
+  return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+// Lines to and from the node's socket, none of which waits but for wait(). Where nobody is there or
+// the other end has gone, all of it does nothing. Not thread-safe.
+class NodeLines {
+ public:
+  // `path`: of the socket; empty: nobody is there.
+  explicit NodeLines(const std::string& path) {
+    if (!path.empty()) connect(path);
+  }
+  ~NodeLines() { close(); }
+  NodeLines(const NodeLines&) = delete;
+  NodeLines& operator=(const NodeLines&) = delete;
+
+  bool connected() const { return socket_ >= 0; }
+
+  // Sends the line, or a part of it with the rest to follow; false: nothing was sent, or nobody is
+  // there.
+  bool offer(const std::string& line) {
+    // A line that was sent in part must be sent to its end before another one.
+    if (!unsent_.empty() && !push()) return false;
+    unsent_ = line;
+    push();
+    if (socket_ < 0) return false;
+    if (unsent_.size() < line.size()) return true;
+    unsent_.clear();  // not a byte of it went: it may be dropped
+    return false;
+  }
+  // To be sent by push(), after what is still unsent.
+  void add(const std::string& line) { unsent_ += line; }
+  // Sends what is left, as far as that goes at once; true when nothing is.
+  bool push() {
+    while (socket_ >= 0 && !unsent_.empty()) {
+      const auto sent =
+          ::send(socket_, unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno != EAGAIN) close();
+      if (sent < 0) break;
+      unsent_.erase(0, static_cast<size_t>(sent));
+    }
+    return socket_ >= 0 && unsent_.empty();
+  }
+
+  // Calls `told` with every line that has come.
+  template <class Told>
+  void receive(const Told& told) {
+    char buffer[4096];
+    while (socket_ >= 0) {
+      const auto got = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return;
+      if (got <= 0) return close();
+      unread_.append(buffer, static_cast<size_t>(got));
+      size_t begin = 0;
+      for (size_t end; (end = unread_.find('\n', begin)) != std::string::npos; begin = end + 1)
+        told(unread_.substr(begin, end - begin));
+      unread_.erase(0, begin);
+      if (unread_.size() > kMostUnread) close();
+    }
+  }
+
+  // Until receive() or push() has something to do, or that long; a minute at most.
+  void wait(std::chrono::steady_clock::duration left) {
+    pollfd end{socket_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
+    ::poll(&end, 1, static_cast<int>(ms < 1 ? 1 : ms > 60'000 ? 60'000 : ms));
+  }
+
+ private:
+  static constexpr size_t kMostUnread = 1 << 16;
+
+  void connect(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) return;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) return;
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::fcntl(socket_, F_SETFL, O_NONBLOCK) != 0)
+      close();
+  }
+
+  void close() {
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+  }
+
+  int socket_ = -1;
+  std::string unread_, unsent_;
+};
+
+}  // namespace job_detail
+
 struct JobReportOf {
   uint64_t iteration = 0;
   uint64_t iterations = 0;  // of how many; 0: not said
@@ -53,23 +166,21 @@ class Job {
 
   // The process's own, from its environment, connected at the first call. Not after a fork.
   static Job& of_process() {
-    static Job job(variable("TIERPILOT_JOB_SOCKET"));
+    static Job job(job_detail::variable("TIERPILOT_JOB_SOCKET"));
     return job;
   }
   // `path`: of the node's socket; empty: nobody is there.
   explicit Job(const std::string& path)
-      : rank_(number("RANK", 0)),
-        restored_(variable("TIERPILOT_CHECKPOINT")),
-        restored_iteration_(number("TIERPILOT_CHECKPOINT_ITERATION", 0)) {
-    if (!path.empty()) connect(path);
-  }
-  ~Job() { close(); }
+      : node_(path),
+        rank_(job_detail::number("RANK", 0)),
+        restored_(job_detail::variable("TIERPILOT_CHECKPOINT")),
+        restored_iteration_(job_detail::number("TIERPILOT_CHECKPOINT_ITERATION", 0)) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   bool connected() const {
     std::lock_guard<std::mutex> guard(mutex_);
-    return socket_ >= 0;
+    return node_.connected();
   }
   uint64_t rank() const { return rank_; }
   // The file that an earlier try saved, and the iteration that it was saved with; empty: it begins
@@ -79,6 +190,7 @@ class Job {
 
   // False: it was not sent, as nobody listens or reads.
   bool report(const JobReportOf& report) {
+    using job_detail::figure;
     nlohmann::json message{{"v", 1}, {"type", "progress"}, {"iteration", report.iteration}};
     if (report.iterations > 0) message["iterations"] = report.iterations;
     if (report.samples > 0) message["samples"] = report.samples;
@@ -86,18 +198,7 @@ class Job {
     for (const auto& [name, value] : report.measures) message["measures"][name] = figure(value);
     std::lock_guard<std::mutex> guard(mutex_);
     receive();
-    // A line that was sent in part must be sent to its end before another one.
-    if (!unsent_.empty() && !push()) return false;
-    const bool was_empty = unsent_.empty();
-    unsent_ += line_of(message);
-    const size_t whole = unsent_.size();
-    push();
-    if (socket_ < 0) return false;
-    if (was_empty && unsent_.size() == whole) {  // not a byte of it went: it may be dropped
-      unsent_.clear();
-      return false;
-    }
-    return true;
+    return node_.offer(job_detail::line_of(message));
   }
 
   // Why it is asked to end, once it is. It is killed a while later.
@@ -125,7 +226,7 @@ class Job {
   bool should_checkpoint() {
     std::lock_guard<std::mutex> guard(mutex_);
     receive();
-    if (socket_ < 0 || rank_ != 0) return false;
+    if (!node_.connected() || rank_ != 0) return false;
     const auto now = Clock::now();
     if (!checkpoint_asked_ && now - last_checkpoint_ < checkpoint_every_) return false;
     saving_since_ = now;
@@ -141,18 +242,19 @@ class Job {
     std::lock_guard<std::mutex> guard(mutex_);
     const auto begin = Clock::now();
     const auto saving = saving_since_.value_or(begin);
-    unsent_ +=
-        line_of({{"v", 1},
-                 {"type", "checkpoint"},
-                 {"path", path},
-                 {"iteration", iteration},
-                 {"saving_ms",
-                  std::chrono::duration_cast<std::chrono::milliseconds>(begin - saving).count()}});
+    node_.add(job_detail::line_of(
+        {{"v", 1},
+         {"type", "checkpoint"},
+         {"path", path},
+         {"iteration", iteration},
+         {"saving_ms",
+          std::chrono::duration_cast<std::chrono::milliseconds>(begin - saving).count()}}));
     answers_.erase(iteration);
-    while (socket_ >= 0 && !answers_.count(iteration) && Clock::now() < begin + timeout) {
-      push();
+    const auto awaited = [&] { return node_.connected() && !answers_.count(iteration); };
+    while (awaited() && Clock::now() < begin + timeout) {
+      node_.push();
       receive();
-      if (socket_ >= 0 && !answers_.count(iteration)) wait(begin + timeout - Clock::now());
+      if (awaited()) node_.wait(begin + timeout - Clock::now());
     }
     last_checkpoint_ = Clock::now();
     saving_since_.reset();
@@ -176,74 +278,9 @@ class Job {
   }
 
  private:
-  static constexpr size_t kMostUnread = 1 << 16;
-
-  static std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-  }
-  static uint64_t number(const char* name, uint64_t otherwise) {
-    const char* value = std::getenv(name);
-    return value ? std::strtoull(value, nullptr, 10) : otherwise;
-  }
-  // JSON has no word for infinity and for what is no number.
-  static nlohmann::json figure(double value) {
-    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
-  }
-  static std::string line_of(const nlohmann::json& message) {
-    return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-  }
-
-  void connect(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) return;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket_ < 0) return;
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::fcntl(socket_, F_SETFL, O_NONBLOCK) != 0)
-      close();
-  }
-
-  void close() {
-    if (socket_ >= 0) ::close(socket_);
-    socket_ = -1;
-  }
-
-  // Sends what is left, as far as that goes at once; true when nothing is.
-  bool push() {
-    while (socket_ >= 0 && !unsent_.empty()) {
-      const auto sent =
-          ::send(socket_, unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent < 0 && errno != EAGAIN) close();
-      if (sent < 0) break;
-      unsent_.erase(0, static_cast<size_t>(sent));
-    }
-    return socket_ >= 0 && unsent_.empty();
-  }
-
+  // Hears what the node has said.
   void receive() {
-    char buffer[4096];
-    while (socket_ >= 0) {
-      const auto got = ::recv(socket_, buffer, sizeof buffer, MSG_DONTWAIT);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0 && errno == EAGAIN) return;
-      if (got <= 0) return close();
-      unread_.append(buffer, static_cast<size_t>(got));
-      size_t begin = 0;
-      for (size_t end; (end = unread_.find('\n', begin)) != std::string::npos; begin = end + 1)
-        told(unread_.substr(begin, end - begin));
-      unread_.erase(0, begin);
-      if (unread_.size() > kMostUnread) close();
-    }
-  }
-
-  void wait(Clock::duration left) {
-    pollfd end{socket_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count() + 1;
-    ::poll(&end, 1, static_cast<int>(ms < 1 ? 1 : ms > 60'000 ? 60'000 : ms));
+    node_.receive([this](const std::string& line) { told(line); });
   }
 
   // Unknown types are of later versions; what is no message is left out.
@@ -289,8 +326,7 @@ class Job {
   }
 
   mutable std::mutex mutex_;
-  int socket_ = -1;
-  std::string unread_, unsent_;
+  job_detail::NodeLines node_;
   const uint64_t rank_;
   const std::string restored_;
   const uint64_t restored_iteration_;
