@@ -6,7 +6,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,7 +13,6 @@
 
 #include "base/clock.h"
 #include "daemon/exec/hardware_clock.h"
-#include "daemon/exec/process.h"
 #include "daemon/exec/users/belongings.h"
 #include "daemon/exec/users/clear_user.h"
 #include "daemon/exec/users/task_user.h"
@@ -29,8 +27,6 @@ constexpr size_t kThreadsAtStart = 2;
 #else
 constexpr size_t kThreadsAtStart = 1;
 #endif
-
-constexpr int kEndPatienceMs = 15'000;
 
 Status watch(const UniqueFd& events, int fd) {
   epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
@@ -132,54 +128,30 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
 
 Executor::Executor(MessageSocket channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
                    CgroupTree cgroups, std::string why_pauses_pass_unnoticed)
-    : channel_(std::move(channel)),
-      lifeline_(std::move(lifeline)),
-      events_(std::move(events)),
-      warden_(warden),
-      cgroups_(std::move(cgroups)),
-      why_pauses_pass_unnoticed_(std::move(why_pauses_pass_unnoticed)) {}
-
-Executor::~Executor() {
-  channel_.close();
-  const bool gone = !lifeline_ || wait_readable(lifeline_.get(), kEndPatienceMs);
-  if (!gone) spdlog::error("executor: processes of tasks are stuck in the kernel, leaving them");
-  ::waitpid(warden_, nullptr, gone ? 0 : WNOHANG);
-}
+    : cgroups_(std::move(cgroups)),
+      why_pauses_pass_unnoticed_(std::move(why_pauses_pass_unnoticed)),
+      warden_(std::move(channel), std::move(lifeline), std::move(events), warden) {}
 
 Status Executor::launch(const TaskLaunch& task) {
   if (auto status = check(task); !status) return status;
-  const auto known = launched_.find(task.task_id);
-  if (known != launched_.end() && known->second.running)
-    return fail(ErrorCode::kConflict, fmt::format("task {}: attempt {} has not ended", task.task_id,
-                                                  known->second.attempt));
-  if (known != launched_.end() && task.attempt <= known->second.attempt)
-    return fail(ErrorCode::kConflict, fmt::format("task {}: attempt {} was launched already",
-                                                  task.task_id, known->second.attempt));
+  if (auto status = attempts_.check_new(task.task_id, task.attempt); !status) return status;
   if (system_clock().boot_ns() >= lease_deadline_boot_ns_)
     return fail(ErrorCode::kUnavailable,
                 fmt::format("task {}: the node holds no lease", task.task_id));
-  if (auto status = send(task, false); !status)
+  if (auto status = warden_.send(task, false); !status)
     return fail(status.error().code,
                 fmt::format("task {}: {}", task.task_id, status.error().message));
-  launched_[task.task_id] = {task.attempt, true};
+  attempts_.launched(task.task_id, task.attempt);
   return {};
 }
 
-Status Executor::check_running(uint64_t task_id, uint32_t attempt) const {
-  const auto known = launched_.find(task_id);
-  if (known != launched_.end() && known->second.running && known->second.attempt == attempt)
-    return {};
-  return fail(ErrorCode::kNotFound,
-              fmt::format("task {}: attempt {} does not run here", task_id, attempt));
-}
-
 Status Executor::cancel(uint64_t task_id, uint32_t attempt, int64_t grace_ms) {
-  if (auto status = check_running(task_id, attempt); !status) return status;
-  return send(StopTask{task_id, attempt, grace_ms, TaskEnd::kCancelled}, false);
+  if (auto status = attempts_.check_running(task_id, attempt); !status) return status;
+  return warden_.send(StopTask{task_id, attempt, grace_ms, TaskEnd::kCancelled}, false);
 }
 
 Status Executor::set_frozen(uint64_t task_id, uint32_t attempt, bool frozen) {
-  if (auto status = check_running(task_id, attempt); !status) return status;
+  if (auto status = attempts_.check_running(task_id, attempt); !status) return status;
   const auto cgroup = cgroups_.find(task_id, attempt);
   if (!cgroup)
     return fail(ErrorCode::kUnavailable,
@@ -188,40 +160,21 @@ Status Executor::set_frozen(uint64_t task_id, uint32_t attempt, bool frozen) {
 }
 
 void Executor::stand_still(uint64_t task_id, uint32_t attempt, bool still) {
-  if (check_running(task_id, attempt)) (void)send(StandStill{task_id, attempt, still}, false);
+  if (attempts_.check_running(task_id, attempt))
+    (void)warden_.send(StandStill{task_id, attempt, still}, false);
 }
 
 void Executor::open_file(uint64_t task_id, uint32_t attempt, const std::string& path, Opened done) {
-  const uint64_t request = next_request_++;
-  auto asked = check_running(task_id, attempt).and_then([&] {
-    return send(OpenFile{task_id, attempt, request, path}, false);
+  const uint64_t request = requests_.add(task_id, std::move(done));
+  auto asked = attempts_.check_running(task_id, attempt).and_then([&] {
+    return warden_.send(OpenFile{task_id, attempt, request, path}, false);
   });
-  if (asked)
-    requests_[request] = {task_id, std::move(done)};
-  else
-    done(tl::unexpected(asked.error()));
-}
-
-void Executor::opened(const FileOpened& answer, UniqueFd file) {
-  auto request = requests_.extract(answer.request);
-  if (!request) return;
-  if (!answer.fault.empty() || !file) return request.mapped().done(fail(answer.code, answer.fault));
-  request.mapped().done(std::move(file));
-}
-
-void Executor::end_requests(uint64_t task_id) {
-  std::vector<Opened> ended;
-  std::erase_if(requests_, [&](auto& item) {
-    if (task_id != 0 && item.second.task_id != task_id) return false;
-    ended.push_back(std::move(item.second.done));
-    return true;
-  });
-  for (const auto& done : ended) done(fail(ErrorCode::kUnreachable, "its task has ended"));
+  if (!asked) requests_.refuse(request, asked.error());
 }
 
 Status Executor::confine(uint64_t task_id, uint32_t attempt, const std::vector<int>& cpus,
                          double cores) {
-  if (auto status = check_running(task_id, attempt); !status) return status;
+  if (auto status = attempts_.check_running(task_id, attempt); !status) return status;
   const auto cgroup = cgroups_.find(task_id, attempt);
   if (!cgroup || !limits().cpu.on)
     return fail(ErrorCode::kUnavailable, "no CPU quota: " + limits().cpu.why_not);
@@ -230,41 +183,24 @@ Status Executor::confine(uint64_t task_id, uint32_t attempt, const std::vector<i
 }
 
 Status Executor::extend_lease(int64_t deadline_boot_ns, int64_t asked_boot_ns) {
-  auto status = send(LeaseExtension{deadline_boot_ns, asked_boot_ns}, true);
+  auto status = warden_.send(LeaseExtension{deadline_boot_ns, asked_boot_ns}, true);
   if (status) lease_deadline_boot_ns_ = std::max(lease_deadline_boot_ns_, deadline_boot_ns);
   return status;
 }
 
 void Executor::forget(uint64_t task_id) {
-  const auto known = launched_.find(task_id);
-  if (known != launched_.end() && !known->second.running) launched_.erase(known);
-}
-
-Status Executor::send(const ExecMessage& message, bool urgent) {
-  if (!warden_alive())
-    return fail(ErrorCode::kUnavailable,
-                "the warden process is dead: the daemon must be restarted");
-  auto status = channel_.send(message, urgent);
-  watch_channel();
-  return status;
-}
-
-void Executor::watch_channel() {
-  const uint32_t wanted = channel_.backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN;
-  epoll_event event{.events = wanted, .data = {.fd = channel_.fd()}};
-  ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, channel_.fd(), &event);
+  attempts_.forget(task_id);
 }
 
 std::vector<TaskEvent> Executor::poll() {
   std::vector<TaskEvent> told;
-  if (warden_alive()) {
-    // A failure shows again, and for good, when what the warden sent has been read.
-    (void)channel_.flush();
+  if (warden_.alive()) {
+    warden_.flush();
     receive(told);
   }
-  if (warden_alive())
-    watch_channel();
-  else if (lifeline_ && wait_readable(lifeline_.get(), 0))
+  if (warden_.alive())
+    warden_.watch_backlog();
+  else if (warden_.take_end())
     report_lost(told);
   return told;
 }
@@ -272,8 +208,12 @@ std::vector<TaskEvent> Executor::poll() {
 void Executor::receive(std::vector<TaskEvent>& told) {
   for (;;) {
     UniqueFd attached;
-    auto message = channel_.receive(&attached);
-    if (!message && message.error().code == ErrorCode::kUnreachable) return lose_warden();
+    auto message = warden_.receive(attached);
+    if (!message && message.error().code == ErrorCode::kUnreachable) {
+      spdlog::critical("executor: the warden process {} is dead, its tasks are being killed",
+                       warden_.warden());
+      return requests_.end(0);
+    }
     if (!message) {
       spdlog::error("{}", message.error().message);
       continue;
@@ -281,39 +221,26 @@ void Executor::receive(std::vector<TaskEvent>& told) {
     if (!*message) return;
     if (const auto* started = std::get_if<TaskStarted>(&**message)) told.emplace_back(*started);
     if (const auto* answer = std::get_if<FileOpened>(&**message))
-      opened(*answer, std::move(attached));
+      requests_.answer(*answer, std::move(attached));
     if (auto* cleared = std::get_if<TaskCleared>(&**message))
       told.emplace_back(std::move(*cleared));
     if (auto* exit = std::get_if<ProcessExit>(&**message)) {
-      end_requests(exit->task_id);
-      const auto known = launched_.find(exit->task_id);
-      if (known != launched_.end()) known->second.running = false;
+      requests_.end(exit->task_id);
+      attempts_.ended(exit->task_id);
       told.emplace_back(std::move(*exit));
     }
   }
 }
 
-// Closing also takes the socket out of the epoll set; the lifeline stays in it.
-void Executor::lose_warden() {
-  spdlog::critical("executor: the warden process {} is dead, its tasks are being killed", warden_);
-  channel_.close();
-  end_requests(0);
-}
-
-// Only now is it sure that no supervisor, and so no process of a task, is left.
 void Executor::report_lost(std::vector<TaskEvent>& told) {
-  lifeline_.reset();
-  for (auto& [task_id, latest] : launched_) {
-    if (!latest.running) continue;
-    latest.running = false;
+  for (const auto& [task_id, attempt] : attempts_.end_all())
     told.emplace_back(ProcessExit{.task_id = task_id,
-                                  .attempt = latest.attempt,
+                                  .attempt = attempt,
                                   .how = TaskEnd::kLost,
                                   .node_fault = true,
                                   .reason =
                                       "the warden died, which ends its tasks; how far this one "
                                       "got is unknown"});
-  }
 }
 
 }  // namespace tierpilot

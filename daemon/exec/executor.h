@@ -12,33 +12,30 @@
 
 #include <sys/types.h>
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "daemon/exec/cgroup.h"
+#include "daemon/exec/file_requests.h"
+#include "daemon/exec/latest_attempts.h"
 #include "daemon/exec/message_socket.h"
 #include "daemon/exec/options.h"
 #include "daemon/exec/task.h"
+#include "daemon/exec/warden_link.h"
 
 namespace tierpilot {
 
+// Its end ends every task, and returns when none is left (or, logged, after 15 s).
 class Executor {
  public:
   // Forks the warden. kConflict once the process has threads (a fork would copy their locks), or
   // when tasks of another daemon still run in task_root; see options.h for how long it waits.
   static Result<std::unique_ptr<Executor>> start(ExecutorOptions options);
-  // Ends every task, and returns when none is left (or, logged, after 15 s).
-  ~Executor();
   // Of tasks of an earlier executor, with something left that could not be cleared away.
   const std::set<uid_t>& uncleared_users() const { return uncleared_users_; }
-  Executor(const Executor&) = delete;
-  Executor& operator=(const Executor&) = delete;
 
   // Asynchronous: TaskStarted and ProcessExit follow, or ProcessExit kCouldNotStart alone; and of a
   // task with a user of its own TaskCleared. Errors:
@@ -58,7 +55,7 @@ class Executor {
   void stand_still(uint64_t task_id, uint32_t attempt, bool still);
   // Opens a regular file for reading, as the task may, in its working directory. `done` is called
   // once, from poll(); kUnreachable: the task has ended.
-  using Opened = std::function<void(Result<UniqueFd>)>;
+  using Opened = FileRequests::Opened;
   void open_file(uint64_t task_id, uint32_t attempt, const std::string& path, Opened done);
   // While it runs: only on these CPUs, and of their time so many cores'. kUnavailable: this machine
   // gives tasks no cgroup with a CPU quota.
@@ -75,51 +72,31 @@ class Executor {
   void forget(uint64_t task_id);
 
   // Readable when poll() has something to do or to tell.
-  int event_fd() const { return events_.get(); }
+  int event_fd() const { return warden_.event_fd(); }
   // Never blocks. A task's exit is told exactly once, if the warden dies as kLost.
   std::vector<TaskEvent> poll();
 
   // False: it is dead or dying, its tasks too, and every launch is refused. Restart the daemon.
-  bool warden_alive() const { return channel_.fd() >= 0; }
-  pid_t warden_pid() const { return warden_; }
+  bool warden_alive() const { return warden_.alive(); }
+  pid_t warden_pid() const { return warden_.warden(); }
   const LimitsReport& limits() const { return cgroups_.limits(); }
   // Empty: the warden notices when the machine was paused; otherwise why it cannot.
   const std::string& why_pauses_pass_unnoticed() const { return why_pauses_pass_unnoticed_; }
 
  private:
-  struct Attempt {
-    uint32_t attempt;
-    bool running;
-  };
-
   Executor(MessageSocket channel, UniqueFd lifeline, UniqueFd events, pid_t warden,
            CgroupTree cgroups, std::string why_pauses_pass_unnoticed);
-  Status check_running(uint64_t task_id, uint32_t attempt) const;
   Status set_frozen(uint64_t task_id, uint32_t attempt, bool frozen);
-  Status send(const ExecMessage& message, bool urgent);
-  void watch_channel();
-  void opened(const FileOpened& answer, UniqueFd file);
-  // Of the task's attempts; 0: of all.
-  void end_requests(uint64_t task_id);
   void receive(std::vector<TaskEvent>& told);
-  void lose_warden();
   void report_lost(std::vector<TaskEvent>& told);
 
-  MessageSocket channel_;
-  UniqueFd lifeline_;  // end of file: neither warden nor supervisors are left
-  UniqueFd events_;
-  pid_t warden_;
   CgroupTree cgroups_;
   std::set<uid_t> uncleared_users_;
   std::string why_pauses_pass_unnoticed_;
   int64_t lease_deadline_boot_ns_ = 0;
-  std::unordered_map<uint64_t, Attempt> launched_;  // by task, its latest attempt
-  struct Request {
-    uint64_t task_id;
-    Opened done;
-  };
-  std::map<uint64_t, Request> requests_;
-  uint64_t next_request_ = 1;
+  LatestAttempts attempts_;
+  FileRequests requests_;
+  WardenLink warden_;  // last: ends first, and with it every task
 };
 
 }  // namespace tierpilot
