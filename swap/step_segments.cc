@@ -46,6 +46,7 @@ void StepSegments::finish(const StepEnd& seen, int64_t room_bytes, const Link& l
 
 void StepSegments::finish_unsaved(const Link& link) {
   segments_.clear();
+  inside_ = false;
   learner_.end(nullptr, link, 0, false);
 }
 
