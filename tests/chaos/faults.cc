@@ -13,6 +13,7 @@
 namespace tierpilot::chaos {
 namespace {
 
+constexpr int kDay_s = 86'400;
 constexpr const char* kWarden = "tierpilot-ward";  // the kernel cuts its name
 
 // 0: it has none, or is dead.
