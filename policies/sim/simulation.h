@@ -10,14 +10,14 @@
 #include "base/large_pages.h"
 #include "policies/scheduling/held_tasks.h"
 #include "policies/scheduling/queue_turns.h"
-#include "policies/sim/blocked_head.h"
-#include "policies/sim/cluster_view.h"
 #include "policies/sim/data/data_plane.h"
 #include "policies/sim/engines.h"
 #include "policies/sim/failures.h"
+#include "policies/sim/queue/blocked_head.h"
+#include "policies/sim/queue/task_queue.h"
 #include "policies/sim/recorder.h"
 #include "policies/sim/simulator.h"
-#include "policies/sim/task_queue.h"
+#include "policies/sim/view/cluster_view.h"
 
 namespace tierpilot::sim {
 

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <set>
 
-#include "policies/sim/gpus.h"
 #include "policies/sim/trace/cell.h"
 #include "policies/sim/trace/csv_table.h"
 #include "policies/sim/trace/readers.h"
 #include "policies/sim/trace/trace_builder.h"
+#include "policies/sim/view/gpus.h"
 
 namespace tierpilot::sim {
 namespace {

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "base/eviction_order.h"
-#include "policies/sim/blocked_head.h"
 #include "policies/sim/comparison.h"
 #include "policies/sim/data/flows.h"
 #include "policies/sim/data/replica_table.h"
-#include "policies/sim/gpus.h"
+#include "policies/sim/queue/blocked_head.h"
+#include "policies/sim/view/gpus.h"
 
 namespace tierpilot::sim {
 namespace {

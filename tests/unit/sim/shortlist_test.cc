@@ -10,7 +10,7 @@
 
 #include "policies/scheduling/shortlist.h"
 #include "policies/sim/generator.h"
-#include "policies/sim/node_set.h"
+#include "policies/sim/view/node_set.h"
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {

@@ -1,4 +1,4 @@
-#include "policies/sim/cluster_view.h"
+#include "policies/sim/view/cluster_view.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "policies/sim/gpus.h"
+#include "policies/sim/view/gpus.h"
 
 namespace tierpilot::sim {
 

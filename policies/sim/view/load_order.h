@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "policies/sim/node_set.h"
+#include "policies/sim/view/node_set.h"
 
 namespace tierpilot::sim {
 

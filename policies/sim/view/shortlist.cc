@@ -2,7 +2,7 @@
 #include <boost/container/small_vector.hpp>
 
 #include "policies/scheduling/shortlist.h"
-#include "policies/sim/cluster_view.h"
+#include "policies/sim/view/cluster_view.h"
 
 namespace tierpilot::sim {
 

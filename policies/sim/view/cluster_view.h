@@ -16,12 +16,12 @@
 #include "policies/scheduling/work_rate.h"
 #include "policies/sim/data/prefetch.h"
 #include "policies/sim/data/replica_store.h"
-#include "policies/sim/gpus.h"
-#include "policies/sim/load_order.h"
 #include "policies/sim/model/cluster_spec.h"
 #include "policies/sim/model/service.h"
 #include "policies/sim/model/workload.h"
-#include "policies/sim/node_set.h"
+#include "policies/sim/view/gpus.h"
+#include "policies/sim/view/load_order.h"
+#include "policies/sim/view/node_set.h"
 
 namespace tierpilot::sim {
 

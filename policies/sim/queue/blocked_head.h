@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "policies/scheduling/service_order.h"
-#include "policies/sim/task_queue.h"
+#include "policies/sim/queue/task_queue.h"
 
 namespace tierpilot::sim {
 
