@@ -151,7 +151,7 @@ void DataPlane::advance(uint32_t id) {
   request.step = Step::kServed;
   const uint32_t node = request.node;
   end_serving(request);
-  client_.served(request.task, request.service);
+  client_.served(now_ns_, request.task, request.service);
   begin_possible(node);
 }
 

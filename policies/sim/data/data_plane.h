@@ -22,11 +22,11 @@ class DataPlane {
   class Client {
    public:
     virtual ~Client() = default;
-    virtual void served(uint32_t task, const Service& service) = 0;
+    virtual void served(int64_t now_ns, uint32_t task, const Service& service) = 0;
     // `stale`: a newer version has been written since the task was given to its node.
-    virtual void unserved(uint32_t task, bool stale) = 0;
+    virtual void unserved(int64_t now_ns, uint32_t task, bool stale) = 0;
     // Not `committed`: there was no room for what it wrote.
-    virtual void settled(uint32_t task, bool committed) = 0;
+    virtual void settled(int64_t now_ns, uint32_t task, bool committed) = 0;
     // The node has one more (`begins`) or one less of its movers' transfers under way. Gives how
     // many times as long as alone one takes that begins now.
     virtual double transfer(int64_t now_ns, uint32_t node, bool begins) = 0;

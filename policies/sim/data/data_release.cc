@@ -10,7 +10,7 @@ void DataPlane::unserved(uint32_t id, bool stale) {
   Request& request = requests_[id];
   const uint32_t node = request.node;
   let_go(request);
-  client_.unserved(request.task, stale);
+  client_.unserved(now_ns_, request.task, stale);
   free_request(id);
   begin_possible(node);
 }
@@ -140,7 +140,7 @@ void DataPlane::settled(uint32_t id, bool committed) {
   let_go(request);
   free_request(id);
   nodes_[node].settler_busy = false;
-  client_.settled(task, committed);
+  client_.settled(now_ns_, task, committed);
   begin_possible(node);
   settle_next(node);
 }

@@ -128,6 +128,11 @@ void Flows::set_first_due(uint32_t link, uint32_t flow) {
     events_.set_flow(link, flows_[flow].due, flow);
 }
 
+void Flows::expect_links(uint32_t flow) const {
+  for (const uint32_t link : flows_[flow].links)
+    if (link != kNoLink) prefetch(links_[link]);
+}
+
 void Flows::cancel(int64_t now_ns, uint32_t flow) {
   remove(now_ns, flow);
 }

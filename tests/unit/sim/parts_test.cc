@@ -10,6 +10,7 @@
 #include "policies/sim/data/flows.h"
 #include "policies/sim/data/replica_table.h"
 #include "policies/sim/queue/blocked_head.h"
+#include "policies/sim/queue/queue_places.h"
 #include "policies/sim/view/gpus.h"
 
 namespace tierpilot::sim {
@@ -97,9 +98,10 @@ TEST(ReplicaTable, AgreesWithAMap) {
   }
 }
 
-void queue(TaskQueue& queue, uint32_t task, double place_s) {
-  queue.set_place(task, place_s);
-  queue.insert(queue.place(task));
+// Puts the task there.
+void queue(TaskQueue& queue, QueuePlaces& places, uint32_t task, double place_s) {
+  places.set(task, place_s);
+  queue.insert(places.of(task));
 }
 
 std::vector<uint32_t> order_of(TaskQueue queue) {
@@ -109,40 +111,43 @@ std::vector<uint32_t> order_of(TaskQueue queue) {
 }
 
 TEST(TaskQueue, TasksOfOnePlaceTakeTheirOldOne) {
-  TaskQueue tasks(10);
-  for (const uint32_t task : {1, 3, 5}) queue(tasks, task, 0);
+  QueuePlaces places(10);
+  TaskQueue tasks;
+  for (const uint32_t task : {1, 3, 5}) queue(tasks, places, task, 0);
   EXPECT_EQ(tasks.take_first(), QueuePlace(0, 1));
-  queue(tasks, 4, 0);
-  queue(tasks, 0, 0);
-  queue(tasks, 1, 0);
+  queue(tasks, places, 4, 0);
+  queue(tasks, places, 0, 0);
+  queue(tasks, places, 1, 0);
   EXPECT_EQ(tasks.size(), 5u);
   EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{0, 1, 3, 4, 5}));
 }
 
 TEST(TaskQueue, PlacesComeBeforeNumbers) {
-  TaskQueue tasks(10);
-  queue(tasks, 1, 2.5);
-  queue(tasks, 2, -1);
-  queue(tasks, 3, 2.5);
-  queue(tasks, 4, 0.5);
+  QueuePlaces places(10);
+  TaskQueue tasks;
+  queue(tasks, places, 1, 2.5);
+  queue(tasks, places, 2, -1);
+  queue(tasks, places, 3, 2.5);
+  queue(tasks, places, 4, 0.5);
   EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{2, 4, 1, 3}));
   EXPECT_EQ(tasks.take_first(), QueuePlace(-1, 2));
-  queue(tasks, 2, 9);
+  queue(tasks, places, 2, 9);
   EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{4, 1, 3, 2}));
-  EXPECT_EQ(tasks.place(2), QueuePlace(9, 2));
+  EXPECT_EQ(places.of(2), QueuePlace(9, 2));
 }
 
 TEST(BlockedHead, WhatIsCutComesBackInItsOrder) {
-  TaskQueue tasks(10);
+  QueuePlaces places(10);
+  TaskQueue tasks;
   BlockedHead head;
   for (const uint32_t task : {3, 2, 1, 0}) {
-    tasks.set_place(task, 10 - task);
-    head.append(tasks.place(task));
+    places.set(task, 10 - task);
+    head.append(places.of(task));
   }
-  tasks.set_place(4, 8.5);
-  EXPECT_TRUE(head.insert(tasks.place(4)));
-  tasks.set_place(5, 11);
-  EXPECT_FALSE(head.insert(tasks.place(5)));
+  places.set(4, 8.5);
+  EXPECT_TRUE(head.insert(places.of(4)));
+  places.set(5, 11);
+  EXPECT_FALSE(head.insert(places.of(5)));
   head.cut(2, tasks);
   EXPECT_EQ(head.size(), 2u);
   EXPECT_EQ(order_of(tasks), (std::vector<uint32_t>{4, 1, 0}));
