@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "policies/sim/attempt_table.h"
+#include "policies/sim/data/data_client.h"
 #include "policies/sim/data/data_plane.h"
 #include "policies/sim/engines.h"
 #include "policies/sim/events/event_queue.h"
@@ -15,7 +16,7 @@
 
 namespace tierpilot::sim {
 
-class Attempts final : private DataPlane::Client {
+class Attempts final : private DataClient {
  public:
   Attempts(const ClusterSpec& cluster, const Workload& workload, const QueuePlaces& places,
            AttemptTable& table, ReplicaStore& store, ClusterView& view, Engines& engines,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "policies/sim/data/data_plane.h"
+#include "policies/sim/model/service.h"
 #include "policies/sim/model/workload.h"
 #include "policies/sim/results.h"
 

@@ -4,27 +4,27 @@
 namespace tierpilot::sim {
 
 void DataPlane::expect_request(uint32_t task, uint32_t node) const {
-  prefetch(nodes_[node]);
+  admission_.expect(node);
+  commits_.expect(node);
   prefetch(store_.cache(node));
-  if (const uint32_t id = request_of_[task]; id != kNone) prefetch(requests_[id]);
+  if (const uint32_t id = requests_.of(task); id != kNone) requests_.expect(id);
 }
 
 void DataPlane::expect_admission(uint32_t task) const {
-  const uint32_t id = request_of_[task];
+  const uint32_t id = requests_.of(task);
   if (id == kNone) return;
-  const Request& request = requests_[id];
-  prefetch(nodes_[request.node]);
+  const DataRequest& request = requests_[id];
+  admission_.expect(request.node);
   prefetch(store_.cache(request.node));
-  for (const Item& item : request.items) store_.expect(request.node, item.dataset);
+  for (const DataItem& item : request.items) store_.expect(request.node, item.dataset);
 }
 
 void DataPlane::expect_data(uint32_t task) const {
-  if (const uint32_t id = request_of_[task]; id != kNone) expect_data_of(id);
+  if (const uint32_t id = requests_.of(task); id != kNone) expect_data_of(requests_[id]);
 }
 
-void DataPlane::expect_data_of(uint32_t id) const {
-  const Request& request = requests_[id];
-  for (const Item& item : request.items) {
+void DataPlane::expect_data_of(const DataRequest& request) const {
+  for (const DataItem& item : request.items) {
     const Replica* const here =
         item.replica ? item.replica : store_.newest(request.node, item.dataset);
     if (here) prefetch(*here);
@@ -32,17 +32,18 @@ void DataPlane::expect_data_of(uint32_t id) const {
 }
 
 void DataPlane::expect_flow(uint32_t flow, Soon soon) const {
-  if (soon == Soon::kLater) {
-    flows_.expect(flow);
-  } else if (soon == Soon::kSoon) {
-    flows_.expect_links(flow);
-    prefetch(requests_[flows_.owner(flow)]);
-  } else {
-    const Request& request = requests_[flows_.owner(flow)];
-    prefetch(nodes_[request.node]);
-    prefetch(store_.cache(request.node));
-    expect_data_of(flows_.owner(flow));
+  if (soon == Soon::kLater) return transfers_.expect_flow(flow);
+  const uint32_t id = transfers_.request_of(flow);
+  if (soon == Soon::kSoon) {
+    transfers_.expect_links(flow);
+    return requests_.expect(id);
   }
+  const DataRequest& request = requests_[id];
+  admission_.expect(request.node);
+  transfers_.expect(request.node);
+  room_.expect(request.node);
+  prefetch(store_.cache(request.node));
+  expect_data_of(request);
 }
 
 }  // namespace tierpilot::sim

@@ -1,147 +1,94 @@
-// The end of a request: commits of what was written, and what is given back when it fails (as
-// daemon/memory/pool/commit.cc).
-#include <algorithm>
+// The end of a request: what was written is committed, and what is given back when it fails.
+#include <utility>
 
 #include "policies/sim/data/data_plane.h"
 
 namespace tierpilot::sim {
 
 void DataPlane::unserved(uint32_t id, bool stale) {
-  Request& request = requests_[id];
+  DataRequest& request = requests_[id];
   const uint32_t node = request.node;
   let_go(request);
   client_.unserved(now_ns_, request.task, stale);
-  free_request(id);
-  begin_possible(node);
+  requests_.close(id);
+  admission_.begin_possible(node);
 }
 
-void DataPlane::let_go(Request& request) {
-  Node& node = nodes_[request.node];
-  auto& cache = store_.cache(request.node);
+void DataPlane::let_go(DataRequest& request) {
+  const bool working = request.step == ServingStep::kWorking;
   if (request.flow != kNone) {
-    flows_.cancel(now_ns_, std::exchange(request.flow, kNone));
-    if (request.step == Step::kWorking) end_transfer(request.node);
+    transfers_.cancel(now_ns_, std::exchange(request.flow, kNone));
+    if (working) transfers_.over(now_ns_, request.node);
   }
-  if (request.has_turn) pass_turn(request);
-  if (request.step == Step::kWorking) end_serving(request);
-  if (request.victim) {
-    Replica& victim = *std::exchange(request.victim, nullptr);
-    if (request.writes_back) cache.slow.give(victim.bytes);
-    victim.busy = false;
-    store_.settle(victim);
-  }
-  release_owned(request);
-  if (request.room_taken) cache.fast.give(store_.bytes(request.items[request.next].dataset));
-  for (size_t i = 0; request.admitted && i < request.items.size(); ++i) {
-    const Item& item = request.items[i];
-    if (!item.write) {
-      store_.unpin(*item.replica);
-      continue;
-    }
-    cache.pinned_bytes -= store_.bytes(item.dataset);
-    if (i < request.next) cache.fast.give(store_.bytes(item.dataset));
-  }
+  if (request.has_turn) turns_.pass(request);
+  if (working) admission_.mover_free(request.node);
+  room_.spare_victim(request);
+  room_.release_owned(request);
+  admission_.give_back(request);
   client_.room_changed(request.node);
-  wake_idle(node);
+  room_.wake(request.node);
 }
 
 void DataPlane::abandon(int64_t now_ns, uint32_t task) {
   now_ns_ = now_ns;
-  const uint32_t id = std::exchange(request_of_[task], kNone);
+  const uint32_t id = requests_.of(task);
   if (id == kNone) return;
-  Request& request = requests_[id];
-  Node& node = nodes_[request.node];
-  for (Waiting* list : {&node.for_pins, &node.for_mover, &node.for_idle, &node.for_settler})
-    leave(*list, id);
-  if (request.source != kNone && !request.has_turn)
-    leave(nodes_[std::exchange(request.source, kNone)].for_turn, id);
-  if (request.step == Step::kSettling && request.flow != kNone) {
-    for (const Item& item : request.items)
-      if (item.write) store_.cache(request.node).slow.give(store_.bytes(item.dataset));
-    node.settler_busy = false;
-  }
-  let_go(request);
-  free_request(id);
-  std::erase(ready_, id);
+  admission_.leave(id);
+  room_.leave(id);
+  turns_.leave(id);
+  commits_.leave(id);
+  let_go(requests_[id]);
+  requests_.close(id);
+  requests_.stay(id);
 }
 
 void DataPlane::resume(int64_t now_ns, uint32_t node) {
   now_ns_ = now_ns;
   settle_next(node);
-  begin_possible(node);
-  run_ready();
+  admission_.begin_possible(node);
+  advance_ready();
 }
 
 void DataPlane::source_failed(int64_t now_ns, uint32_t node) {
   now_ns_ = now_ns;
   for (uint32_t id = 0; id < requests_.size(); ++id) {
-    Request& request = requests_[id];
+    DataRequest& request = requests_[id];
     if (request.source != node) continue;
     const bool about_to_begin = request.has_turn && request.flow == kNone;
     if (request.flow != kNone) {
-      flows_.cancel(now_ns, std::exchange(request.flow, kNone));
-      end_transfer(request.node);
+      transfers_.cancel(now_ns, std::exchange(request.flow, kNone));
+      transfers_.over(now_ns, request.node);
     }
     request.source = kNone;
     request.has_turn = false;
-    if (!about_to_begin) ready_.push_back(id);
+    if (!about_to_begin) requests_.go_on(id);
   }
-  nodes_[node].turns = 0;
-  nodes_[node].for_turn = {};
-  run_ready();
+  turns_.source_failed(node);
+  advance_ready();
 }
 
 void DataPlane::finish(int64_t now_ns, uint32_t task) {
   now_ns_ = now_ns;
-  const uint32_t id = request_of_[task];
-  requests_[id].step = Step::kSettling;
-  enqueue(nodes_[requests_[id].node].for_settler, id);
+  const uint32_t id = requests_.of(task);
+  commits_.enqueue(id);
   settle_next(requests_[id].node);
-  run_ready();
+  advance_ready();
 }
 
-void DataPlane::settle_next(uint32_t index) {
-  Node& node = nodes_[index];
-  while (!node.settler_busy && !node.for_settler.empty()) {
-    const uint32_t id = dequeue(node.for_settler);
-    uint64_t bytes = 0;
-    double start_bytes = 0;
-    for (const Item& item : requests_[id].items) {
-      if (!item.write) continue;
-      bytes += store_.bytes(item.dataset);
-      start_bytes += kind(node).evict_start_bytes;
-    }
-    if (bytes == 0 || store_.cache(index).exclusive) {
-      settled(id, true);
-    } else if (!store_.take_slow_room(index, bytes)) {
-      settled(id, false);
-    } else {
-      node.settler_busy = true;
-      start_flow(id, static_cast<double>(bytes) + start_bytes, {node.link(kSlowWrite)});
-    }
-  }
+void DataPlane::settle_next(uint32_t node) {
+  while (const auto settled_now = commits_.begin_next(now_ns_, node))
+    settled(settled_now->id, settled_now->committed);
 }
 
 void DataPlane::settled(uint32_t id, bool committed) {
-  Request& request = requests_[id];
+  DataRequest& request = requests_[id];
   const uint32_t node = request.node, task = request.task;
-  if (committed) {
-    for (Item& item : request.items) {
-      if (!item.write) continue;
-      store_.cache(node).pinned_bytes -= store_.bytes(item.dataset);
-      store_.publish(node, item.dataset);
-    }
-    auto& items = request.items;
-    items.erase(
-        std::remove_if(items.begin(), items.end(), [](const Item& item) { return item.write; }),
-        items.end());
-    request.next = static_cast<uint32_t>(request.items.size());
-  }
+  if (committed) commits_.publish(request);
   let_go(request);
-  free_request(id);
-  nodes_[node].settler_busy = false;
+  requests_.close(id);
+  commits_.over(node);
   client_.settled(now_ns_, task, committed);
-  begin_possible(node);
+  admission_.begin_possible(node);
   settle_next(node);
 }
 
