@@ -25,26 +25,7 @@ Dispatcher::Dispatcher(const ClusterSpec& cluster, const Workload& workload, Pol
       kept_back_(view, cluster.coordinator.backlog_units),
       waiting_(cluster, workload, store, view, writers_, kept_back_, places) {}
 
-void Dispatcher::enqueue(uint32_t task) {
-  table_[task].phase = TaskPhase::kQueued;
-  if (waiting_.insert(task)) has_work_ = true;
-}
-
-Status Dispatcher::work(int64_t now_ns) {
-  while (has_work_) {
-    kept_back_.wake_for_room([&](uint64_t task) { waiting_.woken(task); });
-    const uint32_t task = waiting_.next();
-    for (const uint32_t lost : waiting_.given_up()) give_up(lost);
-    if (task == kNone || view_.show(workload_.tasks[task]) == 0) {
-      has_work_ = false;
-      break;
-    }
-    if (auto status = decide(now_ns, task); !status) return status;
-  }
-  return {};
-}
-
-Status Dispatcher::decide(int64_t now_ns, uint32_t task) {
+inline Status Dispatcher::decide(int64_t now_ns, uint32_t task) {
   const Attempt attempt{task, table_[task].attempt + 1U};
   outcomes_.asks(attempt);
   view_.allow_holding(holds_ && kept_back_.may_hold(task, now_ns));
@@ -58,6 +39,20 @@ Status Dispatcher::decide(int64_t now_ns, uint32_t task) {
     return fail(ErrorCode::kInvalid, fmt::format("task {}: the policy chose no candidate", task));
   outcomes_.decided(attempt, view, decision);
   place(now_ns, task, view, decision.node);
+  return {};
+}
+
+Status Dispatcher::work(int64_t now_ns) {
+  while (has_work_) {
+    kept_back_.wake_for_room([&](uint64_t task) { waiting_.woken(task); });
+    const uint32_t task = waiting_.next();
+    for (const uint32_t lost : waiting_.given_up()) give_up(lost);
+    if (task == kNone || view_.show(workload_.tasks[task]) == 0) {
+      has_work_ = false;
+      break;
+    }
+    if (auto status = decide(now_ns, task); !status) return status;
+  }
   return {};
 }
 

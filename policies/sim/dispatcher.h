@@ -24,7 +24,10 @@ class Dispatcher {
   size_t waiting() const { return waiting_.size(); }
   const DatasetWriters& writers() const { return writers_; }
 
-  void enqueue(uint32_t task);
+  void enqueue(uint32_t task) {
+    table_[task].phase = TaskPhase::kQueued;
+    if (waiting_.insert(task)) look_again();
+  }
   // Some task may be placed now, or given up.
   bool has_work() const { return has_work_; }
   void look_again() { has_work_ = true; }

@@ -34,15 +34,6 @@ Outcomes::Outcomes(const ClusterSpec& cluster, const Workload& workload, const R
   }
 }
 
-void Outcomes::asks(Attempt attempt) {
-  if (listener_) listener_->asks(attempt);
-}
-
-void Outcomes::decided(Attempt attempt, const View& view, const Decision& decision) {
-  ++recorder_.counts.decisions;
-  if (listener_) listener_->decided(attempt, view, decision);
-}
-
 bool Outcomes::served(int64_t now_ns, Attempt attempt, const Service& service,
                       const TierSpeeds& tiers, double utilisation) {
   recorder_.served(service);
@@ -60,10 +51,6 @@ bool Outcomes::served(int64_t now_ns, Attempt attempt, const Service& service,
   recorder_.rewarded(reward->reward);
   if (listener_) listener_->served(attempt, measure, *reward);
   return true;
-}
-
-void Outcomes::abandoned(Attempt attempt) {
-  if (listener_) listener_->abandoned(attempt);
 }
 
 void Outcomes::succeeded(int64_t now_ns, Attempt attempt, const Times& times) {

@@ -20,14 +20,21 @@ class Outcomes {
   void passed(int64_t now_ns, size_t queued, uint64_t busy_units, uint64_t total_units) {
     recorder_.passed(now_ns, queued, busy_units, total_units);
   }
-  void asks(Attempt attempt);
-  void decided(Attempt attempt, const View& view, const Decision& decision);
+  void asks(Attempt attempt) {
+    if (listener_) listener_->asks(attempt);
+  }
+  void decided(Attempt attempt, const View& view, const Decision& decision) {
+    ++recorder_.counts.decisions;
+    if (listener_) listener_->decided(attempt, view, decision);
+  }
   void kept_back() { ++recorder_.counts.holds; }
   // True: it was rewarded.
   bool served(int64_t now_ns, Attempt attempt, const Service& service, const TierSpeeds& tiers,
               double utilisation);
   // The attempt is over and no reward will come for it.
-  void abandoned(Attempt attempt);
+  void abandoned(Attempt attempt) {
+    if (listener_) listener_->abandoned(attempt);
+  }
   void restarts() { ++recorder_.counts.restarts; }
   void node_failed() { ++recorder_.counts.node_failures; }
   void gpu_failed() { ++recorder_.counts.gpu_failures; }

@@ -74,6 +74,24 @@ void Simulation::arrive(uint32_t task) {
   outcomes_.rejected();
 }
 
+inline void Simulation::handle_task(const Event& event) {
+  const uint32_t task = event.subject;
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::kReceived:
+      return attempts_.received(now_ns_, task);
+    case EventKind::kRunEnd:
+      return attempts_.run_ended(now_ns_, task);
+    case EventKind::kReported:
+      return reported(task);
+    case EventKind::kLost:
+      return queue_again(task, true);
+    case EventKind::kHeldLongest:
+      return dispatcher_.held_longest(task);
+    default:
+      return;
+  }
+}
+
 uint64_t Simulation::handle(const Event& event) {
   switch (static_cast<EventKind>(event.kind)) {
     case EventKind::kFlow:
@@ -91,24 +109,6 @@ uint64_t Simulation::handle(const Event& event) {
       if (!table_.is_valid(event)) return 0;
       handle_task(event);
       return 1;
-  }
-}
-
-void Simulation::handle_task(const Event& event) {
-  const uint32_t task = event.subject;
-  switch (static_cast<EventKind>(event.kind)) {
-    case EventKind::kReceived:
-      return attempts_.received(now_ns_, task);
-    case EventKind::kRunEnd:
-      return attempts_.run_ended(now_ns_, task);
-    case EventKind::kReported:
-      return reported(task);
-    case EventKind::kLost:
-      return queue_again(task, true);
-    case EventKind::kHeldLongest:
-      return dispatcher_.held_longest(task);
-    default:
-      return;
   }
 }
 

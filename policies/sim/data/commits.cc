@@ -7,15 +7,8 @@ namespace tierpilot::sim {
 Commits::Commits(size_t nodes, ReplicaStore& store, Requests& requests, Transfers& transfers)
     : store_(store), requests_(requests), transfers_(transfers), nodes_(nodes) {}
 
-void Commits::enqueue(uint32_t id) {
-  DataRequest& request = requests_[id];
-  request.step = ServingStep::kSettling;
-  requests_.enqueue(nodes_[request.node].line, id);
-}
-
 std::optional<Commits::Settled> Commits::begin_next(int64_t now_ns, uint32_t index) {
   Node& node = nodes_[index];
-  if (node.busy || node.line.empty()) return std::nullopt;
   const uint32_t id = requests_.dequeue(node.line);
   uint64_t bytes = 0;
   uint32_t files = 0;

@@ -18,13 +18,16 @@ class Commits {
   Commits(size_t nodes, ReplicaStore& store, Requests& requests, Transfers& transfers);
 
   // The request's task has ended.
-  void enqueue(uint32_t id);
+  void enqueue(uint32_t id) {
+    requests_[id].step = ServingStep::kSettling;
+    requests_.enqueue(nodes_[requests_[id].node].line, id);
+  }
   struct Settled {
     uint32_t id;
     bool committed;  // false: there was no room for what it wrote
   };
-  // The settler turns to the next request; gives one that takes no time, after which it is to be
-  // called again. Nothing: it is busy, or nobody waits.
+  bool may_begin(uint32_t node) const { return !nodes_[node].busy && !nodes_[node].line.empty(); }
+  // The settler turns to the next request; gives it where it takes no time.
   std::optional<Settled> begin_next(int64_t now_ns, uint32_t node);
   // What the request wrote is written.
   void over(uint32_t node) { nodes_[node].busy = false; }

@@ -76,8 +76,9 @@ void DataPlane::finish(int64_t now_ns, uint32_t task) {
 }
 
 void DataPlane::settle_next(uint32_t node) {
-  while (const auto settled_now = commits_.begin_next(now_ns_, node))
-    settled(settled_now->id, settled_now->committed);
+  while (commits_.may_begin(node))
+    if (const auto at_once = commits_.begin_next(now_ns_, node))
+      settled(at_once->id, at_once->committed);
 }
 
 void DataPlane::settled(uint32_t id, bool committed) {

@@ -1,8 +1,6 @@
 // As daemon/memory/pool/evict.cc.
 #include "policies/sim/data/fast_room.h"
 
-#include <utility>
-
 namespace tierpilot::sim {
 
 FastRoom::FastRoom(size_t nodes, ReplicaStore& store, Requests& requests, Transfers& transfers,
@@ -69,20 +67,17 @@ void FastRoom::evicted(DataRequest& request) {
   wake(request.node);
 }
 
-void FastRoom::spare_victim(DataRequest& request) {
-  if (!request.victim) return;
-  Replica& victim = *std::exchange(request.victim, nullptr);
+void FastRoom::spare(const DataRequest& request, Replica& victim) {
   if (request.writes_back) store_.cache(request.node).slow.give(victim.bytes);
   victim.busy = false;
   store_.settle(victim);
 }
 
-void FastRoom::release_owned(DataRequest& request) {
-  if (!request.owned) return;
-  Replica& owned = *std::exchange(request.owned, nullptr);
+void FastRoom::release(Replica& owned) {
+  const uint32_t node = owned.node;  // it may be gone afterwards
   owned.busy = false;
   store_.settle(owned);
-  wake(request.node);
+  wake(node);
 }
 
 }  // namespace tierpilot::sim

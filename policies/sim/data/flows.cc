@@ -34,10 +34,6 @@ uint32_t Flows::start(int64_t now_ns, double bytes, std::initializer_list<uint32
   return id;
 }
 
-void Flows::Link::divide() {
-  share = bytes_per_s / static_cast<double>(std::max<size_t>(members.size(), 1));
-}
-
 inline double Flows::share(Flow& flow) const {
   const double first = links_[flow.links[0]].share;
   if (first <= flow.others_bytes_per_s) return first;  // without a look at the others

@@ -55,7 +55,9 @@ class Flows {
     uint32_t first_due = kNoFlow;
     boost::container::small_vector<uint32_t, 4> members;  // most have no more
 
-    void divide();
+    void divide() {
+      share = bytes_per_s / static_cast<double>(members.empty() ? 1 : members.size());
+    }
   };
 
   double share(Flow& flow) const;

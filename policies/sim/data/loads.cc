@@ -18,13 +18,7 @@ Loads::Loads(ReplicaStore& store, Requests& requests, Transfers& transfers, Read
              FastRoom& room)
     : store_(store), requests_(requests), transfers_(transfers), turns_(turns), room_(room) {}
 
-ItemProgress Loads::go_on(int64_t now_ns, uint32_t id) {
-  DataRequest& request = requests_[id];
-  DataItem& item = request.items[request.next];
-  return item.write ? copy_for_writing(now_ns, id, item) : read(now_ns, id, item);
-}
-
-ItemProgress Loads::read(int64_t now_ns, uint32_t id, DataItem& item) {
+inline ItemProgress Loads::read(int64_t now_ns, uint32_t id, DataItem& item) {
   DataRequest& request = requests_[id];
   Replica& replica = *item.replica;
   if (replica.fast()) {
@@ -102,6 +96,12 @@ ItemProgress Loads::fetch(int64_t now_ns, uint32_t id, const DataItem& item) {
 ItemProgress Loads::fetch_from(int64_t now_ns, uint32_t id, const Replica& source) {
   requests_[id].flow = transfers_.fetch(now_ns, id, requests_[id].node, source);
   return ItemProgress::kUnderWay;
+}
+
+ItemProgress Loads::go_on(int64_t now_ns, uint32_t id) {
+  DataRequest& request = requests_[id];
+  DataItem& item = request.items[request.next];
+  return item.write ? copy_for_writing(now_ns, id, item) : read(now_ns, id, item);
 }
 
 void Loads::arrived(int64_t now_ns, DataRequest& request) {

@@ -17,11 +17,6 @@ DataRequest& Requests::open(uint32_t task, uint32_t node) {
   return request;
 }
 
-void Requests::close(uint32_t id) {
-  of_task_[requests_[id].task] = kNone;
-  free_.push_back(id);
-}
-
 void Requests::leave(RequestLine& line, uint32_t id) {
   uint32_t before = kNone;
   for (uint32_t at = line.first; at != id; at = requests_[at].behind) {

@@ -65,7 +65,10 @@ class Requests {
   uint32_t of(uint32_t task) const { return of_task_[task]; }
   // A task has one at a time. References to others may not be good afterwards.
   DataRequest& open(uint32_t task, uint32_t node);
-  void close(uint32_t id);
+  void close(uint32_t id) {
+    of_task_[requests_[id].task] = kNone;
+    free_.push_back(id);
+  }
 
   void enqueue(RequestLine& line, uint32_t id) {
     requests_[id].behind = kNone;

@@ -17,11 +17,19 @@ class DatasetWriters {
 
   // A dataset of the task's that nobody has just now, or that it would write while another task
   // may; kNone: it has to wait for none.
-  uint32_t missing(uint32_t task) const;
+  uint32_t missing(uint32_t task) const {
+    for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
+      if (store_.holders(use.dataset).empty() || (use.write && writers_[use.dataset] != kNone))
+        return use.dataset;
+    return kNone;
+  }
   // A dataset of the task's is gone for good.
   bool lost(uint32_t task) const;
 
-  void begin(uint32_t task);
+  void begin(uint32_t task) {
+    for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
+      if (use.write && writers_[use.dataset] == kNone) writers_[use.dataset] = task;
+  }
   // Calls freed(dataset) with each that another task may write now.
   template <class Freed>
   void end(uint32_t task, Freed freed) {

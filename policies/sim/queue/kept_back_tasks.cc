@@ -30,8 +30,7 @@ void KeptBackTasks::forget(uint32_t task) {
   tell(node);
 }
 
-std::optional<int64_t> KeptBackTasks::take_first_asked_ns(uint32_t task) {
-  if (first_asked_ns_.empty()) return std::nullopt;  // mostly
+std::optional<int64_t> KeptBackTasks::take_known_asked_ns(uint32_t task) {
   const auto found = first_asked_ns_.find(task);
   if (found == first_asked_ns_.end()) return std::nullopt;
   const int64_t asked_ns = found->second;

@@ -39,7 +39,9 @@ class KeptBackTasks {
   void forget(uint32_t task);
   // When the policy was first asked about a task that it had kept back before it was placed, once;
   // nothing: it was asked only once.
-  std::optional<int64_t> take_first_asked_ns(uint32_t task);
+  std::optional<int64_t> take_first_asked_ns(uint32_t task) {
+    return first_asked_ns_.empty() ? std::nullopt : take_known_asked_ns(task);
+  }
 
   // The node has room for somebody.
   void room(uint32_t node) { held_.room(node); }
@@ -58,6 +60,7 @@ class KeptBackTasks {
   bool wake(uint32_t task);
 
  private:
+  std::optional<int64_t> take_known_asked_ns(uint32_t task);
   void tell(uint32_t node) { view_.set_held(node, held_.load(node)); }
 
   ClusterView& view_;
