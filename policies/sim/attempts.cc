@@ -53,9 +53,9 @@ void Attempts::received(int64_t now_ns, uint32_t task) {
 
 void Attempts::served(int64_t now_ns, uint32_t task, const Service& service) {
   AttemptState& state = table_[task];
-  view_.served(state.node, std::exchange(state.missing_bytes, 0), service);
+  view_.nodes().served(state.node, std::exchange(state.missing_bytes, 0), service);
   if (outcomes_.served(now_ns, {task, state.attempt}, service, engines_.group(state.node).tiers,
-                       view_.utilisation()))
+                       view_.nodes().utilisation()))
     state.rewarded = true;
   state.phase = TaskPhase::kReady;
   engines_.make_ready(state.node, task, {places_.of(task).first, state.arrival},
@@ -82,7 +82,7 @@ void Attempts::launch(int64_t now_ns, uint32_t task) {
   state.phase = TaskPhase::kRunning;
   state.running = true;
   state.started_ns = now_ns;
-  view_.started(state.node, what);
+  view_.nodes().started(state.node, what);
   engines_.handle(now_ns, state.node);
   engines_.run(now_ns, state.node, task, table_.renew(task),
                run_s(engines_.group(state.node), cluster_.checkpoints,
@@ -121,8 +121,8 @@ void Attempts::report(int64_t now_ns, uint32_t task, Verdict verdict) {
 Verdict Attempts::close(uint32_t task) {
   const AttemptState& state = table_[task];
   if (state.verdict == Verdict::kSucceeded)
-    view_.succeeded(state.node, workload_.tasks[task],
-                    static_cast<double>(state.ended_ns - state.started_ns) * 1e-9);
+    view_.nodes().succeeded(state.node, workload_.tasks[task],
+                            static_cast<double>(state.ended_ns - state.started_ns) * 1e-9);
   release(task);
   return state.verdict;
 }

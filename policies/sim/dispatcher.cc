@@ -22,8 +22,8 @@ Dispatcher::Dispatcher(const ClusterSpec& cluster, const Workload& workload, Pol
       outcomes_(outcomes),
       places_(places),
       writers_(workload, store),
-      kept_back_(view, cluster.coordinator.backlog_units),
-      waiting_(cluster, workload, store, view, writers_, kept_back_, places) {}
+      kept_back_(view.nodes(), cluster.coordinator.backlog_units),
+      waiting_(cluster, workload, store, view.nodes(), writers_, kept_back_, places) {}
 
 inline Status Dispatcher::decide(int64_t now_ns, uint32_t task) {
   const Attempt attempt{task, table_[task].attempt + 1U};

@@ -47,7 +47,7 @@ void LookAhead::run_end(uint32_t task, Soon soon) const {
   if (node == kNone) return;
   if (soon == Soon::kSoon) {
     at_.engines.expect(node);
-    at_.view.expect(node);
+    at_.nodes.expect(node);
     at_.data.expect_request(task, node);
   } else {
     at_.data.expect_data(task);
@@ -64,7 +64,7 @@ void LookAhead::report(uint32_t task, Soon soon) const {
   const uint32_t node = at_.table[task].node;
   if (node == kNone) return;
   if (soon == Soon::kSoon) {
-    at_.view.expect(node);
+    at_.nodes.expect(node);
     at_.table.expect_at(node);
     if (what.use_count > 0) prefetch(at_.workload.uses[what.first_use]);
   } else {
@@ -87,7 +87,7 @@ void LookAhead::arrivals(size_t next) const {
   for (const auto& use : uses_of(next + kNodesAhead)) {
     const auto& holders = at_.store.holders(use.dataset);
     for (size_t i = 0; i < std::min(holders.size(), kMostNodes); ++i)
-      at_.view.expect(holders[i].node);
+      at_.nodes.expect(holders[i].node);
   }
 }
 

@@ -10,7 +10,7 @@
 #include "policies/sim/engines.h"
 #include "policies/sim/events/event_queue.h"
 #include "policies/sim/queue/dataset_writers.h"
-#include "policies/sim/view/cluster_view.h"
+#include "policies/sim/view/node_states.h"
 
 namespace tierpilot::sim {
 
@@ -21,7 +21,7 @@ struct LookedAt {
   const AttemptTable& table;
   const DataPlane& data;
   const Engines& engines;
-  const ClusterView& view;
+  const NodeStates& nodes;
   const ReplicaStore& store;
   const DatasetWriters& writers;
 };

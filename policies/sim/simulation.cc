@@ -29,7 +29,7 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       attempts_(cluster, workload, places_, table_, store_, view_, engines_, events_, outcomes_),
       dispatcher_(cluster, workload, policy, store_, places_, view_, table_, attempts_, events_,
                   outcomes_),
-      look_ahead_({workload, events_, table_, attempts_.data(), engines_, view_, store_,
+      look_ahead_({workload, events_, table_, attempts_.data(), engines_, view_.nodes(), store_,
                    dispatcher_.writers()}) {}
 
 Result<RunResult> Simulation::run() {
@@ -49,7 +49,8 @@ Result<RunResult> Simulation::run() {
     const int64_t event_ns = events_.next_ns();
     now_ns_ = std::min(arrival_ns, event_ns);
     if (now_ns_ == INT64_MAX) break;
-    outcomes_.passed(now_ns_, dispatcher_.waiting(), engines_.busy_units(), view_.total_units());
+    outcomes_.passed(now_ns_, dispatcher_.waiting(), engines_.busy_units(),
+                     view_.nodes().total_units());
     if (arrival_ns <= event_ns) {
       ++count;
       if (looks_ahead_) look_ahead_.arrivals(arrived);

@@ -7,7 +7,7 @@
 namespace tierpilot::sim {
 
 bool KeptBackTasks::may_hold(uint32_t task, int64_t now_ns) const {
-  return may_be_held(held_, task, now_ns, view_.up_count());
+  return may_be_held(held_, task, now_ns, nodes_.up().size());
 }
 
 std::optional<int64_t> KeptBackTasks::hold(QueuePlace place, const View& shown, size_t full,
@@ -39,7 +39,7 @@ std::optional<int64_t> KeptBackTasks::take_known_asked_ns(uint32_t task) {
 }
 
 std::set<uint64_t> KeptBackTasks::wake_all(uint32_t node) {
-  view_.set_held(node, {});
+  nodes_.set_held(node, {});
   return held_.wake_all(node);
 }
 

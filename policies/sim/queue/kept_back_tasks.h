@@ -10,15 +10,15 @@
 
 #include "policies/interface/values.h"
 #include "policies/scheduling/held_tasks.h"
-#include "policies/sim/view/cluster_view.h"
+#include "policies/sim/view/node_states.h"
 
 namespace tierpilot::sim {
 
 class KeptBackTasks {
  public:
   // Nodes get `backlog_units` beyond their own.
-  KeptBackTasks(ClusterView& view, uint32_t backlog_units)
-      : view_(view), backlog_units_(backlog_units) {}
+  KeptBackTasks(NodeStates& nodes, uint32_t backlog_units)
+      : nodes_(nodes), backlog_units_(backlog_units) {}
 
   size_t size() const { return held_.size(); }
   // Nothing has changed since it was kept back: it would be again.
@@ -61,9 +61,9 @@ class KeptBackTasks {
 
  private:
   std::optional<int64_t> take_known_asked_ns(uint32_t task);
-  void tell(uint32_t node) { view_.set_held(node, held_.load(node)); }
+  void tell(uint32_t node) { nodes_.set_held(node, held_.load(node)); }
 
-  ClusterView& view_;
+  NodeStates& nodes_;
   const uint32_t backlog_units_;
   HeldTasks held_;
   std::unordered_map<uint32_t, int64_t> first_asked_ns_;  // by task; of those that were placed

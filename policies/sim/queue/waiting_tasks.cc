@@ -12,13 +12,13 @@ static_assert(BlockedHead::kUnknown == kNone, "who misses no dataset waits for n
 }  // namespace
 
 WaitingTasks::WaitingTasks(const ClusterSpec& cluster, const Workload& workload,
-                           const ReplicaStore& store, const ClusterView& view,
+                           const ReplicaStore& store, const NodeStates& nodes,
                            const DatasetWriters& writers, const KeptBackTasks& kept_back,
                            QueuePlaces& places)
     : order_(cluster.coordinator.service_order),
       workload_(workload),
       store_(store),
-      view_(view),
+      nodes_(nodes),
       writers_(writers),
       kept_back_(kept_back),
       places_(places) {}
@@ -27,7 +27,7 @@ bool WaitingTasks::insert(uint32_t task) {
   const Task& what = workload_.tasks[task];
   const TaskFeatures features{.operations = what.told_operations(), .units = what.units};
   places_.set(task,
-              view_.pace().place_s(order_, features, static_cast<double>(what.arrival_ns) * 1e-9));
+              nodes_.pace().place_s(order_, features, static_cast<double>(what.arrival_ns) * 1e-9));
   const QueuePlace place = places_.of(task);
   if (!head_.insert(place)) queue_.insert(place);
   return place < looked_until_ || availability_seen_ != store_.availability();
@@ -92,11 +92,11 @@ double WaitingTasks::far_s(uint32_t task) const {
   for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task])) {
     const auto& holders = store_.holders(use.dataset);
     const bool near = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-      return holder.fast && view_.has_room(holder.node);
+      return holder.fast && nodes_.has_room(holder.node);
     });
     if (!near) far_bytes += store_.bytes(use.dataset);
   }
-  return view_.pace().far_s(order_, far_bytes);
+  return nodes_.pace().far_s(order_, far_bytes);
 }
 
 void WaitingTasks::freed(uint32_t dataset) {

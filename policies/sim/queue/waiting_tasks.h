@@ -14,14 +14,14 @@
 #include "policies/sim/queue/kept_back_tasks.h"
 #include "policies/sim/queue/queue_places.h"
 #include "policies/sim/queue/task_queue.h"
-#include "policies/sim/view/cluster_view.h"
+#include "policies/sim/view/node_states.h"
 
 namespace tierpilot::sim {
 
 class WaitingTasks {
  public:
   WaitingTasks(const ClusterSpec& cluster, const Workload& workload, const ReplicaStore& store,
-               const ClusterView& view, const DatasetWriters& writers,
+               const NodeStates& nodes, const DatasetWriters& writers,
                const KeptBackTasks& kept_back, QueuePlaces& places);
 
   size_t size() const { return head_.size() + queue_.size(); }
@@ -50,7 +50,7 @@ class WaitingTasks {
   const ServiceOrder order_;
   const Workload& workload_;
   const ReplicaStore& store_;
-  const ClusterView& view_;
+  const NodeStates& nodes_;
   const DatasetWriters& writers_;
   const KeptBackTasks& kept_back_;
   QueuePlaces& places_;

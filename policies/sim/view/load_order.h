@@ -32,6 +32,9 @@ class LoadOrder {
     place->second.set(node, false);
     if (place->second.size() == 0) spare_.push_back(levels_.extract(place));
   }
+  void clear() {
+    for (uint32_t node = 0; node < places_.size(); ++node) remove(node);
+  }
   // Nodes whose units are about as fast.
   struct Class;
   // The fastest first.

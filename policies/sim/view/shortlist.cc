@@ -16,27 +16,29 @@ class ClusterView::Listing {
 
   template <class Visit>
   void for_each_holder(Visit visit) const {
-    for (const uint32_t node : all_.holders_)
-      visit(node, all_.at_hand_[node].fast_bytes, all_.at_hand_[node].slow_bytes);
+    for (const uint32_t node : all_.at_hand_.holders())
+      visit(node, all_.at_hand_.at(node).fast, all_.at_hand_.at(node).slow);
   }
-  bool can_take(Node node) const { return all_.shown_->nodes.contains(node); }
-  bool could_take(Node node) const { return all_.has_kind(all_.nodes_[node], all_.shown_->shape); }
+  bool can_take(Node node) const { return all_.candidates_.nodes().contains(node); }
+  bool could_take(Node node) const {
+    return all_.nodes_.could_take(node, all_.candidates_.shape());
+  }
   double load(Node node) const { return all_.by_load_.load(node); }
   uint32_t slot(Node node) const { return node; }
   size_t chosen() const { return all_.chosen_.size(); }
   void choose(Node node) {
     all_.chosen_.set(node, true);
-    prefetch(all_.view_.nodes[all_.places_[node]]);  // anywhere in the cluster; soon copied
+    prefetch(all_.nodes_.state(node));  // anywhere in the cluster; soon copied
   }
   void choose_full(Node node) {
     all_.chosen_.set(node, true);
-    NodeState& state = all_.view_.nodes[all_.places_[node]];
+    NodeState& state = all_.nodes_.state(node);
     state.candidate = false;
     state.full = true;
   }
   auto& classes() { return classes_; }
   void choose_least_loaded(const Class& alike, size_t most) {
-    LoadOrder::add(alike, all_.shown_->nodes, most, all_.chosen_);
+    LoadOrder::add(alike, all_.candidates_.nodes(), most, all_.chosen_);
   }
 
  private:
@@ -48,12 +50,12 @@ void ClusterView::shorten() {
   chosen_.clear();
   Listing listing(*this);
   make_shortlist(listing, considered_nodes_, shows_full_, ranks_);
-  for (const uint32_t node : holders_)
+  for (const uint32_t node : at_hand_.holders())
     if (chosen_.contains(node)) tell_held(node);
-  short_.task = view_.task;
+  short_.task = nodes_.view().task;
   short_.nodes.resize(chosen_.size());
   auto next = short_.nodes.begin();
-  chosen_.for_each([&](uint32_t node) { *next++ = view_.nodes[places_[node]]; });
+  chosen_.for_each([&](uint32_t node) { *next++ = nodes_.state(node); });
 }
 
 }  // namespace tierpilot::sim

@@ -1,6 +1,7 @@
 // What the queue knows beside the order: who writes which dataset, and who is kept back.
 #include "policies/sim/queue/dataset_writers.h"
 #include "policies/sim/queue/kept_back_tasks.h"
+#include "policies/sim/view/cluster_view.h"
 #include "tests/unit/sim/small_world.h"
 
 namespace tierpilot::sim {
@@ -77,7 +78,7 @@ class KeptBack : public testing::Test {
   WorkloadBuilder work_ = one_dataset();
   ReplicaStore store_{cluster_, work_.workload()};
   ClusterView view_{cluster_, work_.workload(), store_, true};
-  KeptBackTasks kept_back_{view_, cluster_.coordinator.backlog_units};
+  KeptBackTasks kept_back_{view_.nodes(), cluster_.coordinator.backlog_units};
 };
 
 TEST_F(KeptBack, TheViewSaysWhoWaitsForANode) {
