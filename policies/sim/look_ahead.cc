@@ -68,7 +68,8 @@ void LookAhead::report(uint32_t task, Soon soon) const {
     at_.table.expect_at(node);
     if (what.use_count > 0) prefetch(at_.workload.uses[what.first_use]);
   } else {
-    for (const DatasetUse& use : at_.workload.uses_of(what)) at_.store.expect(use.dataset);
+    for (const DatasetUse& use : at_.workload.uses_of(what))
+      at_.store.datasets().expect(use.dataset);
   }
 }
 
@@ -80,12 +81,13 @@ void LookAhead::arrivals(size_t next) const {
                                             : std::span<const DatasetUse>();
   };
   for (const auto& use : uses_of(next + kDatasetsAhead)) {
-    at_.store.expect(use.dataset);
+    at_.store.datasets().expect(use.dataset);
     if (use.write) at_.writers.expect(use.dataset);
   }
-  for (const auto& use : uses_of(next + kHoldersAhead)) at_.store.expect_holders(use.dataset);
+  for (const auto& use : uses_of(next + kHoldersAhead))
+    at_.store.datasets().expect_holders(use.dataset);
   for (const auto& use : uses_of(next + kNodesAhead)) {
-    const auto& holders = at_.store.holders(use.dataset);
+    const auto& holders = at_.store.datasets().holders(use.dataset);
     for (size_t i = 0; i < std::min(holders.size(), kMostNodes); ++i)
       at_.nodes.expect(holders[i].node);
   }

@@ -65,7 +65,8 @@ void Outcomes::succeeded(int64_t now_ns, Attempt attempt, const Times& times) {
 
 double Outcomes::alone_s(const Task& task) const {
   uint64_t bytes = 0;
-  for (const DatasetUse& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
+  for (const DatasetUse& use : workload_.uses_of(task))
+    bytes += store_.datasets().bytes(use.dataset);
   // No task takes no time, or a slowdown would be endless.
   return std::max(1e-6, overhead_s_ + task.operations / fastest_operations_per_s_ +
                             static_cast<double>(bytes) / fastest_read_bytes_per_s_);

@@ -34,16 +34,16 @@ bool Admission::admit(DataRequest& request) {
   uint64_t need = 0;
   for (const DataItem& item : request.items) {
     const Replica* replica = store_.find(request.node, item.dataset, item.version);
-    if (item.write || !replica || replica->pins == 0) need += store_.bytes(item.dataset);
+    if (item.write || !replica || replica->pins == 0) need += store_.datasets().bytes(item.dataset);
   }
   if (cache.pinned_bytes + need > cache.fast.budget()) return false;
   for (DataItem& item : request.items) {
     if (item.write) {
-      cache.pinned_bytes += store_.bytes(item.dataset);
+      cache.pinned_bytes += store_.datasets().bytes(item.dataset);
     } else {
       item.replica = &store_.entry(request.node, item.dataset, item.version);
       // An entry made anew for a version that has been overwritten goes with its last use.
-      item.replica->doomed = item.version != store_.version(item.dataset);
+      item.replica->doomed = item.version != store_.datasets().version(item.dataset);
       store_.pin(*item.replica);
     }
   }
@@ -53,15 +53,16 @@ bool Admission::admit(DataRequest& request) {
 
 void Admission::give_back(DataRequest& request) {
   auto& cache = store_.cache(request.node);
-  if (request.room_taken) cache.fast.give(store_.bytes(request.items[request.next].dataset));
+  if (request.room_taken)
+    cache.fast.give(store_.datasets().bytes(request.items[request.next].dataset));
   for (size_t i = 0; request.admitted && i < request.items.size(); ++i) {
     const DataItem& item = request.items[i];
     if (!item.write) {
       store_.unpin(*item.replica);
       continue;
     }
-    cache.pinned_bytes -= store_.bytes(item.dataset);
-    if (i < request.next) cache.fast.give(store_.bytes(item.dataset));
+    cache.pinned_bytes -= store_.datasets().bytes(item.dataset);
+    if (i < request.next) cache.fast.give(store_.datasets().bytes(item.dataset));
   }
 }
 

@@ -14,7 +14,7 @@ std::optional<Commits::Settled> Commits::begin_next(int64_t now_ns, uint32_t ind
   uint32_t files = 0;
   for (const DataItem& item : requests_[id].items) {
     if (!item.write) continue;
-    bytes += store_.bytes(item.dataset);
+    bytes += store_.datasets().bytes(item.dataset);
     ++files;
   }
   if (bytes == 0 || store_.cache(index).exclusive) return Settled{id, true};
@@ -28,7 +28,7 @@ void Commits::publish(DataRequest& request) {
   auto& items = request.items;
   for (const DataItem& item : items) {
     if (!item.write) continue;
-    store_.cache(request.node).pinned_bytes -= store_.bytes(item.dataset);
+    store_.cache(request.node).pinned_bytes -= store_.datasets().bytes(item.dataset);
     store_.publish(request.node, item.dataset);
   }
   items.erase(
@@ -43,7 +43,7 @@ void Commits::leave(uint32_t id) {
   requests_.leave(node.line, id);
   if (request.step != ServingStep::kSettling || request.flow == kNone) return;
   for (const DataItem& item : request.items)
-    if (item.write) store_.cache(request.node).slow.give(store_.bytes(item.dataset));
+    if (item.write) store_.cache(request.node).slow.give(store_.datasets().bytes(item.dataset));
   node.busy = false;
 }
 

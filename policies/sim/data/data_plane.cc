@@ -20,7 +20,7 @@ DataPlane::DataPlane(const ClusterSpec& cluster, const Workload& workload, Repli
 void DataPlane::ask(uint32_t task, uint32_t node) {
   DataRequest& request = requests_.open(task, node);
   for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-    request.items.push_back({use.dataset, store_.version(use.dataset), use.write});
+    request.items.push_back({use.dataset, store_.datasets().version(use.dataset), use.write});
 }
 
 void DataPlane::serve(int64_t now_ns, uint32_t task) {
@@ -43,7 +43,7 @@ void DataPlane::advance(uint32_t id) {
     const ItemProgress progress = loads_.go_on(now_ns_, id);
     if (progress == ItemProgress::kUnderWay) return;
     if (progress == ItemProgress::kFailed)
-      return unserved(id, item.version != store_.version(item.dataset));
+      return unserved(id, item.version != store_.datasets().version(item.dataset));
     ++request.next;
     request.room_taken = false;
   }

@@ -42,7 +42,7 @@ inline ItemProgress Loads::read(int64_t now_ns, uint32_t id, DataItem& item) {
 
 ItemProgress Loads::copy_for_writing(int64_t now_ns, uint32_t id, DataItem& item) {
   DataRequest& request = requests_[id];
-  const auto room = room_.take(now_ns, id, store_.bytes(item.dataset));
+  const auto room = room_.take(now_ns, id, store_.datasets().bytes(item.dataset));
   if (room != ItemProgress::kDone) return room;
   // Looked for only now: making room may have evicted the version that is to be copied.
   Replica* base = store_.find(request.node, item.dataset, item.version);
@@ -65,7 +65,7 @@ ItemProgress Loads::load(int64_t now_ns, uint32_t id, const DataItem& item) {
   if (request.how == ServeHow::kFetch) return fetch(now_ns, id, item);
   // A copy has come to be here while it waited to read one elsewhere.
   if (request.has_turn) turns_.pass(request);
-  const uint64_t bytes = store_.bytes(item.dataset);
+  const uint64_t bytes = store_.datasets().bytes(item.dataset);
   request.flow = request.how == ServeHow::kHit
                      ? transfers_.copy(now_ns, id, request.node, bytes)
                      : transfers_.promote(now_ns, id, request.node, bytes);
@@ -80,7 +80,8 @@ ItemProgress Loads::fetch(int64_t now_ns, uint32_t id, const DataItem& item) {
     turns_.pass(request);
   }
   request.source = kNone;
-  const auto found = store_.sources(item.dataset, item.version, request.node, request.task);
+  const auto found =
+      store_.datasets().sources(item.dataset, item.version, request.node, request.task);
   const auto sources = found.all();
   if (sources.empty()) return ItemProgress::kFailed;
   const auto free = std::find_if(sources.begin(), sources.end(),
@@ -107,7 +108,7 @@ ItemProgress Loads::go_on(int64_t now_ns, uint32_t id) {
 void Loads::arrived(int64_t now_ns, DataRequest& request) {
   const DataItem& item = request.items[request.next];
   const int64_t took_ns = now_ns - request.loading_ns;
-  count(request.service, request.how, store_.bytes(item.dataset), took_ns);
+  count(request.service, request.how, store_.datasets().bytes(item.dataset), took_ns);
   if (request.has_turn) {
     const uint32_t source = request.source;
     turns_.pass(request);

@@ -1,38 +1,22 @@
 // Which node of a simulated cluster holds which dataset in which tier, with the accounts of the
-// tiers. The rules are those of the daemon's pool, and victims are chosen by the same
-// EvictionOrder. Knows no time.
+// tiers (who has the newest versions: dataset_holders.h). The rules are those of the daemon's pool,
+// and victims are chosen by the same EvictionOrder. Knows no time.
 #pragma once
 
-#include <array>
 #include <boost/container/deque.hpp>
-#include <boost/container/small_vector.hpp>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/eviction_order.h"
 #include "base/large_pages.h"
 #include "base/result.h"
-#include "policies/sim/data/prefetch.h"
+#include "policies/sim/data/dataset_holders.h"
+#include "policies/sim/data/replica.h"
 #include "policies/sim/data/replica_table.h"
 #include "policies/sim/model/cluster_spec.h"
 #include "policies/sim/model/workload.h"
 
 namespace tierpilot::sim {
-
-inline constexpr uint32_t kNone = UINT32_MAX;
-
-enum class ServeHow : uint8_t { kHit, kPromotion, kFetch };
-
-// One version of a dataset on one node; `busy` while a transfer owns its files.
-struct Replica : TierReplica {
-  uint32_t dataset = 0;
-  uint32_t node = kNone;
-  uint32_t version = 0;
-  uint32_t holder = kNone;            // place in the list of holders
-  ServeHow arrived = ServeHow::kHit;  // how it last came into the fast tier
-  int64_t arrived_ns = 0;             // how long that took
-};
 
 class ReplicaStore {
  public:
@@ -54,41 +38,13 @@ class ReplicaStore {
 
   Cache& cache(uint32_t node) { return caches_[node]; }
   const Cache& cache(uint32_t node) const { return caches_[node]; }
-  uint64_t bytes(uint32_t dataset) const { return entries_[dataset].bytes; }
-  uint32_t version(uint32_t dataset) const { return entries_[dataset].version; }
-  // Of the newest version, on nodes that are up. What is asked of all of them is here: popular
-  // datasets have thousands.
-  struct Holder {
-    Replica* replica;
-    uint32_t node;
-    bool fast;
-  };
-  using Holders =
-      boost::container::small_vector<Holder, 1>;  // most datasets have one, in their home
-  const Holders& holders(uint32_t dataset) const { return entries_[dataset].holders; }
-  // No node has the newest version, not even one that is down.
-  bool lost(uint32_t dataset) const {
-    return entries_[dataset].holders.empty() && entries_[dataset].copies_down == 0;
-  }
-  // Changes when a dataset has lost its last holder or has one again.
-  uint64_t availability() const { return availability_; }
-  // Where another node would read it for the task, best first by source_rank(). Empty when no
-  // node that is up holds this version.
-  struct Sources {
-    std::array<Holder, 4> best{};  // more are not asked
-    size_t count = 0;
+  const DatasetHolders& datasets() const { return datasets_; }
 
-    std::span<const Holder> all() const { return std::span(best).first(count); }
-  };
-  Sources sources(uint32_t dataset, uint32_t version, uint32_t reader, uint32_t task) const;
-
-  // Ask for memory that will be touched.
-  void expect(uint32_t dataset) const { prefetch(entries_[dataset]); }
+  // Asks for memory that will be touched.
   void expect(uint32_t node, uint32_t dataset) const {
-    prefetch(entries_[dataset]);
+    datasets_.expect(dataset);
     by_place_.expect(node, dataset);
   }
-  void expect_holders(uint32_t dataset) const { prefetch(*entries_[dataset].holders.data()); }
   // Of those versions that the node has an entry of; null: none.
   const Replica* newest(uint32_t node, uint32_t dataset) const {
     return by_place_.find(node, dataset);
@@ -120,19 +76,9 @@ class ReplicaStore {
   void node_repaired(uint32_t node);
 
  private:
-  struct alignas(64) Entry {
-    uint64_t bytes = 0;
-    uint32_t version = 1;
-    uint32_t copies_down = 0;  // of this version, on nodes that are down
-    Holders holders;
-  };
-
-  void list(Replica& replica);
-  void unlist(Replica& replica);
   void forget(Replica& replica);
 
-  LargeVector<Entry> entries_;
-  uint64_t availability_ = 0;
+  DatasetHolders datasets_;
   LargeVector<Cache> caches_;
   // Stay where they are.
   boost::container::deque<Replica, LargePages<Replica>,

@@ -10,7 +10,7 @@ DatasetWriters::DatasetWriters(const Workload& workload, const ReplicaStore& sto
 bool DatasetWriters::lost(uint32_t task) const {
   const auto uses = workload_.uses_of(workload_.tasks[task]);
   return std::any_of(uses.begin(), uses.end(), [&](const DatasetUse& use) {
-    return store_.lost(use.dataset) && writers_[use.dataset] == kNone;
+    return store_.datasets().lost(use.dataset) && writers_[use.dataset] == kNone;
   });
 }
 

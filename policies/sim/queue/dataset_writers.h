@@ -19,7 +19,8 @@ class DatasetWriters {
   // may; kNone: it has to wait for none.
   uint32_t missing(uint32_t task) const {
     for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task]))
-      if (store_.holders(use.dataset).empty() || (use.write && writers_[use.dataset] != kNone))
+      if (store_.datasets().holders(use.dataset).empty() ||
+          (use.write && writers_[use.dataset] != kNone))
         return use.dataset;
     return kNone;
   }

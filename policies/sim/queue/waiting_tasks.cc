@@ -30,7 +30,7 @@ bool WaitingTasks::insert(uint32_t task) {
               nodes_.pace().place_s(order_, features, static_cast<double>(what.arrival_ns) * 1e-9));
   const QueuePlace place = places_.of(task);
   if (!head_.insert(place)) queue_.insert(place);
-  return place < looked_until_ || availability_seen_ != store_.availability();
+  return place < looked_until_ || availability_seen_ != store_.datasets().availability();
 }
 
 // The queue as policies/scheduling/queue_turns.h wants it.
@@ -69,8 +69,8 @@ class WaitingTasks::Look {
 
 uint32_t WaitingTasks::next() {
   given_up_.clear();
-  if (availability_seen_ != store_.availability()) head_.all_changed();
-  availability_seen_ = store_.availability();
+  if (availability_seen_ != store_.datasets().availability()) head_.all_changed();
+  availability_seen_ = store_.datasets().availability();
   head_.cut(2 * (QueueTurns::kMostLookedAt + kept_back_.size()), queue_);
   Look queue(*this);
   turns_.begin(kept_back_.size(), head_.known());
@@ -90,17 +90,17 @@ uint32_t WaitingTasks::waits_for(uint32_t task) const {
 double WaitingTasks::far_s(uint32_t task) const {
   uint64_t far_bytes = 0;
   for (const DatasetUse& use : workload_.uses_of(workload_.tasks[task])) {
-    const auto& holders = store_.holders(use.dataset);
+    const auto& holders = store_.datasets().holders(use.dataset);
     const bool near = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
       return holder.fast && nodes_.has_room(holder.node);
     });
-    if (!near) far_bytes += store_.bytes(use.dataset);
+    if (!near) far_bytes += store_.datasets().bytes(use.dataset);
   }
   return nodes_.pace().far_s(order_, far_bytes);
 }
 
 void WaitingTasks::freed(uint32_t dataset) {
-  store_.lost(dataset) ? head_.all_changed() : head_.changed(dataset);
+  store_.datasets().lost(dataset) ? head_.all_changed() : head_.changed(dataset);
 }
 
 }  // namespace tierpilot::sim

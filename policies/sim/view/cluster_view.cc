@@ -24,7 +24,7 @@ ClusterView::ClusterView(const ClusterSpec& cluster, const Workload& workload,
 
 uint64_t ClusterView::data_bytes(const Task& task) const {
   uint64_t bytes = 0;
-  for (const auto& use : workload_.uses_of(task)) bytes += store_.bytes(use.dataset);
+  for (const auto& use : workload_.uses_of(task)) bytes += store_.datasets().bytes(use.dataset);
   return bytes;
 }
 

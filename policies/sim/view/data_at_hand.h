@@ -23,8 +23,8 @@ class DataAtHand {
   template <class Uses, class IsUp>
   void find(const ReplicaStore& store, Uses uses, IsUp is_up) {
     for (const DatasetUse& use : uses) {
-      const uint64_t bytes = store.bytes(use.dataset);
-      for (const auto& holder : store.holders(use.dataset)) {
+      const uint64_t bytes = store.datasets().bytes(use.dataset);
+      for (const auto& holder : store.datasets().holders(use.dataset)) {
         if (!is_up(holder.node)) continue;
         Bytes& here = at_[holder.node];
         (holder.fast ? here.fast : here.slow) += bytes;
