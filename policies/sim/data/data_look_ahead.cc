@@ -6,6 +6,7 @@ namespace tierpilot::sim {
 void DataPlane::expect_request(uint32_t task, uint32_t node) const {
   admission_.expect(node);
   commits_.expect(node);
+  room_.expect(node);
   prefetch(store_.cache(node));
   if (const uint32_t id = requests_.of(task); id != kNone) requests_.expect(id);
 }
@@ -15,6 +16,7 @@ void DataPlane::expect_admission(uint32_t task) const {
   if (id == kNone) return;
   const DataRequest& request = requests_[id];
   admission_.expect(request.node);
+  transfers_.expect(request.node);
   prefetch(store_.cache(request.node));
   for (const DataItem& item : request.items) store_.expect(request.node, item.dataset);
 }
