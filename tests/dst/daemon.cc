@@ -60,7 +60,12 @@ Daemon::Daemon(Surroundings surroundings)
                  tasks_.exited(attempt, std::move(report));
                },
                at_.leased, at_.end_kept}),
-      events_([this] { wake(); }),
+      events_([this] {
+        if (!idle_ || stuck_ || !session_) return;
+        later(0, [this, timer = heartbeat_] {
+          if (timer == heartbeat_ && idle_) update();
+        });
+      }),
       tasks_({.cpus = {0, 1}, .units = kUnits}, pool_, warden_, at_.clock,
              [this](agent::EventBody body) { events_.add(std::move(body)); }),
       leasing_({at_.loop, at_.clock, life_, warden_, tasks_}),
@@ -177,13 +182,6 @@ void Daemon::answered(const UpdateAnswer& answer, int64_t sent_ns) {
   later(leasing_.lease().heartbeat_ms() * kMs, [this, timer = ++heartbeat_] {
     if (timer == heartbeat_ && idle_) update();
   });
-}
-
-void Daemon::wake() {
-  if (idle_ && !stuck_ && session_)
-    later(0, [this, timer = heartbeat_] {
-      if (timer == heartbeat_ && idle_) update();
-    });
 }
 
 void Daemon::give_up_after(int64_t timeout_ns, uint64_t call) {

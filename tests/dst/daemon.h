@@ -77,7 +77,6 @@ class Daemon final : public NodeCalls {
   void register_node();
   void update();
   void answered(const UpdateAnswer& answer, int64_t sent_ns);
-  void wake();
   // Unless an answer to this call has come, the connection is given up.
   void give_up_after(int64_t timeout_ns, uint64_t call);
   void retry(bool lasting);

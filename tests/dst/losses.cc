@@ -28,14 +28,29 @@ bool Losses::is_held(const std::string& dataset, Digest content) const {
   });
 }
 
+bool Losses::is_on_disk(const std::string& dataset, Digest content) const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+    return std::any_of(node->shelf().begin(), node->shelf().end(), [&](const auto& held) {
+      const Stored& stored = held.second;
+      return held.first.name == dataset && stored.content == content && stored.slow &&
+             !stored.rotten;
+    });
+  });
+}
+
 // Of what was published something is left: it, or what was made from it and is not told yet. What
 // is damaged counts until somebody notices.
 void Losses::check() {
+  std::erase_if(in_memory_, [&](const auto& left) { return is_on_disk(left.first, left.second); });
   for (const auto& [name, value] : judge_.current()) {
     if (is_left(name, value.content)) continue;
-    // Of those that were there some were damaged, and the others were let go of.
-    if (const auto damaged = damaged_.find(name);
-        damaged != damaged_.end() && damaged->second == value.content)
+    // Of those that were there some were damaged, and the others were let go of, or were in the
+    // memory of a machine that was rebooted before it had written them to its disk again.
+    const auto is_in = [&](const auto& excused) {
+      const auto known = excused.find(name);
+      return known != excused.end() && known->second == value.content;
+    };
+    if (is_in(damaged_) || is_in(in_memory_))
       judge_.lost_by_damage(name);
     else
       judge_.violated("lost-version", fmt::format("no node has version {} of {} any more, nor "
@@ -53,6 +68,8 @@ void Losses::damage_noticed(const DatasetId& id) {
     judge_.lost_by_damage(id.name);
   else if (value && (id.version > value->version || !is_held(id.name, content)))
     damaged_[id.name] = content;
+  else if (value && !is_on_disk(id.name, content))
+    in_memory_[id.name] = content;
 }
 
 // What was made from a damaged one is kept for people only, unless its writer's end is still told.

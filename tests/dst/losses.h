@@ -31,6 +31,8 @@ class Losses {
  private:
   bool is_left(const std::string& dataset, Digest content) const;
   bool is_held(const std::string& dataset, Digest content) const;
+  // Good bytes of it on a disk.
+  bool is_on_disk(const std::string& dataset, Digest content) const;
 
   Loop& loop_;
   Judge& judge_;
@@ -40,6 +42,8 @@ class Losses {
   // What was published last when one of its copies, or of what was made from it, was found damaged
   // or went with a disk, and others were left.
   std::map<std::string, Digest> damaged_;
+  // What is left in memory only, since the copies on disks were found damaged; by dataset.
+  std::map<std::string, Digest> in_memory_;
   std::set<Digest> gone_;  // with a disk, which had the only copy
 };
 

@@ -12,6 +12,23 @@
 namespace tierpilot::test {
 namespace {
 
+using ::testing::HasSubstr;
+
+TEST(Lab, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
+  const auto evaluate = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"policy", "evaluate"};
+    words.insert(words.end(), more.begin(), more.end());
+    return tierctl_at("unix:/nowhere/c.sock", words);
+  };
+  const auto of_gangs = evaluate({"--suite", "quality", "--max-gpus", "16"});
+  EXPECT_EQ(of_gangs.code, 2);
+  EXPECT_THAT(of_gangs.err, HasSubstr("--max-gpus is for --suite gangs"));
+  EXPECT_THAT(evaluate({"--in-time"}).err, HasSubstr("--in-time is for --suite sharing"));
+  EXPECT_THAT(evaluate({"--cells", "x"}).err, HasSubstr("--cells is for --suite quality"));
+  EXPECT_THAT(evaluate({"--suite", "none"}).err,
+              HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
+}
+
 TEST(Lab, EvaluateNeedsNoCoordinatorAndTellsAllOfItsRows) {
   const auto outcome = tierctl_at("unix:/nowhere/c.sock",
                                   {"policy", "evaluate", "--suite", "quick", "--seeds", "2", "-j"});

@@ -57,7 +57,9 @@ struct Subject {
 
 Result<Subject> suite_named(const std::string& name) {
   auto suite = sim::make_suite(name);
-  if (!suite) return tl::unexpected(suite.error());
+  if (!suite)
+    return fail(suite.error().code, fmt::format("{}, {}, {}, {}", suite.error().message, kGangSuite,
+                                                kQualitySuite, kSharingSuite));
   return Subject{std::move(*suite), {}};
 }
 
