@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/memory/pool/transfer.h"
+#include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 namespace {

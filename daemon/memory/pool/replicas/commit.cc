@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "daemon/memory/pool/replica_manager.h"
-#include "daemon/memory/pool/transfer.h"
+#include "daemon/memory/pool/replicas/replica_manager.h"
+#include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 namespace {
@@ -49,7 +49,7 @@ struct ReplicaManager::Staged {
   std::optional<Draft> fast_file;
   std::optional<Draft> slow_file;
   bool stays_fast = true;
-  std::optional<Busy> busy;
+  std::optional<Holdings::Busy> busy;
 
   bool here_already = false;  // another try of the task has made the same bytes
 
@@ -57,23 +57,23 @@ struct ReplicaManager::Staged {
 };
 
 Result<std::vector<ReplicaChange>> ReplicaManager::commit(const std::vector<PrivateCopy>& copies) {
-  Lock lock(mutex_);
+  auto lock = holdings_.lock();
   std::vector<Staged> all;
   all.reserve(copies.size());
   for (const auto& copy : copies)
-    all.push_back({.id = {copy.name, copy.version + 1}, .charge = {ledger_, copy.bytes}});
+    all.push_back({.id = {copy.name, copy.version + 1}, .charge = {holdings_.ledger, copy.bytes}});
   Status status;
   for (size_t i = 0; status && i < copies.size(); ++i)
     status = stage(lock, copies[i].owner, all[i]);
   std::vector<ReplicaChange> published;
   for (size_t i = 0; status && i < all.size(); ++i) {
     status = publish(lock, all[i]);
-    if (status) published.push_back(change_of(all[i].id, *ledger_.find(all[i].id)));
+    if (status) published.push_back(change_of(*holdings_.ledger.find(all[i].id)));
   }
   if (status) return published;
   // Before the bytes are given back, files that could not even be opened must go too.
   without_lock(lock, [&] {
-    for (const auto& copy : copies) fast_.remove_private(copy.owner, copy.name);
+    for (const auto& copy : copies) holdings_.tiers.fast.remove_private(copy.owner, copy.name);
   });
   totals_.discards += copies.size() - published.size();
   return tl::unexpected(status.error());
@@ -81,30 +81,32 @@ Result<std::vector<ReplicaChange>> ReplicaManager::commit(const std::vector<Priv
 
 Status ReplicaManager::stage(Lock& lock, const std::string& owner, Staged& staged) {
   const DatasetId& id = staged.id;
-  auto reclaimed = without_lock(lock, [&] { return fast_.reclaim_private(owner, id.name); });
+  auto reclaimed =
+      without_lock(lock, [&] { return holdings_.tiers.fast.reclaim_private(owner, id.name); });
   if (!reclaimed) return tl::unexpected(reclaimed.error());
   staged.fast_file.emplace(std::move(*reclaimed));
   charge_real_size(lock, staged);
   if (auto status = copy_down(lock, staged); !status) return status;
-  const auto found = wait_idle(lock, id, kNeverCancelled);
+  const auto found = holdings_.wait_idle(lock, id, kNeverCancelled);
   if (!found) return tl::unexpected(found.error());
   staged.here_already = *found && ((*found)->fast() || (*found)->slow());
-  ledger_.entry(id, staged.fast_file->bytes());
-  staged.busy.emplace(*this, id);
+  holdings_.ledger.entry(id, staged.fast_file->bytes());
+  staged.busy.emplace(holdings_, id);
   return {};
 }
 
 Status ReplicaManager::copy_down(Lock& lock, Staged& staged) {
   const uint64_t bytes = staged.fast_file->bytes();
-  const bool copies = !exclusive() || !staged.stays_fast;
+  const bool copies = !holdings_.tiers.exclusive() || !staged.stays_fast;
   if (copies) {
     if (auto status = make_slow_room(lock, bytes); !status) return status;
     staged.charge.add_slow(bytes);
   }
   const auto digest = without_lock(lock, [&]() -> Result<ContentDigest> {
-    const auto what = fmt::format("{}: committing {}", slow_.name(), describe(staged.id));
+    const auto what =
+        fmt::format("{}: committing {}", holdings_.tiers.slow.name(), describe(staged.id));
     if (!copies) return digest_file(staged.fast_file->fd(), bytes, what, kNeverCancelled);
-    auto draft = slow_.draft(bytes);
+    auto draft = holdings_.tiers.slow.draft(bytes);
     if (!draft) return tl::unexpected(draft.error());
     staged.slow_file.emplace(std::move(*draft));
     return copy_bytes(staged.fast_file->fd(), staged.slow_file->fd(), bytes, what, kNeverCancelled);
@@ -119,40 +121,42 @@ void ReplicaManager::charge_real_size(Lock& lock, Staged& staged) {
   if (bytes <= staged.charge.fast()) return staged.charge.set_fast(bytes);
   const uint64_t extra = bytes - staged.charge.fast();
   staged.stays_fast = false;
-  if (!ledger_.can_pin(extra)) return;
-  ledger_.pin_private(extra);
+  if (!holdings_.ledger.can_pin(extra)) return;
+  holdings_.ledger.pin_private(extra);
   EvictionTally tally;
   if (make_fast_room(lock, extra, kNeverCancelled, tally)) {
     staged.charge.add_fast(extra);
     staged.stays_fast = true;
   } else {
-    ledger_.unpin_private(extra);
+    holdings_.ledger.unpin_private(extra);
   }
 }
 
 Status ReplicaManager::publish(Lock& lock, Staged& staged) {
   const ReplicaFile file = staged.file();
-  Replica& replica = *ledger_.find(staged.id);
+  Replica& replica = *holdings_.ledger.find(staged.id);
   replica.doomed = false;
   if (staged.here_already) return publish_again(lock, staged, replica);
   if (staged.slow_file) {
-    auto status =
-        without_lock(lock, [&] { return slow_.publish(std::move(*staged.slow_file), file, true); });
+    auto status = without_lock(lock, [&] {
+      return holdings_.tiers.slow.publish(std::move(*staged.slow_file), file, true);
+    });
     if (!status) return status;
     staged.charge.hand_over_slow();
-    ledger_.order.set_slow(replica, true);
+    holdings_.ledger.order.set_slow(replica, true);
   }
   if (staged.stays_fast) {
-    auto status =
-        without_lock(lock, [&] { return fast_.publish(std::move(*staged.fast_file), file, true); });
+    auto status = without_lock(lock, [&] {
+      return holdings_.tiers.fast.publish(std::move(*staged.fast_file), file, true);
+    });
     if (!status && !replica.slow()) return status;
     if (status) staged.charge.hand_over_fast();
-    ledger_.order.set_fast(replica, status.has_value());
+    holdings_.ledger.order.set_fast(replica, status.has_value());
   }
-  ledger_.order.set_home(replica, true);
-  ledger_.order.touch(replica);
+  holdings_.ledger.order.set_home(replica, true);
+  holdings_.ledger.order.touch(replica);
   ++totals_.commits;
-  changed(staged.id, replica);
+  holdings_.changed(replica);
   return {};
 }
 
@@ -160,22 +164,23 @@ Status ReplicaManager::publish_again(Lock& lock, Staged& staged, Replica& replic
   const ReplicaFile file = staged.file();
   const auto status = without_lock(lock, [&]() -> Status {
     staged.slow_file.reset();
-    if (auto marked = replica.slow() ? slow_.set_home(file, true) : Status(); !marked)
+    if (auto marked = replica.slow() ? holdings_.tiers.slow.set_home(file, true) : Status();
+        !marked)
       return marked;
-    return replica.fast() ? fast_.set_home(file, true) : Status();
+    return replica.fast() ? holdings_.tiers.fast.set_home(file, true) : Status();
   });
   if (!status) return status;
-  ledger_.order.set_home(replica, true);
-  ledger_.order.touch(replica);
+  holdings_.ledger.order.set_home(replica, true);
+  holdings_.ledger.order.touch(replica);
   ++totals_.commits;
-  changed(staged.id, replica);
+  holdings_.changed(replica);
   return {};
 }
 
 void ReplicaManager::discard(const PrivateCopy& copy) {
-  fast_.remove_private(copy.owner, copy.name);
-  Lock lock(mutex_);
-  const Charge given_back(ledger_, copy.bytes);
+  holdings_.tiers.fast.remove_private(copy.owner, copy.name);
+  auto lock = holdings_.lock();
+  const Charge given_back(holdings_.ledger, copy.bytes);
   ++totals_.discards;
 }
 

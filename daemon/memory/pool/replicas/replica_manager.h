@@ -1,16 +1,9 @@
-// The replicas of one node: brings them into the fast tier, makes room, commits writes. Owns both
-// tiers' files, their ledger and its lock. All methods are thread-safe; those that say so block on
-// I/O with the lock released and belong on a worker thread.
-//
-// A transfer owns the files of its entry (Replica::busy) while it works without the lock; others
-// that need those files wait for it. A transfer that waits holds no entry that is in the fast
-// tier, and making room in the slow tier never waits, so transfers cannot wait in a circle.
+// The replicas of one node: brings them into the fast tier, makes room, commits writes. All methods
+// are thread-safe; those that say so block on I/O with the lock released and belong on a worker
+// thread.
 #pragma once
 
-#include <condition_variable>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -18,9 +11,8 @@
 
 #include "daemon/memory/pool/copy.h"
 #include "daemon/memory/pool/counters.h"
-#include "daemon/memory/pool/ledger.h"
 #include "daemon/memory/pool/remote.h"
-#include "daemon/memory/pool/tier_store.h"
+#include "daemon/memory/pool/replicas/holdings.h"
 #include "daemon/memory/pool/types.h"
 
 namespace tierpilot {
@@ -37,8 +29,7 @@ struct NewContent;  // in create.cc
 
 class ReplicaManager {
  public:
-  // `on_change` is called with the lock held: it must only take a note.
-  using OnChange = std::function<void(const ReplicaChange&)>;
+  using OnChange = Holdings::OnChange;
   static Result<std::unique_ptr<ReplicaManager>> open(const PoolOptions& options,
                                                       std::shared_ptr<RemoteSource> remote,
                                                       OnChange on_change);
@@ -79,19 +70,16 @@ class ReplicaManager {
   std::vector<ReplicaChange> replicas() const;
   PoolUsage usage() const;
   MovementTotals totals() const;
-  // Lets transfers that wait look at their cancel flags.
-  void wake();
+  void wake() { holdings_.wake(); }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-  class Busy;
+  using Lock = Holdings::Lock;
   struct Staged;
-  enum class Tier { kFast, kSlow };
 
-  ReplicaManager(const PoolOptions& options, TierStore fast, TierStore slow,
-                 std::shared_ptr<RemoteSource> remote, OnChange on_change);
+  ReplicaManager(const PoolOptions& options, PoolTiers tiers, std::shared_ptr<RemoteSource> remote,
+                 OnChange on_change);
   Status rescan();
-  void adopt(const std::vector<FoundReplica>& found, Tier tier);
+  void adopt(const std::vector<FoundReplica>& found, PoolTier tier);
   Status check_item(const ServeItem& item);
 
   // Take `bytes` of the tier, evicting or dropping others for it; the caller gives them back.
@@ -100,19 +88,13 @@ class ReplicaManager {
   Status evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel, EvictionTally& tally);
   // Copies a fast replica to the slow tier; its bytes there are taken already.
   Status write_back(Lock& lock, const DatasetId& id, Replica& replica, const CancelFlag& cancel);
-  Status remove_fast(Lock& lock, const DatasetId& id, Replica& replica);
-  Status remove_slow(Lock& lock, const DatasetId& id, Replica& replica);
 
-  // Waits until no transfer owns the entry; null if there is no such entry (any more).
-  Result<Replica*> wait_idle(Lock& lock, const DatasetId& id, const CancelFlag& cancel);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
   // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
   Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,
                                          const CancelFlag& cancel, bool& damaged);
-  // A copy that turned out to have other bytes goes, and that is told. The entry is the caller's.
-  Status lose(Lock& lock, const DatasetId& id, Replica& replica, Tier tier);
   // Of one tier's copy, which goes if it is damaged.
-  Result<CopyState> check_copy(Lock& lock, const DatasetId& id, Replica& replica, Tier tier,
+  Result<CopyState> check_copy(Lock& lock, const DatasetId& id, Replica& replica, PoolTier tier,
                                const CancelFlag& cancel);
   void note_rate(const ServedItem& served);
 
@@ -129,18 +111,9 @@ class ReplicaManager {
   Result<ReplicaChange> make_slow(Lock& lock, const std::string& name, const NewContent& content,
                                   const CancelFlag& cancel);
 
-  static ReplicaChange change_of(const DatasetId& id, const Replica& replica);
-  void changed(const DatasetId& id, const Replica& replica);
-  bool exclusive() const { return slow_.options().in_memory; }
-
-  TierStore fast_;
-  TierStore slow_;
+  Holdings holdings_;
   const std::shared_ptr<RemoteSource> remote_;
-  const OnChange on_change_;
-
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable idle_;
-  PoolLedger ledger_;
+  // Under the lock of the holdings:
   std::set<std::string> making_;  // new datasets, whose digest is not known yet
   MovementTotals totals_;
   RateMeter evict_rate_, promote_rate_, fetch_rate_;

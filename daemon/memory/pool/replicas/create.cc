@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/memory/pool/replica_manager.h"
-#include "daemon/memory/pool/transfer.h"
+#include "daemon/memory/pool/replicas/replica_manager.h"
+#include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 
@@ -96,8 +96,8 @@ Result<ReplicaChange> ReplicaManager::create(const std::string& name, const Crea
   const auto content = std::visit([](const auto& kind) { return open_content(kind); }, source);
   if (!content) return in_context(content.error());
 
-  Lock lock(mutex_);
-  if (ledger_.holds(name) || !making_.insert(name).second)
+  auto lock = holdings_.lock();
+  if (holdings_.ledger.holds(name) || !making_.insert(name).second)
     return fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name));
   auto made = make_slow(lock, name, *content, cancel);
   making_.erase(name);
@@ -112,23 +112,23 @@ Result<ReplicaChange> ReplicaManager::make_slow(Lock& lock, const std::string& n
   if (auto status = make_slow_room(lock, bytes); !status) return tl::unexpected(status.error());
   DatasetId id{name, 1};
   auto status = without_lock(lock, [&]() -> Status {
-    auto draft = slow_.draft(bytes);
+    auto draft = holdings_.tiers.slow.draft(bytes);
     if (!draft) return tl::unexpected(draft.error());
     const auto written = content.write(draft->fd(), cancel);
     if (!written) return tl::unexpected(written.error());
     id.digest = *written;
-    return slow_.publish(std::move(*draft), {id, bytes}, true);
+    return holdings_.tiers.slow.publish(std::move(*draft), {id, bytes}, true);
   });
   if (!status) {
-    ledger_.slow.give(bytes);
+    holdings_.ledger.slow.give(bytes);
     return tl::unexpected(status.error());
   }
-  Replica& replica = ledger_.entry(id, bytes);
-  ledger_.order.set_slow(replica, true);
-  ledger_.order.set_home(replica, true);
-  ledger_.order.touch(replica);
-  changed(id, replica);
-  return change_of(id, replica);
+  Replica& replica = holdings_.ledger.entry(id, bytes);
+  holdings_.ledger.order.set_slow(replica, true);
+  holdings_.ledger.order.set_home(replica, true);
+  holdings_.ledger.order.touch(replica);
+  holdings_.changed(replica);
+  return change_of(replica);
 }
 
 }  // namespace tierpilot
