@@ -109,8 +109,8 @@ void Pool::create(const std::string& name, CreateSource source, CreateDone done)
 void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done) {
   state_->run(state_->settler, [state = state_.get(), name, below_version, done = std::move(done)] {
     auto status = check_dataset_name(name);
-    if (status) state->manager->doom(name, below_version);
-    state->manager->sweep();
+    if (status) state->manager->doomed.doom(name, below_version);
+    state->manager->doomed.sweep();
     state->complete(done, std::move(status));
   });
 }
@@ -118,10 +118,10 @@ void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done
 void Pool::discard(const DatasetId& id, StatusDone done) {
   auto status = check_dataset_id(id);
   // Now: a writer's request may be right behind.
-  if (status) state_->manager->doom_one(id);
+  if (status) state_->manager->doomed.doom_one(id);
   state_->run(state_->settler,
               [state = state_.get(), status = std::move(status), done = std::move(done)] {
-                state->manager->sweep();
+                state->manager->doomed.sweep();
                 state->complete(done, status);
               });
 }

@@ -42,7 +42,7 @@ void Pool::State::run(Workers& threads, std::function<void()> job) {
 }
 
 void Pool::State::after_job() {
-  manager->sweep();
+  manager->doomed.sweep();
   {
     std::lock_guard lock(mutex);
     admit_waiting();
@@ -164,7 +164,7 @@ void Pool::State::finish(const std::shared_ptr<Request>& request, bool success,
     for (const auto& copy : copies) manager->discard(copy);
   for (const auto& item : request->items)
     if (!item.write) manager->unpin(item);
-  manager->sweep();
+  manager->doomed.sweep();
   std::lock_guard lock(mutex);
   requests.erase(request);
   complete(done, std::move(result));

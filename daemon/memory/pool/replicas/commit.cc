@@ -75,7 +75,7 @@ Result<std::vector<ReplicaChange>> ReplicaManager::commit(const std::vector<Priv
   without_lock(lock, [&] {
     for (const auto& copy : copies) holdings_.tiers.fast.remove_private(copy.owner, copy.name);
   });
-  totals_.discards += copies.size() - published.size();
+  commits_.discards += copies.size() - published.size();
   return tl::unexpected(status.error());
 }
 
@@ -99,7 +99,7 @@ Status ReplicaManager::copy_down(Lock& lock, Staged& staged) {
   const uint64_t bytes = staged.fast_file->bytes();
   const bool copies = !holdings_.tiers.exclusive() || !staged.stays_fast;
   if (copies) {
-    if (auto status = make_slow_room(lock, bytes); !status) return status;
+    if (auto status = room.make_slow(lock, bytes); !status) return status;
     staged.charge.add_slow(bytes);
   }
   const auto digest = without_lock(lock, [&]() -> Result<ContentDigest> {
@@ -124,7 +124,7 @@ void ReplicaManager::charge_real_size(Lock& lock, Staged& staged) {
   if (!holdings_.ledger.can_pin(extra)) return;
   holdings_.ledger.pin_private(extra);
   EvictionTally tally;
-  if (make_fast_room(lock, extra, kNeverCancelled, tally)) {
+  if (room.make_fast(lock, extra, kNeverCancelled, tally)) {
     staged.charge.add_fast(extra);
     staged.stays_fast = true;
   } else {
@@ -155,7 +155,7 @@ Status ReplicaManager::publish(Lock& lock, Staged& staged) {
   }
   holdings_.ledger.order.set_home(replica, true);
   holdings_.ledger.order.touch(replica);
-  ++totals_.commits;
+  ++commits_.commits;
   holdings_.changed(replica);
   return {};
 }
@@ -172,7 +172,7 @@ Status ReplicaManager::publish_again(Lock& lock, Staged& staged, Replica& replic
   if (!status) return status;
   holdings_.ledger.order.set_home(replica, true);
   holdings_.ledger.order.touch(replica);
-  ++totals_.commits;
+  ++commits_.commits;
   holdings_.changed(replica);
   return {};
 }
@@ -181,7 +181,7 @@ void ReplicaManager::discard(const PrivateCopy& copy) {
   holdings_.tiers.fast.remove_private(copy.owner, copy.name);
   auto lock = holdings_.lock();
   const Charge given_back(holdings_.ledger, copy.bytes);
-  ++totals_.discards;
+  ++commits_.discards;
 }
 
 }  // namespace tierpilot

@@ -109,7 +109,7 @@ Result<ReplicaChange> ReplicaManager::make_slow(Lock& lock, const std::string& n
                                                 const NewContent& content,
                                                 const CancelFlag& cancel) {
   const uint64_t bytes = content.bytes;
-  if (auto status = make_slow_room(lock, bytes); !status) return tl::unexpected(status.error());
+  if (auto status = room.make_slow(lock, bytes); !status) return tl::unexpected(status.error());
   DatasetId id{name, 1};
   auto status = without_lock(lock, [&]() -> Status {
     auto draft = holdings_.tiers.slow.draft(bytes);

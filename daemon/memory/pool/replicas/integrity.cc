@@ -63,7 +63,7 @@ Result<ReplicaChange> ReplicaManager::keep(const ServeItem& item, const CancelFl
   }
   Replica& replica = holdings_.ledger.entry(id, item.bytes);
   Holdings::Busy busy(holdings_, id);
-  if (auto status = make_slow_room(lock, item.bytes); !status)
+  if (auto status = room.make_slow(lock, item.bytes); !status)
     return tl::unexpected(status.error());
   std::unique_ptr<ReadTurn> turn;
   const auto status = without_lock(lock, [&]() -> Status {

@@ -52,7 +52,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   }
 
   Holdings::Busy busy(holdings_, id);
-  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+  if (auto status = room.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
@@ -91,7 +91,7 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
   const DatasetId id = item.id();
   ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
   auto lock = holdings_.lock();
-  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+  if (auto status = room.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const auto status = [&]() -> Status {
     // Looked for only now: making room may have evicted the version that is to be copied.

@@ -10,7 +10,10 @@
 namespace tierpilot {
 ReplicaManager::ReplicaManager(const PoolOptions& options, PoolTiers tiers,
                                std::shared_ptr<RemoteSource> remote, OnChange on_change)
-    : holdings_(options, std::move(tiers), std::move(on_change)), remote_(std::move(remote)) {}
+    : holdings_(options, std::move(tiers), std::move(on_change)),
+      room(holdings_),
+      doomed(holdings_),
+      remote_(std::move(remote)) {}
 
 Result<std::unique_ptr<ReplicaManager>> ReplicaManager::open(const PoolOptions& options,
                                                              std::shared_ptr<RemoteSource> remote,
@@ -35,7 +38,7 @@ Status ReplicaManager::rescan() {
   EvictionTally tally;
   // Budgets may be smaller than they were. What cannot leave stays, and nothing new comes in.
   for (const auto& status :
-       {make_slow_room(lock, 0), make_fast_room(lock, 0, kNeverCancelled, tally)})
+       {room.make_slow(lock, 0), room.make_fast(lock, 0, kNeverCancelled, tally)})
     if (!status) spdlog::warn("starting over budget: {}", status.error().message);
   return {};
 }
@@ -117,8 +120,8 @@ Status ReplicaManager::set_home(const DatasetId& id, bool home, const CancelFlag
   Replica& replica = **found;
   Holdings::Busy busy(holdings_, id);
   if (home && !replica.slow() && !holdings_.tiers.exclusive()) {
-    if (auto status = make_slow_room(lock, replica.bytes); !status) return status;
-    if (auto status = write_back(lock, id, replica, cancel); !status) return status;
+    if (auto status = room.make_slow(lock, replica.bytes); !status) return status;
+    if (auto status = room.write_back(lock, replica, cancel); !status) return status;
   }
   const ReplicaFile file{id, replica.bytes};
   const auto status = without_lock(lock, [&]() -> Status {
@@ -186,11 +189,7 @@ PoolUsage ReplicaManager::usage() const {
 
 MovementTotals ReplicaManager::totals() const {
   auto lock = holdings_.lock();
-  MovementTotals totals = totals_;
-  totals.evict = evict_rate_.rate();
-  totals.promote = promote_rate_.rate();
-  totals.fetch = fetch_rate_.rate();
-  return totals;
+  return {room.totals(), commits_, {promote_rate_.rate(), fetch_rate_.rate()}};
 }
 
 }  // namespace tierpilot

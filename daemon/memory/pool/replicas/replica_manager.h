@@ -12,7 +12,9 @@
 #include "daemon/memory/pool/copy.h"
 #include "daemon/memory/pool/counters.h"
 #include "daemon/memory/pool/remote.h"
+#include "daemon/memory/pool/replicas/doomed_replicas.h"
 #include "daemon/memory/pool/replicas/holdings.h"
+#include "daemon/memory/pool/replicas/pool_room.h"
 #include "daemon/memory/pool/types.h"
 
 namespace tierpilot {
@@ -60,10 +62,6 @@ class ReplicaManager {
   Result<ReplicaChange> keep(const ServeItem& item, const CancelFlag& cancel);
   // Blocks. Reads what is here and compares; what is damaged goes. kNotFound: nothing is here.
   Result<ReplicaCheck> verify(const DatasetId& id, const CancelFlag& cancel);
-  // Marks every version below `below` for removal; sweep() (blocks) removes those that are free.
-  void doom(const std::string& name, uint64_t below);
-  void doom_one(const DatasetId& id);
-  void sweep();
   // Blocks shortly. An open file survives eviction, so the bytes are right whatever happens.
   Result<size_t> read(const DatasetId& id, uint64_t offset, std::span<std::byte> into);
 
@@ -81,13 +79,6 @@ class ReplicaManager {
   Status rescan();
   void adopt(const std::vector<FoundReplica>& found, PoolTier tier);
   Status check_item(const ServeItem& item);
-
-  // Take `bytes` of the tier, evicting or dropping others for it; the caller gives them back.
-  Status make_fast_room(Lock& lock, uint64_t bytes, const CancelFlag& cancel, EvictionTally& tally);
-  Status make_slow_room(Lock& lock, uint64_t bytes);
-  Status evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel, EvictionTally& tally);
-  // Copies a fast replica to the slow tier; its bytes there are taken already.
-  Status write_back(Lock& lock, const DatasetId& id, Replica& replica, const CancelFlag& cancel);
 
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
   // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
@@ -112,11 +103,17 @@ class ReplicaManager {
                                   const CancelFlag& cancel);
 
   Holdings holdings_;
+
+ public:
+  PoolRoom room;
+  DoomedReplicas doomed;
+
+ private:
   const std::shared_ptr<RemoteSource> remote_;
   // Under the lock of the holdings:
   std::set<std::string> making_;  // new datasets, whose digest is not known yet
-  MovementTotals totals_;
-  RateMeter evict_rate_, promote_rate_, fetch_rate_;
+  CommitTotals commits_;
+  RateMeter promote_rate_, fetch_rate_;
 };
 
 }  // namespace tierpilot

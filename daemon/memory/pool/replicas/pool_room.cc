@@ -1,14 +1,13 @@
-// Making room: eviction from the fast tier, drops from the slow one, removal of old versions.
+#include "daemon/memory/pool/replicas/pool_room.h"
+
 #include <fmt/format.h>
 
-#include "base/log.h"
-#include "daemon/memory/pool/replicas/replica_manager.h"
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 
-Status ReplicaManager::make_fast_room(Lock& lock, uint64_t bytes, const CancelFlag& cancel,
-                                      EvictionTally& tally) {
+Status PoolRoom::make_fast(Lock& lock, uint64_t bytes, const CancelFlag& cancel,
+                           EvictionTally& tally) {
   std::set<DatasetId> stuck;
   Status first_failure;
   while (!holdings_.ledger.fast.fits(bytes)) {
@@ -34,7 +33,7 @@ Status ReplicaManager::make_fast_room(Lock& lock, uint64_t bytes, const CancelFl
   return {};
 }
 
-Status ReplicaManager::make_slow_room(Lock& lock, uint64_t bytes) {
+Status PoolRoom::make_slow(Lock& lock, uint64_t bytes) {
   while (!holdings_.ledger.slow.fits(bytes)) {
     const auto victim = holdings_.ledger.slow_victim();
     const uint64_t kept =
@@ -58,17 +57,17 @@ Status ReplicaManager::make_slow_room(Lock& lock, uint64_t bytes) {
   return {};
 }
 
-Status ReplicaManager::evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel,
-                             EvictionTally& tally) {
+Status PoolRoom::evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel,
+                       EvictionTally& tally) {
   Holdings::Busy busy(holdings_, id);
   Replica& replica = *holdings_.ledger.find(id);
   const int64_t start_ns = now_ns();
   if (!replica.slow()) {
-    const auto room = make_slow_room(lock, replica.bytes);
+    const auto room = make_slow(lock, replica.bytes);
     if (!room && replica.home()) return room;
     // Without room a replica is dropped unwritten if another node is its home.
     if (room) {
-      if (auto status = write_back(lock, id, replica, cancel); !status) return status;
+      if (auto status = write_back(lock, replica, cancel); !status) return status;
       tally.written_bytes += replica.bytes;
       totals_.evicted_written_bytes += replica.bytes;
     }
@@ -89,9 +88,8 @@ Status ReplicaManager::evict(Lock& lock, const DatasetId& id, const CancelFlag& 
   return status;
 }
 
-Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& replica,
-                                  const CancelFlag& cancel) {
-  const ReplicaFile file{id, replica.bytes};
+Status PoolRoom::write_back(Lock& lock, Replica& replica, const CancelFlag& cancel) {
+  const ReplicaFile file{replica.id, replica.bytes};
   const int64_t start_ns = now_ns();
   bool damaged = false;
   const auto status = without_lock(lock, [&, home = replica.home()]() -> Status {
@@ -99,10 +97,11 @@ Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& repl
     if (!from) return tl::unexpected(from.error());
     auto draft = holdings_.tiers.slow.draft(file.bytes);
     if (!draft) return tl::unexpected(draft.error());
-    const auto what = fmt::format("{}: writing {} back", holdings_.tiers.slow.name(), describe(id));
+    const auto what =
+        fmt::format("{}: writing {} back", holdings_.tiers.slow.name(), describe(file.id));
     const auto copied = copy_bytes(from->get(), draft->fd(), file.bytes, what, cancel);
     if (!copied) return tl::unexpected(copied.error());
-    damaged = *copied != id.digest;
+    damaged = *copied != file.id.digest;
     if (damaged) return fail(ErrorCode::kIo, what + ": its bytes are not those of its checksum");
     return holdings_.tiers.slow.publish(std::move(*draft), file, home);
   });
@@ -111,35 +110,15 @@ Status ReplicaManager::write_back(Lock& lock, const DatasetId& id, Replica& repl
     if (damaged) (void)holdings_.lose(lock, replica, PoolTier::kFast);
     return status;
   }
-  evict_rate_.add(file.bytes, now_ns() - start_ns);
+  rate_.add(file.bytes, now_ns() - start_ns);
   holdings_.ledger.order.set_slow(replica, true);
   return {};
 }
 
-void ReplicaManager::doom(const std::string& name, uint64_t below) {
-  auto lock = holdings_.lock();
-  holdings_.ledger.doom(name, below);
-}
-
-void ReplicaManager::doom_one(const DatasetId& id) {
-  auto lock = holdings_.lock();
-  if (Replica* replica = holdings_.ledger.find(id)) replica->doomed = true;
-}
-
-void ReplicaManager::sweep() {
-  auto lock = holdings_.lock();
-  while (const auto id = holdings_.ledger.removable()) {
-    Holdings::Busy busy(holdings_, *id);
-    Replica& replica = *holdings_.ledger.find(*id);
-    Status status;
-    if (replica.fast()) status = holdings_.remove_fast(lock, replica);
-    if (status && replica.slow()) status = holdings_.remove_slow(lock, replica);
-    if (!status) {
-      spdlog::error("{}", status.error().message);
-      replica.doomed = false;  // or this would never end
-    }
-    holdings_.changed(replica);
-  }
+EvictionTotals PoolRoom::totals() const {
+  EvictionTotals totals = totals_;
+  totals.evict = rate_.rate();
+  return totals;
 }
 
 }  // namespace tierpilot
