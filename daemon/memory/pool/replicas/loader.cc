@@ -1,14 +1,14 @@
-// Bringing datasets into the fast tier.
+#include "daemon/memory/pool/replicas/loader.h"
+
 #include <fmt/format.h>
 
-#include "daemon/memory/pool/replicas/replica_manager.h"
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 
-Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, ServeHow from,
-                                                       const ServeItem& item,
-                                                       const CancelFlag& cancel, bool& damaged) {
+Result<std::unique_ptr<ReadTurn>> ReplicaLoader::fill(const Draft& draft, ServeHow from,
+                                                      const ServeItem& item,
+                                                      const CancelFlag& cancel, bool& damaged) {
   const DatasetId id = item.id();
   if (from == ServeHow::kFetch)
     return fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
@@ -26,13 +26,13 @@ Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, Serve
   return std::make_unique<ReadTurn>();
 }
 
-void ReplicaManager::note_rate(const ServedItem& served) {
+void ReplicaLoader::note_rate(const ServedItem& served) {
   if (served.how == ServeHow::kPromotion) promote_rate_.add(served.bytes, served.transfer_ns);
   if (served.how == ServeHow::kFetch) fetch_rate_.add(served.bytes, served.transfer_ns);
 }
 
-Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag& cancel,
-                                        EvictionTally& tally) {
+Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& cancel,
+                                       EvictionTally& tally) {
   const DatasetId id = item.id();
   const ReplicaFile file{id, item.bytes};
   ServedItem served{.name = item.name,
@@ -52,7 +52,7 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   }
 
   Holdings::Busy busy(holdings_, id);
-  if (auto status = room.make_fast(lock, item.bytes, cancel, tally); !status)
+  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
@@ -85,13 +85,12 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
   return served;
 }
 
-Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, const ServeItem& item,
-                                                    const CancelFlag& cancel,
-                                                    EvictionTally& tally) {
+Result<ServedItem> ReplicaLoader::copy_for_writing(const std::string& owner, const ServeItem& item,
+                                                   const CancelFlag& cancel, EvictionTally& tally) {
   const DatasetId id = item.id();
   ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
   auto lock = holdings_.lock();
-  if (auto status = room.make_fast(lock, item.bytes, cancel, tally); !status)
+  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const auto status = [&]() -> Status {
     // Looked for only now: making room may have evicted the version that is to be copied.
