@@ -97,20 +97,20 @@ void Pool::finish(const std::string& owner, bool success, FinishDone done) {
 }
 
 void Pool::create(const std::string& name, CreateSource source, CreateDone done) {
-  state_->run(state_->movers,
-              [state = state_.get(), name, source = std::move(source), done = std::move(done)] {
-                const auto valid = check_dataset_name(name);
-                auto result = valid ? state->manager->create(name, source, state->closing)
-                                    : Result<ReplicaChange>(tl::unexpected(valid.error()));
-                state->complete(done, std::move(result));
-              });
+  state_->run(state_->movers, [state = state_.get(), name, source = std::move(source),
+                               done = std::move(done)] {
+    const auto valid = check_dataset_name(name);
+    auto result = valid ? state->manager->new_datasets.create(name, source, state->closing)
+                        : Result<ReplicaChange>(tl::unexpected(valid.error()));
+    state->complete(done, std::move(result));
+  });
 }
 
 void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done) {
   state_->run(state_->settler, [state = state_.get(), name, below_version, done = std::move(done)] {
     auto status = check_dataset_name(name);
-    if (status) state->manager->doom(name, below_version);
-    state->manager->sweep();
+    if (status) state->manager->doomed.doom(name, below_version);
+    state->manager->doomed.sweep();
     state->complete(done, std::move(status));
   });
 }
@@ -118,10 +118,10 @@ void Pool::drop(const std::string& name, uint64_t below_version, StatusDone done
 void Pool::discard(const DatasetId& id, StatusDone done) {
   auto status = check_dataset_id(id);
   // Now: a writer's request may be right behind.
-  if (status) state_->manager->doom_one(id);
+  if (status) state_->manager->doomed.doom_one(id);
   state_->run(state_->settler,
               [state = state_.get(), status = std::move(status), done = std::move(done)] {
-                state->manager->sweep();
+                state->manager->doomed.sweep();
                 state->complete(done, status);
               });
 }
@@ -129,7 +129,7 @@ void Pool::discard(const DatasetId& id, StatusDone done) {
 void Pool::set_home(const DatasetId& id, bool home, StatusDone done) {
   state_->run(state_->movers, [state = state_.get(), id, home, done = std::move(done)] {
     auto status = check_dataset_id(id);
-    if (status) status = state->manager->set_home(id, home, state->closing);
+    if (status) status = state->manager->homes.set_home(id, home, state->closing);
     state->complete(done, std::move(status));
   });
 }
@@ -138,7 +138,7 @@ void Pool::keep(ServeItem item, CreateDone done) {
   state_->run(state_->movers,
               [state = state_.get(), item = std::move(item), done = std::move(done)] {
                 const auto valid = check_dataset_id(item.id());
-                auto result = valid ? state->manager->keep(item, state->closing)
+                auto result = valid ? state->manager->homes.keep(item, state->closing)
                                     : Result<ReplicaChange>(tl::unexpected(valid.error()));
                 state->complete(done, std::move(result));
               });
@@ -147,7 +147,7 @@ void Pool::keep(ServeItem item, CreateDone done) {
 void Pool::verify(const DatasetId& id, CheckDone done) {
   state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
     const auto valid = check_dataset_id(id);
-    auto result = valid ? state->manager->verify(id, state->closing)
+    auto result = valid ? state->manager->checks.verify(id, state->closing)
                         : Result<ReplicaCheck>(tl::unexpected(valid.error()));
     state->complete(done, std::move(result));
   });
@@ -155,15 +155,15 @@ void Pool::verify(const DatasetId& id, CheckDone done) {
 
 Result<size_t> Pool::read(const DatasetId& id, uint64_t offset, std::span<std::byte> into) {
   if (auto status = check_dataset_id(id); !status) return tl::unexpected(status.error());
-  return state_->manager->read(id, offset, into);
+  return state_->manager->reader.read(id, offset, into);
 }
 
 std::vector<ReplicaChange> Pool::replicas() const {
-  return state_->manager->replicas();
+  return state_->manager->reader.replicas();
 }
 
 PoolUsage Pool::usage() const {
-  PoolUsage usage = state_->manager->usage();
+  PoolUsage usage = state_->manager->reader.usage();
   std::lock_guard lock(state_->mutex);
   usage.waiting_requests = state_->requests.waiting.size();
   return usage;

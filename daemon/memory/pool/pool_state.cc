@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "daemon/memory/pool/transfer.h"
+#include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 namespace {
@@ -42,7 +42,7 @@ void Pool::State::run(Workers& threads, std::function<void()> job) {
 }
 
 void Pool::State::after_job() {
-  manager->sweep();
+  manager->doomed.sweep();
   {
     std::lock_guard lock(mutex);
     admit_waiting();
@@ -53,7 +53,7 @@ void Pool::State::after_job() {
 void Pool::State::accept(std::shared_ptr<Request> request) {
   std::lock_guard lock(mutex);
   request->received_ns = now_ns();
-  auto status = manager->check_fits(request->items);
+  auto status = manager->admission.check_fits(request->items);
   if (status) status = requests.accept(request);
   if (!status) {
     ++totals.failed_requests;
@@ -66,7 +66,7 @@ void Pool::State::accept(std::shared_ptr<Request> request) {
 void Pool::State::admit_waiting() {
   while (!closing && !requests.waiting.empty()) {
     const auto request = requests.waiting.front();
-    const auto admitted = manager->admit(request->items);
+    const auto admitted = manager->admission.admit(request->items);
     if (!admitted) {
       fail_request(request, admitted.error());
       continue;
@@ -100,9 +100,10 @@ void Pool::State::serve(const std::shared_ptr<Request>& request) {
     }
   }
   const size_t done_items = served.items.size();
-  for (const auto& copy : private_copies(*request, done_items)) manager->discard(copy);
+  for (const auto& copy : private_copies(*request, done_items))
+    manager->private_copies.discard(copy);
   for (size_t i = 0; i < request->items.size(); ++i)
-    if (i >= done_items || !request->items[i].write) manager->unpin(request->items[i]);
+    if (i >= done_items || !request->items[i].write) manager->admission.unpin(request->items[i]);
   std::lock_guard lock(mutex);
   fail_request(request, request->cancel ? end_reason(closing, request->owner) : status.error());
 }
@@ -110,8 +111,9 @@ void Pool::State::serve(const std::shared_ptr<Request>& request) {
 Status Pool::State::serve_item(const Request& request, const ServeItem& item, Served& served) {
   const int64_t start_ns = now_ns();
   EvictionTally tally;
-  auto result = item.write ? manager->copy_for_writing(request.owner, item, request.cancel, tally)
-                           : manager->load(item, request.cancel, tally);
+  auto result = item.write
+                    ? manager->loader.copy_for_writing(request.owner, item, request.cancel, tally)
+                    : manager->loader.load(item, request.cancel, tally);
   served.evicted_bytes += tally.bytes;
   served.evicted_written_bytes += tally.written_bytes;
   served.evict_ns += tally.ns;
@@ -132,7 +134,7 @@ void Pool::State::cancel(const std::string& owner) {
   if (!request) return;
   if (request->phase == Request::Phase::kRunning) {
     request->cancel = true;
-    manager->wake();
+    manager->holdings.wake();
   } else if (request->phase == Request::Phase::kWaiting) {
     fail_request(request, end_reason(false, owner));
     admit_waiting();  // those behind it may be smaller
@@ -159,12 +161,12 @@ void Pool::State::finish(const std::shared_ptr<Request>& request, bool success,
   Result<std::vector<ReplicaChange>> result;
   const auto copies = private_copies(*request, request->items.size());
   if (success)
-    result = manager->commit(copies);
+    result = manager->private_copies.commit(copies);
   else
-    for (const auto& copy : copies) manager->discard(copy);
+    for (const auto& copy : copies) manager->private_copies.discard(copy);
   for (const auto& item : request->items)
-    if (!item.write) manager->unpin(item);
-  manager->sweep();
+    if (!item.write) manager->admission.unpin(item);
+  manager->doomed.sweep();
   std::lock_guard lock(mutex);
   requests.erase(request);
   complete(done, std::move(result));
@@ -179,7 +181,7 @@ void Pool::State::close() {
       fail_request(request, end_reason(true, request->owner));
     }
     for (const auto& [owner, request] : requests.all()) request->cancel = true;
-    manager->wake();
+    manager->holdings.wake();
   }
   // In this order: a completion may finish its request.
   movers.stop();

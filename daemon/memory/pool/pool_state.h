@@ -6,7 +6,7 @@
 
 #include "daemon/memory/pool/outbox.h"
 #include "daemon/memory/pool/pool.h"
-#include "daemon/memory/pool/replica_manager.h"
+#include "daemon/memory/pool/replicas/replica_manager.h"
 #include "daemon/memory/pool/requests.h"
 #include "daemon/memory/pool/workers.h"
 

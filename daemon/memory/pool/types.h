@@ -134,14 +134,23 @@ struct ServiceTotals {
   Histogram service_ns;          // of whole requests
 };
 
-struct MovementTotals {
+struct EvictionTotals {
   uint64_t evictions = 0, evicted_bytes = 0, evicted_written_bytes = 0;
   uint64_t slow_drops = 0;  // non-home replicas dropped from a full slow tier
+  TransferRate evict;       // write-back including fsync; a drop of a clean copy has no rate
+};
+
+// Of private copies.
+struct CommitTotals {
   uint64_t commits = 0, discards = 0;
-  TransferRate evict;  // write-back including fsync; a drop of a clean copy has no rate
+};
+
+struct ArrivalRates {
   TransferRate promote;
   TransferRate fetch;
 };
+
+struct MovementTotals : EvictionTotals, CommitTotals, ArrivalRates {};
 
 struct PoolTotals : ServiceTotals, MovementTotals {};
 

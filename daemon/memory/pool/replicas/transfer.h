@@ -1,10 +1,10 @@
-// How the replica manager's transfers own an entry and let go of the lock. Internal to it.
+// How transfers own an entry and let go of the lock.
 #pragma once
 
 #include <utility>
 
 #include "base/clock.h"
-#include "daemon/memory/pool/replica_manager.h"
+#include "daemon/memory/pool/replicas/holdings.h"
 
 namespace tierpilot {
 
@@ -13,23 +13,23 @@ inline int64_t now_ns() {
 }
 
 // Owns an entry's files. Made and destroyed with the lock held.
-class ReplicaManager::Busy {
+class Holdings::Busy {
  public:
-  Busy(ReplicaManager& manager, DatasetId id) : manager_(&manager), id_(std::move(id)) {
-    manager_->ledger_.find(id_)->busy = true;
+  Busy(Holdings& holdings, DatasetId id) : holdings_(&holdings), id_(std::move(id)) {
+    holdings_->ledger.find(id_)->busy = true;
   }
   Busy(Busy&& other) noexcept
-      : manager_(std::exchange(other.manager_, nullptr)), id_(std::move(other.id_)) {}
+      : holdings_(std::exchange(other.holdings_, nullptr)), id_(std::move(other.id_)) {}
   Busy& operator=(Busy&&) = delete;
   ~Busy() {
-    if (!manager_) return;
-    manager_->ledger_.find(id_)->busy = false;
-    manager_->ledger_.erase_if_empty(id_);
-    manager_->idle_.notify_all();
+    if (!holdings_) return;
+    holdings_->ledger.find(id_)->busy = false;
+    holdings_->ledger.erase_if_empty(id_);
+    holdings_->idle_.notify_all();
   }
 
  private:
-  ReplicaManager* manager_;
+  Holdings* holdings_;
   DatasetId id_;
 };
 

@@ -1,4 +1,5 @@
-// New datasets: imported, zeroed or random.
+#include "daemon/memory/pool/replicas/new_content.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,17 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "daemon/memory/pool/replica_manager.h"
-#include "daemon/memory/pool/transfer.h"
-
 namespace tierpilot {
-
-// Gives a new dataset's bytes.
-struct NewContent {
-  uint64_t bytes = 0;
-  std::function<Result<ContentDigest>(int to, const CancelFlag& cancel)> write;
-};
-
 namespace {
 
 bool is_unchanged(const struct stat& before, const struct stat& now) {
@@ -25,7 +16,7 @@ bool is_unchanged(const struct stat& before, const struct stat& now) {
          before.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
 }
 
-Result<NewContent> open_content(const ImportOpenFile& source) {
+Result<NewContent> open_source(const ImportOpenFile& source) {
   const std::string what = fmt::format("source '{}'", source.path);
   const auto& fd = source.file;
   struct stat info {};
@@ -43,12 +34,12 @@ Result<NewContent> open_content(const ImportOpenFile& source) {
                     }};
 }
 
-Result<NewContent> open_content(const ImportFile& source) {
+Result<NewContent> open_source(const ImportFile& source) {
   // O_NONBLOCK: a FIFO would wait for a writer.
   auto fd =
       std::make_shared<UniqueFd>(::open(source.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!*fd) return fail_errno(errno, fmt::format("source '{}' cannot be opened", source.path));
-  return open_content(ImportOpenFile{std::move(fd), source.path});
+  return open_source(ImportOpenFile{std::move(fd), source.path});
 }
 
 // Writes `bytes` bytes that `next` gives chunk by chunk.
@@ -71,12 +62,12 @@ NewContent generated(uint64_t bytes, Next next) {
 }
 
 // Zeros are written out: blocks that are merely allocated would be read without touching the disk.
-Result<NewContent> open_content(const ZeroFill& source) {
+Result<NewContent> open_source(const ZeroFill& source) {
   return generated(source.bytes,
                    [](std::span<std::byte> chunk) { std::memset(chunk.data(), 0, chunk.size()); });
 }
 
-Result<NewContent> open_content(const RandomFill& source) {
+Result<NewContent> open_source(const RandomFill& source) {
   return generated(
       source.bytes, [random = std::mt19937_64(source.seed)](std::span<std::byte> chunk) mutable {
         for (size_t at = 0; at < chunk.size(); at += sizeof(uint64_t)) {
@@ -88,47 +79,8 @@ Result<NewContent> open_content(const RandomFill& source) {
 
 }  // namespace
 
-Result<ReplicaChange> ReplicaManager::create(const std::string& name, const CreateSource& source,
-                                             const CancelFlag& cancel) {
-  const auto in_context = [&](const Error& error) {
-    return fail(error.code, fmt::format("dataset '{}': {}", name, error.message));
-  };
-  const auto content = std::visit([](const auto& kind) { return open_content(kind); }, source);
-  if (!content) return in_context(content.error());
-
-  Lock lock(mutex_);
-  if (ledger_.holds(name) || !making_.insert(name).second)
-    return fail(ErrorCode::kConflict, fmt::format("dataset '{}' exists already", name));
-  auto made = make_slow(lock, name, *content, cancel);
-  making_.erase(name);
-  if (!made) return in_context(made.error());
-  return made;
-}
-
-Result<ReplicaChange> ReplicaManager::make_slow(Lock& lock, const std::string& name,
-                                                const NewContent& content,
-                                                const CancelFlag& cancel) {
-  const uint64_t bytes = content.bytes;
-  if (auto status = make_slow_room(lock, bytes); !status) return tl::unexpected(status.error());
-  DatasetId id{name, 1};
-  auto status = without_lock(lock, [&]() -> Status {
-    auto draft = slow_.draft(bytes);
-    if (!draft) return tl::unexpected(draft.error());
-    const auto written = content.write(draft->fd(), cancel);
-    if (!written) return tl::unexpected(written.error());
-    id.digest = *written;
-    return slow_.publish(std::move(*draft), {id, bytes}, true);
-  });
-  if (!status) {
-    ledger_.slow.give(bytes);
-    return tl::unexpected(status.error());
-  }
-  Replica& replica = ledger_.entry(id, bytes);
-  ledger_.order.set_slow(replica, true);
-  ledger_.order.set_home(replica, true);
-  ledger_.order.touch(replica);
-  changed(id, replica);
-  return change_of(id, replica);
+Result<NewContent> open_content(const CreateSource& source) {
+  return std::visit([](const auto& kind) { return open_source(kind); }, source);
 }
 
 }  // namespace tierpilot

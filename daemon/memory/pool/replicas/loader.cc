@@ -1,22 +1,23 @@
-// Bringing datasets into the fast tier.
+#include "daemon/memory/pool/replicas/loader.h"
+
 #include <fmt/format.h>
 
-#include "daemon/memory/pool/replica_manager.h"
-#include "daemon/memory/pool/transfer.h"
+#include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
 
-Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, ServeHow from,
-                                                       const ServeItem& item,
-                                                       const CancelFlag& cancel, bool& damaged) {
+Result<std::unique_ptr<ReadTurn>> ReplicaLoader::fill(const Draft& draft, ServeHow from,
+                                                      const ServeItem& item,
+                                                      const CancelFlag& cancel, bool& damaged) {
   const DatasetId id = item.id();
   if (from == ServeHow::kFetch)
     return fetch(*remote_, item.sources, id, item.bytes, draft.fd(), cancel);
-  const TierStore& store = from == ServeHow::kHit ? fast_ : slow_;
+  const TierStore& store =
+      holdings_.tiers.of(from == ServeHow::kHit ? PoolTier::kFast : PoolTier::kSlow);
   const auto source = store.open_replica({id, item.bytes});
   if (!source) return tl::unexpected(source.error());
-  const auto what =
-      fmt::format("{}: bringing {} in from {}", fast_.name(), describe(id), store.name());
+  const auto what = fmt::format("{}: bringing {} in from {}", holdings_.tiers.fast.name(),
+                                describe(id), store.name());
   const auto digest = copy_bytes(source->get(), draft.fd(), item.bytes, what, cancel);
   store.drop_page_cache(source->get());
   if (!digest) return tl::unexpected(digest.error());
@@ -25,21 +26,23 @@ Result<std::unique_ptr<ReadTurn>> ReplicaManager::fill(const Draft& draft, Serve
   return std::make_unique<ReadTurn>();
 }
 
-void ReplicaManager::note_rate(const ServedItem& served) {
+void ReplicaLoader::note_rate(const ServedItem& served) {
   if (served.how == ServeHow::kPromotion) promote_rate_.add(served.bytes, served.transfer_ns);
   if (served.how == ServeHow::kFetch) fetch_rate_.add(served.bytes, served.transfer_ns);
 }
 
-Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag& cancel,
-                                        EvictionTally& tally) {
+Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& cancel,
+                                       EvictionTally& tally) {
   const DatasetId id = item.id();
   const ReplicaFile file{id, item.bytes};
-  ServedItem served{
-      .name = item.name, .version = item.version, .path = fast_.path_of(file), .bytes = item.bytes};
-  Lock lock(mutex_);
-  Replica& replica = *ledger_.find(id);  // pinned, so it stays
+  ServedItem served{.name = item.name,
+                    .version = item.version,
+                    .path = holdings_.tiers.fast.path_of(file),
+                    .bytes = item.bytes};
+  auto lock = holdings_.lock();
+  Replica& replica = *holdings_.ledger.find(id);  // pinned, so it stays
   bool joined = false;
-  for (; !replica.fast() && replica.busy; idle_.wait(lock)) {
+  for (; !replica.fast() && replica.busy; holdings_.wait(lock)) {
     if (cancel) return cancelled(describe(id));
     joined = true;
   }
@@ -48,8 +51,8 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
     return served;
   }
 
-  Busy busy(*this, id);
-  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+  Holdings::Busy busy(holdings_, id);
+  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
@@ -58,46 +61,45 @@ Result<ServedItem> ReplicaManager::load(const ServeItem& item, const CancelFlag&
     served.how = replica.slow() ? ServeHow::kPromotion : ServeHow::kFetch;
     damaged = false;
     status = without_lock(lock, [&, home = replica.home()]() -> Status {
-      auto draft = fast_.draft(item.bytes);
+      auto draft = holdings_.tiers.fast.draft(item.bytes);
       if (!draft) return tl::unexpected(draft.error());
       auto filled = fill(*draft, served.how, item, cancel, damaged);
       if (!filled) return tl::unexpected(filled.error());
       turn = std::move(*filled);
-      return fast_.publish(std::move(*draft), file, home);
+      return holdings_.tiers.fast.publish(std::move(*draft), file, home);
     });
-    if (damaged && !lose(lock, id, replica, Tier::kSlow)) break;
+    if (damaged && !holdings_.lose(lock, replica, PoolTier::kSlow)) break;
   }
   if (!status) {
-    ledger_.fast.give(item.bytes);
+    holdings_.ledger.fast.give(item.bytes);
     return tl::unexpected(status.error());
   }
-  ledger_.order.set_fast(replica, true);
+  holdings_.ledger.order.set_fast(replica, true);
   replica.arrived = served.how;
   replica.arrived_ns = served.transfer_ns = now_ns() - start_ns;
   note_rate(served);
   // If the removal fails, the copy in an exclusive slow tier just stays, as in a durable one.
-  if (replica.slow() && exclusive()) (void)remove_slow(lock, id, replica);
-  changed(id, replica);
+  if (replica.slow() && holdings_.tiers.exclusive()) (void)holdings_.remove_slow(lock, replica);
+  holdings_.changed(replica);
   turn->done();
   return served;
 }
 
-Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, const ServeItem& item,
-                                                    const CancelFlag& cancel,
-                                                    EvictionTally& tally) {
+Result<ServedItem> ReplicaLoader::copy_for_writing(const std::string& owner, const ServeItem& item,
+                                                   const CancelFlag& cancel, EvictionTally& tally) {
   const DatasetId id = item.id();
   ServedItem served{.name = item.name, .version = item.version, .write = true, .bytes = item.bytes};
-  Lock lock(mutex_);
-  if (auto status = make_fast_room(lock, item.bytes, cancel, tally); !status)
+  auto lock = holdings_.lock();
+  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
     return tl::unexpected(status.error());
   const auto status = [&]() -> Status {
     // Looked for only now: making room may have evicted the version that is to be copied.
-    const auto base = wait_idle(lock, id, cancel);
+    const auto base = holdings_.wait_idle(lock, id, cancel);
     if (!base) return tl::unexpected(base.error());
-    std::optional<Busy> busy;
+    std::optional<Holdings::Busy> busy;
     served.how = ServeHow::kFetch;
     if (*base && ((*base)->fast() || (*base)->slow())) {
-      busy.emplace(*this, id);
+      busy.emplace(holdings_, id);
       served.how = (*base)->fast() ? ServeHow::kHit : ServeHow::kPromotion;
     }
     const int64_t start_ns = now_ns();
@@ -105,7 +107,7 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
     for (bool damaged = true; damaged;) {
       damaged = false;
       copied = without_lock(lock, [&]() -> Status {
-        auto draft = fast_.private_copy(owner, item.name, item.bytes);
+        auto draft = holdings_.tiers.fast.private_copy(owner, item.name, item.bytes);
         if (!draft) return tl::unexpected(draft.error());
         // Nobody else can read this copy: its turn ends without being done.
         if (auto filled = fill(*draft, served.how, item, cancel, damaged); !filled)
@@ -115,7 +117,8 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
         return {};
       });
       const bool was_fast = served.how == ServeHow::kHit;
-      if (damaged && !lose(lock, id, **base, was_fast ? Tier::kFast : Tier::kSlow)) break;
+      if (damaged && !holdings_.lose(lock, **base, was_fast ? PoolTier::kFast : PoolTier::kSlow))
+        break;
       if (damaged) served.how = (*base)->slow() ? ServeHow::kPromotion : ServeHow::kFetch;
     }
     served.transfer_ns = now_ns() - start_ns;
@@ -123,7 +126,7 @@ Result<ServedItem> ReplicaManager::copy_for_writing(const std::string& owner, co
     return copied;
   }();
   if (status) return served;
-  ledger_.fast.give(item.bytes);
+  holdings_.ledger.fast.give(item.bytes);
   return tl::unexpected(status.error());
 }
 

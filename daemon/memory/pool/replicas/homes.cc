@@ -1,0 +1,69 @@
+#include "daemon/memory/pool/replicas/homes.h"
+
+#include "daemon/memory/pool/replicas/transfer.h"
+
+namespace tierpilot {
+
+Status HomeReplicas::set_home(const DatasetId& id, bool home, const CancelFlag& cancel) {
+  auto lock = holdings_.lock();
+  const auto found = holdings_.wait_idle(lock, id, cancel);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found || (!(*found)->fast() && !(*found)->slow()))
+    return fail(ErrorCode::kNotFound, describe(id) + ": no replica on this node");
+  Replica& replica = **found;
+  Holdings::Busy busy(holdings_, id);
+  if (home && !replica.slow() && !holdings_.tiers.exclusive()) {
+    if (auto status = room_.make_slow(lock, replica.bytes); !status) return status;
+    if (auto status = room_.write_back(lock, replica, cancel); !status) return status;
+  }
+  const ReplicaFile file{id, replica.bytes};
+  const auto status = without_lock(lock, [&]() -> Status {
+    if (auto marked = replica.slow() ? holdings_.tiers.slow.set_home(file, home) : Status();
+        !marked)
+      return marked;
+    return replica.fast() ? holdings_.tiers.fast.set_home(file, home) : Status();
+  });
+  if (status) holdings_.ledger.order.set_home(replica, home);
+  holdings_.changed(replica);
+  return status;
+}
+
+Result<ReplicaChange> HomeReplicas::keep(const ServeItem& item, const CancelFlag& cancel) {
+  const DatasetId id = item.id();
+  auto lock = holdings_.lock();
+  const auto found = holdings_.wait_idle(lock, id, cancel);
+  if (!found) return tl::unexpected(found.error());
+  if (*found && ((*found)->fast() || (*found)->slow())) {
+    lock.unlock();
+    if (auto kept = set_home(id, true, cancel); !kept) return tl::unexpected(kept.error());
+    lock.lock();
+    const Replica* replica = holdings_.ledger.find(id);
+    if (!replica) return fail(ErrorCode::kConflict, describe(id) + ": was dropped meanwhile");
+    return change_of(*replica);
+  }
+  Replica& replica = holdings_.ledger.entry(id, item.bytes);
+  Holdings::Busy busy(holdings_, id);
+  if (auto status = room_.make_slow(lock, item.bytes); !status)
+    return tl::unexpected(status.error());
+  std::unique_ptr<ReadTurn> turn;
+  const auto status = without_lock(lock, [&]() -> Status {
+    auto draft = holdings_.tiers.slow.draft(item.bytes);
+    if (!draft) return tl::unexpected(draft.error());
+    auto fetched = fetch(*remote_, item.sources, id, item.bytes, draft->fd(), cancel);
+    if (!fetched) return tl::unexpected(fetched.error());
+    turn = std::move(*fetched);
+    return holdings_.tiers.slow.publish(std::move(*draft), {id, item.bytes}, true);
+  });
+  if (!status) {
+    holdings_.ledger.slow.give(item.bytes);
+    return tl::unexpected(status.error());
+  }
+  holdings_.ledger.order.set_slow(replica, true);
+  holdings_.ledger.order.set_home(replica, true);
+  holdings_.ledger.order.touch(replica);
+  holdings_.changed(replica);
+  turn->done();
+  return change_of(replica);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,40 @@
+// Brings datasets into the fast tier, for those that were admitted. Knows how fast they came.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/memory/pool/counters.h"
+#include "daemon/memory/pool/remote.h"
+#include "daemon/memory/pool/replicas/holdings.h"
+#include "daemon/memory/pool/replicas/pool_room.h"
+
+namespace tierpilot {
+
+class ReplicaLoader {
+ public:
+  ReplicaLoader(Holdings& holdings, PoolRoom& room, std::shared_ptr<RemoteSource> remote)
+      : holdings_(holdings), room_(room), remote_(std::move(remote)) {}
+
+  // Block. Serve one admitted item; `service_ns` is left to the caller.
+  Result<ServedItem> load(const ServeItem& item, const CancelFlag& cancel, EvictionTally& tally);
+  // As `owner`'s own copy. Looks for what is to be copied only when there is room.
+  Result<ServedItem> copy_for_writing(const std::string& owner, const ServeItem& item,
+                                      const CancelFlag& cancel, EvictionTally& tally);
+  // With the lock held.
+  ArrivalRates rates() const { return {promote_rate_.rate(), fetch_rate_.rate()}; }
+
+ private:
+  // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
+  // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
+  Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,
+                                         const CancelFlag& cancel, bool& damaged);
+  void note_rate(const ServedItem& served);
+
+  Holdings& holdings_;
+  PoolRoom& room_;
+  const std::shared_ptr<RemoteSource> remote_;
+  RateMeter promote_rate_, fetch_rate_;  // under the lock of the holdings
+};
+
+}  // namespace tierpilot

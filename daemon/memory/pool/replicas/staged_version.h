@@ -1,0 +1,54 @@
+// A private copy on its way to become the next version of its dataset.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "daemon/memory/pool/replicas/holdings.h"
+#include "daemon/memory/pool/replicas/pool_room.h"
+#include "daemon/memory/pool/replicas/private_copy.h"
+#include "daemon/memory/pool/replicas/transfer.h"
+
+namespace tierpilot {
+
+// Made and destroyed with the lock held. What was not published is gone afterwards.
+class StagedVersion {
+ public:
+  using Lock = Holdings::Lock;
+
+  StagedVersion(Holdings& holdings, PoolRoom& room, const PrivateCopy& copy)
+      : holdings_(holdings),
+        room_(room),
+        owner_(copy.owner),
+        id_{copy.name, copy.version + 1},
+        charge_(holdings.ledger, copy.bytes) {}
+
+  // Blocks. All that can run out of room happens here.
+  Status stage(Lock& lock);
+  // Blocks. Once it is staged: makes this node its home.
+  Status publish(Lock& lock);
+  // Its digest is known once it is staged.
+  const DatasetId& id() const { return id_; }
+
+ private:
+  // A copy that outgrew the fast tier's room does not stay there.
+  void charge_real_size(Lock& lock);
+  // To the slow tier, where it goes there; and what its bytes are.
+  Status copy_down(Lock& lock);
+  Status publish_again(Lock& lock, Replica& replica);
+  ReplicaFile replica_file() const { return {id_, fast_file_->bytes()}; }
+
+  Holdings& holdings_;
+  PoolRoom& room_;
+  std::string owner_;
+  // In this order: a file vanishes before its bytes are given back.
+  DatasetId id_;
+  PrivateCharge charge_;
+  std::optional<Draft> fast_file_;
+  std::optional<Draft> slow_file_;
+  bool stays_fast_ = true;
+  std::optional<Holdings::Busy> busy_;
+  bool here_already_ = false;  // another try of the task has made the same bytes
+};
+
+}  // namespace tierpilot
