@@ -90,6 +90,8 @@ ReplicaCheck Pool::verify(const DatasetId& id) {
   if (!stored.fast) shelf_.erase(found);
   at_.changed(gone);
   at_.lost(id);
+  // It is written to the disk anew from memory, unless that is full.
+  if (gone.home && at_.random.chance(0.5)) set_home(id, true);
   return check;
 }
 

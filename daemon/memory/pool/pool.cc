@@ -149,6 +149,7 @@ void Pool::verify(const DatasetId& id, CheckDone done) {
     const auto valid = check_dataset_id(id);
     auto result = valid ? state->manager->checks.verify(id, state->closing)
                         : Result<ReplicaCheck>(tl::unexpected(valid.error()));
+    if (valid) state->manager->homes.mend(id, state->closing);
     state->complete(done, std::move(result));
   });
 }

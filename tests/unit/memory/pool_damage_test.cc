@@ -1,11 +1,33 @@
 // Copies whose bytes have changed under the pool: they are found when they move or are looked at,
 // told of, and served to nobody.
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <csignal>
 
 #include "tests/unit/memory/pool_fixture.h"
 
 namespace tierpilot {
 namespace {
+
+// Nothing can be written to files.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
 
 class PoolDamage : public PoolTest {
  protected:
@@ -87,6 +109,20 @@ TEST_F(PoolDamage, AWriterIsGivenGoodBytesToo) {
   expect_consistent();
 }
 
+// A reboot would take the last of it.
+TEST_F(PoolDamage, AHomeIsWrittenToItsDiskAnewFromMemory) {
+  use(wanted());
+  damage(slow_dir);
+  const auto check = verify();
+  ASSERT_TRUE(check);
+  EXPECT_EQ(check->slow, CopyState::kDamaged);
+  EXPECT_TRUE(damage_was_told());
+  ASSERT_TRUE(replica("d"));
+  EXPECT_TRUE(replica("d")->home && replica("d")->in_slow);
+  EXPECT_EQ(read_file(slow_dir + "/" + file), good);
+  EXPECT_EQ(verify()->slow, CopyState::kGood);
+}
+
 // The coordinator may not have heard of it, and has what is left written to the disk anew.
 TEST_F(PoolDamage, AHomeThatIsInMemoryOnlyIsToldAsDamagedUntilItIsOnDisk) {
   use(wanted());
@@ -96,7 +132,10 @@ TEST_F(PoolDamage, AHomeThatIsInMemoryOnlyIsToldAsDamagedUntilItIsOnDisk) {
   };
   EXPECT_FALSE(damaged());
   damage(slow_dir);
-  ASSERT_TRUE(verify());
+  {
+    const FullDisk full;
+    ASSERT_TRUE(verify());
+  }
   EXPECT_TRUE(damaged());
   open();
   EXPECT_TRUE(damaged());

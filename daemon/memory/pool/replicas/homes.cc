@@ -1,5 +1,6 @@
 #include "daemon/memory/pool/replicas/homes.h"
 
+#include "base/log.h"
 #include "daemon/memory/pool/replicas/transfer.h"
 
 namespace tierpilot {
@@ -26,6 +27,19 @@ Status HomeReplicas::set_home(const DatasetId& id, bool home, const CancelFlag& 
   if (status) holdings_.ledger.order.set_home(replica, home);
   holdings_.changed(replica);
   return status;
+}
+
+void HomeReplicas::mend(const DatasetId& id, const CancelFlag& cancel) {
+  {
+    const auto lock = holdings_.lock();
+    const Replica* replica = holdings_.ledger.find(id);
+    const bool is_in_memory_only = replica && replica->home() && replica->fast() &&
+                                   !replica->slow() && !holdings_.tiers.exclusive();
+    if (!is_in_memory_only) return;
+  }
+  if (const auto written = set_home(id, true, cancel); !written)
+    spdlog::error("{}: it is in memory only, and not written to the disk anew: {}", describe(id),
+                  written.error().message);
 }
 
 Result<ReplicaChange> HomeReplicas::keep(const ServeItem& item, const CancelFlag& cancel) {

@@ -17,6 +17,9 @@ class HomeReplicas {
   // Blocks. A home replica of a durable slow tier is written there first. kNotFound: nothing is
   // here.
   Status set_home(const DatasetId& id, bool home, const CancelFlag& cancel);
+  // Blocks. One that only memory has is written to the disk anew, if there is room: its copy there
+  // was damaged, and a reboot would take the last of it.
+  void mend(const DatasetId& id, const CancelFlag& cancel);
   // Blocks. A home replica of what other nodes have, or of what is here.
   Result<ReplicaChange> keep(const ServeItem& item, const CancelFlag& cancel);
 
