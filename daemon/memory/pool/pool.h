@@ -48,7 +48,8 @@ class Pool {
   // recently used and unpinned. If pinned datasets take the room, waits its turn (FIFO). A write
   // gets a private copy; readers keep the version they have. Errors, after which nothing is pinned:
   //   kInvalid    a name, version or size that cannot be; a dataset named twice
-  //   kExhausted  larger than the budget; a full disk
+  //   kInvalid    larger than the budget
+  //   kExhausted  a full disk
   //   kConflict   the owner has a request already; a second writer of a dataset; cancelled
   //   kNotFound, kIo, or what the RemoteSource said: it cannot be had
   // What moves is compared with its digest: a copy that has other bytes goes, which on_change
