@@ -47,8 +47,8 @@ class Pool {
   // Brings all items into the fast tier and pins them until finish(owner), evicting what is least
   // recently used and unpinned. If pinned datasets take the room, waits its turn (FIFO). A write
   // gets a private copy; readers keep the version they have. Errors, after which nothing is pinned:
-  //   kInvalid    a name, version or size that cannot be; a dataset named twice
-  //   kInvalid    larger than the budget
+  //   kInvalid    a name, version or size that cannot be; a dataset named twice; larger than the
+  //               budget
   //   kExhausted  a full disk
   //   kConflict   the owner has a request already; a second writer of a dataset; cancelled
   //   kNotFound, kIo, or what the RemoteSource said: it cannot be had
