@@ -12,7 +12,8 @@ void Credits::served(AttemptId attempt, const ServedData& data) {
   const auto placed = in_flight_.find(attempt);
   const uint32_t total = state_.registry.summary().total_units;
   ServiceMeasure measure;
-  measure.utilisation = total ? static_cast<double>(state_.registry.summary().busy_units) / total : 0;
+  measure.utilisation =
+      total ? static_cast<double>(state_.registry.summary().busy_units) / total : 0;
   measure.service_ns = static_cast<double>(std::max<uint64_t>(data.latency_ns, 1));
   measure.reference_ns = static_cast<double>(data.reference_ns);  // 0: not measured there
   // A clean copy that is dropped moves no byte: only what was written is paid for.

@@ -14,7 +14,6 @@ void note(ClusterState& state, const std::string& node, const std::string& what,
 // Its health has just closed the node to tasks: nobody waits for it any more.
 void close_node(ClusterState& state, NodeRecord& node);
 
-
 // What is placed anew when this does not start: of a rank its gang.
 uint64_t placed_as(const Task& task);
 

@@ -183,11 +183,8 @@ TEST_F(WriteCopiesTest, WhatOnlyALateNodeHasIsNotWrittenAgain) {
   // What is left of version 1 goes with m's disk.
   membership_->replica_changed("m", "d", {1, 4096, false, false, false, kFirst, true});
   restart();
-  silent_.clear();
   m = with_room("m");
-  n = std::make_shared<FakeNode>();
-  tickets_["n"] =
-      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  come_back_with_next();
   EXPECT_THAT(n->discarded, IsEmpty());
   EXPECT_EQ(state_of(task), TaskState::kRunning) << "its end counts once there are copies";
   pass(100);
@@ -205,10 +202,7 @@ TEST_F(WriteCopiesTest, WhatALateNodeHasComesTooLateForATryThatHasBegun) {
   ASSERT_EQ(state_of(task), TaskState::kQueued);
   answer(*m, fail(ErrorCode::kIo, "no source has it"));
   const auto second = assign(task, "m");
-  silent_.clear();
-  n = std::make_shared<FakeNode>();
-  tickets_["n"] =
-      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  come_back_with_next();
   EXPECT_THAT(n->discarded, ElementsAre(Pair("d", 2u)));
   EXPECT_EQ(state_of(task), TaskState::kAssigned);
   EXPECT_EQ(state_->tasks.find(task)->attempt, second.attempt);
@@ -232,10 +226,7 @@ TEST_F(WriteCopiesTest, ATaskIsWrittenAgainWhereALateNodeHasHalfOfIt) {
   pass(settings_.lease_ms + 200);
   ASSERT_EQ(state_of(task), TaskState::kQueued);
   answer(*m, fail(ErrorCode::kIo, "no source has it"));
-  silent_.clear();
-  n = std::make_shared<FakeNode>();
-  tickets_["n"] =
-      *membership_->join(facts("n", 7), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  come_back_with_next();
   for (int s = 0; s < 40 && state_of(task) == TaskState::kRunning; ++s) {
     answer(*m);
     pass(1'000);

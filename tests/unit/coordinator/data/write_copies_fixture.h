@@ -70,6 +70,13 @@ class WriteCopiesTest : public CoreTest {
     EXPECT_TRUE(exit("n", attempt, wrote(version)));
     return task;
   }
+  // After its lease: n has version 2.
+  void come_back_with_next() {
+    silent_.clear();
+    n = std::make_shared<FakeNode>();
+    tickets_["n"] =
+        *membership_->join(facts("n"), n, {{"d", {2, 4096, true, true, true, kNext}}}, {});
+  }
   void answer(FakeNode& node, const Status& status = {}) {
     for (auto& [need, done] : std::exchange(node.keeps, {})) done(status);
     flush();
