@@ -4,7 +4,7 @@
 
 #include "coordinator/store/records.h"
 #include "model/registration.h"
-#include "tests/unit/coordinator/core_fixture.h"
+#include "tests/unit/coordinator/data/data_safety_fixture.h"
 
 namespace tierpilot::testing {
 namespace {
@@ -15,41 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Version = std::pair<std::string, uint64_t>;
-
-class DataSafetyTest : public CoreTest {
- protected:
-  uint64_t submit_writer(const std::string& name = "w") {
-    auto writer = spec(name);
-    writer.datasets = {{"d", true}};
-    return submit({writer})->first_task;
-  }
-  static TaskExit wrote(uint64_t version, uint64_t content = 0) {
-    auto exit = success();
-    exit.written = {{"d", version, 4096, {0, content}}};
-    return exit;
-  }
-  void lose_all_nodes() {
-    clock_.advance_ns(settings_.lease_ms * 1'000'000 + 1);
-    membership_->expire();
-  }
-  using Replicas = std::vector<std::pair<std::string, ReplicaState>>;
-  std::shared_ptr<FakeNode> come_back(const std::string& name, uint64_t instance,
-                                      const Replicas& replicas, std::set<AttemptId> live = {}) {
-    auto link = std::make_shared<FakeNode>();
-    EXPECT_TRUE(membership_->join(facts(name, instance), link, replicas, live));
-    return link;
-  }
-  void break_store(const char* sql) {
-    store_->write([sql](Db& db) { return db.execute(sql); }, nullptr);
-    flush();
-  }
-  Status remove(const std::string& name) {
-    std::optional<Status> removed;
-    datasets_->remove(name, [&](Status status) { removed = std::move(status); });
-    EXPECT_TRUE(posts_.run_until([&] { return removed.has_value(); }));
-    return *removed;
-  }
-};
 
 TEST_F(DataSafetyTest, OldVersionsStayWhileTheNewOneIsNotOnDisk) {
   auto n = join("n");
@@ -224,96 +189,6 @@ TEST_F(DataSafetyTest, AFailureToReadWhatHasNoDigestYetIsNoTry) {
     const auto* waits = state_->tasks.find(attempt.task);
     EXPECT_EQ(waits && waits->state == TaskState::kQueued, content == 0);
   }
-}
-
-// The clearing of the drop that was paid is lost, and the name is used again.
-TEST_F(DataSafetyTest, ADropThatIsOwedDoesNotTakeTheNextDatasetOfThatName) {
-  join("n");
-  add_dataset("d", 4096, "n");
-  break_store(
-      "CREATE TRIGGER full BEFORE DELETE ON owed_drops BEGIN SELECT RAISE(FAIL, 'full'); END");
-  ASSERT_TRUE(remove("d"));
-  flush();
-  break_store("DROP TRIGGER full");
-  add_dataset("d", 4096, "n");
-  flush();
-  restart();
-  lose_all_nodes();
-  auto n = come_back("n", 8, {{"d", {1, 4096, false, true, true}}});
-  EXPECT_THAT(n->dropped, IsEmpty());
-  EXPECT_TRUE(state_->catalog.find("d")->replicas.contains("n"));
-}
-
-// What was sent may be lost with the connection, or with the node.
-TEST_F(DataSafetyTest, ADropIsOwedUntilItsNodeHasTheDatasetNoMore) {
-  const Replicas held{{"d", {1, 4096, false, true, true}}};
-  join("n");
-  add_dataset("d", 4096, "n");
-  ASSERT_TRUE(remove("d"));
-  for (uint64_t instance : {8, 9}) {
-    lose_all_nodes();
-    flush();
-    if (instance == 9) restart();
-    const auto n = come_back("n", instance, held);
-    EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX))) << instance;
-  }
-  membership_->replica_changed("n", "d", {1, 4096, false, false, false});
-  flush();
-  EXPECT_THAT(*records::owed_drops(store_->reader()), IsEmpty());
-  lose_all_nodes();
-  EXPECT_THAT(come_back("n", 10, {})->dropped, IsEmpty());
-}
-
-TEST_F(DataSafetyTest, ADropThatIsOwedSparesTheDatasetOfThatNameThatIsJustMadeThere) {
-  join("n");
-  add_dataset("d", 4096, "n");
-  ASSERT_TRUE(remove("d"));
-  std::optional<Result<Dataset>> added;
-  datasets_->add("", "d", ZeroSource{4096}, "n", [&](auto made) { added = std::move(made); });
-  ASSERT_FALSE(added) << "it is made, and not on disk yet";
-  const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
-  EXPECT_THAT(n->dropped, IsEmpty());
-  ASSERT_TRUE(posts_.run_until([&] { return added.has_value(); }));
-  EXPECT_TRUE(*added);
-}
-
-TEST_F(DataSafetyTest, ADropIsStillOwedWhereTheNextDatasetOfThatNameWasNotMade) {
-  join("n");
-  add_dataset("d", 4096, "n");
-  ASSERT_TRUE(remove("d"));
-  std::optional<Result<Dataset>> added;
-  datasets_->add("", "d", FileSource{"/none"}, "n", [&](auto made) { added = std::move(made); });
-  ASSERT_TRUE(added && !*added);
-  const auto n = come_back("n", 7, {{"d", {1, 4096, false, true, true}}});
-  EXPECT_THAT(n->dropped, ElementsAre(Version("d", UINT64_MAX)));
-}
-
-// Its registration has so many replicas, and the others follow.
-TEST_F(DataSafetyTest, ADropIsStillOwedWhereANodeHasMoreReplicasThanItTellsAtOnce) {
-  join("n");
-  add_dataset("d", 4096, "n");
-  ASSERT_TRUE(remove("d"));
-  lose_all_nodes();
-  Replicas told;
-  for (size_t i = 0; i < kReplicasInRegistration; ++i)
-    told.push_back({"other-" + std::to_string(i), {1, 4096, false, true, true}});
-  const auto n = come_back("n", 8, told);
-  EXPECT_THAT(n->dropped, Contains(Version("d", UINT64_MAX)));
-  flush();
-  EXPECT_FALSE(state_->owed_drops.empty());
-  membership_->replica_changed("n", "d", {1, 4096, false, false, false});
-  EXPECT_TRUE(state_->owed_drops.empty());
-}
-
-TEST_F(DataSafetyTest, ADropIsOwedNoMoreWhenItsNodeComesBackWithoutTheDataset) {
-  join("n");
-  add_dataset("d", 4096, "n");
-  ASSERT_TRUE(remove("d"));
-  lose_all_nodes();
-  come_back("n", 8, {});
-  flush();
-  EXPECT_TRUE(state_->owed_drops.empty());
-  EXPECT_THAT(*records::owed_drops(store_->reader()), IsEmpty());
 }
 
 TEST_F(DataSafetyTest, ADamagedCopyIsNotedAtItsNode) {
