@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +10,7 @@
 #include <string>
 
 #include "daemon/probe/active/measure.h"
+#include "tests/unit/probe/emulated_processor.h"
 
 namespace tierpilot {
 namespace {
@@ -24,21 +22,6 @@ constexpr size_t kLine = 64;
 double middle(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
-}
-
-// QEMU translates the guest's code: a hop then costs what the translator made of the two loops, and
-// they differ by up to 10 %.
-bool processor_is_emulated() {
-#if defined(__x86_64__)
-  constexpr unsigned kHypervisorLeaf = 0x40000000;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  __cpuid(kHypervisorLeaf, a, b, c, d);
-  std::string vendor;
-  for (const unsigned part : {b, c, d}) vendor.append(reinterpret_cast<const char*>(&part), 4);
-  return vendor == "TCGTCGTCGTCG";
-#else
-  return false;
-#endif
 }
 
 // Lines of a mapping linked in the order of a Fisher-Yates shuffle.
@@ -117,7 +100,8 @@ TEST(Truth, TheReportedLatencyIsWithin5PercentOfAnIndependentChase) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's checks take part of each load's time";
 #endif
-  if (processor_is_emulated()) GTEST_SKIP() << "an emulated processor's loads tell nothing";
+  if (processor_is_emulated())
+    GTEST_SKIP() << "an emulated processor's loads differ by what the translator made";
   IndependentChase independent;
   if (!independent.usable()) GTEST_SKIP() << "no memory for a second chase";
   independent.median_ns();
