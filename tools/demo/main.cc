@@ -36,6 +36,9 @@ constexpr int64_t kGraceMs = 8'000;
 constexpr const char* kFastParent = "/dev/shm";
 constexpr const char* kLearner = "dqn";
 constexpr const char* kColdRow = "dqn (cold)";
+// Of the section of the dqn, and what follows it: more experiences than a run has.
+constexpr const char* kNoLearning =
+    "train_start = 16384\nreplay_capacity = 16384\nepsilon = 0.0\n\n[guard]\non = false\n";
 
 struct Options {
   uint64_t seed = 1;
@@ -46,6 +49,7 @@ struct Options {
   double work = 1;
   std::vector<std::string> policies{"random", "least-loaded", "locality-greedy", "dqn"};
   bool cold = true;  // also a run of the dqn that starts without weights
+  bool learning = true;
   std::string json_file;
 };
 
@@ -241,7 +245,8 @@ Result<int> run(const Options& options) {
                       .slow_budget_bytes = kSlowBudget,
                       .nodes = kNodes,
                       .seed = options.seed,
-                      .weights = *weights};
+                      .weights = *weights,
+                      .coordinator_more = options.learning ? "" : kNoLearning};
   const Layout layout = make_layout(where);
   where.folder /= "cold";
   where.fast_folder /= "cold";
@@ -315,6 +320,9 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("!--no-cold", options.cold,
                "leave out the second cluster, where the dqn starts without weights");
+  app.add_flag(
+      "!--no-learning", options.learning,
+      "the dqn decides as its weights say: it does not train, explore or answer to a guard");
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
   app.set_version_flag("--version", "tierpilot-demo " TIERPILOT_VERSION);

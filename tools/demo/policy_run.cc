@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "tools/cluster/message_json.h"
+#include "tools/demo/cpu_time.h"
 
 namespace tierpilot::demo {
 namespace {
@@ -132,12 +133,14 @@ Status replay_and_measure(DemoCluster& cluster, const tierload::Workload& worklo
   if (!before) return tl::unexpected(before.error());
   const auto load_before = load_now(connection);
   if (!load_before) return tl::unexpected(load_before.error());
+  const auto cpus_before = CpuTime::now();
   const int64_t start_ns = system_clock().boot_ns();
   const auto replay = tierload::replay(connection, workload, program, [&](const auto& submitted) {
     return show_progress(cluster, run.name, workload.tasks.size(), submitted, progress);
   });
   if (!replay) return tl::unexpected(replay.error());
   run.wall_s = static_cast<double>(system_clock().boot_ns() - start_ns) / 1e9;
+  run.cpus_busy = busy_share(cpus_before, CpuTime::now());
   const auto load_after = load_now(connection);
   if (!load_after) return tl::unexpected(load_after.error());
   const auto busy = static_cast<double>(load_after->busy_unit_ms - load_before->busy_unit_ms);

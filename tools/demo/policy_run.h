@@ -29,7 +29,8 @@ struct PolicyRun {
   std::vector<std::string> failures;  // "task 7 (task-00007) on n2: cause"
   double wall_s = 0;
   int64_t latest_submit_ms = 0;
-  std::optional<double> utilisation;
+  std::optional<double> utilisation;  // of the nodes' units
+  std::optional<double> cpus_busy;    // share of this machine's CPU time, whoever used it
   RewardStats rewards;
   nlohmann::ordered_json decision_us;  // {"p50", "p99"}, null with the reason beside it
   uint64_t fallbacks = 0;

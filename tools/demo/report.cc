@@ -34,6 +34,7 @@ ordered_json policy_json(const PolicyRun& run) {
   ordered_json json{{"name", run.name}};
   json.update(tierload::summary_json(run.summary));
   set_or_unavailable(json, "utilisation", run.utilisation, "no node was up");
+  set_or_unavailable(json, "cpus_busy", run.cpus_busy, "the kernel does not say");
   set_or_unavailable(json, "reward_mean", run.rewards.mean, "no reward was measured");
   json["rewards_measured"] = run.rewards.measured;
   json["decision_us"] = quantiles_or_reason(run.decision_us);
@@ -72,10 +73,12 @@ const std::vector<Column> kPolicyColumns{{"POLICY", "/name"},
                                          {"TASKS", "/tasks", Format::kNumber},
                                          {"FAILED", "/failed", Format::kNumber},
                                          {"WAIT ms", "/wait_ms/mean", Format::kNumber},
-                                         {"p99", "/wait_ms/p99", Format::kNumber},
+                                         {"DATA ms", "/data_ms/mean", Format::kNumber},
+                                         {"RUN ms", "/run_ms/mean", Format::kNumber},
+                                         {"CPU ms", "/cpu_ms/mean", Format::kNumber},
                                          {"RESPONSE ms", "/response_ms/mean", Format::kNumber},
                                          {"p99", "/response_ms/p99", Format::kNumber},
-                                         {"UTILISED", "/utilisation", Format::kPercent},
+                                         {"CPUS BUSY", "/cpus_busy", Format::kPercent},
                                          {"LOCAL BYTES", "/local_byte_share", Format::kPercent},
                                          {"EVICTED", "/evicted_bytes", Format::kBytes},
                                          {"REWARD", "/reward_mean", Format::kNumber},

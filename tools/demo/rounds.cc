@@ -17,11 +17,12 @@ std::vector<std::string> order_of_round(std::vector<std::string> policies, size_
 PolicyRun pooled(const std::vector<PolicyRun>& rounds) {
   PolicyRun all = rounds.front();
   all.round_response_ms.clear();
-  double utilised_s = 0;
+  double utilised_s = 0, busy_s = 0;
   for (size_t i = 0; i < rounds.size(); ++i) {
     const auto& round = rounds[i];
     if (round.summary.response_ms) all.round_response_ms.push_back(round.summary.response_ms->mean);
     utilised_s += round.utilisation.value_or(0) * round.wall_s;
+    busy_s += round.cpus_busy.value_or(0) * round.wall_s;
     if (i == 0) continue;
     all.tasks.insert(all.tasks.end(), round.tasks.begin(), round.tasks.end());
     all.reward_list.insert(all.reward_list.end(), round.reward_list.begin(),
@@ -34,6 +35,7 @@ PolicyRun pooled(const std::vector<PolicyRun>& rounds) {
     all.learner_end = round.learner_end;
   }
   if (all.utilisation) all.utilisation = utilised_s / all.wall_s;
+  if (all.cpus_busy) all.cpus_busy = busy_s / all.wall_s;
   all.summary = tierload::summarize(all.tasks);
   all.rewards = reward_stats(all.reward_list);
   return all;

@@ -35,7 +35,9 @@ void fill(wire::TaskSpec::Builder spec, const TaskPlan& task, const std::string&
 }
 
 TaskFacts facts_of(wire::Task::Reader task) {
+  constexpr double kNsPerMs = 1e6;
   const auto served = task.getServed();
+  const auto exit = task.getExit();
   return {.id = task.getId(),
           .name = task.getName(),
           .node = task.getNode(),
@@ -44,6 +46,9 @@ TaskFacts facts_of(wire::Task::Reader task) {
           .submitted_ms = task.getSubmittedMs(),
           .started_ms = task.getStartedMs(),
           .finished_ms = task.getFinishedMs(),
+          .data_ms = static_cast<double>(served.getLatencyNs()) / kNsPerMs,
+          .run_ms = static_cast<double>(exit.getWallNs()) / kNsPerMs,
+          .cpu_ms = static_cast<double>(exit.getCpuUserNs() + exit.getCpuSystemNs()) / kNsPerMs,
           .local_bytes = served.getLocalBytes(),
           .promoted_bytes = served.getPromotedBytes(),
           .fetched_bytes = served.getFetchedBytes(),

@@ -37,7 +37,7 @@ std::optional<Spread> spread_of(const std::vector<double>& values) {
 
 Summary summarize(const std::vector<TaskFacts>& tasks) {
   Summary summary{.tasks = tasks.size()};
-  std::vector<double> waits, responses;
+  std::vector<double> waits, responses, data, runs, cpu;
   uint64_t local = 0, all = 0;
   for (const auto& task : tasks) {
     local += task.local_bytes;
@@ -48,9 +48,15 @@ Summary summarize(const std::vector<TaskFacts>& tasks) {
       continue;
     }
     waits.push_back(static_cast<double>(task.started_ms - task.submitted_ms));
+    data.push_back(task.data_ms);
+    runs.push_back(task.run_ms);
+    cpu.push_back(task.cpu_ms);
     responses.push_back(static_cast<double>(task.finished_ms - task.submitted_ms));
   }
   summary.wait_ms = spread_of(waits);
+  summary.data_ms = spread_of(data);
+  summary.run_ms = spread_of(runs);
+  summary.cpu_ms = spread_of(cpu);
   summary.response_ms = spread_of(responses);
   if (all > 0) summary.local_byte_share = static_cast<double>(local) / static_cast<double>(all);
   return summary;
@@ -59,6 +65,9 @@ Summary summarize(const std::vector<TaskFacts>& tasks) {
 ordered_json summary_json(const Summary& summary) {
   ordered_json json{{"tasks", summary.tasks}, {"failed", summary.failed}};
   put_spread(json, "wait_ms", summary.wait_ms);
+  put_spread(json, "data_ms", summary.data_ms);
+  put_spread(json, "run_ms", summary.run_ms);
+  put_spread(json, "cpu_ms", summary.cpu_ms);
   put_spread(json, "response_ms", summary.response_ms);
   json["local_byte_share"] =
       summary.local_byte_share ? ordered_json(*summary.local_byte_share) : ordered_json(nullptr);

@@ -19,6 +19,9 @@ struct TaskFacts {
   int64_t submitted_ms = 0;
   int64_t started_ms = 0;
   int64_t finished_ms = 0;
+  double data_ms = 0;  // before its start, from the assignment until its node had all its data
+  double run_ms = 0;   // its processes
+  double cpu_ms = 0;   // of these
   uint64_t local_bytes = 0;
   uint64_t promoted_bytes = 0;
   uint64_t fetched_bytes = 0;
@@ -39,6 +42,9 @@ struct Summary {
   size_t tasks = 0;
   size_t failed = 0;
   std::optional<Spread> wait_ms;           // submit to start
+  std::optional<Spread> data_ms;           // of the wait: until its data was there
+  std::optional<Spread> run_ms;            // of its processes
+  std::optional<Spread> cpu_ms;            // time of processors, of these
   std::optional<Spread> response_ms;       // submit to finish
   std::optional<double> local_byte_share;  // of all bytes served: were in the fast tier already
   uint64_t evicted_bytes = 0;

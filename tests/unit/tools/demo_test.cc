@@ -161,9 +161,9 @@ TEST(Report, HasWhatReadersCountOn) {
   EXPECT_TRUE(report["tiers"][0]["latency_ns"]["p50"].is_null());
   EXPECT_EQ(report["tiers"][0]["latency_ns"]["p50_unavailable"], "not reported");
   EXPECT_NE(report["slow_tier"].get<std::string>().find("directory"), std::string::npos);
-  for (const char* key :
-       {"name", "tasks", "failed", "wait_ms", "response_ms", "utilisation", "local_byte_share",
-        "evicted_bytes", "reward_mean", "decision_us", "fallbacks"})
+  for (const char* key : {"name", "tasks", "failed", "wait_ms", "data_ms", "run_ms", "cpu_ms",
+                          "response_ms", "utilisation", "cpus_busy", "local_byte_share",
+                          "evicted_bytes", "reward_mean", "decision_us", "fallbacks"})
     EXPECT_TRUE(report["policies"][0].contains(key)) << key;
   EXPECT_EQ(report["policies"][0]["utilisation_unavailable"], "no node was up");
   EXPECT_EQ(report["policies"][1]["learner"]["start"]["experiences"], 3);
@@ -189,6 +189,7 @@ PolicyRun rounds_of(const std::string& name, const std::vector<int64_t>& respons
     run.reward_list = {0.5};
     run.wall_s = 2;
     run.utilisation = static_cast<double>(ms) / 1000;
+    run.cpus_busy = static_cast<double>(ms) / 500;
     run.tasks = {
         {.id = 1, .succeeded = true, .submitted_ms = 1, .started_ms = 2, .finished_ms = 1 + ms}};
     run.summary = tierload::summarize(run.tasks);
@@ -204,6 +205,7 @@ TEST(Rounds, ArePooled) {
   EXPECT_EQ(run.round_response_ms, (std::vector<double>{100, 200, 300}));
   EXPECT_DOUBLE_EQ(run.wall_s, 6);
   EXPECT_DOUBLE_EQ(*run.utilisation, 0.2);
+  EXPECT_DOUBLE_EQ(*run.cpus_busy, 0.4);
   EXPECT_EQ(run.rewards.measured, 3u);
 }
 

@@ -34,6 +34,17 @@ TEST(Summary, TimesAreOfSucceededTasksOnly) {
   EXPECT_EQ(summary.response_ms->mean, 200);
 }
 
+TEST(Summary, AResponseHasParts) {
+  auto a = task(10, 100), b = task(30, 300), failed = task(9, 9, false);
+  a.data_ms = 4, a.run_ms = 80, a.cpu_ms = 20;
+  b.data_ms = 8, b.run_ms = 240, b.cpu_ms = 60;
+  failed.data_ms = failed.run_ms = failed.cpu_ms = 1e6;
+  const auto json = summary_json(summarize({a, b, failed}));
+  EXPECT_EQ(json["data_ms"]["mean"], 6);
+  EXPECT_EQ(json["run_ms"]["mean"], 160);
+  EXPECT_EQ(json["cpu_ms"]["mean"], 40);
+}
+
 TEST(Summary, LocalShareIsOfAllBytesServed) {
   auto a = task(1, 2), b = task(1, 2);
   a.local_bytes = 300;
