@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "policies/sim/trace/line_reader.h"
+#include "base/table/line_reader.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 
@@ -62,7 +62,7 @@ Result<std::vector<int64_t>> positions_of(const json& line) {
 
 class DtrReader {
  public:
-  explicit DtrReader(sim::LineReader lines) : lines_(std::move(lines)) {}
+  explicit DtrReader(LineReader lines) : lines_(std::move(lines)) {}
 
   Result<Graph> read() {
     for (;;) {
@@ -176,7 +176,7 @@ class DtrReader {
     return fresh ? builder_.copy(*to, *from) : builder_.copy_from(*to, *from);
   }
 
-  sim::LineReader lines_;
+  LineReader lines_;
   GraphBuilder builder_;
   bool started_ = false;
 };
@@ -184,7 +184,7 @@ class DtrReader {
 }  // namespace
 
 Result<Graph> read_dtr_log(const std::filesystem::path& path) {
-  auto lines = sim::LineReader::open(path);
+  auto lines = LineReader::open(path);
   if (!lines) return tl::unexpected(lines.error());
   return DtrReader(std::move(*lines)).read();
 }

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/csv_table.h"
+#include "base/table/cell.h"
+#include "base/table/csv_table.h"
 #include "policies/swap/graph_builder.h"
 #include "policies/swap/readers.h"
 
@@ -93,7 +93,7 @@ Result<std::vector<Layer>> unrolled(const std::vector<Layer>& rows) {
 
 class TableReader {
  public:
-  explicit TableReader(sim::CsvTable table) : table_(std::move(table)) {}
+  explicit TableReader(CsvTable table) : table_(std::move(table)) {}
 
   Result<std::vector<Graph>> read() {
     for (const auto* column : kColumns) {
@@ -130,10 +130,10 @@ class TableReader {
 
   Result<int64_t> number(size_t column, double scale) const {
     const auto text = table_.cell(columns_[column]);
-    const auto value = sim::parse_number(text);
+    const auto value = parse_number(text);
     if (!value || *value < 0 || *value * scale > static_cast<double>(kMaxBytes))
       return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" cannot be {}", kColumns[column], sim::shown(text)));
+                  fmt::format("\"{}\" cannot be {}", kColumns[column], shown(text)));
     return std::llround(*value * scale);
   }
 
@@ -170,7 +170,7 @@ class TableReader {
     return {};
   }
 
-  sim::CsvTable table_;
+  CsvTable table_;
   std::vector<size_t> columns_;
   std::string net_;
   std::vector<Layer> rows_;
@@ -180,7 +180,7 @@ class TableReader {
 }  // namespace
 
 Result<std::vector<Graph>> read_operator_table(const std::filesystem::path& path) {
-  auto table = sim::CsvTable::open(path);
+  auto table = CsvTable::open(path);
   if (!table) return tl::unexpected(table.error());
   return TableReader(std::move(*table)).read();
 }

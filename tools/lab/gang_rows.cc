@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "policies/gang/learned/learned_placers.h"
 #include "policies/sim/comparison.h"
+#include "policies/sim/gang/learned_placers.h"
 
 namespace tierpilot::lab {
 namespace {

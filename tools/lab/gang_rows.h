@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "policies/gang/sim/gang_suite.h"
+#include "policies/sim/gang/gang_suite.h"
 
 namespace tierpilot::lab {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "policies/gang/learned/learned_placers.h"
 #include "policies/learning/saved_bytes.h"
+#include "policies/sim/gang/learned_placers.h"
 #include "tools/cluster/program.h"
 #include "tools/lab/gang_rows.h"
 #include "tools/lab/progress_bar.h"

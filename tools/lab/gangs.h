@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/gang/learned/published_training.h"
+#include "policies/sim/gang/published_training.h"
 #include "tools/lab/command.h"
 
 namespace tierpilot::lab {

@@ -57,7 +57,7 @@ const std::vector<Column> kTrained{{"Predictor", "/predictor"},
                                    {"Margin of memory, ln", "/memory_margin", Format::kNumber}};
 
 Result<sharing::TrainingTable> read_table(const std::string& path) {
-  auto table = sim::CsvTable::open(path);
+  auto table = CsvTable::open(path);
   if (!table) return tl::unexpected(table.error());
   if (sharing::is_training_table(*table)) return sharing::read_trainings(*table);
   return fail(ErrorCode::kInvalid,

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "policies/sharing/evaluation/full_load.h"
-#include "policies/sharing/evaluation/report.h"
 #include "policies/sharing/placement.h"
+#include "policies/sim/sharing/full_load.h"
+#include "policies/sim/sharing/full_load_report.h"
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "policies/sharing/time/time_report.h"
+#include "policies/sim/sharing/time_report.h"
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/lab/sharing.h"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/config.h"
-#include "policies/gang/learned/ac_training.h"
-#include "policies/gang/learned/learned_placers.h"
 #include "policies/learning/saved_bytes.h"
+#include "policies/sim/gang/ac_training.h"
+#include "policies/sim/gang/learned_placers.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "policies/sim/trace/cell.h"
+#include "base/table/cell.h"
 
 namespace tierpilot::gang {
 namespace {
@@ -101,7 +101,7 @@ void class_numbers(std::vector<std::string>& values) {
   std::vector<double> numbers;
   for (const auto& value : values) {
     if (value.empty()) continue;
-    const auto number = sim::parse_number(value);
+    const auto number = parse_number(value);
     if (!number) return;
     numbers.push_back(*number);
   }
@@ -114,8 +114,8 @@ void class_numbers(std::vector<std::string>& values) {
     ends.push_back(numbers[i * (numbers.size() - 1) / kClasses]);
   for (auto& value : values)
     if (!value.empty())
-      value = fmt::format("to {:g}",
-                          *std::lower_bound(ends.begin(), ends.end(), *sim::parse_number(value)));
+      value =
+          fmt::format("to {:g}", *std::lower_bound(ends.begin(), ends.end(), *parse_number(value)));
 }
 
 }  // namespace

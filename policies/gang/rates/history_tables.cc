@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/csv_table.h"
-#include "policies/sim/trace/line_reader.h"
+#include "base/table/cell.h"
+#include "base/table/csv_table.h"
+#include "base/table/line_reader.h"
 
 namespace tierpilot::gang {
 namespace {
@@ -44,7 +44,7 @@ std::vector<std::string> header_of(const std::string& line, char separator) {
 
 // The names of the columns, which CsvTable only finds.
 Result<std::vector<std::string>> header_names(const std::filesystem::path& file) {
-  auto reader = sim::LineReader::open(file);
+  auto reader = LineReader::open(file);
   if (!reader) return tl::unexpected(reader.error());
   const auto line = reader->next();
   if (!line) return tl::unexpected(line.error());
@@ -66,21 +66,21 @@ void find_groups(const std::vector<std::string>& header,
   }
 }
 
-Result<double> day_of(const sim::CsvTable& row, size_t column, bool days) {
+Result<double> day_of(const CsvTable& row, size_t column, bool days) {
   const auto cell = row.cell(column);
   if (cell.empty()) return kNoDay;
-  std::optional<double> day = sim::parse_number(cell);
+  std::optional<double> day = parse_number(cell);
   if (!days || !day) {
-    const auto at_ns = sim::parse_time_ns(cell);
+    const auto at_ns = parse_time_ns(cell);
     day = at_ns ? std::optional(static_cast<double>(*at_ns) / kDayNs) : std::nullopt;
   }
   if (day && std::abs(*day) <= kMaxDays) return *day;
   return fail(ErrorCode::kInvalid,
               fmt::format("{}: column {}: {} is no time: write days as a number, or a date",
-                          row.place(), column + 1, sim::shown(cell)));
+                          row.place(), column + 1, shown(cell)));
 }
 
-Result<HistoryTable> read_rows(sim::CsvTable& table, const Columns& columns) {
+Result<HistoryTable> read_rows(CsvTable& table, const Columns& columns) {
   HistoryTable result;
   result.groups = columns.group_names;
   result.has_device = columns.unit.has_value();
@@ -114,7 +114,7 @@ Result<HistoryTable> read_rows(sim::CsvTable& table, const Columns& columns) {
   }
 }
 
-void find_units(const sim::CsvTable& table, Columns& columns) {
+void find_units(const CsvTable& table, Columns& columns) {
   columns.unit = table.find({"device", "unit", "gpu", "serial", "sn", "gpu_id", "device_id"});
   columns.node = table.find({"node", "host", "server", "location", "hostname", "node_id"});
 }
@@ -122,7 +122,7 @@ void find_units(const sim::CsvTable& table, Columns& columns) {
 }  // namespace
 
 Result<HistoryTable> read_failures(const std::filesystem::path& file) {
-  auto table = sim::CsvTable::open(file);
+  auto table = CsvTable::open(file);
   if (!table) return tl::unexpected(table.error());
   const auto header = header_names(file);
   if (!header) return tl::unexpected(header.error());
@@ -146,7 +146,7 @@ Result<HistoryTable> read_failures(const std::filesystem::path& file) {
 }
 
 Result<HistoryTable> read_installations(const std::filesystem::path& file) {
-  auto table = sim::CsvTable::open(file);
+  auto table = CsvTable::open(file);
   if (!table) return tl::unexpected(table.error());
   const auto header = header_names(file);
   if (!header) return tl::unexpected(header.error());

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "policies/sim/trace/cell.h"
+#include "base/table/cell.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -15,7 +15,7 @@ constexpr const char* kEstimators[]{"gpumemnet", "faketensor", "horus"};
 constexpr size_t kMaxRows = 100'000;
 constexpr double kMaxMib = 1e9;
 
-std::optional<size_t> column_of(const sim::CsvTable& table, const char* estimator) {
+std::optional<size_t> column_of(const CsvTable& table, const char* estimator) {
   const std::string name = fmt::format("{}_mib", estimator);
   return table.find({name});
 }
@@ -31,20 +31,20 @@ class AsSaid final : public Regressor {
   const size_t column_;
 };
 
-double mib_in(const sim::CsvTable& table, std::optional<size_t> column) {
-  const double value = sim::parse_number(table.cell(column)).value_or(0);
+double mib_in(const CsvTable& table, std::optional<size_t> column) {
+  const double value = parse_number(table.cell(column)).value_or(0);
   return value > 0 && value <= kMaxMib ? value : 0;
 }
 
 }  // namespace
 
-bool is_estimator_table(const sim::CsvTable& table) {
+bool is_estimator_table(const CsvTable& table) {
   return table.find({"model"}) && table.find({"actual_mib"}) &&
          std::any_of(std::begin(kEstimators), std::end(kEstimators),
                      [&](const char* name) { return column_of(table, name).has_value(); });
 }
 
-Result<EstimatorData> read_estimators(sim::CsvTable& table) {
+Result<EstimatorData> read_estimators(CsvTable& table) {
   EstimatorData data;
   std::vector<size_t> columns;
   for (const auto* name : kEstimators)
@@ -70,7 +70,7 @@ Result<EstimatorData> read_estimators(sim::CsvTable& table) {
       return fail(ErrorCode::kExhausted,
                   fmt::format("{}: more than {} rows", table.place(), kMaxRows));
     row.push_back(std::log1p(
-        std::clamp(sim::parse_number(table.cell(table.find({"batch"}))).value_or(0), 0.0, 1e9)));
+        std::clamp(parse_number(table.cell(table.find({"batch"}))).value_or(0), 0.0, 1e9)));
     data.rows.push_back(std::move(row));
     data.actual_mib.push_back(actual);
     data.models.emplace_back(table.cell(table.find({"model"})));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/table/csv_table.h"
 #include "policies/sharing/predict/study.h"
-#include "policies/sim/trace/csv_table.h"
 
 namespace tierpilot::sharing {
 
@@ -16,8 +16,8 @@ struct EstimatorData {
   std::string first_skipped;
 };
 
-bool is_estimator_table(const sim::CsvTable& table);
-Result<EstimatorData> read_estimators(sim::CsvTable& table);
+bool is_estimator_table(const CsvTable& table);
+Result<EstimatorData> read_estimators(CsvTable& table);
 
 // Split by model. The default corrects what the estimators say by what was measured of others; the
 // estimators stand beside it as they are.

@@ -28,7 +28,7 @@ ordered_json studies_json(ordered_json value, const std::vector<Study>& studies)
   return value;
 }
 
-Result<ordered_json> of_pairs(sim::CsvTable& table, sim::CsvTable* train) {
+Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train) {
   const auto data = read_pairs(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
@@ -39,7 +39,7 @@ Result<ordered_json> of_pairs(sim::CsvTable& table, sim::CsvTable* train) {
   return studies_json(std::move(value), {pair_study(*known, *data)});
 }
 
-Result<ordered_json> of_perceptrons(sim::CsvTable& table, sim::CsvTable* train) {
+Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train) {
   const auto data = read_perceptrons(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("perceptrons", *data);
@@ -49,7 +49,7 @@ Result<ordered_json> of_perceptrons(sim::CsvTable& table, sim::CsvTable* train) 
   return studies_json(std::move(value), perceptron_studies(*data, &*known));
 }
 
-Result<ordered_json> of_estimators(sim::CsvTable& table, sim::CsvTable* train) {
+Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train) {
   const auto data = read_estimators(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("memory estimators", *data);
@@ -59,7 +59,7 @@ Result<ordered_json> of_estimators(sim::CsvTable& table, sim::CsvTable* train) {
   return studies_json(std::move(value), {estimator_study(*data, &*known)});
 }
 
-Result<ordered_json> of_trainings(sim::CsvTable& table, sim::CsvTable* train) {
+Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train) {
   const auto data = read_trainings(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("trainings", *data);
@@ -74,8 +74,8 @@ Result<ordered_json> of_trainings(sim::CsvTable& table, sim::CsvTable* train) {
 }
 
 struct Format {
-  bool (*is)(const sim::CsvTable&);
-  Result<ordered_json> (*evaluate)(sim::CsvTable& data, sim::CsvTable* train);
+  bool (*is)(const CsvTable&);
+  Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train);
 };
 constexpr Format kFormats[]{{is_pair_table, of_pairs},
                             {is_perceptron_table, of_perceptrons},
@@ -108,12 +108,12 @@ ordered_json study_json(const Study& study, const StudyResult& result) {
 
 Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
                                          const std::filesystem::path& train) {
-  auto table = sim::CsvTable::open(data);
+  auto table = CsvTable::open(data);
   if (!table) return tl::unexpected(table.error());
   for (const auto& format : kFormats) {
     if (!format.is(*table)) continue;
     if (train.empty()) return format.evaluate(*table, nullptr);
-    auto known = sim::CsvTable::open(train);
+    auto known = CsvTable::open(train);
     if (!known) return tl::unexpected(known.error());
     if (!format.is(*known))
       return fail(ErrorCode::kInvalid,

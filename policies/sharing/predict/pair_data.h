@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/result.h"
+#include "base/table/csv_table.h"
 #include "policies/sharing/predict/study.h"
-#include "policies/sim/trace/csv_table.h"
 
 namespace tierpilot::sharing {
 
@@ -31,8 +31,8 @@ struct PairData {
 };
 
 // Columns gpu, model_a, batch_a, model_b, batch_b, alone_a, alone_b, together_a, together_b.
-bool is_pair_table(const sim::CsvTable& table);
-Result<PairData> read_pairs(sim::CsvTable& table);
+bool is_pair_table(const CsvTable& table);
+Result<PairData> read_pairs(CsvTable& table);
 
 // Speeds alone of the two jobs and how they change with the batch, from all of `data` on that card;
 // behind these `kPairColumns` columns one for each kind of job (model and batch) as victim and as

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/table/cell.h"
 #include "policies/sharing/predict/pair_data.h"
-#include "policies/sim/trace/cell.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -16,7 +16,7 @@ struct Columns {
   std::optional<size_t> gpu, models[2], batches[2], alone[2], together[2];
 };
 
-Columns columns_of(const sim::CsvTable& table) {
+Columns columns_of(const CsvTable& table) {
   return {table.find({"gpu", "card"}),
           {table.find({"model_a"}), table.find({"model_b"})},
           {table.find({"batch_a"}), table.find({"batch_b"})},
@@ -33,13 +33,13 @@ std::string wrong_with(const PairJob& job, std::optional<double> together) {
 
 }  // namespace
 
-bool is_pair_table(const sim::CsvTable& table) {
+bool is_pair_table(const CsvTable& table) {
   const auto columns = columns_of(table);
   return columns.models[0] && columns.models[1] && columns.alone[0] && columns.alone[1] &&
          columns.together[0] && columns.together[1];
 }
 
-Result<PairData> read_pairs(sim::CsvTable& table) {
+Result<PairData> read_pairs(CsvTable& table) {
   const auto columns = columns_of(table);
   PairData data;
   for (;;) {
@@ -52,9 +52,9 @@ Result<PairData> read_pairs(sim::CsvTable& table) {
     for (int i = 0; i < 2 && wrong.empty(); ++i) {
       jobs[i].model = table.cell(columns.models[i]);
       jobs[i].batch =
-          std::clamp(sim::parse_number(table.cell(columns.batches[i])).value_or(0), 0.0, 1e9);
-      jobs[i].alone = sim::parse_number(table.cell(columns.alone[i])).value_or(0);
-      const auto speed = sim::parse_number(table.cell(columns.together[i]));
+          std::clamp(parse_number(table.cell(columns.batches[i])).value_or(0), 0.0, 1e9);
+      jobs[i].alone = parse_number(table.cell(columns.alone[i])).value_or(0);
+      const auto speed = parse_number(table.cell(columns.together[i]));
       wrong = wrong_with(jobs[i], speed);
       together[i] = speed.value_or(0);
     }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/table/csv_table.h"
 #include "policies/sharing/predict/study.h"
-#include "policies/sim/trace/csv_table.h"
 
 namespace tierpilot::sharing {
 
@@ -18,8 +18,8 @@ struct PerceptronData {
 
 // Columns batch, parameters, widths (input first, in one cell), memory_mib or gpu_util; of use are
 // activations, depth, batchnorm_layers, dropout_layers, arch and activation.
-bool is_perceptron_table(const sim::CsvTable& table);
-Result<PerceptronData> read_perceptrons(sim::CsvTable& table);
+bool is_perceptron_table(const CsvTable& table);
+Result<PerceptronData> read_perceptrons(CsvTable& table);
 
 // Of memory and of utilisation, as far as they were measured: split by family and by activation
 // function, or trained on all of `train`.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/table/cell.h"
 #include "policies/sharing/predict/perceptron_data.h"
-#include "policies/sim/trace/cell.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -38,7 +38,7 @@ std::optional<std::vector<double>> read_widths(std::string_view cell) {
     const auto word = cell.substr(0, cell.find_first_of(" ;x"));
     cell.remove_prefix(std::min(word.size() + 1, cell.size()));
     if (word.empty()) continue;
-    const auto width = sim::parse_number(word);
+    const auto width = parse_number(word);
     if (!width || *width < 1 || *width > 1e9 || widths.size() == kMaxLayers) return std::nullopt;
     widths.push_back(*width);
   }
@@ -114,7 +114,7 @@ struct Columns {
       utilisation, family, activation;
 };
 
-Columns columns_of(const sim::CsvTable& table) {
+Columns columns_of(const CsvTable& table) {
   return {table.find({"batch"}),          table.find({"parameters"}),
           table.find({"activations"}),    table.find({"batchnorm_layers"}),
           table.find({"dropout_layers"}), table.find({"widths"}),
@@ -122,25 +122,25 @@ Columns columns_of(const sim::CsvTable& table) {
           table.find({"arch"}),           table.find({"activation"})};
 }
 
-double count_in(const sim::CsvTable& table, std::optional<size_t> column) {
-  const double value = sim::parse_number(table.cell(column)).value_or(0);
+double count_in(const CsvTable& table, std::optional<size_t> column) {
+  const double value = parse_number(table.cell(column)).value_or(0);
   return value >= 0 && value <= kMaxCount ? value : 0;
 }
 
-double measured(const sim::CsvTable& table, std::optional<size_t> column, double most) {
-  const auto value = sim::parse_number(table.cell(column));
+double measured(const CsvTable& table, std::optional<size_t> column, double most) {
+  const auto value = parse_number(table.cell(column));
   return value && *value >= 0 && *value <= most ? *value : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
 
-bool is_perceptron_table(const sim::CsvTable& table) {
+bool is_perceptron_table(const CsvTable& table) {
   const auto columns = columns_of(table);
   return columns.batch && columns.parameters && columns.widths &&
          (columns.memory || columns.utilisation);
 }
 
-Result<PerceptronData> read_perceptrons(sim::CsvTable& table) {
+Result<PerceptronData> read_perceptrons(CsvTable& table) {
   const auto columns = columns_of(table);
   PerceptronData data;
   for (;;) {

@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/csv_table.h"
+#include "base/table/cell.h"
+#include "base/table/csv_table.h"
 
 namespace tierpilot::sim {
 namespace {

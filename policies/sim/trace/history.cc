@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/line_reader.h"
+#include "base/table/cell.h"
+#include "base/table/line_reader.h"
 #include "policies/sim/trace/readers.h"
 #include "policies/sim/trace/trace_builder.h"
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <set>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/csv_table.h"
+#include "base/table/cell.h"
+#include "base/table/csv_table.h"
 #include "policies/sim/trace/readers.h"
 #include "policies/sim/trace/trace_builder.h"
 #include "policies/sim/view/gpus.h"

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "policies/sim/trace/cell.h"
-#include "policies/sim/trace/csv_table.h"
+#include "base/table/cell.h"
+#include "base/table/csv_table.h"
 #include "policies/sim/trace/readers.h"
 #include "policies/sim/trace/trace_builder.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/sim/trace/cell.h"
+#include "base/table/cell.h"
 
 namespace tierpilot::sim {
 namespace {

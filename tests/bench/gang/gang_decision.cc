@@ -7,8 +7,8 @@
 #include <chrono>
 #include <vector>
 
-#include "policies/gang/learned/learned_placers.h"
 #include "policies/learning/saved_bytes.h"
+#include "policies/sim/gang/learned_placers.h"
 
 namespace tierpilot::gang {
 namespace {

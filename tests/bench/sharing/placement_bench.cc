@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "policies/sharing/placement.h"
-#include "policies/sharing/pods.h"
+#include "policies/sim/sharing/pods.h"
 
 namespace tierpilot::sharing {
 namespace {

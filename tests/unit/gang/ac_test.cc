@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "policies/gang/learned/ac_training.h"
-#include "policies/gang/learned/learned_placers.h"
+#include "policies/sim/gang/ac_training.h"
+#include "policies/sim/gang/learned_placers.h"
 
 namespace tierpilot::gang {
 namespace {

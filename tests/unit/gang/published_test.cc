@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "policies/gang/learned/published_training.h"
+#include "policies/sim/gang/published_training.h"
 
 namespace tierpilot::gang {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "policies/sharing/pods.h"
+#include "policies/sim/sharing/pods.h"
 
 namespace tierpilot::sharing {
 namespace {

@@ -124,10 +124,10 @@ std::filesystem::path table_of(const std::string& rows) {
 
 TEST(TrainingTable, ReadsRowsAndTellsWhatItLeavesOut) {
   auto table =
-      sim::CsvTable::open(table_of("mlp,32,100,Adam,0.5,1,1,250,1e6,0.1,0.02,0.004,5000,3,1e6,1\n"
-                                   "mlp,32,100,Adam,0,0,1,1001,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
-                                   "mlp,0,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
-                                   "mlp,32,100,Adam,0,0,1,900,1e6,nan,0.1,0.004\n"));
+      CsvTable::open(table_of("mlp,32,100,Adam,0.5,1,1,250,1e6,0.1,0.02,0.004,5000,3,1e6,1\n"
+                              "mlp,32,100,Adam,0,0,1,1001,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
+                              "mlp,0,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
+                              "mlp,32,100,Adam,0,0,1,900,1e6,nan,0.1,0.004\n"));
   ASSERT_TRUE(table);
   ASSERT_TRUE(is_training_table(*table));
   const auto trainings = read_trainings(*table);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "policies/sim/trace/cell.h"
+#include "base/table/cell.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -21,7 +21,7 @@ struct KindColumns {
 
 class Reader {
  public:
-  explicit Reader(sim::CsvTable& table) : table_(table) {
+  explicit Reader(CsvTable& table) : table_(table) {
     for (const auto kind : operator_kinds()) {
       const auto column = [&](const char* name) {
         const auto full = fmt::format("{}.{}", kind, name);
@@ -50,7 +50,7 @@ class Reader {
 
  private:
   double figure(Column column) const {
-    const auto value = sim::parse_number(table_.cell(column));
+    const auto value = parse_number(table_.cell(column));
     return value && *value >= 0 && *value <= kMost ? *value : 0;
   }
   double figure(const char* name) const { return figure(table_.find({name})); }
@@ -84,18 +84,18 @@ class Reader {
     return card;
   }
 
-  sim::CsvTable& table_;
+  CsvTable& table_;
   std::vector<KindColumns> kinds_;
 };
 
 }  // namespace
 
-bool is_training_table(const sim::CsvTable& table) {
+bool is_training_table(const CsvTable& table) {
   return table.find({"architecture"}) && table.find({"utilisation_milli"}) &&
          table.find({"iteration_s"}) && table.find({"busy_s"}) && table.find({"MatMul.count"});
 }
 
-Result<TrainingTable> read_trainings(sim::CsvTable& table) {
+Result<TrainingTable> read_trainings(CsvTable& table) {
   TrainingTable trainings;
   const Reader reader(table);
   for (;;) {

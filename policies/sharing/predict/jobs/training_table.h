@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/table/csv_table.h"
 #include "policies/sharing/card/model_card.h"
-#include "policies/sim/trace/csv_table.h"
 
 namespace tierpilot::sharing {
 
@@ -25,7 +25,7 @@ struct TrainingTable {
   std::string first_skipped;
 };
 
-bool is_training_table(const sim::CsvTable& table);
-Result<TrainingTable> read_trainings(sim::CsvTable& table);
+bool is_training_table(const CsvTable& table);
+Result<TrainingTable> read_trainings(CsvTable& table);
 
 }  // namespace tierpilot::sharing

@@ -1,0 +1,94 @@
+#include "policies/sim/sharing/full_load.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "policies/sharing/fragmentation.h"
+#include "policies/sharing/placement.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+std::vector<Request> requests_of(const PodTrace& trace) {
+  std::vector<Request> requests;
+  for (const auto& pod : trace.pods) requests.push_back(pod.request);
+  return requests;
+}
+
+template <class T>
+void shuffle(std::vector<T>& values, SeededRandom& random) {
+  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+}
+
+FullLoadRun play(const PodTrace& trace, const std::vector<Request>& arrivals, const Scorer& scorer,
+                 const Fragmentation& fragmentation) {
+  FullLoadRun run;
+  Cluster cluster(trace.nodes);
+  Placer placer(scorer);
+  const double capacity = static_cast<double>(cluster.capacity_milli());
+  uint64_t arrived = 0, asked = 0;
+  for (const auto& request : arrivals) {
+    const Request given = scorer.given(request);
+    ++run.pods;
+    arrived += request.total_milli();
+    if (const auto placement = placer.choose(cluster, given)) {
+      cluster.take(given, *placement);
+      asked += request.total_milli();
+    } else {
+      ++run.left_out;
+    }
+    if (static_cast<double>(arrived) <= capacity)
+      run.allocation_at_capacity = static_cast<double>(asked) / capacity;
+  }
+  run.allocation = static_cast<double>(asked) / capacity;
+  run.given = static_cast<double>(cluster.given_milli()) / capacity;
+  for (const auto& node : cluster.nodes()) run.fragmentation += fragmentation.milli(node);
+  run.fragmentation /= capacity;
+  return run;
+}
+
+}  // namespace
+
+std::vector<Request> inflated(const PodTrace& trace, double load, uint64_t seed) {
+  auto arrivals = requests_of(trace);
+  const size_t listed = arrivals.size();
+  SeededRandom random(derived_seed(seed, "full load"));
+  shuffle(arrivals, random);
+  const double wanted = load * static_cast<double>(Cluster(trace.nodes).capacity_milli());
+  double total = 0;
+  size_t kept = 0;
+  while (kept < listed && total < wanted)
+    total += static_cast<double>(arrivals[kept++].total_milli());
+  arrivals.resize(kept);
+  while (total < wanted && kept == listed) {
+    arrivals.push_back(arrivals[random.below(listed)]);
+    total += static_cast<double>(arrivals.back().total_milli());
+  }
+  shuffle(arrivals, random);
+  return arrivals;
+}
+
+Result<std::vector<FullLoadRun>> run_full_load(const PodTrace& trace,
+                                               const FullLoadOptions& options) {
+  const auto typical = requests_of(trace);
+  const Fragmentation fragmentation(typical_requests(typical, 1), Fragmentation::Host::kCpu);
+  std::vector<FullLoadRun> runs;
+  for (uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+    const auto arrivals = inflated(trace, options.load, seed);
+    for (const auto& policy : options.policies) {
+      const auto scorer = make_scorer(policy, typical);
+      if (!scorer) return tl::unexpected(scorer.error());
+      auto run = play(trace, arrivals, **scorer, fragmentation);
+      run.policy = policy;
+      run.seed = seed;
+      runs.push_back(std::move(run));
+      if (options.progress)
+        options.progress(static_cast<double>(runs.size()) /
+                         static_cast<double>(options.seeds * options.policies.size()));
+    }
+  }
+  return runs;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,38 @@
+// Jobs share units over time by one policy, as the coordinator carries it out: queues, promises,
+// shares that change, preemption by checkpoint, neighbours that slow each other. Event by event;
+// the same workload and policy give the same result.
+#pragma once
+
+#include "policies/sharing/live/share_policy.h"
+#include "policies/sim/sharing/timed_jobs.h"
+
+namespace tierpilot::sharing {
+
+struct TimedRun {
+  uint32_t asked = 0, made = 0, kept = 0;  // promises
+  double best_effort_mean_s = 0;           // from arrival to end
+  double best_effort_per_h = 0;            // work done until the last arrival, in unit hours
+  double makespan_s = 0;
+  double used = 0;   // of the units' time until the last arrival
+  double given = 0;  // likewise; what is not used was given for nothing
+  uint32_t preemptions = 0;
+  double lost_s = 0;  // of work, by preemption
+  double slowed = 0;  // by neighbours, in the mean over running time
+};
+
+struct TimedRules {
+  double period_s = 10;      // between adjustments
+  double seen_after_s = 30;  // then a job has shown its use and pace
+  double checkpoint_s = 15;  // of work that a preemption loses, and its restart
+  bool users_ask = false;    // for what they think; else jobs get what is predicted
+};
+
+TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy,
+                        const TimedRules& rules);
+
+inline constexpr std::string_view kClairvoyant = "clairvoyant";
+// Policies of share_policies(), and "clairvoyant": `share` that knows all. kNotFound.
+Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
+                           const TimedRules& rules);
+
+}  // namespace tierpilot::sharing

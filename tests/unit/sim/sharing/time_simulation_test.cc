@@ -1,0 +1,122 @@
+#include "policies/sim/sharing/time_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policies/sim/sharing/time_report.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+TimedJob job(uint64_t id, double arrival_s, JobClass job_class, uint32_t milli, double run_s) {
+  TimedJob job;
+  job.id = id;
+  job.arrival_s = arrival_s;
+  job.job_class = job_class;
+  job.need_milli = job.asked_milli = milli;
+  job.run_s = run_s;
+  job.predicted = {milli, 0, run_s, run_s};
+  return job;
+}
+
+TimedWorkload workload(uint32_t units, std::vector<TimedJob> jobs, double retained = 1) {
+  TimedWorkload workload{
+      .units = units, .jobs = std::move(jobs), .retained = {}, .retained_predicted = {}};
+  workload.retained.assign(size_t{kModels} * kModels, retained);
+  workload.retained_predicted = workload.retained;
+  return workload;
+}
+
+TimedRun run(std::string_view policy, const TimedWorkload& jobs) {
+  auto made = make_share_policy(policy, {});
+  return simulate_timed(jobs, **made, {});
+}
+
+constexpr auto kSensitive = JobClass::kLatencySensitive;
+constexpr auto kBestEffort = JobClass::kBestEffort;
+
+TEST(TimeSimulation, WholeUnitsRunOneAfterTheOther) {
+  const auto done = run(
+      "whole", workload(1, {job(1, 0, kBestEffort, 400, 100), job(2, 0, kBestEffort, 400, 100)}));
+  EXPECT_NEAR(done.makespan_s, 200, 1);
+  EXPECT_NEAR(done.best_effort_mean_s, 150, 1);
+}
+
+TEST(TimeSimulation, SharedUnitsRunBothAtOnce) {
+  const auto jobs =
+      workload(1, {job(1, 0, kBestEffort, 400, 100), job(2, 0, kBestEffort, 400, 100)});
+  EXPECT_NEAR(run("share", jobs).makespan_s, 100, 1);
+  EXPECT_NEAR(run("share-published", jobs).makespan_s, 100, 1);
+}
+
+TEST(TimeSimulation, NeighboursSlowEachOther) {
+  const auto jobs =
+      workload(1, {job(1, 0, kBestEffort, 400, 100), job(2, 0, kBestEffort, 400, 100)}, 0.5);
+  const auto done = run("share-published", jobs);
+  EXPECT_NEAR(done.makespan_s, 200, 1);
+  EXPECT_NEAR(done.slowed, 0.5, 0.01);
+}
+
+TEST(TimeSimulation, APromiseIsKeptInThePlaceOfABestEffortJob) {
+  auto promised = job(2, 10, kSensitive, 900, 100);
+  promised.promise_s = 130;
+  const auto jobs = workload(1, {job(1, 0, kBestEffort, 1000, 1000), promised});
+  const auto done = run("share", jobs);
+  EXPECT_EQ(done.asked, 1u);
+  EXPECT_EQ(done.made, 1u);
+  EXPECT_EQ(done.kept, 1u);
+  const auto whole = run("whole", jobs);
+  EXPECT_EQ(whole.made, 1u);
+  EXPECT_EQ(whole.kept, 0u);
+}
+
+TEST(TimeSimulation, WhatCannotBeKeptIsNotPromised) {
+  auto promised = job(1, 0, kSensitive, 900, 100);
+  promised.promise_s = 50;
+  const auto done = run("share", workload(1, {promised, job(2, 1, kBestEffort, 100, 10)}));
+  EXPECT_EQ(done.asked, 1u);
+  EXPECT_EQ(done.made, 0u);
+}
+
+TEST(TimeSimulation, OneSeedGivesOneResult) {
+  const TimedSettings small{.units = 6, .jobs = 80};
+  const auto once = run_timed("share", 3, small, {}), again = run_timed("share", 3, small, {});
+  ASSERT_TRUE(once && again);
+  EXPECT_EQ(once->makespan_s, again->makespan_s);
+  EXPECT_EQ(once->kept, again->kept);
+  EXPECT_NE(run_timed("share", 4, small, {})->makespan_s, once->makespan_s);
+}
+
+// What holds for the full suite, on a small one with seeds of its own.
+TEST(TimeSimulation, SharesKeepMorePromisesAndDoMoreThanWholeUnits) {
+  TimedSuite suite{.policies = {"whole", "share"},
+                   .seeds = 3,
+                   .first_seed = 2001,
+                   .settings = {.units = 8, .jobs = 160},
+                   .rules = {},
+                   .progress = {}};
+  const auto value = run_timed_suite(suite);
+  ASSERT_TRUE(value) << value.error().message;
+  const auto row = [&](const char* name) {
+    for (const auto& each : (*value)["policies"])
+      if (each["policy"] == name) return each;
+    return nlohmann::ordered_json();
+  };
+  const auto whole = row("whole"), share = row("share");
+  EXPECT_GT(share["promises_kept_of_made"].get<double>(),
+            whole["promises_kept_of_made"].get<double>());
+  EXPECT_GT(share["promises_kept_of_made"].get<double>(), 0.9);
+  EXPECT_LT(share["best_effort_completion_s"].get<double>(),
+            whole["best_effort_completion_s"].get<double>());
+  EXPECT_LT(share["given_minus_used"].get<double>(), whole["given_minus_used"].get<double>());
+}
+
+TEST(TimeSimulation, AnUnknownPolicyIsNamed) {
+  const auto run = run_timed("best", 1, {}, {});
+  ASSERT_FALSE(run);
+  EXPECT_NE(run.error().message.find("'best'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing
