@@ -96,7 +96,7 @@ void from_json(const json& in, ShareSpec& s) {
   if (in.contains("engine")) s.engine = named(in, "engine", parse_engine);
 }
 
-void from_json(const json& in, QualityGoal& q) {
+void from_json(const json& in, TrainingGoal& q) {
   in.at("weight").get_to(q.weight);
   in.at("measure").get_to(q.measure);
   in.at("rises").get_to(q.rises);
@@ -122,7 +122,7 @@ void from_json(const json& in, TaskSpec& s) {
   s.max_units = in.value("max_units", uint32_t{0});
   if (in.contains("gang")) in.at("gang").get_to(s.gang);
   if (in.contains("share")) in.at("share").get_to(s.share);
-  if (in.contains("quality")) in.at("quality").get_to(s.quality);
+  if (in.contains("quality")) in.at("quality").get_to(s.training_goal);
 }
 
 void from_json(const json& in, RankOf& r) {

@@ -97,11 +97,11 @@ static void write_json(JsonText& out, const ShareSpec& share) {
   });
 }
 
-static void write_json(JsonText& out, const QualityGoal& quality) {
+static void write_json(JsonText& out, const TrainingGoal& goal) {
   out.object([&] {
-    out.put("deadline_ms", quality.deadline_ms).put("goal", quality.goal);
-    out.put("measure", quality.measure).put("rises", quality.rises);
-    out.put("weight", quality.weight);
+    out.put("deadline_ms", goal.deadline_ms).put("goal", goal.goal);
+    out.put("measure", goal.measure).put("rises", goal.rises);
+    out.put("weight", goal.weight);
   });
 }
 
@@ -116,7 +116,8 @@ std::string spec_text(const TaskSpec& spec) {
     out.put("memory_bytes", spec.memory_bytes).put("memory_tier", spec.memory_tier);
     out.put("name", spec.name).put("node", spec.node);
     if (spec.priority != 0) out.put("priority", spec.priority);
-    if (spec.quality != QualityGoal{}) out.put("quality", spec.quality);
+    // The older word: the text of a stored task is never another one.
+    if (spec.training_goal != TrainingGoal{}) out.put("quality", spec.training_goal);
     if (spec.is_shared()) out.put("share", spec.share);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });

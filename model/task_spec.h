@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/resources.h"
 #include "model/unit_id.h"
 
 namespace tierpilot {
@@ -41,14 +42,14 @@ struct ShareSpec {
 };
 
 // Of an elastic task: what is to get better as it trains, how much that counts, and by when.
-struct QualityGoal {
+struct TrainingGoal {
   double weight = 1;        // what it gains counts so many times
   std::string measure;      // of what it reports; empty: its loss
   bool rises = false;       // the more of the measure the better
   double goal = 0;          // of the measure, to be reached by the deadline
   int64_t deadline_ms = 0;  // after it was submitted; 0: none, and no goal
 
-  bool operator==(const QualityGoal&) const = default;
+  bool operator==(const TrainingGoal&) const = default;
 };
 
 struct TaskSpec {
@@ -68,7 +69,7 @@ struct TaskSpec {
   int32_t priority = 0;     // the higher goes first
   GangSpec gang;
   ShareSpec share;
-  QualityGoal quality;
+  TrainingGoal training_goal;
 
   bool is_gang() const { return gang.ranks > 0; }
   bool is_elastic() const { return max_units > 0; }
@@ -76,6 +77,10 @@ struct TaskSpec {
   bool has_gpu_share() const { return share.wanted && share.engine == Engine::kGpu; }
   // Of its node's, not of a GPU's.
   uint64_t node_memory_bytes() const { return has_gpu_share() ? 0 : memory_bytes; }
+  // Of the node that runs it, or a rank of it, when its data is so large.
+  Resources needs(uint64_t data_bytes) const {
+    return {units, gang.gpus_per_rank, node_memory_bytes(), data_bytes};
+  }
   // That nobody else has meanwhile.
   uint32_t own_units() const { return is_shared() ? 0 : units; }
 };

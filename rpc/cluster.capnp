@@ -28,10 +28,10 @@ struct TaskSpec {
   priority @13 :Int32;           # of two that wait, the higher goes first
   maxUnits @14 :UInt32;          # elastic: it may get up to so many while it runs; 0: only `units`
   share @15 :Share;              # null: it has units of its own
-  quality @16 :QualityGoal;      # of an elastic task; null: its loss is to fall, with weight 1
+  quality @16 :TrainingGoal;      # of an elastic task; null: its loss is to fall, with weight 1
 }
 
-struct QualityGoal {
+struct TrainingGoal {
   # What is to get better as an elastic task trains, how much that counts, and by when.
   weight @0 :Float64 = 1;
   measure @1 :Text;              # of what it reports; empty: its loss

@@ -65,7 +65,7 @@ void write_share(const ShareSpec& from, wire::Share::Builder to) {
   to.setEngine(engine_name(from.engine).data());
 }
 
-QualityGoal read_quality(wire::QualityGoal::Reader from) {
+TrainingGoal read_training_goal(wire::TrainingGoal::Reader from) {
   return {.weight = from.getWeight(),
           .measure = text(from.getMeasure()),
           .rises = from.getRises(),
@@ -73,7 +73,7 @@ QualityGoal read_quality(wire::QualityGoal::Reader from) {
           .deadline_ms = from.getDeadlineMs()};
 }
 
-void write_quality(const QualityGoal& from, wire::QualityGoal::Builder to) {
+void write_training_goal(const TrainingGoal& from, wire::TrainingGoal::Builder to) {
   to.setWeight(from.weight);
   to.setMeasure(from.measure);
   to.setRises(from.rises);
@@ -145,7 +145,7 @@ Result<TaskSpec> read_spec(wire::TaskSpec::Reader from) {
     if (!share) return refuse(share.error());
     spec.share = std::move(*share);
   }
-  if (from.hasQuality()) spec.quality = read_quality(from.getQuality());
+  if (from.hasQuality()) spec.training_goal = read_training_goal(from.getQuality());
   if (!from.hasGang()) return spec;
   auto gang = read_gang(from.getGang());
   if (!gang) return refuse(gang.error());
@@ -173,7 +173,8 @@ void write_spec(const TaskSpec& from, wire::TaskSpec::Builder to) {
   to.setPriority(from.priority);
   to.setMaxUnits(from.max_units);
   if (from.is_gang()) write_gang(from.gang, to.initGang());
-  if (from.quality != QualityGoal{}) write_quality(from.quality, to.initQuality());
+  if (from.training_goal != TrainingGoal{})
+    write_training_goal(from.training_goal, to.initQuality());
   if (from.is_shared()) write_share(from.share, to.initShare());
 }
 

@@ -18,7 +18,7 @@ capnp::MessageSize size_of(const Assignment& assignment) {
   for (const auto& need : assignment.datasets)
     bytes += need.dataset.size() + 96 + need.sources.size() * 64;
   if (const auto& rank = assignment.rank)
-    bytes += 128 + rank->cpu_units.size() * 4 + rank->gpus.size() * 64;
+    bytes += 128 + rank->place.cpu_units.size() * 4 + rank->place.gpus.size() * 64;
   return {bytes / sizeof(capnp::word), 0};
 }
 

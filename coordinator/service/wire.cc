@@ -19,14 +19,14 @@ void write_rank(const RankAssignment& rank, wire::Rank::Builder out) {
   out.setGang(rank.gang);
   out.setRank(rank.rank);
   out.setWorldSize(rank.world_size);
-  out.setLocalRank(rank.local_rank);
-  out.setLocalWorldSize(rank.local_world_size);
-  out.setNodeRank(rank.node_rank);
+  out.setLocalRank(rank.place.local_rank);
+  out.setLocalWorldSize(rank.place.local_world_size);
+  out.setNodeRank(rank.place.node_rank);
   out.setMasterAddress(rank.master_address);
   out.setMasterPort(rank.master_port);
-  auto units = out.initCpuUnits(count(rank.cpu_units));
-  for (unsigned i = 0; i < units.size(); ++i) units.set(i, rank.cpu_units[i]);
-  write_texts(rank.gpus, out.initGpus(count(rank.gpus)));
+  auto units = out.initCpuUnits(count(rank.place.cpu_units));
+  for (unsigned i = 0; i < units.size(); ++i) units.set(i, rank.place.cpu_units[i]);
+  write_texts(rank.place.gpus, out.initGpus(count(rank.place.gpus)));
   out.setRestarts(rank.restarts);
 }
 

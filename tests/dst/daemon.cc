@@ -26,12 +26,7 @@ agent::Assignment to_agent(const Assignment& from) {
   for (const auto& need : from.datasets) to.datasets.push_back(to_item(need));
   to.reckoning = from.reckoning;
   to.place_s = from.place_s;
-  if (!from.rank) return to;
-  const auto& rank = *from.rank;
-  to.rank = agent::RankPlace{
-      rank.gang,      rank.rank,           rank.world_size,  rank.local_rank, rank.local_world_size,
-      rank.node_rank, rank.master_address, rank.master_port, rank.cpu_units,  rank.gpus,
-      rank.restarts};
+  to.rank = from.rank;
   return to;
 }
 

@@ -21,12 +21,12 @@ Status parse_units(std::string_view words, TaskSpec& task) {
   return {};
 }
 
-Status parse_measure(std::string_view words, QualityGoal& quality) {
+Status parse_measure(std::string_view words, TrainingGoal& goal) {
   const size_t colon = words.rfind(':');
   const auto direction = colon == words.npos ? "down" : words.substr(colon + 1);
-  quality.measure = words.substr(0, colon);
-  quality.rises = direction == "up";
-  if (quality.measure.empty() || (direction != "up" && direction != "down"))
+  goal.measure = words.substr(0, colon);
+  goal.rises = direction == "up";
+  if (goal.measure.empty() || (direction != "up" && direction != "down"))
     return fail(ErrorCode::kInvalid,
                 fmt::format("measure: '{}' names none: write NAME, NAME:down or NAME:up", words));
   return {};
@@ -42,14 +42,14 @@ Status apply(const ElasticWords& words, TaskSpec& task) {
   }
   if (task.is_gang()) return wrong("elastic: the units of ranks do not change while they run");
   if (auto parsed = parse_units(words.range, task); !parsed) return parsed;
-  auto& quality = task.quality;
+  auto& goal = task.training_goal;
   if (!words.measure.empty())
-    if (auto parsed = parse_measure(words.measure, quality); !parsed) return parsed;
+    if (auto parsed = parse_measure(words.measure, goal); !parsed) return parsed;
   if (words.goal.has_value() != (words.deadline_ms > 0))
     return wrong("a goal needs its deadline, and a deadline its goal");
-  quality.weight = words.weight.value_or(1);
-  quality.goal = words.goal.value_or(0);
-  quality.deadline_ms = words.deadline_ms;
+  goal.weight = words.weight.value_or(1);
+  goal.goal = words.goal.value_or(0);
+  goal.deadline_ms = words.deadline_ms;
   return {};
 }
 

@@ -51,8 +51,9 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{} would never change the units of an elastic task: update it",
                             connection.coordinator().label()));
-  const bool goals = std::any_of(tasks.begin(), tasks.end(),
-                                 [](const auto& task) { return task.quality != QualityGoal{}; });
+  const bool goals = std::any_of(tasks.begin(), tasks.end(), [](const auto& task) {
+    return task.training_goal != TrainingGoal{};
+  });
   if (goals && !connection.coordinator().can(kQualityFeature))
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{} knows no weights, measures and goals of elastic tasks: update it",

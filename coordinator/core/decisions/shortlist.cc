@@ -95,7 +95,7 @@ class ListedCluster {
 
 bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes) {
   return node.takes(task.id) && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
-         shape_of(node.facts).holds({task.spec.units, task.spec.node_memory_bytes(), data_bytes});
+         node.facts.resources().hold(task.spec.needs(data_bytes));
 }
 
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,

@@ -152,8 +152,8 @@ NextTask next_task(ClusterState& state, bool shows_full) {
   turns.begin(state.held.size());
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
-    if (!state.registry.summary().up_shapes.hold({task->spec.units, task->spec.node_memory_bytes(),
-                                                  state.catalog.data_bytes(task->spec)})) {
+    if (!state.registry.summary().up_shapes.hold(
+            task->spec.needs(state.catalog.data_bytes(task->spec)))) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }

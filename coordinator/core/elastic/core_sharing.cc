@@ -37,7 +37,7 @@ void CoreSharing::begin() {
 void CoreSharing::started(const Task& task) {
   if (!task.spec.is_elastic()) return;
   const auto [found, is_new] =
-      jobs_.try_emplace(task.id, quality::make_default_predictor(), task.spec.quality);
+      jobs_.try_emplace(task.id, quality::make_default_predictor(), task.spec.training_goal);
   auto& job = found->second;
   job.attempt = {task.id, task.attempt};
   job.node = task.node;
@@ -92,9 +92,9 @@ void CoreSharing::deal_out(const NodeRecord& node, const Jobs& jobs) {
     least_units += task->spec.units;
     auto& state = states.emplace_back();
     state.id = task->id;
-    state.weight = task->spec.quality.weight;
+    state.weight = task->spec.training_goal.weight;
     state.arrival_s = static_cast<double>(task->started_ms) / 1e3;
-    if (const int64_t deadline_ms = task->spec.quality.deadline_ms; deadline_ms > 0)
+    if (const int64_t deadline_ms = task->spec.training_goal.deadline_ms; deadline_ms > 0)
       state.deadline_s = static_cast<double>(task->submitted_ms + deadline_ms) / 1e3;
     state.min_cores = task->spec.units * cores_per_unit;
     state.max_cores = task->spec.max_units * cores_per_unit;

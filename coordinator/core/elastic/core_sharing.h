@@ -49,7 +49,7 @@ class CoreSharing {
 
  private:
   struct Job {
-    Job(std::unique_ptr<quality::Predictor> predictor, const QualityGoal& goal)
+    Job(std::unique_ptr<quality::Predictor> predictor, const TrainingGoal& goal)
         : record(std::move(predictor), goal) {}
     AttemptId attempt;
     std::string node;

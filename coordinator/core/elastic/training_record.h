@@ -16,7 +16,7 @@ namespace tierpilot {
 class TrainingRecord {
  public:
   // `predictor` as in policies/quality/predictor.h.
-  TrainingRecord(std::unique_ptr<quality::Predictor> predictor, QualityGoal goal)
+  TrainingRecord(std::unique_ptr<quality::Predictor> predictor, TrainingGoal goal)
       : predictor_(std::move(predictor)), goal_(std::move(goal)) {}
 
   // `cores`: what it might use since the report before; 0: not known, or it has changed.
@@ -38,7 +38,7 @@ class TrainingRecord {
   std::string measure() const;  // for people
 
   std::unique_ptr<quality::Predictor> predictor_;
-  QualityGoal goal_;
+  TrainingGoal goal_;
   quality::Throughput throughput_;
   quality::IterationCost cost_;
   std::optional<JobPoint> last_;

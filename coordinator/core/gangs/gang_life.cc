@@ -120,11 +120,11 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
   const auto& ids = state_.tasks.ranks_of(gang.id);
   for (uint32_t i = 0; i < ids.size(); ++i) {
     auto& rank = *state_.tasks.find(ids[i]);
-    const auto& place = plan.ranks[i];
-    auto& node = *state_.registry.find(place.node);
+    const auto& [on, place] = plan.ranks[i];
+    auto& node = *state_.registry.find(on);
     state_.tasks.advance(rank, TaskState::kAssigned);
     rank.attempt = gang.attempt;
-    rank.node = place.node;
+    rank.node = on;
     rank.policy = gang.policy;
     rank.reason.clear();
     rank.exit.reset();
@@ -134,10 +134,10 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     rank.rank->pid = 0;
     rank.rank->cpu_units.clear();
     rank.rank->gpus = place.gpus;
-    for (const auto& gpu : place.gpus) state_.units.take(gpu_unit_id(place.node, gpu), gang.id);
+    for (const auto& gpu : place.gpus) state_.units.take(gpu_unit_id(on, gpu), gang.id);
     state_.registry.assign(node, {rank.id, rank.attempt}, rank.spec.units);
     node.count(rank, 0, 0);
-    current.ranks.push_back({place});
+    current.ranks.push_back({plan.ranks[i]});
     changed->push_back(rank);
   }
   auto record = describe(gang, plan, gang.policy);
@@ -178,25 +178,20 @@ void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port)
   if (!is_live(rank)) return;
   const AttemptId attempt{rank.id, rank.attempt};
   auto* node = state_.registry.find(rank.node);
-  const auto* first = state_.registry.find(now.ranks.front().place.node);
+  const auto* first = state_.registry.find(now.ranks.front().on.node);
   // Away: when it comes back it says that it does not hold the attempt, or its lease ends.
   now.ranks[number].told = true;
   if (!node || !node->link || !first) return;
   if (node->is_closed()) return lifecycle_.take_back(rank.node, attempt, node->closed_because());
   auto assignment = make_assignment(state_, rank, rank.node, now.checkpoint);
-  const auto& place = now.ranks[number].place;
   assignment.spec.name = gang.spec.name;
   assignment.user = gang.user;
   assignment.rank = RankAssignment{.gang = gang.id,
                                    .rank = number,
                                    .world_size = gang.spec.gang.ranks,
-                                   .local_rank = place.local_rank,
-                                   .local_world_size = place.local_world_size,
-                                   .node_rank = place.node_rank,
+                                   .place = now.ranks[number].on.place,
                                    .master_address = address_of(first->facts),
                                    .master_port = master_port,
-                                   .cpu_units = place.cpu_units,
-                                   .gpus = place.gpus,
                                    .restarts = gang.restarts};
   node->link->start(assignment,
                     [this, attempt, id = gang.id, name = rank.node](Result<uint16_t> taken) {

@@ -43,7 +43,7 @@ class GangLife {
 
  private:
   struct Rank {
-    RankPlace place;
+    PlacedRank on;
     bool told = false;  // its node may have it
   };
   // The try of a gang that is under way.

@@ -32,7 +32,6 @@ uint32_t units_per_rank(const TaskSpec& spec) {
 
 uint32_t limited(uint64_t ranks, const TaskSpec& spec, const NodeFacts& facts) {
   if (!facts.runs_gangs) return 0;
-  if (spec.memory_bytes > 0) ranks = std::min(ranks, facts.memory_bytes / spec.memory_bytes);
   if (spec.gang.ranks_per_node_max > 0)
     ranks = std::min<uint64_t>(ranks, spec.gang.ranks_per_node_max);
   if (ranks < spec.gang.ranks_per_node_min) return 0;
@@ -41,10 +40,7 @@ uint32_t limited(uint64_t ranks, const TaskSpec& spec, const NodeFacts& facts) {
 
 // With nothing else on it.
 uint32_t capacity_of(const NodeFacts& facts, const TaskSpec& spec) {
-  uint64_t ranks = facts.units / spec.units;
-  if (spec.gang.gpus_per_rank > 0)
-    ranks = std::min<uint64_t>(ranks, facts.gpus.size() / spec.gang.gpus_per_rank);
-  return limited(ranks, spec, facts);
+  return limited(facts.resources().times(spec.needs(0)), spec, facts);
 }
 
 class Rates {
@@ -80,14 +76,13 @@ Offer offer_of(const NodeRecord& node, const TaskSpec& spec, const Rates& rates)
   Offer offer{.node = &node, .cpu_units = {}, .gpus = {}};
   offer.cpu_units =
       usable(rates, facts.units, [&](uint32_t n) { return cpu_unit_id(facts.name, n); });
-  const uint32_t idle = facts.units - std::min(facts.units, node.assigned_units);
-  uint64_t ranks = std::min<uint64_t>(idle, offer.cpu_units.size()) / spec.units;
-  if (spec.gang.gpus_per_rank > 0) {
+  if (spec.gang.gpus_per_rank > 0)
     offer.gpus = usable(rates, static_cast<uint32_t>(facts.gpus.size()),
                         [&](uint32_t n) { return gpu_unit_id(facts.name, facts.gpus[n]); });
-    ranks = std::min<uint64_t>(ranks, offer.gpus.size() / spec.gang.gpus_per_rank);
-  }
-  offer.ranks = limited(ranks, spec, facts);
+  Resources free = node.idle_resources();
+  free.units = std::min(free.units, static_cast<uint32_t>(offer.cpu_units.size()));
+  free.gpus = static_cast<uint32_t>(offer.gpus.size());
+  offer.ranks = limited(free.times(spec.needs(0)), spec, facts);
   return offer;
 }
 
@@ -109,8 +104,9 @@ gang::PlacementState state_of(const std::vector<Offer>& offers, const TaskSpec& 
 }
 
 // The place of a rank that has these units of the engine.
-RankPlace place_on(const Offer& offer, const RatedUnits& own, const TaskSpec& spec) {
-  RankPlace place{.node = offer.node->facts.name, .cpu_units = {}, .gpus = {}};
+PlacedRank place_on(const Offer& offer, const RatedUnits& own, const TaskSpec& spec) {
+  PlacedRank rank{offer.node->facts.name, {}};
+  RankPlace& place = rank.place;
   if (spec.gang.gpus_per_rank > 0)
     for (const auto& unit : own) place.gpus.push_back(offer.node->facts.gpus[unit.number]);
   else
@@ -120,18 +116,19 @@ RankPlace place_on(const Offer& offer, const RatedUnits& own, const TaskSpec& sp
     if (std::find(place.cpu_units.begin(), place.cpu_units.end(), unit.number) ==
         place.cpu_units.end())
       place.cpu_units.push_back(unit.number);
-  return place;
+  return rank;
 }
 
 // Ranks of a node follow each other.
-void number_locally(std::vector<RankPlace>& ranks) {
+void number_locally(std::vector<PlacedRank>& ranks) {
   uint32_t node_rank = 0;
   for (size_t begin = 0, end = 0; begin < ranks.size(); begin = end, ++node_rank) {
     while (end < ranks.size() && ranks[end].node == ranks[begin].node) ++end;
     for (size_t i = begin; i < end; ++i) {
-      ranks[i].local_rank = static_cast<uint32_t>(i - begin);
-      ranks[i].local_world_size = static_cast<uint32_t>(end - begin);
-      ranks[i].node_rank = node_rank;
+      RankPlace& place = ranks[i].place;
+      place.local_rank = static_cast<uint32_t>(i - begin);
+      place.local_world_size = static_cast<uint32_t>(end - begin);
+      place.node_rank = node_rank;
     }
   }
 }
@@ -142,7 +139,7 @@ uint64_t room_at_most(const Registry& registry, const Task& task) {
   for (const auto* node : registry.up()) {
     const auto& facts = node->facts;
     if (facts.units <= node->assigned_units || !node->takes(task.id)) continue;
-    ranks += limited((facts.units - node->assigned_units) / task.spec.units, task.spec, facts);
+    ranks += limited(node->idle_resources().times(task.spec.needs(0)), task.spec, facts);
   }
   return ranks;
 }

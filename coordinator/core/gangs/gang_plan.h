@@ -5,21 +5,18 @@
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "model/rank.h"
 
 namespace tierpilot {
 
-struct RankPlace {
+struct PlacedRank {
   std::string node;
-  uint32_t local_rank = 0;  // among those on its node
-  uint32_t local_world_size = 0;
-  uint32_t node_rank = 0;           // its node's number among the gang's
-  std::vector<uint32_t> cpu_units;  // that it may have, best first; see node.capnp
-  std::vector<std::string> gpus;    // all its own
+  RankPlace place;
 };
 
 struct GangPlan {
-  std::vector<RankPlace> ranks;  // by rank; empty: there is no room
-  std::string reason;            // of the choice, or why there is none
+  std::vector<PlacedRank> ranks;  // by rank; empty: there is no room
+  std::string reason;             // of the choice, or why there is none
   // The nodes that are up have as much as it needs, as soon as others are done.
   bool could_fit = true;
   std::vector<CandidateRecord> nodes;  // that were looked at, the chosen ones eligible

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "coordinator/model.h"
+#include "model/rank.h"
 
 namespace tierpilot {
 
@@ -27,21 +28,6 @@ struct DatasetNeed {
 struct CopyCheck {
   std::string fast;
   std::string slow;
-};
-
-// See Rank in node.capnp.
-struct RankAssignment {
-  uint64_t gang = 0;
-  uint32_t rank = 0;
-  uint32_t world_size = 0;
-  uint32_t local_rank = 0;
-  uint32_t local_world_size = 0;
-  uint32_t node_rank = 0;
-  std::string master_address;
-  uint16_t master_port = 0;
-  std::vector<uint32_t> cpu_units;
-  std::vector<std::string> gpus;
-  uint32_t restarts = 0;
 };
 
 struct Assignment {

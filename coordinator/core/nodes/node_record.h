@@ -12,6 +12,7 @@
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/model.h"
 #include "model/node_order.h"
+#include "model/resources.h"
 #include "policies/interface/values.h"
 #include "policies/scheduling/room.h"
 #include "policies/scheduling/work_rate.h"
@@ -45,6 +46,10 @@ struct NodeFacts {
   };
   std::vector<SharedUnit> shared_units{};  // beside `units` and `gpus`
 
+  // With nothing else on it.
+  Resources resources() const {
+    return {units, static_cast<uint32_t>(gpus.size()), memory_bytes, fast_budget_bytes};
+  }
   bool shares_gpu(std::string_view uuid) const {
     return std::any_of(shared_units.begin(), shared_units.end(),
                        [&](const SharedUnit& unit) { return unit.gpu == uuid && !uuid.empty(); });
@@ -94,6 +99,12 @@ struct NodeRecord {
   // Of its own or of its backlog.
   bool has_units(uint32_t backlog_units, uint32_t wanted = 1) const {
     return has_units_left(assigned_units, facts.units, backlog_units, wanted);
+  }
+  // But for units that are given: memory and GPUs are counted where they are given.
+  Resources idle_resources() const {
+    auto idle = facts.resources();
+    idle.units -= std::min(idle.units, assigned_units);
+    return idle;
   }
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }
   // Tasks that need it to go on.

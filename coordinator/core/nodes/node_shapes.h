@@ -3,23 +3,22 @@
 
 #include <vector>
 
-#include "coordinator/core/nodes/node_record.h"
+#include "model/resources.h"
 
 namespace tierpilot {
 
-// The shapes of some nodes, without those that another one of them holds: mostly one or two.
+// What some nodes have, without those of whom another one has as much of all: mostly one or two.
 class NodeShapes {
  public:
-  void add(const NodeShape& shape);
+  void add(const Resources& node);
   bool empty() const { return shapes_.empty(); }
   // One of the nodes has all of it.
-  bool hold(const NodeShape& needed) const;
+  bool hold(const Resources& needed) const;
   // The most that any has of each; no node may have all of it.
-  NodeShape largest() const;
+  Resources largest() const;
 
  private:
-  std::vector<NodeShape> shapes_;
+  std::vector<Resources> shapes_;
 };
-NodeShape shape_of(const NodeFacts& facts);
 
 }  // namespace tierpilot

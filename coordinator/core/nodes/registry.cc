@@ -162,10 +162,10 @@ const Registry::Summary& Registry::summary() const {
   Summary& all = summary_.emplace();
   double sum_of_costs = 0;
   for (const auto& [name, node] : nodes_) {
-    if (node.facts.units > 0) all.known_shapes.add(shape_of(node.facts));
+    if (node.facts.units > 0) all.known_shapes.add(node.facts.resources());
     if (node.life != NodeLife::kUp) continue;
     all.up.push_back(&node);
-    if (!node.is_closed()) all.up_shapes.add(shape_of(node.facts));
+    if (!node.is_closed()) all.up_shapes.add(node.facts.resources());
     all.busy_units += node.running_units;
     all.total_units += node.facts.units;
     sum_of_costs += node.facts.int32_to_float;

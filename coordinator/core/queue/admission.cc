@@ -83,9 +83,9 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
   return {};
 }
 
-Status check_quality(const TaskSpec& spec, const std::string& who) {
-  const auto& quality = spec.quality;
-  if (quality == QualityGoal{}) return {};
+Status check_training_goal(const TaskSpec& spec, const std::string& who) {
+  const auto& goal = spec.training_goal;
+  if (goal == TrainingGoal{}) return {};
   const auto refuse = [&](const char* why) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: {}", who, why));
   };
@@ -93,13 +93,13 @@ Status check_quality(const TaskSpec& spec, const std::string& who) {
   constexpr size_t kMostMeasureBytes = 64;  // of what jobs may report
   if (!spec.is_elastic())
     return refuse("a weight, a measure, a goal and a deadline are for an elastic task");
-  if (!(quality.weight >= kLeastWeight && quality.weight <= kMostWeight))
+  if (!(goal.weight >= kLeastWeight && goal.weight <= kMostWeight))
     return refuse("the weight must be from 0.01 to 100");
-  if (!is_utf8(quality.measure) || quality.measure.size() > kMostMeasureBytes)
+  if (!is_utf8(goal.measure) || goal.measure.size() > kMostMeasureBytes)
     return refuse("the name of the measure must be text of at most 64 bytes");
-  if (!std::isfinite(quality.goal)) return refuse("the goal must be a finite number");
-  if (quality.deadline_ms < 0) return refuse("the deadline must not be in the past");
-  if (quality.deadline_ms == 0 && quality.goal != 0)
+  if (!std::isfinite(goal.goal)) return refuse("the goal must be a finite number");
+  if (goal.deadline_ms < 0) return refuse("the deadline must not be in the past");
+  if (goal.deadline_ms == 0 && goal.goal != 0)
     return refuse("a goal needs the deadline by which it is to be reached");
   return {};
 }
@@ -172,31 +172,34 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
   if (!spec.node.empty()) {
     shapes = {};
     if (const auto* node = registry.find(spec.node); node && node->facts.units > 0)
-      shapes.add(shape_of(node->facts));
+      shapes.add(node->facts.resources());
   }
-  const uint64_t data = catalog.data_bytes(spec);
-  if (shapes.empty() || shapes.hold({spec.units, spec.node_memory_bytes(), data})) return {};
+  const Resources needed = spec.needs(catalog.data_bytes(spec));
+  if (shapes.empty() || shapes.hold(needed)) return {};
   if (spec.node.empty() && !registry.knows_all_shapes()) return {};
-  const auto [units, memory, fast] = shapes.largest();
-  const auto refused = [&](const std::string& what, const std::string& most) {
+  const Resources most = shapes.largest();
+  const auto refused = [&](const std::string& what, const std::string& has) {
     return fail(
         ErrorCode::kInvalid,
         fmt::format("{}: {}, {} has {}", who, what,
-                    spec.node.empty() ? "the largest node" : "node '" + spec.node + "'", most));
+                    spec.node.empty() ? "the largest node" : "node '" + spec.node + "'", has));
   };
-  if (spec.units > units)
-    return refused(fmt::format("asks for {} units", spec.units), std::to_string(units));
-  if (spec.node_memory_bytes() > memory)
-    return refused(fmt::format("asks for {} of memory", format_bytes(spec.node_memory_bytes())),
-                   format_bytes(memory));
-  if (data > fast)
-    return refused(fmt::format("its datasets are {}", format_bytes(data)),
-                   format_bytes(fast) + " of fast memory for datasets");
+  if (needed.units > most.units)
+    return refused(fmt::format("asks for {} units", needed.units), std::to_string(most.units));
+  if (needed.gpus > most.gpus)
+    return refused(fmt::format("asks for {} GPUs a rank", needed.gpus), std::to_string(most.gpus));
+  if (needed.memory_bytes > most.memory_bytes)
+    return refused(fmt::format("asks for {} of memory", format_bytes(needed.memory_bytes)),
+                   format_bytes(most.memory_bytes));
+  if (needed.fast_bytes > most.fast_bytes)
+    return refused(fmt::format("its datasets are {}", format_bytes(needed.fast_bytes)),
+                   format_bytes(most.fast_bytes) + " of fast memory for datasets");
   return fail(
       ErrorCode::kInvalid,
-      fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
+      fmt::format("{}: asks for {} units,{} {} of memory and {} of fast memory for datasets: "
                   "there are such nodes for each, but none for all together",
-                  who, spec.units, format_bytes(spec.node_memory_bytes()), format_bytes(data)));
+                  who, needed.units, needed.gpus > 0 ? fmt::format(" {} GPUs,", needed.gpus) : "",
+                  format_bytes(needed.memory_bytes), format_bytes(needed.fast_bytes)));
 }
 
 Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {
@@ -294,7 +297,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     const auto who = label(specs[i], i);
     if (auto ok = check_command(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_numbers(specs[i], who); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_quality(specs[i], who); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_training_goal(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_memory_tier(specs[i], who); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_datasets(specs[i], who, catalog); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_fits(specs[i], who, catalog, registry); !ok)

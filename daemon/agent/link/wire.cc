@@ -99,28 +99,29 @@ bool has_nul(const std::string& value) {
   return value.find('\0') != std::string::npos;
 }
 
-Result<RankPlace> read_rank(wire::Rank::Reader from) {
-  RankPlace rank{.gang = from.getGang(),
-                 .rank = from.getRank(),
-                 .world_size = from.getWorldSize(),
-                 .local_rank = from.getLocalRank(),
-                 .local_world_size = from.getLocalWorldSize(),
-                 .node_rank = from.getNodeRank(),
-                 .master_address = text(from.getMasterAddress()),
-                 .master_port = from.getMasterPort(),
-                 .cpu_units = {},
-                 .gpus = {},
-                 .restarts = from.getRestarts()};
-  if (rank.rank >= rank.world_size || rank.local_rank >= rank.local_world_size)
+Result<RankAssignment> read_rank(wire::Rank::Reader from) {
+  RankAssignment rank{.gang = from.getGang(),
+                      .rank = from.getRank(),
+                      .world_size = from.getWorldSize(),
+                      .place = {.local_rank = from.getLocalRank(),
+                                .local_world_size = from.getLocalWorldSize(),
+                                .node_rank = from.getNodeRank(),
+                                .cpu_units = {},
+                                .gpus = {}},
+                      .master_address = text(from.getMasterAddress()),
+                      .master_port = from.getMasterPort(),
+                      .restarts = from.getRestarts()};
+  auto& place = rank.place;
+  if (rank.rank >= rank.world_size || place.local_rank >= place.local_world_size)
     return fail(ErrorCode::kInvalid,
                 fmt::format("rank {} of {}, {} of {} on its node: there is no "
                             "such rank",
-                            rank.rank, rank.world_size, rank.local_rank, rank.local_world_size));
+                            rank.rank, rank.world_size, place.local_rank, place.local_world_size));
   if (from.getCpuUnits().size() > kMaxItems || from.getGpus().size() > kMaxItems)
     return fail(ErrorCode::kInvalid, fmt::format("more than {} units or GPUs", kMaxItems));
-  for (const uint32_t unit : from.getCpuUnits()) rank.cpu_units.push_back(unit);
-  for (const auto gpu : from.getGpus()) rank.gpus.push_back(text(gpu));
-  if (has_nul(rank.master_address) || std::any_of(rank.gpus.begin(), rank.gpus.end(), has_nul))
+  for (const uint32_t unit : from.getCpuUnits()) place.cpu_units.push_back(unit);
+  for (const auto gpu : from.getGpus()) place.gpus.push_back(text(gpu));
+  if (has_nul(rank.master_address) || std::any_of(place.gpus.begin(), place.gpus.end(), has_nul))
     return fail(ErrorCode::kInvalid, "the place of a rank has a NUL byte in it");
   return rank;
 }

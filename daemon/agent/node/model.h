@@ -14,23 +14,9 @@
 #include "daemon/exec/task.h"
 #include "daemon/memory/pool/types.h"
 #include "model/attempt.h"
+#include "model/rank.h"
 
 namespace tierpilot::agent {
-
-// Of a task that is one process of a gang; see node.capnp.
-struct RankPlace {
-  uint64_t gang = 0;
-  uint32_t rank = 0;
-  uint32_t world_size = 1;
-  uint32_t local_rank = 0;
-  uint32_t local_world_size = 1;
-  uint32_t node_rank = 0;
-  std::string master_address;
-  uint16_t master_port = 0;         // 0: this node is to find one
-  std::vector<uint32_t> cpu_units;  // that it may have, best first; empty: any
-  std::vector<std::string> gpus;
-  uint32_t restarts = 0;
-};
 
 // Of one of the node's units that tasks share.
 struct UnitPart {
@@ -55,7 +41,7 @@ struct Assignment {
   MemoryWish memory_wish;
   int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
   double place_s = 0;     // the least; not finite: as 0
-  std::optional<RankPlace> rank;
+  std::optional<RankAssignment> rank;
   std::optional<UnitPart> part;  // in place of units of its own
 };
 

@@ -28,8 +28,8 @@ Status check_admissible(const Assignment& assignment, const NodeLimits& limits,
     return refuse(ErrorCode::kExhausted,
                   fmt::format("needs {} bytes of memory, this node offers {}",
                               assignment.memory_limit_bytes, limits.memory_bytes));
-  if (assignment.rank && !assignment.rank->cpu_units.empty()) {
-    const auto& among = assignment.rank->cpu_units;
+  if (assignment.rank && !assignment.rank->place.cpu_units.empty()) {
+    const auto& among = assignment.rank->place.cpu_units;
     const auto there = std::count_if(among.begin(), among.end(),
                                      [&](uint32_t unit) { return unit < limits.units; });
     if (static_cast<uint64_t>(there) < assignment.units)

@@ -24,18 +24,18 @@ Status check_dataset_env(const std::vector<ServeItem>& datasets) {
 }
 
 // What PyTorch's init_process_group() and its kin look for.
-static void put_rank(const RankPlace& rank, std::map<std::string, std::string>& env) {
+static void put_rank(const RankAssignment& rank, std::map<std::string, std::string>& env) {
   env["RANK"] = std::to_string(rank.rank);
   env["WORLD_SIZE"] = std::to_string(rank.world_size);
-  env["LOCAL_RANK"] = std::to_string(rank.local_rank);
-  env["LOCAL_WORLD_SIZE"] = std::to_string(rank.local_world_size);
-  env["NODE_RANK"] = std::to_string(rank.node_rank);
+  env["LOCAL_RANK"] = std::to_string(rank.place.local_rank);
+  env["LOCAL_WORLD_SIZE"] = std::to_string(rank.place.local_world_size);
+  env["NODE_RANK"] = std::to_string(rank.place.node_rank);
   env["MASTER_ADDR"] = rank.master_address;
   env["MASTER_PORT"] = std::to_string(rank.master_port);
   env["TIERPILOT_GANG"] = std::to_string(rank.gang);
   env["TIERPILOT_RESTARTS"] = std::to_string(rank.restarts);
   // Ranks without GPUs must not find those of others.
-  env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(rank.gpus, ","));
+  env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(rank.place.gpus, ","));
 }
 
 static void put_checkpoint(const ServedItem& checkpoint, std::map<std::string, std::string>& env) {

@@ -94,10 +94,10 @@ void TaskTable::launch_ready() {
     Attempt* entry = next_ready(ready_, attempts_);
     // No backfill: a wide task would wait for ever behind narrow ones.
     const auto& rank = entry->assignment.rank;
-    auto grant =
-        entry->assignment.part
-            ? CpuAllocator::Grant{{}, shares_.unit_of(*entry).cpus}
-            : cpus_.take(entry->assignment.units, rank ? rank->cpu_units : std::vector<uint32_t>());
+    auto grant = entry->assignment.part
+                     ? CpuAllocator::Grant{{}, shares_.unit_of(*entry).cpus}
+                     : cpus_.take(entry->assignment.units,
+                                  rank ? rank->place.cpu_units : std::vector<uint32_t>());
     if (!grant) break;
     ready_.erase(entry->place());
     launch(*entry, std::move(*grant));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/resources.h"
 #include "policies/scheduling/service_order.h"
 
 namespace tierpilot::sim {
@@ -63,6 +64,9 @@ struct NodeGroup {
   std::string gpu_type;
   FailureRate node_failures;
   FailureRate gpu_failures;  // of each GPU
+
+  // Of each node.
+  Resources resources() const { return {units, gpus, memory_bytes, fast_budget_bytes}; }
 };
 
 struct CoordinatorSpec {

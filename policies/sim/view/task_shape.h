@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "policies/scheduling/room.h"
+#include "model/resources.h"
 #include "policies/sim/model/cluster_spec.h"
 #include "policies/sim/model/workload.h"
 #include "policies/sim/view/gpus.h"
@@ -21,9 +21,8 @@ struct TaskShape {
 
 // An idle node of the group, whose GPUs are of this type of the workload's, could take the task.
 inline bool could_take(const NodeGroup& group, uint16_t gpu_type, const TaskShape& shape) {
-  return NodeShape{group.units, group.memory_bytes, group.fast_budget_bytes}.holds(
-             {shape.units, shape.memory_bytes, shape.data_bytes}) &&
-         Gpus::whole_gpus(shape.gpu_milli) <= group.gpus &&
+  return group.resources().hold({shape.units, Gpus::whole_gpus(shape.gpu_milli), shape.memory_bytes,
+                                 shape.data_bytes}) &&
          (shape.gpu_milli == 0 || shape.gpu_type == kAnyGpuType || shape.gpu_type == gpu_type);
 }
 

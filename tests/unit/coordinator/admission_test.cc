@@ -77,7 +77,8 @@ TEST_F(Admission, RefusesMemoryTiersItDoesNotKnow) {
 TEST_F(Admission, RefusesGoalsThatNobodyCanWorkFor) {
   auto task = spec();
   task.max_units = 2;
-  task.quality = {.weight = 2, .measure = "accuracy", .rises = true, .goal = 1, .deadline_ms = 1};
+  task.training_goal = {
+      .weight = 2, .measure = "accuracy", .rises = true, .goal = 1, .deadline_ms = 1};
   EXPECT_TRUE(admit({task}, catalog_, registry_));
   const auto with = [&](auto change) {
     auto wrong = task;
@@ -87,12 +88,14 @@ TEST_F(Admission, RefusesGoalsThatNobodyCanWorkFor) {
   const double nan = std::nan("");
   EXPECT_THAT(with([](auto& t) { t.max_units = 0; }), HasSubstr("for an elastic task"));
   for (const double weight : {0.0, -1.0, 1e9, nan})
-    EXPECT_THAT(with([&](auto& t) { t.quality.weight = weight; }), HasSubstr("0.01 to 100"));
-  EXPECT_THAT(with([&](auto& t) { t.quality.goal = nan; }), HasSubstr("finite"));
-  EXPECT_THAT(with([](auto& t) { t.quality.deadline_ms = -1; }), HasSubstr("past"));
-  EXPECT_THAT(with([](auto& t) { t.quality.deadline_ms = 0; }), HasSubstr("needs the deadline"));
-  EXPECT_THAT(with([](auto& t) { t.quality.measure = "\xff"; }), HasSubstr("text"));
-  EXPECT_THAT(with([](auto& t) { t.quality.measure.assign(65, 'a'); }), HasSubstr("64 bytes"));
+    EXPECT_THAT(with([&](auto& t) { t.training_goal.weight = weight; }), HasSubstr("0.01 to 100"));
+  EXPECT_THAT(with([&](auto& t) { t.training_goal.goal = nan; }), HasSubstr("finite"));
+  EXPECT_THAT(with([](auto& t) { t.training_goal.deadline_ms = -1; }), HasSubstr("past"));
+  EXPECT_THAT(with([](auto& t) { t.training_goal.deadline_ms = 0; }),
+              HasSubstr("needs the deadline"));
+  EXPECT_THAT(with([](auto& t) { t.training_goal.measure = "\xff"; }), HasSubstr("text"));
+  EXPECT_THAT(with([](auto& t) { t.training_goal.measure.assign(65, 'a'); }),
+              HasSubstr("64 bytes"));
 }
 
 TEST_F(Admission, NamesWhatNoNodeOffers) {

@@ -30,9 +30,9 @@ class CoreSharingTest : public CoreTest {
     const auto ticket = membership_->join(facts, node_, {}, {});
     EXPECT_TRUE(ticket);
   }
-  const Task& start(uint32_t least, uint32_t most, const QualityGoal& quality = {}) {
+  const Task& start(uint32_t least, uint32_t most, const TrainingGoal& goal = {}) {
     auto task = spec();
-    task.quality = quality;
+    task.training_goal = goal;
     task.units = least;
     task.max_units = most;
     const auto receipt = submit({task});
@@ -186,7 +186,7 @@ TEST_F(CoreSharingTest, AWeightMakesAJobWorthMore) {
 
 // Of two whose losses say the opposite, the one whose measure still rises has more.
 TEST_F(CoreSharingTest, AnotherMeasureMayBeWhatIsToRise) {
-  const QualityGoal accuracy{.measure = "accuracy", .rises = true};
+  const TrainingGoal accuracy{.measure = "accuracy", .rises = true};
   const auto& rising = start(1, 8, accuracy);
   const auto& done = start(1, 8, accuracy);
   for (uint64_t i = 1; i <= 40; ++i) {
@@ -219,13 +219,13 @@ TEST_F(CoreSharingTest, WhoWouldMissItsDeadlineHasMore) {
 }
 
 TEST_F(CoreSharingTest, GoalsOutlastARestart) {
-  const QualityGoal goal{
+  const TrainingGoal goal{
       .weight = 0.5, .measure = "perplexity", .rises = false, .goal = 12.5, .deadline_ms = 60'000};
   const auto id = start(1, 8, goal).id;
   flush();
   restart();
   ASSERT_NE(state_->tasks.find(id), nullptr);
-  EXPECT_EQ(state_->tasks.find(id)->spec.quality, goal);
+  EXPECT_EQ(state_->tasks.find(id)->spec.training_goal, goal);
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ TEST_F(Gangs, TellEveryRankItsPlaceAndWhereAllMeet) {
       ranks.insert(told.rank);
       EXPECT_EQ(told.gang, id);
       EXPECT_EQ(told.world_size, 4u);
-      EXPECT_EQ(told.local_world_size, 2u);
-      EXPECT_EQ(told.local_rank, local);
-      EXPECT_EQ(told.node_rank, told.rank / 2);
+      EXPECT_EQ(told.place.local_world_size, 2u);
+      EXPECT_EQ(told.place.local_rank, local);
+      EXPECT_EQ(told.place.node_rank, told.rank / 2);
       EXPECT_EQ(told.master_address, "127.0.0.1");
       EXPECT_EQ(told.master_port, told.rank == 0 ? 0 : 29500);
     }

@@ -20,7 +20,7 @@ TEST_F(Gangs, KeepAwayFromUnitsThatFailAndAreForgivenWhatIsTheirOwnFault) {
   const auto killed_on_unit = [&] {
     place();
     const auto& node = rank(id, 0).node;
-    const uint32_t number = nodes[node]->assignments.back().rank->cpu_units.front();
+    const uint32_t number = nodes[node]->assignments.back().rank->place.cpu_units.front();
     const auto unit = cpu_unit_id(node, number);
     lifecycle_->started(node, attempt(id, 0), 1000, {number});
     flush();
@@ -144,7 +144,7 @@ TEST_F(Gangs, GetTheirOwnGpusAndNobodyElses) {
   ASSERT_THAT(link->assignments, SizeIs(2));
   std::set<std::string> gpus;
   for (const auto& assignment : link->assignments)
-    for (const auto& gpu : assignment.rank->gpus) gpus.insert(gpu);
+    for (const auto& gpu : assignment.rank->place.gpus) gpus.insert(gpu);
   EXPECT_THAT(gpus, ElementsAre("GPU-1", "GPU-2"));
 }
 

@@ -57,7 +57,7 @@ class CheckpointsTest : public testing::Test {
     fs::create_directory(folder_);
     Assignment assignment;
     assignment.attempt = kRank0;
-    assignment.rank = RankPlace{};
+    assignment.rank = RankAssignment{};
     assignment.rank->gang = 7;
     assignment.rank->rank = rank;
     checkpoints_->begin(assignment, folder_);

@@ -18,17 +18,14 @@ class RankTest : public TaskTableTest {
  protected:
   static Assignment rank(AttemptId id, uint32_t number, std::vector<uint32_t> units = {}) {
     auto assignment = work(id);
-    assignment.rank = RankPlace{.gang = 9,
-                                .rank = number,
-                                .world_size = 2,
-                                .local_rank = 0,
-                                .local_world_size = 1,
-                                .node_rank = number,
-                                .master_address = "10.0.0.1",
-                                .master_port = static_cast<uint16_t>(number == 0 ? 0 : 4000),
-                                .cpu_units = std::move(units),
-                                .gpus = {},
-                                .restarts = 3};
+    assignment.rank =
+        RankAssignment{.gang = 9,
+                       .rank = number,
+                       .world_size = 2,
+                       .place = {.node_rank = number, .cpu_units = std::move(units), .gpus = {}},
+                       .master_address = "10.0.0.1",
+                       .master_port = static_cast<uint16_t>(number == 0 ? 0 : 4000),
+                       .restarts = 3};
     return assignment;
   }
 };
@@ -91,7 +88,7 @@ TEST_F(RankTest, OthersAreToldWhereTheFirstIs) {
 TEST_F(RankTest, ItsEnvironmentIsWhatPyTorchLooksForAndNoTaskCanChangeIt) {
   auto assignment = rank(kFirst, 1);
   assignment.env = {{"RANK", "5"}, {"CUDA_VISIBLE_DEVICES", "0,1"}, {"OWN", "kept"}};
-  assignment.rank->gpus = {"GPU-a", "GPU-b"};
+  assignment.rank->place.gpus = {"GPU-a", "GPU-b"};
   const auto list = task_environment(assignment, {}, {4}, "n1", "/srv/1-1");
   const std::map<std::string, std::string> env(list.begin(), list.end());
   for (const auto& [name, value] :

@@ -51,12 +51,12 @@ TEST(SubmissionFile, ReadsWhatIsToGetBetterInAnElasticTask) {
   const TaskSpec& a = submission->front();
   EXPECT_EQ(a.units, 1u);
   EXPECT_EQ(a.max_units, 4u);
-  EXPECT_EQ(a.quality, (QualityGoal{.weight = 2.5,
-                                    .measure = "val:accuracy",
-                                    .rises = true,
-                                    .goal = 0.9,
-                                    .deadline_ms = 3'600'000}));
-  EXPECT_EQ(submission->back().quality, QualityGoal{});
+  EXPECT_EQ(a.training_goal, (TrainingGoal{.weight = 2.5,
+                                           .measure = "val:accuracy",
+                                           .rises = true,
+                                           .goal = 0.9,
+                                           .deadline_ms = 3'600'000}));
+  EXPECT_EQ(submission->back().training_goal, TrainingGoal{});
 }
 
 struct Bad {
