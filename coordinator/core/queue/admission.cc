@@ -174,7 +174,8 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
     if (const auto* node = registry.find(spec.node); node && node->facts.units > 0)
       shapes.add(node->facts.resources());
   }
-  const Resources needed = spec.needs(catalog.data_bytes(spec));
+  Resources needed = spec.needs(catalog.data_bytes(spec));
+  needed.gpus = 0;  // only ranks have any: check_gang counts them
   if (shapes.empty() || shapes.hold(needed)) return {};
   if (spec.node.empty() && !registry.knows_all_shapes()) return {};
   const Resources most = shapes.largest();
@@ -186,20 +187,17 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
   };
   if (needed.units > most.units)
     return refused(fmt::format("asks for {} units", needed.units), std::to_string(most.units));
-  if (needed.gpus > most.gpus)
-    return refused(fmt::format("asks for {} GPUs a rank", needed.gpus), std::to_string(most.gpus));
   if (needed.memory_bytes > most.memory_bytes)
     return refused(fmt::format("asks for {} of memory", format_bytes(needed.memory_bytes)),
                    format_bytes(most.memory_bytes));
   if (needed.fast_bytes > most.fast_bytes)
     return refused(fmt::format("its datasets are {}", format_bytes(needed.fast_bytes)),
                    format_bytes(most.fast_bytes) + " of fast memory for datasets");
-  return fail(
-      ErrorCode::kInvalid,
-      fmt::format("{}: asks for {} units,{} {} of memory and {} of fast memory for datasets: "
-                  "there are such nodes for each, but none for all together",
-                  who, needed.units, needed.gpus > 0 ? fmt::format(" {} GPUs,", needed.gpus) : "",
-                  format_bytes(needed.memory_bytes), format_bytes(needed.fast_bytes)));
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
+                          "there are such nodes for each, but none for all together",
+                          who, needed.units, format_bytes(needed.memory_bytes),
+                          format_bytes(needed.fast_bytes)));
 }
 
 Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {

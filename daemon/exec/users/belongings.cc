@@ -187,8 +187,12 @@ Status hand_over(const TaskLaunch& task) {
   return change_owner(directory, user, task.working_directory);
 }
 
-void take_back_files(const TaskLaunch& task) {
+void take_back_logs(const TaskLaunch& task) {
   for (const char* log : kLogNames) take_file(task.log_directory + "/" + log, task.user->uid);
+}
+
+void take_back_files(const TaskLaunch& task) {
+  take_back_logs(task);
   for (const auto& path : task.given) take_file(path, task.user->uid);
 }
 

@@ -21,8 +21,11 @@ inline constexpr const char* kLogNames[] = {"stdout.log", "stderr.log"};
 Status hand_over(const TaskLaunch& task);
 
 // The logs and the given files are the daemon's again, readable and writable for it. Of what the
-// task may have put in their place nothing is touched that is not the task's. Quick.
+// task may have put in their place nothing is touched that is not the task's. Quick. Once, before
+// the end is told: a given file that had a second name then stays the task's, for good.
 void take_back_files(const TaskLaunch& task);
+// Also those that had a second name, once nothing is left of their user.
+void take_back_logs(const TaskLaunch& task);
 
 // Makes a directory and all below it `to`'s that was `from`'s, whatever modes, links and depth it
 // has, so that `to` can read and remove it. Files of others stay as they are; their folders too,

@@ -150,12 +150,12 @@ Status clear_user(uid_t uid, gid_t gid) {
 
 std::string clear_task(const TaskLaunch& task) {
   const auto& user = *task.user;
-  take_back_files(task);
+  take_back_logs(task);
   auto cleared = user.reserved ? clear_user(user.uid, user.gid) : Status();
   // Last: no process is left that could undo it.
   const auto taken =
       take_over_tree(task.working_directory, user.uid, ::geteuid(), ::getegid(), true);
-  take_back_files(task);  // what had a second name, which is gone now
+  take_back_logs(task);  // of a second name, which is gone now
   if (cleared) cleared = taken;
   if (!cleared) return cleared.error().message;
   nothing_left(task.log_directory);

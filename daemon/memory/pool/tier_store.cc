@@ -150,7 +150,8 @@ Result<Draft> TierStore::reclaim_private(const std::string& owner,
   const UniqueFd handle(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle || ::fstat(handle.get(), &info) != 0) return lost();
-  if (!S_ISREG(info.st_mode) || info.st_nlink != 1)
+  // Still its user's: it had a second name when the task ended, see daemon/exec/users/belongings.h.
+  if (!S_ISREG(info.st_mode) || info.st_nlink != 1 || info.st_uid != ::geteuid())
     return fail(
         ErrorCode::kConflict,
         fmt::format("'{}' is not a file of its own any more: the task replaced or linked it",

@@ -216,6 +216,23 @@ TEST_F(UsersTest, EverythingIsTakenBackWhateverTheTaskMadeOfIt) {
   EXPECT_GT(fs::remove_all(messy.log_directory), 100u);
 }
 
+// Nobody is to take it for what it was: whether it has its second name still is a matter of time.
+TEST_F(UsersTest, AGivenFileThatHadASecondNameIsNotTakenBackEver) {
+  const auto room = fmt::format("/dev/shm/tierpilot-users-{}", ::getpid());
+  const std::string given = room + "/given", link = room + "-link";
+  fs::create_directory(room);
+  ::chmod(room.c_str(), 0711);
+  std::ofstream(given) << "old";
+  ::chmod(given.c_str(), 0600);
+  auto cheat = task(12, fmt::format("ln {} {}", given, link));
+  cheat.given = {given};
+  EXPECT_EQ(run(cheat).exit_code, 0);
+  EXPECT_THAT(listener_->wait_cleared(12), IsEmpty());
+  EXPECT_FALSE(fs::exists(link));
+  EXPECT_EQ(status_of(given).st_uid, kFirst + 12);
+  fs::remove_all(room);
+}
+
 TEST_F(UsersTest, NothingOfItStaysAnywhere) {
   const auto mark = fmt::format("tierpilot-users-{}", ::getpid());
   auto hidden = task(5, fmt::format("mkdir -p /tmp/{0}/x; chmod 0 /tmp/{0}; echo > /dev/shm/{0}\n"

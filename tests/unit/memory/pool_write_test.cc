@@ -264,6 +264,18 @@ TEST_P(PoolWrite, WhatATaskPutsInPlaceOfItsCopyIsNotFollowed) {
   std::filesystem::remove(secret);
 }
 
+TEST_P(PoolWrite, CopyThatWasNotTakenBackFromItsUserIsNotCommitted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "giving files away needs root";
+  const auto writer = serve("writer", {write_item("w", kMiB)});
+  ASSERT_TRUE(writer);
+  ASSERT_EQ(::chown(writer->items[0].path.c_str(), 71'000, 71'000), 0);
+  const auto result = finish("writer");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kConflict);
+  EXPECT_FALSE(std::filesystem::exists(writer->items[0].path));
+  expect_consistent();
+}
+
 TEST_P(PoolWrite, CopyStillOpenForWritingIsNotCommitted) {
   const auto writer = serve("writer", {write_item("w", kMiB)});
   ASSERT_TRUE(writer);
