@@ -6,33 +6,45 @@
 
 #include "policies/sharing/live/fitted_policy.h"
 #include "policies/sharing/live/needed_share.h"
+#include "policies/sharing/live/neighbours.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-// What a unit has for jobs with promises, by when.
+// What a unit has for a job with a promise from some time on: those that have ended by then are
+// gone, and best-effort jobs give way.
 struct Opening {
   double at_s = 0;
-  uint32_t milli = 0;
+  LiveUnit unit;
 };
 
-// Best-effort jobs give way, so only the others count.
+double end_of(const LiveJob& job) {
+  return std::max(0.0, job.is_promised() ? job.promise_left_s : job.left_upper_s);
+}
+
 std::vector<Opening> openings_of(const LiveUnit& unit) {
-  uint32_t taken = 0;
-  std::vector<Opening> ends;
-  for (const auto& job : unit.jobs) {
-    if (job.job_class != JobClass::kLatencySensitive) continue;
-    const uint32_t milli = needed_milli(job, 1);
-    const double end_s = job.is_promised() ? job.promise_left_s : job.left_upper_s;
-    taken += milli;
-    ends.push_back({std::max(0.0, end_s), milli});
+  LiveUnit rest = unit;
+  std::erase_if(rest.jobs,
+                [](const auto& job) { return job.job_class != JobClass::kLatencySensitive; });
+  std::stable_sort(rest.jobs.begin(), rest.jobs.end(),
+                   [](const auto& a, const auto& b) { return end_of(a) < end_of(b); });
+  std::vector<Opening> openings{{0, rest}};
+  while (!rest.jobs.empty()) {
+    const double at_s = end_of(rest.jobs.front());
+    rest.jobs.erase(rest.jobs.begin());
+    openings.push_back({at_s, rest});
   }
-  std::stable_sort(ends.begin(), ends.end(),
-                   [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
-  std::vector<Opening> openings{{0, unit.whole.milli - std::min(unit.whole.milli, taken)}};
-  for (const auto& end : ends)
-    openings.push_back({end.at_s, std::min(unit.whole.milli, openings.back().milli + end.milli)});
   return openings;
+}
+
+// That those who are there leave, each with what its promise needs beside the others and one more.
+uint32_t room_on(const LiveUnit& unit, const std::string& newcomer, const Retained& retained) {
+  const Neighbours neighbours(retained, unit);
+  uint32_t taken = 0;
+  for (const auto& job : unit.jobs)
+    taken += needed_milli(job, neighbours.retained(job.model, job.id) *
+                                   (retained ? retained(job.model, newcomer) : 1));
+  return unit.whole.milli - std::min(unit.whole.milli, taken);
 }
 
 // Of its run where it may have so much of the unit.
@@ -48,18 +60,23 @@ struct Plan {
   uint32_t milli = 0;         // that it takes
 };
 
-// The first opening in which the job would be done in time; else the one in which it is done first.
-Plan plan_on(const std::vector<Opening>& openings, const Predicted& predicted, double promise_s) {
+// The first opening in which the job would be done in time, beside neighbours that do not slow each
+// other too much; else the one in which it is done first.
+Plan plan_on(const LiveUnit& unit, const WaitingJob& job, const Predicted& predicted,
+             const Retained& retained) {
   Plan soonest;
-  for (const auto& opening : openings) {
-    if (opening.milli == 0) continue;
-    const uint32_t given = std::min(opening.milli, predicted.milli);
-    const double end_s = opening.at_s + time_with(opening.milli, predicted) / kPromiseMargin;
-    if (end_s < soonest.end_s) soonest = {opening.at_s, end_s, given};
-    const double left_s = promise_s - opening.at_s;
-    if (end_s <= promise_s)
-      return {opening.at_s, end_s,
-              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s}, left_s, 1)};
+  for (const auto& opening : openings_of(unit)) {
+    const uint32_t room = room_on(opening.unit, job.model, retained);
+    const Neighbours neighbours(retained, opening.unit);
+    if (room == 0 || !neighbours.bear(job.model, 0)) continue;
+    const double kept = neighbours.retained(job.model, job.id);
+    const double end_s = opening.at_s + time_with(room, predicted) / (kept * kPromiseMargin);
+    if (end_s < soonest.end_s) soonest = {opening.at_s, end_s, std::min(room, predicted.milli)};
+    const double left_s = job.promise_left_s - opening.at_s;
+    if (end_s <= job.promise_left_s)
+      return {
+          opening.at_s, end_s,
+          needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s}, left_s, kept)};
   }
   return soonest;
 }
@@ -69,13 +86,13 @@ struct Choice {
   LiveUnit* unit = nullptr;
 };
 
-Choice soonest_for(std::vector<LiveNode>& nodes, const WaitingJob& job) {
+Choice soonest_for(std::vector<LiveNode>& nodes, const WaitingJob& job, const Retained& retained) {
   Choice best;
   for (auto& node : nodes)
     for (auto& unit : node) {
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
-      const auto plan = plan_on(openings_of(unit), predicted->second, job.promise_left_s);
+      const auto plan = plan_on(unit, job, predicted->second, retained);
       if (plan.end_s < best.plan.end_s) best = {plan, &unit};
     }
   return best;
@@ -93,17 +110,19 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
   auto then = nodes;
   for (const auto& other : ahead) {
     if (other.job_class != JobClass::kLatencySensitive) continue;
-    const auto choice = soonest_for(then, other);
+    const auto choice = soonest_for(then, other, retained_);
     if (!choice.unit) continue;
     LiveJob placed;
+    placed.id = other.id;
     placed.job_class = other.job_class;
+    placed.model = other.model;
     placed.need_milli = choice.plan.milli;
     placed.share.milli = choice.plan.milli;
     placed.left_upper_s = choice.plan.end_s;
     placed.promise_left_s = other.promise_left_s;
     choice.unit->jobs.push_back(placed);
   }
-  const auto choice = soonest_for(then, job);
+  const auto choice = soonest_for(then, job, retained_);
   if (!choice.unit) return {false, 0, "no unit of a type that it could run on"};
   if (choice.plan.end_s <= job.promise_left_s)
     return {true, choice.plan.end_s,

@@ -6,54 +6,13 @@
 #include <tuple>
 
 #include "policies/sharing/live/needed_share.h"
+#include "policies/sharing/live/neighbours.h"
 #include "policies/sharing/live/taking.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kLeastRetained = 0.8;  // of anybody's speed, or they are kept apart
 constexpr double kWorthStarting = 0.5;  // of what a job needs: with less it waits
-
-class Neighbours {
- public:
-  Neighbours(const Retained& retained, const LiveUnit& unit) : retained_(retained), unit_(unit) {}
-
-  // What the others on the unit leave of a model's speed.
-  double retained(const std::string& model, uint64_t self) const {
-    double product = 1;
-    if (retained_)
-      for (const auto& other : unit_.jobs)
-        if (other.id != self) product *= retained_(model, other.model);
-    return product;
-  }
-  // One more leaves enough speed to all, itself included: each keeps most of its own, and what its
-  // promise needs.
-  bool bear(const std::string& model, double needed) const {
-    if (!retained_) return true;
-    if (retained(model, 0) < std::max(kLeastRetained, needed)) return false;
-    return std::all_of(unit_.jobs.begin(), unit_.jobs.end(), [&](const LiveJob& job) {
-      return retained(job.model, job.id) * retained_(job.model, model) >=
-             std::max(kLeastRetained, needed_speed(job.left_upper_s, job.promise_left_s));
-    });
-  }
-  // The best-effort job that slows it the most; null: none does.
-  const LiveJob* slowest_neighbour(const LiveJob& job) const {
-    const LiveJob* worst = nullptr;
-    double least = 1;
-    for (const auto& other : unit_.jobs) {
-      if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
-      const double kept = retained_(job.model, other.model);
-      if (kept >= least) continue;
-      least = kept;
-      worst = &other;
-    }
-    return worst;
-  }
-
- private:
-  const Retained& retained_;
-  const LiveUnit& unit_;
-};
 
 // What a job that waits would be given of a unit, at least and if there is room.
 struct Wish {
@@ -138,15 +97,12 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
-      std::vector<uint64_t> apart;  // who would slow it too much
+      std::vector<uint64_t> apart;  // who bears no more
       std::vector<std::pair<uint64_t, uint32_t>> lent;
       LiveUnit rest = without_surplus(unit, job.model, retained, aim, lent);
-      while (const auto* worst = Neighbours(retained, rest).slowest_neighbour(as_live(job))) {
-        if (Neighbours(retained, rest).retained(job.model, job.id) >=
-            std::max(needed, kLeastRetained))
-          break;
-        apart.push_back(worst->id);
-        std::erase_if(rest.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
+      while (const auto* other = Neighbours(retained, rest).in_the_way(as_live(job), needed)) {
+        apart.push_back(other->id);
+        std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
       }
       const double speed = Neighbours(retained, rest).retained(job.model, job.id);
       const auto wish = wish_for(job, predicted->second, speed, aim);

@@ -70,7 +70,7 @@ LiveJob RunningJobs::as_live(const Running& running, double now_s) const {
   LiveJob value;
   value.id = job.id;
   value.job_class = job.job_class;
-  value.model = std::to_string(job.model);
+  value.model = model_name(job.model);
   value.share.milli = running.milli;
   value.need_milli = seen ? job.need_milli : job.predicted.milli;
   value.elapsed_s = now_s - running.started_s;

@@ -122,7 +122,7 @@ class Simulation {
     WaitingJob value;
     value.id = job.id;
     value.job_class = job.job_class;
-    value.model = std::to_string(job.model);
+    value.model = model_name(job.model);
     Predicted predicted = job.predicted;
     if (waiting.ran) {  // its pace is known
       predicted.milli = job.need_milli;
@@ -260,7 +260,7 @@ Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings
   const auto workload =
       source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
   const auto retained = [&](const std::string& model, const std::string& neighbour) {
-    return workload.retained_predicted[std::stoul(model) * kModels + std::stoul(neighbour)];
+    return workload.retained_predicted[model_number(model) * kModels + model_number(neighbour)];
   };
   auto made = make_share_policy(settings.knows_all ? "share" : policy, retained);
   if (!made) return tl::unexpected(made.error());

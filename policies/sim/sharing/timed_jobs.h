@@ -29,6 +29,14 @@ struct TimedJob {
 
 inline constexpr uint32_t kModels = 24;
 
+// What policies know a model by; a letter, as it is looked up millions of times.
+inline std::string model_name(uint32_t model) {
+  return {static_cast<char>('a' + model)};
+}
+inline size_t model_number(const std::string& name) {
+  return static_cast<size_t>(name.front() - 'a');
+}
+
 struct TimedWorkload {
   uint32_t units = 32;
   std::vector<std::string> types{"unit"};

@@ -235,6 +235,49 @@ TEST(LivePolicy, SharePromisesOnlyWhatItCanKeep) {
   EXPECT_NE(unknown.reason.find("not known"), std::string::npos);
 }
 
+// The unit has room, but not for somebody who would slow the other below what it promised.
+TEST(LivePolicy, SharePromisesNoPlaceBesideWhoBearsNobody) {
+  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  auto there = running(1, kSensitive, 300, 300);
+  there.left_s = there.left_upper_s = 80;
+  there.promise_left_s = 200;
+  const std::vector<LiveNode> nodes{{unit_with({there})}};
+  const auto job = waiting(kSensitive, 300, 10, 100);
+  ASSERT_FALSE(policy("share", retained)->place(nodes, job)) << "they are kept apart";
+  const auto refused = policy("share", retained)->admit(nodes, {}, job);
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_GE(refused.earliest_s, 200) << "the other may take as long as it was promised";
+  EXPECT_TRUE(policy("share")->admit(nodes, {}, job).admitted);
+}
+
+TEST(LivePolicy, ThoseAheadThatBearNobodyAreCounted) {
+  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const std::vector<LiveNode> nodes{{unit_with({})}};
+  auto first = waiting(kSensitive, 100, 100, 200);
+  first.id = 99;
+  EXPECT_FALSE(policy("share", retained)->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200))
+                   .admitted);
+  EXPECT_TRUE(policy("share")->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200)).admitted);
+}
+
+// The best-effort job would be slowed too much; the promise is not.
+TEST(LivePolicy, SharePreemptsWhoCannotBearAPromise) {
+  const Retained retained = [](const std::string& model, const std::string&) {
+    return model == "frail" ? 0.5 : 1.0;
+  };
+  auto frail = running(1, kBestEffort, 300, 300);
+  frail.model = "frail";
+  frail.takes_checkpoints = true;
+  const std::vector<LiveNode> nodes{{unit_with({frail})}};
+  auto job = waiting(kSensitive, 300, 10, 20);
+  job.model = "robust";
+  const auto start = policy("share", retained)->place(nodes, job);
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->preempted, std::vector<uint64_t>{1});
+  job.job_class = kBestEffort;
+  EXPECT_FALSE(policy("share", retained)->place(nodes, job));
+}
+
 TEST(LivePolicy, ThoseAheadAreCounted) {
   const std::vector<LiveNode> nodes{{unit_with({})}};
   const auto job = waiting(kSensitive, 900, 100, 130);
