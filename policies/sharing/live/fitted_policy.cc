@@ -42,7 +42,7 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
     for (size_t u = 0; u < nodes[n].size(); ++u) {
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
-      const Neighbours neighbours(retained, unit);
+      const Neighbours neighbours(retained, unit.jobs);
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
       if (!neighbours.bear(job.model, needed)) continue;
@@ -75,7 +75,7 @@ LiveUnit without_surplus(LiveUnit unit, const std::string& newcomer, const Retai
                          double aim, std::vector<std::pair<uint64_t, uint32_t>>& left) {
   for (auto& job : unit.jobs) {
     if (job.job_class != JobClass::kLatencySensitive) continue;
-    const double kept = Neighbours(retained, unit).retained(job.model, job.id) *
+    const double kept = Neighbours(retained, unit.jobs).retained(job.model, job.id) *
                         (retained ? retained(job.model, newcomer) : 1);
     const uint32_t needed = needed_milli(job, kept, aim);
     if (needed >= job.share.milli) continue;
@@ -100,16 +100,16 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       std::vector<uint64_t> apart;  // who bears no more
       std::vector<std::pair<uint64_t, uint32_t>> lent;
       LiveUnit rest = without_surplus(unit, job.model, retained, aim, lent);
-      while (const auto* other = Neighbours(retained, rest).in_the_way(as_live(job), needed)) {
+      while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
         apart.push_back(other->id);
         std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
       }
-      const double speed = Neighbours(retained, rest).retained(job.model, job.id);
+      const double speed = Neighbours(retained, rest.jobs).retained(job.model, job.id);
       const auto wish = wish_for(job, predicted->second, speed, aim);
       const auto free = rest.free();
       const uint64_t bytes = memory_for(job, predicted->second);
       if (speed < needed || free.memory_bytes < bytes) continue;
-      if (!Neighbours(retained, rest).bear(job.model, needed)) continue;
+      if (!Neighbours(retained, rest.jobs).bear(job.model, needed)) continue;
       // Others would be slowed too much.
       if (apart.empty() && lent.empty() && free.milli >= wish.least) continue;
       auto taken =
@@ -154,7 +154,7 @@ void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
 LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
                                      std::vector<uint64_t>& preempted) {
   for (size_t i = 0; i < unit.jobs.size();) {
-    const Neighbours neighbours(retained, unit);
+    const Neighbours neighbours(retained, unit.jobs);
     const auto& job = unit.jobs[i];
     const double needed = needed_speed(job.left_upper_s, job.promise_left_s);
     const auto* worst = neighbours.slowest_neighbour(job);
@@ -174,7 +174,7 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
                const Retained& retained, double aim) {
   uint32_t given = 0;
   for (auto* job : sensitive) {
-    const double kept = Neighbours(retained, unit).retained(job->model, job->id);
+    const double kept = Neighbours(retained, unit.jobs).retained(job->model, job->id);
     job->share.milli = std::min(needed_milli(*job, kept, aim), unit.whole.milli - given);
     given += job->share.milli;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "policies/sharing/live/needed_share.h"
@@ -13,13 +14,15 @@ inline constexpr double kLeastRetained = 0.8;  // of anybody's speed, or they ar
 
 class Neighbours {
  public:
-  Neighbours(const Retained& retained, const LiveUnit& unit) : retained_(retained), unit_(unit) {}
+  // `jobs` are all on one unit.
+  Neighbours(const Retained& retained, std::span<const LiveJob> jobs)
+      : retained_(retained), jobs_(jobs) {}
 
   // What the others on the unit leave of a model's speed.
   double retained(const std::string& model, uint64_t self) const {
     double product = 1;
     if (retained_)
-      for (const auto& other : unit_.jobs)
+      for (const auto& other : jobs_)
         if (other.id != self) product *= retained_(model, other.model);
     return product;
   }
@@ -28,7 +31,7 @@ class Neighbours {
   bool bear(const std::string& model, double needed) const {
     if (!retained_) return true;
     if (retained(model, 0) < std::max(kLeastRetained, needed)) return false;
-    return std::all_of(unit_.jobs.begin(), unit_.jobs.end(),
+    return std::all_of(jobs_.begin(), jobs_.end(),
                        [&](const LiveJob& job) { return bears(job, model); });
   }
   // The best-effort job that has to go first if one more with a promise comes: it slows that one or
@@ -37,7 +40,7 @@ class Neighbours {
     if (!retained_) return nullptr;
     if (retained(newcomer.model, newcomer.id) < std::max(kLeastRetained, needed))
       return slowest_neighbour(newcomer);
-    for (const auto& job : unit_.jobs) {
+    for (const auto& job : jobs_) {
       if (bears(job, newcomer.model)) continue;
       if (job.job_class == JobClass::kBestEffort) return &job;
       if (const auto* worst = slowest_neighbour(job)) return worst;
@@ -48,7 +51,7 @@ class Neighbours {
   const LiveJob* slowest_neighbour(const LiveJob& job) const {
     const LiveJob* worst = nullptr;
     double least = 1;
-    for (const auto& other : unit_.jobs) {
+    for (const auto& other : jobs_) {
       if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
       const double kept = retained_(job.model, other.model);
       if (kept >= least) continue;
@@ -66,7 +69,7 @@ class Neighbours {
   }
 
   const Retained& retained_;
-  const LiveUnit& unit_;
+  std::span<const LiveJob> jobs_;
 };
 
 }  // namespace tierpilot::sharing
