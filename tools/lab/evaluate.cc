@@ -203,14 +203,14 @@ void add_in_time_options(CLI::App& command, Options& options) {
   of_suite(kSharingSuite, options,
            command.add_option("--load", options.load,
                               "with --in-time: units that jobs need of those that there are "
-                              "(default: 0.9)"))
+                              "(default: 0.6 with jobs of traces, else 0.9)"))
       ->check(CLI::Range(0.001, 10.0))
       ->type_name("PART")
       ->needs(in_time);
   of_suite(kSharingSuite, options,
            command.add_option("--jobs", options.jobs,
                               "with --in-time: so many, drawn from a trace with each seed "
-                              "(default: 2000 of a trace, else 600)"))
+                              "(default: 6500 of a trace, else 600)"))
       ->check(CLI::Range(1U, 1'000'000U))
       ->type_name("N")
       ->needs(in_time);

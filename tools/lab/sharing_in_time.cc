@@ -12,8 +12,10 @@
 namespace tierpilot::lab {
 namespace {
 
-// Of a trace; those that are drawn altogether are 600 (TimedSettings).
-constexpr uint32_t kTraceJobs = 2000;
+// Of traces; what is drawn altogether has the numbers of TimedSettings. All of openb's list, and a
+// load that its units can carry: over months the demand is for weeks 1.6 times its mean.
+constexpr uint32_t kTraceJobs = 6500;
+constexpr double kTraceLoad = 0.6;
 
 const std::vector<Column> kInTime{
     {"JOBS", "/jobs"},
@@ -77,7 +79,10 @@ int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& op
   suite.policies = options.policies;
   suite.seeds = options.seeds;
   suite.sources = std::move(*sources);
-  if (!suite.sources.empty()) suite.settings.jobs = kTraceJobs;
+  if (!suite.sources.empty()) {
+    suite.settings.jobs = kTraceJobs;
+    suite.settings.load = kTraceLoad;
+  }
   suite.settings.jobs = options.jobs.value_or(suite.settings.jobs);
   suite.settings.load = options.load.value_or(suite.settings.load);
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
@@ -90,10 +95,14 @@ int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& op
        .rows = "/in_time/policies",
        .columns = kInTime}};
   for (auto& source : (*value)["jobs"]) add_texts(source);
+  std::vector<std::string> warnings;
+  for (const auto& source : suite.sources)
+    if (!source.first_skipped.empty())
+      warnings.push_back(fmt::format("rows were skipped: {}", source.first_skipped));
   if (!suite.sources.empty())
     tables.push_back(
         {.title = "Their jobs, means over seeds", .rows = "/in_time/jobs", .columns = kSources});
-  return print(output, {{"suite", kSharingSuite}, {"in_time", *value}}, tables);
+  return print(output, {{"suite", kSharingSuite}, {"in_time", *value}}, tables, warnings);
 }
 
 }  // namespace tierpilot::lab
