@@ -255,7 +255,8 @@ TEST(LivePolicy, ThoseAheadThatBearNobodyAreCounted) {
   const std::vector<LiveNode> nodes{{unit_with({})}};
   auto first = waiting(kSensitive, 100, 100, 200);
   first.id = 99;
-  EXPECT_FALSE(policy("share", retained)->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200))
+  EXPECT_FALSE(policy("share", retained)
+                   ->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200))
                    .admitted);
   EXPECT_TRUE(policy("share")->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200)).admitted);
 }
