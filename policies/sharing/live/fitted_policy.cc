@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "policies/sharing/live/needed_share.h"
@@ -200,10 +201,14 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t goes_on = 0;  // with which all best-effort jobs go on
-  const auto held = [](const LiveJob* job) { return std::min(job->need_milli, kLeastMilli); };
+  // What each has at least. Who was started with less goes on with that: ended, it would be started
+  // again and end again.
+  std::map<uint64_t, uint32_t> least;
+  const auto held = [&](const LiveJob* job) { return least.at(job->id); };
   for (auto& job : now.jobs) {
     const bool first = job.job_class == JobClass::kLatencySensitive;
     (first ? sensitive : best_effort).push_back(&job);
+    least[job.id] = std::min({job.need_milli, kLeastMilli, std::max(1U, job.share.milli)});
     if (!first) goes_on += held(&job);
     job.share.milli = 0;
   }

@@ -17,6 +17,7 @@ struct Running {
   double left_s = 0;     // of work, if nothing held it back
   double started_s = 0;  // this time
   double promise_end_s = kNoPromise;
+  bool ran = false;  // before it was preempted: it has shown its use and pace
   double speed = 1;
 };
 
@@ -34,7 +35,7 @@ class RunningJobs {
   const Running* find(uint64_t id) const;
   const std::vector<uint64_t>& on_unit(size_t unit) const { return on_unit_[unit]; }
   bool has_shown(const Running& running, double now_s) const {
-    return now_s - running.started_s >= seen_after_s_;
+    return running.ran || now_s - running.started_s >= seen_after_s_;
   }
 
   void start(const Running& running);

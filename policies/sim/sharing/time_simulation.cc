@@ -207,7 +207,7 @@ class Simulation {
       for (const uint64_t id : start->preempted) preempt(id);
       i += queue_.size() - queued;  // those stand before it now
       running_.start({waiting.job, start->unit, start->share.milli, waiting.left_s, now_s_,
-                      waiting.promise_end_s});
+                      waiting.promise_end_s, waiting.ran});
       looks_.look_soon(start->unit);
       running_.set_speeds();
       now.front()[start->unit] = running_.as_live(start->unit, now_s_);

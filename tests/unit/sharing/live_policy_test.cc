@@ -153,6 +153,15 @@ TEST(LivePolicy, SharePreemptsWhoLosesLeast) {
   EXPECT_NE(std::count(adjustment.preempted.begin(), adjustment.preempted.end(), 2U), 0);
 }
 
+// It was started with what was left, and is predicted to use a little more.
+TEST(LivePolicy, ShareEndsNobodyForWhatItStartedItWith) {
+  const auto unit = unit_with({running(1, kSensitive, 922, 922), running(2, kBestEffort, 76, 83)});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_TRUE(adjustment.preempted.empty());
+  EXPECT_GE(milli_of(unit, adjustment, 2), 76U);
+}
+
 // It needs 200 thousandths later and loads for three seconds on all of the unit first: with only
 // 200 that takes fifteen.
 TEST(LivePolicy, ShareHurriesAStartThatAPromiseDependsOn) {
