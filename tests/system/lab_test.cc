@@ -24,6 +24,8 @@ TEST(Lab, AnOptionOfAnotherSuiteIsRefusedAndAllSuitesAreNamed) {
   EXPECT_EQ(of_gangs.code, 2);
   EXPECT_THAT(of_gangs.err, HasSubstr("--max-gpus is for --suite gangs"));
   EXPECT_THAT(evaluate({"--in-time"}).err, HasSubstr("--in-time is for --suite sharing"));
+  EXPECT_THAT(evaluate({"--trace", "x"}).err,
+              HasSubstr("--trace is for --suite gangs and --suite sharing"));
   EXPECT_THAT(evaluate({"--cells", "x"}).err, HasSubstr("--cells is for --suite quality"));
   EXPECT_THAT(evaluate({"--suite", "none"}).err,
               HasSubstr("quick, short, full, wide, gangs, quality, sharing"));
@@ -181,6 +183,43 @@ TEST(Lab, WhatATraceDoesNotTellIsSaid) {
   const auto piped = simulate("trace:swf:" + pipe);  // nobody writes: it would wait for ever
   EXPECT_EQ(piped.code, 1);
   EXPECT_THAT(piped.err, testing::HasSubstr("it is a pipe"));
+}
+
+// Rows for both, the worst of all first, and what was left out.
+TEST(Lab, JobsOfListsOfPodsAndOfTracesShareUnitsOverTime) {
+  const TempFolder folder("/tmp");
+  std::string pods =
+      "cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,scheduled_time,deletion_time\n";
+  std::string trace = "timestamp,duration,num_gpus\n2017-10-01 00:00:00,60,1\n";
+  for (int i = 0; i < 40; ++i) {
+    pods += fmt::format("1000,64,{},500,{},{},0,600\n", i % 4 == 0 ? 0 : 1,
+                        i % 2 == 0 ? "BE" : "LS", i * 100);
+    trace += fmt::format("2017-10-01 00:{:02}:30,900,{}\n", i, i % 8 == 0 ? 2 : 1);
+  }
+  const auto list = written(folder, "pods.csv", pods.c_str());
+  const auto nodes =
+      written(folder, "nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\na,9,9,8,T4\n");
+  const auto jobs = written(folder, "trace.csv", trace.c_str());
+  const auto evaluate = [](const Argv& more) {
+    Argv words{"-j", "policy", "evaluate", "--suite", "sharing", "--seeds", "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    return tierctl_at("unix:/nowhere/c.sock", words);
+  };
+  const auto outcome = evaluate({"--in-time", "--pods", list, "--nodes", nodes, "--trace", jobs,
+                                 "--policies", "whole,share", "--load", "0.8"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto value = parse(outcome.out)["in_time"];
+  ASSERT_EQ(value["policies"].size(), 4u);
+  for (size_t i = 1; i < 4; ++i)
+    EXPECT_LE(value["policies"][i - 1]["promises_kept_of_made"],
+              value["policies"][i]["promises_kept_of_made"]);
+  EXPECT_EQ(value["jobs"][0]["simulated"], 30);
+  EXPECT_EQ(value["jobs"][0]["skipped"]["it asks for no GPU"], 10);
+  EXPECT_EQ(value["jobs"][1]["of_several_units"], 5);
+  EXPECT_EQ(value["settings"]["load"], 0.8);
+  EXPECT_THAT(evaluate({"--trace", jobs}).err, HasSubstr("--in-time"));
+  EXPECT_EQ(evaluate({"--load", "0.8"}).code, 2);
+  EXPECT_EQ(evaluate({"--in-time", "--trace", list}).code, 1) << "it has no timestamp";
 }
 
 double simulated_mean(const std::string& policy, const std::string& cluster,

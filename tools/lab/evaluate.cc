@@ -1,5 +1,6 @@
 // tierctl policy evaluate: policies on a suite of workloads and clusters.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -36,8 +37,11 @@ struct Options {
   std::string pods, nodes;
   bool in_time = false;
   bool policies_given = false;
-  // Options that only one suite has.
-  std::vector<std::pair<const CLI::Option*, std::string>> owned;
+  std::string trace;  // of the suites gangs and sharing
+  std::optional<double> load;
+  std::optional<uint32_t> jobs;
+  // Options that only these suites have.
+  std::vector<std::pair<const CLI::Option*, std::vector<std::string>>> owned;
 
   std::vector<std::string> given_policies() const {
     return policies_given ? policies : std::vector<std::string>();
@@ -45,9 +49,13 @@ struct Options {
   uint32_t seeds_or_usual() const { return seeds.value_or(kSceneSeeds); }
 };
 
-CLI::Option* of_suite(std::string_view suite, Options& options, CLI::Option* option) {
-  options.owned.emplace_back(option, suite);
+CLI::Option* of_suites(std::vector<std::string> suites, Options& options, CLI::Option* option) {
+  options.owned.emplace_back(option, std::move(suites));
   return option;
+}
+
+CLI::Option* of_suite(std::string suite, Options& options, CLI::Option* option) {
+  return of_suites({std::move(suite)}, options, option);
 }
 
 struct Subject {
@@ -89,17 +97,23 @@ int run_gangs(const Context& context, const Options& options) {
   gangs.seeds = options.seeds;
   gangs.threads = options.threads;
   gangs.weights = options.policy.weights;
+  gangs.trace = options.trace;
   if (options.policies_given) gangs.policies = options.policies;
   return evaluate_gangs(context.output, gangs);
 }
 
 int run_sharing(const Context& context, const Options& options) {
-  if (options.in_time && !options.pods.empty())
-    return refuse(context.output,
-                  {ErrorCode::kInvalid, "--in-time draws its jobs: leave out --pods"});
   if (options.in_time)
-    return evaluate_shares_in_time(context.output, options.given_policies(),
-                                   options.seeds_or_usual());
+    return evaluate_shares_in_time(context.output, {.policies = options.given_policies(),
+                                                    .pods = options.pods,
+                                                    .nodes = options.nodes,
+                                                    .trace = options.trace,
+                                                    .seeds = options.seeds_or_usual(),
+                                                    .load = options.load,
+                                                    .jobs = options.jobs});
+  if (!options.trace.empty())
+    return refuse(context.output,
+                  {ErrorCode::kInvalid, "--trace tells times: with --suite sharing add --in-time"});
   return evaluate_sharing(context.output, {.policies = options.given_policies(),
                                            .pods = options.pods,
                                            .nodes = options.nodes,
@@ -161,10 +175,11 @@ constexpr OtherSuite kOtherSuites[] = {
 
 int run(const Context& context, const Options& options) {
   const auto suite = options.scene.workload.empty() ? options.suite : std::string();
-  for (const auto& [option, owner] : options.owned)
-    if (option->count() > 0 && owner != suite)
-      return refuse(context.output, {ErrorCode::kInvalid, fmt::format("{} is for --suite {}",
-                                                                      option->get_name(), owner)});
+  for (const auto& [option, owners] : options.owned)
+    if (option->count() > 0 && std::count(owners.begin(), owners.end(), suite) == 0)
+      return refuse(context.output,
+                    {ErrorCode::kInvalid, fmt::format("{} is for --suite {}", option->get_name(),
+                                                      fmt::join(owners, " and --suite "))});
   for (const auto& other : kOtherSuites)
     if (other.name == suite) return other.run(context, options);
   return run_placement(context, options);
@@ -183,6 +198,24 @@ void add_quality_options(CLI::App& command, Options& options) {
       ->type_name("NAME,...");
 }
 
+void add_in_time_options(CLI::App& command, Options& options) {
+  auto* in_time = command.get_option("--in-time");
+  of_suite(kSharingSuite, options,
+           command.add_option("--load", options.load,
+                              "with --in-time: units that jobs need of those that there are "
+                              "(default: 0.6 with jobs of traces, else 0.9)"))
+      ->check(CLI::Range(0.001, 10.0))
+      ->type_name("PART")
+      ->needs(in_time);
+  of_suite(kSharingSuite, options,
+           command.add_option("--jobs", options.jobs,
+                              "with --in-time: so many, drawn from a trace with each seed "
+                              "(default: 6500 of a trace, else 600)"))
+      ->check(CLI::Range(1U, 1'000'000U))
+      ->type_name("N")
+      ->needs(in_time);
+}
+
 // Lists of pods and nodes, and who gets which share of which GPU.
 void add_sharing_options(CLI::App& command, Options& options) {
   auto* pods = of_suite(kSharingSuite, options,
@@ -198,7 +231,8 @@ void add_sharing_options(CLI::App& command, Options& options) {
   of_suite(kSharingSuite, options,
            command.add_flag("--in-time", options.in_time,
                             "with --suite sharing: jobs that arrive, with promises, in place of "
-                            "full load"));
+                            "full load: those of --pods and --trace (default: drawn ones)"));
+  add_in_time_options(command, options);
 }
 
 // How ac-published learns in the suite gangs.
@@ -226,10 +260,10 @@ void add_published_options(CLI::App& command, Options& options) {
 }
 
 void add_gang_options(CLI::App& command, Options& options) {
-  of_suite(kGangSuite, options,
-           command.add_option("--trace", options.gangs.trace,
-                              "jobs of the suite gangs: the second half of a trace like Philly's "
-                              "(default: made up)"))
+  of_suites({kGangSuite, kSharingSuite}, options,
+            command.add_option("--trace", options.trace,
+                               "jobs from a trace like Philly's: of the suite gangs its second "
+                               "half, of --suite sharing --in-time all (default: made up)"))
       ->type_name("FILE");
   of_suite(kGangSuite, options,
            command.add_option("--max-gpus", options.gangs.max_units,

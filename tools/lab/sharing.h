@@ -1,6 +1,7 @@
 // The suite of tierctl policy evaluate on which policies share units (policies/sharing).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,15 @@ struct SharingOptions {
   uint32_t seeds = 10;
 };
 
+struct SharingInTimeOptions {
+  std::vector<std::string> policies;  // policies/sharing/live, and "clairvoyant"; empty: all
+  std::string pods, nodes, trace;     // files; all empty: jobs are drawn
+  uint32_t seeds = 10;
+  std::optional<double> load;
+  std::optional<uint32_t> jobs;
+};
+
 int evaluate_sharing(const Output& output, SharingOptions options);
-// `policies` as in policies/sharing/live, and "clairvoyant"; empty: all.
-int evaluate_shares_in_time(const Output& output, std::vector<std::string> policies,
-                            uint32_t seeds);
+int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& options);
 
 }  // namespace tierpilot::lab

@@ -1,4 +1,5 @@
 // tierctl policy evaluate --suite sharing --in-time.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,13 @@
 namespace tierpilot::lab {
 namespace {
 
+// Of traces; what is drawn altogether has the numbers of TimedSettings. All of openb's list, and a
+// load that its units can carry: over months the demand is for weeks 1.6 times its mean.
+constexpr uint32_t kTraceJobs = 6500;
+constexpr double kTraceLoad = 0.6;
+
 const std::vector<Column> kInTime{
+    {"JOBS", "/jobs"},
     {"POLICY", "/policy"},
     {"KEPT OF MADE", "/promises_kept_of_made", Format::kPercent},
     {"WORST SEED", "/promises_kept_of_made_least", Format::kPercent},
@@ -25,22 +32,77 @@ const std::vector<Column> kInTime{
     {"LOST s", "/lost_s", Format::kNumber},
     {"SLOWED", "/slowed_by_neighbours", Format::kPercent}};
 
+const std::vector<Column> kSources{{"JOBS", "/jobs"},
+                                   {"IN TRACE", "/in_trace", Format::kNumber},
+                                   {"SIMULATED", "/simulated", Format::kNumber},
+                                   {"OF SEVERAL UNITS", "/of_several_units", Format::kNumber},
+                                   {"WITH PROMISE", "/latency_sensitive", Format::kNumber},
+                                   {"UNITS", "/units", Format::kNumber},
+                                   {"DAYS", "/days", Format::kNumber},
+                                   {"SKIPPED", "/skipped_text"}};
+
+Result<std::vector<sharing::JobSource>> open_sources(const SharingInTimeOptions& options) {
+  std::vector<sharing::JobSource> sources;
+  if (!options.pods.empty()) {
+    const auto pods = sharing::read_pods(options.pods, options.nodes);
+    if (!pods) return tl::unexpected(pods.error());
+    auto jobs = sharing::jobs_of_pods(*pods, "pods");
+    if (!jobs) return tl::unexpected(jobs.error());
+    sources.push_back(std::move(*jobs));
+  }
+  if (!options.trace.empty()) {
+    auto jobs = sharing::read_timed_jobs(options.trace, "trace");
+    if (!jobs) return tl::unexpected(jobs.error());
+    sources.push_back(std::move(*jobs));
+  }
+  return sources;
+}
+
+// What people read of it, beside what programs do.
+void add_texts(nlohmann::ordered_json& source) {
+  constexpr double kDay_s = 86400;
+  source["days"] = source["span_s"].get<double>() / kDay_s;
+  std::string text;
+  for (const auto& [reason, count] : source["skipped"].items())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", reason, count.get<uint64_t>());
+  if (const double count = source["left_out"].get<double>(); count > 0)
+    text += fmt::format("{}models that no drawn unit has: {:.1f}", text.empty() ? "" : "; ", count);
+  source["skipped_text"] = text;
+}
+
 }  // namespace
 
-int evaluate_shares_in_time(const Output& output, std::vector<std::string> policies,
-                            uint32_t seeds) {
+int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& options) {
+  auto sources = open_sources(options);
+  if (!sources) return print_error(output, sources.error());
   sharing::TimedSuite suite;
-  suite.policies = std::move(policies);
-  suite.seeds = seeds;
+  suite.policies = options.policies;
+  suite.seeds = options.seeds;
+  suite.sources = std::move(*sources);
+  if (!suite.sources.empty()) {
+    suite.settings.jobs = kTraceJobs;
+    suite.settings.load = kTraceLoad;
+  }
+  suite.settings.jobs = options.jobs.value_or(suite.settings.jobs);
+  suite.settings.load = options.load.value_or(suite.settings.load);
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   suite.progress = [&](double share) { bar.show(share); };
-  const auto value = sharing::run_timed_suite(suite);
+  auto value = sharing::run_timed_suite(suite);
   bar.clear();
   if (!value) return refuse(output, value.error());
-  return print(output, {{"suite", kSharingSuite}, {"in_time", *value}},
-               {{.title = "Shares in time, means over seeds, the fewest promises kept first",
-                 .rows = "/in_time/policies",
-                 .columns = kInTime}});
+  std::vector<Table> tables{
+      {.title = "Shares in time, means over seeds, the fewest promises kept first",
+       .rows = "/in_time/policies",
+       .columns = kInTime}};
+  for (auto& source : (*value)["jobs"]) add_texts(source);
+  std::vector<std::string> warnings;
+  for (const auto& source : suite.sources)
+    if (!source.first_skipped.empty())
+      warnings.push_back(fmt::format("rows were skipped: {}", source.first_skipped));
+  if (!suite.sources.empty())
+    tables.push_back(
+        {.title = "Their jobs, means over seeds", .rows = "/in_time/jobs", .columns = kSources});
+  return print(output, {{"suite", kSharingSuite}, {"in_time", *value}}, tables, warnings);
 }
 
 }  // namespace tierpilot::lab

@@ -3,36 +3,50 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "policies/sharing/live/fitted_policy.h"
 #include "policies/sharing/live/needed_share.h"
+#include "policies/sharing/live/neighbours.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-// What a unit has for jobs with promises, by when.
-struct Opening {
-  double at_s = 0;
-  uint32_t milli = 0;
+double end_of(const LiveJob& job) {
+  return std::max(0.0, job.is_promised() ? job.promise_left_s : job.left_upper_s);
+}
+
+bool ends_before(const LiveJob& a, const LiveJob& b) {
+  return end_of(a) < end_of(b);
+}
+
+// A unit and who has a claim on it: best-effort jobs give way.
+struct Claims {
+  const LiveUnit* unit = nullptr;
+  std::vector<LiveJob> jobs;  // by their ends
 };
 
-// Best-effort jobs give way, so only the others count.
-std::vector<Opening> openings_of(const LiveUnit& unit) {
+std::vector<Claims> claims_on(const std::vector<LiveNode>& nodes) {
+  std::vector<Claims> all;
+  for (const auto& node : nodes)
+    for (const auto& unit : node) {
+      auto& claims = all.emplace_back(Claims{&unit, {}});
+      for (const auto& job : unit.jobs)
+        if (job.job_class == JobClass::kLatencySensitive) claims.jobs.push_back(job);
+      std::stable_sort(claims.jobs.begin(), claims.jobs.end(), ends_before);
+    }
+  return all;
+}
+
+// What they leave, each with what its promise needs beside the others and one more.
+uint32_t room_beside(std::span<const LiveJob> jobs, uint32_t whole, const std::string& newcomer,
+                     const Retained& retained) {
+  const Neighbours neighbours(retained, jobs);
   uint32_t taken = 0;
-  std::vector<Opening> ends;
-  for (const auto& job : unit.jobs) {
-    if (job.job_class != JobClass::kLatencySensitive) continue;
-    const uint32_t milli = needed_milli(job, 1);
-    const double end_s = job.is_promised() ? job.promise_left_s : job.left_upper_s;
-    taken += milli;
-    ends.push_back({std::max(0.0, end_s), milli});
-  }
-  std::stable_sort(ends.begin(), ends.end(),
-                   [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
-  std::vector<Opening> openings{{0, unit.whole.milli - std::min(unit.whole.milli, taken)}};
-  for (const auto& end : ends)
-    openings.push_back({end.at_s, std::min(unit.whole.milli, openings.back().milli + end.milli)});
-  return openings;
+  for (const auto& job : jobs)
+    taken += needed_milli(job, neighbours.retained(job.model, job.id) *
+                                   (retained ? retained(job.model, newcomer) : 1));
+  return whole - std::min(whole, taken);
 }
 
 // Of its run where it may have so much of the unit.
@@ -48,37 +62,59 @@ struct Plan {
   uint32_t milli = 0;         // that it takes
 };
 
-// The first opening in which the job would be done in time; else the one in which it is done first.
-Plan plan_on(const std::vector<Opening>& openings, const Predicted& predicted, double promise_s) {
+// From now, or from the first end of a claim, on which the job would be done in time, beside
+// neighbours that do not slow each other too much; else when it is done first.
+Plan plan_on(const Claims& claims, const WaitingJob& job, const Predicted& predicted,
+             const Retained& retained) {
   Plan soonest;
-  for (const auto& opening : openings) {
-    if (opening.milli == 0) continue;
-    const uint32_t given = std::min(opening.milli, predicted.milli);
-    const double end_s = opening.at_s + time_with(opening.milli, predicted) / kPromiseMargin;
-    if (end_s < soonest.end_s) soonest = {opening.at_s, end_s, given};
-    const double left_s = promise_s - opening.at_s;
-    if (end_s <= promise_s)
-      return {opening.at_s, end_s,
-              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s}, left_s, 1)};
+  const std::span<const LiveJob> all(claims.jobs);
+  for (size_t ended = 0; ended <= all.size(); ++ended) {
+    const double at_s = ended == 0 ? 0 : end_of(all[ended - 1]);
+    if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
+    const auto there = all.subspan(ended);
+    const Neighbours neighbours(retained, there);
+    if (!neighbours.bear(job.model, 0)) continue;
+    const uint32_t room = room_beside(there, claims.unit->whole.milli, job.model, retained);
+    if (room == 0) continue;
+    const double kept = neighbours.retained(job.model, job.id);
+    const double end_s = at_s + time_with(room, predicted) / (kept * kPromiseMargin);
+    if (end_s <= job.promise_left_s)
+      return {at_s, end_s,
+              needed_milli({predicted.milli, predicted.run_upper_s, predicted.start_s},
+                           job.promise_left_s - at_s, kept)};
+    if (end_s < soonest.end_s) soonest = {at_s, end_s, std::min(room, predicted.milli)};
   }
   return soonest;
 }
 
 struct Choice {
   Plan plan;
-  LiveUnit* unit = nullptr;
+  Claims* claims = nullptr;
 };
 
-Choice soonest_for(std::vector<LiveNode>& nodes, const WaitingJob& job) {
+Choice soonest_for(std::vector<Claims>& all, const WaitingJob& job, const Retained& retained) {
   Choice best;
-  for (auto& node : nodes)
-    for (auto& unit : node) {
-      const auto predicted = job.predicted.find(unit.type);
-      if (predicted == job.predicted.end()) continue;
-      const auto plan = plan_on(openings_of(unit), predicted->second, job.promise_left_s);
-      if (plan.end_s < best.plan.end_s) best = {plan, &unit};
-    }
+  for (auto& claims : all) {
+    const auto predicted = job.predicted.find(claims.unit->type);
+    if (predicted == job.predicted.end()) continue;
+    const auto plan = plan_on(claims, job, predicted->second, retained);
+    if (plan.end_s < best.plan.end_s) best = {plan, &claims};
+  }
   return best;
+}
+
+// From then on the job has a claim there, too.
+void claim(const Choice& choice, const WaitingJob& job) {
+  LiveJob placed;
+  placed.id = job.id;
+  placed.job_class = job.job_class;
+  placed.model = job.model;
+  placed.need_milli = choice.plan.milli;
+  placed.share.milli = choice.plan.milli;
+  placed.left_upper_s = choice.plan.end_s;
+  placed.promise_left_s = job.promise_left_s;
+  auto& jobs = choice.claims->jobs;
+  jobs.insert(std::upper_bound(jobs.begin(), jobs.end(), placed, ends_before), placed);
 }
 
 }  // namespace
@@ -90,21 +126,14 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
     if (predicted.run_upper_s <= 0)
       return {false, 0,
               "its run time on " + type + " is not known, so that nothing can be promised"};
-  auto then = nodes;
+  auto claims = claims_on(nodes);
   for (const auto& other : ahead) {
     if (other.job_class != JobClass::kLatencySensitive) continue;
-    const auto choice = soonest_for(then, other);
-    if (!choice.unit) continue;
-    LiveJob placed;
-    placed.job_class = other.job_class;
-    placed.need_milli = choice.plan.milli;
-    placed.share.milli = choice.plan.milli;
-    placed.left_upper_s = choice.plan.end_s;
-    placed.promise_left_s = other.promise_left_s;
-    choice.unit->jobs.push_back(placed);
+    if (const auto choice = soonest_for(claims, other, retained_); choice.claims)
+      claim(choice, other);
   }
-  const auto choice = soonest_for(then, job);
-  if (!choice.unit) return {false, 0, "no unit of a type that it could run on"};
+  const auto choice = soonest_for(claims, job, retained_);
+  if (!choice.claims) return {false, 0, "no unit of a type that it could run on"};
   if (choice.plan.end_s <= job.promise_left_s)
     return {true, choice.plan.end_s,
             fmt::format("it can be done after {:.0f} s", choice.plan.end_s)};

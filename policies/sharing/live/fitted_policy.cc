@@ -3,57 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "policies/sharing/live/needed_share.h"
+#include "policies/sharing/live/neighbours.h"
 #include "policies/sharing/live/taking.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kLeastRetained = 0.8;  // of anybody's speed, or they are kept apart
 constexpr double kWorthStarting = 0.5;  // of what a job needs: with less it waits
-
-class Neighbours {
- public:
-  Neighbours(const Retained& retained, const LiveUnit& unit) : retained_(retained), unit_(unit) {}
-
-  // What the others on the unit leave of a model's speed.
-  double retained(const std::string& model, uint64_t self) const {
-    double product = 1;
-    if (retained_)
-      for (const auto& other : unit_.jobs)
-        if (other.id != self) product *= retained_(model, other.model);
-    return product;
-  }
-  // One more leaves enough speed to all, itself included: each keeps most of its own, and what its
-  // promise needs.
-  bool bear(const std::string& model, double needed) const {
-    if (!retained_) return true;
-    if (retained(model, 0) < std::max(kLeastRetained, needed)) return false;
-    return std::all_of(unit_.jobs.begin(), unit_.jobs.end(), [&](const LiveJob& job) {
-      return retained(job.model, job.id) * retained_(job.model, model) >=
-             std::max(kLeastRetained, needed_speed(job.left_upper_s, job.promise_left_s));
-    });
-  }
-  // The best-effort job that slows it the most; null: none does.
-  const LiveJob* slowest_neighbour(const LiveJob& job) const {
-    const LiveJob* worst = nullptr;
-    double least = 1;
-    for (const auto& other : unit_.jobs) {
-      if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
-      const double kept = retained_(job.model, other.model);
-      if (kept >= least) continue;
-      least = kept;
-      worst = &other;
-    }
-    return worst;
-  }
-
- private:
-  const Retained& retained_;
-  const LiveUnit& unit_;
-};
 
 // What a job that waits would be given of a unit, at least and if there is room.
 struct Wish {
@@ -83,7 +43,7 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
     for (size_t u = 0; u < nodes[n].size(); ++u) {
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
-      const Neighbours neighbours(retained, unit);
+      const Neighbours neighbours(retained, unit.jobs);
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
       if (!neighbours.bear(job.model, needed)) continue;
@@ -116,7 +76,7 @@ LiveUnit without_surplus(LiveUnit unit, const std::string& newcomer, const Retai
                          double aim, std::vector<std::pair<uint64_t, uint32_t>>& left) {
   for (auto& job : unit.jobs) {
     if (job.job_class != JobClass::kLatencySensitive) continue;
-    const double kept = Neighbours(retained, unit).retained(job.model, job.id) *
+    const double kept = Neighbours(retained, unit.jobs).retained(job.model, job.id) *
                         (retained ? retained(job.model, newcomer) : 1);
     const uint32_t needed = needed_milli(job, kept, aim);
     if (needed >= job.share.milli) continue;
@@ -138,22 +98,19 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
       const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
-      std::vector<uint64_t> apart;  // who would slow it too much
+      std::vector<uint64_t> apart;  // who bears no more
       std::vector<std::pair<uint64_t, uint32_t>> lent;
       LiveUnit rest = without_surplus(unit, job.model, retained, aim, lent);
-      while (const auto* worst = Neighbours(retained, rest).slowest_neighbour(as_live(job))) {
-        if (Neighbours(retained, rest).retained(job.model, job.id) >=
-            std::max(needed, kLeastRetained))
-          break;
-        apart.push_back(worst->id);
-        std::erase_if(rest.jobs, [id = worst->id](const LiveJob& each) { return each.id == id; });
+      while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
+        apart.push_back(other->id);
+        std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
       }
-      const double speed = Neighbours(retained, rest).retained(job.model, job.id);
+      const double speed = Neighbours(retained, rest.jobs).retained(job.model, job.id);
       const auto wish = wish_for(job, predicted->second, speed, aim);
       const auto free = rest.free();
       const uint64_t bytes = memory_for(job, predicted->second);
       if (speed < needed || free.memory_bytes < bytes) continue;
-      if (!Neighbours(retained, rest).bear(job.model, needed)) continue;
+      if (!Neighbours(retained, rest.jobs).bear(job.model, needed)) continue;
       // Others would be slowed too much.
       if (apart.empty() && lent.empty() && free.milli >= wish.least) continue;
       auto taken =
@@ -198,7 +155,7 @@ void pour(std::vector<LiveJob*> jobs, uint32_t& room) {
 LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
                                      std::vector<uint64_t>& preempted) {
   for (size_t i = 0; i < unit.jobs.size();) {
-    const Neighbours neighbours(retained, unit);
+    const Neighbours neighbours(retained, unit.jobs);
     const auto& job = unit.jobs[i];
     const double needed = needed_speed(job.left_upper_s, job.promise_left_s);
     const auto* worst = neighbours.slowest_neighbour(job);
@@ -218,7 +175,7 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
                const Retained& retained, double aim) {
   uint32_t given = 0;
   for (auto* job : sensitive) {
-    const double kept = Neighbours(retained, unit).retained(job->model, job->id);
+    const double kept = Neighbours(retained, unit.jobs).retained(job->model, job->id);
     job->share.milli = std::min(needed_milli(*job, kept, aim), unit.whole.milli - given);
     given += job->share.milli;
   }
@@ -244,10 +201,14 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t goes_on = 0;  // with which all best-effort jobs go on
-  const auto held = [](const LiveJob* job) { return std::min(job->need_milli, kLeastMilli); };
+  // What each has at least. Who was started with less goes on with that: ended, it would be started
+  // again and end again.
+  std::map<uint64_t, uint32_t> least;
+  const auto held = [&](const LiveJob* job) { return least.at(job->id); };
   for (auto& job : now.jobs) {
     const bool first = job.job_class == JobClass::kLatencySensitive;
     (first ? sensitive : best_effort).push_back(&job);
+    least[job.id] = std::min({job.need_milli, kLeastMilli, std::max(1U, job.share.milli)});
     if (!first) goes_on += held(&job);
     job.share.milli = 0;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "policies/sim/sharing/traced_jobs.h"
+
 namespace tierpilot::sharing {
 namespace {
 
@@ -12,7 +14,8 @@ double part(double of, double all) {
   return all > 0 ? of / all : 1;
 }
 
-ordered_json policy_json(const std::string& policy, const std::vector<TimedRun>& runs) {
+ordered_json policy_json(const std::string& jobs, const std::string& policy,
+                         const std::vector<TimedRun>& runs) {
   const auto mean = [&](auto value) {
     double sum = 0;
     for (const auto& run : runs) sum += value(run);
@@ -21,6 +24,7 @@ ordered_json policy_json(const std::string& policy, const std::vector<TimedRun>&
   double least_kept = 1;
   for (const auto& run : runs) least_kept = std::min(least_kept, part(run.kept, run.made));
   return {
+      {"jobs", jobs},
       {"policy", policy},
       {"promises_kept_of_made", mean([](const TimedRun& r) { return part(r.kept, r.made); })},
       {"promises_kept_of_made_least", least_kept},
@@ -37,37 +41,86 @@ ordered_json policy_json(const std::string& policy, const std::vector<TimedRun>&
       {"makespan_s", mean([](const TimedRun& r) { return r.makespan_s; })}};
 }
 
+// Means over seeds of what is drawn from a trace.
+ordered_json source_json(const JobSource& source, const TimedSuite& suite) {
+  double units = 0, jobs = 0, several = 0, sensitive = 0, not_placed = 0, span_s = 0;
+  for (uint32_t i = 0; i < suite.seeds; ++i) {
+    const auto workload = timed_workload(source, suite.first_seed + i, suite.settings);
+    units += workload.units;
+    not_placed += static_cast<double>(left_out(source, suite.settings, workload));
+    for (const auto& job : workload.jobs) {
+      if (job.id != job.whole_id()) continue;
+      ++jobs;
+      if (job.first_part > 0) ++several;
+      if (job.job_class == JobClass::kLatencySensitive) ++sensitive;
+    }
+    if (!workload.jobs.empty()) span_s += workload.jobs.back().arrival_s;
+  }
+  ordered_json value{{"jobs", source.name},
+                     {"in_trace", source.jobs.size()},
+                     {"skipped", source.skipped},
+                     {"units", units / suite.seeds},
+                     {"simulated", jobs / suite.seeds},
+                     {"of_several_units", several / suite.seeds},
+                     {"latency_sensitive", sensitive / suite.seeds},
+                     {"left_out", not_placed / suite.seeds},
+                     {"span_s", span_s / suite.seeds}};
+  if (!source.first_skipped.empty()) value["first_skipped"] = source.first_skipped;
+  return value;
+}
+
+std::vector<std::string> policies_of(const TimedSuite& suite) {
+  if (!suite.policies.empty()) return suite.policies;
+  auto policies = share_policies().names();
+  policies.emplace_back(kClairvoyant);
+  return policies;
+}
+
+// A row for each policy.
+Status add_rows(const TimedSuite& suite, const JobSource* source,
+                const std::function<void()>& run_done, ordered_json& rows) {
+  TimedRules rules = suite.rules;
+  if (source) rules.period_part = kTracePeriodPart;
+  for (const auto& policy : policies_of(suite)) {
+    std::vector<TimedRun> runs;
+    for (uint32_t i = 0; i < suite.seeds; ++i) {
+      auto run = run_timed(policy, suite.first_seed + i, suite.settings, rules, source);
+      if (!run) return tl::unexpected(run.error());
+      runs.push_back(*run);
+      run_done();
+    }
+    rows.push_back(policy_json(source ? source->name : "drawn", policy, runs));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ordered_json> run_timed_suite(const TimedSuite& suite) {
-  auto policies = suite.policies;
-  if (policies.empty()) {
-    policies = share_policies().names();
-    policies.emplace_back(kClairvoyant);
-  }
-  ordered_json rows = ordered_json::array();
+  ordered_json rows = ordered_json::array(), sources = ordered_json::array();
+  const size_t all =
+      policies_of(suite).size() * suite.seeds * std::max<size_t>(1, suite.sources.size());
   double done = 0;
-  for (const auto& policy : policies) {
-    std::vector<TimedRun> runs;
-    for (uint32_t i = 0; i < suite.seeds; ++i) {
-      auto run = run_timed(policy, suite.first_seed + i, suite.settings, suite.rules);
-      if (!run) return tl::unexpected(run.error());
-      runs.push_back(*run);
-      if (suite.progress)
-        suite.progress(++done / static_cast<double>(policies.size() * suite.seeds));
-    }
-    rows.push_back(policy_json(policy, runs));
+  const auto run_done = [&] {
+    if (suite.progress) suite.progress(++done / static_cast<double>(all));
+  };
+  if (suite.sources.empty())
+    if (auto status = add_rows(suite, nullptr, run_done, rows); !status)
+      return tl::unexpected(status.error());
+  for (const auto& source : suite.sources) {
+    if (auto status = add_rows(suite, &source, run_done, rows); !status)
+      return tl::unexpected(status.error());
+    sources.push_back(source_json(source, suite));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a["promises_kept_of_made"] < b["promises_kept_of_made"];  // the worst first
   });
-  return ordered_json{{"settings",
-                       {{"units", suite.settings.units},
-                        {"jobs", suite.settings.jobs},
+  ordered_json settings{{"jobs", suite.settings.jobs},
                         {"load", suite.settings.load},
                         {"seeds", suite.seeds},
-                        {"first_seed", suite.first_seed}}},
-                      {"policies", rows}};
+                        {"first_seed", suite.first_seed}};
+  if (suite.sources.empty()) settings["units"] = suite.settings.units;
+  return ordered_json{{"settings", settings}, {"jobs", sources}, {"policies", rows}};
 }
 
 }  // namespace tierpilot::sharing

@@ -5,50 +5,50 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
+
+#include "policies/sim/sharing/running_jobs.h"
+#include "policies/sim/sharing/traced_jobs.h"
+#include "policies/sim/sharing/unit_looks.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-struct Running {
-  const TimedJob* job = nullptr;
-  size_t unit = 0;
-  uint32_t milli = 0;
-  double left_s = 0;     // of work, if nothing held it back
-  double started_s = 0;  // this time
-  double speed = 0;
-};
-
 struct Waiting {
   const TimedJob* job = nullptr;
   double left_s = 0;
+  double promise_end_s = kNoPromise;
   bool ran = false;  // before it was preempted
 };
 
 class Simulation {
  public:
   Simulation(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules)
-      : workload_(workload), policy_(policy), rules_(rules) {}
+      : workload_(workload),
+        policy_(policy),
+        rules_(rules),
+        running_(workload, rules.seen_after_s, rules.checkpoint_s),
+        looks_(workload.units, rules.period_s, rules.period_part) {}
 
   TimedRun run() {
+    if (workload_.jobs.empty()) return {};
+    const std::span<const TimedJob> jobs(workload_.jobs);
     size_t next = 0;
-    double adjust_s = rules_.period_s;
-    const double last_arrival_s = workload_.jobs.back().arrival_s;
-    while (next < workload_.jobs.size() || !running_.empty() || !queue_.empty()) {
-      double until_s = adjust_s;
-      if (next < workload_.jobs.size()) until_s = std::min(until_s, workload_.jobs[next].arrival_s);
-      for (const auto& [id, running] : running_)
-        until_s = std::min(until_s, now_s_ + running.left_s / running.speed);
+    const double last_arrival_s = jobs.back().arrival_s;
+    while (next < jobs.size() || !running_.all().empty() || !queue_.empty()) {
+      double until_s = looks_.next_s();
+      if (next < jobs.size()) until_s = std::min(until_s, jobs[next].arrival_s);
+      until_s = std::min(until_s, running_.next_end_s(now_s_));
+      if (until_s >= kNoPromise) break;  // nobody runs, and who waits starts nowhere
       advance(until_s, last_arrival_s);
       bool changed = end_done();
-      while (next < workload_.jobs.size() && workload_.jobs[next].arrival_s <= now_s_) {
-        arrive(workload_.jobs[next++]);
+      while (next < jobs.size() && jobs[next].arrival_s <= now_s_) {
+        const size_t first = next++;
+        while (next < jobs.size() && jobs[next].whole_id() == jobs[first].whole_id()) ++next;
+        arrive(jobs.subspan(first, next - first));
         changed = true;
       }
-      if (now_s_ >= adjust_s) {
-        adjust_s = now_s_ + rules_.period_s;
-        adjust();
-        changed = true;
-      }
+      if (looks_.is_time(now_s_)) changed = adjust() || changed;
       if (changed) start();
     }
     return result(last_arrival_s);
@@ -61,56 +61,60 @@ class Simulation {
   void advance(double until_s, double last_arrival_s) {
     const double counted_s =
         std::max(0.0, std::min(until_s, last_arrival_s) - std::min(now_s_, last_arrival_s));
-    for (auto& [id, running] : running_) {
-      running.left_s -= (until_s - now_s_) * running.speed;
-      const double used = running.speed * running.job->need_milli / kWholeUnit;
-      used_s_ += used * counted_s;
-      given_s_ += running.milli * counted_s / kWholeUnit;
-      if (running.job->job_class == JobClass::kBestEffort) best_effort_s_ += used * counted_s;
-      const double by_share = speed_with(running.milli, running.job->need_milli);
-      slowed_s_ += (1 - running.speed / by_share) * (until_s - now_s_);
-      ran_s_ += until_s - now_s_;
-    }
+    running_.advance(until_s - now_s_, counted_s, time_);
     now_s_ = until_s;
   }
 
   bool end_done() {
-    const size_t before = running_.size();
-    for (auto it = running_.begin(); it != running_.end();) {
-      const auto& [id, running] = *it;
-      if (running.left_s > kDone_s) {
-        ++it;
-        continue;
-      }
-      const double took_s = now_s_ - running.job->arrival_s;
-      if (promised_.contains(id) && took_s <= running.job->promise_s) ++result_.kept;
-      if (running.job->job_class == JobClass::kBestEffort) {
-        best_effort_sum_s_ += took_s;
-        ++best_effort_;
-      }
-      it = running_.erase(it);
+    std::vector<uint64_t> done;
+    for (const auto& [id, running] : running_.all())
+      if (running.left_s <= kDone_s) done.push_back(id);
+    for (const uint64_t id : done) {
+      const Running running = *running_.find(id);
+      leave(running);
+      if (--parts_left_[running.job->whole_id()] == 0) count_end(running);
     }
-    if (running_.size() == before) return false;
-    set_speeds();
-    return true;
+    if (!done.empty()) running_.set_speeds();
+    return !done.empty();
   }
 
-  void arrive(const TimedJob& job) {
-    if (job.promise_s < kNoPromise) {
-      ++result_.asked;
-      std::vector<WaitingJob> ahead;
-      for (const auto& waiting : queue_) ahead.push_back(as_waiting(waiting));
-      promised_[job.id] = true;
-      if (policy_.admit(nodes(), ahead, as_waiting({&job, job.run_s})).admitted)
-        ++result_.made;
-      else
-        promised_.erase(job.id);
-    }
-    queue_.push_back({&job, job.run_s});
+  void leave(const Running& running) {
+    running_.end(running.job->id);
+    looks_.look_soon(running.unit);
   }
 
-  double promise_left_s(const TimedJob& job) const {
-    return promised_.contains(job.id) ? job.arrival_s + job.promise_s - now_s_ : kNoPromise;
+  void count_end(const Running& running) {
+    const auto& job = *running.job;
+    parts_left_.erase(job.whole_id());
+    const double took_s = now_s_ - job.arrival_s;
+    if (running.promise_end_s < kNoPromise && took_s <= job.promise_s) ++result_.kept;
+    if (job.job_class != JobClass::kBestEffort) return;
+    best_effort_sum_s_ += took_s;
+    ++best_effort_;
+  }
+
+  // Of one job: it is promised what all its parts can be.
+  void arrive(std::span<const TimedJob> parts) {
+    const bool asks = parts.front().promise_s < kNoPromise;
+    bool made = asks;
+    std::vector<Waiting> arrived;
+    for (const auto& part : parts) {
+      Waiting waiting{&part, part.run_s, part.arrival_s + part.promise_s};
+      if (made) {
+        std::vector<WaitingJob> ahead;
+        for (const auto& other : queue_) ahead.push_back(as_waiting(other));
+        for (const auto& other : arrived) ahead.push_back(as_waiting(other));
+        made = policy_.admit(nodes(), ahead, as_waiting(waiting)).admitted;
+      }
+      arrived.push_back(waiting);
+    }
+    result_.asked += asks ? 1 : 0;
+    result_.made += made ? 1 : 0;
+    parts_left_[parts.front().whole_id()] = static_cast<uint32_t>(parts.size());
+    for (auto& waiting : arrived) {
+      if (!made) waiting.promise_end_s = kNoPromise;
+      queue_.push_back(waiting);
+    }
   }
 
   WaitingJob as_waiting(const Waiting& waiting) const {
@@ -118,81 +122,69 @@ class Simulation {
     WaitingJob value;
     value.id = job.id;
     value.job_class = job.job_class;
-    value.model = std::to_string(job.model);
-    value.predicted["unit"] = job.predicted;
+    value.model = model_name(job.model);
+    Predicted predicted = job.predicted;
     if (waiting.ran) {  // its pace is known
-      auto& predicted = value.predicted["unit"];
       predicted.milli = job.need_milli;
       predicted.run_s = predicted.run_upper_s = waiting.left_s;
     }
-    value.promise_left_s = promise_left_s(job);
+    for (size_t type = 0; type < workload_.types.size(); ++type)
+      if ((job.types >> type & 1) != 0) value.predicted[workload_.types[type]] = predicted;
+    value.promise_left_s = waiting.promise_end_s - now_s_;
     value.waited_s = now_s_ - job.arrival_s;
-    return value;
-  }
-
-  LiveJob as_live(const Running& running) const {
-    const auto& job = *running.job;
-    const double elapsed_s = now_s_ - running.started_s;
-    const bool seen = elapsed_s >= rules_.seen_after_s;
-    const double worked_s = job.run_s - running.left_s;
-    LiveJob value;
-    value.id = job.id;
-    value.job_class = job.job_class;
-    value.model = std::to_string(job.model);
-    value.share.milli = running.milli;
-    value.need_milli = seen ? job.need_milli : job.predicted.milli;
-    value.elapsed_s = elapsed_s;
-    value.predicted_s = job.predicted.run_s;
-    value.left_s = seen ? running.left_s : std::max(1.0, job.predicted.run_s - worked_s);
-    value.left_upper_s =
-        seen ? running.left_s * 1.1 : std::max(1.0, job.predicted.run_upper_s - worked_s);
-    value.promise_left_s = promise_left_s(job);
-    value.takes_checkpoints = true;
-    value.unsaved_s = rules_.checkpoint_s;
     return value;
   }
 
   // One node has all units: hosts do not bound these jobs.
   std::vector<LiveNode> nodes() const {
-    LiveNode node(workload_.units, LiveUnit{"unit", {kWholeUnit, 0}, {}});
-    for (const auto& [id, running] : running_) node[running.unit].jobs.push_back(as_live(running));
+    LiveNode node;
+    node.reserve(workload_.units);
+    for (size_t unit = 0; unit < workload_.units; ++unit)
+      node.push_back(running_.as_live(unit, now_s_));
     return {std::move(node)};
   }
 
-  void set_speeds() {
-    for (auto& [id, running] : running_) {
-      running.speed = speed_with(running.milli, running.job->need_milli);
-      for (const auto& [other, neighbour] : running_)
-        if (other != id && neighbour.unit == running.unit)
-          running.speed *= workload_.retained[running.job->model * kModels + neighbour.job->model];
-      running.speed = std::max(running.speed, 1e-4);
-    }
-  }
-
   void preempt(uint64_t id) {
-    const auto found = running_.find(id);
-    if (found == running_.end()) return;
-    const auto& running = found->second;
+    const auto* found = running_.find(id);
+    if (found == nullptr) return;
+    const Running running = *found;
     const double left_s = std::min(running.job->run_s, running.left_s + rules_.checkpoint_s);
     result_.lost_s += left_s - running.left_s;
     ++result_.preemptions;
-    queue_.push_front({running.job, left_s, true});
-    running_.erase(found);
+    queue_.push_front({running.job, left_s, running.promise_end_s, true});
+    leave(running);
   }
 
   void resize(uint64_t id, uint32_t milli) {
-    if (const auto found = running_.find(id); found != running_.end()) found->second.milli = milli;
+    running_.resize(id, milli);
+    if (const auto* found = running_.find(id)) looks_.look_soon(found->unit);
   }
 
-  void adjust() {
-    const auto all = nodes();
-    for (const auto& unit : all.front()) {
-      if (unit.jobs.empty()) continue;
-      const auto adjustment = policy_.adjust(unit);
+  // Whether who waits has to be looked at again.
+  bool adjust() {
+    bool changed = false;
+    std::vector<size_t> due;
+    for (size_t unit = 0; unit < workload_.units; ++unit)
+      if (looks_.is_due(unit, now_s_)) due.push_back(unit);
+    for (const size_t unit : due) {
+      looks_.looked(unit, now_s_, running_);
+      if (running_.on_unit(unit).empty()) continue;
+      const auto adjustment = policy_.adjust(running_.as_live(unit, now_s_));
+      changed = changed || !adjustment.milli.empty() || !adjustment.preempted.empty();
       for (const auto& [id, milli] : adjustment.milli) resize(id, milli);
       for (const uint64_t id : adjustment.preempted) preempt(id);
     }
-    set_speeds();
+    running_.set_speeds();
+    return looks_.ended(now_s_, most_urgent_s()) || changed;
+  }
+
+  // The least that is left of a promise to somebody who waits.
+  double most_urgent_s() const {
+    double least_s = kNoPromise;
+    for (const auto& waiting : queue_)
+      if (waiting.promise_end_s > now_s_)
+        least_s = std::min(least_s, waiting.promise_end_s - now_s_);
+    return least_s;
   }
 
   void start() {
@@ -201,9 +193,10 @@ class Simulation {
       return a.job->job_class < b.job->job_class;  // latency-sensitive ones first
     });
     size_t looked_at = 0;
+    auto now = nodes();
     for (size_t i = 0; i < queue_.size() && looked_at < kMostLookedAt; ++looked_at) {
       const auto waiting = queue_[i];
-      const auto start = policy_.place(nodes(), asked(waiting));
+      const auto start = policy_.place(now, asked(waiting));
       if (!start) {
         ++i;
         continue;
@@ -213,9 +206,11 @@ class Simulation {
       const size_t queued = queue_.size();
       for (const uint64_t id : start->preempted) preempt(id);
       i += queue_.size() - queued;  // those stand before it now
-      running_[waiting.job->id] = {waiting.job,    start->unit, start->share.milli,
-                                   waiting.left_s, now_s_,      1};
-      set_speeds();
+      running_.start({waiting.job, start->unit, start->share.milli, waiting.left_s, now_s_,
+                      waiting.promise_end_s, waiting.ran});
+      looks_.look_soon(start->unit);
+      running_.set_speeds();
+      now.front()[start->unit] = running_.as_live(start->unit, now_s_);
     }
   }
 
@@ -226,12 +221,13 @@ class Simulation {
   }
 
   TimedRun result(double last_arrival_s) {
+    const double counted_s = std::max(last_arrival_s, 1e-9);  // all may come at once
     result_.makespan_s = now_s_;
     result_.best_effort_mean_s = best_effort_sum_s_ / std::max<uint32_t>(1, best_effort_);
-    result_.best_effort_per_h = best_effort_s_ / last_arrival_s;
-    result_.used = used_s_ / (last_arrival_s * workload_.units);
-    result_.given = given_s_ / (last_arrival_s * workload_.units);
-    result_.slowed = slowed_s_ / std::max(1e-9, ran_s_);
+    result_.best_effort_per_h = time_.best_effort / counted_s;
+    result_.used = time_.used / (counted_s * workload_.units);
+    result_.given = time_.given / (counted_s * workload_.units);
+    result_.slowed = time_.slowed / std::max(1e-9, time_.ran);
     return result_;
   }
 
@@ -239,11 +235,12 @@ class Simulation {
   SharePolicy& policy_;
   const TimedRules& rules_;
   double now_s_ = 0;
-  std::map<uint64_t, Running> running_;
+  RunningJobs running_;
+  UnitLooks looks_;
   std::deque<Waiting> queue_;
-  std::map<uint64_t, bool> promised_;
+  std::map<uint64_t, uint32_t> parts_left_;  // of jobs that have come and not ended
   TimedRun result_;
-  double used_s_ = 0, given_s_ = 0, best_effort_s_ = 0, slowed_s_ = 0, ran_s_ = 0;
+  UnitTime time_;
   double best_effort_sum_s_ = 0;
   uint32_t best_effort_ = 0;
 };
@@ -256,13 +253,14 @@ TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy,
 }
 
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
-                           const TimedRules& given) {
+                           const TimedRules& given, const JobSource* source) {
   settings.knows_all = policy == kClairvoyant;
   TimedRules rules = given;
   rules.users_ask = policy == "best-fit";
-  const auto workload = generate_timed(seed, settings);
+  const auto workload =
+      source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
   const auto retained = [&](const std::string& model, const std::string& neighbour) {
-    return workload.retained_predicted[std::stoul(model) * kModels + std::stoul(neighbour)];
+    return workload.retained_predicted[model_number(model) * kModels + model_number(neighbour)];
   };
   auto made = make_share_policy(settings.knows_all ? "share" : policy, retained);
   if (!made) return tl::unexpected(made.error());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "policies/sharing/live/share_policy.h"
+#include "policies/sim/sharing/job_source.h"
 #include "policies/sim/sharing/timed_jobs.h"
 
 namespace tierpilot::sharing {
@@ -22,6 +23,7 @@ struct TimedRun {
 
 struct TimedRules {
   double period_s = 10;      // between adjustments
+  double period_part = 0;    // or this part of the shortest run that is left there, if that is more
   double seen_after_s = 30;  // then a job has shown its use and pace
   double checkpoint_s = 15;  // of work that a preemption loses, and its restart
   bool users_ask = false;    // for what they think; else jobs get what is predicted
@@ -32,7 +34,8 @@ TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy,
 
 inline constexpr std::string_view kClairvoyant = "clairvoyant";
 // Policies of share_policies(), and "clairvoyant": `share` that knows all. kNotFound.
+// `source`: where jobs come from; null: all is drawn.
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
-                           const TimedRules& rules);
+                           const TimedRules& rules, const JobSource* source = nullptr);
 
 }  // namespace tierpilot::sharing

@@ -153,6 +153,15 @@ TEST(LivePolicy, SharePreemptsWhoLosesLeast) {
   EXPECT_NE(std::count(adjustment.preempted.begin(), adjustment.preempted.end(), 2U), 0);
 }
 
+// It was started with what was left, and is predicted to use a little more.
+TEST(LivePolicy, ShareEndsNobodyForWhatItStartedItWith) {
+  const auto unit = unit_with({running(1, kSensitive, 922, 922), running(2, kBestEffort, 76, 83)});
+  const auto adjustment = policy("share")->adjust(unit);
+  expect_within(unit, adjustment);
+  EXPECT_TRUE(adjustment.preempted.empty());
+  EXPECT_GE(milli_of(unit, adjustment, 2), 76U);
+}
+
 // It needs 200 thousandths later and loads for three seconds on all of the unit first: with only
 // 200 that takes fifteen.
 TEST(LivePolicy, ShareHurriesAStartThatAPromiseDependsOn) {
@@ -233,6 +242,50 @@ TEST(LivePolicy, SharePromisesOnlyWhatItCanKeep) {
   const auto unknown = share->admit(nodes, {}, waiting(kSensitive, 500, 0, 200));
   EXPECT_FALSE(unknown.admitted);
   EXPECT_NE(unknown.reason.find("not known"), std::string::npos);
+}
+
+// The unit has room, but not for somebody who would slow the other below what it promised.
+TEST(LivePolicy, SharePromisesNoPlaceBesideWhoBearsNobody) {
+  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  auto there = running(1, kSensitive, 300, 300);
+  there.left_s = there.left_upper_s = 80;
+  there.promise_left_s = 200;
+  const std::vector<LiveNode> nodes{{unit_with({there})}};
+  const auto job = waiting(kSensitive, 300, 10, 100);
+  ASSERT_FALSE(policy("share", retained)->place(nodes, job)) << "they are kept apart";
+  const auto refused = policy("share", retained)->admit(nodes, {}, job);
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_GE(refused.earliest_s, 200) << "the other may take as long as it was promised";
+  EXPECT_TRUE(policy("share")->admit(nodes, {}, job).admitted);
+}
+
+TEST(LivePolicy, ThoseAheadThatBearNobodyAreCounted) {
+  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const std::vector<LiveNode> nodes{{unit_with({})}};
+  auto first = waiting(kSensitive, 100, 100, 200);
+  first.id = 99;
+  EXPECT_FALSE(policy("share", retained)
+                   ->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200))
+                   .admitted);
+  EXPECT_TRUE(policy("share")->admit(nodes, {first}, waiting(kSensitive, 100, 100, 200)).admitted);
+}
+
+// The best-effort job would be slowed too much; the promise is not.
+TEST(LivePolicy, SharePreemptsWhoCannotBearAPromise) {
+  const Retained retained = [](const std::string& model, const std::string&) {
+    return model == "frail" ? 0.5 : 1.0;
+  };
+  auto frail = running(1, kBestEffort, 300, 300);
+  frail.model = "frail";
+  frail.takes_checkpoints = true;
+  const std::vector<LiveNode> nodes{{unit_with({frail})}};
+  auto job = waiting(kSensitive, 300, 10, 20);
+  job.model = "robust";
+  const auto start = policy("share", retained)->place(nodes, job);
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->preempted, std::vector<uint64_t>{1});
+  job.job_class = kBestEffort;
+  EXPECT_FALSE(policy("share", retained)->place(nodes, job));
 }
 
 TEST(LivePolicy, ThoseAheadAreCounted) {

@@ -21,8 +21,9 @@ TimedJob job(uint64_t id, double arrival_s, JobClass job_class, uint32_t milli, 
 }
 
 TimedWorkload workload(uint32_t units, std::vector<TimedJob> jobs, double retained = 1) {
-  TimedWorkload workload{
-      .units = units, .jobs = std::move(jobs), .retained = {}, .retained_predicted = {}};
+  TimedWorkload workload;
+  workload.units = units;
+  workload.jobs = std::move(jobs);
   workload.retained.assign(size_t{kModels} * kModels, retained);
   workload.retained_predicted = workload.retained;
   return workload;
@@ -77,6 +78,62 @@ TEST(TimeSimulation, WhatCannotBeKeptIsNotPromised) {
   const auto done = run("share", workload(1, {promised, job(2, 1, kBestEffort, 100, 10)}));
   EXPECT_EQ(done.asked, 1u);
   EXPECT_EQ(done.made, 0u);
+}
+
+// One promise for both parts, which two units keep and one does not.
+TEST(TimeSimulation, AJobOfSeveralUnitsHasOnePromise) {
+  auto first = job(1, 0, kSensitive, 1000, 100), second = job(2, 0, kSensitive, 1000, 100);
+  first.first_part = second.first_part = 1;
+  first.promise_s = second.promise_s = 150;
+  const auto two = run("share", workload(2, {first, second}));
+  EXPECT_EQ(two.asked, 1u);
+  EXPECT_EQ(two.made, 1u);
+  EXPECT_EQ(two.kept, 1u);
+  const auto one = run("share", workload(1, {first, second}));
+  EXPECT_EQ(one.asked, 1u);
+  EXPECT_EQ(one.made, 0u);
+  const auto late = run("whole", workload(1, {first, second}));
+  EXPECT_EQ(late.made, 1u);
+  EXPECT_EQ(late.kept, 0u) << "it is done when its last part is";
+}
+
+TEST(TimeSimulation, JobsRunOnTypesThatWillDo) {
+  auto first = job(1, 0, kBestEffort, 300, 100), second = job(2, 0, kBestEffort, 900, 100);
+  auto jobs = workload(2, {first, second});
+  jobs.types = {"T4", "A10"};
+  jobs.type_of = {0, 1};
+  jobs.jobs[0].types = jobs.jobs[1].types = 2;
+  for (const char* policy : {"whole", "best-fit", "share-published"})
+    EXPECT_NEAR(run(policy, jobs).makespan_s, 200, 1) << policy;
+  jobs.jobs[1].types = kAnyModel;
+  EXPECT_NEAR(run("whole", jobs).makespan_s, 100, 1);
+}
+
+TEST(TimeSimulation, AJobThatNoUnitWillDoForDoesNotHoldTheOthersUp) {
+  auto jobs = workload(1, {job(1, 0, kBestEffort, 300, 100), job(2, 0, kBestEffort, 300, 100)});
+  jobs.jobs[0].types = 0;
+  TimedRules rules;
+  rules.period_part = 0.002;
+  auto policy = make_share_policy("share", {});
+  EXPECT_NEAR(simulate_timed(jobs, **policy, rules).makespan_s, 100, 1);
+}
+
+TEST(TimeSimulation, NoJobsAreDoneAtOnce) {
+  EXPECT_EQ(run("share", workload(1, {})).makespan_s, 0);
+}
+
+// Half a year of one run is not looked at every ten seconds; nothing else comes of it.
+TEST(TimeSimulation, LooksThatAreFewerWithLongRunsChangeLittle) {
+  const TimedSettings small{.units = 8, .jobs = 200};
+  double kept = 0, kept_by_part = 0;
+  for (const char* policy : {"share", "share-published"})
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      TimedRules rules;
+      kept += run_timed(policy, seed, small, rules)->kept;
+      rules.period_part = kTracePeriodPart;
+      kept_by_part += run_timed(policy, seed, small, rules)->kept;
+    }
+  EXPECT_NEAR(kept, kept_by_part, 0.01 * kept);
 }
 
 TEST(TimeSimulation, OneSeedGivesOneResult) {

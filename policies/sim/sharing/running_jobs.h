@@ -1,0 +1,62 @@
+// Jobs that run on shared units in a simulation, how fast they do, and what came of the units'
+// time.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "policies/sharing/live/live_unit.h"
+#include "policies/sim/sharing/timed_jobs.h"
+
+namespace tierpilot::sharing {
+
+struct Running {
+  const TimedJob* job = nullptr;
+  size_t unit = 0;
+  uint32_t milli = 0;
+  double left_s = 0;     // of work, if nothing held it back
+  double started_s = 0;  // this time
+  double promise_end_s = kNoPromise;
+  bool ran = false;  // before it was preempted: it has shown its use and pace
+  double speed = 1;
+};
+
+// Sums over time, in seconds of one unit.
+struct UnitTime {
+  double used = 0, given = 0, best_effort = 0;  // until the last arrival
+  double slowed = 0, ran = 0;                   // by neighbours; over all time
+};
+
+class RunningJobs {
+ public:
+  RunningJobs(const TimedWorkload& workload, double seen_after_s, double checkpoint_s);
+
+  const std::map<uint64_t, Running>& all() const { return running_; }
+  const Running* find(uint64_t id) const;
+  const std::vector<uint64_t>& on_unit(size_t unit) const { return on_unit_[unit]; }
+  bool has_shown(const Running& running, double now_s) const {
+    return running.ran || now_s - running.started_s >= seen_after_s_;
+  }
+
+  void start(const Running& running);
+  void resize(uint64_t id, uint32_t milli);
+  void end(uint64_t id);
+  // What has to be called after any of these, once for all of one time.
+  void set_speeds();
+  // Everybody runs on; `counted_s` of it is before the last arrival.
+  void advance(double seconds, double counted_s, UnitTime& sums);
+
+  double next_end_s(double now_s) const;
+  LiveUnit as_live(size_t unit, double now_s) const;
+
+ private:
+  LiveJob as_live(const Running& running, double now_s) const;
+
+  const TimedWorkload& workload_;
+  double seen_after_s_;
+  double checkpoint_s_;
+  std::map<uint64_t, Running> running_;
+  std::vector<std::vector<uint64_t>> on_unit_;  // by id
+};
+
+}  // namespace tierpilot::sharing
