@@ -41,9 +41,8 @@ Samples drawn_samples(const Problem& problem) {
   return {inputs, (projected + noise).gt(0).to(torch::kFloat)};
 }
 
-nn::Sequential first_net(const Problem& problem) {
-  torch::manual_seed(derived_seed(problem.seed, "weights"));
-  switch (problem.model) {
+nn::Sequential net_of(ModelKind model) {
+  switch (model) {
     case ModelKind::kMlp:
       return nn::Sequential(nn::Linear(kFeatures, 64), nn::Tanh(), nn::Linear(64, 1));
     case ModelKind::kConv:
@@ -54,6 +53,18 @@ nn::Sequential first_net(const Problem& problem) {
       break;
   }
   return nn::Sequential(nn::Linear(kFeatures, 1));
+}
+
+// As torch's layers do it, but not with the generator that the whole process shares.
+void draw_weights(nn::Sequential& net, uint64_t seed) {
+  auto random = at::make_generator<at::CPUGeneratorImpl>(derived_seed(seed, "weights"));
+  const torch::NoGradGuard quiet;
+  double bound = 1;
+  for (auto& weights : net->parameters()) {  // a bias comes after its layer's weights
+    if (weights.dim() > 1)
+      bound = 1 / std::sqrt(static_cast<double>(weights.numel() / weights.size(0)));
+    weights.uniform_(-bound, bound, random);
+  }
 }
 
 Tensor summed_loss(ModelKind model, const Tensor& outputs, const Tensor& targets) {
@@ -99,7 +110,8 @@ Model::Model(const Problem& problem) {
   impl_ = std::make_unique<Impl>();
   impl_->problem = problem;
   impl_->samples = drawn_samples(problem);
-  impl_->net = first_net(problem);
+  impl_->net = net_of(problem.model);
+  draw_weights(impl_->net, problem.seed);
   const torch::NoGradGuard quiet;
   std::vector<Tensor> flat;
   for (const auto& weights : impl_->net->parameters()) flat.push_back(weights.flatten());
