@@ -169,7 +169,7 @@ TEST_F(TrainerGang, LosesARankAndEndsWithTheLossOfAnUndisturbedRun) {
   ASSERT_FALSE(undisturbed.empty()) << log(first);
   EXPECT_EQ(began_at(log(first)), 0);
 
-  const auto id = submit({"--step-ms", "40", "--save-every-s", "0.2"});
+  const auto id = submit({"--step-ms", "100", "--save-every-s", "0.2"});
   ASSERT_TRUE(eventually([&] { return has_safe_checkpoint(id); })) << shown(id).dump(2);
   const auto before = shown(id);
   EXPECT_GE(before["checkpointing"]["taken"], 1);
