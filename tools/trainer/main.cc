@@ -72,9 +72,9 @@ Result<int> run(const Output& output, const Options& options) {
   const auto place = place_of([](const char* name) { return std::getenv(name); });
   if (!place) return tl::unexpected(place.error());
   auto& job = Job::of_process();
-  stop_at_signals();
   auto group = Group::meet(*place, kMeetWithin);
   if (!group) return tl::unexpected(group.error());
+  stop_at_signals();  // before it has met the others a signal just ends it
   Training training(plan, *group, job, [] {
     return signalled ? std::optional<std::string>("told so by a signal") : std::nullopt;
   });
