@@ -9,6 +9,13 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#ifdef __SANITIZE_THREAD__
+// Debian's libtorch is not built for this sanitizer, which so sees nothing of its reference counts.
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:libtorch_cpu.so\n";
+}
+#endif
+
 namespace tierpilot::trainer {
 namespace {
 
