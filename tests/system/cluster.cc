@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -14,8 +12,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "base/unique_fd.h"
 #include "tests/rpc/test_certificates.h"
+#include "tests/support/free_port.h"
 
 namespace tierpilot::test {
 namespace {
@@ -29,19 +27,6 @@ void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file.flush()) throw std::system_error(errno, std::generic_category(), path.string());
-}
-
-// Free now; another process may take it before the daemon does, which then says so.
-int free_port() {
-  const UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd.get(), any, size) != 0 || getsockname(fd.get(), any, &size) != 0)
-    throw std::system_error(errno, std::generic_category(), "a free port on loopback");
-  return ntohs(address.sin_port);
 }
 
 std::string tls_section(const fs::path& folder, const std::string& name,

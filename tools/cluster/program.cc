@@ -24,6 +24,7 @@ constexpr const char* kNearby[] = {".",
                                    "../tierload",
                                    "../tierctl",
                                    "../lab",
+                                   "../trainer",
                                    "../libexec/tierpilot"};
 
 constexpr const char* kDataNearby[] = {"../share/tierpilot", "../../share/tierpilot",

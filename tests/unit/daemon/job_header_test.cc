@@ -3,48 +3,20 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <filesystem>
-#include <thread>
-
-#include "daemon/agent/job_channel/job_channels.h"
+#include "tests/support/job_node.h"
 
 namespace tierpilot::agent {
 namespace {
 
-constexpr AttemptId kJob{7, 2};
-
 class JobHeaderTest : public testing::Test {
  protected:
-  JobHeaderTest() {
-    std::string folder = "/tmp/tierpilot-job-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-    const auto path = channels_.open(kJob, folder_);
-    if (!path) throw std::runtime_error(path.error().message);
-    path_ = *path;
-  }
-  ~JobHeaderTest() override { std::filesystem::remove_all(folder_); }
+  void pass(int64_t ms = 20) { node_.pass(ms); }
+  void beside(const std::function<void()>& job) { node_.beside(job); }
 
-  // The node does its part for a while.
-  void pass(int64_t ms = 20) {
-    loop_.detach(loop_.after_ms(ms).then([this] { loop_.stop(); }), "test");
-    loop_.run();
-  }
-  // While the job, on a thread of its own, does this.
-  void beside(const std::function<void()>& job) {
-    std::atomic<bool> done = false;
-    std::thread thread([&] {
-      job();
-      done = true;
-    });
-    for (int i = 0; i < 1000 && !done; ++i) pass(10);
-    thread.join();
-  }
-
-  EventLoop loop_;
-  ManualClock clock_;
-  JobChannels channels_{loop_, clock_};
-  std::filesystem::path folder_, path_;
+  static constexpr AttemptId kJob = JobNode::kJob;
+  JobNode node_;
+  JobChannels& channels_ = node_.channels();
+  const std::filesystem::path& path_ = node_.socket();
 };
 
 TEST_F(JobHeaderTest, ReportsArriveWhole) {

@@ -90,5 +90,11 @@ TEST(GangPlans, LeaveOneUnitFree) {
   EXPECT_EQ(at_first, 5u);
 }
 
+TEST(GangPlans, MixTheTrainersModelsAndTheScript) {
+  std::set<std::string> models;
+  for (const auto& plan : gang_plans(1, false)) models.insert(plan.model);
+  EXPECT_THAT(models, ElementsAre("", "conv", "logistic", "mlp"));
+}
+
 }  // namespace
 }  // namespace tierpilot::demo

@@ -25,14 +25,24 @@ double seconds_of(int64_t wall_ms) {
   return static_cast<double>(wall_ms) / 1e3;
 }
 
-TaskSpec spec_of(const GangPlan& plan, const TrainingScript& script) {
+void set_command(const GangPlan& plan, const JobPrograms& programs, TaskSpec& spec) {
+  const auto steps = std::to_string(plan.steps);
+  spec.env = {{"OMP_NUM_THREADS", "1"}, {"GLOO_SOCKET_IFNAME", "lo"}};
+  if (plan.model.empty()) {
+    spec.argv = {"/usr/bin/python3", programs.script.file, steps};
+    spec.env.emplace_back("PYTHONPATH", programs.script.python_path);
+    spec.env.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
+  } else {
+    // At a pace at which a few cores can carry all ranks.
+    spec.argv = {programs.trainer, plan.model, "--steps",        steps,
+                 "--step-ms",      "40",       "--save-every-s", "1"};
+  }
+}
+
+TaskSpec spec_of(const GangPlan& plan, const JobPrograms& programs) {
   TaskSpec spec;
   spec.name = plan.name;
-  spec.argv = {"/usr/bin/python3", script.file, plan.kind, std::to_string(plan.steps)};
-  spec.env = {{"PYTHONPATH", script.python_path},
-              {"PYTHONDONTWRITEBYTECODE", "1"},
-              {"OMP_NUM_THREADS", "1"},
-              {"GLOO_SOCKET_IFNAME", "lo"}};
+  set_command(plan, programs, spec);
   if (!plan.after.empty()) spec.after = {plan.after};
   spec.gang.ranks = plan.ranks;
   spec.gang.engine = plan.gpus_per_rank > 0 ? Engine::kGpu : Engine::kCpu;
@@ -59,11 +69,11 @@ class Run {
     run_.name = name;
   }
 
-  Status submit(const std::vector<GangPlan>& plans, const TrainingScript& script) {
+  Status submit(const std::vector<GangPlan>& plans, const JobPrograms& programs) {
     auto request = cluster_.connection().cluster().submitRequest();
     request.setRequestId(fmt::format("{}-{}", run_.name, system_clock().boot_ns()));
     auto tasks = request.initTasks(static_cast<unsigned>(plans.size()));
-    for (unsigned i = 0; i < tasks.size(); ++i) write_spec(spec_of(plans[i], script), tasks[i]);
+    for (unsigned i = 0; i < tasks.size(); ++i) write_spec(spec_of(plans[i], programs), tasks[i]);
     auto answer = cluster_.connection().call(kj::mv(request));
     if (!answer) return tl::unexpected(answer.error());
     begin_s_ = last_poll_s_ = now_s();
@@ -221,18 +231,18 @@ class Run {
 std::vector<GangPlan> gang_plans(double scale, bool gpus) {
   // Five ranks at a time, where there are six units: one that fails can be left alone.
   std::vector<GangPlan> plans{{"mlp", "mlp", 3, 150, ""},
-                              {"convnet", "convnet", 2, 150, ""},
+                              {"convnet", "conv", 2, 150, ""},
                               {"logistic", "logistic", 3, 150, "mlp"},
-                              {"mlp-of-two", "mlp", 2, 150, "convnet", gpus ? 1u : 0u}};
+                              {"pytorch", "", 2, 150, "convnet", gpus ? 1u : 0u}};
   for (auto& plan : plans) plan.steps = std::max(20u, static_cast<uint32_t>(plan.steps * scale));
   return plans;
 }
 
 Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
-                          const TrainingScript& script, const std::vector<GangPlan>& plans,
+                          const JobPrograms& programs, const std::vector<GangPlan>& plans,
                           const Failures& failures, double patience_s, const GangView& show) {
   Run run(cluster, name, failures);
-  if (auto status = run.submit(plans, script); !status) return tl::unexpected(status.error());
+  if (auto status = run.submit(plans, programs); !status) return tl::unexpected(status.error());
   while (!run.all_ended()) {
     usleep(kPollMs * 1000);
     if (auto alive = cluster.check(); !alive) return tl::unexpected(alive.error());

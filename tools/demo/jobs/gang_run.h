@@ -14,9 +14,15 @@
 
 namespace tierpilot::demo {
 
+// What jobs run: a program on libtorch and a script for PyTorch.
+struct JobPrograms {
+  std::string trainer;
+  TrainingScript script;
+};
+
 struct GangPlan {
   std::string name;
-  std::string kind;  // which of the script's
+  std::string model;  // which of the trainer's; empty: the script's only one
   uint32_t ranks = 1;
   uint32_t steps = 0;
   std::string after;  // the job that must have ended; empty: none
@@ -76,7 +82,7 @@ using GangView = std::function<void(const GangRun&)>;
 // The jobs' ends are all in it, also where they failed; an error when the cluster died, or when
 // they took longer than `patience_s`.
 Result<GangRun> run_gangs(DemoCluster& cluster, const std::string& name,
-                          const TrainingScript& script, const std::vector<GangPlan>& plans,
+                          const JobPrograms& programs, const std::vector<GangPlan>& plans,
                           const Failures& failures, double patience_s, const GangView& show);
 
 }  // namespace tierpilot::demo

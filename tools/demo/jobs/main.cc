@@ -33,7 +33,7 @@ struct Options {
   double scale = 1;
   std::string json_file;
   std::string fake_driver;  // the folder of a library in place of NVML's; empty: no GPUs
-  TrainingScript script;
+  JobPrograms programs;
 };
 
 // What the least loaded nodes get is what `spread` does with gangs.
@@ -94,7 +94,7 @@ Status run_policy(const Options& options, const LayoutOptions& where, const std:
   const auto plans = gang_plans(options.scale, has_gpus);
   const auto view = [&](const GangRun& run) { show(progress, run); };
   if (runs.policies.empty()) {
-    auto run = run_gangs(**cluster, "undisturbed", options.script, plans, {}, kPatience_s, view);
+    auto run = run_gangs(**cluster, "undisturbed", options.programs, plans, {}, kPatience_s, view);
     if (!run) return tl::unexpected(run.error());
     progress.done(fmt::format("{:<14} {:.0f} s", "undisturbed", run->wall_s));
     runs.undisturbed = std::move(*run);
@@ -105,7 +105,7 @@ Status run_policy(const Options& options, const LayoutOptions& where, const std:
         BadGpu{.node = kNodeOfBadGpu,
                .uuid = FakeGpus::uuid(kNodeOfBadGpu),
                .report_xid = [&](unsigned number) { gpus.report_xid(kNodeOfBadGpu, number); }};
-  auto run = run_gangs(**cluster, policy, options.script, plans, failures, kPatience_s, view);
+  auto run = run_gangs(**cluster, policy, options.programs, plans, failures, kPatience_s, view);
   if (!run) return tl::unexpected(run.error());
   progress.done(fmt::format("{:<14} {:.0f} s, unit {}/cpu/{} failed {} times, {} Xids of a GPU",
                             policy, run->wall_s, kBadUnit.node, kBadUnit.cpu_unit, run->kills,
@@ -141,7 +141,10 @@ int run_all(const Options& options, const std::filesystem::path& folder,
 }
 
 Result<int> run(Options options) {
-  if (auto ready = prepare(options.script); !ready) return tl::unexpected(ready.error());
+  if (auto ready = prepare(options.programs.script); !ready) return tl::unexpected(ready.error());
+  const auto trainer = find_program("tierpilot-trainer");
+  if (!trainer) return tl::unexpected(trainer.error());
+  options.programs.trainer = *trainer;
   fmt::print("four training jobs on {} nodes of {} units each, {} CPUs; unit {}/cpu/{} fails: {}\n",
              kNodes, kUnits, usable_cpus().size(), kBadUnit.node, kBadUnit.cpu_unit,
              fmt::join(options.policies, ", then "));
@@ -170,10 +173,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
-  app.add_option("--script", options.script.file, "the training script")
+  app.add_option("--script", options.programs.script.file, "the training script of one job")
       ->required()
       ->type_name("FILE");
-  app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
+  app.add_option("--python-path", options.programs.script.python_path,
+                 "where the module tierpilot is")
       ->type_name("FOLDER");
   app.add_option(
          "--fake-driver", options.fake_driver,

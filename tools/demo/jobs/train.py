@@ -1,9 +1,8 @@
-"""One training job of `quickstart jobs`: train.py KIND STEPS. Prints its last loss.
+"""The training job of `quickstart jobs` that is a script: train.py STEPS. Prints its last loss.
 
-Data-parallel over gloo: a multi-layer perceptron, a small convolutional net or logistic regression
-on data that it makes itself. Rank 0 saves model, optimizer and step every second, and when it is
-asked to; what begins again goes on from there. Batches follow from the step alone, so that a job
-that failed ends with the loss of one that did not.
+Data-parallel over gloo: a multi-layer perceptron on data that it makes itself. Rank 0 saves model,
+optimizer and step every second, and when it is asked to; what begins again goes on from there.
+Batches follow from the step alone, so that a job that failed ends with the loss of one that did not.
 """
 
 import sys
@@ -22,33 +21,22 @@ STEP_S = 0.04  # at least, so that a few cores can carry all ranks
 SAVE_EVERY_S = 1
 
 
-def problem(kind):
-    """Inputs, targets, model and loss; the same on every rank and in every run."""
+def problem():
+    """Inputs, targets and model; the same on every rank and in every run."""
     random = torch.Generator().manual_seed(1)
-    if kind == "convnet":
-        x = torch.randn(SAMPLES, 1, 8, 8, generator=random)
-        y = (x[:, 0, :4].sum(dim=(1, 2)) > x[:, 0, 4:].sum(dim=(1, 2))).long()
-        layers = [nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
-        return x, y, nn.Sequential(*layers, nn.Linear(128, 2)), nn.functional.cross_entropy
     x = torch.randn(SAMPLES, 20, generator=random)
-    weights = torch.randn(20, generator=random)
-    if kind == "logistic":
-        y = (x @ weights + torch.randn(SAMPLES, generator=random) > 0).float().unsqueeze(1)
-        return x, y, nn.Linear(20, 1), nn.functional.binary_cross_entropy_with_logits
-    if kind == "mlp":
-        y = torch.sin(x @ weights).unsqueeze(1)
-        model = nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 1))
-        return x, y, model, nn.functional.mse_loss
-    raise SystemExit(f"'{kind}' is no kind of job: mlp, convnet or logistic")
+    y = torch.sin(x @ torch.randn(20, generator=random)).unsqueeze(1)
+    return x, y, nn.Sequential(nn.Linear(20, 64), nn.Tanh(), nn.Linear(64, 1))
 
 
 def main():
-    kind, steps = sys.argv[1], int(sys.argv[2])
+    steps = int(sys.argv[1])
     torch.set_num_threads(1)
     torch.manual_seed(1)
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    x, y, model, loss_of = problem(kind)
+    x, y, model = problem()
+    loss_of = nn.functional.mse_loss
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     job = tierpilot.job()
     start = 0

@@ -1,0 +1,190 @@
+// tierpilot-trainer as processes: what is killed in the middle goes on from what it had saved, and
+// ends with the loss of a run that nobody disturbed, to the last bit.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/support/free_port.h"
+#include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
+
+namespace tierpilot::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What stands behind the last "loss " that it wrote; empty: it wrote none.
+std::string loss_in(const std::string& log) {
+  const auto at = log.rfind("loss ");
+  return at == std::string::npos ? "" : log.substr(at, log.find('\n', at) - at);
+}
+
+int began_at(const std::string& log) {
+  int step = -1;
+  const auto at = log.rfind("begins at iteration ");
+  if (at != std::string::npos) std::sscanf(log.c_str() + at, "begins at iteration %d", &step);
+  return step;
+}
+
+bool ended_well(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Ranks without a cluster, with the environment that one would give them.
+class TrainerAlone : public testing::TestWithParam<int> {
+ protected:
+  std::vector<Process> start(const std::string& name, const Argv& more) {
+    const auto port = free_port();
+    std::vector<Process> ranks;
+    for (int rank = 0; rank < GetParam(); ++rank) {
+      Argv argv{"/usr/bin/env",
+                fmt::format("RANK={}", rank),
+                fmt::format("WORLD_SIZE={}", GetParam()),
+                "MASTER_ADDR=127.0.0.1",
+                fmt::format("MASTER_PORT={}", port),
+                program("TIERPILOT_TEST_TRAINER"),
+                "mlp",
+                "--steps",
+                "300",
+                "--state",
+                state(name).string()};
+      argv.insert(argv.end(), more.begin(), more.end());
+      ranks.emplace_back(argv, log(name, rank));
+    }
+    return ranks;
+  }
+  std::string loss_of(const std::string& name, const Argv& more) {
+    auto ranks = start(name, more);
+    for (auto& rank : ranks) {
+      const auto status = rank.wait();
+      EXPECT_TRUE(status && ended_well(*status)) << read_text(log(name, 0));
+    }
+    return loss_in(read_text(log(name, 0)));
+  }
+  std::filesystem::path state(const std::string& name) const { return folder_.path() / name; }
+  std::filesystem::path log(const std::string& name, int rank) const {
+    return folder_.path() / fmt::format("{}-{}.log", name, rank);
+  }
+
+  const TempFolder folder_{"/var/tmp"};
+};
+
+TEST_P(TrainerAlone, KilledInTheMiddleItGoesOnAndEndsAlike) {
+  const auto undisturbed = loss_of("undisturbed", {});
+  ASSERT_FALSE(undisturbed.empty());
+  // Slow enough that it cannot have ended when it is killed.
+  auto ranks = start("killed", {"--step-ms", "200", "--save-every-s", "0.1"});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(state("killed")); }))
+      << read_text(log("killed", 0));
+  ranks.back().kill_now();
+  if (ranks.size() > 1) {
+    const auto status = ranks[0].wait();
+    ASSERT_TRUE(status) << "who is left alone ends by itself";
+    EXPECT_FALSE(ended_well(*status));
+    EXPECT_THAT(read_text(log("killed", 0)), HasSubstr("rank 0 of 2 lost the others"));
+  }
+  EXPECT_EQ(loss_in(read_text(log("killed", 0))), "");
+  EXPECT_EQ(loss_of("resumed", {"--resume", state("killed").string()}), undisturbed);
+  EXPECT_GT(began_at(read_text(log("resumed", 0))), 0);
+  EXPECT_LT(began_at(read_text(log("resumed", 0))), 300);
+}
+
+TEST_P(TrainerAlone, ASignalToOneRankStopsAllAfterTheSameStep) {
+  const auto undisturbed = loss_of("undisturbed", {});
+  auto ranks = start("stopped", {"--step-ms", "200", "--save-every-s", "0.1"});
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(state("stopped")); }));
+  ranks.back().signal(SIGTERM);
+  for (auto& rank : ranks) {
+    const auto status = rank.wait();
+    ASSERT_TRUE(status && WIFEXITED(*status));
+    EXPECT_EQ(WEXITSTATUS(*status), 128 + SIGTERM);
+  }
+  EXPECT_THAT(read_text(log("stopped", 0)), HasSubstr("stopped at iteration "));
+  EXPECT_EQ(loss_of("resumed", {"--resume", state("stopped").string()}), undisturbed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, TrainerAlone, testing::Values(1, 2),
+                         testing::PrintToStringParamName());
+
+class TrainerGang : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+    cluster_ = std::make_unique<Cluster>(
+        ClusterOptions{.nodes = 2, .units = 2, .lease_ms = 10'000, .max_attempts = 50});
+  }
+  uint64_t submit(const std::vector<std::string>& more) {
+    std::vector<std::string> line{"-j",
+                                  "task",
+                                  "submit",
+                                  "--ranks",
+                                  "2",
+                                  "--ranks-per-node",
+                                  "1:1",
+                                  "--max-restarts",
+                                  "9",
+                                  "--env",
+                                  "GLOO_SOCKET_IFNAME=lo",
+                                  "--",
+                                  program("TIERPILOT_TEST_TRAINER"),
+                                  "conv",
+                                  "--steps",
+                                  "150"};
+    line.insert(line.end(), more.begin(), more.end());
+    const auto answer = tierctl_at(cluster_->address(), line);
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    const auto json = Json::parse(answer.out, nullptr, false);
+    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+  }
+  Json shown(uint64_t id) {
+    auto task = cluster_->client().show(id);
+    EXPECT_TRUE(task) << task.error().message;
+    return task ? *task : Json();
+  }
+  bool has_safe_checkpoint(uint64_t id) {
+    const auto task = shown(id);
+    for (const auto& checkpoint : task["checkpoints"])
+      if (checkpoint["safe"] == true) return true;
+    return false;
+  }
+  Json end_of(uint64_t id) {
+    const auto task = cluster_->client().wait(id, 120'000);
+    EXPECT_TRUE(task) << task.error().message << cluster_->logs();
+    return task ? *task : Json();
+  }
+  std::string log(uint64_t id) { return cluster_->client().log(id).value_or(""); }
+
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(TrainerGang, LosesARankAndEndsWithTheLossOfAnUndisturbedRun) {
+  const auto first = submit({});
+  EXPECT_EQ(end_of(first)["state"], "succeeded") << shown(first).dump(2);
+  const auto undisturbed = loss_in(log(first));
+  ASSERT_FALSE(undisturbed.empty()) << log(first);
+  EXPECT_EQ(began_at(log(first)), 0);
+
+  const auto id = submit({"--step-ms", "100", "--save-every-s", "0.2"});
+  ASSERT_TRUE(eventually([&] { return has_safe_checkpoint(id); })) << shown(id).dump(2);
+  const auto before = shown(id);
+  EXPECT_GE(before["checkpointing"]["taken"], 1);
+  ASSERT_TRUE(kill_told(before["ranks"][1]["pid"])) << before["ranks"];
+  const auto end = end_of(id);
+  EXPECT_EQ(end["state"], "succeeded") << shown(id).dump(2);
+  EXPECT_EQ(end["restarts"], 1);
+  EXPECT_EQ(end["attempt"], 2);
+  EXPECT_GT(began_at(log(id)), 0) << log(id);
+  EXPECT_EQ(loss_in(log(id)), undisturbed);
+  const auto last = shown(id)["progress"].back();
+  EXPECT_EQ(last["iteration"], 150) << last;
+  EXPECT_EQ(last["iterations"], 150);
+  EXPECT_EQ(last["samples"], 150 * 120);
+}
+
+}  // namespace
+}  // namespace tierpilot::test
