@@ -139,11 +139,14 @@ kj::Promise<void> NodeService::nodeOrder(NodeOrderContext context) {
                         fmt::format("order node '{}': {}", name, text(params.getOrder())));
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  caller_->core().nodes.order(name, *kind, params.getWithinMs(), caller_->peer().name,
-                              [fulfiller](Status status) { settle(fulfiller, status); });
-  if (*kind == NodeOrder::Kind::kDrained)
-    caller_->core().checkpoints.ask_all_on(name, fmt::format("node '{}' is drained", name));
-  caller_->core().dispatcher.pump();
+  caller_->core().nodes.order(
+      name, *kind, params.getWithinMs(), caller_->peer().name,
+      [&core = caller_->core(), name, kind = *kind, fulfiller](Status status) {
+        if (status && kind == NodeOrder::Kind::kDrained)
+          core.checkpoints.ask_all_on(name, fmt::format("node '{}' is drained", name));
+        if (status) core.dispatcher.pump();
+        settle(fulfiller, status);
+      });
   return paf.promise.then([this, self = thisCap(), context, name]() mutable {
     if (const auto* node = caller_->core().state.registry.find(name))
       write_node(*node, context.getResults().initNode());

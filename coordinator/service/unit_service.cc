@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "coordinator/core/gangs/unit_order.h"
 #include "coordinator/service/wire.h"
-#include "coordinator/store/records.h"
 #include "rpc/error.h"
 
 namespace tierpilot {
@@ -118,32 +118,21 @@ kj::Promise<void> UnitService::unitOrder(UnitOrderContext context) {
   caller_->allow_change(Role::kOperate, fmt::format("{} unit '{}'", order, id));
   auto reason = text(params.getReason());
   if (reason.empty()) reason = fmt::format("by {}", caller_->peer().name);
-  auto& units = caller_->core().state.units;
   if (reason.starts_with(UnitBook::kQuarantine))
     refuse(ErrorCode::kInvalid,
            fmt::format("a reason cannot begin with '{}': a rule's do", UnitBook::kQuarantine));
-  if (order == "drain") {
-    units.drain(id, reason);
-    if (const uint64_t gang = units.user_of(id))
-      caller_->core().checkpoints.ask(gang, "unit drained");
-  } else {
-    units.resume(id);
-  }
   auto paf = kj::newPromiseAndFulfiller<void>();
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
-  caller_->core().state.store.write(
-      [id, order, reason, now_ms = caller_->core().state.clock.wall_ms()](Db& db) -> Status {
-        if (order == "drain") return records::put_unit_drain(db, id, now_ms, reason);
-        if (auto removed = records::remove_unit_failures(db, id); !removed) return removed;
-        return records::put_unit_drain(db, id, now_ms, "");
-      },
-      [this, id, context, fulfiller](Status status) mutable {
-        if (!status) return (*fulfiller)->reject(to_exception(status.error()));
-        write_unit(caller_->core().state, caller_->core().shares, id,
-                   context.getResults().initUnit());
-        (*fulfiller)->fulfill();
-        caller_->core().dispatcher.pump();
-      });
+  order_unit(caller_->core().state, {.unit = id, .drain = order == "drain", .reason = reason},
+             [this, id, order, context, fulfiller](Status status) mutable {
+               if (!status) return (*fulfiller)->reject(to_exception(status.error()));
+               auto& core = caller_->core();
+               const uint64_t gang = core.state.units.user_of(id);
+               if (order == "drain" && gang != 0) core.checkpoints.ask(gang, "unit drained");
+               write_unit(core.state, core.shares, id, context.getResults().initUnit());
+               (*fulfiller)->fulfill();
+               core.dispatcher.pump();
+             });
   return kj::mv(paf.promise);
 }
 

@@ -49,10 +49,7 @@ class Checkpointed : public testing::Test {
           std::string("--"), std::string("/usr/bin/python3"), std::string("-c"),
           std::string(kCounter), gate_.string()})
       line.push_back(word);
-    const auto answer = tierctl_at(cluster_->address(), line);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    const auto json = Json::parse(answer.out, nullptr, false);
-    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+    return submitted_id(tierctl_at(cluster_->address(), line));
   }
   Json shown(uint64_t id) {
     auto task = cluster_->client().show(id);

@@ -15,6 +15,12 @@ Outcome tierctl_at(const std::string& address, Argv arguments) {
   return run_command(arguments, {{"TIERPILOT_COORDINATOR", address}});
 }
 
+uint64_t submitted_id(const Outcome& answer) {
+  EXPECT_EQ(answer.code, 0) << answer.err;
+  const auto json = Json::parse(answer.out, nullptr, false);
+  return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+}
+
 void expect_json_error(const Outcome& outcome, int code, const std::string& word) {
   EXPECT_EQ(outcome.code, code) << outcome.err;
   EXPECT_EQ(outcome.out, "");

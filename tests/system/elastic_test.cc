@@ -61,10 +61,7 @@ class Elastic : public testing::Test {
     line.insert(line.end(), options.begin(), options.end());
     line.push_back("--");
     line.insert(line.end(), command.begin(), command.end());
-    const auto answer = tierctl_at(cluster_->address(), line);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    const auto json = Json::parse(answer.out, nullptr, false);
-    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+    return submitted_id(tierctl_at(cluster_->address(), line));
   }
   uint64_t submit_job(const std::string& range, const std::string& kind) {
     return submit({"--elastic", range, "--name", kind},

@@ -44,10 +44,7 @@ class Gang : public testing::Test {
     return line;
   }
   uint64_t submit(const std::vector<std::string>& options, const TaskPlan& plan) {
-    const auto answer = tierctl_at(cluster_->address(), in_gang(options, plan));
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    const auto json = Json::parse(answer.out, nullptr, false);
-    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+    return submitted_id(tierctl_at(cluster_->address(), in_gang(options, plan)));
   }
   // Ranks that stay until the gate opens. No rank of one number may meet another.
   uint64_t submit_waiting(int ranks) {

@@ -58,10 +58,7 @@ class ShareTest : public testing::Test {
     return tierctl_at(cluster_->address(), line);
   }
   uint64_t accepted(const std::vector<std::string>& options, int iterations = 0) {
-    const auto answer = submit(options, iterations);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    const auto json = Json::parse(answer.out, nullptr, false);
-    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+    return submitted_id(submit(options, iterations));
   }
   Json shown(uint64_t id) {
     auto task = cluster_->client().show(id);

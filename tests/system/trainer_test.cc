@@ -136,10 +136,7 @@ class TrainerGang : public testing::Test {
                                   "--steps",
                                   "150"};
     line.insert(line.end(), more.begin(), more.end());
-    const auto answer = tierctl_at(cluster_->address(), line);
-    EXPECT_EQ(answer.code, 0) << answer.err;
-    const auto json = Json::parse(answer.out, nullptr, false);
-    return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+    return submitted_id(tierctl_at(cluster_->address(), line));
   }
   Json shown(uint64_t id) {
     auto task = cluster_->client().show(id);

@@ -31,15 +31,23 @@ void NodeAdmin::order(const std::string& node, NodeOrder::Kind kind, int64_t wit
   const auto known = state_.registry.slots().names();
   if (!state_.registry.find(node) && std::find(known.begin(), known.end(), node) == known.end())
     return done(fail(ErrorCode::kNotFound, fmt::format("node '{}' does not exist", node)));
+  if (state_.leaving_nodes.contains(node))
+    return done(fail(ErrorCode::kConflict, fmt::format("node '{}' is being removed", node)));
   const int64_t now_ms = state_.clock.wall_ms();
   NodeOrder order{kind, now_ms, 0, who};
   if (kind == NodeOrder::Kind::kDrained)
     order.deadline_ms = now_ms + std::clamp<int64_t>(within_ms, 0, kLongestDrain_ms);
+  state_.store.write([node, order](Db& db) { return records::put_node_order(db, node, order); },
+                     [this, node, order, done = std::move(done)](Status status) {
+                       if (status) obey(node, order);
+                       done(std::move(status));
+                     });
+}
+
+void NodeAdmin::obey(const std::string& node, const NodeOrder& order) {
   state_.registry.set_order(node, order);
   deadlines_ns_.erase(node);
-  note(state_, node, event_of(kind), "by " + who);
-  state_.store.write([node, order](Db& db) { return records::put_node_order(db, node, order); },
-                     std::move(done));
+  note(state_, node, event_of(order.kind), "by " + order.who);
   auto* record = state_.registry.find(node);
   if (!record) return;
   state_.held.wake_all(record->slot);

@@ -20,7 +20,8 @@ class NodeAdmin {
   explicit NodeAdmin(ClusterState& state) : state_(state) {}
 
   // A drain hands back at once what has not started, and what has not ended `within_ms` from now.
-  // kNotFound for a node that never joined.
+  // kNotFound for a node that never joined, kConflict for one that is being removed. Nothing of it
+  // holds before it is on disk.
   void order(const std::string& node, NodeOrder::Kind kind, int64_t within_ms,
              const std::string& who, Done done);
   // Forgets a node that is gone for good. kConflict while it may still run tasks, while tasks are
@@ -31,6 +32,7 @@ class NodeAdmin {
 
  private:
   Status removable(const std::string& node) const;
+  void obey(const std::string& node, const NodeOrder& order);
   void forget(const std::string& node, const std::string& who);
   void ask_back(NodeRecord& node);
   // Of a drain: boot time, so that a wall clock that is set does not matter.

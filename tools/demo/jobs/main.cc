@@ -14,6 +14,7 @@
 #include "tools/demo/jobs/gang_report.h"
 #include "tools/demo/jobs/gang_run.h"
 #include "tools/demo/layout.h"
+#include "tools/demo/training_options.h"
 #include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
 
@@ -28,10 +29,8 @@ constexpr double kPatience_s = 300;  // of one policy
 const BadUnit kBadUnit{.node = "n2", .cpu_unit = 0};
 constexpr const char* kNodeOfBadGpu = "n3";
 
-struct Options {
+struct Options : TrainingOptions {
   std::vector<std::string> policies{"least-loaded", "expected-time", "ac"};
-  double scale = 1;
-  std::string json_file;
   std::string fake_driver;  // the folder of a library in place of NVML's; empty: no GPUs
   JobPrograms programs;
 };
@@ -141,10 +140,10 @@ int run_all(const Options& options, const std::filesystem::path& folder,
 }
 
 Result<int> run(Options options) {
-  if (auto ready = prepare(options.programs.script); !ready) return tl::unexpected(ready.error());
+  if (auto ready = prepare(options.script); !ready) return tl::unexpected(ready.error());
   const auto trainer = find_program("tierpilot-trainer");
   if (!trainer) return tl::unexpected(trainer.error());
-  options.programs.trainer = *trainer;
+  options.programs = {.trainer = *trainer, .script = options.script};
   fmt::print("four training jobs on {} nodes of {} units each, {} CPUs; unit {}/cpu/{} fails: {}\n",
              kNodes, kUnits, usable_cpus().size(), kBadUnit.node, kBadUnit.cpu_unit,
              fmt::join(options.policies, ", then "));
@@ -168,23 +167,13 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"least-loaded", "expected-time", "ac", "first-fit", "best-fit",
                              "spread", "least-failures", "random", "best-of-100"}))
       ->capture_default_str();
-  app.add_option("--scale", options.scale, "of the jobs' steps")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  app.add_option("--json", options.json_file, "write everything shown to this file")
-      ->type_name("FILE");
-  app.add_option("--script", options.programs.script.file, "the training script of one job")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--python-path", options.programs.script.python_path,
-                 "where the module tierpilot is")
-      ->type_name("FOLDER");
   app.add_option(
          "--fake-driver", options.fake_driver,
          "where a library in place of NVML's is; each node then has a GPU that does as it is "
          "told, and one of them reports errors")
       ->check(CLI::ExistingDirectory)
       ->type_name("FOLDER");
+  add_training_options(app, options);
   app.set_version_flag("--version", "tierpilot-demo-jobs " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);

@@ -16,6 +16,7 @@
 #include "tools/demo/quality/allocator_run.h"
 #include "tools/demo/quality/live_view.h"
 #include "tools/demo/quality/quality_report.h"
+#include "tools/demo/training_options.h"
 #include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
 
@@ -26,12 +27,10 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kUnitsPerCpu = 20;  // so that shares of a core are whole units
 constexpr int64_t kLeaseMs = 3'000;    // reports come three times in it
 
-struct Options {
+struct Options : TrainingOptions {
   std::vector<std::string> allocators{"fair", "quality"};
-  double scale = 1;
   double gap_s = 3;
-  std::string json_file, svg_file;
-  TrainingScript script;
+  std::string svg_file;
 };
 
 LayoutOptions layout_options(const std::filesystem::path& folder,
@@ -130,21 +129,10 @@ int main(int argc, char** argv) {
   app.add_option("--allocators", options.allocators, "in this order")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--scale", options.scale, "of the jobs' iterations")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  app.add_option("--gap", options.gap_s, "seconds between two arrivals")
-      ->check(CLI::Range(0.0, 600.0))
-      ->capture_default_str();
-  app.add_option("--json", options.json_file, "write everything shown to this file")
-      ->type_name("FILE");
   app.add_option("--svg", options.svg_file, "draw losses and cores over time into this file")
       ->type_name("FILE");
-  app.add_option("--script", options.script.file, "the training script")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
-      ->type_name("FOLDER");
+  add_training_options(app, options);
+  add_gap_option(app, options.gap_s);
   app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);

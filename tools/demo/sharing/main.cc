@@ -19,6 +19,7 @@
 #include "tools/demo/sharing/sharing_report.h"
 #include "tools/demo/sharing/sharing_run.h"
 #include "tools/demo/sharing/sharing_view.h"
+#include "tools/demo/training_options.h"
 #include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
 
@@ -29,14 +30,11 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr int64_t kLeaseMs = 3'000;   // reports come three times in it
 constexpr double kPythonStart_s = 4;  // which no model card tells of
 
-struct Options {
+struct Options : TrainingOptions {
   std::vector<std::string> policies{"whole", "share-published", "share"};
-  double scale = 1;
   double gap_s = 2;
   double promise = 2.2;
   std::string predictor;
-  std::string json_file;
-  TrainingScript script;
 };
 
 LayoutOptions layout_options(const std::filesystem::path& folder,
@@ -183,25 +181,14 @@ int main(int argc, char** argv) {
   app.add_option("--policies", options.policies, "in this order")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--scale", options.scale, "of the jobs' iterations")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  app.add_option("--gap", options.gap_s, "seconds between two arrivals")
-      ->check(CLI::Range(0.0, 600.0))
-      ->capture_default_str();
   app.add_option("--promise", options.promise, "times what is predicted of a job")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
-  app.add_option("--json", options.json_file, "write everything shown to this file")
-      ->type_name("FILE");
   app.add_option("--predictor", options.predictor, "trained, of cores")
       ->required()
       ->type_name("FILE");
-  app.add_option("--script", options.script.file, "the training script")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--python-path", options.script.python_path, "where the module tierpilot is")
-      ->type_name("FOLDER");
+  add_training_options(app, options);
+  add_gap_option(app, options.gap_s);
   app.set_version_flag("--version", "tierpilot-demo-sharing " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);

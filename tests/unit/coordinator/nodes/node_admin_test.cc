@@ -65,6 +65,22 @@ TEST_F(NodeAdminTest, ACordonedNodeGetsNothingAlsoAfterARestart) {
   EXPECT_EQ(order("b", Kind::kCordoned).error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(NodeAdminTest, AnOrderThatCannotBeWrittenIsNone) {
+  auto link = join("a");
+  const auto id = submit({spec(), spec()})->first_task;
+  assign(id, "a");
+  store_->write([](Db& db) { return db.execute("ALTER TABLE node_orders RENAME TO away"); },
+                nullptr);
+  EXPECT_FALSE(order("a", Kind::kDrained));
+  EXPECT_EQ(node("a").closed_because(), "");
+  EXPECT_THAT(link->cancelled, IsEmpty());
+  EXPECT_TRUE(is_placed());
+  store_->write([](Db& db) { return db.execute("ALTER TABLE away RENAME TO node_orders"); },
+                nullptr);
+  ASSERT_TRUE(order("a", Kind::kCordoned));
+  EXPECT_FALSE(is_placed());
+}
+
 TEST_F(NodeAdminTest, ADrainHandsBackWhatDoesNotEndInTime) {
   auto link = join("a");
   const auto id = submit({spec(), spec()})->first_task;
