@@ -117,10 +117,10 @@ void read_users(ConfigReader& reader, AccessRules& access) {
 
 void read_elastic(ConfigReader& reader, CoreSettings& core) {
   auto section = reader.section("elastic");
-  core.core_allocator = section.text("allocator", core.core_allocator);
-  if (auto made = quality::make_allocator(core.core_allocator); !made)
+  core.elastic_allocator = section.text("allocator", core.elastic_allocator);
+  if (auto made = quality::make_allocator(core.elastic_allocator); !made)
     section.complain("allocator", made.error().message);
-  core.core_guard = section.boolean("guard", core.core_guard);
+  core.elastic_guard = section.boolean("guard", core.elastic_guard);
   core.elastic_period_ms =
       section.integer("period_s", core.elastic_period_ms / 1000, 1, 3600) * 1000;
 }

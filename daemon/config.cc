@@ -243,7 +243,7 @@ Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machi
   config.pool = read_pool(reader);
   read_health(reader, config.health);
   config.probe = read_probe(reader);
-  config.placement = read_placement(reader);
+  config.placement = read_paging(reader);
   config.task_users = read_task_users(reader, config.units);
   if (config.task_users.others() && config.shared_gpus.mps == "always")
     reader.section("sharing").complain(

@@ -11,7 +11,7 @@
 #include "base/config.h"
 #include "base/result.h"
 #include "base/sysroot.h"
-#include "daemon/placement_config.h"
+#include "daemon/paging_config.h"
 #include "daemon/user_config.h"
 
 namespace tierpilot {
@@ -78,7 +78,7 @@ struct NodeConfig {
   std::string cgroup;           // for limits; empty: the daemon's own, where it was delegated
   Pool pool;
   Probe probe;
-  PlacementConfig placement;
+  PagingConfig placement;
   TaskUsersConfig task_users;
   Tls tls;
   std::string metrics_listen;  // "http:127.0.0.1:port" or "tls:host:port"; empty: off

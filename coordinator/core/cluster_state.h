@@ -42,12 +42,12 @@ struct CoreSettings {
   std::string gang_policy = "expected-time";  // see policies/gang/learned/hosted_placers.h
   std::string gang_weights;                   // file of one that learned
   std::shared_ptr<gang::Placer>
-      gang_placer;         // does the same each time; null: made for each job, by the name
-  bool core_guard = true;  // over the allocator of cores
-  std::string core_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
-  int64_t elastic_period_ms = 5000;        // between its decisions
-  double gang_estimate_h = 1;              // of gangs that say nothing
-  std::string share_policy = "share";      // see policies/sharing/live/share_policy.h
+      gang_placer;            // does the same each time; null: made for each job, by the name
+  bool elastic_guard = true;  // over the allocator of cores
+  std::string elastic_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
+  int64_t elastic_period_ms = 5000;           // between its decisions
+  double gang_estimate_h = 1;                 // of gangs that say nothing
+  std::string share_policy = "share";         // see policies/sharing/live/share_policy.h
   std::shared_ptr<const sharing::JobPredictor> share_predictor;  // null: model cards tell nothing
   int64_t share_period_ms = 2000;        // between looks at what jobs on shared units have
   int64_t preemption_grace_ms = 10'000;  // for a checkpoint before a job gives its share up

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kRetryNs = 1'000'000'000;
 
 std::unique_ptr<quality::Allocator> allocator_of(const CoreSettings& settings) {
-  auto made =
-      quality::make_allocator((settings.core_guard ? "guarded:" : "") + settings.core_allocator);
+  auto made = quality::make_allocator((settings.elastic_guard ? "guarded:" : "") +
+                                      settings.elastic_allocator);
   if (!made) throw std::invalid_argument(made.error().message);
   return std::move(*made);
 }

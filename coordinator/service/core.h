@@ -12,7 +12,7 @@
 #include "coordinator/core/data/replicator.h"
 #include "coordinator/core/data/write_copies.h"
 #include "coordinator/core/decisions/dispatcher.h"
-#include "coordinator/core/elastic/core_sharing.h"
+#include "coordinator/core/elastic/elastic_cores.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
@@ -53,7 +53,7 @@ class Core {
   Dispatcher dispatcher;
   Lifecycle lifecycle;
   GangLife gangs;
-  CoreSharing elastic;
+  ElasticCores elastic;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;

@@ -37,7 +37,7 @@ std::vector<Choice> other_choices(const CoreSettings& settings) {
       choices.push_back({decides, module.info, module.info.name == active});
   };
   add("units of gangs", gang::hosted_placers(), settings.gang_policy);
-  add("cores of jobs", quality::allocators(), settings.core_allocator);
+  add("cores of jobs", quality::allocators(), settings.elastic_allocator);
   add("shares of units", sharing::share_policies(), settings.share_policy);
   return choices;
 }

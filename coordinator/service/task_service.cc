@@ -176,7 +176,7 @@ kj::Promise<void> TaskService::taskShow(TaskShowContext context) {
   if (const auto* totals = caller_->core().checkpoints.totals(task.id))
     write_checkpointing(*totals, out.initCheckpointing());
   if (const auto share = caller_->core().elastic.share_of(task.id))
-    write_share(*share, caller_->core().state.settings.core_allocator, out.initShare());
+    write_share(*share, caller_->core().state.settings.elastic_allocator, out.initShare());
   if (const auto share = share_of(task))
     write_unit_share(*share, caller_->core().state.settings.share_policy, out.initUnitShare());
   return kj::READY_NOW;
@@ -317,7 +317,7 @@ kj::Promise<void> TaskService::taskExplain(TaskExplainContext context) {
   auto shown = results.initTask();
   write(task, shown);
   if (const auto share = caller_->core().elastic.share_of(task.id)) {
-    const auto& allocator = caller_->core().state.settings.core_allocator;
+    const auto& allocator = caller_->core().state.settings.elastic_allocator;
     write_share(*share, allocator, shown.initShare());
     constexpr size_t kMostShown = 100;
     auto others = caller_->core().elastic.shared_with(task.id);

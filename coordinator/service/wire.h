@@ -4,7 +4,7 @@
 #include "coordinator/core/data/catalog.h"
 #include "coordinator/core/data/dataset_check.h"
 #include "coordinator/core/decisions/scoreboard.h"
-#include "coordinator/core/elastic/core_sharing.h"
+#include "coordinator/core/elastic/elastic_cores.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/core/nodes/registry.h"

@@ -30,14 +30,14 @@ struct NodeRates {
 // Two cache lines, and what most policies look at is in the first: views of large clusters are made
 // and read for every decision.
 struct alignas(64) NodeState {
-  uint32_t slot = 0;        // stable output index of this node
-  bool candidate = false;   // can take the task
-  bool full = false;        // could, once tasks there have ended
-  uint32_t running = 0;     // compute units busy
-  uint32_t assigned = 0;    // compute units of all accepted tasks, waiting ones included
-  uint32_t units = 0;       // compute units there are
-  uint32_t held_units = 0;  // of tasks that are kept back until it has room
-  uint32_t free_gpu_milli = 0;
+  uint32_t slot = 0;            // stable output index of this node
+  bool candidate = false;       // can take the task
+  bool full = false;            // could, once tasks there have ended
+  uint32_t running = 0;         // compute units busy
+  uint32_t assigned = 0;        // compute units of all accepted tasks, waiting ones included
+  uint32_t units = 0;           // compute units there are
+  uint32_t held_units = 0;      // of tasks that are kept back until it has room
+  uint32_t free_gpu_milli = 0;  // in the simulator only: clusters give GPUs to gangs and shares
   uint32_t gpu_milli = 0;
   uint64_t free_fast_bytes = 0;
   uint64_t fast_budget_bytes = 0;

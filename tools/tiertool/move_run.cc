@@ -48,7 +48,7 @@ ordered_json tier_rows(const Watch& watch) {
   ordered_json rows = ordered_json::array();
   for (size_t t = 0; t < watch.tiers.size(); ++t) {
     uint64_t bytes = 0;
-    for (const auto& unit : watch.view.units) bytes += unit.bytes_in(t);
+    for (const auto& chunk : watch.view.chunks) bytes += chunk.bytes_in(t);
     const auto& tier = watch.tiers[t];
     rows.push_back({{"tier", tier.name},
                     {"nodes", tier.nodes},
@@ -116,7 +116,7 @@ std::vector<Table> tables_of(const ordered_json& value, const RunOptions& option
                    {"LATENCY ns", "/latency_ns", Format::kNumber},
                    {"FREE", "/free_bytes", Format::kBytes},
                    {"OF THE PROCESS", "/process_bytes", Format::kBytes}}}};
-  if (options.watch.mode != PlacementMode::kObserve)
+  if (options.watch.mode != PagingMode::kObserve)
     tables.push_back(
         {.title = moves > options.limit
                       ? fmt::format("the first {} of {} moves", options.limit, moves)

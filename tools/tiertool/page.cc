@@ -20,14 +20,14 @@ struct ShowOptions {
   size_t limit = 30;
 };
 
-std::string tier_of(const std::vector<PlacementTier>& tiers, int node) {
+std::string tier_of(const std::vector<PagingTier>& tiers, int node) {
   for (const auto& tier : tiers)
     if (std::find(tier.nodes.begin(), tier.nodes.end(), node) != tier.nodes.end()) return tier.name;
   return "none";
 }
 
 ordered_json node_rows(const std::vector<MappingNodes>& mappings,
-                       const std::vector<PlacementTier>& tiers) {
+                       const std::vector<PagingTier>& tiers) {
   std::map<int, uint64_t> bytes_on;
   uint64_t all = 0;
   for (const auto& mapping : mappings) {
@@ -71,9 +71,9 @@ std::vector<Column> mapping_columns(const ordered_json& nodes) {
 int show(const Context& context, const ShowOptions& options) {
   auto mappings = read_numa_maps(context.sysroot, options.pid);
   if (!mappings) return print_error(context.output, mappings.error());
-  std::vector<PlacementTier> tiers;
+  std::vector<PagingTier> tiers;
   if (const auto topology = discover_topology(context.sysroot, {.nvml_library = {}}))
-    tiers = make_placement_tiers(*topology).tiers;
+    tiers = make_paging_tiers(*topology).tiers;
   std::stable_sort(mappings->begin(), mappings->end(),
                    [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
   ordered_json value{{"pid", options.pid}, {"nodes", node_rows(*mappings, tiers)}};

@@ -36,7 +36,7 @@ int64_t now_ns() {
 Result<TierSet> unmeasured_tiers(const Context& context) {
   const auto topology = discover_topology(context.sysroot, {.nvml_library = {}});
   if (!topology) return tl::unexpected(topology.error());
-  return make_placement_tiers(*topology);
+  return make_paging_tiers(*topology);
 }
 
 // Looks at the machine and keeps what the next look is compared with.
@@ -63,7 +63,7 @@ class Observer {
   }
 
  private:
-  Observer(const Context& context, std::vector<PlacementTier> tiers, MachineReading before,
+  Observer(const Context& context, std::vector<PagingTier> tiers, MachineReading before,
            bool measure)
       : context_(&context), tiers_(std::move(tiers)), before_(std::move(before)) {
     shares_ = std::make_unique<NodeShares>(context.sysroot);
@@ -73,7 +73,7 @@ class Observer {
   }
 
   const Context* context_;
-  std::vector<PlacementTier> tiers_;
+  std::vector<PagingTier> tiers_;
   MachineReading before_;
   std::unique_ptr<NodeShares> shares_;
   std::unique_ptr<LoadedLatencyProbe> latencies_;

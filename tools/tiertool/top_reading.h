@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/sysroot.h"
-#include "daemon/memory/placement/plan.h"
+#include "daemon/memory/paging/plan.h"
 
 namespace tierpilot::tiertool {
 

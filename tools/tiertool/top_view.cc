@@ -59,7 +59,7 @@ std::optional<double> rate_of(const Rate& rate, const TopSubject& subject, doubl
   return sum;
 }
 
-const PlacementTier* tier_with(const std::vector<PlacementTier>& tiers, int node) {
+const PagingTier* tier_with(const std::vector<PagingTier>& tiers, int node) {
   const auto tier = std::ranges::find_if(
       tiers, [&](const auto& t) { return std::ranges::count(t.nodes, node) > 0; });
   return tier == tiers.end() ? nullptr : &*tier;
@@ -94,7 +94,7 @@ ordered_json node_rows(const TopSubject& subject) {
 
 // Bytes outside the fastest tier; nothing when the process's nodes are not known.
 std::optional<uint64_t> slow_bytes(const ProcessReading& process,
-                                   const std::vector<PlacementTier>& tiers) {
+                                   const std::vector<PagingTier>& tiers) {
   if (!process.bytes_on_node) return {};
   uint64_t slow = 0;
   for (const auto& [node, bytes] : *process.bytes_on_node)

@@ -22,7 +22,7 @@ Result<TopOrder> order_from_name(std::string_view name);
 struct TopSubject {
   const MachineReading& before;
   const MachineReading& now;
-  const std::vector<PlacementTier>& tiers;  // fast to slow, with loaded latencies where known
+  const std::vector<PagingTier>& tiers;  // fast to slow, with loaded latencies where known
 };
 
 // {"interval_s", "nodes": [...], "per_second": {...}, "pressure": {...}, "order",

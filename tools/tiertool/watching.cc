@@ -9,7 +9,7 @@
 
 #include "daemon/memory/heat/choose.h"
 #include "daemon/memory/loop/loaded_latency.h"
-#include "daemon/memory/placement/kernel_settings.h"
+#include "daemon/memory/paging/kernel_settings.h"
 #include "daemon/probe/active/measure.h"
 #include "daemon/topology/tiers.h"
 
@@ -55,8 +55,8 @@ std::map<int, double> measured_latencies_ns(const Topology& topology) {
   return latencies_ns;
 }
 
-Status check_static_tier(const PlacementGroup& group, size_t tiers) {
-  if (group.policy != PlacementPolicy::kStatic || group.static_tier < tiers) return {};
+Status check_static_tier(const PagingGroup& group, size_t tiers) {
+  if (group.policy != PagingPolicy::kStatic || group.static_tier < tiers) return {};
   return fail(ErrorCode::kInvalid, fmt::format("--tier {}: this machine's tiers are 0 to {}",
                                                group.static_tier, std::max<size_t>(tiers, 1) - 1));
 }
@@ -73,7 +73,7 @@ void keep_frame(Watch& watch, double at_s) {
 }
 
 // Rounds until the time is over, the process ends or a signal comes.
-void run_rounds(PlacementLoop& loop, SystemPacer& pacer, const HeldSignals& signals,
+void run_rounds(PagingLoop& loop, SystemPacer& pacer, const HeldSignals& signals,
                 const WatchOptions& options, Watch& watch) {
   const int64_t start_ns = pacer.boot_ns();
   const int64_t end_ns =
@@ -87,8 +87,8 @@ void run_rounds(PlacementLoop& loop, SystemPacer& pacer, const HeldSignals& sign
     watch.view = std::move(views.front());
     if (options.keep_frames)
       keep_frame(watch, static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS);
-    auto plan = watch.view.target.mode == PlacementMode::kEnforce ? loop.latest_plan()
-                                                                  : loop.latest_advice();
+    auto plan =
+        watch.view.target.mode == PagingMode::kEnforce ? loop.latest_plan() : loop.latest_advice();
     if (!plan.moves.empty() || watch.plan.moves.empty()) watch.plan = std::move(plan);
   }
   watch.watched_s = static_cast<double>(pacer.boot_ns() - start_ns) / kNsPerS;
@@ -112,8 +112,8 @@ void add_watch_options(CLI::App& verb, WatchOptions& options) {
 Result<TierSet> find_placement_tiers(const Context& context) {
   const auto topology = discover_topology(context.sysroot, context.discover);
   if (!topology) return tl::unexpected(topology.error());
-  return context.foreign_root ? make_placement_tiers(*topology)
-                              : make_placement_tiers(*topology, measured_latencies_ns(*topology));
+  return context.foreign_root ? make_paging_tiers(*topology)
+                              : make_paging_tiers(*topology, measured_latencies_ns(*topology));
 }
 
 Result<Watch> watch_process(const Context& context, const WatchOptions& options) {
@@ -149,11 +149,11 @@ Result<Watch> watch_process(const Context& context, const WatchOptions& options)
                               .trackers = **source,
                               .tiers = tiers->tiers};
   std::optional<LoadedLatencyProbe> latencies;
-  if (options.group.policy == PlacementPolicy::kBalance) {
+  if (options.group.policy == PagingPolicy::kBalance) {
     latencies.emplace(tiers->tiers);
     environment.refresh_tiers = [&latencies](auto& all) { latencies->refresh(all); };
   }
-  PlacementLoop loop(std::move(environment), loop_options);
+  PagingLoop loop(std::move(environment), loop_options);
   const auto added = loop.add({.pid = options.pid, .group = options.group, .mode = options.mode});
   if (!added) return tl::unexpected(added.error());
   run_rounds(loop, pacer, signals, options, watch);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/memory/loop/placement_loop.h"
+#include "daemon/memory/loop/paging_loop.h"
 #include "daemon/memory/loop/tiers.h"
 #include "tools/tiertool/object.h"
 
@@ -20,8 +20,8 @@ struct WatchOptions {
   std::string tracker = "auto";
   double seconds = 5;  // 0: until SIGINT or SIGTERM
   double interval_s = 1;
-  PlacementGroup group;
-  PlacementMode mode = PlacementMode::kObserve;
+  PagingGroup group;
+  PagingMode mode = PagingMode::kObserve;
   LoopOptions loop;
   bool keep_frames = false;
 };
@@ -38,7 +38,7 @@ struct Watch {
   TargetView view;
   LoopCounters counters;
   MovePlan plan;  // latest made, or advised
-  std::vector<PlacementTier> tiers;
+  std::vector<PagingTier> tiers;
   std::string latency_source;
   std::vector<std::string> conflicts;
   double watched_s = 0;

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "tierpilot_job.h"
+#include "job/tierpilot_job.h"
 #include "tools/trainer/group.h"
 #include "tools/trainer/model.h"
 #include "tools/trainer/state_file.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
@@ -37,17 +38,24 @@ void NodeAdmin::order(const std::string& node, NodeOrder::Kind kind, int64_t wit
   NodeOrder order{kind, now_ms, 0, who};
   if (kind == NodeOrder::Kind::kDrained)
     order.deadline_ms = now_ms + std::clamp<int64_t>(within_ms, 0, kLongestDrain_ms);
-  state_.store.write([node, order](Db& db) { return records::put_node_order(db, node, order); },
-                     [this, node, order, done = std::move(done)](Status status) {
-                       if (status) obey(node, order);
-                       done(std::move(status));
-                     });
+  const NodeEvent event{now_ms, node, event_of(kind), "by " + who};
+  state_.store.write(
+      [node, order, event](Db& db) -> Status {
+        if (auto put = records::put_node_order(db, node, order); !put) return put;
+        return records::put_node_event(db, event);
+      },
+      [this, node, order, event, done = std::move(done)](Status status) {
+        if (status) {
+          spdlog::warn("node '{}': {}: {}", node, event.what, event.why);
+          obey(node, order);
+        }
+        done(std::move(status));
+      });
 }
 
 void NodeAdmin::obey(const std::string& node, const NodeOrder& order) {
   state_.registry.set_order(node, order);
   deadlines_ns_.erase(node);
-  note(state_, node, event_of(order.kind), "by " + order.who);
   auto* record = state_.registry.find(node);
   if (!record) return;
   state_.held.wake_all(record->slot);

@@ -61,8 +61,8 @@ class Lifecycle {
   // Nothing runs on the node any more: its lease has passed, or it is a new instance.
   void give_up(NodeRecord& node, const std::string& why);
 
-  // A node has this version, which is nobody's: a task that had written it, and waits to be tried
-  // again as that seemed lost, need not be.
+  // A node has this version, which no dataset names. A task that had written it, and waits for its
+  // next try because that seemed lost, need not be tried again.
   void found(const std::string& node, const DatasetVersion& what);
 
   // All its ranks run.

@@ -39,8 +39,10 @@ struct Assignment {
   std::string name;
   std::string submitter;  // an account, as the coordinator knows it; empty: not told
   MemoryWish memory_wish;
-  int64_t reckoning = 0;  // of the ready ones the earliest run first, and of these
-  double place_s = 0;     // the least; not finite: as 0
+  // Of the tasks whose data is here the one with the least reckoning begins first, among equal ones
+  // that with the least place_s (not finite: as 0).
+  int64_t reckoning = 0;
+  double place_s = 0;
   std::optional<RankAssignment> rank;
   std::optional<UnitPart> part;  // in place of units of its own
 };

@@ -85,7 +85,7 @@ kj::Promise<void> Node::Parts::bound_logs() {
 kj::Promise<void> Node::Parts::recalibrate() {
   return loop.after_ms(kRecalibrationMs).then([this] {
     recalibration->tick();
-    placement->set_tiers(placement_tiers(topology, calibration));
+    placement->set_tiers(paging_tiers(topology, calibration));
     return recalibrate();
   });
 }

@@ -112,14 +112,14 @@ Status Node::Parts::open_pool() {
 
 Status Node::Parts::make_lifecycle() {
   plane = std::make_unique<PoolPlane>(*pool, calibration);
-  placement = std::make_unique<Placement>(
+  placement = std::make_unique<Paging>(
       config.placement,
-      PlacementEnvironment{
+      PagingEnvironment{
           .sysroot = sysroot,
           .pacer = pacer,
           .kernel = system_page_kernel(),
           .make_trackers = [this] { return std::make_unique<TrackerChoice>(sysroot, pacer); }},
-      placement_tiers(topology, calibration));
+      paging_tiers(topology, calibration));
   shares = std::make_unique<CpuShares>(loop, *executor);
   channels.cpu_ns = [this](AttemptId attempt) { return shares->cpu_ns(attempt); };
   if (auto shared = share_gpus(); !shared) return shared;

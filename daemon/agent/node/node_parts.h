@@ -12,7 +12,7 @@
 #include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/node.h"
 #include "daemon/agent/node/node_report.h"
-#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/paging/paging.h"
 #include "daemon/agent/tasks/exec_runner.h"
 #include "daemon/agent/units/gpu_watch.h"
 #include "daemon/agent/units/health_checks.h"
@@ -70,7 +70,7 @@ struct Node::Parts {
   std::unique_ptr<PoolPlane> plane;
   const Sysroot sysroot{"/"};
   SystemPacer pacer;
-  std::unique_ptr<Placement> placement;
+  std::unique_ptr<Paging> placement;
   std::unique_ptr<CpuShares> shares;
   std::vector<SharedUnit> shared_units;  // of cores, then GPUs
   std::unique_ptr<GpuShares> gpu_shares;

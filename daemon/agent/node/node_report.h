@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "daemon/agent/calibration/calibration.h"
 #include "daemon/agent/metrics/metrics.h"
-#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/paging/paging.h"
 #include "daemon/agent/tasks/task_table.h"
 #include "daemon/agent/tasks/task_users.h"
 #include "daemon/agent/units/unit_health.h"
@@ -30,7 +30,7 @@ struct NodeFacts {
   const Calibration& calibration;
   const LimitsReport& limits;
   std::vector<SubjectState> subjects;  // of the passive probe; empty: it is off
-  const Placement& placement;
+  const Paging& placement;
   const std::string& why_pauses_pass_unnoticed;  // see Executor
   uint64_t instance = 0;
   std::string data_address;

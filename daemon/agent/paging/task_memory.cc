@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kLibrary = "libmemtier.so.0";
 
 // As many nodes of each, so that equal turns are equal shares.
-std::vector<int> equal_parts(const PlacementTier& fast, const PlacementTier& slow) {
+std::vector<int> equal_parts(const PagingTier& fast, const PagingTier& slow) {
   const auto count = static_cast<ptrdiff_t>(std::min(fast.nodes.size(), slow.nodes.size()));
   std::vector<int> nodes(fast.nodes.begin(), fast.nodes.begin() + count);
   nodes.insert(nodes.end(), slow.nodes.begin(), slow.nodes.begin() + count);
@@ -18,7 +18,7 @@ std::vector<int> equal_parts(const PlacementTier& fast, const PlacementTier& slo
   return nodes;
 }
 
-TaskMemory prefer(const PlacementTier& tier, const char* which) {
+TaskMemory prefer(const PagingTier& tier, const char* which) {
   return {.nodes = tier.nodes,
           .outcome = fmt::format("preferred: NUMA node {}, the {} tier", format_id_list(tier.nodes),
                                  which)};
@@ -30,7 +30,7 @@ std::string preload(const std::string& library, const Environment& task_env) {
   return library;
 }
 
-TaskMemory split_heap(const MemoryWish& wish, const PlacementTier& fast, const PlacementTier& slow,
+TaskMemory split_heap(const MemoryWish& wish, const PagingTier& fast, const PagingTier& slow,
                       const std::string& library, const Environment& task_env) {
   TaskMemory memory;
   // memkind's DRAM kind is whatever the process gets by itself.
@@ -52,7 +52,7 @@ TaskMemory split_heap(const MemoryWish& wish, const PlacementTier& fast, const P
 
 }  // namespace
 
-TaskMemory plan_task_memory(const MemoryWish& wish, const std::vector<PlacementTier>& tiers,
+TaskMemory plan_task_memory(const MemoryWish& wish, const std::vector<PagingTier>& tiers,
                             const Result<std::string>& heap_library, const Environment& task_env) {
   using Kind = MemoryWish::Kind;
   if (wish.kind == Kind::kNone) return {};

@@ -8,7 +8,7 @@
 #include "base/memory_wish.h"
 #include "base/result.h"
 #include "base/sysroot.h"
-#include "daemon/memory/placement/plan.h"
+#include "daemon/memory/paging/plan.h"
 
 namespace tierpilot::agent {
 
@@ -31,7 +31,7 @@ struct TaskMemory {
 //                  kernel knows these only for the machine, not for one task.
 //
 // `heap_library`: see find_heap_library(). `task_env` may preload more.
-TaskMemory plan_task_memory(const MemoryWish& wish, const std::vector<PlacementTier>& tiers,
+TaskMemory plan_task_memory(const MemoryWish& wish, const std::vector<PagingTier>& tiers,
                             const Result<std::string>& heap_library, const Environment& task_env);
 
 // Path of libmemtier.so.0; kNotFound names the Debian package.

@@ -13,7 +13,7 @@
 
 #include "daemon/agent/gpus/gpu_shares.h"
 #include "daemon/agent/job_channel/checkpoints.h"
-#include "daemon/agent/paging/placement.h"
+#include "daemon/agent/paging/paging.h"
 #include "daemon/agent/tasks/cpu_shares.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
@@ -33,8 +33,8 @@ class ExecRunner final : public TaskRunner {
   };
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, TaskDirs& dirs, TaskUsers& users,
-             Placement& placement, JobChannels& channels, Checkpoints& checkpoints,
-             CpuShares& shares, GpuShares& gpus, PassiveProbe* probe)
+             Paging& placement, JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares,
+             GpuShares& gpus, PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
@@ -93,7 +93,7 @@ class ExecRunner final : public TaskRunner {
   Executor& executor_;
   TaskDirs& dirs_;
   TaskUsers& users_;
-  Placement& placement_;
+  Paging& placement_;
   JobChannels& channels_;
   Checkpoints& checkpoints_;
   CpuShares& shares_;

@@ -21,7 +21,7 @@ struct LoadedLatencyProbe::Sentinel {
   std::string unavailable;
 };
 
-LoadedLatencyProbe::LoadedLatencyProbe(const std::vector<PlacementTier>& tiers,
+LoadedLatencyProbe::LoadedLatencyProbe(const std::vector<PagingTier>& tiers,
                                        const LoadedLatencyOptions& options)
     : options_(options), sentinels_(tiers.size()) {
   for (size_t t = 0; t < tiers.size(); ++t) {
@@ -39,7 +39,7 @@ LoadedLatencyProbe::LoadedLatencyProbe(const std::vector<PlacementTier>& tiers,
 
 LoadedLatencyProbe::~LoadedLatencyProbe() = default;
 
-void LoadedLatencyProbe::refresh(std::vector<PlacementTier>& tiers) {
+void LoadedLatencyProbe::refresh(std::vector<PagingTier>& tiers) {
   for (size_t t = 0; t < sentinels_.size() && t < tiers.size(); ++t) {
     auto& sentinel = sentinels_[t];
     tiers[t].loaded_latency_unavailable = sentinel.unavailable;

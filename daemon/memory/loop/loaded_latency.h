@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "daemon/memory/placement/plan.h"
+#include "daemon/memory/paging/plan.h"
 
 namespace tierpilot {
 
@@ -22,13 +22,13 @@ struct LoadedLatencyOptions {
 class LoadedLatencyProbe {
  public:
   // Allocates on the first node of each tier.
-  explicit LoadedLatencyProbe(const std::vector<PlacementTier>& tiers,
+  explicit LoadedLatencyProbe(const std::vector<PagingTier>& tiers,
                               const LoadedLatencyOptions& options = {});
   ~LoadedLatencyProbe();
 
   // Sets loaded_latency_ns, smoothed over the latest looks, or the reason why it is not known.
   // `tiers` are those it was made for.
-  void refresh(std::vector<PlacementTier>& tiers);
+  void refresh(std::vector<PagingTier>& tiers);
 
  private:
   struct Sentinel;

@@ -71,7 +71,7 @@ uint64_t meminfo_bytes(const std::string& text, std::string_view key) {
 
 }  // namespace
 
-TierSet make_placement_tiers(const Topology& topology, const ByNode& measured_ns) {
+TierSet make_paging_tiers(const Topology& topology, const ByNode& measured_ns) {
   TierSet set;
   ByNode latency_ns;
   if (!measured_ns.empty() && has_all(topology, measured_ns)) {
@@ -104,7 +104,7 @@ TierSet make_placement_tiers(const Topology& topology, const ByNode& measured_ns
   return set;
 }
 
-void refresh_free_bytes(const Sysroot& sysroot, std::vector<PlacementTier>& tiers) {
+void refresh_free_bytes(const Sysroot& sysroot, std::vector<PagingTier>& tiers) {
   for (auto& tier : tiers) {
     tier.free_bytes = 0;
     for (const int node : tier.nodes) {

@@ -1,4 +1,4 @@
-// A training job of several units, and the cluster it runs on, as the simulation knows them.
+// A training job of several units, and the cluster it runs on, as placers know them.
 #pragma once
 
 #include <cstdint>

@@ -57,10 +57,10 @@ Result<RowOptions> compile(const Settings& settings) {
 }
 
 // With the first node as small as it is for the program.
-Result<std::vector<PlacementTier>> find_tiers(const Sysroot& sysroot) {
+Result<std::vector<PagingTier>> find_tiers(const Sysroot& sysroot) {
   const auto topology = discover_topology(sysroot, {.nvml_library = {}});
   if (!topology) return tl::unexpected(topology.error());
-  auto tiers = make_placement_tiers(*topology).tiers;
+  auto tiers = make_paging_tiers(*topology).tiers;
   if (tiers.size() < 2)
     return fail(ErrorCode::kUnavailable,
                 "unavailable: one memory tier, so there is nothing to place; tests/vm/run --bench "

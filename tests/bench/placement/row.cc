@@ -34,8 +34,7 @@ class Tierpilot {
                                   .trackers = **source,
                                   .tiers = stage_.tiers},
                   options_);
-    const LoopTarget target{
-        .pid = pid, .group = {.name = "program"}, .mode = PlacementMode::kEnforce};
+    const LoopTarget target{.pid = pid, .group = {.name = "program"}, .mode = PagingMode::kEnforce};
     if (auto status = loop_->add(target); !status) return status;
     thread_ = std::jthread([this](std::stop_token stop) { loop_->run(stop); });
     return {};
@@ -53,7 +52,7 @@ class Tierpilot {
   SystemPacer pacer_;
   TrackerChoice trackers_;
   std::string tracker_;
-  std::optional<PlacementLoop> loop_;
+  std::optional<PagingLoop> loop_;
   std::jthread thread_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/sysroot.h"
-#include "daemon/memory/loop/placement_loop.h"
+#include "daemon/memory/loop/paging_loop.h"
 #include "tests/bench/placement/fast_room.h"
 #include "tests/bench/placement/kernel.h"
 #include "tests/bench/placement/placed.h"
@@ -56,7 +56,7 @@ struct RowOptions {
 // The two tiers that are compared, and the memory that makes the fast one small.
 struct Stage {
   const Sysroot& sysroot;
-  std::vector<PlacementTier> tiers;
+  std::vector<PagingTier> tiers;
   FastRoom& room;
 
   int fast_node() const { return tiers.front().nodes.front(); }

@@ -174,11 +174,11 @@ pid = 77
   ASSERT_EQ(placement.rules.size(), 3u);
   EXPECT_EQ(placement.rules[0].match.name, "postgres*");
   EXPECT_EQ(placement.rules[0].match.cgroup, "/system.slice/db.service");
-  EXPECT_EQ(placement.rules[0].group.policy, PlacementPolicy::kBalance);
+  EXPECT_EQ(placement.rules[0].group.policy, PagingPolicy::kBalance);
   EXPECT_EQ(placement.rules[0].group.name, "db");
   EXPECT_EQ(placement.rules[0].group.fast_budget_bytes, uint64_t{2} << 30);
-  EXPECT_EQ(placement.rules[0].mode, PlacementMode::kAdvise);
-  EXPECT_EQ(placement.rules[1].group.policy, PlacementPolicy::kStatic);
+  EXPECT_EQ(placement.rules[0].mode, PagingMode::kAdvise);
+  EXPECT_EQ(placement.rules[1].group.policy, PagingPolicy::kStatic);
   EXPECT_EQ(placement.rules[1].tier, "node3");
   EXPECT_FALSE(placement.rules[1].mode) << "own tasks: enforce, others: observe";
   EXPECT_EQ(placement.rules[2].match.pid, 77);

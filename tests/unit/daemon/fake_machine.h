@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-#include "daemon/agent/paging/placement_worker.h"
+#include "daemon/agent/paging/paging_worker.h"
 #include "tests/unit/memory/fake_pages.h"
 #include "tests/unit/probe/scratch_directory.h"
 
@@ -93,7 +93,7 @@ struct FakeMachine {
     std::filesystem::remove_all(sysroot.resolve(fmt::format("/proc/{}", pid)));
   }
 
-  PlacementEnvironment environment() {
+  PagingEnvironment environment() {
     return {.sysroot = sysroot, .pacer = pacer, .kernel = pages, .make_trackers = [this] {
               std::vector<std::unique_ptr<TrackerSource>> sources;
               sources.push_back(std::make_unique<FakeSource>(heat, tracker));
@@ -101,7 +101,7 @@ struct FakeMachine {
             }};
   }
 
-  static std::vector<PlacementTier> two_tiers() {
+  static std::vector<PagingTier> two_tiers() {
     return {{.name = "node0", .nodes = {0}, .latency_ns = 100, .capacity_bytes = 1024 * kMiB},
             {.name = "node1", .nodes = {1}, .latency_ns = 400, .capacity_bytes = 1024 * kMiB}};
   }

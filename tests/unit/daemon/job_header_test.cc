@@ -1,5 +1,5 @@
 // The C++ header for jobs against the daemon's own end of the channel.
-#include "tierpilot_job.h"
+#include "job/tierpilot_job.h"
 
 #include <gtest/gtest.h>
 

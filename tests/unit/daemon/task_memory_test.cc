@@ -9,12 +9,12 @@
 namespace tierpilot::agent {
 namespace {
 
-const std::vector<PlacementTier> kTiers{{.name = "node0-1", .nodes = {0, 1}},
-                                        {.name = "node4", .nodes = {4}},
-                                        {.name = "node2", .nodes = {2}}};
+const std::vector<PagingTier> kTiers{{.name = "node0-1", .nodes = {0, 1}},
+                                     {.name = "node4", .nodes = {4}},
+                                     {.name = "node2", .nodes = {2}}};
 const Result<std::string> kLibrary = std::string("/usr/lib/libmemtier.so.0");
 
-TaskMemory plan(const char* wish, const std::vector<PlacementTier>& tiers = kTiers,
+TaskMemory plan(const char* wish, const std::vector<PagingTier>& tiers = kTiers,
                 const Result<std::string>& library = kLibrary, const Environment& env = {}) {
   return plan_task_memory(*parse_memory_wish(wish), tiers, library, env);
 }

@@ -1,4 +1,4 @@
-#include "daemon/memory/placement/kernel_settings.h"
+#include "daemon/memory/paging/kernel_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class KernelSettingsTest : public ::testing::Test {
     fs::create_directories(real.parent_path());
     std::ofstream(real) << text << '\n';
   }
-  std::vector<std::string> conflicts(PlacementMode mode = PlacementMode::kEnforce,
+  std::vector<std::string> conflicts(PagingMode mode = PagingMode::kEnforce,
                                      bool own_kdamonds = false) const {
     return find_conflicts(read_kernel_settings(Sysroot(root_)), mode, own_kdamonds);
   }
@@ -50,12 +50,12 @@ TEST_F(KernelSettingsTest, WhatWorksAgainstPlacementIsNamedWithItsValue) {
               ElementsAre(AllOf(HasSubstr("numa_balancing is 2"), HasSubstr("promotes")),
                           HasSubstr("demotion_enabled"), HasSubstr("zone_reclaim_mode is 1"),
                           HasSubstr("3 kdamonds"), HasSubstr("KSM")));
-  EXPECT_THAT(conflicts(PlacementMode::kObserve), IsEmpty());
+  EXPECT_THAT(conflicts(PagingMode::kObserve), IsEmpty());
 }
 
 TEST_F(KernelSettingsTest, OwnKdamondsAreNoConflict) {
   write("/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds", "1");
-  EXPECT_THAT(conflicts(PlacementMode::kEnforce, true), IsEmpty());
+  EXPECT_THAT(conflicts(PagingMode::kEnforce, true), IsEmpty());
 }
 
 TEST_F(KernelSettingsTest, KernelsThatHidePagesThatWaitForAHintFaultAreNamed) {

@@ -5,7 +5,7 @@ import re
 import sys
 
 INCLUDE = re.compile(r'^#include "([^"]+)/[^"/]+"', re.MULTILINE)
-ROOMS = ("base", "bpf", "model", "rpc", "policies", "swap", "daemon", "coordinator", "tools")
+ROOMS = ("base", "bpf", "job", "model", "rpc", "policies", "swap", "daemon", "coordinator", "tools")
 
 
 def rules(document):

@@ -69,8 +69,8 @@ class TopOnMadeUpMachine : public ::testing::Test {
   }
 
   ScratchDirectory root_;
-  const std::vector<PlacementTier> tiers_{{.name = "near", .nodes = {0}, .latency_ns = 90},
-                                          {.name = "far", .nodes = {1}, .latency_ns = 400}};
+  const std::vector<PagingTier> tiers_{{.name = "near", .nodes = {0}, .latency_ns = 90},
+                                       {.name = "far", .nodes = {1}, .latency_ns = 400}};
 };
 
 TEST_F(TopOnMadeUpMachine, ReadsNodesCountersPressureAndProcesses) {
@@ -132,7 +132,7 @@ TEST_F(TopOnMadeUpMachine, KnowsWhereProcessesHaveTheirPages) {
 }
 
 TEST(TopView, OrdersAndCutsTheProcesses) {
-  const std::vector<PlacementTier> tiers{{.name = "near", .nodes = {0}}};
+  const std::vector<PagingTier> tiers{{.name = "near", .nodes = {0}}};
   MachineReading before, now;
   now.boot_ns = 1'000'000'000;
   now.processes = {{.pid = 1, .name = "big", .resident_bytes = 9000},

@@ -3,5 +3,5 @@ from harness import gtest
 
 def check(out):
     gtest.assert_passed(
-        out, "unit_placement_loop", "PlacementNumaTest.FollowsTheHotQuarter",
-        "PlacementNumaTest.OfThreeTiersTheMiddleOneTakesWhatTheFastestHasNoRoomFor")
+        out, "unit_paging_loop", "PagingNumaTest.FollowsTheHotQuarter",
+        "PagingNumaTest.OfThreeTiersTheMiddleOneTakesWhatTheFastestHasNoRoomFor")

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
   app.add_option("--svg", options.svg_file, "draw losses and cores over time into this file")
       ->type_name("FILE");
   add_training_options(app, options);
-  add_gap_option(app, options.gap_s);
+  demo::add_gap_option(app, options.gap_s);
   app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);

@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("FILE");
   add_training_options(app, options);
-  add_gap_option(app, options.gap_s);
+  demo::add_gap_option(app, options.gap_s);
   app.set_version_flag("--version", "tierpilot-demo-sharing " TIERPILOT_VERSION);
   try {
     app.parse(argc, argv);
