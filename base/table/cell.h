@@ -1,4 +1,4 @@
-// What stands in one cell of a trace: numbers and times as people and programs write them.
+// What stands in one cell of a table: numbers and times as people and programs write them.
 #pragma once
 
 #include <cstdint>

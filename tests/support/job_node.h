@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "daemon/agent/job_channel/job_channels.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot::agent {
 
@@ -18,17 +19,14 @@ class JobNode {
   static constexpr AttemptId kJob{7, 2};
 
   JobNode() {
-    std::string folder = "/tmp/tierpilot-job-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-    const auto path = channels_.open(kJob, folder_);
+    const auto path = channels_.open(kJob, folder());
     if (!path) throw std::runtime_error(path.error().message);
     path_ = *path;
   }
-  ~JobNode() { std::filesystem::remove_all(folder_); }
 
   JobChannels& channels() { return channels_; }
   const std::filesystem::path& socket() const { return path_; }
-  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path folder() const { return folder_.path(); }
 
   // The node does its part for a while.
   void pass(int64_t ms = 20) {
@@ -47,10 +45,11 @@ class JobNode {
   }
 
  private:
+  ScratchDirectory folder_;
   EventLoop loop_;
   ManualClock clock_;
   JobChannels channels_{loop_, clock_};
-  std::filesystem::path folder_, path_;
+  std::filesystem::path path_;
 };
 
 }  // namespace tierpilot::agent

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -36,9 +37,12 @@ constexpr int64_t kGraceMs = 8'000;
 constexpr const char* kFastParent = "/dev/shm";
 constexpr const char* kLearner = "dqn";
 constexpr const char* kColdRow = "dqn (cold)";
-// Of the section of the dqn, and what follows it: more experiences than a run has.
-constexpr const char* kNoLearning =
-    "train_start = 16384\nreplay_capacity = 16384\nepsilon = 0.0\n\n[guard]\non = false\n";
+// What follows in the section of the dqn, and behind it. None: more experiences than a run has.
+const std::map<std::string, std::string> kLearning{
+    {"bounded", ""},
+    {"unbounded", "\n[training]\nnice = 0\ncpu_share = 1.0\n"},
+    {"none",
+     "train_start = 16384\nreplay_capacity = 16384\nepsilon = 0.0\n\n[guard]\non = false\n"}};
 
 struct Options {
   uint64_t seed = 1;
@@ -49,7 +53,7 @@ struct Options {
   double work = 1;
   std::vector<std::string> policies{"random", "least-loaded", "locality-greedy", "dqn"};
   bool cold = true;  // also a run of the dqn that starts without weights
-  bool learning = true;
+  std::string learning = "bounded";
   std::string json_file;
 };
 
@@ -246,7 +250,7 @@ Result<int> run(const Options& options) {
                       .nodes = kNodes,
                       .seed = options.seed,
                       .weights = *weights,
-                      .coordinator_more = options.learning ? "" : kNoLearning};
+                      .coordinator_more = kLearning.at(options.learning)};
   const Layout layout = make_layout(where);
   where.folder /= "cold";
   where.fast_folder /= "cold";
@@ -320,9 +324,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("!--no-cold", options.cold,
                "leave out the second cluster, where the dqn starts without weights");
-  app.add_flag(
-      "!--no-learning", options.learning,
-      "the dqn decides as its weights say: it does not train, explore or answer to a guard");
+  app.add_option(
+         "--learning", options.learning,
+         "of the dqn: bounded (as shipped), unbounded (its thread takes what it can), or none "
+         "(it decides as its weights say, does not explore and answers to no guard)")
+      ->check(CLI::IsMember({"bounded", "unbounded", "none"}))
+      ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
   app.set_version_flag("--version", "tierpilot-demo " TIERPILOT_VERSION);

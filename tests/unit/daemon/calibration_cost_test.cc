@@ -6,7 +6,7 @@
 
 #include "daemon/agent/calibration/calibration.h"
 #include "daemon/probe/active/interference.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot::agent {
 namespace {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/damon_keeper/proc_entry.h"
-#include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

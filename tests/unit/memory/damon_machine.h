@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/sysroot.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/memory/fake_pages.h"
-#include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

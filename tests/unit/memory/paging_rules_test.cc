@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

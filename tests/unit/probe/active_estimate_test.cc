@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "daemon/probe/active/interference.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

@@ -8,8 +8,8 @@
 #include "daemon/probe/active/classes.h"
 #include "daemon/probe/active/tier_probe.h"
 #include "daemon/probe/memory/memory.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/probe/emulated_processor.h"
-#include "tests/unit/probe/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "daemon/probe/loops/stream.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

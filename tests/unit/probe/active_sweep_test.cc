@@ -11,7 +11,7 @@
 #include "daemon/probe/active/load.h"
 #include "daemon/probe/active/observation.h"
 #include "daemon/probe/memory/memory.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

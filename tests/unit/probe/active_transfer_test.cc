@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <numa.h>
 
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot {
 namespace {

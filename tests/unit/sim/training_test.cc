@@ -6,7 +6,7 @@
 #include <set>
 
 #include "policies/placement/registry.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "policies/sim/trace/readers.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/tools/fake_cluster.h"
 #include "tools/tierctl/tierctl.h"
 

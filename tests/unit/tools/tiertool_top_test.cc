@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 #include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 #include "tools/tiertool/top_view.h"

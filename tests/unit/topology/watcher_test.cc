@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "daemon/topology/changes.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 #include "tests/unit/topology/sysroots.h"
 
 namespace tierpilot {

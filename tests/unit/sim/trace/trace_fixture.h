@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "policies/sim/trace/readers.h"
-#include "tests/unit/probe/scratch_directory.h"
+#include "tests/support/scratch_directory.h"
 
 namespace tierpilot::sim {
 

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/support/scratch_directory.h"
+
 namespace tierpilot::trainer {
 namespace {
 
@@ -15,12 +17,6 @@ using ::testing::HasSubstr;
 
 class StateFile : public testing::Test {
  protected:
-  StateFile() {
-    std::string folder = "/tmp/tierpilot-state-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-    file_ = folder_ / "state";
-  }
-  ~StateFile() override { std::filesystem::remove_all(folder_); }
   std::string bytes() {
     std::ifstream in(file_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -29,7 +25,8 @@ class StateFile : public testing::Test {
 
   const TrainingState state_{
       .step = 7, .weights = {1.5f, -0.0f, 1e-40f}, .velocity = {0.25f, INFINITY, 3}};
-  std::filesystem::path folder_, file_;
+  const ScratchDirectory scratch_;
+  const std::filesystem::path folder_ = scratch_.path(), file_ = folder_ / "state";
 };
 
 TEST_F(StateFile, ComesBackAsItWas) {
