@@ -63,6 +63,19 @@ class Checkpointed : public testing::Test {
       if (checkpoint["safe"] == true) return checkpoint["iteration"];
     return -1;
   }
+  // On how many nodes the newest that is safe lies in the fast tier. Another may be newer by now.
+  int nodes_with_newest_in_memory(uint64_t id) {
+    const auto task = shown(id);
+    for (const auto& checkpoint : task["checkpoints"]) {
+      if (checkpoint["safe"] != true) continue;
+      const auto dataset = cluster_->client().dataset(checkpoint["name"]);
+      int nodes = 0;
+      if (dataset)
+        for (const auto& replica : (*dataset)["replicas"]) nodes += replica["in_fast"] == true;
+      return nodes;
+    }
+    return 0;
+  }
   bool runs_whole(uint64_t id, int attempt) {
     const auto task = shown(id);
     return task["state"] == "running" && task["attempt"] == attempt;
@@ -89,6 +102,7 @@ TEST_F(Checkpointed, AGangThatLosesARankGoesOnFromItsNewestCheckpoint) {
   if (!cluster_) return;
   const auto id = submit({"--ranks", "3", "--ranks-per-node", "1:1", "--max-restarts", "9"});
   ASSERT_TRUE(eventually([&] { return safe_iteration(id) >= 5; })) << shown(id).dump(2);
+  EXPECT_TRUE(eventually([&] { return nodes_with_newest_in_memory(id) == 2; }));
   const int safe = safe_iteration(id);
   const auto before = shown(id);
   EXPECT_GE(before["checkpointing"]["taken"], 1);

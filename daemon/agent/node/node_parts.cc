@@ -104,9 +104,13 @@ Status Node::Parts::open_pool() {
   auto opened = Pool::open(
       pool_options(config.pool, calibration), fetcher,
       [this](std::function<void()> work) { loop.post(std::move(work)); },
-      [this](const ReplicaChange& change) { events.add(change); });
+      [this](const ReplicaChange& change) {
+        events.add(change);
+        if (fresh_checkpoints) fresh_checkpoints->changed(change);
+      });
   if (!opened) return tl::unexpected(opened.error());
   pool = std::move(*opened);
+  fresh_checkpoints = std::make_unique<FreshCheckpoints>(*pool);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/agent/data/pool_plane.h"
 #include "daemon/agent/data/remote_fetcher.h"
 #include "daemon/agent/gpus/gpu_shares.h"
+#include "daemon/agent/job_channel/fresh_checkpoints.h"
 #include "daemon/agent/link/coordinator_link.h"
 #include "daemon/agent/node/instances.h"
 #include "daemon/agent/node/node.h"
@@ -67,6 +68,7 @@ struct Node::Parts {
     if (link) link->wake();
   }};
   std::unique_ptr<Pool> pool;
+  std::unique_ptr<FreshCheckpoints> fresh_checkpoints;
   std::unique_ptr<PoolPlane> plane;
   const Sysroot sysroot{"/"};
   SystemPacer pacer;

@@ -144,6 +144,22 @@ void Pool::keep(ServeItem item, CreateDone done) {
               });
 }
 
+void Pool::promote(const DatasetId& id, StatusDone done) {
+  state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
+    auto status = check_dataset_id(id);
+    if (status) status = state->manager->loader.promote(id, state->closing);
+    state->complete(done, std::move(status));
+  });
+}
+
+void Pool::demote(const DatasetId& id, StatusDone done) {
+  state_->run(state_->settler, [state = state_.get(), id, done = std::move(done)] {
+    auto status = check_dataset_id(id);
+    if (status) status = state->manager->room.demote(id, state->closing);
+    state->complete(done, std::move(status));
+  });
+}
+
 void Pool::verify(const DatasetId& id, CheckDone done) {
   state_->run(state_->movers, [state = state_.get(), id, done = std::move(done)] {
     const auto valid = check_dataset_id(id);

@@ -78,6 +78,13 @@ class Pool {
   // Makes this node one of those that keep the version: a home replica in the slow tier, from the
   // fast one or from the item's sources. Errors as of serve() and create().
   void keep(ServeItem item, CreateDone done);
+  // Brings a replica of the slow tier into the fast one ahead of any use, if there is room that
+  // nothing has to leave for: kExhausted otherwise. Nothing to do if it is there; kNotFound if
+  // there is no such replica here.
+  void promote(const DatasetId& id, StatusDone done);
+  // Takes a replica out of the fast tier, as if room were made; nothing to do if it is not there,
+  // kConflict while it is pinned.
+  void demote(const DatasetId& id, StatusDone done);
   // Reads the copies that are here and compares them with the digest; what is damaged goes.
   // kNotFound if there is no such replica here.
   void verify(const DatasetId& id, CheckDone done);

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "daemon/agent/job_channel/fresh_checkpoints.h"
+
 namespace tierpilot::agent {
 namespace {
 namespace fs = std::filesystem;
@@ -34,7 +36,10 @@ class CheckpointsTest : public testing::Test {
     options.slow_budget_bytes = 2 << 20;
     auto opened = Pool::open(
         options, nullptr, [this](auto work) { loop_.post(std::move(work)); },
-        [this](const ReplicaChange& change) { changes_.push_back(change); });
+        [this](const ReplicaChange& change) {
+          changes_.push_back(change);
+          if (fresh_) fresh_->changed(change);
+        });
     ASSERT_TRUE(opened) << opened.error().message;
     pool_ = std::move(*opened);
     checkpoints_ = std::make_unique<Checkpoints>(
@@ -49,6 +54,7 @@ class CheckpointsTest : public testing::Test {
   }
   void TearDown() override {
     checkpoints_.reset();
+    fresh_.reset();
     pool_.reset();
     if (!root_.empty()) fs::remove_all(root_);
   }
@@ -105,6 +111,19 @@ class CheckpointsTest : public testing::Test {
     clock_.advance_ns(Checkpoints::kLeastGapMs * 1'000'000);
     return told;
   }
+  void keep_fresh() { fresh_ = std::make_unique<FreshCheckpoints>(*pool_); }
+  bool in_fast(const std::string& name) {
+    for (const auto& replica : pool_->replicas())
+      if (replica.name == name) return replica.in_fast;
+    return false;
+  }
+  bool becomes(const std::function<bool()>& true_soon, int looks = 2000) {
+    for (int i = 0; i < looks && !true_soon(); ++i) {
+      loop_.detach(loop_.after_ms(5).then([this] { loop_.stop(); }), "test");
+      loop_.run();
+    }
+    return true_soon();
+  }
   void expect_refused(const std::string& path, const std::string& why) {
     const auto told = asked(path, 3);
     EXPECT_EQ(told["type"], "checkpoint_failed") << path << told;
@@ -119,6 +138,7 @@ class CheckpointsTest : public testing::Test {
   std::vector<EventBody> events_;
   std::unique_ptr<Pool> pool_;
   JobChannels channels_{loop_, clock_};
+  std::unique_ptr<FreshCheckpoints> fresh_;
   std::unique_ptr<Checkpoints> checkpoints_;
   UniqueFd job_;
   std::string unread_;
@@ -169,6 +189,39 @@ TEST_F(CheckpointsTest, WhatIsNoFileOrLeavesTheFolderIsRefused) {
   expect_refused("up/secret", "outside of the job's folder");
   expect_refused("", "empty");
   expect_refused(std::string("state\0pt", 8), "NUL");
+}
+
+TEST_F(CheckpointsTest, TheNewestOfAJobIsInTheFastTierAndOlderOnesAge) {
+  keep_fresh();
+  // Both would not fit into the fast tier at once.
+  for (const char* file : {"a", "b"}) write(folder_ / file, std::string(600'000, *file));
+  EXPECT_EQ(asked("a", 3)["type"], "checkpoint_saved");
+  EXPECT_TRUE(becomes([this] { return in_fast("checkpoint.7.2.3"); }));
+  EXPECT_EQ(asked("b", 4)["type"], "checkpoint_saved");
+  EXPECT_TRUE(becomes([this] { return in_fast("checkpoint.7.2.4"); }));
+  EXPECT_FALSE(in_fast("checkpoint.7.2.3"));
+  for (const auto& replica : pool_->replicas()) EXPECT_TRUE(replica.in_slow) << replica.name;
+}
+
+TEST_F(CheckpointsTest, WhatHadToLeaveTheFastTierDoesNotPushItsWayBack) {
+  keep_fresh();
+  write(folder_ / "a", std::string(600'000, 'a'));
+  EXPECT_EQ(asked("a", 3)["type"], "checkpoint_saved");
+  EXPECT_TRUE(becomes([this] { return in_fast("checkpoint.7.2.3"); }));
+  const auto id = pool_->replicas()[0].id();
+  const size_t before = changes_.size();
+  pool_->demote(id, [](const Status& demoted) { EXPECT_TRUE(demoted); });
+  EXPECT_TRUE(becomes([&] { return changes_.size() > before; }));
+  EXPECT_FALSE(becomes([this] { return in_fast("checkpoint.7.2.3"); }, 40));
+}
+
+TEST_F(CheckpointsTest, AnEarlierDaemonsNewestStaysWhereItIsAndIsFollowed) {
+  write(folder_ / "a", std::string(600'000, 'a'));
+  EXPECT_EQ(asked("a", 3)["type"], "checkpoint_saved");
+  keep_fresh();
+  EXPECT_EQ(asked("a", 4)["type"], "checkpoint_saved");
+  EXPECT_TRUE(becomes([this] { return in_fast("checkpoint.7.2.4"); }));
+  EXPECT_FALSE(in_fast("checkpoint.7.2.3"));
 }
 
 TEST_F(CheckpointsTest, WhatThereIsNoRoomForIsRefusedAndLeavesNothing) {

@@ -31,29 +31,9 @@ void ReplicaLoader::note_rate(const ServedItem& served) {
   if (served.how == ServeHow::kFetch) fetch_rate_.add(served.bytes, served.transfer_ns);
 }
 
-Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& cancel,
-                                       EvictionTally& tally) {
-  const DatasetId id = item.id();
-  const ReplicaFile file{id, item.bytes};
-  ServedItem served{.name = item.name,
-                    .version = item.version,
-                    .path = holdings_.tiers.fast.path_of(file),
-                    .bytes = item.bytes};
-  auto lock = holdings_.lock();
-  Replica& replica = *holdings_.ledger.find(id);  // pinned, so it stays
-  bool joined = false;
-  for (; !replica.fast() && replica.busy; holdings_.wait(lock)) {
-    if (cancel) return cancelled(describe(id));
-    joined = true;
-  }
-  if (replica.fast()) {
-    if (joined) served.how = replica.arrived, served.transfer_ns = replica.arrived_ns;
-    return served;
-  }
-
-  Holdings::Busy busy(holdings_, id);
-  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
-    return tl::unexpected(status.error());
+Status ReplicaLoader::bring_in(Holdings::Lock& lock, Replica& replica, const ServeItem& item,
+                               const CancelFlag& cancel, ServedItem& served) {
+  const ReplicaFile file{item.id(), item.bytes};
   const int64_t start_ns = now_ns();
   std::unique_ptr<ReadTurn> turn;
   Status status;
@@ -72,7 +52,7 @@ Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& 
   }
   if (!status) {
     holdings_.ledger.fast.give(item.bytes);
-    return tl::unexpected(status.error());
+    return status;
   }
   holdings_.ledger.order.set_fast(replica, true);
   replica.arrived = served.how;
@@ -82,7 +62,54 @@ Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& 
   if (replica.slow() && holdings_.tiers.exclusive()) (void)holdings_.remove_slow(lock, replica);
   holdings_.changed(replica);
   turn->done();
+  return {};
+}
+
+Result<ServedItem> ReplicaLoader::load(const ServeItem& item, const CancelFlag& cancel,
+                                       EvictionTally& tally) {
+  const DatasetId id = item.id();
+  ServedItem served{.name = item.name,
+                    .version = item.version,
+                    .path = holdings_.tiers.fast.path_of({id, item.bytes}),
+                    .bytes = item.bytes};
+  auto lock = holdings_.lock();
+  Replica& replica = *holdings_.ledger.find(id);  // pinned, so it stays
+  bool joined = false;
+  for (; !replica.fast() && replica.busy; holdings_.wait(lock)) {
+    if (cancel) return cancelled(describe(id));
+    joined = true;
+  }
+  if (replica.fast()) {
+    if (joined) served.how = replica.arrived, served.transfer_ns = replica.arrived_ns;
+    return served;
+  }
+
+  Holdings::Busy busy(holdings_, id);
+  if (auto status = room_.make_fast(lock, item.bytes, cancel, tally); !status)
+    return tl::unexpected(status.error());
+  if (auto status = bring_in(lock, replica, item, cancel, served); !status)
+    return tl::unexpected(status.error());
   return served;
+}
+
+Status ReplicaLoader::promote(const DatasetId& id, const CancelFlag& cancel) {
+  auto lock = holdings_.lock();
+  const auto found = holdings_.wait_idle(lock, id, cancel);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found || (*found)->doomed || (!(*found)->fast() && !(*found)->slow()))
+    return fail(ErrorCode::kNotFound, describe(id) + ": no replica on this node");
+  Replica& replica = **found;
+  if (replica.fast()) return {};
+  if (!holdings_.ledger.fast.fits(replica.bytes))
+    return fail(ErrorCode::kExhausted,
+                fmt::format("{}: no room for {} that nothing has to leave for",
+                            holdings_.tiers.fast.name(), describe(id)));
+  Holdings::Busy busy(holdings_, id);
+  holdings_.ledger.fast.take(replica.bytes);
+  const ServeItem item{
+      .name = id.name, .version = id.version, .bytes = replica.bytes, .digest = id.digest};
+  ServedItem served{.bytes = replica.bytes};
+  return bring_in(lock, replica, item, cancel, served);
 }
 
 Result<ServedItem> ReplicaLoader::copy_for_writing(const std::string& owner, const ServeItem& item,

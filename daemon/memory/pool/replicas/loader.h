@@ -18,6 +18,8 @@ class ReplicaLoader {
 
   // Block. Serve one admitted item; `service_ns` is left to the caller.
   Result<ServedItem> load(const ServeItem& item, const CancelFlag& cancel, EvictionTally& tally);
+  // Blocks. As Pool::promote().
+  Status promote(const DatasetId& id, const CancelFlag& cancel);
   // As `owner`'s own copy. Looks for what is to be copied only when there is room.
   Result<ServedItem> copy_for_writing(const std::string& owner, const ServeItem& item,
                                       const CancelFlag& cancel, EvictionTally& tally);
@@ -25,6 +27,10 @@ class ReplicaLoader {
   ArrivalRates rates() const { return {promote_rate_.rate(), fetch_rate_.rate()}; }
 
  private:
+  // Into room that is taken already and given back after an error; the entry is the caller's.
+  // Sets how it came, and how long that took.
+  Status bring_in(Holdings::Lock& lock, Replica& replica, const ServeItem& item,
+                  const CancelFlag& cancel, ServedItem& served);
   // Fills a draft in the fast tier from the fast tier (hit), the slow one or another node.
   // The turn by which it came, if it is from there. `damaged`: that copy has other bytes.
   Result<std::unique_ptr<ReadTurn>> fill(const Draft& draft, ServeHow from, const ServeItem& item,

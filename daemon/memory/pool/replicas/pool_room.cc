@@ -57,6 +57,16 @@ Status PoolRoom::make_slow(Lock& lock, uint64_t bytes) {
   return {};
 }
 
+Status PoolRoom::demote(const DatasetId& id, const CancelFlag& cancel) {
+  auto lock = holdings_.lock();
+  const auto found = holdings_.wait_idle(lock, id, cancel);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found || !(*found)->fast()) return {};
+  if ((*found)->pins > 0) return fail(ErrorCode::kConflict, describe(id) + ": is in use");
+  EvictionTally tally;
+  return evict(lock, id, cancel, tally);
+}
+
 Status PoolRoom::evict(Lock& lock, const DatasetId& id, const CancelFlag& cancel,
                        EvictionTally& tally) {
   Holdings::Busy busy(holdings_, id);

@@ -17,6 +17,8 @@ class PoolRoom {
   // kExhausted, with the numbers, if too much must stay; nothing is taken after an error.
   Status make_fast(Lock& lock, uint64_t bytes, const CancelFlag& cancel, EvictionTally& tally);
   Status make_slow(Lock& lock, uint64_t bytes);
+  // Blocks. As Pool::demote().
+  Status demote(const DatasetId& id, const CancelFlag& cancel);
   // Copies a fast replica, whose entry is the caller's, to the slow tier. Its bytes there are taken
   // already; after an error they are given back.
   Status write_back(Lock& lock, Replica& replica, const CancelFlag& cancel);
