@@ -15,15 +15,19 @@
 namespace tierpilot::sim {
 
 // arriving -> queued -> assigned (the node's: on its way, data) -> ready -> running -> settling
-// -> reported (on its way to the coordinator) -> ended; lost: its node failed, not queued yet
+// -> reported (on its way to the coordinator) -> ended; lost: its node failed, not queued yet.
+// A rank of a gang: ready -> gathering (has its units, the gang has not all of its own) -> running;
+// reported -> over (the gang is not) -> ended.
 enum class TaskPhase : uint8_t {
   kArriving,
   kQueued,
   kAssigned,
   kReady,
+  kGathering,
   kRunning,
   kSettling,
   kReported,
+  kOver,
   kLost,
   kEnded
 };

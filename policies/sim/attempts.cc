@@ -1,5 +1,6 @@
 #include "policies/sim/attempts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "policies/sim/run_time.h"
@@ -7,12 +8,13 @@
 namespace tierpilot::sim {
 
 Attempts::Attempts(const ClusterSpec& cluster, const Workload& workload, const QueuePlaces& places,
-                   AttemptTable& table, ReplicaStore& store, ClusterView& view, Engines& engines,
-                   EventQueue& events, Outcomes& outcomes)
+                   AttemptTable& table, Gangs& gangs, ReplicaStore& store, ClusterView& view,
+                   Engines& engines, EventQueue& events, Outcomes& outcomes)
     : cluster_(cluster),
       workload_(workload),
       places_(places),
       table_(table),
+      gangs_(gangs),
       view_(view),
       engines_(engines),
       events_(events),
@@ -78,16 +80,34 @@ void Attempts::launch_ready(int64_t now_ns, uint32_t node) {
 
 void Attempts::launch(int64_t now_ns, uint32_t task) {
   AttemptState& state = table_[task];
-  const Task& what = workload_.tasks[task];
-  state.phase = TaskPhase::kRunning;
   state.running = true;
-  state.started_ns = now_ns;
-  view_.nodes().started(state.node, what);
+  view_.nodes().started(state.node, workload_.tasks[task]);
   engines_.handle(now_ns, state.node);
-  engines_.run(now_ns, state.node, task, table_.renew(task),
-               run_s(engines_.group(state.node), cluster_.checkpoints,
-                     what.operations - state.done_operations, state.attempt > 1),
-               what.units);
+  const Gang* gang = gangs_.of(task);
+  if (!gang) return run(now_ns, task, run_s_of(task));
+  state.phase = TaskPhase::kGathering;
+  if (gangs_.gathered(task)) run_gang(now_ns, *gang);
+}
+
+double Attempts::run_s_of(uint32_t task) const {
+  const AttemptState& state = table_[task];
+  return run_s(engines_.group(state.node), cluster_.checkpoints,
+               workload_.tasks[task].operations - state.done_operations, state.attempt > 1);
+}
+
+// Each step of the work ends with the slowest.
+void Attempts::run_gang(int64_t now_ns, const Gang& gang) {
+  double seconds = 0;
+  for_each_rank(&gang, gang.first,
+                [&](uint32_t task) { seconds = std::max(seconds, run_s_of(task)); });
+  for_each_rank(&gang, gang.first, [&](uint32_t task) { run(now_ns, task, seconds); });
+}
+
+void Attempts::run(int64_t now_ns, uint32_t task, double seconds) {
+  AttemptState& state = table_[task];
+  state.phase = TaskPhase::kRunning;
+  state.started_ns = now_ns;
+  engines_.run(now_ns, state.node, task, table_.renew(task), seconds, workload_.tasks[task].units);
 }
 
 void Attempts::run_ended(int64_t now_ns, uint32_t task) {
@@ -130,6 +150,8 @@ Verdict Attempts::close(uint32_t task) {
 void Attempts::cut_off(int64_t now_ns, uint32_t task) {
   AttemptState& state = table_[task];
   if (state.phase == TaskPhase::kReady) engines_.forget_ready(state.node, task);
+  if (state.phase == TaskPhase::kGathering)
+    engines_.withdraw(state.node, workload_.tasks[task].units);
   if (state.phase == TaskPhase::kRunning) {
     const double ran_s = engines_.ran_s(now_ns, state.node, task, state.started_ns);
     engines_.end(now_ns, state.node, task, workload_.tasks[task].units);

@@ -10,6 +10,7 @@
 #include "policies/sim/data/data_plane.h"
 #include "policies/sim/engines.h"
 #include "policies/sim/events/event_queue.h"
+#include "policies/sim/gangs.h"
 #include "policies/sim/outcomes.h"
 #include "policies/sim/queue/queue_places.h"
 #include "policies/sim/view/cluster_view.h"
@@ -19,8 +20,8 @@ namespace tierpilot::sim {
 class Attempts final : private DataClient {
  public:
   Attempts(const ClusterSpec& cluster, const Workload& workload, const QueuePlaces& places,
-           AttemptTable& table, ReplicaStore& store, ClusterView& view, Engines& engines,
-           EventQueue& events, Outcomes& outcomes);
+           AttemptTable& table, Gangs& gangs, ReplicaStore& store, ClusterView& view,
+           Engines& engines, EventQueue& events, Outcomes& outcomes);
 
   DataPlane& data() { return data_; }
   const DataPlane& data() const { return data_; }
@@ -48,6 +49,11 @@ class Attempts final : private DataClient {
 
   void launch_ready(int64_t now_ns, uint32_t node);
   void launch(int64_t now_ns, uint32_t task);
+  // All ranks have their units.
+  void run_gang(int64_t now_ns, const Gang& gang);
+  // Of what is left of it, on its node.
+  double run_s_of(uint32_t task) const;
+  void run(int64_t now_ns, uint32_t task, double seconds);
   void report(int64_t now_ns, uint32_t task, Verdict verdict);
   // An event of the task when the coordinator or its node has been told.
   void after_handling(int64_t now_ns, EventQueue::Lane lane, double seconds, EventKind kind,
@@ -58,6 +64,7 @@ class Attempts final : private DataClient {
   const Workload& workload_;
   const QueuePlaces& places_;
   AttemptTable& table_;
+  Gangs& gangs_;
   ClusterView& view_;
   Engines& engines_;
   EventQueue& events_;

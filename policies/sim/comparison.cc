@@ -152,7 +152,14 @@ Result<std::vector<PolicyRun>> compare(const ClusterSpec& cluster, const Workloa
       const auto player = options.make_player(name, seed);
       if (!player) return tl::unexpected(player.error());
       player->policy->explain(false);
-      RunOptions run{.seed = seed, .listener = player->learner.get()};
+      std::unique_ptr<gang::Placer> gang_placer;
+      if (options.make_gang_placer) {
+        auto made = options.make_gang_placer(seed);
+        if (!made) return tl::unexpected(made.error());
+        gang_placer = std::move(*made);
+      }
+      RunOptions run{
+          .seed = seed, .listener = player->learner.get(), .gang_placer = gang_placer.get()};
       if (options.progress)
         run.progress = [&, done = static_cast<double>(runs.size())](double share) {
           return options.progress((done + share) / all);

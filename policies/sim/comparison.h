@@ -20,6 +20,8 @@ struct ComparisonOptions {
   uint32_t seeds = 1;    // 1 to this many
   std::string baseline;  // one of the policies; empty: the first
   PlayerMaker make_player;
+  // Who places gangs, by seed; empty: as RunOptions.
+  std::function<Result<std::unique_ptr<gang::Placer>>(uint64_t seed)> make_gang_placer;
   // Share of all runs that is done; false ends the comparison.
   std::function<bool(double)> progress;
 };

@@ -10,20 +10,30 @@ namespace tierpilot::sim {
 
 Dispatcher::Dispatcher(const ClusterSpec& cluster, const Workload& workload, Policy& policy,
                        const ReplicaStore& store, QueuePlaces& places, ClusterView& view,
-                       AttemptTable& table, Attempts& attempts, EventQueue& events,
-                       Outcomes& outcomes)
+                       AttemptTable& table, Gangs& gangs, Attempts& attempts, EventQueue& events,
+                       Outcomes& outcomes, gang::Placer& placer)
     : workload_(workload),
       policy_(policy),
       holds_(may_hold_tasks(cluster, policy)),
+      gang_patience_ns_(after_s(0, cluster.coordinator.gang_patience_s)),
       view_(view),
       table_(table),
+      gangs_(gangs),
       attempts_(attempts),
       events_(events),
       outcomes_(outcomes),
       places_(places),
       writers_(workload, store),
       kept_back_(view.nodes(), cluster.coordinator.backlog_units),
-      waiting_(cluster, workload, store, view.nodes(), writers_, kept_back_, places) {}
+      waiting_(cluster, workload, store, view.nodes(), writers_, kept_back_, places),
+      gang_room_(cluster, view.nodes(), placer) {}
+
+bool Dispatcher::can_ever_run(uint32_t task) const {
+  const Task& what = workload_.tasks[task];
+  const Gang* gang = gangs_.of(task);
+  return gang ? gang_room_.could_ever_hold(view_.shape_of(what), gang->ranks)
+              : view_.can_ever_take(what);
+}
 
 inline Status Dispatcher::decide(int64_t now_ns, uint32_t task) {
   const Attempt attempt{task, table_[task].attempt + 1U};
@@ -47,13 +57,39 @@ Status Dispatcher::work(int64_t now_ns) {
     kept_back_.wake_for_room([&](uint64_t task) { waiting_.woken(task); });
     const uint32_t task = waiting_.next();
     for (const uint32_t lost : waiting_.given_up()) give_up(lost);
-    if (task == kNone || view_.show(workload_.tasks[task]) == 0) {
+    const Gang* gang = task == kNone ? nullptr : gangs_.of(task);
+    if (task == kNone ||
+        (gang ? !place_gang(now_ns, *gang) : view_.show(workload_.tasks[task]) == 0)) {
       has_work_ = false;
       break;
     }
+    if (gang) continue;
     if (auto status = decide(now_ns, task); !status) return status;
   }
   return {};
+}
+
+bool Dispatcher::place_gang(int64_t now_ns, const Gang& gang) {
+  const Task& first = workload_.tasks[gang.first];
+  const TaskShape shape = view_.shape_of(first);
+  const auto nodes = gang_room_.place(now_ns, shape, gang.ranks,
+                                      first.told_operations() / kReferenceOperationsPerSecond);
+  if (nodes.empty()) {
+    if (now_ns - first.arrival_ns > gang_patience_ns_ && gang_room_.could_hold(shape, gang.ranks))
+      return false;
+    waiting_.pass_next();
+    return true;
+  }
+  waiting_.take_next();
+  gangs_.begin(gang.first);
+  for (uint32_t rank = 0; rank < gang.ranks; ++rank) {
+    const uint32_t task = gang.first + rank;
+    places_.set(task, places_.of(gang.first).first);
+    writers_.begin(task);
+    attempts_.begin(now_ns, task, nodes[rank],
+                    view_.missing_bytes(workload_.tasks[task], nodes[rank]));
+  }
+  return true;
 }
 
 void Dispatcher::hold(int64_t now_ns, uint32_t task, const View& view, size_t full) {
@@ -76,7 +112,7 @@ void Dispatcher::place(int64_t now_ns, uint32_t task, const View& view, size_t n
 
 void Dispatcher::give_up(uint32_t task) {
   kept_back_.forget(task);
-  table_.end(task);
+  for_each_rank(gangs_.of(task), task, [&](uint32_t rank) { table_.end(rank); });
   outcomes_.failed();
 }
 
@@ -87,6 +123,12 @@ void Dispatcher::released(uint32_t task, uint32_t node) {
 
 void Dispatcher::node_has_room(uint32_t node) {
   kept_back_.room(node);
+  room_grew();
+}
+
+void Dispatcher::room_grew() {
+  gang_room_.grew();
+  waiting_.room_grew();
   look_again();
 }
 

@@ -90,6 +90,11 @@ void Engines::forget_ready(uint32_t node, uint32_t task) {
               ready.end());
 }
 
+void Engines::withdraw(uint32_t node, uint32_t units) {
+  nodes_[node].busy -= units;
+  busy_ -= units;
+}
+
 double Engines::transfer(int64_t now_ns, uint32_t index, bool begins) {
   if (machines_.empty()) return 1;
   const Node& node = nodes_[index];

@@ -42,6 +42,8 @@ class Engines {
   // The task's units are free again; also for one that is to end early.
   void end(int64_t now_ns, uint32_t node, uint32_t task, uint32_t units);
   void forget_ready(uint32_t node, uint32_t task);
+  // A task that was started will not run.
+  void withdraw(uint32_t node, uint32_t units);
   // A transfer of the node's data begins or ends: where cores are shared it needs a part of one.
   // How many times as long as alone one takes that begins now; it keeps to that.
   double transfer(int64_t now_ns, uint32_t node, bool begins);

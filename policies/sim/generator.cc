@@ -50,6 +50,10 @@ T any_of(const std::vector<T>& values, SeededRandom& random) {
   return values[random.below(values.size())];
 }
 
+double mean_of(const std::vector<int>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 double mean_operations(const GeneratorOptions& o) {
   const double low = o.min_operations, high = o.max_operations;
   const double own = high > low ? (high - low) / std::log(high / low) : low;
@@ -64,9 +68,9 @@ double arrival_rate(const GeneratorOptions& options, const ClusterSpec& cluster)
   double operations_per_s = 0;
   for (const NodeGroup& group : cluster.groups)
     operations_per_s += static_cast<double>(group.count) * group.units * group.operations_per_s;
-  const double units = std::accumulate(options.units.begin(), options.units.end(), 0.0) /
-                       static_cast<double>(options.units.size());
-  return options.offered_load * operations_per_s / (mean_operations(options) * units);
+  const double ranks = 1 + options.gang_share * (mean_of(options.gang_ranks) - 1);
+  return options.offered_load * operations_per_s /
+         (mean_operations(options) * mean_of(options.units) * ranks);
 }
 
 class Generator {
@@ -114,7 +118,22 @@ class Generator {
     for (const DatasetUse& use : workload_.uses_of(task))
       task.operations +=
           o_.operations_per_byte * static_cast<double>(workload_.datasets[use.dataset].bytes);
+    // No draw where there are none: a seed's other tasks stay what they were.
+    const bool is_gang = o_.gang_share > 0 && random_.chance(o_.gang_share);
+    const int ranks = is_gang ? any_of(o_.gang_ranks, random_) : 1;
+    ranks > 1 ? add_gang(task, static_cast<uint32_t>(ranks)) : workload_.tasks.push_back(task);
+  }
+
+  // The first writes, the others read the same.
+  void add_gang(Task task, uint32_t ranks) {
+    task.gang = static_cast<uint32_t>(workload_.gangs.size());
+    workload_.gangs.push_back({static_cast<uint32_t>(workload_.tasks.size()), ranks});
     workload_.tasks.push_back(task);
+    const auto first_use = static_cast<uint32_t>(workload_.uses.size());
+    for (uint32_t u = 0; u < task.use_count; ++u)
+      workload_.uses.push_back({workload_.uses[task.first_use + u].dataset, false});
+    task.first_use = first_use;
+    workload_.tasks.insert(workload_.tasks.end(), ranks - 1, task);
   }
 
   void add_uses() {
@@ -154,6 +173,8 @@ void check_ranges(ConfigSection& section, const GeneratorOptions& o) {
     return !list.empty() && *std::min_element(list.begin(), list.end()) > 0;
   };
   if (!positive(o.units)) section.complain("units", "must be one number or more, each over 0");
+  if (!positive(o.gang_ranks) || *std::max_element(o.gang_ranks.begin(), o.gang_ranks.end()) > 4096)
+    section.complain("gang_ranks", "must be one number or more, each within 1 and 4096");
   if (!positive(o.gpu_milli))
     section.complain("gpu_milli", "must be one number or more, each over 0");
 }
@@ -192,6 +213,8 @@ Result<GeneratorOptions> options_of(ConfigReader reader) {
   share("gpu_share", o.gpu_share);
   o.gpu_milli = s.id_list("gpu_milli", o.gpu_milli);
   o.gpu_types = s.texts("gpu_types", o.gpu_types);
+  share("gang_share", o.gang_share);
+  o.gang_ranks = s.id_list("gang_ranks", o.gang_ranks);
   count("users", o.users, 1);
   number("user_zipf_exponent", o.user_zipf_exponent, 0, 10);
   check_ranges(s, o);

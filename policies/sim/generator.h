@@ -45,6 +45,9 @@ struct GeneratorOptions {
   std::vector<int> gpu_milli{1000};    // each as likely
   std::vector<std::string> gpu_types;  // each as likely; none: any will do
 
+  double gang_share = 0;           // of the tasks: gangs, whose ranks need each what a task needs
+  std::vector<int> gang_ranks{2};  // each as likely
+
   uint32_t users = 1;
   double user_zipf_exponent = 1;
 };

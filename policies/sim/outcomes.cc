@@ -49,14 +49,14 @@ bool Outcomes::served(int64_t now_ns, Attempt attempt, const Service& service,
   const auto reward = compute_reward(measure, reward_);
   if (!reward) return false;
   recorder_.rewarded(reward->reward);
-  if (listener_) listener_->served(attempt, measure, *reward);
+  if (listener_of(attempt)) listener_->served(attempt, measure, *reward);
   return true;
 }
 
 void Outcomes::succeeded(int64_t now_ns, Attempt attempt, const Times& times) {
   const Task& task = workload_.tasks[attempt.task];
   recorder_.finished(task, times.started_ns, now_ns, alone_s(task));
-  if (listener_)
+  if (listener_of(attempt))
     listener_->finished(
         attempt, {seconds(task.arrival_ns, times.started_ns), seconds(task.arrival_ns, now_ns),
                   seconds(times.decided_ns, now_ns), seconds(times.asked_ns, now_ns)});
@@ -75,7 +75,7 @@ double Outcomes::alone_s(const Task& task) const {
 RunResult Outcomes::result(uint64_t events) {
   RunResult result = recorder_.result();
   result.events = events;
-  result.unfinished = workload_.tasks.size() - ended_;
+  result.unfinished = workload_.jobs() - ended_;
   return result;
 }
 

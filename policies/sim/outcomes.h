@@ -33,7 +33,7 @@ class Outcomes {
               double utilisation);
   // The attempt is over and no reward will come for it.
   void abandoned(Attempt attempt) {
-    if (listener_) listener_->abandoned(attempt);
+    if (listener_of(attempt)) listener_->abandoned(attempt);
   }
   void restarts() { ++recorder_.counts.restarts; }
   void node_failed() { ++recorder_.counts.node_failures; }
@@ -55,6 +55,9 @@ class Outcomes {
 
  private:
   double alone_s(const Task& task) const;
+  Listener* listener_of(Attempt attempt) const {
+    return listener_ && workload_.tasks[attempt.task].gang == kNoGang ? listener_ : nullptr;
+  }
 
   const Workload& workload_;
   const ReplicaStore& store_;

@@ -19,7 +19,7 @@ Spread spread_of(std::vector<float>& values) {
 }
 
 Recorder::Recorder(const Workload& workload) : users_(std::max<size_t>(workload.users.size(), 1)) {
-  counts.tasks = workload.tasks.size();
+  counts.tasks = workload.jobs();
   waits_s_.reserve(counts.tasks);
   responses_s_.reserve(counts.tasks);
   if (!workload.tasks.empty())

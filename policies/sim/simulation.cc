@@ -11,6 +11,10 @@ namespace {
 constexpr uint32_t kLeastToLookAhead = 256;
 constexpr uint64_t kEventsPerProgress = 1 << 16;
 
+std::unique_ptr<gang::Placer> expected_time_placer() {
+  return std::move(*gang::make_placer("expected-time", 1));
+}
+
 }  // namespace
 
 Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Policy& policy,
@@ -26,9 +30,12 @@ Simulation::Simulation(const ClusterSpec& cluster, const Workload& workload, Pol
       outcomes_(cluster, workload, store_, options),
       places_(workload.tasks.size()),
       table_(workload.tasks.size(), cluster.node_count()),
-      attempts_(cluster, workload, places_, table_, store_, view_, engines_, events_, outcomes_),
-      dispatcher_(cluster, workload, policy, store_, places_, view_, table_, attempts_, events_,
-                  outcomes_),
+      gangs_(workload),
+      own_placer_(options.gang_placer ? nullptr : expected_time_placer()),
+      attempts_(cluster, workload, places_, table_, gangs_, store_, view_, engines_, events_,
+                outcomes_),
+      dispatcher_(cluster, workload, policy, store_, places_, view_, table_, gangs_, attempts_,
+                  events_, outcomes_, options.gang_placer ? *options.gang_placer : *own_placer_),
       look_ahead_({workload, events_, table_, attempts_.data(), engines_, view_.nodes(), store_,
                    dispatcher_.writers()}) {}
 
@@ -41,9 +48,10 @@ Result<RunResult> Simulation::run() {
   if (auto status = store_.place_homes(); !status) return tl::unexpected(status.error());
   const int64_t accept_ns = after_s(0, cluster_.coordinator.accept_s);
   const size_t tasks = workload_.tasks.size();
+  const size_t jobs = workload_.jobs();
   size_t arrived = 0;
   uint64_t count = 0;
-  while (outcomes_.ended() < tasks) {
+  while (outcomes_.ended() < jobs) {
     const int64_t arrival_ns =
         arrived < tasks ? workload_.tasks[arrived].arrival_ns + accept_ns : INT64_MAX;
     const int64_t event_ns = events_.next_ns();
@@ -63,15 +71,16 @@ Result<RunResult> Simulation::run() {
     if (dispatcher_.has_work())
       if (auto status = dispatcher_.work(now_ns_); !status) return tl::unexpected(status.error());
     if (options_.progress && count % kEventsPerProgress == 0 &&
-        !options_.progress(static_cast<double>(outcomes_.ended()) / static_cast<double>(tasks)))
+        !options_.progress(static_cast<double>(outcomes_.ended()) / static_cast<double>(jobs)))
       return fail(ErrorCode::kTimeout, "the simulation was stopped");
   }
   return outcomes_.result(count);
 }
 
 void Simulation::arrive(uint32_t task) {
-  if (view_.can_ever_take(workload_.tasks[task])) return dispatcher_.enqueue(task);
-  table_.end(task);
+  if (!gangs_.leads(task)) return;
+  if (dispatcher_.can_ever_run(task)) return dispatcher_.enqueue(task);
+  for_each_rank(gangs_.of(task), task, [&](uint32_t rank) { table_.end(rank); });
   outcomes_.rejected();
 }
 
@@ -116,6 +125,7 @@ uint64_t Simulation::handle(const Event& event) {
 void Simulation::reported(uint32_t task) {
   const Verdict verdict = attempts_.close(task);
   dispatcher_.released(task, table_[task].node);
+  if (gangs_.of(task)) return rank_reported(task, verdict);
   if (verdict == Verdict::kSucceeded) return succeed(task);
   queue_again(task, verdict == Verdict::kTryAgain);
 }
@@ -123,7 +133,7 @@ void Simulation::reported(uint32_t task) {
 void Simulation::queue_again(uint32_t task, bool counts) {
   dispatcher_.take_first_asked_ns(task);  // of an attempt that is over
   if (counts && !may_try_again(table_[task].attempt, cluster_.coordinator.max_attempts)) {
-    table_.end(task);
+    for_each_rank(gangs_.of(task), task, [&](uint32_t rank) { table_.end(rank); });
     return outcomes_.failed();
   }
   outcomes_.restarts();

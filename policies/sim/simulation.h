@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "policies/sim/attempt_table.h"
 #include "policies/sim/attempts.h"
@@ -10,6 +11,7 @@
 #include "policies/sim/engines.h"
 #include "policies/sim/events/event_queue.h"
 #include "policies/sim/failures.h"
+#include "policies/sim/gangs.h"
 #include "policies/sim/look_ahead.h"
 #include "policies/sim/outcomes.h"
 #include "policies/sim/queue/queue_places.h"
@@ -41,6 +43,9 @@ class Simulation final {
   void gpu_repaired(uint32_t node, uint32_t gpu);
   void lose(uint32_t task, double after_s);
 
+  void rank_reported(uint32_t task, Verdict verdict);
+  void cut_off_gang(const Gang& gang, uint32_t failed_node);
+
   const ClusterSpec& cluster_;
   const Workload& workload_;
   const RunOptions& options_;
@@ -54,6 +59,8 @@ class Simulation final {
   Outcomes outcomes_;
   QueuePlaces places_;
   AttemptTable table_;
+  Gangs gangs_;
+  const std::unique_ptr<gang::Placer> own_placer_;  // null: the caller has one
   Attempts attempts_;
   Dispatcher dispatcher_;
   LookAhead look_ahead_;

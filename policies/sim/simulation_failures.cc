@@ -21,9 +21,15 @@ void Simulation::handle_failure(const Event& event) {
 }
 
 void Simulation::lose(uint32_t task, double seconds) {
-  attempts_.cut_off(now_ns_, task);
-  dispatcher_.released(task, table_[task].node);
-  table_[task].phase = TaskPhase::kLost;
+  const Gang* gang = gangs_.of(task);
+  if (gang) {
+    cut_off_gang(*gang, table_[task].node);
+    task = gang->first;
+  } else {
+    attempts_.cut_off(now_ns_, task);
+    dispatcher_.released(task, table_[task].node);
+    table_[task].phase = TaskPhase::kLost;
+  }
   events_.push(after_s(now_ns_, seconds), EventKind::kLost, task, table_.renew(task));
 }
 
@@ -40,14 +46,15 @@ void Simulation::node_failed(uint32_t node) {
 void Simulation::node_repaired(uint32_t node) {
   store_.node_repaired(node);
   view_.node_up(node);
-  dispatcher_.look_again();
+  dispatcher_.room_grew();
 }
 
 void Simulation::gpu_failed(uint32_t node, uint32_t gpu) {
   outcomes_.gpu_failed();
   const auto attempts = table_.at(node);  // losing one changes the table's
   for (const uint32_t task : attempts)
-    if (table_[task].gpus >> gpu & 1) lose(task, cluster_.coordinator.report_s);
+    if (table_[task].phase != TaskPhase::kLost && table_[task].gpus >> gpu & 1)
+      lose(task, cluster_.coordinator.report_s);
   view_.gpu_failed(node, gpu, true);
   attempts_.resume(now_ns_, node);
   dispatcher_.look_again();

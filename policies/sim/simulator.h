@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "policies/gang/placement/placer.h"
 #include "policies/interface/policy.h"
 #include "policies/placement/reward.h"
 #include "policies/sim/model/cluster_spec.h"
@@ -53,7 +54,8 @@ class Listener {
 struct RunOptions {
   uint64_t seed = 1;  // of failures; policies have their own
   RewardSettings reward;
-  Listener* listener = nullptr;
+  Listener* listener = nullptr;         // is told nothing of gangs
+  gang::Placer* gang_placer = nullptr;  // places gangs; null: expected-time does
   // What coming events touch is brought into the caches, which changes no result. Unset: in large
   // clusters, where it pays.
   std::optional<bool> look_ahead;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "policies/gang/learned/hosted_placers.h"
 #include "policies/sim/comparison.h"
 #include "tools/lab/command.h"
 #include "tools/lab/plots.h"
@@ -25,6 +26,8 @@ struct Options {
   uint32_t seeds = 1;
   std::string baseline;
   PolicyOptions policy;
+  std::string gang_policy = "expected-time";
+  std::string gang_weights;
   std::string plots;
 };
 
@@ -112,6 +115,13 @@ int show(const Output& output, ordered_json value, const std::string& baseline, 
   return code;
 }
 
+auto gang_placers(const Options& options) {
+  return [&options](uint64_t seed) {
+    return gang::hosted_placers().make(
+        options.gang_policy, gang::PlacerOrigin{.seed = seed, .weights = options.gang_weights});
+  };
+}
+
 Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& make) {
   const auto scene = open_scene(options.scene);
   if (!scene) return tl::unexpected(scene.error());
@@ -122,6 +132,7 @@ Result<ordered_json> simulated(const Options& options, const sim::PlayerMaker& m
                                  {.policies = options.policies,
                                   .seeds = options.seeds,
                                   .make_player = make,
+                                  .make_gang_placer = gang_placers(options),
                                   .progress = [&](double share) { return bar.show(share); }});
   bar.clear();
   if (!runs) return tl::unexpected(runs.error());
@@ -142,6 +153,9 @@ int run(const Context& context, Options options) {
   const auto policies = open_policies(options.policies, "--policy", options.policy);
   const Status wrong = policies ? check_baseline(options) : tl::unexpected(policies.error());
   if (!wrong) return refuse(context.output, wrong.error());
+  if (const auto placer = gang_placers(options)(1); !placer)
+    return refuse(context.output,
+                  Error{placer.error().code, "--gang-policy: " + placer.error().message});
   if (options.baseline.empty()) options.baseline = options.policies.front();
   auto value = simulated(options, policies->maker());
   if (!value) return print_error(context.output, value.error());
@@ -160,6 +174,14 @@ void add_simulate(CLI::App& app, Context& context) {
       ->type_name("NAME,...")
       ->capture_default_str();
   add_policy_options(*command, options->policy);
+  command
+      ->add_option("--gang-policy", options->gang_policy,
+                   "which units gangs get, under every policy")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--gang-weights", options->gang_weights, "weights of that policy, if it learned")
+      ->type_name("FILE");
   command->add_option("--seeds", options->seeds, "runs of each policy, with seeds 1 to N")
       ->check(CLI::Range(1U, 10'000U))
       ->type_name("N")

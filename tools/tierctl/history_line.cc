@@ -20,6 +20,18 @@ ordered_json uses(wire::TaskSpec::Reader spec, const Pseudonyms& names) {
   return list;
 }
 
+// A gang's own line tells what each of its ranks needs; they have lines of their own.
+void add_gang(wire::Task::Reader task, ordered_json& line) {
+  const auto gang = task.getSpec().getGang();
+  if (gang.getRanks() > 0) {
+    line["ranks"] = gang.getRanks();
+    line["gpus"] = gang.getGpusPerRank();
+  }
+  if (task.getGang() == 0) return;
+  line["gang"] = task.getGang();
+  line["rank"] = task.getRank();
+}
+
 void add_served(wire::Task::Reader task, ordered_json& line) {
   if (!task.hasServed()) {
     line["served_bytes"] = nullptr;
@@ -86,6 +98,7 @@ ordered_json task_line(wire::Task::Reader task, const Pseudonyms& names) {
                     {"float_operations", spec.getFloatOperations()},
                     {"int_operations", spec.getIntOperations()},
                     {"uses", uses(spec, names)}};
+  add_gang(task, line);
   add_served(task, line);
   add_exit(task, line);
   return line;

@@ -97,6 +97,7 @@ CoordinatorSpec coordinator(ConfigSection section) {
   spec.hold_tasks = section.boolean("hold", spec.hold_tasks);
   spec.considered_nodes = count(section, "considered_nodes", spec.considered_nodes, 2, 1'000'000);
   spec.max_attempts = count(section, "max_attempts", spec.max_attempts, 1, 100);
+  spec.gang_patience_s = seconds(section, "gang_patience_s", spec.gang_patience_s);
   spec.lease_s = seconds(section, "lease_s", spec.lease_s);
   spec.accept_s = section.number("accept_us", spec.accept_s * 1e6, 0, 1e9) / 1e6;
   spec.dispatch_s = section.number("dispatch_us", spec.dispatch_s * 1e6, 0, 1e9) / 1e6;

@@ -76,8 +76,9 @@ struct CoordinatorSpec {
   ServiceOrder service_order = ServiceOrder::kShortest;  // as queue.order
   bool hold_tasks = true;                                // as policy.hold
   uint32_t max_attempts = 3;                             // as queue.max_attempts
-  double lease_s = 10;       // from a node's failure until its tasks are queued again
-  double accept_s = 2.5e-3;  // from submit until a task can be dispatched: a durable write
+  double gang_patience_s = 30;  // then others behind a gang wait with it, as gang.patience_s
+  double lease_s = 10;          // from a node's failure until its tasks are queued again
+  double accept_s = 2.5e-3;     // from submit until a task can be dispatched: a durable write
   double dispatch_s = 3e-3;  // from the decision until the node has the task: a durable write, RPC
   double report_s = 0.5e-3;  // from an event on a node until the coordinator knows
 };

@@ -25,6 +25,8 @@ struct DatasetUse {
   bool write = false;
 };
 
+inline constexpr uint32_t kNoGang = UINT32_MAX;
+
 struct Task {
   int64_t arrival_ns = 0;
   double operations = 0;  // of each of its units; the run time follows from the node's speed
@@ -36,10 +38,19 @@ struct Task {
   uint32_t user = 0;                // index into Workload::users
   uint32_t first_use = 0;           // its datasets: uses[first_use, first_use + use_count)
   uint32_t use_count = 0;
+  uint32_t gang = kNoGang;  // index into Workload::gangs: it is a rank of that
 
   double told_operations() const {
     return declared_operations < 0 ? operations : declared_operations;
   }
+};
+
+// Tasks that are placed at once or not at all, begin together when the last of them can, and end
+// together: tasks[first, first + ranks), which need the same and arrive at once. The first may
+// write, the others only read.
+struct Gang {
+  uint32_t first = 0;
+  uint32_t ranks = 0;
 };
 
 struct Workload {
@@ -47,11 +58,18 @@ struct Workload {
   std::vector<Dataset> datasets;
   std::vector<DatasetUse> uses;
   std::vector<Task> tasks;  // by arrival
+  std::vector<Gang> gangs;
   std::vector<std::string> users;
   std::vector<std::string> gpu_types;
 
   std::span<const DatasetUse> uses_of(const Task& task) const {
     return {uses.data() + task.first_use, task.use_count};
+  }
+  // A gang counts as one.
+  size_t jobs() const {
+    size_t jobs = tasks.size();
+    for (const Gang& gang : gangs) jobs -= gang.ranks - 1;
+    return jobs;
   }
 };
 

@@ -17,9 +17,10 @@ class BlockedHead {
  public:
   static constexpr uint32_t kUnknown = UINT32_MAX;   // or for nothing but its turn
   static constexpr uint32_t kHeld = UINT32_MAX - 1;  // for a node, until asked about
+  static constexpr uint32_t kRoom = UINT32_MAX - 2;  // a gang for more room than there is
   struct Entry {
     QueuePlace place;
-    uint32_t waits_for = kUnknown;  // a dataset or kHeld; kUnknown: it has to be looked at
+    uint32_t waits_for = kUnknown;  // a dataset, kHeld or kRoom; kUnknown: it has to be looked at
     uint32_t task() const { return static_cast<uint32_t>(place.second); }
   };
 

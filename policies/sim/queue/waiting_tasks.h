@@ -34,9 +34,19 @@ class WaitingTasks {
   // What becomes of the task that next() gave: it leaves the queue, or is kept back in it.
   void take_next() { head_.erase(next_); }
   void keep_next_back() { head_[next_].waits_for = BlockedHead::kHeld; }
+  // A gang for which there is no room: others may overtake it.
+  void pass_next() {
+    head_[next_].waits_for = BlockedHead::kRoom;
+    any_passed_ = true;
+  }
 
   // A task that was kept back has to be looked at.
   void woken(uint64_t task) { head_.woken(places_.of(static_cast<uint32_t>(task))); }
+  // There is more room: gangs have to be looked at.
+  void room_grew() {
+    if (any_passed_) head_.changed(BlockedHead::kRoom);
+    any_passed_ = false;
+  }
   // Nobody writes the dataset any more.
   void freed(uint32_t dataset);
 
@@ -57,6 +67,7 @@ class WaitingTasks {
   BlockedHead head_;
   TaskQueue queue_;  // beyond it
   QueueTurns turns_;
+  bool any_passed_ = false;
   size_t next_ = 0;  // of the head's entries, the task that next() gave
   // Who stands before it was not there when the queue was last looked at.
   QueuePlace looked_until_{HUGE_VAL, UINT64_MAX};

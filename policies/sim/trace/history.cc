@@ -18,6 +18,8 @@ using nlohmann::json;
 constexpr int kVersion = 1;
 constexpr double kMaxBytes = 1e18;
 constexpr double kMaxMs = 9e12;
+constexpr double kMostRanks = 4096;
+constexpr double kMostGpus = 64;  // of a rank
 
 // nlohmann's dump recurses: a deep value would be the end of the stack.
 std::string written(const json& value) {
@@ -71,9 +73,14 @@ class HistoryReader {
     if (!fault && task.operations == 0)
       fault = Fault{"it did not run to an end",
                     fmt::format("the task is {} and has no run time", shown(text(line, "state")))};
+    const auto ranks = static_cast<uint32_t>(number(line, "ranks", kMostRanks, fault));
+    if (line.contains("gang") && !line["gang"].is_null())
+      return builder_.skip("it is a rank of a gang, which counts as a whole", place,
+                           "a rank, whose gang is another line");
     if (fault) return builder_.skip(fault->reason, place, fault->detail);
     task.user = builder_.user(text(line, "user"));
-    builder_.add(task, uses);
+    task.gpu_milli = static_cast<uint32_t>(number(line, "gpus", kMostGpus, fault)) * 1000;
+    ranks > 1 ? builder_.add_gang(task, ranks, uses) : builder_.add(task, uses);
   }
 
   void tell() {

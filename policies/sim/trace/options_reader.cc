@@ -52,6 +52,7 @@ TraceOptions read_trace_options(ConfigReader& reader) {
   options.rate = trace.number("rate", options.rate, 1e-6, 1e6);
   options.max_units = static_cast<uint32_t>(trace.integer("max_units", 0, 0, kMaxCount));
   options.max_gpus = static_cast<uint32_t>(trace.integer("max_gpus", 0, 0, kMaxCount));
+  options.wide_are_gangs = trace.boolean("wide_are_gangs", options.wide_are_gangs);
   options.units_per_gpu =
       static_cast<uint32_t>(trace.integer("units_per_gpu", options.units_per_gpu, 0, 1000));
   const auto model = read_model(reader.section("datasets"));

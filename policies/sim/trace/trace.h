@@ -20,11 +20,12 @@ struct TraceOptions {
   int64_t until_ns = std::numeric_limits<int64_t>::max();
   uint64_t max_tasks = std::numeric_limits<uint64_t>::max();
   double rate = 1;  // arrivals come this many times as fast: the usual way to set a load
-  // A task that asks for more than a node has would never run: it becomes several tasks that arrive
+  // A task that asks for more than a node has would never run: it becomes several that arrive
   // together and share its data, of which the first writes. 0: no limit.
   uint32_t max_units = 0;
   uint32_t max_gpus = 0;
-  uint32_t units_per_gpu = 4;  // of traces that tell GPUs only
+  bool wide_are_gangs = false;  // those several are ranks of a gang, which run together
+  uint32_t units_per_gpu = 4;   // of traces that tell GPUs only
   // For traces that tell nothing of data; without it such tasks need none.
   std::optional<DatasetModel> datasets = DatasetModel{};
 };

@@ -30,6 +30,13 @@ uint64_t share(uint64_t whole, uint32_t parts, uint32_t i) {
   return whole / parts + (i < whole % parts);
 }
 
+void take_share(Task& task, uint32_t parts, uint32_t i) {
+  task.units = static_cast<uint32_t>(std::max<uint64_t>(share(task.units, parts, i), 1));
+  task.memory_bytes = share(task.memory_bytes, parts, i);
+  const uint32_t gpu_unit = task.gpu_milli > kWholeGpu ? kWholeGpu : 1;
+  task.gpu_milli = static_cast<uint32_t>(share(task.gpu_milli / gpu_unit, parts, i)) * gpu_unit;
+}
+
 }  // namespace
 
 TraceBuilder::TraceBuilder(std::string format, const std::filesystem::path& path,
@@ -71,6 +78,12 @@ void TraceBuilder::add(Task task, const std::vector<DatasetUse>& uses) {
   workload_.tasks.push_back(task);
 }
 
+void TraceBuilder::add_gang(Task task, uint32_t ranks, const std::vector<DatasetUse>& uses) {
+  task.gang = static_cast<uint32_t>(workload_.gangs.size());
+  workload_.gangs.push_back({0, ranks});
+  add(task, uses);
+}
+
 void TraceBuilder::skip(std::string_view reason, std::string_view place, std::string_view detail) {
   ++summary_.rows;
   ++summary_.skipped[std::string(reason)];
@@ -95,35 +108,44 @@ void TraceBuilder::cut() {
         std::min(static_cast<double>(task.arrival_ns - start_ns) / options_.rate, kLastArrivalNs));
 }
 
+// One after the other; of a gang all alike.
+void TraceBuilder::add_parts(const Task& task, uint32_t parts, bool is_gang) {
+  for (uint32_t i = 0; i < parts; ++i) {
+    Task part = task;
+    if (i == 1) {  // the others read only
+      part.first_use = static_cast<uint32_t>(workload_.uses.size());
+      for (uint32_t u = 0; u < task.use_count; ++u)
+        workload_.uses.push_back({workload_.uses[task.first_use + u].dataset, false});
+    } else if (i > 1) {
+      part.first_use = workload_.tasks.back().first_use;
+    }
+    if (!is_gang) take_share(part, parts, i);
+    workload_.tasks.push_back(part);
+  }
+}
+
 Status TraceBuilder::split() {
   std::vector<Task> whole;
   whole.swap(workload_.tasks);
+  std::vector<Gang> read;  // gangs whose ranks are not tasks yet
+  read.swap(workload_.gangs);
   uint64_t wide = 0, made = 0;
-  for (const Task& task : whole) {
-    const uint32_t parts = part_count(task, options_);
+  for (Task task : whole) {
+    const bool was_gang = task.gang != kNoGang;
+    const uint32_t parts = was_gang ? read[task.gang].ranks : part_count(task, options_);
     if (workload_.tasks.size() + parts > kMaxTasks)
       return fail(ErrorCode::kExhausted,
                   fmt::format("trace {}: more than {} tasks; take a part of it", path_, kMaxTasks));
-    if (parts > 1) ++wide, made += parts;
-    for (uint32_t i = 0; i < parts; ++i) {
-      Task part = task;
-      part.units = static_cast<uint32_t>(std::max<uint64_t>(share(task.units, parts, i), 1));
-      part.memory_bytes = share(task.memory_bytes, parts, i);
-      const uint32_t gpu_unit = task.gpu_milli > kWholeGpu ? kWholeGpu : 1;
-      part.gpu_milli = static_cast<uint32_t>(share(task.gpu_milli / gpu_unit, parts, i)) * gpu_unit;
-      if (i == 1) {  // the others read only
-        part.first_use = static_cast<uint32_t>(workload_.uses.size());
-        for (uint32_t u = 0; u < task.use_count; ++u)
-          workload_.uses.push_back({workload_.uses[task.first_use + u].dataset, false});
-      } else if (i > 1) {
-        part.first_use = workload_.tasks.back().first_use;
-      }
-      workload_.tasks.push_back(part);
-    }
+    if (parts > 1 && !was_gang) ++wide, made += parts;
+    const bool is_gang = parts > 1 && (was_gang || options_.wide_are_gangs);
+    if (is_gang && !was_gang) take_share(task, parts, 0);  // ranks need the same: the largest
+    task.gang = is_gang ? static_cast<uint32_t>(workload_.gangs.size()) : kNoGang;
+    if (is_gang) workload_.gangs.push_back({static_cast<uint32_t>(workload_.tasks.size()), parts});
+    add_parts(task, parts, is_gang);
   }
   if (wide)
-    derived(
-        fmt::format("{} tasks wider than a node are {} tasks that arrive together", wide, made));
+    derived(fmt::format("{} tasks wider than a node are {} {}", wide, made,
+                        options_.wide_are_gangs ? "ranks of gangs" : "tasks that arrive together"));
   return {};
 }
 

@@ -19,6 +19,8 @@ class TraceBuilder {
   uint32_t add_dataset(uint64_t bytes);
   // `task` with its arrival as it stands in the file, in any order, and its uses of datasets.
   void add(Task task, const std::vector<DatasetUse>& uses = {});
+  // Of a task that has so many ranks already, each of which needs what it says.
+  void add_gang(Task task, uint32_t ranks, const std::vector<DatasetUse>& uses);
   // Counts a row that is no task; `detail` says what is wrong with it.
   void skip(std::string_view reason, std::string_view place, std::string_view detail);
   void derived(std::string what) { summary_.derived.push_back(std::move(what)); }
@@ -28,7 +30,8 @@ class TraceBuilder {
 
  private:
   void cut();      // sorts, cuts out the part asked for and scales the arrivals
-  Status split();  // tasks that are too wide
+  Status split();  // tasks that are too wide, and gangs into their ranks
+  void add_parts(const Task& task, uint32_t parts, bool is_gang);
 
   const TraceOptions& options_;
   std::string path_;

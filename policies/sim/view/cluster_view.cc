@@ -34,7 +34,19 @@ TaskShape ClusterView::shape_of(const Task& task, uint64_t data_bytes) const {
 }
 
 bool ClusterView::can_ever_take(const Task& task) const {
-  return nodes_.could_any_take(shape_of(task, data_bytes(task)));
+  return nodes_.could_any_take(shape_of(task));
+}
+
+uint64_t ClusterView::missing_bytes(const Task& task, uint32_t node) const {
+  uint64_t missing = 0;
+  for (const DatasetUse& use : workload_.uses_of(task)) {
+    const auto& holders = store_.datasets().holders(use.dataset);
+    const bool here = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+      return holder.node == node && holder.fast;
+    });
+    if (!here) missing += store_.datasets().bytes(use.dataset);
+  }
+  return missing;
 }
 
 size_t ClusterView::show(const Task& task) {

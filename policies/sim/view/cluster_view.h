@@ -31,8 +31,12 @@ class ClusterView {
   NodeStates& nodes() { return nodes_; }
   const NodeStates& nodes() const { return nodes_; }
 
+  // What of the task decides where it can be.
+  TaskShape shape_of(const Task& task) const { return shape_of(task, data_bytes(task)); }
   // Some node could take the task if it were empty.
   bool can_ever_take(const Task& task) const;
+  // Of the task's data, what the node does not have in its fast tier.
+  uint64_t missing_bytes(const Task& task, uint32_t node) const;
   // Makes `view` the one of this task; the number of candidates.
   size_t show(const Task& task);
   const View& view() const { return is_large() ? short_ : nodes_.view(); }

@@ -28,6 +28,13 @@ Gpus::Mask Gpus::choose(uint32_t milli) const {
   return std::popcount(chosen) == needed ? chosen : 0;
 }
 
+uint32_t Gpus::times(uint32_t milli) const {
+  uint32_t places = 0;  // of each(milli)
+  for (uint32_t gpu = 0; gpu < count_; ++gpu)
+    if (!(failed_ >> gpu & 1)) places += free_milli_[gpu] / each(milli);
+  return places / whole_gpus(milli);
+}
+
 Gpus::Mask Gpus::take(uint32_t milli) {
   const Mask gpus = choose(milli);
   for (uint32_t gpu = 0; gpu < count_; ++gpu)

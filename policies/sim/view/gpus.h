@@ -20,6 +20,8 @@ class Gpus {
   uint32_t count() const { return count_; }
   uint32_t free_milli() const;
   bool fits(uint32_t milli) const { return choose(milli) != 0 || milli == 0; }
+  // How many of these there is room for side by side; `milli` is over 0.
+  uint32_t times(uint32_t milli) const;
   // Those taken; fits(milli) must hold.
   Mask take(uint32_t milli);
   void give(Mask gpus, uint32_t milli);

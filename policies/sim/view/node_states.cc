@@ -55,6 +55,25 @@ bool NodeStates::can_take(uint32_t node, const TaskShape& shape) const {
          (shape.gpu_milli == 0 || gpus_[node].fits(shape.gpu_milli));
 }
 
+uint32_t NodeStates::ranks_now(uint32_t node, const TaskShape& shape) const {
+  const NodeState& its = state(node);
+  if (!could_take(node, shape) || its.assigned >= its.units) return 0;
+  const uint32_t ranks =
+      std::min((its.units - its.assigned) / shape.units, ranks_ever(node, shape));
+  return shape.gpu_milli == 0 ? ranks : std::min(ranks, gpus_[node].times(shape.gpu_milli));
+}
+
+uint32_t NodeStates::ranks_ever(uint32_t node, const TaskShape& shape) const {
+  if (!could_take(node, shape)) return 0;
+  const NodeGroup& group = *nodes_[node].group;
+  // Shares of GPUs are counted by thousandths.
+  const uint64_t ranks =
+      group.resources().times({shape.units, 0, shape.memory_bytes, shape.data_bytes});
+  const uint32_t by_gpus =
+      shape.gpu_milli == 0 ? UINT32_MAX : Gpus(group.gpus).times(shape.gpu_milli);
+  return static_cast<uint32_t>(std::min<uint64_t>(ranks, by_gpus));
+}
+
 Gpus::Mask NodeStates::assign(uint32_t node, const Task& task, uint64_t missing_bytes) {
   NodeState& its = state(node);
   its.assigned += task.units;

@@ -40,8 +40,14 @@ class NodeStates {
   }
   // The others: of nodes that are up.
   bool can_take(uint32_t node, const TaskShape& shape) const;
+  // Ranks of a gang that need so much each, side by side: on what is idle, as the backlog is not
+  // for them; and if the node had nothing else to do.
+  uint32_t ranks_now(uint32_t node, const TaskShape& shape) const;
+  uint32_t ranks_ever(uint32_t node, const TaskShape& shape) const;
   bool is_up(uint32_t node) const { return places_[node] != kNone; }
   NodeState& state(uint32_t node) { return view_.nodes[places_[node]]; }
+  const NodeGroup& group(uint32_t node) const { return *nodes_[node].group; }
+  size_t size() const { return nodes_.size(); }
   const NodeState& state(uint32_t node) const { return view_.nodes[places_[node]]; }
   // For a task of one unit; of any node.
   bool has_room(uint32_t node) const {

@@ -37,6 +37,36 @@ TEST_F(History, TasksAndTheirDatasets) {
   EXPECT_TRUE(use.write);
 }
 
+TEST_F(History, AGangCountsAsAWholeAndItsRanksAreMadeOfIt) {
+  const auto trace = read(std::string(kHeader) + R"(
+{"dataset":"a","bytes":100}
+{"task":1,"submitted_ms":1000,"started_ms":2000,"finished_ms":9000,"wall_ns":null,"units":2,"ranks":3,"gpus":1,"uses":[{"dataset":"a","write":true}]}
+{"task":2,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":0}
+{"task":3,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":1}
+{"task":4,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":2}
+{"task":5,"submitted_ms":1500,"wall_ns":1000000000,"units":1,"gang":null}
+{"task":6,"submitted_ms":1500,"wall_ns":1000000000,"ranks":1e9}
+)");
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto& workload = trace->workload;
+  ASSERT_EQ(workload.tasks.size(), 4u) << "three ranks and a task";
+  ASSERT_EQ(workload.gangs.size(), 1u);
+  EXPECT_EQ(workload.gangs[0].first, 0u);
+  EXPECT_EQ(workload.gangs[0].ranks, 3u);
+  EXPECT_EQ(workload.tasks[3].gang, kNoGang);
+  for (int rank = 0; rank < 3; ++rank) {
+    const Task& task = workload.tasks[rank];
+    EXPECT_EQ(task.gang, 0u);
+    EXPECT_EQ(task.units, 2u);
+    EXPECT_EQ(task.gpu_milli, 1000u);
+    EXPECT_DOUBLE_EQ(seconds(task), 7);
+    ASSERT_EQ(task.use_count, 1u);
+    EXPECT_EQ(workload.uses_of(task)[0].write, rank == 0);
+  }
+  EXPECT_THAT(trace->summary.skipped, Contains(Pair(HasSubstr("rank of a gang"), 3u)));
+  EXPECT_THAT(trace->summary.skipped, Contains(Pair(HasSubstr("ranks is out of range"), 1u)));
+}
+
 TEST_F(History, ARemovedDatasetIsAsLargeAsWhatWasServed) {
   const auto trace = read(std::string(kHeader) + R"(
 {"dataset":"a","bytes":100}

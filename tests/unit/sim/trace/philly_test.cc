@@ -53,6 +53,24 @@ TEST_F(Philly, OtherOrdersNamesAndMissingColumns) {
   EXPECT_THAT(trace.workload.users, ElementsAre("all"));
 }
 
+TEST_F(Philly, JobsWiderThanANodeCanBeGangs) {
+  options_.max_gpus = 8;
+  options_.wide_are_gangs = true;
+  const auto trace = read(std::string(kHeader) + "0,60,20,0,a\n1,60,8,0,a\n2,60,16,0,a\n");
+  const auto& workload = trace.workload;
+  ASSERT_EQ(workload.tasks.size(), 6u);
+  ASSERT_EQ(workload.gangs.size(), 2u);
+  EXPECT_EQ(workload.gangs[0].ranks, 3u);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(workload.tasks[rank].gang, 0u);
+    EXPECT_EQ(workload.tasks[rank].gpu_milli, 7000u) << "ranks are alike, so one GPU is too many";
+  }
+  EXPECT_EQ(workload.tasks[3].gang, kNoGang);
+  EXPECT_EQ(workload.gangs[1].first, 4u);
+  EXPECT_EQ(workload.tasks[5].gpu_milli, 8000u);
+  EXPECT_EQ(workload.jobs(), 3u);
+}
+
 TEST_F(Philly, JobsWithoutGpuAndWithCpus) {
   const auto trace = read("submit_time,duration,gpu_num,cpu_num,user\n0,5,0,12,u\n");
   ASSERT_EQ(trace.workload.tasks.size(), 1u);
