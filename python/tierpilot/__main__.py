@@ -1,6 +1,7 @@
 """python3 -m tierpilot SCRIPT [ARGUMENT]...: runs it as python3 would, and reports its loss.
 
-Also python3 -m tierpilot -m MODULE [ARGUMENT]... Of PyTorch's training loops, which need no change.
+Also python3 -m tierpilot -m MODULE [ARGUMENT]... Of training with PyTorch, scikit-learn or
+scipy.optimize, which needs no change.
 """
 
 import os

@@ -1,30 +1,20 @@
-"""Reports the loss of a PyTorch training loop that knows nothing of Tierpilot.
+"""PyTorch's training loops.
 
 An iteration is a step of the first optimizer that steps; its loss is the scalar on which backward()
 was last called. What was scaled by a gradient scaler counts as it was before.
 """
 
-import importlib.abc
-import importlib.util
-import sys
 import threading
-import time
 import types
 
-import tierpilot
 
-_EVERY_S = 0.1  # a loss on a GPU has to be waited for: not at each step
-
-
-class Reporter:
-    def __init__(self, job):
-        self._job = job
+class Steps:
+    def __init__(self, progress):
+        self._progress = progress
         self._lock = threading.Lock()
         self._optimizer = None
         self._loss = None
         self._unscaled = None
-        self._iteration = 0
-        self._next = 0.0
 
     def scaled(self, loss, result):
         self._unscaled = (id(result), loss)
@@ -43,16 +33,12 @@ class Reporter:
             # Of two networks that train each other, the first one counts.
             if self._optimizer != id(optimizer):
                 return
-            self._iteration += 1
-            now = time.monotonic()
-            if now < self._next or self._loss is None:
-                return
-            self._next = now + _EVERY_S
-            loss = float(self._loss)
-            self._job.report(iteration=self._iteration, loss=loss)
+            # A loss on a GPU has to be waited for: not at each step.
+            self._progress.advance(None if self._loss is None else lambda: float(self._loss))
 
 
-def _watch_torch(torch, reporter):
+def watch(torch, progress):
+    reporter = Steps(progress)
     backward = torch.Tensor.backward
 
     def watched_backward(tensor, *arguments, **options):
@@ -86,39 +72,3 @@ def _watch_torch(torch, reporter):
         return result
 
     scaler.scale = watched_scale
-
-
-class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function with the module once it has been imported."""
-
-    def __init__(self, name, then):
-        self._name = name
-        self._then = then
-
-    def find_spec(self, name, path=None, target=None):
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        load = spec.loader.exec_module
-
-        def load_and_tell(module):
-            load(module)
-            self._then(module)
-
-        spec.loader.exec_module = load_and_tell
-        return spec
-
-
-def install(job=None):
-    """From now on; does nothing where no Tierpilot runs the program."""
-    job = tierpilot.job() if job is None else job
-    if not job.connected:
-        return
-    reporter = Reporter(job)
-    if "torch" in sys.modules:
-        _watch_torch(sys.modules["torch"], reporter)
-    else:
-        sys.meta_path.insert(0, AfterImport("torch", lambda torch: _watch_torch(torch, reporter)))

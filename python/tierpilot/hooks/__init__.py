@@ -1,0 +1,65 @@
+"""Reports the losses of programs that know nothing of Tierpilot, as they train with PyTorch,
+scikit-learn or scipy.optimize. Losses that cost something to know are computed now and then only.
+"""
+
+import threading
+import time
+
+import tierpilot
+from tierpilot.hooks import scipy_minimize, sklearn_cluster, sklearn_fits, sklearn_topics, torch_loop
+from tierpilot.hooks.after_import import after_import
+
+_EVERY_S = 0.1
+_MOST_OF_THE_TIME = 0.05  # may go into computing losses
+
+_WATCHED = {
+    "torch": torch_loop.watch,
+    "scipy.optimize": scipy_minimize.watch,
+    "sklearn.neural_network._multilayer_perceptron": sklearn_fits.watch_perceptrons,
+    "sklearn.ensemble._gb": sklearn_fits.watch_boosting,
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": sklearn_fits.watch_histograms,
+    "sklearn.linear_model._stochastic_gradient": sklearn_fits.watch_descent,
+    "sklearn.cluster._kmeans": sklearn_cluster.watch,
+    "sklearn.decomposition._lda": sklearn_topics.watch,
+}
+
+
+class Progress:
+    """Iterations of whatever trains in this process, counted through."""
+
+    def __init__(self, job):
+        self._job = job
+        self._lock = threading.RLock()
+        self._iteration = 0
+        self._next = 0.0
+
+    def advance(self, loss):
+        """One iteration more; `loss` is a number or a function that computes it; None: unknown."""
+        with self._lock:
+            self._iteration += 1
+            now = time.monotonic()
+            if loss is None or now < self._next:
+                return
+            if callable(loss):
+                loss = _computed(loss)
+            cost_s = time.monotonic() - now
+            self._next = now + max(_EVERY_S, cost_s / _MOST_OF_THE_TIME)
+            if loss is not None:
+                self._job.report(iteration=self._iteration, loss=float(loss))
+
+
+def _computed(loss):
+    try:
+        return loss()
+    except Exception:  # whatever a library raises of an odd estimator: the program goes on
+        return None
+
+
+def install(job=None):
+    """From now on; does nothing where no Tierpilot runs the program."""
+    job = tierpilot.job() if job is None else job
+    if not job.connected:
+        return
+    progress = Progress(job)
+    for name, watch in _WATCHED.items():
+        after_import(name, lambda module, watch=watch: watch(module, progress))
