@@ -122,6 +122,7 @@ int run_sharing(const Context& context, const Options& options) {
 
 int run_quality(const Context& context, const Options& options) {
   return run_quality_suite(context.output, {.curves = options.curves,
+                                            .trace = options.trace,
                                             .cells = options.cells,
                                             .policies = options.given_policies(),
                                             .seeds = options.seeds_or_usual(),
@@ -260,9 +261,10 @@ void add_published_options(CLI::App& command, Options& options) {
 }
 
 void add_gang_options(CLI::App& command, Options& options) {
-  of_suites({kGangSuite, kSharingSuite}, options,
+  of_suites({kGangSuite, kSharingSuite, kQualitySuite}, options,
             command.add_option("--trace", options.trace,
-                               "jobs from a trace like Philly's: of the suite gangs its second "
+                               "jobs from a trace like Philly's (of the suite quality their "
+                               "arrivals, at its own mean gap): of the suite gangs its second "
                                "half, of --suite sharing --in-time all (default: made up)"))
       ->type_name("FILE");
   of_suite(kGangSuite, options,

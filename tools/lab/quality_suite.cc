@@ -9,6 +9,7 @@
 
 #include "policies/quality/allocator.h"
 #include "policies/sim/quality/quality_suite.h"
+#include "policies/sim/trace/readers.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
@@ -61,6 +62,15 @@ Result<std::vector<sim::TrainingCell>> cells_named(const std::vector<std::string
   return cells;
 }
 
+Result<std::vector<double>> arrivals_s(const std::string& file) {
+  const auto trace = sim::read_philly(file, {.datasets = std::nullopt});
+  if (!trace) return tl::unexpected(trace.error());
+  std::vector<double> times_s;
+  for (const auto& task : trace->workload.tasks)
+    times_s.push_back(static_cast<double>(task.arrival_ns) * 1e-9);
+  return times_s;
+}
+
 Status check_policies(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     if (name == "clairvoyant") continue;
@@ -82,6 +92,11 @@ int run_quality_suite(const Output& output, const QualitySuiteOptions& options) 
   auto cells = cells_named(options.cells);
   if (!cells) return print_error(output, cells.error());
   suite.cells = std::move(*cells);
+  if (!options.trace.empty()) {
+    auto arrivals = arrivals_s(options.trace);
+    if (!arrivals) return print_error(output, arrivals.error());
+    suite.trace_s = std::move(*arrivals);
+  }
   std::vector<std::string> warnings;
   if (!options.curves.empty()) {
     auto file = sim::read_curve_files(options.curves);
@@ -97,6 +112,7 @@ int run_quality_suite(const Output& output, const QualitySuiteOptions& options) 
   bar.clear();
   if (!value) return print_error(output, value.error());
   (*value)["curves"] = options.curves.empty() ? "generated" : options.curves;
+  (*value)["arrivals"] = options.trace.empty() ? "Poisson" : options.trace;
   return print(output, *value, tables(), warnings);
 }
 

@@ -13,6 +13,7 @@ inline constexpr const char* kQualitySuite = "quality";
 
 struct QualitySuiteOptions {
   std::string curves;                 // CSV or a folder of them; empty: seeded ones
+  std::string trace;                  // like Philly's, whose rhythm jobs arrive in; empty: Poisson
   std::vector<std::string> cells;     // empty: all
   std::vector<std::string> policies;  // empty: all allocators
   uint32_t seeds = 10;

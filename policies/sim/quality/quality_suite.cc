@@ -190,7 +190,8 @@ Result<Json> evaluate_quality(const QualityOptions& options) {
     for (uint64_t seed = kFirstSeed; seed < kFirstSeed + options.seeds; ++seed) {
       auto world = draw_world(
           options.cells[cell],
-          options.curves.empty() ? family_curves(seed, kGeneratedCurves) : options.curves, seed);
+          options.curves.empty() ? family_curves(seed, kGeneratedCurves) : options.curves, seed,
+          options.trace_s);
       if (!world) return tl::unexpected(world.error());
       worlds.push_back(std::move(*world));
       for (const auto& name : names)

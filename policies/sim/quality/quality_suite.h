@@ -17,6 +17,7 @@ const std::vector<TrainingCell>& quality_cells();
 
 struct QualityOptions {
   std::vector<LossCurve> curves;  // empty: family_curves
+  std::vector<double> trace_s;    // see draw_world()
   std::vector<TrainingCell> cells;
   std::vector<std::string> allocators;  // "fair" and "clairvoyant" are always among them
   uint32_t seeds = 10;

@@ -1,5 +1,7 @@
 #include "policies/sim/quality/training_world.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +12,25 @@ namespace tierpilot::sim {
 namespace {
 
 constexpr size_t kLeastReports = 8;
+
+// Of the trace's jobs, for as many as the cell has; empty where there is no trace.
+Result<std::vector<double>> gaps_of(const TrainingCell& cell, uint64_t seed,
+                                    const std::vector<double>& trace_s) {
+  std::vector<double> gaps_s;
+  if (trace_s.empty()) return gaps_s;
+  if (trace_s.size() <= cell.jobs)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the trace has {} jobs, and '{}' needs more than {}", trace_s.size(),
+                            cell.name, cell.jobs));
+  SeededRandom random(derived_seed(seed, "training arrivals"));
+  const size_t from = random.below(trace_s.size() - cell.jobs);
+  const double span_s = trace_s[from + cell.jobs] - trace_s[from];
+  // Where all came at once, they do here.
+  const double scale = span_s > 0 ? cell.mean_gap_s * cell.jobs / span_s : 0;
+  for (size_t i = from; i < from + cell.jobs; ++i)
+    gaps_s.push_back((trace_s[i + 1] - trace_s[i]) * scale);
+  return gaps_s;
+}
 
 }  // namespace
 
@@ -47,7 +68,7 @@ double TrueCurve::left_at(double iteration) const {
 }
 
 Result<TrainingWorld> draw_world(const TrainingCell& cell, const std::vector<LossCurve>& curves,
-                                 uint64_t seed) {
+                                 uint64_t seed, const std::vector<double>& trace_s) {
   TrainingWorld world{.cell = cell, .curves = {}, .jobs = {}};
   std::map<std::string, std::vector<size_t>> families;
   for (const auto& curve : curves)
@@ -58,10 +79,13 @@ Result<TrainingWorld> draw_world(const TrainingCell& cell, const std::vector<Los
   if (families.empty())
     return fail(ErrorCode::kInvalid,
                 "no curve has eight finite losses of which the first is not the lowest");
+  const auto gaps_s = gaps_of(cell, seed, trace_s);
+  if (!gaps_s) return tl::unexpected(gaps_s.error());
   SeededRandom random(derived_seed(seed, "training jobs"));
   double now_s = 0;
   for (uint32_t i = 0; i < cell.jobs; ++i) {
-    now_s += random.exponential(cell.mean_gap_s);
+    const double gap_s = random.exponential(cell.mean_gap_s);
+    now_s += gaps_s->empty() ? gap_s : (*gaps_s)[i];
     const auto& family =
         std::next(families.begin(), static_cast<long>(random.below(families.size())))->second;
     TrainingJob job{.curve = family[random.below(family.size())],

@@ -56,8 +56,10 @@ struct TrainingWorld {
 };
 
 // Each job draws a family first and then a curve of it, so that large families do not rule.
-// kInvalid when no curve is fit for it.
+// `trace_s`: when the jobs of a trace arrived, rising; the jobs come in the rhythm of so many of
+// them in a row, from a place that is drawn, as fast as the cell says. Empty: a Poisson process.
+// kInvalid when no curve is fit for it, or when the trace has too few jobs.
 Result<TrainingWorld> draw_world(const TrainingCell& cell, const std::vector<LossCurve>& curves,
-                                 uint64_t seed);
+                                 uint64_t seed, const std::vector<double>& trace_s = {});
 
 }  // namespace tierpilot::sim

@@ -60,6 +60,22 @@ TEST(TrainingRun, EveryJobEndsUnderEveryAllocatorAndLevelsAreReachedInOrder) {
   EXPECT_FALSE(run_training(*world, "nobody"));
 }
 
+TEST(TrainingWorld, JobsComeInTheRhythmOfATraceAsFastAsTheCellSays) {
+  auto cell = small_cell();
+  const std::vector<double> trace_s{0, 0, 0, 100, 100, 100, 1000};
+  cell.jobs = 6;
+  cell.mean_gap_s = 10;
+  const auto world = draw_world(cell, {halving()}, 1, trace_s);
+  ASSERT_TRUE(world) << world.error().message;
+  std::vector<double> arrivals_s;
+  for (const auto& job : world->jobs) arrivals_s.push_back(job.arrival_s);
+  EXPECT_EQ(arrivals_s, (std::vector<double>{0, 0, 6, 6, 6, 60}));
+  const auto poisson = draw_world(cell, {halving()}, 1);
+  EXPECT_EQ(poisson->jobs[0].one_core_s, world->jobs[0].one_core_s) << "the jobs are the same";
+  cell.jobs = 7;
+  EXPECT_FALSE(draw_world(cell, {halving()}, 1, trace_s)) << "too few";
+}
+
 TEST(TrainingRun, AJobAloneTakesWhatItsWorkTakes) {
   auto cell = small_cell();
   cell.jobs = 1;
