@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/data_file.h"
 #include "coordinator/core/data/dataset_admin.h"
 #include "policies/gang/learned/hosted_placers.h"
 #include "policies/placement/measures.h"
@@ -73,10 +74,26 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
   if (!config.listen_unix && !config.listen_tls) listen.complain("unix", "nothing to listen on");
 }
 
+// Without the shipped weights, where nobody named others, the heuristic that the default policy is
+// held against takes its place.
+std::string read_gang_policy(ConfigSection& gang, CoreSettings& core) {
+  const auto nearby = find_data_file("ac.weights");
+  const auto shipped = nearby ? *nearby : installed("ac.weights");
+  core.gang_weights =
+      gang.text("weights", shipped.empty() ? installed_path("ac.weights") : shipped);
+  const auto policy = gang.text("policy", gang::kDefaultGangPolicy);
+  if (policy != gang::kDefaultGangPolicy || !shipped.empty() || gang.has("weights")) return policy;
+  gang.hint(
+      "policy",
+      fmt::format("'{}' decides where gangs run, not '{}', whose weights are missing: neither "
+                  "'{}' is there nor is {}; name their file in `weights`",
+                  gang::kGangHeuristic, policy, core.gang_weights, nearby.error().message));
+  return gang::kGangHeuristic;
+}
+
 void read_gang(ConfigReader& reader, CoreSettings& core) {
   auto gang = reader.section("gang");
-  core.gang_policy = gang.text("policy", core.gang_policy);
-  core.gang_weights = gang.text("weights", installed_path("ac.weights"));
+  core.gang_policy = read_gang_policy(gang, core);
   const auto* module = gang::hosted_placers().find(core.gang_policy);
   if (!module)
     gang.complain("policy",
@@ -87,6 +104,10 @@ void read_gang(ConfigReader& reader, CoreSettings& core) {
   else if (!module->draws)
     core.gang_placer = std::move(*placer);
   core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
+  auto& costs = core.gang_costs;
+  costs.checkpoint_h = gang.number("checkpoint_s", costs.checkpoint_h * 3600, 0, 86'400) / 3600;
+  costs.restart_h = gang.number("restart_s", costs.restart_h * 3600, 0, 86'400) / 3600;
+  costs.repair_h = gang.number("repair_min", costs.repair_h * 60, 0, 1e6) / 60;
   core.quarantine_failures = static_cast<uint32_t>(
       gang.integer("quarantine_failures", core.quarantine_failures, 0, 1'000'000));
   core.quarantine_window_ms =

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "coordinator/core/data/catalog.h"
 #include "coordinator/core/decisions/scoreboard.h"
+#include "coordinator/core/gangs/gang_book.h"
 #include "coordinator/core/gangs/unit_book.h"
 #include "coordinator/core/nodes/registry.h"
 #include "coordinator/core/outcomes/ending_attempts.h"
@@ -47,6 +48,7 @@ struct CoreSettings {
   std::string elastic_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
   int64_t elastic_period_ms = 5000;           // between its decisions
   double gang_estimate_h = 1;                 // of gangs that say nothing
+  gang::Costs gang_costs{};                   // where nothing was measured
   std::string share_policy = "share";         // see policies/sharing/live/share_policy.h
   std::shared_ptr<const sharing::JobPredictor> share_predictor;  // null: model cards tell nothing
   int64_t share_period_ms = 2000;        // between looks at what jobs on shared units have
@@ -66,6 +68,7 @@ struct ClusterState {
   Catalog catalog;
   TaskBook tasks;
   UnitBook units;
+  GangBook gangs;
   HeldTasks held;
   EndingAttempts ending;
   Scoreboard scores;

@@ -93,6 +93,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   shares.begin();
   if (auto begun = progress.begin([this](const Task& task, const JobPoint& point) {
         elastic.reported_before(task, point);
+        gangs.reported(task, point);
       });
       !begun)
     return begun;
@@ -175,6 +176,7 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
 void Core::reported(const Task& task, JobPoint report) {
   elastic.reported(task, report);
   shares.reported(task, report);
+  gangs.reported(task, report);
   if (report.says_something()) progress.add(task.id, std::move(report));
 }
 

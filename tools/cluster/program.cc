@@ -27,14 +27,6 @@ constexpr const char* kNearby[] = {".",
                                    "../trainer",
                                    "../libexec/tierpilot"};
 
-constexpr const char* kDataNearby[] = {"../share/tierpilot", "../../share/tierpilot",
-                                       "../../policies/weights", "../policies/weights"};
-
-fs::path own_folder() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
-
 std::vector<fs::path> folders() {
   std::vector<fs::path> result;
   const fs::path self = own_folder();
@@ -63,17 +55,6 @@ Result<fs::path> find_program(const std::string& name) {
           "program {0} was found neither beside this one nor in PATH ({1}); where only some "
           "programs were built, `ninja -C build` builds all",
           name, looked));
-}
-
-Result<fs::path> find_data_file(const std::string& name) {
-  std::string looked;
-  for (const char* nearby : kDataNearby) {
-    const fs::path file = (own_folder() / nearby / name).lexically_normal();
-    std::error_code ignored;
-    if (fs::is_regular_file(file, ignored)) return file;
-    looked += (looked.empty() ? "" : ", ") + file.parent_path().string();
-  }
-  return fail(ErrorCode::kNotFound, fmt::format("file {} was not found in {}", name, looked));
 }
 
 }  // namespace tierpilot

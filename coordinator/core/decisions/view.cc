@@ -106,6 +106,23 @@ bool PlacementView::has_candidate() const {
                      [](const NodeState& node) { return node.candidate; });
 }
 
+NodeState seen_of(const ClusterState& state, const NodeRecord& node, const TaskSpec& spec) {
+  const auto held = state.catalog.held(spec, node.facts.name);
+  NodeState seen;
+  seen.slot = node.slot;
+  seen.running = node.running_units;
+  seen.assigned = node.assigned_units;
+  seen.units = node.facts.units;
+  seen.free_fast_bytes = node.fast_free_bytes;
+  seen.fast_budget_bytes = node.facts.fast_budget_bytes;
+  seen.held_fast_bytes = held.fast_bytes;
+  seen.held_slow_bytes = held.slow_bytes;
+  seen.assigned_operations = node.assigned_operations;
+  seen.assigned_fetch_bytes = node.assigned_fetch_bytes;
+  seen.rates = node.rates();
+  return seen;
+}
+
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
   PlacementView placement;
   auto& features = placement.view.task;
@@ -119,9 +136,7 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
   placement.records.reserve(listed_nodes.size());
   for (const NodeRecord* listed : listed_nodes) {
     const NodeRecord& node = *listed;
-    const auto held = state.catalog.held(task.spec, node.facts.name);
-    NodeState seen;
-    seen.slot = node.slot;
+    NodeState seen = seen_of(state, node, task.spec);
     seen.candidate = can_take(state.settings, node, task, features.data_bytes);
     if (shows_full) {
       const auto kept_back = state.held.load(node.slot);
@@ -129,16 +144,6 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
       seen.held_units = kept_back.units;
       seen.held_operations = kept_back.operations;
     }
-    seen.running = node.running_units;
-    seen.assigned = node.assigned_units;
-    seen.units = node.facts.units;
-    seen.free_fast_bytes = node.fast_free_bytes;
-    seen.fast_budget_bytes = node.facts.fast_budget_bytes;
-    seen.held_fast_bytes = held.fast_bytes;
-    seen.held_slow_bytes = held.slow_bytes;
-    seen.assigned_operations = node.assigned_operations;
-    seen.assigned_fetch_bytes = node.assigned_fetch_bytes;
-    seen.rates = node.rates();
     placement.view.nodes.push_back(seen);
     placement.records.push_back(listed);
   }

@@ -18,6 +18,9 @@ struct PlacementView {
   bool has_candidate() const;
 };
 
+// What the node is and does, and what it holds of the task's data.
+NodeState seen_of(const ClusterState& state, const NodeRecord& node, const TaskSpec& spec);
+
 // The shortlisted nodes; candidates are those of them that can take the task now.
 // `shows_full`: among them are some that are full, and it says so.
 PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full = false);

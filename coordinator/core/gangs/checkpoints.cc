@@ -86,6 +86,7 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
     return;
   const auto* task = state_.tasks.find(name->task);
   if (task && !is_ended(task->state)) {
+    state_.gangs.saved(*name, state_.clock.boot_ns());
     Dataset made{.name = dataset,
                  .bytes = replica.bytes,
                  .version = replica.version,
@@ -165,6 +166,8 @@ void Checkpoints::measured(AttemptId attempt, const std::string& checkpoint,
   ++totals.taken;
   totals.stall_ns += cost.stall_ns;
   constexpr double kNsPerHour = 3.6e12;
+  if (task->spec.is_gang())
+    state_.gangs.stalled(task->id, static_cast<double>(cost.stall_ns) / kNsPerHour);
   const double cost_h =
       static_cast<double>(totals.stall_ns) / static_cast<double>(totals.taken) / kNsPerHour;
   totals.failures_per_h = failures_per_h(*task);

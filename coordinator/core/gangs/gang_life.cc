@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/gangs/checkpoints.h"
-#include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -44,21 +42,6 @@ bool is_live(const Task& rank) {
   return rank.state == TaskState::kAssigned || rank.state == TaskState::kRunning;
 }
 
-// Signals that hardware and kernel send, or whoever ends a process from outside.
-bool is_fault_signal(int signal) {
-  return signal == SIGKILL || signal == SIGBUS || signal == SIGSEGV || signal == SIGILL ||
-         signal == SIGFPE || signal == SIGABRT;
-}
-
-std::vector<std::string> units_of(const Task& rank) {
-  std::vector<std::string> units;
-  for (const auto& gpu : rank.rank->gpus) units.push_back(gpu_unit_id(rank.node, gpu));
-  if (units.empty())
-    for (const uint32_t number : rank.rank->cpu_units)
-      units.push_back(cpu_unit_id(rank.node, number));
-  return units;
-}
-
 // What was made of the end of a rank that is over, by what is on disk of it.
 Verdict verdict_of(const Task& rank) {
   if (!rank.exit) return {Fate::kAgain, rank.reason, false};
@@ -68,23 +51,13 @@ Verdict verdict_of(const Task& rank) {
   return verdict;
 }
 
-// How likely it is what ended the others.
-int severity(const Task& rank) {
-  if (!rank.exit) return rank.rank->pid != 0 ? 3 : 0;  // its node was lost
-  if (rank.exit->how == TaskEnd::kCancelled ||
-      (rank.exit->how == TaskEnd::kExited && rank.exit->code == 0))
-    return 0;
-  if (rank.exit->how == TaskEnd::kExited) return 1;
-  return rank.exit->how == TaskEnd::kSignalled && rank.exit->code == SIGABRT ? 2 : 3;
-}
-
 }  // namespace
 
 void GangLife::begin() {
   std::vector<uint64_t> gangs;
   for (const auto& [id, task] : state_.tasks.all()) {
     if (task.rank && is_live(task))
-      for (const auto& unit : units_of(task)) state_.units.take(unit, task.rank->gang);
+      for (const auto& unit : units_of_rank(task)) state_.units.take(unit, task.rank->gang);
     if (task.spec.is_gang() && is_live(task)) gangs.push_back(id);
   }
   for (const uint64_t id : gangs) {
@@ -104,6 +77,7 @@ void GangLife::begin() {
       conclude(gang);
     else
       look_whether_all_run(gang);
+    if (gang.state == TaskState::kRunning) state_.gangs.began(id, {}, state_.clock.boot_ns());
     if (gang.state == TaskState::kAssigned && tries_.contains(id)) watch_start(gang);
   }
 }
@@ -116,6 +90,7 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
   gang.reason.clear();
   auto& current = tries_[gang.id] = {.attempt = gang.attempt, .ranks = {}, .over = {}};
   current.checkpoint = newest_checkpoint(state_, gang.id);
+  current.placed_ns = state_.clock.boot_ns();
   auto changed = std::make_shared<std::vector<Task>>();
   const auto& ids = state_.tasks.ranks_of(gang.id);
   for (uint32_t i = 0; i < ids.size(); ++i) {
@@ -225,7 +200,7 @@ void GangLife::watch_start(const Task& gang) {
 }
 
 void GangLife::rank_started(Task& rank) {
-  for (const auto& unit : units_of(rank)) state_.units.take(unit, rank.rank->gang);
+  for (const auto& unit : units_of_rank(rank)) state_.units.take(unit, rank.rank->gang);
   look_whether_all_run(*state_.tasks.find(rank.rank->gang));
 }
 
@@ -234,10 +209,30 @@ void GangLife::look_whether_all_run(Task& gang) {
   for (const uint64_t id : state_.tasks.ranks_of(gang.id))
     if (state_.tasks.find(id)->state != TaskState::kRunning) return;
   lifecycle_.gang_started(gang);
+  auto* now = current(gang.id, gang.attempt);
+  now->began_ns = state_.clock.boot_ns();
+  state_.gangs.began(gang.id, now->checkpoint, now->began_ns);
+}
+
+void GangLife::reported(const Task& rank, const JobPoint& point) {
+  if (!rank.rank || rank.rank->rank != 0) return;
+  const uint64_t gang = rank.rank->gang;
+  state_.gangs.told_iterations(gang, point.iterations);
+  auto* now = current(gang, rank.attempt);
+  if (!now || now->began_ns == 0 || now->has_worked || point.iteration == 0) return;
+  now->has_worked = true;
+  note_restart(*now, state_.clock.boot_ns());
+}
+
+// A first try is no restart.
+void GangLife::note_restart(const Try& now, int64_t working_ns) {
+  constexpr double kNsPerHour = 3.6e12;
+  if (now.attempt > 1 && now.placed_ns > 0)
+    state_.gangs.restarted(static_cast<double>(working_ns - now.placed_ns) / kNsPerHour);
 }
 
 void GangLife::rank_over(Task& rank, const Verdict& verdict) {
-  for (const auto& unit : units_of(rank)) state_.units.give_back(unit);
+  for (const auto& unit : units_of_rank(rank)) state_.units.give_back(unit);
   auto& gang = *state_.tasks.find(rank.rank->gang);
   auto* now = current(gang.id, rank.attempt);
   if (!now || !now->over.emplace(rank.rank->rank, verdict).second) return;
@@ -270,81 +265,6 @@ void GangLife::stop(Task& gang, const std::string& why) {
     if (auto* node = state_.registry.find(rank->node); node && node->link)
       node->link->cancel(rank_attempt, why);
   }
-}
-
-const Task* GangLife::culprit(const Task& gang, const Try& last) const {
-  if (!last.first_bad) return nullptr;
-  const auto& ids = state_.tasks.ranks_of(gang.id);
-  const auto* worst = state_.tasks.find(ids[*last.first_bad]);
-  // One that dies takes the others along, and their own errors may be told first.
-  for (const uint64_t id : ids) {
-    const auto* rank = state_.tasks.find(id);
-    if (severity(*rank) > severity(*worst)) worst = rank;
-  }
-  return worst;
-}
-
-bool GangLife::blame_units(const Task& gang, const Task& culprit) {
-  if (culprit.rank->pid == 0) return false;
-  const auto& exit = culprit.exit;
-  const bool by_signal = exit && exit->how == TaskEnd::kSignalled && is_fault_signal(exit->code);
-  const bool node_lost =
-      !exit || exit->how == TaskEnd::kLeaseExpired || exit->how == TaskEnd::kLost;
-  const auto kind = node_lost ? std::string("node lost")
-                              : fmt::format("{} {}", task_end_name(exit->how), exit->code);
-  const auto units = units_of(culprit);
-  // Of those that were cancelled while they waited nobody tells.
-  std::erase_if(blames_, [&](const auto& blame) { return !state_.tasks.find(blame.first); });
-  auto& before = blames_[gang.id];
-  const bool elsewhere = !node_lost && before.kind == kind && !before.units.empty() &&
-                         std::none_of(units.begin(), units.end(), [&](const auto& unit) {
-                           return before.units.contains(unit);
-                         });
-  before = {kind, {units.begin(), units.end()}};
-  if (elsewhere) {
-    state_.units.forgive(gang.id);
-    state_.store.write([id = gang.id](Db& db) { return records::remove_unit_failures(db, id); },
-                       nullptr);
-    return true;
-  }
-  if (!by_signal && !node_lost) return false;
-  for (const auto& unit : units) count({state_.clock.wall_ms(), unit, kind, gang.id});
-  return false;
-}
-
-void GangLife::count(const UnitFailure& failure, std::function<void(Status)> written) {
-  state_.units.failed(failure);
-  state_.store.write([failure](Db& db) { return records::put_unit_failure(db, failure); },
-                     std::move(written));
-  quarantine(failure.unit);
-}
-
-void GangLife::unit_failed(const std::string& unit, const std::string& kind,
-                           const std::string& detail, std::function<void(Status)> written) {
-  if (!state_.units.is_known(unit)) {
-    if (written) written({});
-    return;
-  }
-  const auto why = fmt::format("unit {}: {}: {}", unit, kind, detail);
-  note(state_, std::string(parse_unit_id(unit)->node), "a unit failed", why);
-  count({state_.clock.wall_ms(), unit, kind, 0}, std::move(written));
-  auto* gang = state_.tasks.find(state_.units.user_of(unit));
-  auto* now = gang ? current(gang->id, gang->attempt) : nullptr;
-  if (!now) return;
-  now->device_fault = why;
-  stop(*gang, why);
-}
-
-void GangLife::quarantine(const std::string& unit) {
-  const int64_t now_ms = state_.clock.wall_ms();
-  const auto reason = state_.units.quarantine_reason(unit, state_.settings.quarantine_failures,
-                                                     now_ms - state_.settings.quarantine_window_ms);
-  if (reason.empty()) return;
-  spdlog::warn("unit {}: quarantined {}", unit, reason);
-  state_.units.drain(unit, reason);
-  state_.store.write(
-      [unit, now_ms, reason](Db& db) { return records::put_unit_drain(db, unit, now_ms, reason); },
-      nullptr);
 }
 
 Verdict GangLife::judge_try(Task& gang, const Try& last) {
@@ -381,8 +301,16 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
 
 void GangLife::conclude(Task& gang) {
   const auto last = tries_.extract(gang.id);
+  // Of a job that tells nothing, that its processes run is all that is known.
+  if (last.mapped().began_ns > 0 && !last.mapped().has_worked)
+    note_restart(last.mapped(), last.mapped().began_ns);
+  state_.gangs.stopped(gang.id);
   auto verdict = judge_try(gang, last.mapped());
   if (verdict.fate != Fate::kAgain) blames_.erase(gang.id);
+  // Of those that were cancelled while they waited nobody tells either.
+  state_.gangs.keep_only([&](uint64_t id) {
+    return state_.tasks.find(id) && (id != gang.id || verdict.fate == Fate::kAgain);
+  });
   if (gang.state != TaskState::kRunning) gang.started_ms = 0;
   lifecycle_.finish(gang, std::move(verdict), nullptr);
 }

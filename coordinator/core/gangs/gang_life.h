@@ -9,10 +9,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/gangs/gang_plan.h"
 #include "coordinator/core/outcomes/lifecycle.h"
+#include "coordinator/job_point.h"
 
 namespace tierpilot {
 
@@ -32,6 +34,8 @@ class GangLife {
   // What the lifecycle tells.
   void rank_started(Task& rank);
   void rank_over(Task& rank, const Verdict& verdict);
+  // What a rank said of its job, now or before the coordinator started.
+  void reported(const Task& rank, const JobPoint& point);
   // The device failed under whatever ran on it: counted against the unit, and the gang that has it
   // begins anew, which is not counted against the gang. `detail` is for people.
   void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail,
@@ -56,6 +60,9 @@ class GangLife {
     std::string device_fault{};  // that it ends of: none of its ranks is to blame
     bool counts = true;          // where none of its ranks ended it
     std::string checkpoint{};    // that all its ranks begin from; empty: from nothing
+    int64_t placed_ns = 0;       // boot time; 0: by an earlier coordinator
+    int64_t began_ns = 0;        // when all ranks ran; 0: they do not, or did before
+    bool has_worked = false;     // as it told
   };
 
   void committed(uint64_t gang, uint32_t attempt, const Status& status);
@@ -65,6 +72,7 @@ class GangLife {
   void watch_start(const Task& gang);
   Try* current(uint64_t gang, uint32_t attempt);
   void look_whether_all_run(Task& gang);
+  void note_restart(const Try& current, int64_t working_ns);
   void conclude(Task& gang);
   // Of all ranks' ends the one that caused the others; null where the try was only asked to end.
   const Task* culprit(const Task& gang, const Try& last) const;
@@ -86,5 +94,8 @@ class GangLife {
   };
   std::map<uint64_t, Blame> blames_;  // of each gang's last failure
 };
+
+// That a rank has, by their ids.
+std::vector<std::string> units_of_rank(const Task& rank);
 
 }  // namespace tierpilot

@@ -178,7 +178,8 @@ const std::map<std::string, UnitFailureRate>& UnitBook::rates(int64_t now_ms) co
   for (auto rate : model.rates(1)) {
     if (!units_differ) rate = by_its_own(rate, history);
     const auto interval = gang::gamma_interval(rate.per_day, rate.shape, 0.9);
-    rates_[history.units[rate.unit]] = {rate.per_day / 24, interval.low / 24, interval.high / 24};
+    rates_[history.units[rate.unit]] = {rate.per_day / 24, interval.low / 24, interval.high / 24,
+                                        rate.shape};
   }
   return rates_;
 }

@@ -27,6 +27,7 @@ struct UnitFailureRate {
   double mean = 0;
   double low = 0;
   double high = 0;
+  double shape = 1;  // of the Gamma distribution that it is estimated by: the larger, the surer
 };
 
 class UnitBook {

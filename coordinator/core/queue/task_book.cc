@@ -19,7 +19,7 @@ void TaskBook::add(std::vector<Task> tasks, const std::vector<std::vector<uint64
       children_[parent].push_back(id);
       missing_[id].insert(parent);
     }
-    if (tasks[i].state == TaskState::kQueued) queue_of(tasks[i]).insert(place_of(tasks[i]));
+    if (tasks[i].state == TaskState::kQueued) put_in_queue(tasks[i]);
     tasks_.insert_or_assign(id, std::move(tasks[i]));
   }
 }
@@ -35,7 +35,7 @@ const Task* TaskBook::find(uint64_t id) const {
 }
 
 void TaskBook::remove(uint64_t id) {
-  if (const Task* task = find(id)) queue_of(*task).erase(place_of(*task));
+  if (const Task* task = find(id)) take_from_queue(*task);
   children_.erase(id);
   missing_.erase(id);
   ranks_.erase(id);
@@ -50,11 +50,21 @@ const std::vector<uint64_t>& TaskBook::ranks_of(uint64_t gang) const {
 
 void TaskBook::enqueue(Task& task) {
   task.state = TaskState::kQueued;
+  put_in_queue(task);
+}
+
+void TaskBook::put_in_queue(const Task& task) {
   queue_of(task).insert(place_of(task));
+  if (task.spec.is_gang()) queued_gangs_.insert(task.id);
+}
+
+void TaskBook::take_from_queue(const Task& task) {
+  queue_of(task).erase(place_of(task));
+  queued_gangs_.erase(task.id);
 }
 
 void TaskBook::advance(Task& task, TaskState state) {
-  queue_of(task).erase(place_of(task));
+  take_from_queue(task);
   task.state = state;
 }
 

@@ -26,6 +26,8 @@ class TaskBook {
   const std::set<QueuePlace>& queue() const { return queue_; }
   // Of those that want shares of units, which do not stand in the queue.
   const std::set<QueuePlace>& shared_queue() const { return shared_queue_; }
+  // The gangs in it, by id.
+  const std::set<uint64_t>& queued_gangs() const { return queued_gangs_; }
   void enqueue(Task& task);
   // Takes a task out of the queue into the given state.
   void advance(Task& task, TaskState state);
@@ -45,9 +47,12 @@ class TaskBook {
   std::set<QueuePlace>& queue_of(const Task& task) {
     return task.spec.is_shared() ? shared_queue_ : queue_;
   }
+  void put_in_queue(const Task& task);
+  void take_from_queue(const Task& task);
 
   std::map<uint64_t, Task> tasks_;
   std::set<QueuePlace> queue_;
+  std::set<uint64_t> queued_gangs_;
   std::set<QueuePlace> shared_queue_;
   std::map<uint64_t, std::vector<uint64_t>> children_;
   std::map<uint64_t, std::set<uint64_t>> missing_;  // what a waiting task still waits for

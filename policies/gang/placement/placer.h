@@ -23,7 +23,9 @@ struct PlacementState {
   // Of the Gamma distribution that the rate is estimated by: the larger, the surer. Empty: not
   // known.
   std::vector<double> rate_shape;
-  double waiting_units = 0;  // that other jobs in the queue want
+  std::vector<double> fetch_h;  // of each unit: hours until its node has the job's data and
+                                // checkpoint; empty: nothing to fetch
+  double waiting_units = 0;     // that other jobs in the queue want
   Costs costs;
   // When a unit fails next, of what is to come; for the clairvoyant alone.
   std::function<double(uint32_t unit, double after_h)> next_failure_h;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace tierpilot::gang {
 namespace {
@@ -16,27 +17,44 @@ struct Slots {
   uint32_t free = 0;
 };
 
+// Of the Gamma distribution with the mean and the variance of the sum of the units' rates.
+double shape_of_sum(const PlacementState& state, const std::vector<uint32_t>& units) {
+  double mean = 0, variance = 0;
+  for (const uint32_t unit : units) {
+    mean += state.per_h[unit];
+    variance += state.per_h[unit] * state.per_h[unit] / state.rate_shape[unit];
+  }
+  return variance > 0 ? mean * mean / variance : 1;
+}
+
 // The soundest units of a node make its first slots, and a node offers no more than may be used.
 void add_node(const PlacementState& state, const GangShape& shape, uint32_t first, uint32_t end,
               Slots& slots) {
-  std::vector<uint32_t> units;
-  for (uint32_t unit = first; unit < end; ++unit)
-    if (state.free[unit]) units.push_back(unit);
-  std::stable_sort(units.begin(), units.end(),
-                   [&](uint32_t a, uint32_t b) { return state.per_h[a] < state.per_h[b]; });
-  auto ranks = static_cast<uint32_t>(units.size()) / shape.units_per_rank;
-  if (shape.ranks_per_node_max > 0) ranks = std::min(ranks, shape.ranks_per_node_max);
+  std::vector<uint32_t> units(end - first);
+  std::iota(units.begin(), units.end(), first);
+  std::stable_sort(units.begin(), units.end(), [&](uint32_t a, uint32_t b) {
+    if (state.free[a] != state.free[b]) return static_cast<bool>(state.free[a]);
+    return state.per_h[a] < state.per_h[b];
+  });
+  auto ranks = static_cast<uint32_t>(std::count_if(
+                   units.begin(), units.end(), [&](uint32_t unit) { return state.free[unit]; })) /
+               shape.units_per_rank;
+  uint32_t all = (end - first) / shape.units_per_rank;
+  // What it may not have is no part of the node to it, rather than taken by others.
+  if (shape.ranks_per_node_max > 0) all = std::min(all, shape.ranks_per_node_max);
+  ranks = std::min(ranks, all);
   if (ranks < shape.ranks_per_node_min) ranks = 0;
-  const uint32_t all = (end - first) / shape.units_per_rank;
   for (uint32_t slot = 0; slot < all; ++slot) {
-    auto& mine = slots.units.emplace_back();
     const auto begin = units.begin() + static_cast<std::ptrdiff_t>(slot) * shape.units_per_rank;
-    if (slot < ranks) mine.assign(begin, begin + shape.units_per_rank);
+    std::vector<uint32_t> mine(begin, begin + shape.units_per_rank);
     slots.state.node.push_back(state.node_of(first));
     slots.state.free.push_back(slot < ranks);
     slots.state.per_h.push_back(
         std::accumulate(mine.begin(), mine.end(), 0.0,
                         [&](double sum, uint32_t unit) { return sum + state.per_h[unit]; }));
+    if (!state.rate_shape.empty()) slots.state.rate_shape.push_back(shape_of_sum(state, mine));
+    if (slot >= ranks) mine.clear();
+    slots.units.push_back(std::move(mine));
   }
   slots.free += ranks;
 }
@@ -45,7 +63,10 @@ Slots slots_of(const PlacementState& state, const GangShape& shape) {
   Slots slots;
   slots.state.now_h = state.now_h;
   slots.state.costs = state.costs;
+  slots.state.waiting_units = state.waiting_units / shape.units_per_rank;
   slots.state.units_per_node = std::max(state.units_per_node / shape.units_per_rank, 1U);
+  if (shape.ranks_per_node_max > 0)
+    slots.state.units_per_node = std::min(slots.state.units_per_node, shape.ranks_per_node_max);
   const auto count = static_cast<uint32_t>(state.free.size());
   for (uint32_t first = 0, end = 0; first < count; first = end) {
     while (end < count && state.node_of(end) == state.node_of(first)) ++end;
@@ -107,6 +128,20 @@ Result<std::vector<uint32_t>> with_least(const Slots& slots, const GangShape& sh
   return fill(order, shape);
 }
 
+// Empty: these are so many different free slots.
+std::string fault_of(const Slots& slots, uint32_t ranks, const std::vector<uint32_t>& chosen) {
+  if (chosen.size() != ranks)
+    return fmt::format("it chose places for {} ranks, not for {}", chosen.size(), ranks);
+  std::set<uint32_t> seen;
+  for (const uint32_t slot : chosen) {
+    if (slot >= slots.units.size())
+      return fmt::format("it chose unit {} of {}", slot, slots.units.size());
+    if (!slots.state.free[slot]) return fmt::format("it chose unit {}, which is not free", slot);
+    if (!seen.insert(slot).second) return fmt::format("it chose unit {} twice", slot);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<RankPlaces> place_ranks(const PlacementState& state, const Job& job, const GangShape& shape,
@@ -127,6 +162,8 @@ Result<RankPlaces> place_ranks(const PlacementState& state, const Job& job, cons
       return first_h;
     };
   auto chosen = placer.place(slot_state, of_slots);
+  if (const auto fault = fault_of(slots, shape.ranks, chosen); !fault.empty())
+    return fail(ErrorCode::kInvalid, fault);
   const auto nodes = by_node(slots, chosen);
   if (std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) {
         return node.second.size() < shape.ranks_per_node_min;
@@ -144,6 +181,7 @@ Result<RankPlaces> place_ranks(const PlacementState& state, const Job& job, cons
     }
   places.reason = fmt::format("{} ranks on {} nodes, {:.3g} failures an hour expected", shape.ranks,
                               by_node(slots, chosen).size(), per_h);
+  places.expected_h = expected_hours(slot_state, of_slots, of_slots.work_h, chosen);
   return places;
 }
 

@@ -20,10 +20,12 @@ struct GangShape {
 struct RankPlaces {
   std::vector<std::vector<uint32_t>> units;  // of each rank; ranks of a node follow each other
   std::string reason;                        // in words, for operators
+  double expected_h = 0;                     // as expected_hours() has it, of all of them
 };
 
 // `job.units` is set by the shape. kUnavailable: not now, for want of free units or of nodes that
-// have enough of them; the message says which.
+// have enough of them; the message says which. kInvalid: the placer chose what it was not offered,
+// and the message says what.
 Result<RankPlaces> place_ranks(const PlacementState& state, const Job& job, const GangShape& shape,
                                Placer& placer);
 

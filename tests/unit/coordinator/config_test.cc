@@ -40,6 +40,27 @@ TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {
   }
 }
 
+TEST(CoordinatorConfig, WhereTheShippedWeightsAreMissingGangsArePlacedByTheHeuristicAndThatIsSaid) {
+  const auto config = read("");
+  ASSERT_TRUE(config) << config.error().message;
+  if (config->core.gang_policy == "ac") GTEST_SKIP() << "they are installed here";
+  EXPECT_EQ(config->core.gang_policy, "expected-time");
+  ASSERT_EQ(config->hints.size(), 1u);
+  EXPECT_THAT(config->hints[0], HasSubstr("ac.weights"));
+  EXPECT_THAT(config->hints[0], HasSubstr("'expected-time' decides where gangs run"));
+  const auto by_name = read("[gang]\npolicy = \"ac\"");
+  ASSERT_TRUE(by_name) << by_name.error().message;
+  EXPECT_EQ(by_name->core.gang_policy, "expected-time");
+}
+
+TEST(CoordinatorConfig, WhatFailuresCostIsTakenUntilItIsMeasured) {
+  const auto config = read("[gang]\ncheckpoint_s = 36\nrestart_s = 90\nrepair_min = 30");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_DOUBLE_EQ(config->core.gang_costs.checkpoint_h, 0.01);
+  EXPECT_DOUBLE_EQ(config->core.gang_costs.restart_h, 0.025);
+  EXPECT_DOUBLE_EQ(config->core.gang_costs.repair_h, 0.5);
+}
+
 TEST(CoordinatorConfig, UsersHaveRoles) {
   const auto config = read(
       "[users]\noperate = [\"ann\"]\nread = [\"uid 12\"]\nothers = \"none\"\n"

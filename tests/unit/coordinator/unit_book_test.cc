@@ -38,5 +38,14 @@ TEST(UnitBook, AFailureOfAClockThatRunsAheadCountsToo) {
   EXPECT_GT(book.rates(kStart_ms + kMinute_ms).at("n2/cpu/0").mean, 1);
 }
 
+TEST(UnitBook, ARateIsTheSurerTheMoreFailuresItComesFrom) {
+  auto book = six_units();
+  const int64_t now_ms = kStart_ms + kMinute_ms;
+  const double before = book.rates(now_ms).at("n2/cpu/0").shape;
+  EXPECT_GT(before, 0);
+  for (int i = 0; i < 5; ++i) book.failed({now_ms, "n2/cpu/0", "signal 9", 7});
+  EXPECT_GT(book.rates(now_ms).at("n2/cpu/0").shape, before);
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -85,5 +85,65 @@ TEST(RankSlots, OfANodeTheSoundestUnitsAreTaken) {
   EXPECT_EQ(places->units[0], (std::vector<uint32_t>{1, 3}));
 }
 
+// Answers as it is told, and keeps what it was shown.
+class Told : public Placer {
+ public:
+  explicit Told(std::vector<uint32_t> answer) : answer_(std::move(answer)) {}
+  std::vector<uint32_t> place(const PlacementState& state, const Job&) override {
+    seen = state;
+    return answer_;
+  }
+  PlacementState seen;
+
+ private:
+  std::vector<uint32_t> answer_;
+};
+
+TEST(RankSlots, AnAnswerThatWasNotOfferedIsRefusedWithWhatIsWrongWithIt) {
+  const auto state = cluster({4, 1});
+  const auto refused = [&](std::vector<uint32_t> answer) {
+    Told placer(std::move(answer));
+    const auto places = place_ranks(state, {.work_h = 10}, {.ranks = 2}, placer);
+    if (places) return std::string("taken");
+    EXPECT_EQ(places.error().code, ErrorCode::kInvalid);
+    return places.error().message;
+  };
+  EXPECT_EQ(refused({0, 4}), "taken");
+  EXPECT_EQ(refused({0}), "it chose places for 1 ranks, not for 2");
+  EXPECT_EQ(refused({0, 1, 2}), "it chose places for 3 ranks, not for 2");
+  EXPECT_EQ(refused({0, 5}), "it chose unit 5, which is not free");
+  EXPECT_EQ(refused({0, 0}), "it chose unit 0 twice");
+  EXPECT_EQ(refused({0, 8}), "it chose unit 8 of 8");
+}
+
+TEST(RankSlots, PlacersSeeTheWholeClusterInSlots) {
+  auto state = cluster({2, 4});
+  state.now_h = 7;
+  state.waiting_units = 6;
+  state.costs.repair_h = 9;
+  state.rate_shape.assign(8, 2.0);
+  state.per_h[2] = 5e-3;  // a busy one
+  Told placer({0, 2});
+  const auto places = place_ranks(state, {.work_h = 10}, {.ranks = 2, .units_per_rank = 2}, placer);
+  ASSERT_TRUE(places) << places.error().message;
+  EXPECT_EQ(placer.seen.now_h, 7);
+  EXPECT_EQ(placer.seen.waiting_units, 3) << "in slots";
+  EXPECT_EQ(placer.seen.costs.repair_h, 9);
+  EXPECT_EQ(placer.seen.free, std::vector<bool>({true, false, true, true}));
+  EXPECT_DOUBLE_EQ(placer.seen.per_h[1], 6e-3) << "of busy ones, too";
+  // Two rates that are as sure make a sum that is surer.
+  EXPECT_DOUBLE_EQ(placer.seen.rate_shape[0], 4);
+  EXPECT_DOUBLE_EQ(places->expected_h,
+                   expected_hours(placer.seen, {.units = 2, .work_h = 10}, 10, {0, 2}));
+}
+
+TEST(RankSlots, WhatAGangMayNotHaveOfANodeDoesNotLookTaken) {
+  Told placer({0, 1});
+  const auto state = cluster({4, 4});
+  ASSERT_TRUE(place_ranks(state, {.work_h = 10}, {.ranks = 2, .ranks_per_node_max = 1}, placer));
+  EXPECT_EQ(placer.seen.units_per_node, 1U);
+  EXPECT_EQ(placer.seen.free, std::vector<bool>({true, true}));
+}
+
 }  // namespace
 }  // namespace tierpilot::gang
