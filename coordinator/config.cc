@@ -144,6 +144,8 @@ void read_elastic(ConfigReader& reader, CoreSettings& core) {
   core.elastic_guard = section.boolean("guard", core.elastic_guard);
   core.elastic_period_ms =
       section.integer("period_s", core.elastic_period_ms / 1000, 1, 3600) * 1000;
+  core.elastic_horizon_ms =
+      section.integer("horizon_s", core.elastic_horizon_ms / 1000, 1, 86'400) * 1000;
 }
 
 Result<std::shared_ptr<const sharing::JobPredictor>> load_predictor(const std::string& path) {

@@ -82,6 +82,7 @@ void from_json(const json& in, GangSpec& g) {
   in.at("ranks_per_node_min").get_to(g.ranks_per_node_min);
   in.at("ranks_per_node_max").get_to(g.ranks_per_node_max);
   in.at("estimate_ms").get_to(g.estimate_ms);
+  g.max_ranks = in.value("max_ranks", 0u);
   in.at("max_restarts").get_to(g.max_restarts);
   in.at("start_within_ms").get_to(g.start_within_ms);
 }

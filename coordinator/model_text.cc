@@ -81,7 +81,9 @@ static void write_json(JsonText& out, const Environment& environment) {
 static void write_json(JsonText& out, const GangSpec& gang) {
   out.object([&] {
     out.put("engine", std::string(engine_name(gang.engine))).put("estimate_ms", gang.estimate_ms);
-    out.put("gpus_per_rank", gang.gpus_per_rank).put("max_restarts", gang.max_restarts);
+    out.put("gpus_per_rank", gang.gpus_per_rank);
+    if (gang.max_ranks > 0) out.put("max_ranks", gang.max_ranks);
+    out.put("max_restarts", gang.max_restarts);
     out.put("ranks", gang.ranks).put("ranks_per_node_max", gang.ranks_per_node_max);
     out.put("ranks_per_node_min", gang.ranks_per_node_min);
     out.put("start_within_ms", gang.start_within_ms);

@@ -27,6 +27,9 @@ struct GangSpec {
   int64_t estimate_ms = 0;          // of its run time without failures; 0: not said
   uint32_t max_restarts = 0;        // after failures of its own
   int64_t start_within_ms = 0;      // that all ranks run; 0: two minutes
+  uint32_t max_ranks = 0;           // it may begin again with up to so many; 0: only with `ranks`
+
+  uint32_t most_ranks() const { return max_ranks > ranks ? max_ranks : ranks; }
 };
 
 // Of a task that gets a part of a shared unit, see policies/sharing/share.h. Its memory there (of a

@@ -61,6 +61,7 @@ struct Gang {
   estimateMs @5 :Int64;          # of its run time without failures; 0: not said
   maxRestarts @6 :UInt32;
   startWithinMs @7 :Int64;       # 0: two minutes
+  maxRanks @8 :UInt32;           # it may begin again with up to so many; 0: only with `ranks`
 }
 
 struct UnitEntry {
@@ -213,6 +214,7 @@ struct Task {
   checkpoints @27 :List(Checkpoint);  # newest first; only where one task is shown
   checkpointing @28 :Checkpointing;   # null: it has taken none
   unitShare @29 :UnitShare; # null: it has none
+  width @30 :Text;          # of a gang that may have more ranks: why it has as many as it has
 
   struct KeptBack {
     # It waits for a node that is full.

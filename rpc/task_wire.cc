@@ -21,7 +21,8 @@ Result<GangSpec> read_gang(wire::Gang::Reader from) {
                   .ranks_per_node_max = from.getRanksPerNodeMax(),
                   .estimate_ms = from.getEstimateMs(),
                   .max_restarts = from.getMaxRestarts(),
-                  .start_within_ms = from.getStartWithinMs()};
+                  .start_within_ms = from.getStartWithinMs(),
+                  .max_ranks = from.getMaxRanks()};
 }
 
 void write_gang(const GangSpec& from, wire::Gang::Builder to) {
@@ -33,6 +34,7 @@ void write_gang(const GangSpec& from, wire::Gang::Builder to) {
   to.setEstimateMs(from.estimate_ms);
   to.setMaxRestarts(from.max_restarts);
   to.setStartWithinMs(from.start_within_ms);
+  to.setMaxRanks(from.max_ranks);
 }
 
 constexpr const char* kSensitive = "latency-sensitive";

@@ -47,6 +47,7 @@ struct CoreSettings {
   bool elastic_guard = true;  // over the allocator of cores
   std::string elastic_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
   int64_t elastic_period_ms = 5000;           // between its decisions
+  int64_t elastic_horizon_ms = 600'000;       // in which a gang's restart with more ranks must pay
   double gang_estimate_h = 1;                 // of gangs that say nothing
   gang::Costs gang_costs{};                   // where nothing was measured
   std::string share_policy = "share";         // see policies/sharing/live/share_policy.h

@@ -55,6 +55,10 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
                  [this](const Task& task, bool succeeded) { shares.ended(task, succeeded); }}),
       gangs(state, lifecycle, hooks.after),
       elastic(state, allocator_of(settings)),
+      growth(state, {[this](uint64_t gang, const std::string& why) { checkpoints.ask(gang, why); },
+                     [this](Task& gang, uint32_t ranks, const std::string& why) {
+                       gangs.begin_again(gang, ranks, why);
+                     }}),
       intake(
           state,
           [this](const std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
@@ -146,6 +150,7 @@ void Core::tick() {
   copies.tick();
   checkpoints.tick();
   elastic.tick();
+  growth.tick();
   shares.tick();
   const int64_t now_ns = state.clock.boot_ns();
   if (now_ns >= next_retry_ns_) {
@@ -175,6 +180,7 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
 
 void Core::reported(const Task& task, JobPoint report) {
   elastic.reported(task, report);
+  growth.reported(task, report);
   shares.reported(task, report);
   gangs.reported(task, report);
   if (report.says_something()) progress.add(task.id, std::move(report));

@@ -13,6 +13,7 @@
 #include "coordinator/core/data/write_copies.h"
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/elastic/elastic_cores.h"
+#include "coordinator/core/elastic/gang_growth.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
@@ -54,6 +55,7 @@ class Core {
   Lifecycle lifecycle;
   GangLife gangs;
   ElasticCores elastic;
+  GangGrowth growth;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;

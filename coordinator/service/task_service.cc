@@ -38,7 +38,7 @@ std::vector<Task> ranks_of(Core& core, const Task& gang) {
   if (!ranks.empty()) return ranks;
   // It has ended: its ranks are on disk, among the tasks of its submission.
   records::TaskFilter filter{.submission = gang.submission, .after = gang.id};
-  while (ranks.size() < gang.spec.gang.ranks) {
+  while (ranks.size() < gang.spec.gang.most_ranks()) {
     auto page = value_or_throw(records::tasks(core.state.store.reader(), filter));
     if (page.empty()) break;
     filter.after = page.back().id;
@@ -50,6 +50,11 @@ std::vector<Task> ranks_of(Core& core, const Task& gang) {
 
 void write_ranks(Core& core, const Task& gang, wire::Task::Builder out) {
   auto ranks = ranks_of(core, gang);
+  // Those that its last try did without.
+  if (gang.attempt == 0)
+    ranks.resize(std::min<size_t>(ranks.size(), gang.spec.gang.ranks));
+  else
+    std::erase_if(ranks, [&](const Task& rank) { return rank.attempt != gang.attempt; });
   auto list = out.initRanks(static_cast<uint32_t>(ranks.size()));
   for (uint32_t i = 0; i < list.size(); ++i) {
     // As its gang's: not said again.
@@ -169,6 +174,7 @@ kj::Promise<void> TaskService::taskShow(TaskShowContext context) {
   auto out = context.getResults().initTask();
   write(task, out);
   if (task.spec.is_gang()) write_ranks(caller_->core(), task, out);
+  if (const auto why = caller_->core().growth.reason_of(task); !why.empty()) out.setWidth(why);
   std::vector<Task> ranks;
   const auto& speaker = first_rank(caller_->core(), task, ranks);
   write_progress(speaker.id, caller_->core().progress.of(speaker.id), out);

@@ -25,10 +25,12 @@ WidthChoice choose_width(const JobState& job, uint32_t ranks, uint32_t most, dou
   for (uint32_t wider = ranks + 1; wider <= most; ++wider) gains.push_back(gain_on(wider));
   if (gains.empty()) return choice;
   const double best = *std::max_element(gains.begin(), gains.end());
-  if (best <= 0 || best < settings.worth_it * choice.gain_as_now) return choice;
+  const double least =
+      std::max(settings.worth_it * choice.gain_as_now, choice.gain_as_now + settings.least_more);
   const auto enough = std::find_if(gains.begin(), gains.end(), [&](double gain) {
-    return gain >= kAboutAsMuch * best && gain >= settings.worth_it * choice.gain_as_now;
+    return gain >= kAboutAsMuch * best && gain >= least;
   });
+  if (enough == gains.end()) return choice;
   choice.ranks = ranks + 1 + static_cast<uint32_t>(enough - gains.begin());
   choice.gain = *enough;
   return choice;

@@ -10,6 +10,7 @@ namespace tierpilot::quality {
 struct WidthSettings {
   double horizon_s = 600;  // in which the restart has to pay
   double worth_it = 1.1;   // what it would lose of its loss must be so many times what it does now
+  double least_more = 0.01;  // and more by at least this
 };
 
 struct WidthChoice {

@@ -147,6 +147,9 @@ GangWords read_gang(Fields& fields, GangSpec& gang) {
   fields.with("ranks", [&](const auto& v, const auto& at) {
     gang.ranks = whole_number(v, at, 1, kMostRanks);
   });
+  fields.with("max_ranks", [&](const auto& v, const auto& at) {
+    gang.max_ranks = whole_number(v, at, 1, kMostRanks);
+  });
   fields.with("engine", [&](const auto& v, const auto& at) { words.engine = text(v, at); });
   fields.with("units_per_rank", [&](const auto& v, const auto& at) {
     words.units_per_rank = whole_number(v, at, 1, kMaxUnits);
@@ -335,6 +338,8 @@ Status apply(const GangWords& words, TaskSpec& task) {
   if (!task.is_gang() && *engine != Engine::kCpu && !task.is_shared())
     return wrong("an engine is for a task with ranks or with a share");
   if (task.is_shared()) task.share.engine = *engine;
+  if (!task.is_gang() && task.gang.max_ranks > 0)
+    return wrong("most ranks are for a task with ranks");
   if (!task.is_gang() && words.units_per_rank != 1)
     return wrong("units per rank are for a task with ranks");
   const auto per_node = parse_ranks_per_node(words.ranks_per_node);

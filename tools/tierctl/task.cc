@@ -66,6 +66,10 @@ std::vector<Table> task_tables(const ordered_json& task) {
           std::pair("GPUs per rank", "/spec/gang/gpus_per_rank"),
           std::pair("Restarts", "/restarts")})
       columns.push_back({title, pointer});
+  if (!task.value("width", "").empty()) {
+    columns.push_back({"Ranks at most", "/spec/gang/max_ranks"});
+    columns.push_back({"Why not more now", "/width"});
+  }
   std::vector<Table> tables{{.rows = "/task", .columns = columns}};
   if (!task["ranks"].empty())
     tables.push_back({.title = "Ranks",

@@ -101,6 +101,10 @@ void add_gang_options(CLI::App& sub, GangSpec& gang, GangWords& words) {
   gang.max_restarts = kUsualRestarts;
   sub.add_option("--ranks", gang.ranks, "so many processes that are placed and end together")
       ->check(CLI::Range(1u, kMostRanks));
+  sub.add_option("--max-ranks", gang.max_ranks,
+                 "it may begin again, from a checkpoint, with up to so many, where its loss is "
+                 "foretold to gain by that")
+      ->check(CLI::Range(1u, kMostRanks));
   sub.add_option("--engine", words.engine,
                  "what ranks compute on, or a share is of: cpu (default) or gpu")
       ->check(CLI::IsMember({"cpu", "gpu"}));

@@ -141,7 +141,7 @@ double Checkpoints::failures_per_h(const Task& task) const {
     const auto rate = rates.find(unit);
     sum += std::max(rate == rates.end() ? 0 : rate->second.mean, kLeastFailuresPerH);
   };
-  for (const uint64_t id : state_.tasks.ranks_of(task.id)) {
+  for (const uint64_t id : state_.tasks.ranks_tried(task)) {
     const auto& rank = *state_.tasks.find(id);
     for (const auto& gpu : rank.rank->gpus) add(gpu_unit_id(rank.node, gpu));
     if (rank.rank->gpus.empty())

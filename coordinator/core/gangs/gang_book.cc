@@ -56,6 +56,15 @@ void GangBook::told_iterations(uint64_t gang, uint64_t iterations) {
   if (iterations > 0) works_[gang].iterations = iterations;
 }
 
+void GangBook::want(uint64_t gang, uint32_t ranks, std::string why) {
+  works_[gang].wanted = {ranks, std::move(why)};
+}
+
+GangBook::Wanted GangBook::wanted(uint64_t gang) const {
+  const Work* work = find(gang);
+  return work ? work->wanted : Wanted{};
+}
+
 double GangBook::run_h(uint64_t gang, const std::string& checkpoint) const {
   const Work* work = find(gang);
   const auto name = parse_checkpoint_name(checkpoint);

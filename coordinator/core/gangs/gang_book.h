@@ -39,6 +39,9 @@ class GangBook {
   void stalled(uint64_t gang, double hours);
   // How many iterations it will have done at its end.
   void told_iterations(uint64_t gang, uint64_t iterations);
+  // Its next try is to have so many ranks, if there is room; `why` is for people. Goes with the
+  // gang.
+  void want(uint64_t gang, uint32_t ranks, std::string why);
   // From when a try other than the first was given its units until it worked.
   void restarted(double hours) { restart_h_.add(hours); }
 
@@ -48,6 +51,11 @@ class GangBook {
   // Of its running try, since it began; 0: it does not run.
   double run_h_since_begin(uint64_t gang, int64_t now_ns) const;
   double stalled_h(uint64_t gang) const;
+  struct Wanted {
+    uint32_t ranks = 0;  // 0: nobody said
+    std::string why{};
+  };
+  Wanted wanted(uint64_t gang) const;
   // The part of all its iterations that it has done at this checkpoint; negative: it has not told
   // how many there are.
   double share_done(uint64_t gang, const std::string& checkpoint) const;
@@ -64,6 +72,7 @@ class GangBook {
     double before_h = 0;      // that it had run when that try began
     double stalled_h = 0;
     std::map<CheckpointName, double> run_h;  // at each
+    Wanted wanted;
     RecentMean checkpoint_h;
   };
   static constexpr size_t kMostCheckpoints = 1000;  // of a gang

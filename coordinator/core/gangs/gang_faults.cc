@@ -41,7 +41,7 @@ std::vector<std::string> units_of_rank(const Task& rank) {
 
 const Task* GangLife::culprit(const Task& gang, const Try& last) const {
   if (!last.first_bad) return nullptr;
-  const auto& ids = state_.tasks.ranks_of(gang.id);
+  const auto ids = state_.tasks.ranks_tried(gang);
   const auto* worst = state_.tasks.find(ids[*last.first_bad]);
   // One that dies takes the others along, and their own errors may be told first.
   for (const uint64_t id : ids) {

@@ -64,7 +64,7 @@ void GangLife::begin() {
     auto& gang = *state_.tasks.find(id);
     auto& current = tries_[id];
     current.attempt = gang.attempt;
-    for (const uint64_t rank_id : state_.tasks.ranks_of(id)) {
+    for (const uint64_t rank_id : state_.tasks.ranks_tried(gang)) {
       const auto& rank = *state_.tasks.find(rank_id);
       if (is_live(rank)) continue;
       const auto& verdict = current.over[rank.rank->rank] = verdict_of(rank);
@@ -73,7 +73,7 @@ void GangLife::begin() {
       if (!current.first_bad) current.first_bad = rank.rank->rank;
     }
     if (gang.cancel_asked || current.stopping) stop(gang, "its gang is ending");
-    if (current.over.size() == gang.spec.gang.ranks)
+    if (current.over.size() == state_.tasks.ranks_tried(gang).size())
       conclude(gang);
     else
       look_whether_all_run(gang);
@@ -93,7 +93,7 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
   current.placed_ns = state_.clock.boot_ns();
   auto changed = std::make_shared<std::vector<Task>>();
   const auto& ids = state_.tasks.ranks_of(gang.id);
-  for (uint32_t i = 0; i < ids.size(); ++i) {
+  for (uint32_t i = 0; i < plan.ranks.size(); ++i) {
     auto& rank = *state_.tasks.find(ids[i]);
     const auto& [on, place] = plan.ranks[i];
     auto& node = *state_.registry.find(on);
@@ -163,7 +163,7 @@ void GangLife::send(Task& gang, Try& now, uint32_t number, uint16_t master_port)
   assignment.user = gang.user;
   assignment.rank = RankAssignment{.gang = gang.id,
                                    .rank = number,
-                                   .world_size = gang.spec.gang.ranks,
+                                   .world_size = static_cast<uint32_t>(now.ranks.size()),
                                    .place = now.ranks[number].on.place,
                                    .master_address = address_of(first->facts),
                                    .master_port = master_port,
@@ -182,7 +182,7 @@ void GangLife::answered(AttemptId attempt, uint64_t id, const std::string& node,
   auto* now = current(id, attempt.attempt);
   const auto* rank = state_.tasks.find(attempt.task);
   if (!taken || !gang || !now || now->stopping || !rank || rank->rank->rank != 0) return;
-  for (uint32_t number = 1; number < gang->spec.gang.ranks && !now->stopping; ++number)
+  for (uint32_t number = 1; number < now->ranks.size() && !now->stopping; ++number)
     if (!now->ranks[number].told) send(*gang, *now, number, *taken);
 }
 
@@ -192,7 +192,7 @@ void GangLife::watch_start(const Task& gang) {
   after_(within_ms * 1000, [this, id = gang.id, attempt = gang.attempt, within_ms] {
     auto* late = state_.tasks.find(id);
     if (!late || !current(id, attempt) || late->state != TaskState::kAssigned) return;
-    for (const uint64_t rank_id : state_.tasks.ranks_of(id))
+    for (const uint64_t rank_id : state_.tasks.ranks_tried(*late))
       if (const auto& rank = *state_.tasks.find(rank_id); rank.state == TaskState::kAssigned)
         return stop(*late, fmt::format("rank {} did not start on node '{}' within {} s",
                                        rank.rank->rank, rank.node, within_ms / 1000));
@@ -206,7 +206,7 @@ void GangLife::rank_started(Task& rank) {
 
 void GangLife::look_whether_all_run(Task& gang) {
   if (gang.state != TaskState::kAssigned) return;
-  for (const uint64_t id : state_.tasks.ranks_of(gang.id))
+  for (const uint64_t id : state_.tasks.ranks_tried(gang))
     if (state_.tasks.find(id)->state != TaskState::kRunning) return;
   lifecycle_.gang_started(gang);
   auto* now = current(gang.id, gang.attempt);
@@ -241,7 +241,15 @@ void GangLife::rank_over(Task& rank, const Verdict& verdict) {
     stop(gang, fmt::format("rank {} of its gang ended: {}", rank.rank->rank, verdict.reason));
   }
   now = current(gang.id, gang.attempt);  // stopping it may have ended it
-  if (now && now->over.size() == gang.spec.gang.ranks) conclude(gang);
+  if (now && now->over.size() == state_.tasks.ranks_tried(gang).size()) conclude(gang);
+}
+
+void GangLife::begin_again(Task& gang, uint32_t ranks, const std::string& why) {
+  auto* now = current(gang.id, gang.attempt);
+  if (!now || now->stopping) return;
+  now->counts = false;
+  state_.gangs.want(gang.id, ranks, why);
+  stop(gang, fmt::format("to begin again with {} ranks: {}", ranks, why));
 }
 
 void GangLife::stop(Task& gang, const std::string& why) {
@@ -250,7 +258,8 @@ void GangLife::stop(Task& gang, const std::string& why) {
   if (!now) return;
   now->stopping = true;
   if (gang.reason.empty()) gang.reason = why;
-  const auto ids = state_.tasks.ranks_of(gang.id);
+  const auto tried = state_.tasks.ranks_tried(gang);
+  const std::vector<uint64_t> ids(tried.begin(), tried.end());
   for (uint32_t number = 0; number < ids.size(); ++number) {
     auto* rank = state_.tasks.find(ids[number]);
     now = current(gang.id, attempt);

@@ -40,6 +40,8 @@ class GangLife {
   // begins anew, which is not counted against the gang. `detail` is for people.
   void unit_failed(const std::string& unit, const std::string& kind, const std::string& detail,
                    std::function<void(Status)> written = {});
+  // It is to be tried again with so many ranks, which is not counted against it.
+  void begin_again(Task& gang, uint32_t ranks, const std::string& why);
   // All ranks are asked to end.
   void stop(Task& gang, const std::string& why);
   // Gangs of whose last failure something is remembered.

@@ -126,13 +126,20 @@ uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only
   return ranks;
 }
 
+uint64_t idle_ranks(const ClusterState& state, const Task& gang) {
+  return room_now(state, gang, gang_view(state, gang, {}));
+}
+
 GangPlan plan_gang(const ClusterState& state, const Task& task) {
   const auto& spec = task.spec;
   if (const uint64_t most = room_at_most(state.registry, task); most < spec.gang.ranks)
     return no_room(state, spec, most);
-  const auto view = gang_view(state, task, newest_checkpoint(state, task.id));
-  if (const uint64_t room = room_now(state, task, view); room < spec.gang.ranks)
-    return no_room(state, spec, room);
+  auto view = gang_view(state, task, newest_checkpoint(state, task.id));
+  const uint64_t room = room_now(state, task, view);
+  if (room < spec.gang.ranks) return no_room(state, spec, room);
+  const auto wanted = state.gangs.wanted(task.id);
+  view.shape.ranks = static_cast<uint32_t>(std::clamp<uint64_t>(
+      wanted.ranks, spec.gang.ranks, std::min<uint64_t>(room, spec.gang.most_ranks())));
   auto placer = state.settings.gang_placer;
   if (!placer) {
     auto made = gang::hosted_placers().make(
@@ -141,13 +148,21 @@ GangPlan plan_gang(const ClusterState& state, const Task& task) {
     if (!made) return {{}, made.error().message, false, {}};
     placer = std::move(*made);
   }
-  const auto chosen = gang::place_ranks(view.state, view.job, view.shape, *placer);
+  auto chosen = gang::place_ranks(view.state, view.job, view.shape, *placer);
+  // Bounds on the ranks of a node may fit fewer ranks only.
+  if (!chosen && view.shape.ranks > spec.gang.ranks) {
+    view.shape.ranks = spec.gang.ranks;
+    chosen = gang::place_ranks(view.state, view.job, view.shape, *placer);
+  }
   if (!chosen) {
     auto none = no_room(state, spec, room_now(state, task, view));
     none.reason = "waiting: " + chosen.error().message;
     return none;
   }
-  return plan_of(state, task, view, *chosen);
+  auto plan = plan_of(state, task, view, *chosen);
+  if (plan.ranks.size() > spec.gang.ranks)
+    plan.reason += fmt::format(", {} ranks: {}", plan.ranks.size(), wanted.why);
+  return plan;
 }
 
 }  // namespace tierpilot

@@ -24,6 +24,8 @@ struct GangPlan {
 
 // The units of all nodes that take the task, chosen by `settings.gang_policy`.
 GangPlan plan_gang(const ClusterState& state, const Task& gang);
+// How many ranks of the gang, beside those that run, there is room for now.
+uint64_t idle_ranks(const ClusterState& state, const Task& gang);
 // How many ranks the nodes could run if nothing else ran there, of all that are known or of those
 // that are up.
 uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only_up);

@@ -125,7 +125,7 @@ uint32_t ranks_within(const Resources& free, const TaskSpec& spec, const NodeFac
   if (spec.gang.ranks_per_node_max > 0)
     ranks = std::min<uint64_t>(ranks, spec.gang.ranks_per_node_max);
   if (ranks < spec.gang.ranks_per_node_min) return 0;
-  return static_cast<uint32_t>(std::min<uint64_t>(ranks, spec.gang.ranks));
+  return static_cast<uint32_t>(std::min<uint64_t>(ranks, spec.gang.most_ranks()));
 }
 
 std::vector<uint32_t> free_cpu_units(const ClusterState& state, const NodeFacts& facts) {

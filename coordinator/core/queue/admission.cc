@@ -133,8 +133,11 @@ Status check_gang(const TaskSpec& spec, const std::string& who, const Registry& 
     return refuse(fmt::format("the priority must be from {} to {}", -kMostPriority, kMostPriority));
   if (!spec.is_gang()) return {};
   const auto& gang = spec.gang;
-  if (gang.ranks > kMostRanks)
-    return refuse(fmt::format("{} ranks, at most {} are taken", gang.ranks, kMostRanks));
+  if (gang.most_ranks() > kMostRanks)
+    return refuse(fmt::format("{} ranks, at most {} are taken", gang.most_ranks(), kMostRanks));
+  if (gang.max_ranks > 0 && gang.max_ranks < gang.ranks)
+    return refuse(fmt::format("at most {} ranks are less than those it begins with, {}",
+                              gang.max_ranks, gang.ranks));
   if ((gang.engine == Engine::kGpu) != (gang.gpus_per_rank > 0))
     return refuse("ranks on the engine gpu have one GPU or more each, others have none");
   const uint32_t least = std::max(gang.ranks_per_node_min, 1u);
@@ -304,7 +307,7 @@ Result<Dependencies> admit(const std::vector<TaskSpec>& specs, const Catalog& ca
     if (auto ok = check_share(specs[i], who); !ok) return tl::unexpected(ok.error());
   }
   uint64_t ranks = 0;
-  for (const auto& spec : specs) ranks += spec.gang.ranks;
+  for (const auto& spec : specs) ranks += spec.gang.most_ranks();
   if (specs.size() + ranks > kMaxTasksPerSubmit)
     return fail(ErrorCode::kInvalid,
                 fmt::format("submit: {} tasks and {} ranks of gangs, at most {} are taken at once",

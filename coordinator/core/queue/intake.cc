@@ -75,8 +75,8 @@ void Intake::submit(const std::string& user, const std::string& request_id,
   for (const auto& spec : specs) {
     load.bytes += task_bytes(spec);
     if (!spec.is_gang()) continue;
-    load.tasks += spec.gang.ranks;
-    load.bytes += spec.gang.ranks * task_bytes(spec_of_rank(spec));
+    load.tasks += spec.gang.most_ranks();
+    load.bytes += spec.gang.most_ranks() * task_bytes(spec_of_rank(spec));
   }
   if (auto room = state_.load.room_for(state_.settings.queue_limits, user, load); !room)
     return answer(tl::unexpected(room.error()));
@@ -118,7 +118,7 @@ std::vector<Task> Intake::number(const std::string& user, std::vector<TaskSpec> 
   }
   // Their ids are not told: those that are stand without a gap.
   for (size_t i = 0; i < specs.size(); ++i)
-    for (uint32_t rank = 0; rank < tasks[i].spec.gang.ranks; ++rank)
+    for (uint32_t rank = 0; rank < tasks[i].spec.gang.most_ranks(); ++rank)
       tasks.push_back(rank_of(tasks[i], rank, ++state_.last_task));
   return tasks;
 }

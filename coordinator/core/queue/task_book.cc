@@ -42,6 +42,14 @@ void TaskBook::remove(uint64_t id) {
   tasks_.erase(id);
 }
 
+std::span<const uint64_t> TaskBook::ranks_tried(const Task& gang) const {
+  const std::span<const uint64_t> all = ranks_of(gang.id);
+  if (gang.attempt == 0) return all.first(std::min<size_t>(all.size(), gang.spec.gang.ranks));
+  const auto end = std::find_if(all.begin(), all.end(),
+                                [&](uint64_t id) { return find(id)->attempt != gang.attempt; });
+  return all.first(static_cast<size_t>(end - all.begin()));
+}
+
 const std::vector<uint64_t>& TaskBook::ranks_of(uint64_t gang) const {
   static const std::vector<uint64_t> kNone;
   const auto found = ranks_.find(gang);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "coordinator/model.h"
@@ -40,6 +41,9 @@ class TaskBook {
 
   // Of a gang, by rank.
   const std::vector<uint64_t>& ranks_of(uint64_t gang) const;
+  // Of a gang those of its last try, the first ones; before it was tried, as many as it begins
+  // with.
+  std::span<const uint64_t> ranks_tried(const Task& gang) const;
 
   size_t running() const;
 

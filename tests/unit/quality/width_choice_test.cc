@@ -65,6 +65,11 @@ TEST(WidthChoice, AJobThatIsNearlyDoneGoesOnAsItIs) {
       << "it gets there within the time without";
 }
 
+TEST(WidthChoice, ManyTimesNothingIsNothing) {
+  const Halving fast(50);
+  EXPECT_EQ(choose_width(job(fast, 600), 2, 8, 1, {.horizon_s = 10}).ranks, 2u);
+}
+
 TEST(WidthChoice, TakesNoRanksThatBringNothing) {
   const Halving slow(5000);
   const auto serial = measured(0.5);
