@@ -101,8 +101,11 @@ void read_gang(ConfigReader& reader, CoreSettings& core) {
                               fmt::join(gang::hosted_placers().names(), ", ")));
   else if (auto placer = module->make({.weights = core.gang_weights}); !placer)
     gang.complain("weights", placer.error().message);
-  else if (!module->draws)
-    core.gang_placer = std::move(*placer);
+  const auto mode = gang.text("mode", policy_mode_name(core.gang_mode));
+  if (const auto known = parse_policy_mode(mode))
+    core.gang_mode = *known;
+  else
+    gang.complain("mode", "must be one of shadow, advise, enforce");
   core.gang_estimate_h = gang.number("estimate_min", core.gang_estimate_h * 60, 1, 1e6) / 60;
   auto& costs = core.gang_costs;
   costs.checkpoint_h = gang.number("checkpoint_s", costs.checkpoint_h * 3600, 0, 86'400) / 3600;

@@ -145,6 +145,14 @@ struct RewardRecord {
   Figure evict_gb_per_s;
 };
 
+// What a decision about a gang is held against.
+struct GangDecision {
+  double expected_h = 0;    // until its end, where it was placed
+  std::string heuristic{};  // nodes and ranks that the heuristic would have taken
+  double heuristic_h = 0;   // until its end, there
+  std::string standing{};   // of the policy, and why; empty: it answers to no guard
+};
+
 // One decision, written down with its reasons.
 struct DecisionRecord {
   AttemptId attempt;
@@ -170,6 +178,7 @@ struct DecisionRecord {
   std::vector<CandidateRecord> candidates;  // the chosen one, and the best of the others
   std::vector<float> encoded;
   RewardRecord reward;
+  std::optional<GangDecision> gang{};  // of a gang
 };
 
 // What is kept of a learned policy's guard.

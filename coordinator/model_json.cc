@@ -215,6 +215,13 @@ void from_json(const json& in, RewardRecord& r) {
   r.reward = optional_number(in, "reward");
 }
 
+void from_json(const json& in, GangDecision& d) {
+  d.expected_h = number_or_zero(in, "expected_h");
+  in.at("heuristic").get_to(d.heuristic);
+  d.heuristic_h = number_or_zero(in, "heuristic_h");
+  in.at("standing").get_to(d.standing);
+}
+
 void from_json(const json& in, DecisionRecord& d) {
   in.at("task").get_to(d.attempt.task);
   in.at("attempt").get_to(d.attempt.attempt);
@@ -241,6 +248,7 @@ void from_json(const json& in, DecisionRecord& d) {
   d.eligible = in.value("eligible", d.considered);
   if (in.contains("encoded")) in.at("encoded").get_to(d.encoded);
   if (in.contains("reward")) in.at("reward").get_to(d.reward);
+  if (in.contains("gang")) d.gang = in.at("gang").get<GangDecision>();
 }
 
 namespace {

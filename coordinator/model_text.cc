@@ -59,6 +59,13 @@ static void write_json(JsonText& out, const CandidateColumns& candidates) {
   });
 }
 
+static void write_json(JsonText& out, const GangDecision& gang) {
+  out.object([&] {
+    out.put("expected_h", gang.expected_h).put("heuristic", gang.heuristic);
+    out.put("heuristic_h", gang.heuristic_h).put("standing", gang.standing);
+  });
+}
+
 // What a program is told may be any bytes.
 struct Arguments {
   const std::vector<std::string>& of;
@@ -190,6 +197,7 @@ std::string decision_text(const DecisionRecord& decision) {
     out.put("considered", decision.considered).put("data_bytes", decision.data_bytes);
     out.put("decide_ns", decision.decide_ns).put("eligible", decision.eligible);
     out.put("explored", decision.explored).put("fallback", decision.fallback);
+    if (decision.gang) out.put("gang", *decision.gang);
     if (!decision.kept_back_for.empty())
       out.put("kept_back_for", decision.kept_back_for).put("kept_back_ms", decision.kept_back_ms);
     out.put("mode", word_of(decision.mode, policy_mode_name)).put("node", decision.node);

@@ -102,6 +102,15 @@ struct Decision {
   proposed @16 :Text;            # the policy's choice, where it was asked and did not get it
   keptBackFor @17 :Text;         # the full node that the task had to wait for; empty: it had not
   keptBackMs @18 :Int64;         # from when it was first asked about
+  gang @19 :Gang;                # null: of no gang, or decided by an older coordinator
+
+  struct Gang {
+    # Expected hours are those until the end of the job, with failures and restarts.
+    expectedH @0 :Float64;         # where it was placed
+    heuristic @1 :Text;            # nodes, and ranks on each, that the heuristic would have taken
+    heuristicH @2 :Float64;        # there
+    standing @3 :Text;             # of the policy, and why; empty: it answers to no guard
+  }
 
   struct Candidate {
     node @0 :Text;
@@ -295,6 +304,7 @@ struct PolicyEntry {
   keptBack @12 :UInt64;          # tasks that had to wait for a full node and were placed since
   keptBackReached @13 :UInt64;   # of them, placed there
   keptBackMs @14 :Node.Quantiles;
+  decides @15 :Text;             # where tasks run, units of gangs
 }
 
 struct Interval {
@@ -307,15 +317,19 @@ struct Interval {
 }
 
 struct PolicyChoice {
-  # Of a kind of decision that is no task's node; the coordinator's configuration chooses.
+  # Of a kind of decision that is no task's node; the coordinator's configuration chooses, and of
+  # those that decide units of gangs also policyUse.
   decides @0 :Text;              # units of gangs, cores of jobs, shares of units
   name @1 :Text;
   description @2 :Text;
   active @3 :Bool;
+  mode @4 :Text;                 # shadow, advise, enforce; empty: it answers to no guard
+  standing @5 :Text;             # trusted, deposed, probation; likewise
 }
 
 struct PolicyComparison {
-  measure @0 :Text;              # reward, response (relative to the usual; smaller is better)
+  measure @0 :Text;              # reward, response (relative to the usual; smaller is better); of
+                                 # policies that decide units of gangs: goodput
   first @1 :Text;
   second @2 :Text;
   ofFirst @3 :Interval;

@@ -19,7 +19,7 @@
 #include "coordinator/core/queue/queue_order.h"
 #include "coordinator/core/queue/task_book.h"
 #include "coordinator/store/store.h"
-#include "policies/gang/placement/placer.h"
+#include "policies/gang/learned/hosted_placers.h"
 #include "policies/placement/reward.h"
 #include "policies/scheduling/held_tasks.h"
 #include "policies/sharing/predict/job_predictor.h"
@@ -40,11 +40,12 @@ struct CoreSettings {
   bool hold_tasks = true;  // a policy may keep tasks back for a node that is full
   RewardSettings reward;
   QueueLimits queue_limits;
-  std::string gang_policy = "expected-time";  // see policies/gang/learned/hosted_placers.h
-  std::string gang_weights;                   // file of one that learned
-  std::shared_ptr<gang::Placer>
-      gang_placer;            // does the same each time; null: made for each job, by the name
-  bool elastic_guard = true;  // over the allocator of cores
+  // The gang policies that there are, and the one that decides first; outlives this.
+  const gang::PlacerModules* gang_policies = &gang::hosted_placers();
+  std::string gang_policy = gang::kGangHeuristic;
+  std::string gang_weights;                     // file of those that learned
+  PolicyMode gang_mode = PolicyMode::kEnforce;  // of a policy that was never given another one
+  bool elastic_guard = true;                    // over the allocator of cores
   std::string elastic_allocator = "quality";  // of elastic tasks; see policies/quality/allocator.h
   int64_t elastic_period_ms = 5000;           // between its decisions
   int64_t elastic_horizon_ms = 600'000;       // in which a gang's restart with more ranks must pay

@@ -91,6 +91,7 @@ Status Core::begin(const OversightSettings& settings, int64_t version_interval_m
   for (const auto& module : host.modules())
     if (module.learning) learned[module.info.name] = module.learning->traits().judged;
   if (auto begun = oversight.begin(settings, learned); !begun) return begun;
+  if (auto begun = gangs.policies().begin(settings); !begun) return begun;
   lifecycle.resume_copies(copies);
   gangs.begin();
   elastic.begin();

@@ -21,8 +21,24 @@ class PolicyService : public virtual wire::Cluster::Server {
   kj::Promise<void> policyCompare(PolicyCompareContext context) override;
 
  private:
-  void write_policy(const PlacementModule& policy, wire::PolicyEntry::Builder out) const;
-  const PlacementModule& policy_named(const std::string& name) const;
+  // A policy of a kind that `policy use` chooses: of tasks, or of gangs ("ac" or "gang/ac"; of two
+  // with one name the one for tasks).
+  struct Known {
+    const PlacementModule* of_tasks = nullptr;
+    const gang::PlacerModule* of_gangs = nullptr;
+
+    const PolicyInfo& info() const { return of_tasks ? of_tasks->info : of_gangs->info; }
+    bool learns() const { return of_tasks ? of_tasks->learning != nullptr : of_gangs->learned; }
+    const char* decides() const;
+    // As decisions and its standing have it.
+    std::string full_name() const;
+  };
+
+  Known policy_named(const std::string& name) const;
+  Oversight& oversight_of(const Known& policy) const;
+  bool is_active(const Known& policy) const;
+  void write_policy(const Known& policy, wire::PolicyEntry::Builder out) const;
+  void write_learner(const PlacementModule& policy, PolicyShowContext& context) const;
 
   std::shared_ptr<Caller> caller_;
 };

@@ -236,6 +236,12 @@ void write_decision(const DecisionRecord& decision, wire::Decision::Builder out)
   auto encoded = out.initEncoded(count(decision.encoded));
   for (unsigned i = 0; i < encoded.size(); ++i) encoded.set(i, decision.encoded[i]);
   write_reward(decision.reward, out.initReward());
+  if (!decision.gang) return;
+  auto gang = out.initGang();
+  gang.setExpectedH(decision.gang->expected_h);
+  gang.setHeuristic(decision.gang->heuristic);
+  gang.setHeuristicH(decision.gang->heuristic_h);
+  gang.setStanding(decision.gang->standing);
 }
 
 void write_score(const Scoreboard::PolicyScore& score, wire::PolicyEntry::Builder out) {

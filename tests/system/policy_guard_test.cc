@@ -1,10 +1,11 @@
-// Modes, comparison, versions and events of a learned policy, through tierctl on a real cluster.
+// Modes, comparison, versions and events of learned policies, through tierctl on a real cluster.
 #include <gtest/gtest.h>
 
 #include <set>
 #include <thread>
 
 #include "tests/system/cluster.h"
+#include "tests/system/command_line.h"
 
 namespace tierpilot::test {
 namespace {
@@ -92,6 +93,63 @@ TEST_F(PolicyGuard, AnOperatorSeesComparesAndGoesBack) {
   const auto others = value({"policy", "compare", "dqn", "least-loaded"});
   EXPECT_FALSE(others["concurrent"]);
   EXPECT_EQ(others["comparisons"][1]["of_second"]["count"], 5);
+}
+
+// Runs a gang of two ranks to its end; its decision.
+Json run_gang(Cluster& cluster) {
+  const auto id = submitted_id(
+      tierctl_at(cluster.address(), {"-j", "task", "submit", "--ranks", "2", "--", "/bin/true"}));
+  const auto task = cluster.client().wait(id);
+  EXPECT_TRUE(task && (*task)["state"] == "succeeded");
+  return cluster.client().explain(id).value().at(0);
+}
+
+TEST_F(PolicyGuard, GangPoliciesHaveModesAndAGuardOfTheirOwn) {
+  const auto shown = value({"policy", "show", "ac"});
+  EXPECT_EQ(shown["policy"]["decides"], "units of gangs");
+  EXPECT_EQ(shown["policy"]["active"], true) << "the default, with the weights of the build tree";
+  EXPECT_EQ(shown["policy"]["mode"], "enforce");
+  EXPECT_EQ(shown["policy"]["standing"], "trusted");
+  EXPECT_FALSE(shown.contains("learner")) << "it learns elsewhere";
+  EXPECT_EQ(shown["policy"]["decides"],
+            value({"policy", "show", "gang/random"})["policy"]["decides"]);
+  EXPECT_EQ(value({"policy", "show", "random"})["policy"]["decides"], "where tasks run");
+
+  const auto enforced = run_gang(*cluster_);
+  EXPECT_EQ(enforced["policy"], "gang/ac");
+  EXPECT_EQ(enforced["mode"], "enforce");
+  EXPECT_NE(enforced["gang"]["heuristic"], "");
+  EXPECT_GT(enforced["gang"]["expected_h"], 0);
+  EXPECT_GT(enforced["gang"]["heuristic_h"], 0);
+  EXPECT_EQ(enforced["gang"]["standing"], "trusted");
+
+  EXPECT_EQ(value({"policy", "mode", "ac", "shadow"})["policy"]["mode"], "shadow");
+  EXPECT_EQ(value({"policy", "mode", "dqn", "advise"})["policy"]["mode"], "advise");
+  const auto in_shadow = run_gang(*cluster_);
+  EXPECT_EQ(in_shadow["arm"], "shadow");
+  EXPECT_NE(in_shadow["fallback"].get<std::string>().find("in shadow"), std::string::npos);
+  EXPECT_EQ(value({"policy", "mode", "gang/ac", "advise"})["policy"]["mode"], "advise");
+
+  const auto compared = value({"policy", "compare", "ac"});
+  ASSERT_EQ(compared["comparisons"].size(), 1u);
+  EXPECT_EQ(compared["comparisons"][0]["measure"], "goodput");
+  EXPECT_TRUE(compared["comparisons"][0]["judged"]);
+  EXPECT_NE(tierctl({"policy", "compare", "ac", "dqn"}).code, 0);
+  EXPECT_NE(tierctl({"policy", "mode", "best-fit", "shadow"}).code, 0) << "it answers to no guard";
+  EXPECT_NE(tierctl({"policy", "rollback", "ac", "1"}).code, 0);
+
+  EXPECT_EQ(value({"policy", "use", "best-fit"})["policy"]["decides"], "units of gangs");
+  EXPECT_EQ(run_gang(*cluster_)["policy"], "gang/best-fit");
+  EXPECT_EQ(value({"status"})["health"]["policy"], "dqn") << "tasks are decided as before";
+
+  cluster_->client().disconnect();
+  cluster_->coordinator().end();
+  cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] { return cluster_->nodes_are_up(2); }));
+  const auto after = value({"policy", "show", "ac"});
+  EXPECT_EQ(after["policy"]["active"], true) << "as configured";
+  EXPECT_EQ(after["policy"]["mode"], "advise") << "an operator's word survives a restart";
+  EXPECT_EQ(after["events"][0]["what"], "mode");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// tierctl policy: who decides where tasks run.
+// tierctl policy: who decides where tasks and gangs run.
 #include <CLI/CLI.hpp>
 #include <cmath>
 
@@ -18,6 +18,7 @@ const Table kKeptBack{
                 {"P99 ms", "/kept_back_ms/p99", Format::kNumber}}};
 
 const std::vector<Column> kColumns{{"POLICY", "/name"},
+                                   {"DECIDES", "/decides"},
                                    {"ACTIVE", "/active"},
                                    {"LEARNS", "/learns"},
                                    {"MODE", "/mode"},
@@ -30,11 +31,15 @@ const std::vector<Column> kColumns{{"POLICY", "/name"},
                                    {"DESCRIPTION", "/description"}};
 
 const Table kOthers{
-    .title = "Other decisions: the coordinator's configuration says which of these is used",
+    .title =
+        "Other decisions: the coordinator's configuration says which of these is used, and "
+        "for gangs also 'tierctl policy use'",
     .rows = "/others",
     .columns = {{"POLICY", "/name"},
                 {"ACTIVE", "/active"},
                 {"DECIDES", "/decides"},
+                {"MODE", "/mode"},
+                {"STANDING", "/standing"},
                 {"DESCRIPTION", "/description"}}};
 
 Result<int> list(Context& context, ClusterConnection& connection) {
@@ -56,6 +61,28 @@ void show_whole_numbers(nlohmann::ordered_json& metrics) {
   }
 }
 
+void add_learner(wire::Cluster::PolicyShowResults::Reader answer, nlohmann::ordered_json& value,
+                 std::vector<Table>& tables) {
+  value["learner"] = message_json(answer.getLearner());
+  show_whole_numbers(value["learner"]["settings"]);
+  tables.push_back({.title = "Learner",
+                    .rows = "/learner",
+                    .columns = {{"Began from", "/origin"},
+                                {"Experiences", "/experiences", Format::kNumber},
+                                {"Replay size", "/replay_size", Format::kNumber},
+                                {"Replay capacity", "/replay_capacity", Format::kNumber},
+                                {"Waiting for their reward", "/pending", Format::kNumber},
+                                {"Training steps", "/training_steps", Format::kNumber},
+                                {"Loss", "/loss", Format::kNumber},
+                                {"Weights version", "/weights_version", Format::kNumber},
+                                {"Epsilon", "/epsilon", Format::kNumber},
+                                {"Note", "/note"}}});
+  tables.push_back({.title = "Settings",
+                    .rows = "/learner/settings",
+                    .columns = {{"SETTING", "/name"}, {"VALUE", "/value", Format::kNumber}},
+                    .empty = "none reported"});
+}
+
 Result<int> show(Context& context, ClusterConnection& connection, const std::string& name) {
   auto request = connection.cluster().policyShowRequest();
   request.setName(name);
@@ -64,31 +91,14 @@ Result<int> show(Context& context, ClusterConnection& connection, const std::str
   nlohmann::ordered_json value{{"policy", message_json(answer->getPolicy())}};
   std::vector<Table> tables{{.rows = "/policy", .columns = kColumns}};
   if (answer->getPolicy().getKeptBack() > 0) tables.push_back(kKeptBack);
-  if (answer->getPolicy().getLearns()) {
-    value["learner"] = message_json(answer->getLearner());
-    show_whole_numbers(value["learner"]["settings"]);
-    tables.push_back({.title = "Learner",
-                      .rows = "/learner",
-                      .columns = {{"Began from", "/origin"},
-                                  {"Experiences", "/experiences", Format::kNumber},
-                                  {"Replay size", "/replay_size", Format::kNumber},
-                                  {"Replay capacity", "/replay_capacity", Format::kNumber},
-                                  {"Waiting for their reward", "/pending", Format::kNumber},
-                                  {"Training steps", "/training_steps", Format::kNumber},
-                                  {"Loss", "/loss", Format::kNumber},
-                                  {"Weights version", "/weights_version", Format::kNumber},
-                                  {"Epsilon", "/epsilon", Format::kNumber},
-                                  {"Note", "/note"}}});
-    tables.push_back({.title = "Settings",
-                      .rows = "/learner/settings",
-                      .columns = {{"SETTING", "/name"}, {"VALUE", "/value", Format::kNumber}},
-                      .empty = "none reported"});
-    value["guard"] = message_json(answer->getGuard());
-    show_whole_numbers(value["guard"]["faults"]);
-    value["versions"] = messages_json(answer->getVersions());
-    value["events"] = messages_json(answer->getEvents());
-    for (auto& table : oversight_tables()) tables.push_back(std::move(table));
-  }
+  if (!answer->getPolicy().getLearns()) return print(context.output, value, tables);
+  const bool learns_here = answer->hasLearner();
+  if (learns_here) add_learner(*answer, value, tables);
+  value["guard"] = message_json(answer->getGuard());
+  show_whole_numbers(value["guard"]["faults"]);
+  if (learns_here) value["versions"] = messages_json(answer->getVersions());
+  value["events"] = messages_json(answer->getEvents());
+  for (auto& table : oversight_tables(learns_here)) tables.push_back(std::move(table));
   return print(context.output, value, tables);
 }
 
@@ -175,7 +185,7 @@ void add_compare(CLI::App& policy, Context& context) {
   };
   auto given = std::make_shared<Arguments>();
   auto* sub = policy.add_subcommand("compare", "what was measured of two policies");
-  sub->add_option("A", given->first, "Default: the active one");
+  sub->add_option("A", given->first, "Default: the active one for tasks");
   sub->add_option("B", given->second, "Default: the heuristic's control decisions beside it");
   on_chosen(*sub, context, [&context, given](ClusterConnection& connection) {
     return compare(context, connection, given->first, given->second);
@@ -185,12 +195,13 @@ void add_compare(CLI::App& policy, Context& context) {
 }  // namespace
 
 void add_policy(CLI::App& app, Context& context) {
-  auto* policy = app.add_subcommand("policy", "who decides where tasks run");
+  auto* policy = app.add_subcommand("policy", "who decides where tasks and gangs run");
   policy->require_subcommand(1);
   on_chosen(*policy->add_subcommand("list", "all policies"), context,
             [&context](ClusterConnection& connection) { return list(context, connection); });
   add_by_name(*policy, context, "show", "one policy and what it has learned", show);
-  add_by_name(*policy, context, "use", "let this policy decide from now on", use);
+  add_by_name(*policy, context, "use", "let this policy decide from now on, of tasks or of gangs",
+              use);
   add_mode(*policy, context);
   add_rollback(*policy, context);
   add_compare(*policy, context);

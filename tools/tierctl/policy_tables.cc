@@ -2,28 +2,32 @@
 
 namespace tierpilot::tierctl {
 
-std::vector<Table> oversight_tables() {
-  return {{.title = "Standing",
-           .rows = "/policy",
-           .columns = {{"Mode", "/mode"},
-                       {"Standing", "/standing"},
-                       {"Because", "/why"},
-                       {"Share of decisions", "/share", Format::kPercent}}},
-          {.title = "Guard, since the coordinator started",
-           .rows = "/guard",
-           .columns = {{"On", "/on"},
-                       {"Asked", "/asked", Format::kNumber},
-                       {"Control decisions of the heuristic", "/control", Format::kNumber},
-                       {"Held against the heuristic's choice", "/advised", Format::kNumber},
-                       {"Of them, differed", "/differed", Format::kNumber},
-                       {"Of those, followed", "/followed", Format::kNumber}}},
-          {.rows = "/guard/faults",
-           .columns = {{"UNUSABLE ANSWERS", "/name"}, {"COUNT", "/value", Format::kNumber}}},
-          version_table("/versions", "Versions of its weights"),
-          {.title = "Events, newest first",
-           .rows = "/events",
-           .columns = {{"WHEN", "/at_ms", Format::kTime}, {"WHAT", "/what"}, {"WHY", "/why"}},
-           .empty = "none"}};
+std::vector<Table> oversight_tables(bool with_versions) {
+  std::vector<Table> tables{
+      {.title = "Standing",
+       .rows = "/policy",
+       .columns = {{"Mode", "/mode"},
+                   {"Standing", "/standing"},
+                   {"Because", "/why"},
+                   {"Share of decisions", "/share", Format::kPercent}}},
+      {.title = "Guard, since the coordinator started",
+       .rows = "/guard",
+       .columns = {{"On", "/on"},
+                   {"Asked", "/asked", Format::kNumber},
+                   {"Control decisions of the heuristic", "/control", Format::kNumber},
+                   {"Held against the heuristic's choice", "/advised", Format::kNumber},
+                   {"Of them, differed", "/differed", Format::kNumber},
+                   {"Of those, followed", "/followed", Format::kNumber}}},
+      {.rows = "/guard/faults",
+       .columns = {{"UNUSABLE ANSWERS", "/name"}, {"COUNT", "/value", Format::kNumber}}},
+  };
+  if (with_versions) tables.push_back(version_table("/versions", "Versions of its weights"));
+  tables.push_back(
+      {.title = "Events, newest first",
+       .rows = "/events",
+       .columns = {{"WHEN", "/at_ms", Format::kTime}, {"WHAT", "/what"}, {"WHY", "/why"}},
+       .empty = "none"});
+  return tables;
 }
 
 Table version_table(const std::string& rows, const std::string& title) {

@@ -8,8 +8,8 @@
 
 namespace tierpilot::tierctl {
 
-// Of `policy show`: guard, versions and events.
-std::vector<Table> oversight_tables();
+// Of `policy show`: guard, events, and of one that learns here its versions.
+std::vector<Table> oversight_tables(bool with_versions);
 Table version_table(const std::string& rows, const std::string& title);
 // `concurrent`: the second are control decisions, taken at the same time.
 std::vector<Table> comparison_tables(bool concurrent);

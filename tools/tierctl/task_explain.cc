@@ -78,6 +78,15 @@ Table observation_table(const std::string& at) {
                       {"Writes", "/writes"}}};
 }
 
+Table gang_table(const std::string& at) {
+  return {.title = "Beside the heuristic for gangs",
+          .rows = at + "/gang",
+          .columns = {{"Expected hours where it was placed", "/expected_h", Format::kNumber},
+                      {"The heuristic would have taken", "/heuristic"},
+                      {"Expected hours there", "/heuristic_h", Format::kNumber},
+                      {"Standing of the policy", "/standing"}}};
+}
+
 Table candidate_table(const std::string& at) {
   return {.title = "Candidates",
           .rows = at + "/candidates",
@@ -112,6 +121,7 @@ std::vector<Table> decision_tables(const ordered_json& decision, const std::stri
   std::vector<Table> tables{choice_table(at, decision["kept_back_for"] != "")};
   tables.back().title = title;
   if (!decision["observation"].is_null()) tables.push_back(observation_table(at));
+  if (!decision["gang"].is_null()) tables.push_back(gang_table(at));
   tables.push_back(candidate_table(at));
   if (!decision["reward"].is_null()) tables.push_back(reward_table(at));
   return tables;

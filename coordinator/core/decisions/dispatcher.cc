@@ -79,7 +79,7 @@ void Dispatcher::pump() {
       break;
     }
     holding_.wake();
-    auto next = next_task(state_, holding_.allowed(host_.active()));
+    auto next = next_task(state_, gangs_->policies(), holding_.allowed(host_.active()));
     if (next.gang) {
       gangs_->place(*next.task, *next.gang);
       continue;

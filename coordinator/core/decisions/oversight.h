@@ -1,6 +1,7 @@
 // What the policies are allowed and what came of it: modes, the guards of those that learn,
-// measured rewards and response times, and the events that an operator should know of. Modes,
-// standings and events survive a restart; measurements begin anew. Event loop thread only.
+// measured outcomes, and the events that an operator should know of. There is one for each kind of
+// decision with policies that learn. Modes, standings and events survive a restart; measurements
+// begin anew. Event loop thread only.
 #pragma once
 
 #include <array>
@@ -67,6 +68,8 @@ class Oversight {
   void compared(const Turn& turn, bool differs, bool followed);
   void rewarded(const Turn& turn, double reward);
   void finished(const Turn& turn, double response_s);
+  // By the measure's place in the settings.
+  void measured(const Turn& turn, size_t measure, double value);
 
   // kInvalid: it does not learn.
   Status set_mode(const std::string& policy, PolicyMode mode);
@@ -93,7 +96,6 @@ class Oversight {
   };
 
   Subject& subject(const std::string& policy);
-  void measured(const Turn& turn, size_t measure, double value);
   void write_changes(const std::string& policy, Subject& subject);
   void record(PolicyEvent event);
 

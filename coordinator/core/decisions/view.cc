@@ -150,7 +150,7 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
   return placement;
 }
 
-NextTask next_task(ClusterState& state, bool shows_full) {
+NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
   state.keep_order();
   QueueLook queue(state);
   QueueTurns turns;
@@ -163,7 +163,7 @@ NextTask next_task(ClusterState& state, bool shows_full) {
       continue;
     }
     if (task->spec.is_gang()) {
-      auto plan = plan_gang(state, *task);
+      auto plan = plan_gang(state, gangs, *task);
       if (!plan.ranks.empty()) return {task, {}, std::move(plan)};
       task->reason = std::move(plan.reason);
       const int64_t waited_ms = state.clock.wall_ms() - task->submitted_ms;

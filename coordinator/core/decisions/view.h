@@ -34,6 +34,6 @@ struct NextTask {
   PlacementView placement;
   std::optional<GangPlan> gang{};  // where it is one
 };
-NextTask next_task(ClusterState& state, bool shows_full = false);
+NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full = false);
 
 }  // namespace tierpilot

@@ -22,12 +22,20 @@ std::string address_of(const NodeFacts& facts) {
   return data.substr(4, data.rfind(':') - 4);
 }
 
-DecisionRecord describe(const Task& gang, const GangPlan& plan, const std::string& policy) {
+DecisionRecord describe(const Task& gang, const GangPlan& plan, const Oversight& oversight) {
   DecisionRecord record;
   record.attempt = {gang.id, gang.attempt};
-  record.policy = policy;
+  record.policy = gang.policy;
   record.node = plan.ranks.front().node;
   record.reason = plan.reason;
+  record.fallback = plan.fallback;
+  record.proposed = plan.proposed;
+  record.decide_ns = plan.decide_ns;
+  record.gang = plan.beside;
+  if (oversight.guard(gang.policy)) {
+    record.mode = plan.turn->mode;
+    record.arm = plan.turn->ticket.arm;
+  }
   record.considered = static_cast<uint32_t>(plan.nodes.size());
   for (const auto& node : plan.nodes) record.eligible += node.eligible;
   constexpr size_t kMostNodes = 64;
@@ -83,14 +91,18 @@ void GangLife::begin() {
 }
 
 void GangLife::place(Task& gang, const GangPlan& plan) {
-  const int64_t begin_ns = state_.clock.boot_ns();
   state_.tasks.advance(gang, TaskState::kAssigned);
   gang.attempt = state_.next_attempt(gang);
-  gang.policy = "gang/" + state_.settings.gang_policy;
+  gang.policy = plan.turn ? plan.turn->policy : GangPolicies::full_name(policies_.active());
   gang.reason.clear();
   auto& current = tries_[gang.id] = {.attempt = gang.attempt, .ranks = {}, .over = {}};
   current.checkpoint = newest_checkpoint(state_, gang.id);
   current.placed_ns = state_.clock.boot_ns();
+  credits_.goes_on_from(gang, current.checkpoint);
+  if (plan.turn) {
+    credits_.placed(gang, *plan.turn, current.checkpoint);
+    state_.scores.decided(gang.policy, plan.decide_ns);
+  }
   auto changed = std::make_shared<std::vector<Task>>();
   const auto& ids = state_.tasks.ranks_of(gang.id);
   for (uint32_t i = 0; i < plan.ranks.size(); ++i) {
@@ -115,10 +127,9 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     current.ranks.push_back({plan.ranks[i]});
     changed->push_back(rank);
   }
-  auto record = describe(gang, plan, gang.policy);
+  auto record = describe(gang, plan, policies_.oversight());
   if (!current.checkpoint.empty()) record.reason += ", from " + current.checkpoint;
   record.at_ms = state_.clock.wall_ms();
-  record.decide_ns = state_.clock.boot_ns() - begin_ns;
   changed->push_back(gang);
   state_.store.write(
       [changed, record](Db& db) -> Status {
@@ -313,8 +324,9 @@ void GangLife::conclude(Task& gang) {
   // Of a job that tells nothing, that its processes run is all that is known.
   if (last.mapped().began_ns > 0 && !last.mapped().has_worked)
     note_restart(last.mapped(), last.mapped().began_ns);
-  state_.gangs.stopped(gang.id);
   auto verdict = judge_try(gang, last.mapped());
+  credits_.ended(gang, verdict.fate);
+  state_.gangs.stopped(gang.id);
   if (verdict.fate != Fate::kAgain) blames_.erase(gang.id);
   // Of those that were cancelled while they waited nobody tells either.
   state_.gangs.keep_only([&](uint64_t id) {

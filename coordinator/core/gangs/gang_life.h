@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/gangs/gang_credits.h"
 #include "coordinator/core/gangs/gang_plan.h"
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/job_point.h"
@@ -23,7 +24,14 @@ class GangLife {
   // `after` runs its work later on the loop.
   using After = std::function<void(int64_t us, std::function<void()>)>;
   GangLife(ClusterState& state, Lifecycle& lifecycle, After after)
-      : state_(state), lifecycle_(lifecycle), after_(std::move(after)) {}
+      : state_(state),
+        lifecycle_(lifecycle),
+        after_(std::move(after)),
+        policies_(state),
+        credits_(state, policies_.oversight()) {}
+
+  // Who decides; to be begun by whoever wants a guard over them.
+  GangPolicies& policies() { return policies_; }
 
   // After restore(): gangs whose ranks ended while their own end was not on disk.
   void begin();
@@ -89,6 +97,8 @@ class GangLife {
   ClusterState& state_;
   Lifecycle& lifecycle_;
   After after_;
+  GangPolicies policies_;
+  GangCredits credits_;
   std::map<uint64_t, Try> tries_;  // by gang
   struct Blame {
     std::string kind;

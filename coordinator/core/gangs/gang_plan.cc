@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_view.h"
-#include "policies/gang/learned/hosted_placers.h"
 
 namespace tierpilot {
 namespace {
@@ -116,6 +116,18 @@ GangPlan plan_of(const ClusterState& state, const Task& task, const GangView& vi
   return plan;
 }
 
+// "a x2, b": ranks on each node.
+std::string nodes_text(const GangView& view, const gang::RankPlaces& places) {
+  std::map<std::string, size_t> ranks;
+  for (const auto& units : places.units)
+    ++ranks[view.nodes[view.state.node_of(units.front())]->facts.name];
+  std::string text;
+  for (const auto& [node, count] : ranks)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", node,
+                        count > 1 ? fmt::format(" x{}", count) : "");
+  return text;
+}
+
 }  // namespace
 
 uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only_up) {
@@ -130,38 +142,44 @@ uint64_t idle_ranks(const ClusterState& state, const Task& gang) {
   return room_now(state, gang, gang_view(state, gang, {}));
 }
 
-GangPlan plan_gang(const ClusterState& state, const Task& task) {
+GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task& task) {
   const auto& spec = task.spec;
   if (const uint64_t most = room_at_most(state.registry, task); most < spec.gang.ranks)
     return no_room(state, spec, most);
+  const int64_t begin_ns = state.clock.boot_ns();
   auto view = gang_view(state, task, newest_checkpoint(state, task.id));
   const uint64_t room = room_now(state, task, view);
   if (room < spec.gang.ranks) return no_room(state, spec, room);
   const auto wanted = state.gangs.wanted(task.id);
   view.shape.ranks = static_cast<uint32_t>(std::clamp<uint64_t>(
       wanted.ranks, spec.gang.ranks, std::min<uint64_t>(room, spec.gang.most_ranks())));
-  auto placer = state.settings.gang_placer;
-  if (!placer) {
-    auto made = gang::hosted_placers().make(
-        state.settings.gang_policy,
-        gang::PlacerOrigin{.seed = task.id + task.attempt, .weights = state.settings.gang_weights});
-    if (!made) return {{}, made.error().message, false, {}};
-    placer = std::move(*made);
-  }
-  auto chosen = gang::place_ranks(view.state, view.job, view.shape, *placer);
+  auto choice = policies.choose(view, task.id + task.attempt);
   // Bounds on the ranks of a node may fit fewer ranks only.
-  if (!chosen && view.shape.ranks > spec.gang.ranks) {
+  if (!choice && view.shape.ranks > spec.gang.ranks) {
     view.shape.ranks = spec.gang.ranks;
-    chosen = gang::place_ranks(view.state, view.job, view.shape, *placer);
+    choice = policies.choose(view, task.id + task.attempt);
   }
-  if (!chosen) {
-    auto none = no_room(state, spec, room_now(state, task, view));
-    none.reason = "waiting: " + chosen.error().message;
+  if (!choice) {
+    auto none = no_room(state, spec, room);
+    none.reason = "waiting: " + choice.error().message;
     return none;
   }
-  auto plan = plan_of(state, task, view, *chosen);
+  auto plan = plan_of(state, task, view, choice->places);
   if (plan.ranks.size() > spec.gang.ranks)
     plan.reason += fmt::format(", {} ranks: {}", plan.ranks.size(), wanted.why);
+  plan.beside = {.expected_h = choice->places.expected_h,
+                 .heuristic = nodes_text(view, choice->heuristic),
+                 .heuristic_h = choice->heuristic.expected_h,
+                 .standing = {}};
+  if (const auto* guard = policies.oversight().guard(choice->turn.policy)) {
+    const auto& memory = guard->memory();
+    plan.beside.standing = standing_name(memory.standing);
+    if (!memory.why.empty()) plan.beside.standing += ": " + memory.why;
+  }
+  if (choice->proposed) plan.proposed = nodes_text(view, *choice->proposed);
+  plan.fallback = std::move(choice->fallback);
+  plan.turn = std::move(choice->turn);
+  plan.decide_ns = state.clock.boot_ns() - begin_ns;
   return plan;
 }
 

@@ -1,10 +1,12 @@
-// Where all ranks of a gang could run now. Pure.
+// Where all ranks of a gang are to run now.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
+#include "coordinator/core/gangs/gang_policies.h"
 #include "model/rank.h"
 
 namespace tierpilot {
@@ -20,10 +22,16 @@ struct GangPlan {
   // The nodes that are up have as much as it needs, as soon as others are done.
   bool could_fit = true;
   std::vector<CandidateRecord> nodes;  // that were looked at, the chosen ones eligible
+  // Who decided, and why not the policy where it did not; empty: nobody was asked.
+  std::optional<Oversight::Turn> turn;
+  std::string fallback;
+  std::string proposed;  // nodes that the policy wanted, where it was asked and did not get them
+  GangDecision beside{};
+  int64_t decide_ns = 0;
 };
 
-// The units of all nodes that take the task, chosen by `settings.gang_policy`.
-GangPlan plan_gang(const ClusterState& state, const Task& gang);
+// Of units of all nodes that take the task. The policies are asked only where there is room.
+GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task& gang);
 // How many ranks of the gang, beside those that run, there is room for now.
 uint64_t idle_ranks(const ClusterState& state, const Task& gang);
 // How many ranks the nodes could run if nothing else ran there, of all that are known or of those

@@ -23,13 +23,14 @@ Result<std::unique_ptr<Placer>> load_ac(const PlacerOrigin& origin) {
 
 }  // namespace
 
-const ModuleList<PlacerModule>& hosted_placers() {
+const PlacerModules& hosted_placers() {
   static const auto kHosted = [] {
     std::vector<PlacerModule> modules{
-        {{{"ac", "an actor-critic that learned by simulation"}, load_ac}}};
+        {{{kDefaultGangPolicy, "an actor-critic that learned by simulation"}, load_ac}}};
+    modules.front().learned = true;
     for (const PlacerModule& module : placers())
       if (!module.knows_future) modules.push_back(module);
-    return ModuleList<PlacerModule>("gang policy", std::move(modules));
+    return PlacerModules("gang policy", std::move(modules));
   }();
   return kHosted;
 }

@@ -10,6 +10,6 @@ inline constexpr const char* kDefaultGangPolicy = "ac";
 inline constexpr const char* kGangHeuristic = "expected-time";
 
 // placers() that do without the future, and those that learned by simulation.
-const ModuleList<PlacerModule>& hosted_placers();
+const PlacerModules& hosted_placers();
 
 }  // namespace tierpilot::gang

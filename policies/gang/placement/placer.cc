@@ -152,8 +152,8 @@ PlacerModule foreseeing(PlacerModule module) {
 
 }  // namespace
 
-const ModuleList<PlacerModule>& placers() {
-  static const ModuleList<PlacerModule> kPlacers(
+const PlacerModules& placers() {
+  static const PlacerModules kPlacers(
       "gang policy",
       {drawing("random", "any free units",
                [](const PlacementState& state, const Job& job, SeededRandom& random) {

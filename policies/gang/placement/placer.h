@@ -48,10 +48,12 @@ struct PlacerOrigin {
 struct PlacerModule : PolicyModule<Placer, PlacerOrigin> {
   bool draws = false;         // by its seed; others do the same each time
   bool knows_future = false;  // PlacementState::next_failure_h
+  bool learned = false;       // it answers to a guard
 };
+using PlacerModules = ModuleList<PlacerModule>;
 
 // Those that learned nothing; policies/gang/learned/ has the others.
-const ModuleList<PlacerModule>& placers();
+const PlacerModules& placers();
 Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed);
 
 // The hours the job is expected to take on these units, if its work takes `work_h`.

@@ -29,7 +29,11 @@ TEST(CoordinatorConfig, GangsArePlacedByAPolicyThatThereIs) {
   const std::string file = TEST_SOURCE "/policies/weights/ac.weights";
   const auto learned = read("[gang]\npolicy = \"ac\"\nweights = \"" + file + '"');
   ASSERT_TRUE(learned) << learned.error().message;
-  EXPECT_TRUE(learned->core.gang_placer);
+  EXPECT_EQ(learned->core.gang_policy, "ac");
+  EXPECT_EQ(learned->core.gang_weights, file);
+  EXPECT_EQ(learned->core.gang_mode, PolicyMode::kEnforce);
+  EXPECT_EQ(read("[gang]\nmode = \"advise\"")->core.gang_mode, PolicyMode::kAdvise);
+  EXPECT_FALSE(read("[gang]\nmode = \"loud\""));
   const auto lost = read("[gang]\npolicy = \"ac\"\nweights = \"/nonexistent\"");
   ASSERT_FALSE(lost);
   EXPECT_THAT(lost.error().message, HasSubstr("/nonexistent"));

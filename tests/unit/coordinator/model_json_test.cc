@@ -62,6 +62,7 @@ TEST(ModelJson, WritesWhatNlohmannWould) {
   expect_as_nlohmann_writes_it(decision_text(decision));
   decision.kept_back_for = "n";
   decision.kept_back_ms = 1;
+  decision.gang = {0.5, "n", 0.25, "trusted"};
   decision.candidates = {{"n", true, -0.5, 1, 2, 3, 4, 5}, {"m", false, std::nullopt}};
   expect_as_nlohmann_writes_it(decision_text(decision));
   expect_as_nlohmann_writes_it(reward_text({0.5, 0.25, 1, 0, 2, 3, 4, {std::nullopt, "no"}}));
@@ -94,6 +95,20 @@ TEST(ModelJson, ADecisionTellsOfBeingKeptBackWhereItWas) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(back->kept_back_for, "n");
   EXPECT_EQ(back->kept_back_ms, 7);
+}
+
+TEST(ModelJson, ADecisionAboutAGangTellsWhatItIsHeldAgainst) {
+  DecisionRecord decision;
+  EXPECT_FALSE(parse_decision(decision_text(decision))->gang) << "it is no gang's";
+  decision.gang = {1.5, "n1 x2, n2", std::numeric_limits<double>::infinity(),
+                   "deposed: it is worse"};
+  const auto back = parse_decision(decision_text(decision));
+  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_TRUE(back->gang);
+  EXPECT_EQ(back->gang->expected_h, 1.5);
+  EXPECT_EQ(back->gang->heuristic, "n1 x2, n2");
+  EXPECT_EQ(back->gang->heuristic_h, 0) << "JSON has no such number";
+  EXPECT_EQ(back->gang->standing, "deposed: it is worse");
 }
 
 TEST(ModelJson, ReadsCandidatesOfOlderStores) {

@@ -39,7 +39,7 @@ class QueueOrderTest : public CoreTest {
   }
   // 0: nobody's.
   uint64_t whose_turn() {
-    const auto next = next_task(*state_);
+    const auto next = next_task(*state_, gangs_->policies());
     return next.task ? next.task->id : 0;
   }
   // All whose turn comes, one after the other, as they are given to the node.

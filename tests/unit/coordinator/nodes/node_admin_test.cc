@@ -40,7 +40,7 @@ class NodeAdminTest : public CoreTest {
     restart();
   }
   const NodeRecord& node(const std::string& name) { return *state_->registry.find(name); }
-  bool is_placed() { return next_task(*state_).task != nullptr; }
+  bool is_placed() { return next_task(*state_, gangs_->policies()).task != nullptr; }
 
   std::unique_ptr<NodeAdmin> admin_;
 };
