@@ -86,8 +86,8 @@ std::string read_gang_policy(ConfigSection& gang, CoreSettings& core) {
   if (policy != gang::kDefaultGangPolicy || !shipped.empty() || named) return policy;
   gang.hint(
       "policy",
-      fmt::format("'{}' decides where gangs run, not '{}', whose weights are missing: neither "
-                  "'{}' is there nor is {}; name their file in `weights`",
+      fmt::format("'{}' decides where gangs run, not '{}', whose weights are missing: '{}' is "
+                  "not there, and {}; name their file in `weights`",
                   gang::kGangHeuristic, policy, core.gang_weights, nearby.error().message));
   return gang::kGangHeuristic;
 }
