@@ -79,14 +79,15 @@ void read_listen(ConfigReader& reader, CoordinatorConfig& config) {
 std::string read_gang_policy(ConfigSection& gang, CoreSettings& core) {
   const auto nearby = find_data_file("ac.weights");
   const auto shipped = nearby ? *nearby : installed("ac.weights");
-  core.gang_weights =
-      gang.text("weights", shipped.empty() ? installed_path("ac.weights") : shipped);
+  core.gang_weights = gang.text("weights", "");
+  const bool named = !core.gang_weights.empty();
+  if (!named) core.gang_weights = shipped.empty() ? installed_path("ac.weights") : shipped;
   const auto policy = gang.text("policy", gang::kDefaultGangPolicy);
-  if (policy != gang::kDefaultGangPolicy || !shipped.empty() || gang.has("weights")) return policy;
+  if (policy != gang::kDefaultGangPolicy || !shipped.empty() || named) return policy;
   gang.hint(
       "policy",
-      fmt::format("'{}' decides where gangs run, not '{}', whose weights are missing: neither "
-                  "'{}' is there nor is {}; name their file in `weights`",
+      fmt::format("'{}' decides where gangs run, not '{}', whose weights are missing: '{}' is "
+                  "not there, and {}; name their file in `weights`",
                   gang::kGangHeuristic, policy, core.gang_weights, nearby.error().message));
   return gang::kGangHeuristic;
 }

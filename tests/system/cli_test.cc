@@ -116,14 +116,12 @@ TEST_F(Cli, PoliciesOfEveryKindOfDecisionAreListed) {
   for (const auto& other : listed["others"])
     if (other["active"] == true) active[other["decides"]].push_back(other["name"]);
   const std::map<std::string, std::vector<std::string>> wanted{
-      {"units of gangs", {"expected-time"}},
-      {"cores of jobs", {"quality"}},
-      {"shares of units", {"share"}}};
+      {"units of gangs", {"ac"}}, {"cores of jobs", {"quality"}}, {"shares of units", {"share"}}};
   EXPECT_EQ(active, wanted);
   EXPECT_NE(tierctl({"policy", "list"}).out.find("units of gangs"), std::string::npos);
-  const auto refused = tierctl({"policy", "use", "expected-time"});
+  const auto refused = tierctl({"policy", "use", "quality"});
   EXPECT_EQ(refused.code, 3);
-  EXPECT_NE(refused.err.find("decides units of gangs"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("decides cores of jobs"), std::string::npos) << refused.err;
 }
 
 TEST_F(Cli, WhatDoesNotExistIsThree) {

@@ -221,6 +221,7 @@ void GangLife::look_whether_all_run(Task& gang) {
     if (state_.tasks.find(id)->state != TaskState::kRunning) return;
   lifecycle_.gang_started(gang);
   auto* now = current(gang.id, gang.attempt);
+  if (!now) return;
   now->began_ns = state_.clock.boot_ns();
   state_.gangs.began(gang.id, now->checkpoint, now->began_ns);
 }

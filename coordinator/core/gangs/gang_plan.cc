@@ -13,8 +13,9 @@ namespace tierpilot {
 namespace {
 
 // The place of a rank that has these units of the engine.
-PlacedRank place_on(const ClusterState& state, const NodeFacts& facts,
-                    const std::vector<uint32_t>& own, const TaskSpec& spec) {
+PlacedRank place_on(const GangView::Node& node, const std::vector<uint32_t>& own,
+                    const TaskSpec& spec) {
+  const auto& facts = node.record->facts;
   PlacedRank rank{facts.name, {}};
   RankPlace& place = rank.place;
   if (spec.gang.gpus_per_rank > 0)
@@ -22,7 +23,7 @@ PlacedRank place_on(const ClusterState& state, const NodeFacts& facts,
   else
     place.cpu_units = own;
   // Others may be on those that are best for it: then any does.
-  for (const uint32_t number : free_cpu_units(state, facts))
+  for (const uint32_t number : node.cpu_units)
     if (std::find(place.cpu_units.begin(), place.cpu_units.end(), number) == place.cpu_units.end())
       place.cpu_units.push_back(number);
   return rank;
@@ -53,11 +54,13 @@ uint64_t room_at_most(const Registry& registry, const Task& task) {
   return ranks;
 }
 
-uint64_t room_now(const ClusterState& state, const Task& task, const GangView& view) {
+uint32_t ranks_on(const GangView::Node& node, const TaskSpec& spec) {
+  return ranks_within(node.room, spec, node.record->facts);
+}
+
+uint64_t room_now(const GangView& view, const TaskSpec& spec) {
   uint64_t ranks = 0;
-  for (const auto* node : view.nodes)
-    if (node->takes(task.id))
-      ranks += ranks_within(room_for_ranks(state, *node, task.spec), task.spec, node->facts);
+  for (const auto& node : view.nodes) ranks += ranks_on(node, spec);
   return ranks;
 }
 
@@ -87,30 +90,30 @@ GangPlan no_room(const ClusterState& state, const TaskSpec& spec, uint64_t ranks
   return none;
 }
 
-GangPlan plan_of(const ClusterState& state, const Task& task, const GangView& view,
-                 const gang::RankPlaces& chosen) {
+GangPlan plan_of(const Task& task, const GangView& view, const gang::RankPlaces& chosen) {
   GangPlan plan;
-  std::set<const NodeRecord*> used;
+  std::set<uint32_t> used;
   for (const auto& units : chosen.units) {
-    const auto* node = view.nodes[view.state.node_of(units.front())];
+    const uint32_t node = view.state.node_of(units.front());
     std::vector<uint32_t> own;
     for (const uint32_t unit : units) own.push_back(view.numbers[unit]);
-    plan.ranks.push_back(place_on(state, node->facts, own, task.spec));
+    plan.ranks.push_back(place_on(view.nodes[node], own, task.spec));
     used.insert(node);
   }
   number_locally(plan.ranks);
   size_t with_room = 0;
-  for (const auto* node : view.nodes) {
-    if (!node->takes(task.id)) continue;
-    plan.nodes.push_back({node->facts.name,
-                          used.contains(node),
+  for (uint32_t i = 0; i < view.nodes.size(); ++i) {
+    const auto& node = *view.nodes[i].record;
+    if (!node.takes(task.id)) continue;
+    plan.nodes.push_back({node.facts.name,
+                          used.contains(i),
                           {},
-                          node->fast_free_bytes,
+                          node.fast_free_bytes,
                           0,
                           0,
-                          node->assigned_units,
-                          node->facts.units});
-    with_room += ranks_within(room_for_ranks(state, *node, task.spec), task.spec, node->facts) > 0;
+                          node.assigned_units,
+                          node.facts.units});
+    with_room += ranks_on(view.nodes[i], task.spec) > 0;
   }
   plan.reason = fmt::format("{} ({} nodes have room)", chosen.reason, with_room);
   return plan;
@@ -120,7 +123,7 @@ GangPlan plan_of(const ClusterState& state, const Task& task, const GangView& vi
 std::string nodes_text(const GangView& view, const gang::RankPlaces& places) {
   std::map<std::string, size_t> ranks;
   for (const auto& units : places.units)
-    ++ranks[view.nodes[view.state.node_of(units.front())]->facts.name];
+    ++ranks[view.nodes[view.state.node_of(units.front())].record->facts.name];
   std::string text;
   for (const auto& [node, count] : ranks)
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", node,
@@ -139,7 +142,7 @@ uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only
 }
 
 uint64_t idle_ranks(const ClusterState& state, const Task& gang) {
-  return room_now(state, gang, gang_view(state, gang, {}));
+  return room_now(gang_view(state, gang, {}), gang.spec);
 }
 
 GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task& task) {
@@ -148,7 +151,7 @@ GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task
     return no_room(state, spec, most);
   const int64_t begin_ns = state.clock.boot_ns();
   auto view = gang_view(state, task, newest_checkpoint(state, task.id));
-  const uint64_t room = room_now(state, task, view);
+  const uint64_t room = room_now(view, spec);
   if (room < spec.gang.ranks) return no_room(state, spec, room);
   const auto wanted = state.gangs.wanted(task.id);
   view.shape.ranks = static_cast<uint32_t>(std::clamp<uint64_t>(
@@ -164,7 +167,7 @@ GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task
     none.reason = "waiting: " + choice.error().message;
     return none;
   }
-  auto plan = plan_of(state, task, view, choice->places);
+  auto plan = plan_of(task, view, choice->places);
   if (plan.ranks.size() > spec.gang.ranks)
     plan.reason += fmt::format(", {} ranks: {}", plan.ranks.size(), wanted.why);
   plan.beside = {.expected_h = choice->places.expected_h,

@@ -56,6 +56,10 @@ Engine engine_of(const TaskSpec& spec) {
   return spec.gang.gpus_per_rank > 0 ? Engine::kGpu : Engine::kCpu;
 }
 
+uint32_t units_per_rank(const TaskSpec& spec) {
+  return spec.gang.gpus_per_rank > 0 ? spec.gang.gpus_per_rank : spec.units;
+}
+
 // As many as are idle and have what else its ranks need; who has the others is not known of compute
 // units, so that these are the least sound ones.
 std::vector<uint32_t> offered(const Units& units, const Resources& room, const TaskSpec& spec) {
@@ -70,20 +74,33 @@ std::vector<uint32_t> offered(const Units& units, const Resources& room, const T
   return offered;
 }
 
+// With what `units` of the gang's engine make of it.
+GangView::Node look_at(const ClusterState& state, const Task& gang, const NodeRecord& node,
+                       const Units& units) {
+  if (!node.takes(gang.id)) return {&node, {}, {}};
+  const bool gpus = engine_of(gang.spec) == Engine::kGpu;
+  GangView::Node seen{&node, node.idle_resources(),
+                      gpus ? Units(state, node.facts, Engine::kCpu).usable() : units.usable()};
+  seen.room.units = std::min(seen.room.units, static_cast<uint32_t>(seen.cpu_units.size()));
+  if (gpus) seen.room.gpus = static_cast<uint32_t>(units.usable().size());
+  return seen;
+}
+
 void add_node(const ClusterState& state, const Task& gang, const NodeRecord& node, GangView& view) {
   const Units units(state, node.facts, engine_of(gang.spec));
-  std::vector<uint32_t> free;
-  if (node.takes(gang.id)) free = offered(units, room_for_ranks(state, node, gang.spec), gang.spec);
+  auto looked_at = look_at(state, gang, node, units);
+  std::vector<bool> free(units.all.size(), false);
+  for (const uint32_t number : offered(units, looked_at.room, gang.spec)) free[number] = true;
   auto& seen = view.state;
   for (const auto& unit : units.all) {
     seen.node.push_back(static_cast<uint32_t>(view.nodes.size()));
-    seen.free.push_back(std::find(free.begin(), free.end(), unit.number) != free.end());
+    seen.free.push_back(free[unit.number]);
     seen.per_h.push_back(unit.rate.mean);
     seen.rate_shape.push_back(unit.rate.shape > 0 ? unit.rate.shape : 1);
     view.numbers.push_back(unit.number);
   }
   seen.units_per_node = std::max(seen.units_per_node, static_cast<uint32_t>(units.all.size()));
-  view.nodes.push_back(&node);
+  view.nodes.push_back(std::move(looked_at));
 }
 
 // That other gangs in the queue want of the same engine.
@@ -104,7 +121,7 @@ std::vector<double> fetch_hours(const ClusterState& state, const Task& gang,
   View nodes;
   nodes.task.data_bytes = state.catalog.data_bytes(wanted);
   if (nodes.task.data_bytes == 0) return {};
-  for (const auto* node : view.nodes) nodes.nodes.push_back(seen_of(state, *node, wanted));
+  for (const auto& node : view.nodes) nodes.nodes.push_back(seen_of(state, *node.record, wanted));
   const NodeRates typical = typical_rates(nodes);
   std::vector<double> of_node, of_unit;
   for (const auto& node : nodes.nodes)
@@ -115,10 +132,6 @@ std::vector<double> fetch_hours(const ClusterState& state, const Task& gang,
 
 }  // namespace
 
-uint32_t units_per_rank(const TaskSpec& spec) {
-  return spec.gang.gpus_per_rank > 0 ? spec.gang.gpus_per_rank : spec.units;
-}
-
 uint32_t ranks_within(const Resources& free, const TaskSpec& spec, const NodeFacts& facts) {
   if (!facts.runs_gangs) return 0;
   uint64_t ranks = free.times(spec.needs(0));
@@ -126,19 +139,6 @@ uint32_t ranks_within(const Resources& free, const TaskSpec& spec, const NodeFac
     ranks = std::min<uint64_t>(ranks, spec.gang.ranks_per_node_max);
   if (ranks < spec.gang.ranks_per_node_min) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(ranks, spec.gang.most_ranks()));
-}
-
-std::vector<uint32_t> free_cpu_units(const ClusterState& state, const NodeFacts& facts) {
-  return Units(state, facts, Engine::kCpu).usable();
-}
-
-Resources room_for_ranks(const ClusterState& state, const NodeRecord& node, const TaskSpec& spec) {
-  Resources room = node.idle_resources();
-  const auto units = free_cpu_units(state, node.facts);
-  room.units = std::min(room.units, static_cast<uint32_t>(units.size()));
-  if (engine_of(spec) == Engine::kGpu)
-    room.gpus = static_cast<uint32_t>(Units(state, node.facts, Engine::kGpu).usable().size());
-  return room;
 }
 
 GangView gang_view(const ClusterState& state, const Task& gang, const std::string& checkpoint) {

@@ -52,7 +52,7 @@ TEST(CoordinatorConfig, WhereTheShippedWeightsAreMissingGangsArePlacedByTheHeuri
   ASSERT_EQ(config->hints.size(), 1u);
   EXPECT_THAT(config->hints[0], HasSubstr("ac.weights"));
   EXPECT_THAT(config->hints[0], HasSubstr("'expected-time' decides where gangs run"));
-  const auto by_name = read("[gang]\npolicy = \"ac\"");
+  const auto by_name = read("[gang]\npolicy = \"ac\"\nweights = \"\"");
   ASSERT_TRUE(by_name) << by_name.error().message;
   EXPECT_EQ(by_name->core.gang_policy, "expected-time");
 }

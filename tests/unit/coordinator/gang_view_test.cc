@@ -78,7 +78,7 @@ TEST_F(GangViews, UnitsThatOthersHaveAreThereAndNotFree) {
   const auto taken = rank(busy, 0);
   for (size_t unit = 0; unit < 6; ++unit) {
     const auto name =
-        cpu_unit_id(seen.nodes[seen.state.node[unit]]->facts.name, seen.numbers[unit]);
+        cpu_unit_id(seen.nodes[seen.state.node[unit]].record->facts.name, seen.numbers[unit]);
     const bool is_free =
         name != "b/cpu/0" && name != cpu_unit_id(taken.node, taken.rank->cpu_units[0]);
     EXPECT_EQ(seen.state.free[unit], is_free) << name;
@@ -221,7 +221,7 @@ TEST_F(GangViews, ACheckpointCountsAsDataOfTheNextTry) {
   const auto seen = view(id);
   ASSERT_THAT(seen.state.fetch_h, SizeIs(4));
   for (size_t unit = 0; unit < 4; ++unit) {
-    const bool is_there = seen.nodes[seen.state.node[unit]]->facts.name == at;
+    const bool is_there = seen.nodes[seen.state.node[unit]].record->facts.name == at;
     EXPECT_NEAR(seen.state.fetch_h[unit] * 3600, (1 << 20) / (is_there ? 1e9 : 1e6), 1e-6);
   }
 }
