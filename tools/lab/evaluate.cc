@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "policies/sim/gang/fleet_record.h"
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
 #include "tools/lab/gangs.h"
@@ -266,10 +267,23 @@ void add_gang_options(CLI::App& command, Options& options) {
                                "half, of --suite sharing --in-time all (default: made up)"))
       ->type_name("FILE");
   of_suite(kGangSuite, options,
+           command.add_option("--record", options.gangs.record,
+                              "faults of a real fleet, as 'unit rates --history' takes them: its "
+                              "second half is replayed with what was known then"))
+      ->type_name("FILE");
+  of_suite(kGangSuite, options,
+           command.add_option("--record-nodes", options.gangs.record_nodes,
+                              "nodes there are, where the record names only those that failed "
+                              "(default: 400, or as many as it names)"))
+      ->check(CLI::Range(2U, gang::kMaxRecordNodes))
+      ->type_name("N")
+      ->needs("--record");
+  of_suite(kGangSuite, options,
            command.add_option("--max-gpus", options.gangs.max_units,
                               "the largest cluster of the suite gangs"))
       ->check(CLI::Range(16U, 1024U))
       ->type_name("N")
+      ->excludes("--record")
       ->capture_default_str();
   of_suite(kGangSuite, options,
            command.add_option("--repair-h", options.gangs.repair_h,

@@ -62,12 +62,19 @@ size_t best_rival(const std::vector<gang::GangRun>& runs, const gang::GangSuite&
   return best;
 }
 
+const char* jobs_name(const gang::GangCell& cell) {
+  return cell.from_trace ? "trace" : cell.large_jobs ? "large" : "made up";
+}
+
 ordered_json cell_json(const gang::GangCell& cell) {
-  return {{"gpus", cell.units},
-          {"per_node", cell.units_per_node},
-          {"failures", gang::failure_setting_name(cell.setting)},
-          {"failures_per_gpu_h", cell.mean_per_h},
-          {"jobs", cell.from_trace ? "trace" : "made up"}};
+  ordered_json row{
+      {"gpus", cell.units},
+      {"per_node", cell.units_per_node},
+      {"failures", cell.from_day ? "recorded" : gang::failure_setting_name(cell.setting)},
+      {"failures_per_gpu_h", cell.mean_per_h},
+      {"jobs", jobs_name(cell)}};
+  if (cell.from_day) row["from_day"] = *cell.from_day;
+  return row;
 }
 
 double median(std::vector<double> values) {
@@ -168,6 +175,35 @@ ordered_json gang_rows_json(const std::vector<gang::GangRun>& runs, const gang::
         const auto paired = differences(values, values_of(runs, cell, best, measure.of));
         if (std::string_view(measure.name) != "unfinished")
           row["differences"][measure.name] = sim::estimate_json(paired);
+      }
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+ordered_json gang_replay_json(const std::vector<gang::GangRun>& runs, const gang::GangSuite& suite,
+                              const std::string& rival) {
+  ordered_json rows = ordered_json::array();
+  std::vector<std::string> kinds;
+  for (const auto& cell : suite.cells)
+    if (std::count(kinds.begin(), kinds.end(), jobs_name(cell)) == 0)
+      kinds.emplace_back(jobs_name(cell));
+  for (const auto& kind : kinds) {
+    const auto sums = [&](const std::string& policy, const Measure& measure) {
+      std::vector<double> by_seed(suite.seeds);
+      for (const auto& run : runs)
+        if (suite.policies[run.policy] == policy && jobs_name(suite.cells[run.cell]) == kind)
+          by_seed[run.seed - gang::kFirstSeed] += measure.of(run.result);
+      return by_seed;
+    };
+    for (const auto& policy : suite.policies) {
+      ordered_json row{{"jobs", kind}, {"policy", policy}, {"rival", rival}};
+      for (const auto& measure : kMeasures) {
+        const auto values = sums(policy, measure);
+        row[measure.name] = sim::estimate_json(values);
+        row["differences"][measure.name] =
+            sim::estimate_json(differences(values, sums(rival, measure)));
       }
       rows.push_back(std::move(row));
     }

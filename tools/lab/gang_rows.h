@@ -19,6 +19,10 @@ nlohmann::ordered_json gang_overall_json(const nlohmann::ordered_json& rows,
 // heuristic where rates differ, medians of rows; against the best of all; against the clairvoyant.
 nlohmann::ordered_json gang_goals_json(const std::vector<gang::GangRun>& runs,
                                        const gang::GangSuite& suite);
+// Of a record's replay: each policy over all workloads of a kind of jobs, against another one,
+// paired by seed.
+nlohmann::ordered_json gang_replay_json(const std::vector<gang::GangRun>& runs,
+                                        const gang::GangSuite& suite, const std::string& rival);
 // There is none where nothing was lost in any run.
 bool has_mean(const nlohmann::ordered_json& estimate);
 

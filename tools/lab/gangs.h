@@ -13,7 +13,9 @@ namespace tierpilot::lab {
 inline constexpr const char* kGangSuite = "gangs";
 
 struct GangOptions {
-  std::string trace;  // file in the manner of Philly's; empty: jobs are made up
+  std::string trace;   // file in the manner of Philly's; empty: jobs are made up
+  std::string record;  // of a fleet's faults, to be replayed; empty: they are drawn
+  std::optional<uint32_t> record_nodes;
   uint32_t max_units = 1024;
   std::optional<uint32_t> seeds, threads;
   std::vector<std::string> policies;  // empty: all but ac-published

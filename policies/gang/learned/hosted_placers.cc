@@ -28,7 +28,7 @@ const ModuleList<PlacerModule>& hosted_placers() {
     std::vector<PlacerModule> modules{
         {{{"ac", "an actor-critic that learned by simulation"}, load_ac}}};
     for (const PlacerModule& module : placers())
-      if (!module.knows_future) modules.push_back(module);
+      if (!module.knows_future && !module.needs_past) modules.push_back(module);
     return ModuleList<PlacerModule>("gang policy", std::move(modules));
   }();
   return kHosted;

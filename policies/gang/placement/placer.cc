@@ -23,6 +23,19 @@ void sort_by_rate(const PlacementState& state, Units& units) {
                    [&](uint32_t a, uint32_t b) { return state.per_h[a] < state.per_h[b]; });
 }
 
+// Nodes by how often their units failed so far.
+Units fewest_faults(const PlacementState& state, uint32_t count) {
+  std::vector<size_t> faults(state.node.empty() ? 0 : state.node.back() + 1);
+  for (uint32_t unit = 0; unit < state.failed_h.size(); ++unit)
+    faults[state.node_of(unit)] += state.failed_h[unit].size();
+  auto units = free_units(state);
+  std::stable_sort(units.begin(), units.end(), [&](uint32_t a, uint32_t b) {
+    return faults[state.node_of(a)] < faults[state.node_of(b)];
+  });
+  units.resize(count);
+  return units;
+}
+
 // One unit after the other from the node that has most free ones.
 Units spread(const PlacementState& state, uint32_t count) {
   auto nodes = free_by_node(state);
@@ -150,6 +163,11 @@ PlacerModule foreseeing(PlacerModule module) {
   return module;
 }
 
+PlacerModule remembering(PlacerModule module) {
+  module.needs_past = true;
+  return module;
+}
+
 }  // namespace
 
 const ModuleList<PlacerModule>& placers() {
@@ -172,6 +190,9 @@ const ModuleList<PlacerModule>& placers() {
             sort_by_rate(state, units);
             return first(std::move(units), job.units);
           }),
+       remembering(
+           by("fewest-faults", "the nodes that failed least often so far",
+              [](const auto& state, const auto& job) { return fewest_faults(state, job.units); })),
        by("expected-time", "the least expected time, by failure rates and what spreading costs",
           expected_time),
        foreseeing(by("clairvoyant", "the least time, knowing the next failures", clairvoyant))});

@@ -23,6 +23,8 @@ struct PlacementState {
   // Of the Gamma distribution that the rate is estimated by: the larger, the surer. Empty: not
   // known.
   std::vector<double> rate_shape;
+  // When it failed, as far as that was seen, rising; may be before the run's 0. Empty: not known.
+  std::vector<std::vector<double>> failed_h = {};
   double waiting_units = 0;  // that other jobs in the queue want
   Costs costs;
   // When a unit fails next, of what is to come; for the clairvoyant alone.
@@ -46,6 +48,7 @@ struct PlacerOrigin {
 struct PlacerModule : PolicyModule<Placer, PlacerOrigin> {
   bool draws = false;         // by its seed; others do the same each time
   bool knows_future = false;  // PlacementState::next_failure_h
+  bool needs_past = false;    // PlacementState::failed_h
 };
 
 // Those that learned nothing; policies/gang/learned/ has the others.

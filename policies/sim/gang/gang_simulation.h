@@ -5,21 +5,9 @@
 #pragma once
 
 #include "policies/gang/placement/placer.h"
-#include "policies/sim/gang/unit_failures.h"
+#include "policies/sim/gang/gang_scene.h"
 
 namespace tierpilot::gang {
-
-struct GangScene {
-  std::vector<Job> jobs;  // by arrival; none needs more units than there are
-  uint32_t units = 16;
-  uint32_t units_per_node = 4;
-  Costs costs;
-  UnitFailures failures;
-  // Of the estimate of a unit's rate: a Gamma prior of this shape around the mean of the fleet, and
-  // days count half after the half-life, so that a repaired unit becomes good again.
-  double prior_shape = 0.5;
-  double half_life_h = 60 * 24;
-};
 
 struct GangResult {
   double makespan_h = 0;

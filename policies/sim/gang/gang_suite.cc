@@ -13,14 +13,14 @@
 namespace tierpilot::gang {
 namespace {
 
-constexpr uint64_t kFirstSeed = 1001;
 constexpr double kPublishedPerH =
     2e-5;  // "The Llama 3 Herd of Models": 419 in 54 days, 16,384 GPUs
 constexpr double kStressPerH = 5e-3;
 constexpr double kLoad = 0.85;  // of the cluster, by work that arrives
 constexpr double kMaxWorkH = 72;
 constexpr double kMinWorkH = 0.1;
-constexpr double kEstimateOff = 2;  // run times are told up to so many times too long or short
+constexpr uint32_t kLargeJobs = 16;  // times as many units as usual
+constexpr double kEstimateOff = 2;   // run times are told up to so many times too long or short
 constexpr double kOperationsPerHour = 3600 * sim::kReferenceOperationsPerSecond;
 
 std::vector<Job> made_up(size_t count, SeededRandom& random) {
@@ -92,24 +92,28 @@ Result<std::vector<Job>> trace_jobs(const std::filesystem::path& file, TraceHalf
   return jobs;
 }
 
-GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed, uint64_t episode) {
-  const uint64_t of_episode = episode == 0 ? seed : derived_seed(seed + episode, "gang episode");
-  SeededRandom random(derived_seed(of_episode, "gang jobs"));
-  const size_t count = 60 + cell.units / 2;
-  GangScene scene{
-      .jobs = cell.from_trace ? drawn(suite.trace, count, random) : made_up(count, random),
-      .units = cell.units,
-      .units_per_node = cell.units_per_node,
-      .costs = suite.costs,
-      .failures = {}};
-  for (auto& job : scene.jobs) {
-    job.units = std::min(job.units, cell.units / 2);
+std::vector<Job> jobs_of(const GangSuite& suite, const GangCell& cell, uint64_t seed) {
+  SeededRandom random(derived_seed(seed, "gang jobs"));
+  const uint32_t times = cell.large_jobs ? kLargeJobs : 1;
+  const size_t count = 60 + cell.units / 2 / times;
+  auto jobs = cell.from_trace ? drawn(suite.trace, count, random) : made_up(count, random);
+  for (auto& job : jobs) {
+    job.units = std::min(job.units * times, cell.units / 2);
     job.network = static_cast<uint32_t>(random.below(kNetworks.size()));
   }
-  SeededRandom of_estimates(derived_seed(of_episode, "gang estimates"));
-  for (auto& job : scene.jobs)
-    job.estimate = of_estimates.log_uniform(1 / kEstimateOff, kEstimateOff);
-  set_arrivals(scene.jobs, cell.units, cell.from_trace, random);
+  SeededRandom of_estimates(derived_seed(seed, "gang estimates"));
+  for (auto& job : jobs) job.estimate = of_estimates.log_uniform(1 / kEstimateOff, kEstimateOff);
+  set_arrivals(jobs, cell.units, cell.from_trace, random);
+  return jobs;
+}
+
+GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed, uint64_t episode) {
+  const uint64_t of_episode = episode == 0 ? seed : derived_seed(seed + episode, "gang episode");
+  GangScene scene{.jobs = jobs_of(suite, cell, of_episode),
+                  .units = cell.units,
+                  .units_per_node = cell.units_per_node,
+                  .costs = suite.costs,
+                  .failures = {}};
   scene.failures = draw_failures({.setting = cell.setting,
                                   .mean_per_h = cell.mean_per_h,
                                   .units = cell.units,
@@ -132,7 +136,8 @@ Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, const PlacerMaker
     for (size_t at = next++; at < scenes; at = next++) {
       const size_t cell = at / suite.seeds;
       const uint64_t seed = kFirstSeed + at % suite.seeds;
-      const auto scene = scene_of(suite, suite.cells[cell], seed);
+      const auto scene = suite.make_scene ? suite.make_scene(suite.cells[cell], seed)
+                                          : scene_of(suite, suite.cells[cell], seed);
       for (size_t policy = 0; policy < suite.policies.size(); ++policy) {
         auto placer = make_policy(suite.policies[policy], suite.cells[cell], seed);
         if (!placer) {
