@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sim/gang/fleet_record.h"
+#include "policies/sim/gang/learned_placers.h"
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
 #include "tools/lab/gangs.h"
@@ -286,6 +287,13 @@ void add_gang_options(CLI::App& command, Options& options) {
       ->excludes("--record")
       ->capture_default_str();
   of_suite(kGangSuite, options,
+           command.add_option("--first-seed", options.gangs.first_seed,
+                              "of the runs of the suite gangs; settings were chosen on those from "
+                              "2001 on, and what is published has those from 1001 on"))
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->type_name("N")
+      ->capture_default_str();
+  of_suite(kGangSuite, options,
            command.add_option("--repair-h", options.gangs.repair_h,
                               "hours that a GPU is out after it failed, in the suite gangs"))
       ->check(CLI::Range(0.0, 1e4))
@@ -297,6 +305,13 @@ void add_gang_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(0.0, 1e4))
       ->type_name("HOURS")
       ->capture_default_str();
+  of_suite(
+      kGangSuite, options,
+      command.add_option("--compare-training", options.gangs.compared,
+                         "ways to train ac, or ac-published, on a few rows where rates differ"))
+      ->check(CLI::IsMember({gang::kAc, gang::kAcPublished}))
+      ->excludes("--record")
+      ->excludes("--trace");
   add_published_options(command, options);
 }
 

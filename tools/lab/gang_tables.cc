@@ -40,6 +40,7 @@ std::vector<Column> row_columns() {
           {"FAILURES", "/failures"},
           {"PER GPU-HOUR", "/failures_per_gpu_h", Format::kNumber},
           {"JOBS", "/jobs"},
+          {"DATA", "/data"},
           {"POLICY", "/policy"},
           {"BEST RIVAL", "/best_rival"}};
 }
@@ -57,6 +58,7 @@ std::string rows_table(const ordered_json& value, std::vector<Column> columns) {
                                {"BOUND h", "/bound_h/mean", Format::kNumber},
                                {"MEAN h", "/completion_mean_h/mean", Format::kNumber},
                                {"P99 h", "/completion_p99_h/mean", Format::kNumber},
+                               {"FETCH GPU-h", "/fetch_unit_h/mean", Format::kNumber},
                                {"RESTARTS", "/restarts/mean", Format::kNumber},
                                {"LOST GPU-h", "/lost_unit_h/mean", Format::kNumber},
                                {"OFF %", "/difference_lost_unit_h"},
@@ -107,27 +109,46 @@ void print_gang_tables(const Output& output, ordered_json value) {
               << rows_table(value, row_columns());
 }
 
-void print_replay_tables(const Output& output, ordered_json value) {
-  show_rows_worst_first(value["rows"]);
-  for (auto& row : value["replay"])
+namespace {
+
+std::string sums_table(ordered_json value, std::string title, std::string kind) {
+  for (auto& row : value["sums"])
     for (const char* name : {"makespan_h", "completion_mean_h", "lost_unit_h"})
       row[std::string("difference_") + name] = percent(row["differences"][name]);
-  *output.out << format_table(
-                     value,
-                     {.title = fmt::format("All workloads of the second half together; differences "
-                                           "from {}, paired by seed, %",
-                                           value["replay"].front()["rival"].get<std::string>()),
-                      .rows = "/replay",
-                      .columns = {{"JOBS", "/jobs"},
-                                  {"POLICY", "/policy"},
-                                  {"MAKESPANS h", "/makespan_h/mean", Format::kNumber},
-                                  {"OFF %", "/difference_makespan_h"},
-                                  {"MEAN COMPLETION OFF %", "/difference_completion_mean_h"},
-                                  {"RESTARTS", "/restarts/mean", Format::kNumber},
-                                  {"LOST GPU-h", "/lost_unit_h/mean", Format::kNumber},
-                                  {"OFF %", "/difference_lost_unit_h"}}})
+  return format_table(value,
+                      {.title = std::move(title),
+                       .rows = "/sums",
+                       .columns = {{std::move(kind), "/kind"},
+                                   {"POLICY", "/policy"},
+                                   {"MAKESPANS h", "/makespan_h/mean", Format::kNumber},
+                                   {"OFF %", "/difference_makespan_h"},
+                                   {"MEAN COMPLETION OFF %", "/difference_completion_mean_h"},
+                                   {"RESTARTS", "/restarts/mean", Format::kNumber},
+                                   {"LOST GPU-h", "/lost_unit_h/mean", Format::kNumber},
+                                   {"OFF %", "/difference_lost_unit_h"}}});
+}
+
+std::string rival_of(const ordered_json& value) {
+  return value["sums"].front()["rival"].get<std::string>();
+}
+
+}  // namespace
+
+void print_replay_tables(const Output& output, ordered_json value) {
+  show_rows_worst_first(value["rows"]);
+  *output.out << sums_table(value,
+                            fmt::format("All workloads of the second half together; differences "
+                                        "from {}, paired by seed, %",
+                                        rival_of(value)),
+                            "JOBS")
               << '\n'
               << rows_table(value, replay_columns());
+}
+
+void print_comparison_table(const Output& output, const ordered_json& value) {
+  *output.out << sums_table(
+      value, fmt::format("Ways to train; differences from {}, paired by seed, %", rival_of(value)),
+      "FAILURES");
 }
 
 }  // namespace tierpilot::lab

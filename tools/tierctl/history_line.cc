@@ -20,6 +20,21 @@ ordered_json uses(wire::TaskSpec::Reader spec, const Pseudonyms& names) {
   return list;
 }
 
+// Ranks are tasks of their own, with the gang's units and memory.
+void add_gang(wire::Task::Reader task, ordered_json& line) {
+  const auto spec = task.getSpec();
+  if (task.getGang()) {
+    line["rank_of"] = task.getGang();
+    line["rank"] = task.getRank();
+  } else if (spec.hasGang()) {
+    const uint32_t gpus = spec.getGang().getGpusPerRank();
+    line["gang"] = {{"ranks", spec.getGang().getRanks()},
+                    {"units_per_rank", gpus > 0 ? gpus : spec.getUnits()},
+                    {"engine", spec.getGang().getEngine().cStr()},
+                    {"restarts", task.getRestarts()}};
+  }
+}
+
 void add_served(wire::Task::Reader task, ordered_json& line) {
   if (!task.hasServed()) {
     line["served_bytes"] = nullptr;
@@ -86,6 +101,7 @@ ordered_json task_line(wire::Task::Reader task, const Pseudonyms& names) {
                     {"float_operations", spec.getFloatOperations()},
                     {"int_operations", spec.getIntOperations()},
                     {"uses", uses(spec, names)}};
+  add_gang(task, line);
   add_served(task, line);
   add_exit(task, line);
   return line;

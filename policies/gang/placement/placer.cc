@@ -76,6 +76,7 @@ double known_hours(const PlacementState& state, const Job& job, const Units& uni
   double first_h = std::numeric_limits<double>::infinity();
   for (const uint32_t unit : units)
     first_h = std::min(first_h, state.next_failure_h(unit, state.now_h));
+  hours += fetch_hours(state, units);
   if (first_h < state.now_h + hours) hours += interval_h / 2 + state.costs.restart_h;
   return hours;
 }
@@ -126,6 +127,13 @@ Units first(Units units, uint32_t count) {
 
 }  // namespace
 
+double fetch_hours(const PlacementState& state, const Units& units) {
+  double longest_h = 0;
+  if (!state.fetch_h.empty())
+    for (const uint32_t unit : units) longest_h = std::max(longest_h, state.fetch_h[unit]);
+  return longest_h;
+}
+
 double expected_hours(const PlacementState& state, const Job& job, double work_h,
                       const Units& units) {
   double rate = 0;
@@ -136,8 +144,9 @@ double expected_hours(const PlacementState& state, const Job& job, double work_h
   }
   std::sort(nodes.begin(), nodes.end());
   const auto count = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-  return work_h * stretch_of(state.costs, rate) /
-         speed_of(job.network, job.units, static_cast<uint32_t>(count), state.units_per_node);
+  return fetch_hours(state, units) +
+         work_h * stretch_of(state.costs, rate) /
+             speed_of(job.network, job.units, static_cast<uint32_t>(count), state.units_per_node);
 }
 
 namespace {

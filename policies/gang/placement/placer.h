@@ -25,7 +25,9 @@ struct PlacementState {
   std::vector<double> rate_shape;
   // When it failed, as far as that was seen, rising; may be before the run's 0. Empty: not known.
   std::vector<std::vector<double>> failed_h = {};
-  double waiting_units = 0;  // that other jobs in the queue want
+  std::vector<double> fetch_h;  // of each unit: hours until its node has the job's data and
+                                // checkpoint; empty: nothing to fetch
+  double waiting_units = 0;     // that other jobs in the queue want
   Costs costs;
   // When a unit fails next, of what is to come; for the clairvoyant alone.
   std::function<double(uint32_t unit, double after_h)> next_failure_h;
@@ -55,7 +57,11 @@ struct PlacerModule : PolicyModule<Placer, PlacerOrigin> {
 const ModuleList<PlacerModule>& placers();
 Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed);
 
-// The hours the job is expected to take on these units, if its work takes `work_h`.
+// Until the last of their nodes has what the job needs.
+double fetch_hours(const PlacementState& state, const std::vector<uint32_t>& units);
+// The hours the job is expected to take on these units, if its work takes `work_h`. What is to be
+// fetched counts once: after a failure the nodes of the run have it, and which node stands in for
+// the failed unit's is not known yet.
 double expected_hours(const PlacementState& state, const Job& job, double work_h,
                       const std::vector<uint32_t>& units);
 

@@ -37,6 +37,7 @@ void add_node(const PlacementState& state, const GangShape& shape, uint32_t firs
     slots.state.per_h.push_back(
         std::accumulate(mine.begin(), mine.end(), 0.0,
                         [&](double sum, uint32_t unit) { return sum + state.per_h[unit]; }));
+    if (!state.fetch_h.empty()) slots.state.fetch_h.push_back(state.fetch_h[first]);
   }
   slots.free += ranks;
 }

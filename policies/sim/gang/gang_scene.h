@@ -22,6 +22,13 @@ struct ToldRates {
   std::vector<double> per_h, shape;  // of each node: of every unit of it, see PlacementState
 };
 
+// What a job needs where it runs: its data, and after its first run its checkpoint.
+struct JobData {
+  double bytes = 0;
+  std::vector<uint32_t> nodes;  // that have it at first
+  double checkpoint_bytes = 0;
+};
+
 struct GangScene {
   std::vector<Job> jobs;  // by arrival; none needs more units than there are
   uint32_t units = 16;
@@ -36,6 +43,8 @@ struct GangScene {
   // one's beginning is a failure of all the node's units in `failures`, too.
   std::vector<Outage> outages = {};
   std::shared_ptr<const std::vector<ToldRates>> told = {};  // by time; null: as estimated above
+  std::vector<JobData> data = {};        // of each job; empty: nothing is fetched
+  std::vector<double> bytes_per_h = {};  // of each node, as it was measured; with `data`
 };
 
 }  // namespace tierpilot::gang

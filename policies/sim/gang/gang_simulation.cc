@@ -8,6 +8,7 @@
 #include <queue>
 #include <set>
 
+#include "policies/sim/gang/data_places.h"
 #include "policies/sim/gang/unit_knowledge.h"
 
 namespace tierpilot::gang {
@@ -27,11 +28,13 @@ struct Event {
 // Of a job.
 struct Course {
   double left_h = 0;
+  double fetched_h = 0;
   double began_h = 0;
   double stretch = 1;     // wall over work, without failures
   double interval_h = 0;  // of work, between checkpoints
   uint32_t runs = 0;
   std::vector<uint32_t> units;
+  std::set<uint32_t> nodes;
   double end_h = 0;
   uint32_t failed = UINT32_MAX;  // the unit that ends this run
 };
@@ -64,7 +67,11 @@ PlacementState all_free(const GangScene& scene) {
 class Simulation {
  public:
   Simulation(const GangScene& scene, Placer& placer)
-      : scene_(scene), placer_(placer), state_(all_free(scene)), knowledge_(scene, state_) {
+      : scene_(scene),
+        placer_(placer),
+        state_(all_free(scene)),
+        knowledge_(scene, state_),
+        data_(scene) {
     courses_.resize(scene.jobs.size());
     for (uint32_t job = 0; job < scene.jobs.size(); ++job) {
       courses_[job].left_h = scene.jobs[job].work_h;
@@ -148,6 +155,7 @@ class Simulation {
       state_.waiting_units -= job.units;
       Job told = job;
       told.work_h = courses_[*at].left_h * job.estimate;
+      state_.fetch_h = data_.fetch_h(*at);
       start(*at, placer_.place(state_, told));
       free -= job.units;
       at = queue_.erase(at);
@@ -170,7 +178,8 @@ class Simulation {
     const double wall_h = checkpoint_interval_h(scene_.costs, rate);
     course.interval_h = wall_h * speed;
     course.stretch = (1 + scene_.costs.checkpoint_h / wall_h) / speed;
-    course.began_h = state_.now_h + (course.runs > 0 ? scene_.costs.restart_h : 0);
+    course.fetched_h = state_.now_h + fetch_hours(state_, units);
+    course.began_h = course.fetched_h + (course.runs > 0 ? scene_.costs.restart_h : 0);
     course.end_h = course.began_h + course.left_h * course.stretch;
     course.failed = UINT32_MAX;
     for (const uint32_t unit : units)
@@ -179,6 +188,8 @@ class Simulation {
         course.end_h = at_h;
         course.failed = unit;
       }
+    fetch_unit_h_ += job.units * (std::min(course.fetched_h, course.end_h) - state_.now_h);
+    course.nodes = std::move(nodes);
     course.units = std::move(units);
     ++course.runs;
     events_.push({course.end_h, Event::kRunEnd, number});
@@ -195,9 +206,9 @@ class Simulation {
     if (course.failed != UINT32_MAX) {
       const double done_h = std::max(state_.now_h - course.began_h, 0.0) / course.stretch;
       kept_h = std::min(std::floor(done_h / course.interval_h) * course.interval_h, course.left_h);
-      const double restart_h = course.runs > 1 ? scene_.costs.restart_h : 0;
       lost_unit_h_ +=
-          job.units * (state_.now_h - course.began_h + restart_h - kept_h * course.stretch);
+          job.units * (std::max(state_.now_h - course.fetched_h, 0.0) - kept_h * course.stretch);
+      if (state_.now_h > course.fetched_h) data_.ran(number, course.nodes);
       fail_unit(course.failed);
     }
     useful_unit_h_ += kept_h * job.units;
@@ -231,6 +242,7 @@ class Simulation {
     }
     result.restarts = restarts_;
     result.unfinished = scene_.jobs.size() - completions_.size();
+    result.fetch_unit_h = fetch_unit_h_;
     result.lost_unit_h = lost_unit_h_;
     result.bound_h = least_makespan_h(scene_);
     if (hours.empty()) return result;
@@ -252,12 +264,14 @@ class Simulation {
   Placer& placer_;
   PlacementState state_;
   UnitKnowledge knowledge_;
+  DataPlaces data_;
   std::vector<uint32_t> outages_of_;  // each node: those that it is in now
   std::vector<Course> courses_;
   std::deque<uint32_t> queue_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::pair<uint32_t, double>> completions_;
   uint64_t restarts_ = 0;
+  double fetch_unit_h_ = 0;
   double lost_unit_h_ = 0;
   double useful_unit_h_ = 0;
 };

@@ -15,6 +15,7 @@ struct GangResult {
   double mean_completion_h = 0;
   double p99_completion_h = 0;
   uint64_t restarts = 0;
+  double fetch_unit_h = 0;  // in which units waited for data and checkpoints of their job
   double lost_unit_h = 0;   // to failures: work done again, and restarts
   double utilisation = 0;   // useful unit hours over those there were
   double fairness = 0;      // Jain's index of users' mean completion over work

@@ -57,6 +57,31 @@ void set_arrivals(std::vector<Job>& jobs, uint32_t units, bool from_trace, Seede
                    [](const Job& a, const Job& b) { return a.arrival_h < b.arrival_h; });
 }
 
+// Data of some GB to TB on as many nodes as the job needs or twice as many, over links of 0.2 to
+// 2.5 GB/s.
+void add_data(GangScene& scene, uint64_t of_cluster, uint64_t of_episode) {
+  constexpr double kHour = 3600;
+  SeededRandom of_links(derived_seed(of_cluster, "gang links"));
+  const uint32_t nodes = (scene.units + scene.units_per_node - 1) / scene.units_per_node;
+  const double usual = of_links.log_uniform(0.2e9, 2.5e9);
+  for (uint32_t node = 0; node < nodes; ++node)
+    scene.bytes_per_h.push_back(kHour * usual * of_links.log_uniform(0.7, 1.4));
+  SeededRandom random(derived_seed(of_episode, "gang data"));
+  for (const auto& job : scene.jobs) {
+    JobData data{.bytes = random.log_uniform(10e9, 2e12),
+                 .nodes = {},
+                 .checkpoint_bytes = random.log_uniform(1e9, 200e9)};
+    const uint32_t needed = (job.units + scene.units_per_node - 1) / scene.units_per_node;
+    const auto copies = std::min(nodes, needed * (1 + static_cast<uint32_t>(random.below(2))));
+    while (data.nodes.size() < copies) {
+      const auto node = static_cast<uint32_t>(random.below(nodes));
+      if (std::find(data.nodes.begin(), data.nodes.end(), node) == data.nodes.end())
+        data.nodes.push_back(node);
+    }
+    scene.data.push_back(std::move(data));
+  }
+}
+
 }  // namespace
 
 GangSuite gang_suite(uint32_t max_units) {
@@ -67,6 +92,11 @@ GangSuite gang_suite(uint32_t max_units) {
         for (const auto setting : {FailureSetting::kEqual, FailureSetting::kDiffering,
                                    FailureSetting::kClustered, FailureSetting::kDrifting})
           if (units <= max_units) suite.cells.push_back({units, per_node, setting, per_h, false});
+  for (const double per_h : {kStressPerH, kPublishedPerH})
+    for (const uint32_t units : {16U, 64U, 256U, 1024U})
+      for (const auto setting : {FailureSetting::kDiffering, FailureSetting::kClustered})
+        if (units <= max_units)
+          suite.cells.push_back({units, 8, setting, per_h, false, /*with_data=*/true});
   return suite;
 }
 
@@ -121,6 +151,7 @@ GangScene scene_of(const GangSuite& suite, const GangCell& cell, uint64_t seed, 
                                   .until_h = 5 * (scene.jobs.back().arrival_h + kMaxWorkH),
                                   .seed = seed,
                                   .times_seed = of_episode});
+  if (cell.with_data) add_data(scene, seed, of_episode);
   return scene;
 }
 
@@ -135,7 +166,7 @@ Result<std::vector<GangRun>> run_gangs(const GangSuite& suite, const PlacerMaker
   const auto work = [&] {
     for (size_t at = next++; at < scenes; at = next++) {
       const size_t cell = at / suite.seeds;
-      const uint64_t seed = kFirstSeed + at % suite.seeds;
+      const uint64_t seed = suite.first_seed + at % suite.seeds;
       const auto scene = suite.make_scene ? suite.make_scene(suite.cells[cell], seed)
                                           : scene_of(suite, suite.cells[cell], seed);
       for (size_t policy = 0; policy < suite.policies.size(); ++policy) {

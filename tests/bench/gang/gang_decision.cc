@@ -24,6 +24,7 @@ PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
                        .free = {},
                        .per_h = {},
                        .rate_shape = {},
+                       .fetch_h = {},
                        .waiting_units = 0,
                        .costs = {},
                        .next_failure_h = [&failures](uint32_t unit, double after_h) {
