@@ -1,5 +1,6 @@
 #include "policies/sim/gang/training_comparison.h"
 
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 
@@ -22,15 +23,16 @@ class Shared {
   std::shared_ptr<const AcNet> net_;
 };
 
-AcNet trained_on_histories(const AcTrainingSettings& settings) {
+AcNet trained_anywhere(const AcTrainingSettings& settings, AcView view) {
   return train_ac_on(
-      AcNet(settings.seed, AcView::kHistories), settings,
+      AcNet(settings.seed, view), settings,
       [](uint64_t seed) { return training_scene(seed, std::vector<Job>()); }, [](const auto&) {});
 }
 
 // The jobs are of other times than the one that is judged; the failures of the time before it.
 AcNet trained_on_record(const GangSuite& suite, const GangCell& cell, uint64_t seed,
-                        const AcTrainingSettings& settings) {
+                        AcTrainingSettings settings) {
+  settings.rounds = std::max(settings.rounds / 2, 1U);  // each row and seed has a training
   GangHistory history{.jobs = {}, .units_per_node = cell.units_per_node};
   for (uint64_t episode = 1; episode <= kRecordedWorkloads; ++episode) {
     const auto jobs = scene_of(suite, cell, seed, episode).jobs;
@@ -83,8 +85,8 @@ GangSuite compared_suite(bool published) {
 }
 
 const std::vector<std::string>& compared_ac() {
-  static const std::vector<std::string> kWays{"ac", "ac-histories", "ac-recorded", "ac-online",
-                                              "ac-continued"};
+  static const std::vector<std::string> kWays{"ac",          "ac-rates",  "ac-histories",
+                                              "ac-recorded", "ac-online", "ac-continued"};
   return kWays;
 }
 
@@ -96,15 +98,18 @@ const std::vector<std::string>& compared_published() {
 }
 
 PlacerMaker compared_maker(const GangSuite& suite, ComparedTraining training) {
-  const auto histories = std::make_shared<Shared>();
-  return [&suite, training, histories](const std::string& name, const GangCell& cell,
-                                       uint64_t seed) -> Result<std::unique_ptr<Placer>> {
+  const auto rates = std::make_shared<Shared>(), histories = std::make_shared<Shared>();
+  return [&suite, training, rates, histories](const std::string& name, const GangCell& cell,
+                                              uint64_t seed) -> Result<std::unique_ptr<Placer>> {
     const auto made = [](AcNet net) {
       return make_ac_placer(std::make_shared<const AcNet>(std::move(net)));
     };
     auto settings = training.settings;
+    if (name == "ac-rates")
+      return make_ac_placer(rates->get([&] { return trained_anywhere(settings, AcView::kRates); }));
     if (name == "ac-histories")
-      return make_ac_placer(histories->get([&] { return trained_on_histories(settings); }));
+      return make_ac_placer(
+          histories->get([&] { return trained_anywhere(settings, AcView::kHistories); }));
     settings.seed = seed;
     if (name == "ac-recorded") return made(trained_on_record(suite, cell, seed, settings));
     if (name == "ac-online" || name == "ac-continued")

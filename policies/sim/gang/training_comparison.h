@@ -17,10 +17,11 @@ struct ComparedTraining {
 // slow.
 GangSuite compared_suite(bool published);
 
-// "ac": `simulated`; "ac-histories": the same way, but it sees raw failure histories and no rates;
-// "ac-recorded": by simulation of what the cluster recorded, its jobs of four workloads and
-// failures of ninety days; "ac-online": on the very cluster, workload after workload, charged by
-// the rates that are estimated there; "ac-continued": the same, beginning with `simulated`.
+// "ac": `simulated`; "ac-rates" and "ac-histories": the same way but for as long as `settings` say,
+// the latter of raw failure histories in place of rates; "ac-recorded": for half as long by
+// simulation of what the cluster recorded, its jobs of four workloads and failures of ninety days;
+// "ac-online": on the very cluster, workload after workload, charged by the rates that are
+// estimated there; "ac-continued": the same, beginning with `simulated`.
 const std::vector<std::string>& compared_ac();
 // "published-K", with the best of K random placements as what to beat, and as many steps for each
 // training as a workload brought; "published-K-all": with all that are kept;
