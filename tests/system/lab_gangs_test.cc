@@ -26,7 +26,7 @@ TEST(LabGangs, TheSuiteHasTheShippedPolicyBesideItsRivals) {
   const auto value = parse(outcome.out);
   EXPECT_EQ(value["policies"].back(), "ac");
   for (const auto& row : value["rows"]) EXPECT_NE(row["best_rival"], "ac");
-  EXPECT_EQ(value["rows"].size(), 16 * value["policies"].size());
+  EXPECT_EQ(value["rows"].size(), 20 * value["policies"].size());
 }
 
 TEST(LabGangs, ThePublishedPolicyLearnsWhereItIsTold) {
@@ -34,8 +34,33 @@ TEST(LabGangs, ThePublishedPolicyLearnsWhereItIsTold) {
                             "1", "--workloads", "1", "--policies", "best-fit,ac-published", "-j"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto value = parse(outcome.out);
-  EXPECT_EQ(value["rows"].size(), 16u * 2);
+  EXPECT_EQ(value["rows"].size(), 20u * 2);
   for (const auto& row : value["rows"]) EXPECT_EQ(row["unfinished"]["mean"], 0.0);
+}
+
+TEST(LabGangs, ARecordIsReplayedAgainstTheFewestFaultsRule) {
+  const TempFolder folder("/tmp");
+  const auto record = (folder.path() / "record.csv").string();
+  std::ofstream(record) << "node,start_day,end_day\na,0,1\nb,2,3\na,6,7\nb,9,10\n";
+  const auto outcome = lab({"policy", "evaluate", "--suite", "gangs", "--record", record,
+                            "--record-nodes", "4", "--seeds", "1", "-j"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto value = parse(outcome.out);
+  EXPECT_EQ(value["sums"].front()["rival"], "fewest-faults");
+  for (const auto& row : value["rows"]) EXPECT_EQ(row["failures"], "recorded");
+  const auto too_few = lab(
+      {"-j", "policy", "evaluate", "--suite", "gangs", "--record", record, "--record-nodes", "1"});
+  EXPECT_NE(too_few.code, 0);
+}
+
+TEST(LabGangs, WaysToTrainAreComparedInOneTable) {
+  const auto outcome =
+      lab({"policy", "evaluate", "--suite", "gangs", "--compare-training", "ac", "--policies",
+           "best-fit,ac,ac-continued", "--workloads", "4", "--seeds", "1", "-j"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto value = parse(outcome.out);
+  EXPECT_EQ(value["sums"].size(), 4u * 3);
+  EXPECT_EQ(value["sums"].front()["rival"], "ac");
 }
 
 TEST(LabGangs, TrainedWeightsAreTheSameAgainAndCanBeEvaluated) {

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "policies/sim/gang/fleet_record.h"
+#include "policies/sim/gang/learned_placers.h"
 #include "tools/lab/command.h"
 #include "tools/lab/evaluation.h"
 #include "tools/lab/gangs.h"
@@ -268,9 +270,29 @@ void add_gang_options(CLI::App& command, Options& options) {
                                "half, of --suite sharing --in-time all (default: made up)"))
       ->type_name("FILE");
   of_suite(kGangSuite, options,
+           command.add_option("--record", options.gangs.record,
+                              "faults of a real fleet, as 'unit rates --history' takes them: its "
+                              "second half is replayed with what was known then"))
+      ->type_name("FILE");
+  of_suite(kGangSuite, options,
+           command.add_option("--record-nodes", options.gangs.record_nodes,
+                              "nodes there are, where the record names only those that failed "
+                              "(default: 400, or as many as it names)"))
+      ->check(CLI::Range(2U, gang::kMaxRecordNodes))
+      ->type_name("N")
+      ->needs("--record");
+  of_suite(kGangSuite, options,
            command.add_option("--max-gpus", options.gangs.max_units,
                               "the largest cluster of the suite gangs"))
       ->check(CLI::Range(16U, 1024U))
+      ->type_name("N")
+      ->excludes("--record")
+      ->capture_default_str();
+  of_suite(kGangSuite, options,
+           command.add_option("--first-seed", options.gangs.first_seed,
+                              "of the runs of the suite gangs; settings were chosen on those from "
+                              "2001 on, and what is published has those from 1001 on"))
+      ->check(CLI::Range(1, 1'000'000'000))
       ->type_name("N")
       ->capture_default_str();
   of_suite(kGangSuite, options,
@@ -285,6 +307,13 @@ void add_gang_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(0.0, 1e4))
       ->type_name("HOURS")
       ->capture_default_str();
+  of_suite(
+      kGangSuite, options,
+      command.add_option("--compare-training", options.gangs.compared,
+                         "ways to train ac, or ac-published, on a few rows where rates differ"))
+      ->check(CLI::IsMember({gang::kAc, gang::kAcPublished}))
+      ->excludes("--record")
+      ->excludes("--trace");
   add_published_options(command, options);
 }
 

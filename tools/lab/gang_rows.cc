@@ -21,13 +21,14 @@ const Measure kMeasures[] = {
     {"bound_h", [](const gang::GangResult& r) { return r.bound_h; }},
     {"completion_mean_h", [](const gang::GangResult& r) { return r.mean_completion_h; }},
     {"completion_p99_h", [](const gang::GangResult& r) { return r.p99_completion_h; }},
+    {"fetch_unit_h", [](const gang::GangResult& r) { return r.fetch_unit_h; }},
     {"restarts", [](const gang::GangResult& r) { return static_cast<double>(r.restarts); }},
     {"lost_unit_h", [](const gang::GangResult& r) { return r.lost_unit_h; }},
     {"utilisation", [](const gang::GangResult& r) { return r.utilisation; }},
     {"fairness", [](const gang::GangResult& r) { return r.fairness; }},
     {"unfinished", [](const gang::GangResult& r) { return static_cast<double>(r.unfinished); }}};
 constexpr size_t kMakespan = 0;
-constexpr size_t kLost = 5;
+constexpr size_t kLost = 6;
 
 // By seed.
 std::vector<double> values_of(const std::vector<gang::GangRun>& runs, size_t cell, size_t policy,
@@ -63,11 +64,15 @@ size_t best_rival(const std::vector<gang::GangRun>& runs, const gang::GangSuite&
 }
 
 ordered_json cell_json(const gang::GangCell& cell) {
-  return {{"gpus", cell.units},
-          {"per_node", cell.units_per_node},
-          {"failures", gang::failure_setting_name(cell.setting)},
-          {"failures_per_gpu_h", cell.mean_per_h},
-          {"jobs", cell.from_trace ? "trace" : "made up"}};
+  ordered_json row{
+      {"gpus", cell.units},
+      {"per_node", cell.units_per_node},
+      {"failures", cell.from_day ? "recorded" : gang::failure_setting_name(cell.setting)},
+      {"failures_per_gpu_h", cell.mean_per_h},
+      {"jobs", jobs_name(cell)},
+      {"data", cell.with_data}};
+  if (cell.from_day) row["from_day"] = *cell.from_day;
+  return row;
 }
 
 double median(std::vector<double> values) {
@@ -172,6 +177,40 @@ ordered_json gang_rows_json(const std::vector<gang::GangRun>& runs, const gang::
       rows.push_back(std::move(row));
     }
   }
+  return rows;
+}
+
+const char* jobs_name(const gang::GangCell& cell) {
+  return cell.from_trace ? "trace" : cell.large_jobs ? "large" : "made up";
+}
+
+ordered_json gang_sums_json(const std::vector<gang::GangRun>& runs, const gang::GangSuite& suite,
+                            const std::string& rival,
+                            const std::function<std::string(const gang::GangCell&)>& kind_of) {
+  std::vector<std::string> kinds;
+  for (const auto& cell : suite.cells)
+    if (std::count(kinds.begin(), kinds.end(), kind_of(cell)) == 0)
+      kinds.emplace_back(kind_of(cell));
+  const auto sums = [&](const std::string& kind, const std::string& policy,
+                        const Measure& measure) {
+    std::vector<double> by_seed(suite.seeds);
+    for (const auto& run : runs)
+      if (suite.policies[run.policy] == policy && kind_of(suite.cells[run.cell]) == kind)
+        by_seed[run.seed - suite.first_seed] += measure.of(run.result);
+    return by_seed;
+  };
+  ordered_json rows = ordered_json::array();
+  for (const auto& kind : kinds)
+    for (const auto& policy : suite.policies) {
+      ordered_json row{{"kind", kind}, {"policy", policy}, {"rival", rival}};
+      for (const auto& measure : kMeasures) {
+        const auto values = sums(kind, policy, measure);
+        row[measure.name] = sim::estimate_json(values);
+        row["differences"][measure.name] =
+            sim::estimate_json(differences(values, sums(kind, rival, measure)));
+      }
+      rows.push_back(std::move(row));
+    }
   return rows;
 }
 

@@ -1,6 +1,7 @@
 // The runs of the suite gangs as rows of figures, and what they say of the goals.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
@@ -19,6 +20,13 @@ nlohmann::ordered_json gang_overall_json(const nlohmann::ordered_json& rows,
 // heuristic where rates differ, medians of rows; against the best of all; against the clairvoyant.
 nlohmann::ordered_json gang_goals_json(const std::vector<gang::GangRun>& runs,
                                        const gang::GangSuite& suite);
+// Sums of each policy over all cells of a kind, against another policy's, paired by seed.
+// `kind_of` names a cell's kind.
+nlohmann::ordered_json gang_sums_json(
+    const std::vector<gang::GangRun>& runs, const gang::GangSuite& suite, const std::string& rival,
+    const std::function<std::string(const gang::GangCell&)>& kind_of);
+// made up, large, trace.
+const char* jobs_name(const gang::GangCell& cell);
 // There is none where nothing was lost in any run.
 bool has_mean(const nlohmann::ordered_json& estimate);
 

@@ -8,84 +8,17 @@
 #include <thread>
 
 #include "policies/learning/saved_bytes.h"
-#include "policies/sim/gang/learned_placers.h"
+#include "policies/sim/gang/fleet_record.h"
+#include "policies/sim/gang/training_comparison.h"
 #include "tools/cluster/program.h"
 #include "tools/lab/gang_rows.h"
+#include "tools/lab/gang_tables.h"
 #include "tools/lab/progress_bar.h"
 
 namespace tierpilot::lab {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string percent(const ordered_json& estimate) {
-  if (!has_mean(estimate)) return "-";
-  auto text = fmt::format("{:+.1f}", 100 * estimate["mean"].get<double>());
-  if (estimate["ci95"].is_number())
-    text += fmt::format(" ± {:.1f}", 100 * estimate["ci95"].get<double>());
-  return text;
-}
-
-void print_tables(const Output& output, ordered_json value) {
-  auto& rows = value["rows"];
-  for (auto& row : rows)
-    for (const char* name : {"makespan_h", "lost_unit_h"})
-      row[std::string("difference_") + name] = percent(row["differences"][name]);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a["differences"]["makespan_h"]["mean"].template get<double>() >
-           b["differences"]["makespan_h"]["mean"].template get<double>();
-  });
-  for (const char* table : {"overall", "goals"})
-    for (auto& row : value[table])
-      for (auto& [key, cell] : row.items())
-        if (cell.is_number_float())
-          cell = fmt::format("{:+.1f}", 100 * cell.get<double>());
-        else if (cell.is_null())
-          cell = "-";
-  *output.out
-      << format_table(value, {.title = "Over all rows, against the best rival of the row, %",
-                              .rows = "/overall",
-                              .columns = {{"POLICY", "/policy"},
-                                          {"MAKESPAN", "/makespan_median"},
-                                          {"WORST", "/makespan_worst"},
-                                          {"MEAN COMPLETION", "/completion_median"},
-                                          {"LOST GPU-HOURS", "/lost_median"}}})
-      << '\n'
-      << format_table(value, {.title = "Means of seeds, of policies that know no failures to "
-                                       "come, in the median row where rates differ, %",
-                              .rows = "/goals",
-                              .columns = {{"POLICY", "/policy"},
-                                          {"FAILURES", "/level"},
-                                          {"MAKESPAN TO CAPACITY-AWARE", "/makespan_to_capacity"},
-                                          {"LOST", "/lost_to_capacity"},
-                                          {"MAKESPAN TO SPREAD", "/makespan_to_spread"},
-                                          {"LOST", "/lost_to_spread"},
-                                          {"ROWS > 1 % OVER BEST", "/rows_over_best"},
-                                          {"OF", "/rows"},
-                                          {"WORST", "/worst_to_best"},
-                                          {"TO CLAIRVOYANT, 64 GPUS", "/to_clairvoyant"}}})
-      << '\n'
-      << format_table(value, {.title = "Every row, worst first; differences from the best rival of "
-                                       "the row, paired by seed, %",
-                              .rows = "/rows",
-                              .columns = {{"GPUS", "/gpus", Format::kNumber},
-                                          {"NODE", "/per_node", Format::kNumber},
-                                          {"FAILURES", "/failures"},
-                                          {"PER GPU-HOUR", "/failures_per_gpu_h", Format::kNumber},
-                                          {"JOBS", "/jobs"},
-                                          {"POLICY", "/policy"},
-                                          {"BEST RIVAL", "/best_rival"},
-                                          {"MAKESPAN h", "/makespan_h/mean", Format::kNumber},
-                                          {"OFF %", "/difference_makespan_h"},
-                                          {"BOUND h", "/bound_h/mean", Format::kNumber},
-                                          {"MEAN h", "/completion_mean_h/mean", Format::kNumber},
-                                          {"P99 h", "/completion_p99_h/mean", Format::kNumber},
-                                          {"RESTARTS", "/restarts/mean", Format::kNumber},
-                                          {"LOST GPU-h", "/lost_unit_h/mean", Format::kNumber},
-                                          {"OFF %", "/difference_lost_unit_h"},
-                                          {"UTILISED", "/utilisation/mean", Format::kPercent},
-                                          {"FAIRNESS", "/fairness/mean", Format::kNumber}}});
-}
 
 Result<std::shared_ptr<const gang::AcNet>> load_ac(const std::string& weights) {
   std::filesystem::path file = weights;
@@ -101,9 +34,7 @@ Result<std::shared_ptr<const gang::AcNet>> load_ac(const std::string& weights) {
   return std::make_shared<const gang::AcNet>(std::move(*net));
 }
 
-}  // namespace
-
-int evaluate_gangs(const Output& output, const GangOptions& options) {
+Result<gang::GangSuite> suite_of(const GangOptions& options) {
   auto suite = gang::gang_suite(options.max_units);
   suite.costs.repair_h = options.repair_h;
   suite.costs.restart_h = options.restart_h;
@@ -111,29 +42,96 @@ int evaluate_gangs(const Output& output, const GangOptions& options) {
     suite.policies.push_back(gang::kAc);
   else
     suite.policies = options.policies;
-  const auto net = load_ac(options.weights);
-  if (!net) return print_error(output, net.error());
+  suite.first_seed = options.first_seed;
   suite.seeds = options.seeds.value_or(suite.seeds);
   if (!options.trace.empty()) {
     auto jobs = gang::trace_jobs(options.trace, gang::TraceHalf::kSecond);
-    if (!jobs) return print_error(output, jobs.error());
+    if (!jobs) return tl::unexpected(jobs.error());
     suite.trace = std::move(*jobs);
     for (auto& cell : suite.cells) cell.from_trace = true;
   }
+  if (options.record.empty()) return suite;
+  auto record = gang::read_fleet_record(options.record, options.record_nodes, options.repair_h);
+  if (!record) return tl::unexpected(record.error());
+  return gang::replay_suite(std::make_shared<const gang::FleetRecord>(std::move(*record)),
+                            std::move(suite));
+}
+
+// What others are held against: the first policy where it is not among those that run.
+std::string rival_among(const gang::GangSuite& suite, const std::string& wanted) {
+  const auto& all = suite.policies;
+  return std::count(all.begin(), all.end(), wanted) > 0 ? wanted : all.front();
+}
+
+Result<std::vector<gang::GangRun>> run(const gang::GangSuite& suite,
+                                       const gang::PlacerMaker& make_policy,
+                                       const GangOptions& options) {
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
-  const auto runs =
-      gang::run_gangs(suite, gang::placer_maker(suite, *net, options.published, options.workloads),
-                      options.threads.value_or(std::max(1U, std::thread::hardware_concurrency())),
-                      [&](double share) { bar.show(share); });
+  const auto threads = options.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
+  auto runs = gang::run_gangs(suite, make_policy, threads, [&](double share) { bar.show(share); });
   bar.clear();
+  return runs;
+}
+
+int compare_training(const Output& output, const GangOptions& options) {
+  const bool published = options.compared == gang::kAcPublished;
+  auto suite = gang::compared_suite(published);
+  if (!options.policies.empty()) suite.policies = options.policies;
+  suite.costs.repair_h = options.repair_h;
+  suite.costs.restart_h = options.restart_h;
+  suite.first_seed = options.first_seed;
+  suite.seeds = options.seeds.value_or(suite.seeds);
+  const auto net = load_ac(options.weights);
+  if (!net) return print_error(output, net.error());
+  const auto runs =
+      run(suite,
+          gang::compared_maker(suite, {.simulated = *net,
+                                       .settings = {.rounds = 60, .scenes = 16, .rate = 3e-3F},
+                                       .workloads = options.workloads,
+                                       .published = options.published}),
+          options);
   if (!runs) return print_error(output, runs.error());
+  const auto rival = rival_among(suite, published ? "published-10" : gang::kAc);
   ordered_json value{{"suite", "gangs"}, {"seeds", suite.seeds}, {"policies", suite.policies}};
-  value["rows"] = gang_rows_json(*runs, suite);
-  value["overall"] = gang_overall_json(value["rows"], suite);
-  value["goals"] = gang_goals_json(*runs, suite);
+  value["sums"] = gang_sums_json(*runs, suite, rival, [](const auto&) { return "all three"; });
+  for (auto& row : gang_sums_json(*runs, suite, rival, [](const gang::GangCell& cell) {
+         return gang::failure_setting_name(cell.setting);
+       }))
+    value["sums"].push_back(std::move(row));
   if (output.json) return print(output, value, {});
-  print_tables(output, std::move(value));
+  print_comparison_table(output, value);
   return kExitOk;
+}
+
+int evaluate_suite(const Output& output, const GangOptions& options) {
+  const auto suite = suite_of(options);
+  if (!suite) return print_error(output, suite.error());
+  const auto net = load_ac(options.weights);
+  if (!net) return print_error(output, net.error());
+  const auto runs =
+      run(*suite, gang::placer_maker(*suite, *net, options.published, options.workloads), options);
+  if (!runs) return print_error(output, runs.error());
+  ordered_json value{{"suite", "gangs"}, {"seeds", suite->seeds}, {"policies", suite->policies}};
+  value["rows"] = gang_rows_json(*runs, *suite);
+  if (options.record.empty()) {
+    value["overall"] = gang_overall_json(value["rows"], *suite);
+    value["goals"] = gang_goals_json(*runs, *suite);
+  } else {
+    value["sums"] = gang_sums_json(*runs, *suite, rival_among(*suite, "fewest-faults"), jobs_name);
+  }
+  if (output.json) return print(output, value, {});
+  if (options.record.empty())
+    print_gang_tables(output, std::move(value));
+  else
+    print_replay_tables(output, std::move(value));
+  return kExitOk;
+}
+
+}  // namespace
+
+int evaluate_gangs(const Output& output, const GangOptions& options) {
+  return options.compared.empty() ? evaluate_suite(output, options)
+                                  : compare_training(output, options);
 }
 
 }  // namespace tierpilot::lab

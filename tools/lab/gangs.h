@@ -13,9 +13,13 @@ namespace tierpilot::lab {
 inline constexpr const char* kGangSuite = "gangs";
 
 struct GangOptions {
-  std::string trace;  // file in the manner of Philly's; empty: jobs are made up
+  std::string trace;   // file in the manner of Philly's; empty: jobs are made up
+  std::string record;  // of a fleet's faults, to be replayed; empty: they are drawn
+  std::optional<uint32_t> record_nodes;
+  std::string compared;  // ac or ac-published: ways to train it; empty: the suite
   uint32_t max_units = 1024;
   std::optional<uint32_t> seeds, threads;
+  uint64_t first_seed = 1001;
   std::vector<std::string> policies;  // empty: all but ac-published
   std::string weights;                // of ac; empty: the shipped ones
   double repair_h = 32;

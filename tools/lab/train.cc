@@ -29,6 +29,7 @@ struct Options {
   std::string config;
   std::string output;  // empty: the usual name
   std::string trace;
+  std::string history, record;
   std::string suite = "short";
   std::string plots;
 };
@@ -215,7 +216,11 @@ int run_kind(const Context& context, Options options) {
   if (!gang) return run(context, options);
   if (auto status = check_writable(options.output); !status)
     return print_error(context.output, status.error());
-  return train_gang(context.output, options.config, options.output, options.trace);
+  return train_gang(context.output, {.config = options.config,
+                                     .weights = options.output,
+                                     .trace = options.trace,
+                                     .history = options.history,
+                                     .record = options.record});
 }
 
 }  // namespace
@@ -243,6 +248,19 @@ void add_train(CLI::App& policy, Context& context) {
       ->add_option("--trace", options->trace,
                    "of kind gang: half of the jobs from the first half of a trace like Philly's")
       ->type_name("FILE");
+  auto* history =
+      command
+          ->add_option("--history", options->history,
+                       "of kind gang: all jobs are the gangs of 'history export', drawn again and "
+                       "again")
+          ->type_name("FILE")
+          ->excludes("--trace");
+  command
+      ->add_option("--record", options->record,
+                   "and the failures of that cluster, as 'unit rates --history' takes them "
+                   "(default: many ways to fail)")
+      ->type_name("FILE")
+      ->needs(history);
   command->add_option("--suite", options->suite, "to evaluate them on in the end")
       ->type_name("NAME")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "policies/learning/saved_bytes.h"
 #include "policies/sim/gang/ac_training.h"
+#include "policies/sim/gang/fleet_record.h"
 #include "policies/sim/gang/learned_placers.h"
 #include "tools/lab/progress_bar.h"
 
@@ -63,38 +64,78 @@ ordered_json curve_json(const std::vector<gang::AcRound>& rounds) {
   return rows;
 }
 
-Result<ordered_json> trained(const std::string& config, const std::string& weights,
-                             const std::string& trace) {
-  const auto settings = read_settings(config);
-  if (!settings) return tl::unexpected(settings.error());
+using SceneMaker = std::function<gang::GangScene(uint64_t seed)>;
+
+// Whole nodes fail in a record, so that each unit has its part of that.
+Result<gang::GangHistory> history_of(const GangTrainingOptions& options) {
+  constexpr double kUsualRepairH = 32;
+  gang::GangHistory history;
+  auto jobs = gang::read_gang_jobs(options.history);
+  if (!jobs) return tl::unexpected(jobs.error());
+  history.jobs = std::move(*jobs);
+  if (options.record.empty()) return history;
+  const auto record = gang::read_fleet_record(options.record, {}, kUsualRepairH);
+  if (!record) return tl::unexpected(record.error());
+  history.hours = (record->end_day - record->begin_day) * 24;
+  history.failures.resize(size_t{record->nodes} * history.units_per_node);
+  for (const auto& fault : record->faults)
+    for (uint32_t i = 0; i < history.units_per_node; ++i)
+      history.failures[size_t{fault.node} * history.units_per_node + i] +=
+          1.0 / history.units_per_node;
+  return history;
+}
+
+Result<SceneMaker> scenes_of(const GangTrainingOptions& options) {
+  if (!options.history.empty()) {
+    auto history = history_of(options);
+    if (!history) return tl::unexpected(history.error());
+    return [of = std::move(*history)](uint64_t seed) {
+      return gang::recorded_training_scene(seed, of);
+    };
+  }
   std::vector<gang::Job> jobs;
-  if (!trace.empty()) {
-    auto read = gang::trace_jobs(trace, gang::TraceHalf::kFirst);
+  if (!options.trace.empty()) {
+    auto read = gang::trace_jobs(options.trace, gang::TraceHalf::kFirst);
     if (!read) return tl::unexpected(read.error());
     jobs = std::move(*read);
   }
+  return [of = std::move(jobs)](uint64_t seed) { return gang::training_scene(seed, of); };
+}
+
+// What trained them, to be repeated; files by their names.
+std::string command_of(const GangTrainingOptions& options) {
+  std::string command = "tierctl policy train --kind gang";
+  for (const auto& [option, file] : {std::pair{"--config", options.config},
+                                     {"--trace", options.trace},
+                                     {"--history", options.history},
+                                     {"--record", options.record}})
+    if (!file.empty())
+      command += fmt::format(" {} {}", option, std::filesystem::path(file).filename().string());
+  return command;
+}
+
+Result<ordered_json> trained(const GangTrainingOptions& options) {
+  const auto settings = read_settings(options.config);
+  if (!settings) return tl::unexpected(settings.error());
+  const auto scenes = scenes_of(options);
+  if (!scenes) return tl::unexpected(scenes.error());
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
   std::vector<gang::AcRound> rounds;
-  const auto net = gang::train_ac(
-      *settings, [&](uint64_t seed) { return gang::training_scene(seed, jobs); },
-      [&](const gang::AcRound& round) {
-        rounds.push_back(round);
-        bar.show(1.0 * round.number / settings->rounds);
-      });
+  const auto net = gang::train_ac(*settings, *scenes, [&](const gang::AcRound& round) {
+    rounds.push_back(round);
+    bar.show(1.0 * round.number / settings->rounds);
+  });
   bar.clear();
-  const auto origin =
-      fmt::format("tierctl policy train --kind gang --config {}, seed {}",
-                  std::filesystem::path(config).filename().string(), settings->seed);
-  if (auto saved = save_bytes(weights, gang::ac_weights_text(net, origin), 0644); !saved)
+  const auto origin = fmt::format("{}, seed {}", command_of(options), settings->seed);
+  if (auto saved = save_bytes(options.weights, gang::ac_weights_text(net, origin), 0644); !saved)
     return tl::unexpected(saved.error());
-  return ordered_json{{"kind", "gang"}, {"output", weights}, {"curve", curve_json(rounds)}};
+  return ordered_json{{"kind", "gang"}, {"output", options.weights}, {"curve", curve_json(rounds)}};
 }
 
 }  // namespace
 
-int train_gang(const Output& output, const std::string& config, const std::string& weights,
-               const std::string& trace) {
-  const auto value = trained(config, weights, trace);
+int train_gang(const Output& output, const GangTrainingOptions& options) {
+  const auto value = trained(options);
   if (!value) return print_error(output, value.error());
   if (output.json) return print(output, *value, {});
   *output.out << format_table(
@@ -106,7 +147,7 @@ int train_gang(const Output& output, const std::string& config, const std::strin
                                   {"COST", "/cost", Format::kNumber},
                                   {"ENTROPY", "/entropy_nats", Format::kNumber},
                                   {"DIFFERS", "/differs_from_heuristic", Format::kPercent}}})
-              << fmt::format("\nThe weights are in {}\n", weights);
+              << fmt::format("\nThe weights are in {}\n", options.weights);
   return kExitOk;
 }
 

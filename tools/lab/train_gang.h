@@ -7,8 +7,13 @@
 
 namespace tierpilot::lab {
 
-// `output`: the weights' file. `trace`: half of the jobs come from its first half; may be empty.
-int train_gang(const Output& output, const std::string& config, const std::string& weights,
-               const std::string& trace);
+struct GangTrainingOptions {
+  std::string config;
+  std::string weights;  // the file that is written
+  std::string trace;    // half of the jobs come from its first half; may be empty
+  std::string history;  // of gangs that a cluster ran: all jobs come from it; may be empty
+  std::string record;   // with it: of the cluster's failures; may be empty
+};
+int train_gang(const Output& output, const GangTrainingOptions& options);
 
 }  // namespace tierpilot::lab

@@ -20,16 +20,19 @@ ordered_json uses(wire::TaskSpec::Reader spec, const Pseudonyms& names) {
   return list;
 }
 
-// A gang's own line tells what each of its ranks needs; they have lines of their own.
+// Ranks are tasks of their own, with the gang's units and memory.
 void add_gang(wire::Task::Reader task, ordered_json& line) {
-  const auto gang = task.getSpec().getGang();
-  if (gang.getRanks() > 0) {
-    line["ranks"] = gang.getRanks();
-    line["gpus"] = gang.getGpusPerRank();
+  const auto spec = task.getSpec();
+  if (task.getGang()) {
+    line["rank_of"] = task.getGang();
+    line["rank"] = task.getRank();
+  } else if (spec.hasGang()) {
+    const uint32_t gpus = spec.getGang().getGpusPerRank();
+    line["gang"] = {{"ranks", spec.getGang().getRanks()},
+                    {"units_per_rank", gpus > 0 ? gpus : spec.getUnits()},
+                    {"engine", spec.getGang().getEngine().cStr()},
+                    {"restarts", task.getRestarts()}};
   }
-  if (task.getGang() == 0) return;
-  line["gang"] = task.getGang();
-  line["rank"] = task.getRank();
 }
 
 void add_served(wire::Task::Reader task, ordered_json& line) {

@@ -9,6 +9,36 @@ namespace {
 
 constexpr double kLeastPerH = 1e-9;
 
+struct RawHistory {
+  double failures = 0;
+  double recent = 0;   // in the last two weeks
+  double since_h = 0;  // the last one
+};
+
+RawHistory history_of(const PlacementState& state, uint32_t unit) {
+  constexpr double kRecent_h = 14 * 24;
+  constexpr double kNever_h = 365 * 24;
+  if (state.failed_h.empty() || state.failed_h[unit].empty()) return {.since_h = kNever_h};
+  const auto& times = state.failed_h[unit];
+  const auto recent =
+      times.end() - std::upper_bound(times.begin(), times.end(), state.now_h - kRecent_h);
+  return {static_cast<double>(times.size()), static_cast<double>(recent),
+          std::min(state.now_h - times.back(), kNever_h)};
+}
+
+// The same without a rate of each unit: all have the fleet's, but for a trifle that puts them in
+// the order of their failures so far, by which candidates are made.
+PlacementState without_rates(const PlacementState& state) {
+  constexpr double kTrifle = 1e-6;
+  PlacementState view = state;
+  const double mean = std::accumulate(state.per_h.begin(), state.per_h.end(), 0.0) /
+                      static_cast<double>(state.per_h.size());
+  for (uint32_t unit = 0; unit < view.per_h.size(); ++unit)
+    view.per_h[unit] = mean * (1 + kTrifle * history_of(state, unit).failures);
+  view.rate_shape.clear();
+  return view;
+}
+
 // What is alike for all candidates.
 struct Surroundings {
   const PlacementState& state;
@@ -18,6 +48,7 @@ struct Surroundings {
   std::vector<uint32_t> free_of_node, units_of_node;
   double free = 0;
   double least_h = 0;  // of all candidates
+  double least_fetch_h = 0;
 
   double units() const { return static_cast<double>(state.free.size()); }
 };
@@ -39,6 +70,7 @@ Surroundings surroundings_of(const PlacementState& state, const Job& job) {
   std::sort(scene.free_rates.begin(), scene.free_rates.end());
   scene.mean_per_h = std::max(sum / scene.units(), kLeastPerH);
   scene.free = static_cast<double>(scene.free_rates.size());
+  scene.least_fetch_h = least_fetch_hours(state, job.units);
   return scene;
 }
 
@@ -71,7 +103,14 @@ UnitFeatures common_features(const Surroundings& scene, const AcCandidate& candi
   return f;
 }
 
-void see(const Surroundings& scene, AcCandidate& candidate) {
+// In place of what says the same of rates.
+void see_history(const RawHistory& history, UnitFeatures& f) {
+  f[0] = bounded(std::log1p(history.failures));
+  f[1] = bounded(std::log1p(history.recent));
+  f[17] = bounded(std::log1p(history.since_h) / 9);
+}
+
+void see(const Surroundings& scene, AcView view, AcCandidate& candidate) {
   const auto& state = scene.state;
   std::vector<uint32_t> nodes;
   for (const uint32_t unit : candidate.units) nodes.push_back(state.node_of(unit));
@@ -79,6 +118,7 @@ void see(const Surroundings& scene, AcCandidate& candidate) {
       static_cast<double>(1 + std::inner_product(nodes.begin() + 1, nodes.end(), nodes.begin(), 0,
                                                  std::plus<>(), std::not_equal_to<>()));
   const UnitFeatures common = common_features(scene, candidate, distinct);
+  const double work_h = std::max(scene.job.work_h, 1e-3);
   for (const uint32_t unit : candidate.units) {
     const uint32_t node = state.node_of(unit);
     const auto [low, high] = std::equal_range(nodes.begin(), nodes.end(), node);
@@ -95,6 +135,10 @@ void see(const Surroundings& scene, AcCandidate& candidate) {
     f[4] = free == all ? 1 : 0;
     f[5] = bounded(mine / all);
     f[17] = bounded(static_cast<double>(sounder - scene.free_rates.begin()) / scene.free);
+    if (!state.fetch_h.empty())
+      f[18] =
+          bounded(3 * std::log((work_h + state.fetch_h[unit]) / (work_h + scene.least_fetch_h)));
+    if (view == AcView::kHistories) see_history(history_of(state, unit), f);
     candidate.seen.push_back(f);
   }
 }
@@ -114,12 +158,11 @@ StateFeatures state_features(const Surroundings& scene) {
           rate_at(0.5),
           rate_at(1),
           bounded(std::log2(scene.units()) / 10),
-          bounded(std::log1p(state.costs.repair_h) / 4)};
+          bounded(std::log1p(state.costs.repair_h) / 4),
+          bounded(std::log1p(scene.least_fetch_h / std::max(job.work_h, 1e-3)))};
 }
 
-}  // namespace
-
-AcInput ac_input(const PlacementState& state, const Job& job) {
+AcInput input_of(const PlacementState& state, const Job& job, AcView view) {
   AcInput input;
   Surroundings scene = surroundings_of(state, job);
   auto candidates = many_candidates(state, job.units);
@@ -134,9 +177,16 @@ AcInput ac_input(const PlacementState& state, const Job& job) {
       input.heuristic = input.candidates.size() - 1;
   }
   scene.least_h = input.candidates[input.heuristic].hours;
-  for (auto& candidate : input.candidates) see(scene, candidate);
+  for (auto& candidate : input.candidates) see(scene, view, candidate);
   input.state = state_features(scene);
   return input;
+}
+
+}  // namespace
+
+AcInput ac_input(const PlacementState& state, const Job& job, AcView view) {
+  return view == AcView::kRates ? input_of(state, job, view)
+                                : input_of(without_rates(state), job, view);
 }
 
 }  // namespace tierpilot::gang

@@ -9,8 +9,8 @@
 
 namespace tierpilot::gang {
 
-inline constexpr size_t kUnitFeatures = 18;
-inline constexpr size_t kStateFeatures = 10;
+inline constexpr size_t kUnitFeatures = 19;
+inline constexpr size_t kStateFeatures = 11;
 using UnitFeatures = std::array<float, kUnitFeatures>;
 using StateFeatures = std::array<float, kStateFeatures>;
 
@@ -26,6 +26,10 @@ struct AcInput {
   StateFeatures state{};
 };
 
-AcInput ac_input(const PlacementState& state, const Job& job);
+// What it is told of failures: estimated rates; or what they are estimated from, each unit's
+// failures so far, in the last two weeks, and how long ago the last one was.
+enum class AcView : uint8_t { kRates, kHistories };
+
+AcInput ac_input(const PlacementState& state, const Job& job, AcView view = AcView::kRates);
 
 }  // namespace tierpilot::gang

@@ -14,7 +14,7 @@ namespace {
 constexpr double kHoursWeight = 20;
 constexpr float kHeadStart = 0.5;
 constexpr uint32_t kHidden = 24;
-constexpr const char* kHead = "tierpilot ac 1";
+constexpr const char* kHead = "tierpilot ac 2";
 
 float logit_of_hours(double hours, double least_h) {
   constexpr double kMost = 1e4;
@@ -26,7 +26,7 @@ class AcPlacer : public Placer {
  public:
   explicit AcPlacer(std::shared_ptr<const AcNet> net) : net_(std::move(net)) {}
   Units place(const PlacementState& state, const Job& job) override {
-    auto input = ac_input(state, job);
+    auto input = ac_input(state, job, net_->view);
     const auto logits = net_->logits(input);
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     return std::move(input.candidates[static_cast<size_t>(best)].units);
@@ -55,10 +55,12 @@ Status read_numbers(std::istream& in, const std::string& name, size_t& line,
 
 }  // namespace
 
-AcNet::AcNet(uint64_t seed) : AcNet(seed, SeededRandom(derived_seed(seed, "gang ac weights"))) {}
+AcNet::AcNet(uint64_t seed, AcView of)
+    : AcNet(of, SeededRandom(derived_seed(seed, "gang ac weights"))) {}
 
-AcNet::AcNet(uint64_t, SeededRandom random)
-    : actor({kUnitFeatures, kHidden, kHidden, 1}, random, 0),
+AcNet::AcNet(AcView of, SeededRandom random)
+    : view(of),
+      actor({kUnitFeatures, kHidden, kHidden, 1}, random, 0),
       critic({kStateFeatures, kHidden, 1}, random, 0) {}
 
 std::vector<float> AcNet::logits(const AcInput& input,

@@ -13,8 +13,9 @@
 namespace tierpilot::gang {
 
 struct AcNet {
-  explicit AcNet(uint64_t seed);
+  explicit AcNet(uint64_t seed, AcView view = AcView::kRates);
 
+  AcView view;      // weights in files are of rates
   DenseNet actor;   // kUnitFeatures to 1
   DenseNet critic;  // kStateFeatures to 1
 
@@ -23,7 +24,7 @@ struct AcNet {
                             std::vector<std::vector<DenseNet::Pass>>* passes = nullptr) const;
 
  private:
-  AcNet(uint64_t seed, SeededRandom random);
+  AcNet(AcView view, SeededRandom random);
 };
 
 // Text: a line that says what it is, then one number a line. kInvalid names the line.

@@ -29,7 +29,7 @@ const PlacerModules& hosted_placers() {
         {{{kDefaultGangPolicy, "an actor-critic that learned by simulation"}, load_ac}}};
     modules.front().learned = true;
     for (const PlacerModule& module : placers())
-      if (!module.knows_future) modules.push_back(module);
+      if (!module.knows_future && !module.needs_past) modules.push_back(module);
     return PlacerModules("gang policy", std::move(modules));
   }();
   return kHosted;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace tierpilot::gang {
 namespace {
@@ -72,6 +73,41 @@ Units first_by(const PlacementState& state, uint32_t count, const Risk& risk) {
   return units;
 }
 
+void add_sound(const PlacementState& state, uint32_t count, const Risk& risk,
+               std::vector<Units>& candidates) {
+  candidates.push_back(first_by(state, count, risk));
+  candidates.push_back(best_fit(state, count));
+  add_by_risk(state, count, risk, candidates);
+}
+
+// What leaves sound units to others.
+void add_thrifty(const PlacementState& state, uint32_t count, std::vector<Units>& candidates) {
+  const auto risk = [&](uint32_t unit) { return state.per_h[unit]; };
+  const auto soundness = [&](uint32_t unit) { return -state.per_h[unit]; };
+  candidates.push_back(first_by(state, count, soundness));
+  add_by_room(state, count, risk, candidates);
+  add_by_risk(state, count, soundness, candidates);
+  add_by_room(state, count, soundness, candidates);
+}
+
+// As if only the units were free whose nodes have soonest what the job needs; none: all have it
+// equally soon. Has only what candidates are made by.
+std::optional<PlacementState> nearest(const PlacementState& state, uint32_t count) {
+  const double least_h = least_fetch_hours(state, count);
+  bool some_are_far = false;
+  PlacementState near;
+  near.units_per_node = state.units_per_node;
+  near.node = state.node;
+  near.free = state.free;
+  near.per_h = state.per_h;
+  for (uint32_t unit = 0; unit < state.fetch_h.size(); ++unit)
+    if (state.free[unit] && state.fetch_h[unit] > least_h) {
+      near.free[unit] = false;
+      some_are_far = true;
+    }
+  return some_are_far ? std::optional(std::move(near)) : std::nullopt;
+}
+
 }  // namespace
 
 Units free_units(const PlacementState& state) {
@@ -111,20 +147,31 @@ Units best_fit(const PlacementState& state, uint32_t count) {
   return chosen;
 }
 
+double least_fetch_hours(const PlacementState& state, uint32_t count) {
+  if (state.fetch_h.empty()) return 0;
+  std::vector<double> hours;
+  for (const uint32_t unit : free_units(state)) hours.push_back(state.fetch_h[unit]);
+  const auto nth = hours.begin() + (count - 1);
+  std::nth_element(hours.begin(), nth, hours.end());
+  return *nth;
+}
+
 std::vector<Units> sound_candidates(const PlacementState& state, uint32_t count, const Risk& risk) {
-  std::vector<Units> candidates{first_by(state, count, risk), best_fit(state, count)};
-  add_by_risk(state, count, risk, candidates);
+  std::vector<Units> candidates;
+  add_sound(state, count, risk, candidates);
+  if (const auto near = nearest(state, count)) add_sound(*near, count, risk, candidates);
   return candidates;
 }
 
 std::vector<Units> many_candidates(const PlacementState& state, uint32_t count) {
   const auto risk = [&](uint32_t unit) { return state.per_h[unit]; };
-  const auto soundness = [&](uint32_t unit) { return -state.per_h[unit]; };
-  auto candidates = sound_candidates(state, count, risk);
-  candidates.push_back(first_by(state, count, soundness));
-  add_by_room(state, count, risk, candidates);
-  add_by_risk(state, count, soundness, candidates);
-  add_by_room(state, count, soundness, candidates);
+  std::vector<Units> candidates;
+  add_sound(state, count, risk, candidates);
+  add_thrifty(state, count, candidates);
+  if (const auto near = nearest(state, count)) {
+    add_sound(*near, count, risk, candidates);
+    add_thrifty(*near, count, candidates);
+  }
   return candidates;
 }
 

@@ -23,6 +23,19 @@ void sort_by_rate(const PlacementState& state, Units& units) {
                    [&](uint32_t a, uint32_t b) { return state.per_h[a] < state.per_h[b]; });
 }
 
+// Nodes by how often their units failed so far.
+Units fewest_faults(const PlacementState& state, uint32_t count) {
+  std::vector<size_t> faults(state.node.empty() ? 0 : state.node.back() + 1);
+  for (uint32_t unit = 0; unit < state.failed_h.size(); ++unit)
+    faults[state.node_of(unit)] += state.failed_h[unit].size();
+  auto units = free_units(state);
+  std::stable_sort(units.begin(), units.end(), [&](uint32_t a, uint32_t b) {
+    return faults[state.node_of(a)] < faults[state.node_of(b)];
+  });
+  units.resize(count);
+  return units;
+}
+
 // One unit after the other from the node that has most free ones.
 Units spread(const PlacementState& state, uint32_t count) {
   auto nodes = free_by_node(state);
@@ -63,6 +76,7 @@ double known_hours(const PlacementState& state, const Job& job, const Units& uni
   double first_h = std::numeric_limits<double>::infinity();
   for (const uint32_t unit : units)
     first_h = std::min(first_h, state.next_failure_h(unit, state.now_h));
+  hours += fetch_hours(state, units);
   if (first_h < state.now_h + hours) hours += interval_h / 2 + state.costs.restart_h;
   return hours;
 }
@@ -113,6 +127,13 @@ Units first(Units units, uint32_t count) {
 
 }  // namespace
 
+double fetch_hours(const PlacementState& state, const Units& units) {
+  double longest_h = 0;
+  if (!state.fetch_h.empty())
+    for (const uint32_t unit : units) longest_h = std::max(longest_h, state.fetch_h[unit]);
+  return longest_h;
+}
+
 double expected_hours(const PlacementState& state, const Job& job, double work_h,
                       const Units& units) {
   double rate = 0;
@@ -123,8 +144,9 @@ double expected_hours(const PlacementState& state, const Job& job, double work_h
   }
   std::sort(nodes.begin(), nodes.end());
   const auto count = std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-  return work_h * stretch_of(state.costs, rate) /
-         speed_of(job.network, job.units, static_cast<uint32_t>(count), state.units_per_node);
+  return fetch_hours(state, units) +
+         work_h * stretch_of(state.costs, rate) /
+             speed_of(job.network, job.units, static_cast<uint32_t>(count), state.units_per_node);
 }
 
 namespace {
@@ -150,6 +172,11 @@ PlacerModule foreseeing(PlacerModule module) {
   return module;
 }
 
+PlacerModule remembering(PlacerModule module) {
+  module.needs_past = true;
+  return module;
+}
+
 }  // namespace
 
 const PlacerModules& placers() {
@@ -172,6 +199,9 @@ const PlacerModules& placers() {
             sort_by_rate(state, units);
             return first(std::move(units), job.units);
           }),
+       remembering(
+           by("fewest-faults", "the nodes that failed least often so far",
+              [](const auto& state, const auto& job) { return fewest_faults(state, job.units); })),
        by("expected-time", "the least expected time, by failure rates and what spreading costs",
           expected_time),
        foreseeing(by("clairvoyant", "the least time, knowing the next failures", clairvoyant))});

@@ -23,6 +23,8 @@ struct PlacementState {
   // Of the Gamma distribution that the rate is estimated by: the larger, the surer. Empty: not
   // known.
   std::vector<double> rate_shape;
+  // When it failed, as far as that was seen, rising; may be before the run's 0. Empty: not known.
+  std::vector<std::vector<double>> failed_h = {};
   std::vector<double> fetch_h;  // of each unit: hours until its node has the job's data and
                                 // checkpoint; empty: nothing to fetch
   double waiting_units = 0;     // that other jobs in the queue want
@@ -49,6 +51,7 @@ struct PlacerModule : PolicyModule<Placer, PlacerOrigin> {
   bool draws = false;         // by its seed; others do the same each time
   bool knows_future = false;  // PlacementState::next_failure_h
   bool learned = false;       // it answers to a guard
+  bool needs_past = false;    // PlacementState::failed_h
 };
 using PlacerModules = ModuleList<PlacerModule>;
 
@@ -56,7 +59,11 @@ using PlacerModules = ModuleList<PlacerModule>;
 const PlacerModules& placers();
 Result<std::unique_ptr<Placer>> make_placer(const std::string& name, uint64_t seed);
 
-// The hours the job is expected to take on these units, if its work takes `work_h`.
+// Until the last of their nodes has what the job needs.
+double fetch_hours(const PlacementState& state, const std::vector<uint32_t>& units);
+// The hours the job is expected to take on these units, if its work takes `work_h`. What is to be
+// fetched counts once: after a failure the nodes of the run have it, and which node stands in for
+// the failed unit's is not known yet.
 double expected_hours(const PlacementState& state, const Job& job, double work_h,
                       const std::vector<uint32_t>& units);
 

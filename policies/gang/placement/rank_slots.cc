@@ -53,6 +53,7 @@ void add_node(const PlacementState& state, const GangShape& shape, uint32_t firs
         std::accumulate(mine.begin(), mine.end(), 0.0,
                         [&](double sum, uint32_t unit) { return sum + state.per_h[unit]; }));
     if (!state.rate_shape.empty()) slots.state.rate_shape.push_back(shape_of_sum(state, mine));
+    if (!state.fetch_h.empty()) slots.state.fetch_h.push_back(state.fetch_h[first]);
     if (slot >= ranks) mine.clear();
     slots.units.push_back(std::move(mine));
   }

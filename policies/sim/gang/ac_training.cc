@@ -30,8 +30,9 @@ std::vector<float> probabilities(const AcNet& net, const AcInput& input,
 // Draws where the trained policy takes the best, and writes everything down.
 class Explorer : public Placer {
  public:
-  Explorer(const AcNet& net, const GangScene& scene, double own_hours, uint64_t seed)
-      : net_(net), scene_(scene), own_hours_(own_hours), random_(seed) {
+  Explorer(const AcNet& net, const GangScene& scene, const AcTrainingSettings& settings,
+           uint64_t seed)
+      : net_(net), scene_(scene), settings_(settings), random_(seed) {
     double unit_h = 0;
     for (const auto& job : scene.jobs) unit_h += job.units * job.work_h;
     usual_unit_h_ = unit_h / static_cast<double>(scene.jobs.size());
@@ -41,7 +42,7 @@ class Explorer : public Placer {
   }
 
   Units place(const PlacementState& state, const Job& job) override {
-    Step step{.input = ac_input(state, job), .at_h = state.now_h};
+    Step step{.input = ac_input(state, job, net_.view), .at_h = state.now_h};
     const auto p = probabilities(net_, step.input);
     step.likeliest = static_cast<size_t>(std::max_element(p.begin(), p.end()) - p.begin());
     for (const float each : p) step.entropy -= each * std::log(std::max(each, 1e-12F));
@@ -49,8 +50,11 @@ class Explorer : public Placer {
     while (step.chosen + 1 < p.size() && at >= p[step.chosen]) at -= p[step.chosen++];
     step.likelihood = std::max(p[step.chosen], 1e-8F);
     const auto& units = step.input.candidates[step.chosen].units;
-    const auto cost = expected_cost(state, job, units, scene_.failures);
-    step.reward = -10 * (cost.unit_h / usual_unit_h_ + own_hours_ * cost.hours / usual_h_);
+    const auto cost = expected_cost_at(state, job, units, [&](uint32_t unit) {
+      return settings_.charges_estimates ? state.per_h[unit]
+                                         : scene_.failures.rate(unit, state.now_h);
+    });
+    step.reward = -10 * (cost.unit_h / usual_unit_h_ + settings_.own_hours * cost.hours / usual_h_);
     net_.critic.forward(step.input.state, pass_);
     step.value = pass_.output()[0];
     steps.push_back(std::move(step));
@@ -62,7 +66,7 @@ class Explorer : public Placer {
  private:
   const AcNet& net_;
   const GangScene& scene_;
-  double own_hours_;
+  const AcTrainingSettings& settings_;
   double usual_unit_h_ = 0, usual_h_ = 0;
   SeededRandom random_;
   DenseNet::Pass pass_;
@@ -166,10 +170,16 @@ void update(AcNet& net, const AcTrainingSettings& settings, std::vector<Step>& s
 
 RunCost expected_cost(const PlacementState& state, const Job& job, const Units& units,
                       const UnitFailures& failures) {
+  return expected_cost_at(state, job, units,
+                          [&](uint32_t unit) { return failures.rate(unit, state.now_h); });
+}
+
+RunCost expected_cost_at(const PlacementState& state, const Job& job, const Units& units,
+                         const std::function<double(uint32_t unit)>& per_h) {
   double true_per_h = 0, told_per_h = 0;
   std::vector<uint32_t> nodes;
   for (const uint32_t unit : units) {
-    true_per_h += failures.rate(unit, state.now_h);
+    true_per_h += per_h(unit);
     told_per_h += state.per_h[unit];
     nodes.push_back(state.node_of(unit));
   }
@@ -183,20 +193,25 @@ RunCost expected_cost(const PlacementState& state, const Job& job, const Units& 
   const double fails = -std::expm1(-true_per_h * whole_h);
   const double lasts_h = true_per_h > 1e-12 ? fails / true_per_h : whole_h;
   const double again_h = fails * (std::min(interval_h, whole_h) / 2 + state.costs.restart_h);
-  const double overhead_h = lasts_h * (1 - 1 / stretch) + again_h;
+  const double overhead_h = fetch_hours(state, units) + lasts_h * (1 - 1 / stretch) + again_h;
   return {.unit_h = overhead_h * job.units + fails * state.costs.repair_h, .hours = overhead_h};
 }
 
 AcNet train_ac(const AcTrainingSettings& settings,
                const std::function<GangScene(uint64_t seed)>& scene_of,
                const std::function<void(const AcRound&)>& progress) {
-  AcNet net(settings.seed);
+  return train_ac_on(AcNet(settings.seed), settings, scene_of, progress);
+}
+
+AcNet train_ac_on(AcNet net, const AcTrainingSettings& settings,
+                  const std::function<GangScene(uint64_t seed)>& scene_of,
+                  const std::function<void(const AcRound&)>& progress) {
   SeededRandom random(derived_seed(settings.seed, "gang ac training"));
   for (uint32_t round = 1; round <= settings.rounds; ++round) {
     std::vector<Step> steps;
     for (uint32_t i = 0; i < settings.scenes; ++i) {
       const auto scene = scene_of(random.bits() >> 16);
-      Explorer explorer(net, scene, settings.own_hours, random.bits());
+      Explorer explorer(net, scene, settings, random.bits());
       simulate(scene, explorer);
       set_advantages(explorer.steps, settings);
       std::move(explorer.steps.begin(), explorer.steps.end(), std::back_inserter(steps));

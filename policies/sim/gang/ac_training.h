@@ -24,6 +24,8 @@ struct AcTrainingSettings {
   double trace = 0.9;      // lambda of the advantages
   double own_hours = 0.3;  // of a job's own delay, beside the unit hours that it takes from all
   uint64_t seed = 1;
+  // Decisions are charged by estimated rates in place of the true ones, as on a real cluster.
+  bool charges_estimates = false;
 };
 
 struct AcRound {
@@ -37,15 +39,22 @@ struct AcRound {
 AcNet train_ac(const AcTrainingSettings& settings,
                const std::function<GangScene(uint64_t seed)>& scene_of,
                const std::function<void(const AcRound&)>& progress);
+// The same from a net that may have learned before.
+AcNet train_ac_on(AcNet net, const AcTrainingSettings& settings,
+                  const std::function<GangScene(uint64_t seed)>& scene_of,
+                  const std::function<void(const AcRound&)>& progress);
 
 // What placing the job there is expected to cost, knowing the true rates: unit hours that are not
-// work (checkpoints, slow links, the work lost, the restart, the unit under repair), up to the end
-// of the run.
+// work (data to be fetched, checkpoints, slow links, the work lost, the restart, the unit under
+// repair), up to the end of the run.
 struct RunCost {
   double unit_h = 0;
   double hours = 0;  // by which the job ends later
 };
 RunCost expected_cost(const PlacementState& state, const Job& job, const Units& units,
                       const UnitFailures& failures);
+// The same at any rates.
+RunCost expected_cost_at(const PlacementState& state, const Job& job, const Units& units,
+                         const std::function<double(uint32_t unit)>& per_h);
 
 }  // namespace tierpilot::gang

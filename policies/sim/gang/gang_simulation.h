@@ -5,21 +5,9 @@
 #pragma once
 
 #include "policies/gang/placement/placer.h"
-#include "policies/sim/gang/unit_failures.h"
+#include "policies/sim/gang/gang_scene.h"
 
 namespace tierpilot::gang {
-
-struct GangScene {
-  std::vector<Job> jobs;  // by arrival; none needs more units than there are
-  uint32_t units = 16;
-  uint32_t units_per_node = 4;
-  Costs costs;
-  UnitFailures failures;
-  // Of the estimate of a unit's rate: a Gamma prior of this shape around the mean of the fleet, and
-  // days count half after the half-life, so that a repaired unit becomes good again.
-  double prior_shape = 0.5;
-  double half_life_h = 60 * 24;
-};
 
 struct GangResult {
   double makespan_h = 0;
@@ -27,6 +15,7 @@ struct GangResult {
   double mean_completion_h = 0;
   double p99_completion_h = 0;
   uint64_t restarts = 0;
+  double fetch_unit_h = 0;  // in which units waited for data and checkpoints of their job
   double lost_unit_h = 0;   // to failures: work done again, and restarts
   double utilisation = 0;   // useful unit hours over those there were
   double fairness = 0;      // Jain's index of users' mean completion over work

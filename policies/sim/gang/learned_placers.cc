@@ -16,18 +16,12 @@ Result<std::unique_ptr<Placer>> published_placer(const GangSuite& suite, const G
   return make_published_placer(trainer.nets());
 }
 
-}  // namespace
+constexpr uint64_t kNoSuites = uint64_t{1} << 40;  // whose seeds are small
 
-bool learns(const std::string& policy) {
-  return policy == kAc || policy == kAcPublished;
-}
-
-GangScene training_scene(uint64_t seed, const std::vector<Job>& trace) {
+std::pair<GangSuite, GangCell> training_cluster(uint64_t seed, bool has_trace) {
   constexpr uint32_t kClusters[] = {16, 16, 64, 64, 64, 256};
-  constexpr uint64_t kNoSuites = uint64_t{1} << 40;  // whose seeds are small
   SeededRandom random(derived_seed(seed, "gang training scene"));
   GangSuite suite;
-  suite.trace = trace;
   suite.costs = {.checkpoint_h = random.log_uniform(0.005, 0.1),
                  .restart_h = random.log_uniform(0.03, 0.5),
                  .repair_h = random.log_uniform(2, 64)};
@@ -35,8 +29,26 @@ GangScene training_scene(uint64_t seed, const std::vector<Job>& trace) {
                       .units_per_node = random.chance(0.5) ? 4U : 8U,
                       .setting = static_cast<FailureSetting>(random.below(4)),
                       .mean_per_h = random.log_uniform(2e-5, 1e-2),
-                      .from_trace = !trace.empty() && random.chance(0.5)};
+                      .from_trace = has_trace && random.chance(0.5),
+                      .with_data = random.chance(0.3)};
+  return {std::move(suite), cell};
+}
+
+}  // namespace
+
+bool learns(const std::string& policy) {
+  return policy == kAc || policy == kAcPublished;
+}
+
+GangScene training_scene(uint64_t seed, const std::vector<Job>& trace) {
+  auto [suite, cell] = training_cluster(seed, !trace.empty());
+  suite.trace = trace;
   return scene_of(suite, cell, seed | kNoSuites);
+}
+
+GangScene recorded_training_scene(uint64_t seed, const GangHistory& history) {
+  const auto [suite, cell] = training_cluster(seed, true);
+  return history_scene(history, suite, cell, seed | kNoSuites);
 }
 
 PlacerMaker placer_maker(const GangSuite& suite, std::shared_ptr<const AcNet> net,

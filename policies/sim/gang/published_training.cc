@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "policies/sim/gang/estimated_failures.h"
+
 namespace tierpilot::gang {
 namespace {
 
@@ -40,7 +42,9 @@ PublishedTrainer::PublishedTrainer(uint32_t units, const PublishedSettings& sett
       replay_(settings.kept),
       random_(derived_seed(settings.seed, "published training")) {}
 
-PublishedTrainer::Workload PublishedTrainer::learn(const GangScene& scene) {
+PublishedTrainer::Workload PublishedTrainer::learn(GangScene scene) {
+  if (settings_.estimated)
+    scene.failures = estimated_failures(scene, TrueRates::kAsEstimated, random_.bits());
   std::vector<PublishedStep> steps;
   const auto placer = make_published_placer(nets_, &steps);
   Workload workload;

@@ -14,6 +14,9 @@ struct PublishedSettings {
   // The batch of a training: as many steps, drawn at random, as the last workload brought; or all
   // that are kept.
   enum class Batch : uint8_t { kAsProduced, kAll } batch = Batch::kAsProduced;
+  // The makespans that are compared come from the simulator under the estimated failure rates, with
+  // the same failures for all: a real cluster cannot run a workload twice.
+  bool estimated = false;
   size_t kept = 4096;     // steps; the oldest fall out
   float discount = 0.9F;  // unpublished, as is the rate
   float rate = 1e-4F;
@@ -47,7 +50,7 @@ class PublishedTrainer {
     size_t steps = 0;
   };
   // Places the scene's jobs, and trains once.
-  Workload learn(const GangScene& scene);
+  Workload learn(GangScene scene);
 
   std::shared_ptr<const PublishedNets> nets() const { return nets_; }
 

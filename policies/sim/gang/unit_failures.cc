@@ -69,7 +69,7 @@ UnitFailures draw_failures(const FailureMix& mix) {
   const double follow = mix.setting == FailureSetting::kClustered ? 0.5 : 0;
   for (const auto& rate : draw_rates(mix, of_rates)) {
     auto& times = failures.times_h.emplace_back();
-    failures.past.push_back(0);
+    auto& before = failures.past_times_h.emplace_back();
     failures.per_h_before.push_back(rate.before);
     failures.per_h_after.push_back(rate.after);
     for (double at_h = -kPastH; at_h < until_h;) {
@@ -77,7 +77,7 @@ UnitFailures draw_failures(const FailureMix& mix) {
       at_h += of_times.exponential(1 / per_h);
       for (double again_h = at_h;;) {
         if (again_h < 0)
-          failures.past.back() += 1;
+          before.push_back(again_h);
         else if (again_h < until_h)
           times.push_back(again_h);
         if (!of_times.chance(follow)) break;
@@ -85,6 +85,8 @@ UnitFailures draw_failures(const FailureMix& mix) {
       }
     }
     std::sort(times.begin(), times.end());
+    std::sort(before.begin(), before.end());
+    failures.past.push_back(static_cast<double>(before.size()));
   }
   return failures;
 }

@@ -16,8 +16,9 @@ Result<FailureSetting> failure_setting_from_name(const std::string& name);
 const char* failure_setting_name(FailureSetting setting);
 
 struct UnitFailures {
-  std::vector<std::vector<double>> times_h;  // of each unit, from 0 on
-  std::vector<double> past;                  // failures seen in the time before
+  std::vector<std::vector<double>> times_h;            // of each unit, from 0 on
+  std::vector<double> past;                            // failures seen in the time before
+  std::vector<std::vector<double>> past_times_h = {};  // when those were, below 0, rising; or empty
   // The rates behind them, before and from `changes_h` on: for training, which then need not wait
   // for rare failures to learn what a placement costs.
   std::vector<double> per_h_before, per_h_after;

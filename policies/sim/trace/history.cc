@@ -73,13 +73,12 @@ class HistoryReader {
     if (!fault && task.operations == 0)
       fault = Fault{"it did not run to an end",
                     fmt::format("the task is {} and has no run time", shown(text(line, "state")))};
-    const auto ranks = static_cast<uint32_t>(number(line, "ranks", kMostRanks, fault));
-    if (line.contains("gang") && !line["gang"].is_null())
+    if (const auto of = line.find("rank_of"); of != line.end() && !of->is_null())
       return builder_.skip("it is a rank of a gang, which counts as a whole", place,
                            "a rank, whose gang is another line");
+    const uint32_t ranks = read_gang(line, task, fault);
     if (fault) return builder_.skip(fault->reason, place, fault->detail);
     task.user = builder_.user(text(line, "user"));
-    task.gpu_milli = static_cast<uint32_t>(number(line, "gpus", kMostGpus, fault)) * 1000;
     ranks > 1 ? builder_.add_gang(task, ranks, uses) : builder_.add(task, uses);
   }
 
@@ -110,6 +109,20 @@ class HistoryReader {
     const double start_ms = number(line, "started_ms", kMaxMs, fault);
     const double end_ms = number(line, "finished_ms", kMaxMs, fault);
     return start_ms > 0 && end_ms > start_ms ? (end_ms - start_ms) / 1e3 : 0;
+  }
+
+  // How many ranks it has; 1: it is no gang. Each needs what the line says.
+  static uint32_t read_gang(const json& line, Task& task, std::optional<Fault>& fault) {
+    const auto gang = line.find("gang");
+    if (gang == line.end() || gang->is_null()) return 1;
+    if (!gang->is_object()) {
+      if (!fault) fault = Fault{"gang is no object", "gang: " + written(*gang)};
+      return 1;
+    }
+    if (text(*gang, "engine") == "gpu")
+      task.gpu_milli =
+          1000 * static_cast<uint32_t>(number(*gang, "units_per_rank", kMostGpus, fault));
+    return static_cast<uint32_t>(std::max(number(*gang, "ranks", kMostRanks, fault), 1.0));
   }
 
   std::vector<DatasetUse> uses_of(const json& line, std::optional<Fault>& fault) {

@@ -17,13 +17,15 @@ constexpr uint32_t kUnits = 1024;
 constexpr uint32_t kRanks = 64;
 constexpr int kRounds = 200;
 
-PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
+// With data that every third node has.
+PlacementState half_free(const UnitFailures& failures, bool with_data, SeededRandom& random) {
   PlacementState state{.now_h = 0,
                        .units_per_node = 8,
                        .node = {},
                        .free = {},
                        .per_h = {},
                        .rate_shape = {},
+                       .fetch_h = {},
                        .waiting_units = 0,
                        .costs = {},
                        .next_failure_h = [&failures](uint32_t unit, double after_h) {
@@ -33,6 +35,7 @@ PlacementState half_free(const UnitFailures& failures, SeededRandom& random) {
     state.node.push_back(unit / 8);
     state.free.push_back(random.chance(0.5));
     state.per_h.push_back(random.log_uniform(1e-5, 1e-2));
+    if (with_data) state.fetch_h.push_back(unit / 8 % 3 == 0 ? 0 : 1);
   }
   return state;
 }
@@ -49,7 +52,7 @@ double percentile(std::vector<double>& values, size_t percent) {
   return values.empty() ? 0 : values[(values.size() - 1) * percent / 100];
 }
 
-void run(const std::shared_ptr<const AcNet>& net) {
+void run(const std::shared_ptr<const AcNet>& net, bool with_data) {
   const auto failures = draw_failures({.units = kUnits, .units_per_node = 8, .until_h = 1000});
   auto names = placers().names();
   names.insert(names.end(), {kAc, kAcPublished});
@@ -57,7 +60,7 @@ void run(const std::shared_ptr<const AcNet>& net) {
   std::vector<std::vector<double>> took_ms(names.size()), took_cpu_ms(names.size());
   SeededRandom random(1);
   for (int round = 0; round < kRounds; ++round) {
-    const auto state = half_free(failures, random);
+    const auto state = half_free(failures, with_data, random);
     for (size_t i = 0; i < names.size(); ++i) {
       const auto placer = names[i] == kAc            ? make_ac_placer(net)
                           : names[i] == kAcPublished ? make_published_placer(published)
@@ -72,7 +75,9 @@ void run(const std::shared_ptr<const AcNet>& net) {
       took_cpu_ms[i].push_back(cpu_ms() - begin_cpu_ms);
     }
   }
-  fmt::print("{:<16}{:>10}{:>10}{:>14}\n", "POLICY", "P50 ms", "P99 ms", "P99 of CPU ms");
+  fmt::print("{}\n{:<16}{:>10}{:>10}{:>14}\n",
+             with_data ? "\nWith data on every third node" : "Nothing to fetch", "POLICY", "P50 ms",
+             "P99 ms", "P99 of CPU ms");
   for (size_t i = 0; i < names.size(); ++i)
     fmt::print("{:<16}{:>10.3f}{:>10.3f}{:>14.3f}\n", names[i], percentile(took_ms[i], 50),
                percentile(took_ms[i], 99), percentile(took_cpu_ms[i], 99));
@@ -89,5 +94,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "error: {}\n", net.error().message);
     return 1;
   }
-  tierpilot::gang::run(std::make_shared<const tierpilot::gang::AcNet>(*net));
+  const auto shared = std::make_shared<const tierpilot::gang::AcNet>(*net);
+  for (const bool with_data : {false, true}) tierpilot::gang::run(shared, with_data);
 }

@@ -105,7 +105,7 @@ GangScene small_scene(uint64_t seed) {
 }
 
 TEST(AcTraining, LowersWhatPlacementsCostElsewhere) {
-  const AcTrainingSettings settings{.rounds = 25, .scenes = 8, .rate = 3e-3F};
+  const AcTrainingSettings settings{.rounds = 25, .rate = 3e-3F};
   const auto net = std::make_shared<AcNet>(train_ac(settings, small_scene, [](const auto&) {}));
   EXPECT_LT(cost_of(net), cost_of(std::make_shared<AcNet>(settings.seed)));
   ::testing::Test::RecordProperty("cost", std::to_string(cost_of(net)));

@@ -1,3 +1,4 @@
+#include <capnp/message.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "policies/sim/trace/readers.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/unit/tools/fake_cluster.h"
+#include "tools/tierctl/history_line.h"
 #include "tools/tierctl/tierctl.h"
 
 namespace tierpilot {
@@ -136,6 +138,27 @@ TEST_F(HistoryExport, TheSimulatorReadsIt) {
   EXPECT_EQ(workload.datasets[0].bytes, 4096u);
   EXPECT_EQ(workload.datasets[1].bytes, 1000u) << "what is left of the bytes served";
   EXPECT_EQ(workload.users, std::vector<std::string>{"eve"});
+}
+
+TEST(HistoryLine, TellsGangsFromTheirRanks) {
+  const auto names = tierctl::Pseudonyms::make(false, "");
+  ASSERT_TRUE(names.has_value());
+  capnp::MallocMessageBuilder message;
+  auto task = message.initRoot<wire::Task>();
+  auto gang = task.initSpec().initGang();
+  gang.setRanks(4);
+  gang.setEngine("gpu");
+  gang.setGpusPerRank(2);
+  task.setRestarts(3);
+  const auto of_gang = tierctl::task_line(task.asReader(), *names);
+  EXPECT_EQ(json::parse(of_gang["gang"].dump()),
+            (json{{"ranks", 4}, {"units_per_rank", 2}, {"engine", "gpu"}, {"restarts", 3}}));
+  task.setGang(7);
+  task.setRank(1);
+  const auto of_rank = tierctl::task_line(task.asReader(), *names);
+  EXPECT_FALSE(of_rank.contains("gang"));
+  EXPECT_EQ(of_rank["rank_of"], 7);
+  EXPECT_EQ(of_rank["rank"], 1);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ TEST_P(EachPlacer, GivesFreeUnitsOnceAndAsManyAsAreAsked) {
                          .free = {},
                          .per_h = {},
                          .rate_shape = {},
+                         .fetch_h = {},
                          .waiting_units = 0,
                          .costs = {},
                          .next_failure_h = [&](uint32_t unit, double after_h) {

@@ -40,12 +40,13 @@ TEST_F(History, TasksAndTheirDatasets) {
 TEST_F(History, AGangCountsAsAWholeAndItsRanksAreMadeOfIt) {
   const auto trace = read(std::string(kHeader) + R"(
 {"dataset":"a","bytes":100}
-{"task":1,"submitted_ms":1000,"started_ms":2000,"finished_ms":9000,"wall_ns":null,"units":2,"ranks":3,"gpus":1,"uses":[{"dataset":"a","write":true}]}
-{"task":2,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":0}
-{"task":3,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":1}
-{"task":4,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"gang":1,"rank":2}
+{"task":1,"submitted_ms":1000,"started_ms":2000,"finished_ms":9000,"wall_ns":null,"units":2,"gang":{"ranks":3,"units_per_rank":1,"engine":"gpu","restarts":0},"uses":[{"dataset":"a","write":true}]}
+{"task":2,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"rank_of":1,"rank":0}
+{"task":3,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"rank_of":1,"rank":1}
+{"task":4,"submitted_ms":1000,"wall_ns":7000000000,"units":2,"rank_of":1,"rank":2}
 {"task":5,"submitted_ms":1500,"wall_ns":1000000000,"units":1,"gang":null}
-{"task":6,"submitted_ms":1500,"wall_ns":1000000000,"ranks":1e9}
+{"task":6,"submitted_ms":1500,"wall_ns":1000000000,"gang":{"ranks":1e9}}
+{"task":7,"submitted_ms":1500,"wall_ns":1000000000,"gang":5}
 )");
   ASSERT_TRUE(trace) << trace.error().message;
   const auto& workload = trace->workload;
@@ -65,6 +66,7 @@ TEST_F(History, AGangCountsAsAWholeAndItsRanksAreMadeOfIt) {
   }
   EXPECT_THAT(trace->summary.skipped, Contains(Pair(HasSubstr("rank of a gang"), 3u)));
   EXPECT_THAT(trace->summary.skipped, Contains(Pair(HasSubstr("ranks is out of range"), 1u)));
+  EXPECT_THAT(trace->summary.skipped, Contains(Pair(HasSubstr("gang is no object"), 1u)));
 }
 
 TEST_F(History, ARemovedDatasetIsAsLargeAsWhatWasServed) {
