@@ -54,6 +54,7 @@ struct ClusterOptions {
   std::function<std::filesystem::path(int node)> slow_dir{};
   bool revocation = false;           // with an empty list of revoked certificates
   int sharing_period_s = 5;          // between decisions about elastic tasks' cores
+  int elastic_horizon_s = 600;       // in which a gang's restart with more ranks must pay
   std::string coordinator_more{};    // further sections of its configuration
   std::string node_more{};           // of each node's
   std::optional<uid_t> node_user{};  // whose the nodes' folders are
