@@ -2,6 +2,7 @@
 scikit-learn or scipy.optimize. Losses that cost something to know are computed now and then only.
 """
 
+import atexit
 import threading
 import time
 
@@ -32,6 +33,7 @@ class Progress:
         self._lock = threading.RLock()
         self._iteration = 0
         self._next = 0.0
+        self._untold = None
 
     def advance(self, loss):
         """One iteration more; `loss` is a number or a function that computes it; None: unknown."""
@@ -39,13 +41,23 @@ class Progress:
             self._iteration += 1
             now = time.monotonic()
             if loss is None or now < self._next:
+                # One that is yet to be computed would keep its data alive.
+                self._untold = None if callable(loss) else loss
                 return
+            self._untold = None
             if callable(loss):
                 loss = _computed(loss)
             cost_s = time.monotonic() - now
             self._next = now + max(_EVERY_S, cost_s / _MOST_OF_THE_TIME)
             if loss is not None:
                 self._job.report(iteration=self._iteration, loss=float(loss))
+
+    def end(self):
+        """Tells the last loss, where it came too soon after the one before."""
+        with self._lock:
+            if self._untold is not None:
+                self._job.report(iteration=self._iteration, loss=float(self._untold))
+                self._untold = None
 
 
 def _computed(loss):
@@ -61,5 +73,6 @@ def install(job=None):
     if not job.connected:
         return
     progress = Progress(job)
+    atexit.register(progress.end)
     for name, watch in _WATCHED.items():
         after_import(name, lambda module, watch=watch: watch(module, progress))
