@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/data_file.h"
 #include "policies/gang/learned/hosted_placers.h"
 #include "policies/sim/comparison.h"
 #include "tools/lab/command.h"
@@ -26,7 +27,7 @@ struct Options {
   uint32_t seeds = 1;
   std::string baseline;
   PolicyOptions policy;
-  std::string gang_policy = "expected-time";
+  std::string gang_policy = gang::kDefaultGangPolicy;
   std::string gang_weights;
   std::string plots;
 };
@@ -153,6 +154,8 @@ int run(const Context& context, Options options) {
   const auto policies = open_policies(options.policies, "--policy", options.policy);
   const Status wrong = policies ? check_baseline(options) : tl::unexpected(policies.error());
   if (!wrong) return refuse(context.output, wrong.error());
+  if (options.gang_weights.empty())
+    if (const auto shipped = find_data_file("ac.weights")) options.gang_weights = *shipped;
   if (const auto placer = gang_placers(options)(1); !placer)
     return refuse(context.output,
                   Error{placer.error().code, "--gang-policy: " + placer.error().message});
@@ -180,7 +183,8 @@ void add_simulate(CLI::App& app, Context& context) {
       ->type_name("NAME")
       ->capture_default_str();
   command
-      ->add_option("--gang-weights", options->gang_weights, "weights of that policy, if it learned")
+      ->add_option("--gang-weights", options->gang_weights,
+                   "weights of that policy, if it learned (default: the shipped ones)")
       ->type_name("FILE");
   command->add_option("--seeds", options->seeds, "runs of each policy, with seeds 1 to N")
       ->check(CLI::Range(1U, 10'000U))

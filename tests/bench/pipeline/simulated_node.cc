@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "rpc/error.h"
+#include "rpc/protocol.h"
 
 namespace tierpilot::bench {
 namespace {
@@ -57,6 +58,8 @@ class SimulatedNode::Service final : public wire::Node::Server {
   kj::Promise<void> start(StartContext context) override {
     const auto attempt = context.getParams().getAssignment().getAttempt();
     node_.assigned(attempt.getTask(), attempt.getAttempt());
+    // Where the ranks of a gang would meet.
+    context.getResults().setMasterPort(29'500);
     return kj::READY_NOW;
   }
 
@@ -81,6 +84,7 @@ kj::Promise<void> SimulatedNode::join(const Address& coordinator) {
         connection_ = kj::mv(connection);
         auto request = connection_->bootstrap().castAs<wire::Cluster>().registerNodeRequest();
         auto info = request.initInfo();
+        write_program(own_program("tierpilotd"), info.initProgram());
         info.setName(name_);
         info.setInstance(1);
         info.setUnits(units_);

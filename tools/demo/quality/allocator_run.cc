@@ -150,9 +150,9 @@ class Run {
 std::vector<TrainingPlan> training_plans(double scale, double gap_s) {
   // Measured on one core of the machine of docs/results/quality.md; what comes first matters less
   // than that curves of all shapes meet.
-  std::vector<TrainingPlan> plans{{"linear", 130, 0}, {"kmeans", 320, 0}, {"logistic", 150, 0},
-                                  {"trees", 400, 0},  {"mlp", 170, 0},    {"lda", 900, 0},
-                                  {"svm", 150, 0},    {"convnet", 280, 0}};
+  std::vector<TrainingPlan> plans{{"linear", 130, 0}, {"kmeans", 100, 0}, {"logistic", 150, 0},
+                                  {"trees", 90, 0},   {"mlp", 170, 0},    {"lda", 100, 0},
+                                  {"svm", 85, 0},     {"convnet", 280, 0}};
   for (size_t i = 0; i < plans.size(); ++i) {
     plans[i].arrival_s = gap_s * static_cast<double>(i);
     plans[i].iterations = std::max(50u, static_cast<uint32_t>(plans[i].iterations * scale));
