@@ -3,6 +3,7 @@ scikit-learn or scipy.optimize. Losses that cost something to know are computed 
 """
 
 import atexit
+import sys
 import threading
 import time
 
@@ -75,4 +76,12 @@ def install(job=None):
     progress = Progress(job)
     atexit.register(progress.end)
     for name, watch in _WATCHED.items():
-        after_import(name, lambda module, watch=watch: watch(module, progress))
+        after_import(name, lambda module, watch=watch: _attempt(watch, module, progress))
+
+
+def _attempt(watch, module, progress):
+    """A module of another version than is known stays as it is: no program ends of being watched."""
+    try:
+        watch(module, progress)
+    except (AttributeError, TypeError) as error:
+        print(f"tierpilot: the loss of {module.__name__} is not reported: {error}", file=sys.stderr)

@@ -6,21 +6,11 @@ import sys
 
 
 def after_import(name, then):
-    """Calls then(module), now if it is imported already.
-
-    A module of another version than then() knows stays as it is: no program ends of being watched.
-    """
-
-    def attempt(module):
-        try:
-            then(module)
-        except (AttributeError, TypeError) as error:
-            print(f"tierpilot: the loss of {name} is not reported: {error}", file=sys.stderr)
-
+    """Calls then(module), now if it is imported already."""
     if name in sys.modules:
-        attempt(sys.modules[name])
+        then(sys.modules[name])
     else:
-        sys.meta_path.insert(0, _AfterImport(name, attempt))
+        sys.meta_path.insert(0, _AfterImport(name, then))
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "coordinator/store/records.h"
-#include "gang_fixture.h"
+#include "gangs/gang_fixture.h"
 
 namespace tierpilot::testing {
 namespace {

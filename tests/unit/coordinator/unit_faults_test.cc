@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/store/records.h"
-#include "gang_fixture.h"
+#include "gangs/gang_fixture.h"
 
 namespace tierpilot::testing {
 namespace {

@@ -54,9 +54,9 @@ def _record(_):
 def _after_torch(then):
     if _PACKAGES not in sys.path:
         sys.path.append(_PACKAGES)
-    from tierpilot.hooks import AfterImport
+    from tierpilot.hooks.after_import import after_import
 
-    sys.meta_path.insert(0, AfterImport("torch", then))
+    after_import("torch", then)
 
 
 if os.environ.get("TIERPILOT_SWAP_BUDGET"):
