@@ -31,6 +31,10 @@ install_missing() {
       die "packages are missing, and there is no sudo; as root: apt-get install ${missing[*]}"
     root=(sudo)
   fi
+  # Earlier versions of this project asked for it; what python3-sklearn needs cannot be beside it.
+  if [ "$(dpkg-query -W -f '${db:Status-Status}' libboost1.81-dev 2>/dev/null)" = installed ]; then
+    missing+=(libboost1.81-dev-)
+  fi
   say "installing from Debian: ${missing[*]}"
   "${root[@]}" apt-get update -qq || die "apt-get update failed; missing are: ${missing[*]}"
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
