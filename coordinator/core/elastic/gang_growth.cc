@@ -81,7 +81,7 @@ void GangGrowth::look_at(Task& gang, Job& job) {
   job.asked = choice;
   job.asked_attempt = gang.attempt;
   job.asked_ns = now_ns;
-  job.newest = newest_checkpoint(state_, gang.id);
+  job.newest = last_checkpoint(state_, gang.id);
   job.reason = fmt::format("asked for a checkpoint, to begin again with {}", choice.ranks);
   hooks_.ask_checkpoint(gang.id, fmt::format("it may begin again with {} ranks", choice.ranks));
 }
@@ -90,7 +90,7 @@ void GangGrowth::look_for_checkpoint(Task& gang, Job& job) {
   const int64_t now_ns = state_.clock.boot_ns();
   const auto asked = std::exchange(job.asked, {});
   if (gang.attempt != job.asked_attempt) return;
-  if (newest_checkpoint(state_, gang.id) != job.newest) {
+  if (last_safe_checkpoint(state_, gang.id) > job.newest) {
     // Whether or not it comes to run wider: not before it has shown what that brings.
     job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
     const auto why = fmt::format(
@@ -99,7 +99,8 @@ void GangGrowth::look_for_checkpoint(Task& gang, Job& job) {
     job.reason = "it has begun again just now; what that brings is to be seen first";
     return hooks_.begin_again(gang, asked.ranks, why);
   }
-  if (now_ns - job.asked_ns < kCheckpointWithinNs) return void(job.asked = asked);
+  const bool is_copied = last_checkpoint(state_, gang.id) > job.newest;  // just now
+  if (is_copied || now_ns - job.asked_ns < kCheckpointWithinNs) return void(job.asked = asked);
   job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
   job.reason = "it was asked for a checkpoint and took none: it cannot begin again with more";
 }

@@ -6,10 +6,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "coordinator/core/cluster_state.h"
 #include "coordinator/core/elastic/training_record.h"
+#include "model/checkpoint_name.h"
 #include "policies/quality/width_choice.h"
 
 namespace tierpilot {
@@ -40,13 +42,13 @@ class GangGrowth {
     std::string reason;          // see reason_of()
     quality::WidthChoice asked;  // for whose checkpoint it was asked; no ranks: it was not
     uint32_t asked_attempt = 0;
-    std::string newest;  // checkpoint, when it was asked
+    std::optional<CheckpointName> newest;  // when it was asked
     int64_t asked_ns = 0;
     int64_t not_before_ns = 0;  // it is looked at again
   };
 
   void look_at(Task& gang, Job& job);
-  // Its checkpoint has come, or will not.
+  // Its checkpoint has come, and outlives its node, or will not come.
   void look_for_checkpoint(Task& gang, Job& job);
   quality::WidthChoice choose(const Task& gang, const Job& job) const;
 

@@ -60,6 +60,19 @@ std::string newest_checkpoint(const ClusterState& state, uint64_t task) {
   return {};
 }
 
+std::optional<CheckpointName> last_checkpoint(const ClusterState& state, uint64_t task) {
+  const auto names = names_of(state.catalog, task);
+  return names.empty() ? std::nullopt : std::optional(names.back());
+}
+
+std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, uint64_t task) {
+  const auto names = names_of(state.catalog, task);
+  const auto safe = std::find_if(names.rbegin(), names.rend(), [&](const auto& name) {
+    return is_safe(*state.catalog.find(to_string(name)));
+  });
+  return safe == names.rend() ? std::nullopt : std::optional(*safe);
+}
+
 std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,
                                                 const std::set<CheckpointName>& safe, size_t most) {
   std::set<CheckpointName> kept;

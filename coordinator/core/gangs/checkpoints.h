@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -85,6 +86,9 @@ class Checkpoints {
 // The newest that a try of the task could begin from now: some node that can be asked holds it.
 // Empty: none.
 std::string newest_checkpoint(const ClusterState& state, uint64_t task);
+// The newest that has been found, and the newest that is on as many nodes as are to keep it.
+std::optional<CheckpointName> last_checkpoint(const ClusterState& state, uint64_t task);
+std::optional<CheckpointName> last_safe_checkpoint(const ClusterState& state, uint64_t task);
 // Of these, the oldest first, which are no longer needed: the newest safe one stays, the one that
 // is next to become safe, the newest, and as many of the newest others as `most` allows.
 std::vector<CheckpointName> surplus_checkpoints(const std::vector<CheckpointName>& all,

@@ -292,6 +292,10 @@ Verdict GangLife::judge_try(Task& gang, const Try& last) {
   if (gang.cancel_asked && last.stopping) return {Fate::kCancelled, "cancelled"};
   if (!last.stopping) return {Fate::kSucceeded, {}};
   if (!last.device_fault.empty()) return {Fate::kAgain, last.device_fault, false};
+  // They came to their end before they were asked to.
+  if (std::all_of(last.over.begin(), last.over.end(),
+                  [](const auto& rank) { return rank.second.fate == Fate::kSucceeded; }))
+    return {Fate::kSucceeded, {}};
   // It was only asked to end: a late start, say.
   Verdict verdict{Fate::kAgain, gang.reason, last.counts};
   bool elsewhere = false;

@@ -142,7 +142,15 @@ uint64_t rank_capacity(const Registry& registry, const TaskSpec& spec, bool only
 }
 
 uint64_t idle_ranks(const ClusterState& state, const Task& gang) {
-  return room_now(gang_view(state, gang, {}), gang.spec);
+  std::map<std::string, uint32_t> own;
+  for (const uint64_t id : state.tasks.ranks_tried(gang)) ++own[state.tasks.find(id)->node];
+  const uint32_t most = gang.spec.gang.ranks_per_node_max;
+  uint64_t ranks = 0;
+  for (const auto& node : gang_view(state, gang, {}).nodes) {
+    const uint32_t room = ranks_on(node, gang.spec);
+    ranks += most > 0 ? std::min(room, most - std::min(most, own[node.record->facts.name])) : room;
+  }
+  return ranks;
 }
 
 GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task& task) {
@@ -153,13 +161,15 @@ GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task
   auto view = gang_view(state, task, newest_checkpoint(state, task.id));
   const uint64_t room = room_now(view, spec);
   if (room < spec.gang.ranks) return no_room(state, spec, room);
+  // What it had is known from the disk, what it is to have only since the coordinator started.
   const auto wanted = state.gangs.wanted(task.id);
+  const auto ranks = std::max<uint64_t>(wanted.ranks, state.tasks.ranks_tried(task).size());
   view.shape.ranks = static_cast<uint32_t>(std::clamp<uint64_t>(
-      wanted.ranks, spec.gang.ranks, std::min<uint64_t>(room, spec.gang.most_ranks())));
+      ranks, spec.gang.ranks, std::min<uint64_t>(room, spec.gang.most_ranks())));
   auto choice = policies.choose(view, task.id + task.attempt);
-  // Bounds on the ranks of a node may fit fewer ranks only.
-  if (!choice && view.shape.ranks > spec.gang.ranks) {
-    view.shape.ranks = spec.gang.ranks;
+  // Bounds on the ranks of a node may fit fewer only.
+  while (!choice && view.shape.ranks > spec.gang.ranks) {
+    --view.shape.ranks;
     choice = policies.choose(view, task.id + task.attempt);
   }
   if (!choice) {
@@ -169,7 +179,8 @@ GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task
   }
   auto plan = plan_of(task, view, choice->places);
   if (plan.ranks.size() > spec.gang.ranks)
-    plan.reason += fmt::format(", {} ranks: {}", plan.ranks.size(), wanted.why);
+    plan.reason += fmt::format(", {} ranks: {}", plan.ranks.size(),
+                               wanted.why.empty() ? "as many as it had" : wanted.why);
   plan.beside = {.expected_h = choice->places.expected_h,
                  .heuristic = nodes_text(view, choice->heuristic),
                  .heuristic_h = choice->heuristic.expected_h,

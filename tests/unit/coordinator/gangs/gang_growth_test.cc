@@ -59,10 +59,25 @@ class GangGrowthTest : public Gangs {
       flush();
     }
   }
-  void take_checkpoint(uint64_t id, uint64_t iteration, const std::string& node) {
-    const CheckpointName name{id, task(id).attempt, iteration};
-    auto& entry = state_->catalog.put({.name = to_string(name), .bytes = 10, .home = node});
-    entry.replicas[node] = {.version = 1, .bytes = 10, .in_slow = true, .home = true};
+  std::string checkpoint(uint64_t id, uint64_t iteration) {
+    return to_string(CheckpointName{id, task(id).attempt, iteration});
+  }
+  // That so many nodes are to keep, of which this one does.
+  void take_checkpoint(uint64_t id, uint64_t iteration, const std::string& node,
+                       uint32_t copies = 1) {
+    state_->catalog.put(
+        {.name = checkpoint(id, iteration), .bytes = 10, .home = node, .replicas = copies});
+    copied(id, iteration, node);
+  }
+  void copied(uint64_t id, uint64_t iteration, const std::string& node) {
+    state_->catalog.find(checkpoint(id, iteration))->replicas[node] = {
+        .version = 1, .bytes = 10, .in_slow = true, .home = true};
+  }
+  // Until it was asked for a checkpoint; the iteration that it has come to.
+  uint64_t train_until_asked(uint64_t id) {
+    for (int i = 0; i < 60 && asked_.empty(); ++i) train(id, 600, 1);
+    EXPECT_THAT(asked_, SizeIs(1)) << growth_->reason_of(task(id));
+    return iteration_;
   }
 
   std::vector<std::string> asked_;
@@ -96,6 +111,89 @@ TEST_F(GangGrowthTest, BeginAgainWiderFromTheCheckpointThatTheyWereAskedFor) {
   train(id, 600);
   EXPECT_THAT(asked_, SizeIs(1));
   EXPECT_THAT(growth_->reason_of(task(id)), HasSubstr("as many"));
+}
+
+TEST_F(GangGrowthTest, AreNotEndedBeforeASecondNodeHasTheCheckpoint) {
+  auto a = join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  run(id);
+  const auto iteration = train_until_asked(id);
+  take_checkpoint(id, iteration, "a", 2);
+  train(id, 600, 20);
+  EXPECT_THAT(a->cancelled, IsEmpty());
+  copied(id, iteration, "b");
+  train(id, 600, 2);
+  EXPECT_THAT(a->cancelled, SizeIs(1));
+}
+
+TEST_F(GangGrowthTest, AreNotEndedForAnOlderCheckpointBecauseTheNewestWent) {
+  auto a = join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  run(id);
+  train(id, 600, 5);
+  take_checkpoint(id, iteration_ - 1, "a");
+  take_checkpoint(id, iteration_, "b");
+  const auto newest = checkpoint(id, iteration_);
+  train_until_asked(id);
+  state_->catalog.find(newest)->replicas.clear();
+  train(id, 600, 20);
+  EXPECT_THAT(a->cancelled, IsEmpty());
+}
+
+TEST_F(GangGrowthTest, ThatEndByThemselvesMeanwhileHaveEnded) {
+  join("a");
+  const auto id = submit_growing(1, 2);
+  run(id);
+  take_checkpoint(id, train_until_asked(id), "a");
+  train(id, 600, 2);
+  ASSERT_TRUE(rank(id, 0).cancel_asked);
+  end(id, 0, success());
+  flush();
+  EXPECT_EQ(stored(id)->state, TaskState::kSucceeded) << stored(id)->reason;
+}
+
+TEST_F(GangGrowthTest, AskForNoMoreRanksThanNodesMayGet) {
+  join("a");
+  join("b");
+  join("c");
+  auto wanted = gang(1, 1);
+  wanted.gang.max_ranks = 6;
+  wanted.gang.ranks_per_node_max = 1;
+  const auto id = submit({wanted})->first_task;
+  run(id);
+  train_until_asked(id);
+  EXPECT_THAT(asked_.front(), HasSubstr("with 3 ranks"));
+}
+
+TEST_F(GangGrowthTest, HaveTheMostRanksThatTheBoundsOfNodesAllow) {
+  join("a");
+  join("b");
+  join("c");
+  auto wanted = gang(2, 1);
+  wanted.gang.max_ranks = 6;
+  wanted.gang.ranks_per_node_min = wanted.gang.ranks_per_node_max = 2;
+  const auto id = submit({wanted})->first_task;
+  state_->gangs.want(id, 5, "as before");
+  run(id);
+  EXPECT_EQ(width(id), 4u);
+}
+
+TEST_F(GangGrowthTest, AreAsWideAgainAfterAFailureThatTheCoordinatorsRestartCameBefore) {
+  join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  state_->gangs.want(id, 3, "as before");
+  run(id);
+  again();
+  pass(60'000);
+  membership_->expire();
+  flush();
+  join("c");
+  join("d");
+  run(id);
+  EXPECT_EQ(width(id), 3u);
 }
 
 TEST_F(GangGrowthTest, EndWithTheRanksTheyHaveAndTheOthersEndWithThem) {
