@@ -36,34 +36,37 @@ class Progress:
         self._next = 0.0
         self._untold = None
 
-    def advance(self, loss):
-        """One iteration more; `loss` is a number or a function that computes it; None: unknown."""
+    def advance(self, loss, known=False):
+        """One iteration more; loss() gives its loss, None where there is none. `known`: at no cost.
+
+        What it raises is nobody's trouble: a library may be built otherwise than was tried.
+        """
         with self._lock:
             self._iteration += 1
             now = time.monotonic()
-            if loss is None or now < self._next:
+            if now < self._next:
                 # One that is yet to be computed would keep its data alive.
-                self._untold = None if callable(loss) else loss
+                self._untold = _computed(loss) if known else None
                 return
             self._untold = None
-            if callable(loss):
-                loss = _computed(loss)
+            loss = _computed(loss)
             cost_s = time.monotonic() - now
             self._next = now + max(_EVERY_S, cost_s / _MOST_OF_THE_TIME)
             if loss is not None:
-                self._job.report(iteration=self._iteration, loss=float(loss))
+                self._job.report(iteration=self._iteration, loss=loss)
 
     def end(self):
         """Tells the last loss, where it came too soon after the one before."""
         with self._lock:
             if self._untold is not None:
-                self._job.report(iteration=self._iteration, loss=float(self._untold))
+                self._job.report(iteration=self._iteration, loss=self._untold)
                 self._untold = None
 
 
 def _computed(loss):
     try:
-        return loss()
+        value = loss()
+        return None if value is None else float(value)
     except Exception:  # whatever a library raises of an odd estimator: the program goes on
         return None
 

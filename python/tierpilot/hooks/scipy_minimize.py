@@ -21,11 +21,13 @@ def watch(optimize, progress):
             last[0] = result[0] if isinstance(result, tuple) else result
             return result
 
-        def one_more(*parameters):
+        def one_more(*parameters, **named):
             # Minimisers end an iteration on the point that they evaluated last, or next to it.
-            progress.advance(last[0])
-            return callback(*parameters) if callback else None
+            progress.advance(lambda: last[0], known=True)
+            return callback(*parameters, **named) if callback else None
 
-        return minimize(told, x0, *arguments, callback=one_more, **options)
+        # Newer versions look at what a callback's parameters are called.
+        whose = functools.wraps(callback)(one_more) if callable(callback) else one_more
+        return minimize(told, x0, *arguments, callback=whose, **options)
 
     optimize.minimize = watched

@@ -14,7 +14,7 @@ def watch(module, progress):
     @functools.wraps(step)
     def watched_step(X, *arguments, **options):
         inertia = step(X, *arguments, **options)
-        progress.advance(inertia / X.shape[0])
+        progress.advance(lambda: inertia / X.shape[0], known=True)
         return inertia
 
     module._mini_batch_step = watched_step
@@ -26,13 +26,15 @@ def _watch_iteration(module, name, inertia_name, progress):
 
     labels_at = 2 if name.startswith("lloyd") else 6  # of the arguments after the first three
 
+    def mean_of(X, sample_weight, centers, arguments):
+        threads = arguments[-1]
+        return inertia(X, sample_weight, centers, arguments[labels_at], threads) / X.shape[0]
+
     @functools.wraps(iterate)
     def watched(X, sample_weight, centers, *arguments, **options):
-        iterate(X, sample_weight, centers, *arguments, **options)
-        if not options.get("update_centers", True):
-            return
-        labels = arguments[labels_at]
-        threads = options.get("n_threads", arguments[-1])
-        progress.advance(lambda: inertia(X, sample_weight, centers, labels, threads) / X.shape[0])
+        result = iterate(X, sample_weight, centers, *arguments, **options)
+        if options.get("update_centers", True):
+            progress.advance(lambda: mean_of(X, sample_weight, centers, arguments))
+        return result
 
     setattr(module, name, watched)

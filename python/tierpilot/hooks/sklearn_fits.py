@@ -14,7 +14,7 @@ def watch_perceptrons(module, progress):
     @functools.wraps(update)
     def watched(self, *arguments, **options):
         result = update(self, *arguments, **options)
-        progress.advance(self.loss_curve_[-1])
+        progress.advance(lambda: self.loss_curve_[-1], known=True)
         return result
 
     base._update_no_improvement_count = watched
@@ -27,7 +27,7 @@ def watch_boosting(module, progress):
     @functools.wraps(fit)
     def watched(self, X, y, sample_weight=None, monitor=None):
         def one_more(stage, estimator, variables):
-            progress.advance(estimator.train_score_[stage])
+            progress.advance(lambda: estimator.train_score_[stage], known=True)
             return monitor(stage, estimator, variables) if monitor else False
 
         return fit(self, X, y, sample_weight=sample_weight, monitor=one_more)
@@ -48,7 +48,7 @@ def _watch_check(base, name, progress):
     @functools.wraps(check)
     def watched(self, *arguments, **options):
         result = check(self, *arguments, **options)
-        progress.advance(-self.train_score_[-1])
+        progress.advance(lambda: -self.train_score_[-1], known=True)
         return result
 
     setattr(base, name, watched)

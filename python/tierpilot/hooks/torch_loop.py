@@ -34,7 +34,7 @@ class Steps:
             if self._optimizer != id(optimizer):
                 return
             # A loss on a GPU has to be waited for: not at each step.
-            self._progress.advance(None if self._loss is None else lambda: float(self._loss))
+            self._progress.advance(lambda: None if self._loss is None else float(self._loss))
 
 
 def watch(torch, progress):

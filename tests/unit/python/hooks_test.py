@@ -77,6 +77,22 @@ class UnchangedScripts(unittest.TestCase):
         done = self.run_script(PYTHON, self.script, "a", "b c")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_library_that_is_built_otherwise_is_left_alone(self):
+        package = os.path.join(self.folder, "sklearn", "cluster")
+        os.makedirs(package)
+        for module, text in (
+            (os.path.join(self.folder, "sklearn", "__init__.py"), ""),
+            (os.path.join(package, "__init__.py"), ""),
+            (os.path.join(package, "_kmeans.py"), "def _mini_batch_step(X): return 'done'\n"),
+        ):
+            with open(module, "w") as file:
+                file.write(text)
+        with open(self.script, "w") as file:
+            file.write("from sklearn.cluster import _kmeans\nprint(_kmeans._mini_batch_step(None))\n")
+        done = self.run_script(PYTHON, self.script, TIERPILOT_JOB_SOCKET=self.path)
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+        self.assertIn("sklearn.cluster._kmeans is not reported", done.stderr)
+
     def test_an_end_that_is_bad_stays_bad(self):
         with open(self.script, "w") as file:
             file.write("import sys, torch\nsys.exit(7)\n")
