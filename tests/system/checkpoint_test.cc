@@ -1,9 +1,7 @@
 // Checkpoints on real daemons: a gang that loses a rank, or a whole node, goes on from where it
 // was.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <set>
 
@@ -42,21 +40,9 @@ class Checkpointed : public testing::Test {
     gate_ = cluster_->folder() / "gate";
   }
   uint64_t submit(const std::vector<std::string>& options) {
-    std::vector<std::string> line{"-j", "task", "submit"};
-    line.insert(line.end(), options.begin(), options.end());
-    for (const auto& word :
-         {std::string("--env"),
-          fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE")),
-          std::string("--"), std::string("/usr/bin/python3"), std::string("-c"),
-          std::string(kCounter), gate_.string()})
-      line.push_back(word);
-    return submitted_id(tierctl_at(cluster_->address(), line));
+    return submit_python(cluster_->address(), options, kCounter, {gate_.string()});
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
   // The newest that has outlived its node if that goes now; -1: none yet.
   int safe_iteration(uint64_t id) {
     const auto task = shown(id);

@@ -1,6 +1,9 @@
 #include "tests/system/command_line.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 namespace tierpilot::test {
 
@@ -19,6 +22,25 @@ uint64_t submitted_id(const Outcome& answer) {
   EXPECT_EQ(answer.code, 0) << answer.err;
   const auto json = Json::parse(answer.out, nullptr, false);
   return json.is_object() ? json["tasks"][0]["id"].get<uint64_t>() : 0;
+}
+
+Json shown(Client& client, uint64_t id) {
+  auto task = client.show(id);
+  EXPECT_TRUE(task) << task.error().message;
+  return task ? *task : Json();
+}
+
+std::string python_path() {
+  return fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE"));
+}
+
+uint64_t submit_python(const std::string& address, const std::vector<std::string>& options,
+                       const std::string& text, const std::vector<std::string>& arguments) {
+  std::vector<std::string> line{"-j", "task", "submit", "--env", python_path()};
+  line.insert(line.end(), options.begin(), options.end());
+  line.insert(line.end(), {"--", "/usr/bin/python3", "-c", text});
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return submitted_id(tierctl_at(address, line));
 }
 
 void expect_json_error(const Outcome& outcome, int code, const std::string& word) {

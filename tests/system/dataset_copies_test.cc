@@ -1,5 +1,4 @@
 // Second copies of datasets: a lost node loses no data, and damaged copies are found and made anew.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -55,9 +54,7 @@ class Elastic : public testing::Test {
   void open_gate() { std::ofstream(gate_) << "open"; }
   uint64_t submit(const std::vector<std::string>& options,
                   const std::vector<std::string>& command) {
-    std::vector<std::string> line{
-        "-j", "task", "submit", "--env",
-        fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE"))};
+    std::vector<std::string> line{"-j", "task", "submit", "--env", python_path()};
     line.insert(line.end(), options.begin(), options.end());
     line.push_back("--");
     line.insert(line.end(), command.begin(), command.end());
@@ -67,11 +64,7 @@ class Elastic : public testing::Test {
     return submit({"--elastic", range, "--name", kind},
                   {"/usr/bin/python3", script_.string(), gate_.string(), kind});
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
   double units(uint64_t id) {
     const auto share = shown(id)["share"];
     return share.is_object() ? share["units"].get<double>() : 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "tests/system/cluster.h"
@@ -45,21 +44,9 @@ class GangGrowth : public testing::Test {
     gate_ = cluster_->folder() / "gate";
   }
   uint64_t submit(const std::vector<std::string>& options) {
-    std::vector<std::string> line{"-j", "task", "submit"};
-    line.insert(line.end(), options.begin(), options.end());
-    for (const auto& word :
-         {std::string("--env"),
-          fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE")),
-          std::string("--"), std::string("/usr/bin/python3"), std::string("-c"),
-          std::string(kTraining), gate_.string()})
-      line.push_back(word);
-    return submitted_id(tierctl_at(cluster_->address(), line));
+    return submit_python(cluster_->address(), options, kTraining, {gate_.string()});
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
 
   std::unique_ptr<Cluster> cluster_;
   std::filesystem::path gate_;

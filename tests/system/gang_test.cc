@@ -52,11 +52,7 @@ class Gang : public testing::Test {
         journal_->task(fmt::format("while [ ! -e {} ]; do sleep 0.05; done", gate_.string()), "");
     return submit({"--ranks", std::to_string(ranks), "--max-restarts", "9"}, plan);
   }
-  Json shown(uint64_t id) {
-    auto task = client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(client(), id); }
   bool runs_whole(uint64_t id, int attempt) {
     const auto task = shown(id);
     return task["state"] == "running" && task["attempt"] == attempt;

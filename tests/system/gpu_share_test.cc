@@ -51,11 +51,7 @@ class GpuShare : public testing::Test {
     if (made.is_object()) return made["tasks"][0]["id"].get<uint64_t>();
     throw std::runtime_error("the task was not taken");
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
   bool runs(uint64_t id) { return shown(id)["state"] == "running"; }
   bool is(uint64_t id, const std::string& state) {
     return eventually([&] { return shown(id)["state"] == state; });

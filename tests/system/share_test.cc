@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "tests/system/cluster.h"
@@ -48,9 +47,7 @@ class ShareTest : public testing::Test {
   }
   void open_gate() { std::ofstream(gate_) << "open"; }
   Outcome submit(const std::vector<std::string>& options, int iterations) {
-    std::vector<std::string> line{
-        "-j", "task", "submit", "--env",
-        fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE"))};
+    std::vector<std::string> line{"-j", "task", "submit", "--env", python_path()};
     line.insert(line.end(), options.begin(), options.end());
     for (const auto& word : {std::string("--"), std::string("/usr/bin/python3"), script_.string(),
                              gate_.string(), std::to_string(iterations)})
@@ -60,11 +57,7 @@ class ShareTest : public testing::Test {
   uint64_t accepted(const std::vector<std::string>& options, int iterations = 0) {
     return submitted_id(submit(options, iterations));
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
   int milli(uint64_t id) {
     const auto share = shown(id)["unit_share"];
     return share.is_object() ? share["milli"].get<int>() : 0;

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "tests/support/free_port.h"
@@ -138,11 +137,7 @@ class TrainerGang : public testing::Test {
     line.insert(line.end(), more.begin(), more.end());
     return submitted_id(tierctl_at(cluster_->address(), line));
   }
-  Json shown(uint64_t id) {
-    auto task = cluster_->client().show(id);
-    EXPECT_TRUE(task) << task.error().message;
-    return task ? *task : Json();
-  }
+  Json shown(uint64_t id) { return test::shown(cluster_->client(), id); }
   bool has_safe_checkpoint(uint64_t id) {
     const auto task = shown(id);
     for (const auto& checkpoint : task["checkpoints"])

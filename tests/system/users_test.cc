@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -189,11 +188,9 @@ TEST_F(Users, RanksHaveUsersOfTheirOwnAndTheirCheckpointsAreTaken) {
       "    open('state', 'w').write('7')\n"
       "    print('saved', job.checkpoint('state', iteration=7), job.checkpoint_error, "
       "flush=True)\n";
-  const auto answer =
-      tierctl_at(cluster_->address(),
-                 {"-j", "task", "submit", "--ranks", "2", "--env",
-                  fmt::format("PYTHONPATH={}/python", std::getenv("TIERPILOT_TEST_SOURCE")),
-                  "--wait", "--", "/usr/bin/python3", "-c", kRank});
+  const auto answer = tierctl_at(cluster_->address(),
+                                 {"-j", "task", "submit", "--ranks", "2", "--env", python_path(),
+                                  "--wait", "--", "/usr/bin/python3", "-c", kRank});
   ASSERT_EQ(answer.code, 0) << answer.err << answer.out;
   const auto gang = Json::parse(answer.out)["tasks"][0]["id"].get<uint64_t>();
   const auto shown = cluster_->client().show(gang);

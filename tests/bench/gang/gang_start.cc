@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "tests/bench/pipeline/simulated_node.h"
+#include "tests/bench/run_main.h"
 #include "tests/system/cluster.h"
 #include "tools/cluster/connection.h"
 
@@ -99,10 +100,5 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot::bench
 
 int main(int argc, char** argv) {
-  try {
-    return tierpilot::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return tierpilot::bench::run_main(argc, argv, tierpilot::bench::run);
 }

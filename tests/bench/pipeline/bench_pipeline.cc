@@ -11,6 +11,7 @@
 #include "base/descriptors.h"
 #include "tests/bench/pipeline/pipeline.h"
 #include "tests/bench/pipeline/thread_cpu.h"
+#include "tests/bench/run_main.h"
 #include "tests/bench/submit/durable_write.h"
 #include "tests/system/cluster.h"
 
@@ -121,10 +122,5 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot::bench
 
 int main(int argc, char** argv) {
-  try {
-    return tierpilot::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return tierpilot::bench::run_main(argc, argv, tierpilot::bench::run);
 }

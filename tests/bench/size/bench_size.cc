@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "coordinator/connection_limit.h"
+#include "tests/bench/run_main.h"
 #include "tests/bench/size/crowd.h"
 #include "tests/system/cluster.h"
 
@@ -100,10 +101,5 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot::bench
 
 int main(int argc, char** argv) {
-  try {
-    return tierpilot::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return tierpilot::bench::run_main(argc, argv, tierpilot::bench::run);
 }

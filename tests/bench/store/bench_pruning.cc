@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "tests/bench/run_main.h"
 #include "tests/bench/store/old_tasks.h"
 #include "tests/system/cluster.h"
 
@@ -93,10 +94,5 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot::bench
 
 int main(int argc, char** argv) {
-  try {
-    return tierpilot::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return tierpilot::bench::run_main(argc, argv, tierpilot::bench::run);
 }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/clock.h"
+#include "tests/bench/run_main.h"
 #include "tests/bench/store/old_tasks.h"
 #include "tests/system/cluster.h"
 
@@ -43,10 +44,5 @@ int run(int argc, char** argv) {
 }  // namespace tierpilot::bench
 
 int main(int argc, char** argv) {
-  try {
-    return tierpilot::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+  return tierpilot::bench::run_main(argc, argv, tierpilot::bench::run);
 }

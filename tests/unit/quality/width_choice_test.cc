@@ -1,25 +1,10 @@
 #include "policies/quality/width_choice.h"
+#include "tests/unit/quality/halving.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace tierpilot::quality {
 namespace {
-
-// A predictor that is told its curve: the loss halves every `half_life` iterations.
-class Halving : public Predictor {
- public:
-  explicit Halving(double half_life) : half_life_(half_life) {}
-  void observe(LossPoint) override {}
-  std::optional<LossForecast> at(double iteration) const override {
-    const double loss = std::exp2(-iteration / half_life_);
-    return LossForecast{loss, loss, loss};
-  }
-
- private:
-  double half_life_;
-};
 
 // Two ranks of a core each; an iteration is a second of one core.
 JobState job(const Predictor& predictor, double iterations,

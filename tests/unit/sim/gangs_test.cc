@@ -1,6 +1,5 @@
 // Gangs in simulated clusters: all ranks or none, together, and once more together.
-#include "policies/sim/generator.h"
-#include "tests/unit/sim/small_world.h"
+#include "tests/unit/sim/failing_world.h"
 
 namespace tierpilot::sim {
 namespace {
@@ -112,38 +111,11 @@ TEST(Gangs, LoseAllRanksWithOneNodeAndKeepTheirCheckpoint) {
   EXPECT_GE(kept.makespan_s, 20 * 60.0);
 }
 
-Workload mixed(const ClusterSpec& cluster, double gang_share) {
-  GeneratorOptions options;
-  options.tasks = 1500;
-  options.datasets = 30;
-  options.min_dataset_bytes = kMB;
-  options.max_dataset_bytes = 30 * kMB;
-  options.write_share = 0.2;
-  options.units = {1, 2};
-  options.gpu_share = 0.3;
-  options.gpu_milli = {250, 1000, 2000};
-  options.min_operations = 1e8;
-  options.max_operations = 4e9;
-  options.gang_share = gang_share;
-  options.gang_ranks = {1, 2, 3};
-  return generate(options, cluster, 3);
-}
-
-ClusterSpec failing_cluster() {
-  auto cluster = plain_cluster(4, 2);
-  cluster.groups[0].gpus = 2;
-  cluster.groups[0].node_failures = {.mean_between_s = 60, .mean_repair_s = 10};
-  cluster.groups[0].gpu_failures = {.mean_between_s = 40, .mean_repair_s = 5};
-  cluster.coordinator.max_attempts = 100;
-  cluster.coordinator.lease_s = 2;
-  return cluster;
-}
-
 TEST(Gangs, EveryJobEndsOnceAmongFailuresTasksAndWriters) {
   for (const double shared_cores : {0.0, 3.0}) {
     auto cluster = failing_cluster();
     cluster.groups[0].shared_cores = shared_cores;
-    const auto workload = mixed(cluster, 0.3);
+    const auto workload = mixed(1500, cluster, 0.3);
     EXPECT_GT(workload.gangs.size(), 200u);
     EXPECT_LT(workload.jobs(), workload.tasks.size());
     const auto policy = make_locality_load_policy(1);
@@ -158,7 +130,7 @@ TEST(Gangs, EveryJobEndsOnceAmongFailuresTasksAndWriters) {
 
 TEST(Gangs, EqualSeedsGiveEqualRuns) {
   const auto cluster = failing_cluster();
-  const auto workload = mixed(cluster, 0.3);
+  const auto workload = mixed(1500, cluster, 0.3);
   const auto policy = make_locality_load_policy(1), again = make_locality_load_policy(1);
   const auto a = run(cluster, workload, *policy).result;
   const auto b = run(cluster, workload, *again).result;
