@@ -175,6 +175,10 @@ void check_ranges(ConfigSection& section, const GeneratorOptions& o) {
   if (!positive(o.units)) section.complain("units", "must be one number or more, each over 0");
   if (!positive(o.gang_ranks) || *std::max_element(o.gang_ranks.begin(), o.gang_ranks.end()) > 4096)
     section.complain("gang_ranks", "must be one number or more, each within 1 and 4096");
+  constexpr double kMostRanks = 100'000'000;  // as tasks
+  if (positive(o.gang_ranks) &&
+      o.tasks * (1 + o.gang_share * (mean_of(o.gang_ranks) - 1)) > kMostRanks)
+    section.complain("gang_ranks", "with so many tasks makes more than 100000000 ranks");
   if (!positive(o.gpu_milli))
     section.complain("gpu_milli", "must be one number or more, each over 0");
 }

@@ -113,7 +113,8 @@ TEST_F(Files, AGeneratorsOptions) {
   for (const char* wrong :
        {"write_share = 2", "units = []", "units = [0]", "tasks = 0", "min_dataset = 0",
         "min_operations = 1e12", "burst_factor = 50\nburst_share = 0.5", "unknown = 1",
-        "gpu_milli = []"})
+        "gang_share = 1.1", "gang_ranks = [0]",
+        "tasks = 1000000\ngang_share = 1\ngang_ranks = [4096]", "gpu_milli = []"})
     EXPECT_FALSE(parse_generator_options(std::string("[workload]\n") + wrong, "w")) << wrong;
 }
 
