@@ -36,6 +36,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       lifecycle(state,
                 {[this] { pump(); },
                  [this](uint64_t task) {
+                   gang_losses.forget(task);
                    progress.ended(task);
                    waits_.ended(task);
                  },
@@ -180,6 +181,8 @@ std::optional<EndWaits::Wait> Core::when_ended(uint64_t task, std::function<void
 }
 
 void Core::reported(const Task& task, JobPoint report) {
+  if (task.rank && state.tasks.find(task.rank->gang))
+    gang_losses.merge(task.rank->gang, task.rank->rank, report);
   elastic.reported(task, report);
   growth.reported(task, report);
   shares.reported(task, report);

@@ -14,6 +14,7 @@
 #include "coordinator/core/decisions/dispatcher.h"
 #include "coordinator/core/elastic/elastic_cores.h"
 #include "coordinator/core/elastic/gang_growth.h"
+#include "coordinator/core/elastic/gang_losses.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_life.h"
 #include "coordinator/core/nodes/membership.h"
@@ -56,6 +57,7 @@ class Core {
   GangLife gangs;
   ElasticCores elastic;
   GangGrowth growth;
+  GangLosses gang_losses;
   Intake intake;
   Membership membership;
   DatasetAdmin datasets;

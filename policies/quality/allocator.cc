@@ -31,10 +31,13 @@ Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name) {
   return make_guarded(std::move(*guarded));
 }
 
+double speed_on(const JobState& job, double cores) {
+  const double of_one = cores / job.ranks_here;
+  return job.throughput ? job.throughput->speed(of_one) : of_one;
+}
+
 double iterations_in(const JobState& job, double seconds, double cores) {
-  if (job.one_core_s <= 0) return 0;
-  const double speed = job.throughput ? job.throughput->speed(cores) : cores;
-  return seconds * speed / job.one_core_s;
+  return job.one_core_s > 0 ? seconds * speed_on(job, cores) / job.one_core_s : 0;
 }
 
 }  // namespace tierpilot::quality

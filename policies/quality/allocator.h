@@ -24,7 +24,10 @@ struct JobState {
   double weight = 1;
   double min_cores = 0;  // never less while there is room
   double max_cores = 1;
-  double cores = 0;           // in the last period
+  double cores = 0;  // in the last period
+  // Processes that share its cores here evenly, of a job that may have others elsewhere: its pace
+  // is that of one of them. `one_core_s` and `throughput` are of one, too.
+  double ranks_here = 1;
   double iterations = 0;      // done
   double one_core_s = 0;      // of an iteration on one core; 0: not known yet
   double largest_change = 0;  // of its loss so far; 0: it has shown none
@@ -65,6 +68,8 @@ const ModuleList<AllocatorModule>& allocators();
 // kNotFound names those that there are.
 Result<std::unique_ptr<Allocator>> make_allocator(std::string_view name);
 
+// On `cores`, beside one core for each of its ranks here.
+double speed_on(const JobState& job, double cores);
 // Iterations that a job would do in `seconds` on `cores`; 0 while its cost is not known.
 double iterations_in(const JobState& job, double seconds, double cores);
 

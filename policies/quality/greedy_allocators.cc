@@ -88,8 +88,7 @@ class MaxThroughput : public Allocator {
     std::vector<double> given(jobs.size());
     const double left = one_each(jobs, unit, cores.total, given);
     fill_greedily(jobs, unit, left, given, [&](size_t i, double has) {
-      const auto* throughput = jobs[i].throughput;
-      return throughput ? throughput->speed(has + unit) - throughput->speed(has) : 0;
+      return jobs[i].throughput ? speed_on(jobs[i], has + unit) - speed_on(jobs[i], has) : 0;
     });
     return given;
   }
@@ -119,7 +118,7 @@ class ShortestRemaining : public Allocator {
     for (double ahead = done / 8; ahead < kFarthest * done; ahead *= 1.5) {
       const auto then = job.predictor->at(job.iterations + ahead);
       if (then && last && then->loss - last->loss < kConverged * job.largest_change)
-        return ahead * job.one_core_s / (job.throughput ? job.throughput->speed(job.max_cores) : 1);
+        return ahead * job.one_core_s / (job.throughput ? speed_on(job, job.max_cores) : 1);
     }
     return kFarthest * done * job.one_core_s;
   }

@@ -179,8 +179,9 @@ TEST_F(Elastic, WhatCannotBeIsRefused) {
             .code,
         0)
         << wrong;
-  const auto ranks = tierctl_at(cluster_->address(), {"task", "submit", "--elastic", "1:2",
-                                                      "--ranks", "2", "--", "/bin/true"});
+  const auto ranks = tierctl_at(
+      cluster_->address(),
+      {"task", "submit", "--elastic", "1:2", "--ranks", "2", "--engine", "gpu", "--", "/bin/true"});
   EXPECT_NE(ranks.code, 0);
   EXPECT_NE(ranks.err.find("ranks"), std::string::npos) << ranks.err;
 }

@@ -40,7 +40,10 @@ Status apply(const ElasticWords& words, TaskSpec& task) {
     if (words.measure.empty() && words.deadline_ms == 0 && !words.weight && !words.goal) return {};
     return wrong("a weight, a measure, a goal and a deadline are for an elastic task");
   }
-  if (task.is_gang()) return wrong("elastic: the units of ranks do not change while they run");
+  if (task.is_gang() && task.gang.engine != Engine::kCpu)
+    return wrong("elastic: ranks on GPUs keep the cores that they have");
+  if (task.is_gang() && task.units != 1)
+    return wrong("elastic: says the units of each rank: leave out units per rank");
   if (auto parsed = parse_units(words.range, task); !parsed) return parsed;
   auto& goal = task.training_goal;
   if (!words.measure.empty())

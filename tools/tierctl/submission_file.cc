@@ -339,7 +339,7 @@ Status apply(const GangWords& words, TaskSpec& task) {
     return wrong("an engine is for a task with ranks or with a share");
   if (task.is_shared()) task.share.engine = *engine;
   if (!task.is_gang() && task.gang.max_ranks > 0)
-    return wrong("most ranks are for a task with ranks");
+    return wrong("most ranks (max ranks) are for a task with ranks");
   if (!task.is_gang() && words.units_per_rank != 1)
     return wrong("units per rank are for a task with ranks");
   const auto per_node = parse_ranks_per_node(words.ranks_per_node);

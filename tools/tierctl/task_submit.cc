@@ -144,7 +144,8 @@ void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
 
 void add_elastic_options(CLI::App& sub, ElasticWords& words, CLI::Option& units) {
   auto* elastic = sub.add_option("--elastic", words.range,
-                                 "units that change while it runs, to lower the loss it reports")
+                                 "units, of ranks each, that change while it runs, to lower the "
+                                 "loss it reports")
                       ->type_name("MIN:MAX")
                       ->excludes(&units);
   sub.add_option("--weight", words.weight, "what it gains counts so many times (default 1)")

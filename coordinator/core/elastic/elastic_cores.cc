@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "policies/quality/gain_curve.h"
 
@@ -27,6 +28,11 @@ void raise_to_least(const std::vector<quality::JobState>& jobs, std::vector<doub
     given[i] = jobs[i].min_cores + kept * std::max(0.0, given[i] - jobs[i].min_cores);
 }
 
+// Rank 0 does, for its gang.
+bool speaks(const Task& task) {
+  return !task.rank || task.rank->rank == 0;
+}
+
 }  // namespace
 
 void ElasticCores::begin() {
@@ -34,15 +40,20 @@ void ElasticCores::begin() {
     if (task.state == TaskState::kRunning && !task.is_copied()) started(task);
 }
 
+TrainingRecord& ElasticCores::record_of(uint64_t training, const TaskSpec& spec) {
+  return trainings_.try_emplace(training, quality::make_default_predictor(), spec.training_goal)
+      .first->second;
+}
+
 void ElasticCores::started(const Task& task) {
-  if (!task.spec.is_elastic()) return;
-  const auto [found, is_new] =
-      jobs_.try_emplace(task.id, quality::make_default_predictor(), task.spec.training_goal);
-  auto& job = found->second;
+  if (!task.spec.is_elastic() || (task.spec.is_gang() && !task.rank)) return;
+  auto& job = jobs_[task.id];
+  job = {};
   job.attempt = {task.id, task.attempt};
+  job.training = task.rank ? task.rank->gang : task.id;
   job.node = task.node;
   job.milli_units = task.spec.units * static_cast<uint32_t>(kMilli);
-  job.told = false;
+  record_of(job.training, task.spec);
   changed_ = true;
 }
 
@@ -52,75 +63,132 @@ void ElasticCores::reported(const Task& task, const JobPoint& report) {
   if (found == jobs_.end() || !node) return;
   auto& job = found->second;
   const bool steady = report.milli_units > 0 && report.milli_units == job.reported;
-  job.record.add(report, steady ? report.milli_units / kMilli * node->facts.cores_per_unit() : 0);
   job.reported = report.milli_units;
-  if (report.milli_units > 0) job.milli_units = report.milli_units;
+  // A node takes back by itself what other tasks need.
+  if (report.milli_units > 0 && report.milli_units != job.milli_units)
+    note(job, report.milli_units);
+  if (!speaks(task)) return;
+  record_of(job.training, task.spec)
+      .add(report, steady ? report.milli_units / kMilli * node->facts.cores_per_unit() : 0);
 }
 
 void ElasticCores::reported_before(const Task& task, const JobPoint& report) {
-  if (const auto found = jobs_.find(task.id); found != jobs_.end())
-    found->second.record.add(report, 0);
+  if (const auto found = jobs_.find(task.id); found != jobs_.end() && speaks(task))
+    record_of(found->second.training, task.spec).add(report, 0);
 }
 
 bool ElasticCores::forget_ended() {
-  return std::erase_if(jobs_, [&](const auto& item) {
-           const auto* task = state_.tasks.find(item.first);
-           return !task || task->state != TaskState::kRunning || task->is_copied() ||
-                  task->attempt != item.second.attempt.attempt;
-         }) > 0;
+  const bool some = std::erase_if(jobs_, [&](const auto& item) {
+                      const auto* task = state_.tasks.find(item.first);
+                      return !task || task->state != TaskState::kRunning || task->is_copied() ||
+                             task->attempt != item.second.attempt.attempt;
+                    }) > 0;
+  std::erase_if(trainings_, [&](const auto& item) {
+    const auto* task = state_.tasks.find(item.first);
+    return !task || is_ended(task->state) || (!task->spec.is_gang() && !jobs_.contains(task->id));
+  });
+  return some;
 }
 
 void ElasticCores::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
-  if (jobs_.empty()) return;
+  if (trainings_.empty()) return;
   if (forget_ended() || changed_) next_ns_ = std::min(next_ns_, now_ns + kSoonNs);
   changed_ = false;
   if (now_ns < next_ns_) return;
   next_ns_ = now_ns + state_.settings.elastic_period_ms * 1'000'000;
-  std::map<std::string, Jobs> by_node;
-  for (auto& [id, job] : jobs_) by_node[job.node].emplace_back(state_.tasks.find(id), &job);
-  for (const auto& [name, jobs] : by_node)
-    if (const auto* node = state_.registry.find(name); node && node->can_be_asked())
-      deal_out(*node, jobs);
+  auto deals = groups_by_node();
+  std::vector<quality::NodeShares> shares;
+  for (auto& deal : deals) {
+    deal_out(deal);
+    shares.push_back(std::move(deal.shares));
+  }
+  quality::even_out(shares);
+  for (size_t i = 0; i < deals.size(); ++i) {
+    deals[i].shares = std::move(shares[i]);
+    if (deals[i].node->can_be_asked()) hand_out(deals[i]);
+  }
 }
 
-void ElasticCores::deal_out(const NodeRecord& node, const Jobs& jobs) {
-  const double cores_per_unit = node.facts.cores_per_unit();
-  double least_units = 0;
-  std::vector<quality::JobState> states;
-  for (const auto& [task, job] : jobs) {
-    least_units += task->spec.units;
-    auto& state = states.emplace_back();
-    state.id = task->id;
-    state.weight = task->spec.training_goal.weight;
-    state.arrival_s = static_cast<double>(task->started_ms) / 1e3;
-    if (const int64_t deadline_ms = task->spec.training_goal.deadline_ms; deadline_ms > 0)
-      state.deadline_s = static_cast<double>(task->submitted_ms + deadline_ms) / 1e3;
-    state.min_cores = task->spec.units * cores_per_unit;
-    state.max_cores = task->spec.max_units * cores_per_unit;
-    state.cores = job->milli_units / kMilli * cores_per_unit;
-    job->record.describe(state);
+std::vector<ElasticCores::Deal> ElasticCores::groups_by_node() {
+  std::map<std::string, std::map<uint64_t, Group>> by_node;
+  for (auto& [id, job] : jobs_)
+    by_node[job.node][job.training].emplace_back(state_.tasks.find(id), &job);
+  std::vector<Deal> deals;
+  for (auto& [name, groups] : by_node) {
+    const auto* node = state_.registry.find(name);
+    if (!node) continue;
+    auto& deal = deals.emplace_back();
+    deal.node = node;
+    for (auto& [training, group] : groups) deal.groups.push_back(std::move(group));
   }
+  return deals;
+}
+
+quality::JobState ElasticCores::describe(const Group& group, double cores_per_unit) const {
+  const auto& task = *group.front().first;
+  const auto ranks = static_cast<double>(group.size());
+  quality::JobState state;
+  state.id = group.front().second->training;
+  state.ranks_here = ranks;
+  state.weight = task.spec.training_goal.weight;
+  state.arrival_s = static_cast<double>(task.started_ms) / 1e3;
+  if (const int64_t deadline_ms = task.spec.training_goal.deadline_ms; deadline_ms > 0)
+    state.deadline_s = static_cast<double>(task.submitted_ms + deadline_ms) / 1e3;
+  state.min_cores = ranks * task.spec.units * cores_per_unit;
+  state.max_cores = ranks * task.spec.max_units * cores_per_unit;
+  for (const auto& [each, job] : group) state.cores += job->milli_units / kMilli * cores_per_unit;
+  trainings_.at(state.id).describe(state);
+  return state;
+}
+
+// On a node that cannot be asked everybody keeps what he has.
+void ElasticCores::deal_out(Deal& deal) {
+  const auto& facts = deal.node->facts;
+  double least_units = 0;
+  auto& [jobs, given] = deal.shares;
+  for (const auto& group : deal.groups) {
+    least_units += static_cast<double>(group.size()) * group.front().first->spec.units;
+    jobs.push_back(describe(group, facts.cores_per_unit()));
+    given.push_back(jobs.back().cores);
+  }
+  if (!deal.node->can_be_asked()) return;
   // What is assigned takes its units before long, if it has not yet.
-  const double others = std::max(0.0, node.assigned_units - least_units);
-  const quality::Cores cores{
-      .total = std::max(least_units, node.facts.units - others) * cores_per_unit,
-      .unit = kLeastPart_cores,
-      .period_s = static_cast<double>(state_.settings.elastic_period_ms) / 1e3,
-      .now_s = static_cast<double>(state_.clock.wall_ms()) / 1e3};
-  auto given = allocator_->allocate(states, cores);
-  raise_to_least(states, given);
-  std::vector<std::pair<uint32_t, size_t>> orders;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    orders.emplace_back(static_cast<uint32_t>(std::floor(given[i] / cores_per_unit * kMilli)), i);
-    states[i].cores = given[i];
-    explain(states[i], cores, cores_per_unit, *jobs[i].second);
+  const double others = std::max(0.0, deal.node->assigned_units - least_units);
+  deal.cores = {.total = std::max(least_units, facts.units - others) * facts.cores_per_unit(),
+                .unit = kLeastPart_cores,
+                .period_s = static_cast<double>(state_.settings.elastic_period_ms) / 1e3,
+                .now_s = static_cast<double>(state_.clock.wall_ms()) / 1e3};
+  given = allocator_->allocate(jobs, deal.cores);
+  raise_to_least(jobs, given);
+}
+
+void ElasticCores::hand_out(Deal& deal) {
+  struct Order {
+    const Task* task;
+    Job* job;
+    uint32_t milli_units;
+  };
+  const double cores_per_unit = deal.node->facts.cores_per_unit();
+  std::vector<Order> orders;
+  for (size_t i = 0; i < deal.groups.size(); ++i) {
+    auto& state = deal.shares.jobs[i];
+    state.cores = deal.shares.given[i];
+    const auto why = explain(state, deal.cores, cores_per_unit, trainings_.at(state.id));
+    const double units = state.cores / state.ranks_here / cores_per_unit;
+    for (const auto& [task, job] : deal.groups[i]) {
+      job->share.reason = why.reason;
+      job->share.loss_left = why.loss_left;
+      job->share.gain = why.gain;
+      job->share.gain_of_one_more = why.gain_of_one_more;
+      orders.push_back({task, job, static_cast<uint32_t>(std::floor(units * kMilli))});
+    }
   }
   // Who shrinks goes first: a node gives nobody what another one still has.
-  std::stable_partition(orders.begin(), orders.end(), [&](const auto& each) {
-    return each.first <= jobs[each.second].second->milli_units;
+  std::stable_partition(orders.begin(), orders.end(), [](const Order& each) {
+    return each.milli_units <= each.job->milli_units;
   });
-  for (const auto& [milli_units, i] : orders) order(*jobs[i].first, *jobs[i].second, milli_units);
+  for (const auto& [task, job, milli_units] : orders) order(*task, *job, milli_units);
 }
 
 void ElasticCores::order(const Task& task, Job& job, uint32_t milli_units) {
@@ -145,60 +213,80 @@ void ElasticCores::answered(AttemptId attempt, const Result<uint32_t>& milli_uni
     spdlog::debug("task {} keeps its cores: {}", attempt.task, milli_units.error().message);
     return;
   }
-  const auto* node = state_.registry.find(job.node);
-  job.milli_units = *milli_units;
-  job.share.units = *milli_units / kMilli;
-  job.share.cores = job.share.units * (node ? node->facts.cores_per_unit() : 1);
-  job.share.since_ms = state_.clock.wall_ms();
+  note(job, *milli_units);
   ++changes_;
 }
 
-void ElasticCores::explain(const quality::JobState& state, const quality::Cores& cores,
-                           double cores_per_unit, Job& job) const {
-  auto& share = job.share;
-  share.loss_left = job.record.loss_left();
-  share.gain.reset();
-  share.gain_of_one_more.reset();
-  if (const auto why = job.record.not_foretold(); !why.empty()) {
+void ElasticCores::note(Job& job, uint32_t milli_units) {
+  const auto* node = state_.registry.find(job.node);
+  job.milli_units = milli_units;
+  job.share.units = milli_units / kMilli;
+  job.share.cores = job.share.units * (node ? node->facts.cores_per_unit() : 1);
+  job.share.since_ms = state_.clock.wall_ms();
+}
+
+CoreShare ElasticCores::explain(const quality::JobState& state, const quality::Cores& cores,
+                                double cores_per_unit, const TrainingRecord& record) const {
+  CoreShare share;
+  share.loss_left = record.loss_left();
+  if (const auto why = record.not_foretold(); !why.empty()) {
     share.reason = why + ": its equal share";
-    return;
+    return share;
   }
   const auto gain_on = [&](double on) {
     return quality::predicted_gain(state, cores.period_s, std::min(on, state.max_cores), 0);
   };
   share.gain = gain_on(state.cores);
-  share.gain_of_one_more = gain_on(state.cores + cores_per_unit) - *share.gain;
-  if (share.reason = allocator_->hindrance(); !share.reason.empty()) return;
-  share.reason = allocator_->reason(job.record.family());
+  share.gain_of_one_more = gain_on(state.cores + state.ranks_here * cores_per_unit) - *share.gain;
+  share.reason = allocator_->hindrance();
+  if (share.reason.empty()) share.reason = allocator_->reason(record.family());
   if (share.reason.empty())
     share.reason = fmt::format("by '{}'", state_.settings.elastic_allocator);
+  return share;
 }
 
-std::optional<CoreShare> ElasticCores::share_of(uint64_t task) const {
-  const auto found = jobs_.find(task);
-  const auto* known = state_.tasks.find(task);
-  if (found == jobs_.end() || !known || known->state != TaskState::kRunning) return {};
-  const auto& job = found->second;
+CoreShare ElasticCores::shown(uint64_t task, const Job& job) const {
+  const auto& known = *state_.tasks.find(task);
   auto share = job.share;
   share.task = task;
-  share.name = known->spec.name;
+  share.name = known.spec.name;
   if (share.since_ms == 0) {
     const auto* node = state_.registry.find(job.node);
     share.units = job.milli_units / kMilli;
     share.cores = share.units * (node ? node->facts.cores_per_unit() : 1);
-    share.since_ms = known->started_ms;
+    share.since_ms = known.started_ms;
     share.reason = "it has just started: its least";
   }
   return share;
 }
 
+std::optional<CoreShare> ElasticCores::share_of(uint64_t task) const {
+  std::optional<CoreShare> least;
+  for (const auto& [id, job] : jobs_) {
+    const auto* known = state_.tasks.find(id);
+    if ((id != task && job.training != task) || !known || known->state != TaskState::kRunning)
+      continue;
+    auto share = shown(id, job);
+    if (!least || share.cores < least->cores) least = std::move(share);
+  }
+  return least;
+}
+
 std::vector<CoreShare> ElasticCores::shared_with(uint64_t task) const {
-  std::vector<CoreShare> shares;
-  const auto own = jobs_.find(task);
-  if (own == jobs_.end()) return shares;
+  std::set<std::string> nodes;
+  std::set<uint64_t> own;
   for (const auto& [id, job] : jobs_)
-    if (id != task && job.node == own->second.node)
-      if (auto share = share_of(id)) shares.push_back(std::move(*share));
+    if (id == task || job.training == task) {
+      nodes.insert(job.node);
+      own.insert(job.training);
+    }
+  std::vector<CoreShare> shares;
+  for (const auto& [id, job] : jobs_) {
+    const auto* known = state_.tasks.find(id);
+    if (nodes.contains(job.node) && !own.contains(job.training) && known &&
+        known->state == TaskState::kRunning)
+      shares.push_back(shown(id, job));
+  }
   std::stable_sort(shares.begin(), shares.end(),
                    [](const auto& a, const auto& b) { return a.cores > b.cores; });
   return shares;

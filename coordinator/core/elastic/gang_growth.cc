@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coordinator/core/elastic/lent_ranks.h"
 #include "coordinator/core/gangs/checkpoints.h"
 #include "coordinator/core/gangs/gang_plan.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kNsPerS = 1'000'000'000;
 constexpr int64_t kCheckpointWithinNs = 60 * kNsPerS;
+constexpr int64_t kWaitedForNs = 10 * kNsPerS;  // then lent ranks are given back
 constexpr double kSecondsPerHour = 3600;
 
 bool may_grow(const Task& gang) {
@@ -26,7 +28,8 @@ void GangGrowth::reported(const Task& rank, const JobPoint& report) {
   const auto* node = state_.registry.find(rank.node);
   if (!gang || !node || !may_grow(*gang)) return;
   auto& job = jobs_.try_emplace(gang->id, gang->spec).first->second;
-  job.rank_cores = gang->spec.units * node->facts.cores_per_unit();
+  job.rank_cores = (report.milli_units > 0 ? report.milli_units / 1000.0 : gang->spec.units) *
+                   node->facts.cores_per_unit();
   const auto ranks = static_cast<double>(state_.tasks.ranks_tried(*gang).size());
   const double cores = job.rank_cores * ranks;
   // Of ranks nodes tell no CPU time: they are taken to use all that they have.
@@ -64,6 +67,7 @@ quality::WidthChoice GangGrowth::choose(const Task& gang, const Job& job) const 
 
 void GangGrowth::look_at(Task& gang, Job& job) {
   const int64_t now_ns = state_.clock.boot_ns();
+  if (gives_back(gang, job)) return;
   const auto ranks = state_.tasks.ranks_tried(gang).size();
   if (ranks >= gang.spec.gang.most_ranks()) return void(job.reason = "it has as many as it may");
   if (now_ns < job.not_before_ns) return;
@@ -78,31 +82,57 @@ void GangGrowth::look_at(Task& gang, Job& job) {
         100 * choice.gain_as_now, state_.settings.elastic_horizon_ms / 1000);
     return;
   }
+  ask(gang, job, choice);
+}
+
+bool GangGrowth::gives_back(const Task& gang, Job& job) {
+  const int64_t now_ns = state_.clock.boot_ns();
+  const uint32_t waited_for = lent_ranks_waited_for(state_, gang);
+  if (waited_for == 0) job.waited_for_ns = 0;
+  if (waited_for == 0) return false;
+  if (job.waited_for_ns == 0) job.waited_for_ns = now_ns;
+  if (now_ns - job.waited_for_ns < kWaitedForNs) return false;
+  job.waited_for_ns = now_ns + kCheckpointWithinNs;  // where it takes none, it is asked again then
+  const auto ranks = static_cast<uint32_t>(state_.tasks.ranks_tried(gang).size());
+  ask(gang, job, {.ranks = ranks - waited_for});
+  return true;
+}
+
+void GangGrowth::ask(const Task& gang, Job& job, const quality::WidthChoice& choice) {
   job.asked = choice;
   job.asked_attempt = gang.attempt;
-  job.asked_ns = now_ns;
+  job.asked_ns = state_.clock.boot_ns();
   job.newest = last_checkpoint(state_, gang.id);
   job.reason = fmt::format("asked for a checkpoint, to begin again with {}", choice.ranks);
   hooks_.ask_checkpoint(gang.id, fmt::format("it may begin again with {} ranks", choice.ranks));
+}
+
+std::string GangGrowth::why(const Task& gang, const quality::WidthChoice& asked) const {
+  if (asked.ranks < state_.tasks.ranks_tried(gang).size())
+    return fmt::format("others wait for what it has beyond its {}", gang.spec.gang.ranks);
+  return fmt::format(
+      "{:.2g} % of its loss is foretold to go in {} s, {:.2g} % with the ranks it had",
+      100 * asked.gain, state_.settings.elastic_horizon_ms / 1000, 100 * asked.gain_as_now);
 }
 
 void GangGrowth::look_for_checkpoint(Task& gang, Job& job) {
   const int64_t now_ns = state_.clock.boot_ns();
   const auto asked = std::exchange(job.asked, {});
   if (gang.attempt != job.asked_attempt) return;
+  const bool gives_back = asked.ranks < state_.tasks.ranks_tried(gang).size();
+  if (gives_back && lent_ranks_waited_for(state_, gang) == 0) return;  // nobody waits any more
   if (last_safe_checkpoint(state_, gang.id) > job.newest) {
     // Whether or not it comes to run wider: not before it has shown what that brings.
     job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
-    const auto why = fmt::format(
-        "{:.2g} % of its loss is foretold to go in {} s, {:.2g} % with the ranks it had",
-        100 * asked.gain, state_.settings.elastic_horizon_ms / 1000, 100 * asked.gain_as_now);
     job.reason = "it has begun again just now; what that brings is to be seen first";
-    return hooks_.begin_again(gang, asked.ranks, why);
+    return hooks_.begin_again(gang, asked.ranks, why(gang, asked));
   }
   const bool is_copied = last_checkpoint(state_, gang.id) > job.newest;  // just now
   if (is_copied || now_ns - job.asked_ns < kCheckpointWithinNs) return void(job.asked = asked);
   job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
-  job.reason = "it was asked for a checkpoint and took none: it cannot begin again with more";
+  job.reason =
+      fmt::format("it was asked for a checkpoint and took none: it cannot begin again with {}",
+                  gives_back ? "fewer, for which others wait" : "more");
 }
 
 std::string GangGrowth::reason_of(const Task& gang) const {

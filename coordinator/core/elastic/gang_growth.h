@@ -1,6 +1,7 @@
 // Gangs that may have more ranks begin again wider, from a checkpoint that they are asked for,
-// where what that is foretold to gain pays for the restart, and only on what nobody else waits for.
-// Event loop thread only.
+// where what that is foretold to gain pays for the restart, and only on what nobody else waits for;
+// what they have beyond their own they give back in the same way when others wait for it. Event
+// loop thread only.
 #pragma once
 
 #include <functional>
@@ -44,10 +45,15 @@ class GangGrowth {
     uint32_t asked_attempt = 0;
     std::optional<CheckpointName> newest;  // when it was asked
     int64_t asked_ns = 0;
+    int64_t waited_for_ns = 0;  // since when others wait for what it was lent; 0: they do not
     int64_t not_before_ns = 0;  // it is looked at again
   };
 
   void look_at(Task& gang, Job& job);
+  // Whether it has been asked for a checkpoint, to give back what it was lent.
+  bool gives_back(const Task& gang, Job& job);
+  void ask(const Task& gang, Job& job, const quality::WidthChoice& choice);
+  std::string why(const Task& gang, const quality::WidthChoice& asked) const;
   // Its checkpoint has come, and outlives its node, or will not come.
   void look_for_checkpoint(Task& gang, Job& job);
   quality::WidthChoice choose(const Task& gang, const Job& job) const;

@@ -163,7 +163,7 @@ GangPlan plan_gang(const ClusterState& state, GangPolicies& policies, const Task
   if (room < spec.gang.ranks) return no_room(state, spec, room);
   // What it had is known from the disk, what it is to have only since the coordinator started.
   const auto wanted = state.gangs.wanted(task.id);
-  const auto ranks = std::max<uint64_t>(wanted.ranks, state.tasks.ranks_tried(task).size());
+  const uint64_t ranks = wanted.ranks > 0 ? wanted.ranks : state.tasks.ranks_tried(task).size();
   view.shape.ranks = static_cast<uint32_t>(std::clamp<uint64_t>(
       ranks, spec.gang.ranks, std::min<uint64_t>(room, spec.gang.most_ranks())));
   auto choice = policies.choose(view, task.id + task.attempt);

@@ -70,9 +70,9 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
                 fmt::format("{}: elastic from {} to {} units: the most must be no less than the "
                             "least, and at most {}",
                             who, spec.units, spec.max_units, kMaxUnits));
-  if (spec.is_elastic() && spec.is_gang())
+  if (spec.is_elastic() && spec.is_gang() && spec.gang.engine != Engine::kCpu)
     return fail(ErrorCode::kInvalid,
-                who + ": the units of ranks do not change while they run: leave out 'elastic'");
+                who + ": ranks on GPUs keep the cores that they have: leave out 'elastic'");
   // Beyond these every figure that is derived from them, such as a node's speed, is nonsense.
   for (const double operations : {spec.float_operations, spec.int_operations})
     if (operations != 0 && !(operations >= 1 && operations <= 1e24))

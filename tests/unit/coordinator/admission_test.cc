@@ -74,6 +74,16 @@ TEST_F(Admission, RefusesMemoryTiersItDoesNotKnow) {
   EXPECT_THAT(refused({task}).message, HasSubstr("task 't': memory tier 'interleave:1'"));
 }
 
+TEST_F(Admission, RanksAreElasticOnCoresOnly) {
+  auto task = spec();
+  task.max_units = 2;
+  task.gang.ranks = 2;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.gang.engine = Engine::kGpu;
+  task.gang.gpus_per_rank = 1;
+  EXPECT_THAT(refused({task}).message, HasSubstr("ranks on GPUs keep the cores"));
+}
+
 TEST_F(Admission, RefusesGoalsThatNobodyCanWorkFor) {
   auto task = spec();
   task.max_units = 2;

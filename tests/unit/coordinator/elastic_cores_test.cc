@@ -150,6 +150,21 @@ TEST_F(ElasticCoresTest, WhatTheNodeCouldNotGiveIsAskedForAgain) {
   EXPECT_EQ(node_->shares.size(), orders) << "nothing has changed";
 }
 
+TEST_F(ElasticCoresTest, WhatItsNodeTookForAnotherTaskIsShown) {
+  const auto& only = start(1, 8);
+  tick();
+  ASSERT_EQ(sharing_->share_of(only.id)->units, 8);
+  // The node has cut it by itself, and so it is given what it has.
+  sharing_->reported(only, {.attempt = only.attempt,
+                            .at_ms = clock_.wall_ms(),
+                            .iteration = 1,
+                            .loss = {},
+                            .measures = {},
+                            .milli_units = 2000});
+  EXPECT_EQ(sharing_->share_of(only.id)->units, 2);
+  EXPECT_EQ(sharing_->share_of(only.id)->cores, 1);
+}
+
 TEST_F(ElasticCoresTest, NonsenseIsNoLoss) {
   const auto& job = start(1, 8);
   const auto& other = start(1, 8);

@@ -241,6 +241,62 @@ TEST_F(GangGrowthTest, WithoutACheckpointGoOnAndAreNotAskedAgainAtOnce) {
   EXPECT_THAT(growth_->reason_of(task(id)), HasSubstr("took none"));
 }
 
+TEST_F(GangGrowthTest, GiveBackWhatTheyWereLentWhenOthersWaitForIt) {
+  join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  state_->gangs.want(id, 4, "as before");
+  run(id);
+  ASSERT_EQ(width(id), 4u);
+  auto large = spec("large");
+  large.units = 2;
+  const auto waits = submit({large})->first_task;
+  take_checkpoint(id, 1, "a");
+  for (int i = 0; i < 30 && asked_.empty(); ++i) train(id, 600, 1);
+  ASSERT_THAT(asked_, SizeIs(1)) << growth_->reason_of(task(id));
+  EXPECT_THAT(asked_[0], HasSubstr("with 2 ranks")) << "no more than they wait for";
+  EXPECT_FALSE(rank(id, 0).cancel_asked) << "the checkpoint is an old one";
+  take_checkpoint(id, iteration_, "a");
+  train(id, 600, 2);
+  ASSERT_TRUE(rank(id, 0).cancel_asked);
+  end_cancelled(id);
+  run(id);
+  EXPECT_EQ(width(id), 2u);
+  EXPECT_EQ(task(id).restarts, 0u);
+  place();
+  EXPECT_EQ(task(waits).state, TaskState::kAssigned) << task(waits).reason;
+}
+
+TEST_F(GangGrowthTest, KeepWhatNobodyCouldUse) {
+  join("a");
+  join("b");
+  const auto id = submit_growing(3, 4);
+  state_->gangs.want(id, 4, "as before");
+  run(id);
+  auto large = spec("large");
+  large.units = 2;
+  submit({large});  // its own three ranks are not lent
+  train(id, 600, 40);
+  EXPECT_THAT(asked_, IsEmpty());
+}
+
+TEST_F(GangGrowthTest, GoOnAsTheyAreWhenNobodyWaitsAnyMore) {
+  join("a");
+  join("b");
+  const auto id = submit_growing(1, 4);
+  state_->gangs.want(id, 4, "as before");
+  run(id);
+  const auto waits = submit({spec("small")})->first_task;
+  for (int i = 0; i < 30 && asked_.empty(); ++i) train(id, 600, 1);
+  ASSERT_THAT(asked_, SizeIs(1));
+  lifecycle_->cancel(waits, [](Status) {});
+  flush();
+  take_checkpoint(id, iteration_, "a");
+  train(id, 600, 5);
+  EXPECT_FALSE(rank(id, 0).cancel_asked);
+  EXPECT_EQ(width(id), 4u);
+}
+
 TEST_F(GangGrowthTest, HaveAsManyAsThereIsRoomForWhenANodeIsLost) {
   join("a");
   join("b");
