@@ -83,15 +83,20 @@ Status check_policies(const std::vector<std::string>& names) {
 }  // namespace
 
 int run_quality_suite(const Output& output, const QualitySuiteOptions& options) {
+  auto cells = cells_named(options.cells);
+  if (!cells) return print_error(output, cells.error());
+  return run_training_cells(output, std::move(*cells), options);
+}
+
+int run_training_cells(const Output& output, std::vector<sim::TrainingCell> cells,
+                       const QualitySuiteOptions& options) {
   sim::QualityOptions suite{.seeds = options.seeds};
+  suite.cells = std::move(cells);
   suite.threads = options.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
   if (const auto status = check_policies(options.policies); !status)
     return print_error(output, status.error());
   suite.allocators = options.policies;
   if (suite.allocators.empty()) suite.allocators = quality::allocators().names();
-  auto cells = cells_named(options.cells);
-  if (!cells) return print_error(output, cells.error());
-  suite.cells = std::move(*cells);
   if (!options.trace.empty()) {
     auto arrivals = arrivals_s(options.trace);
     if (!arrivals) return print_error(output, arrivals.error());

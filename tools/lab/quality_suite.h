@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/sim/quality/training_world.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::lab {
@@ -20,7 +21,9 @@ struct QualitySuiteOptions {
   std::optional<uint32_t> threads;  // default: as many as there are CPUs
 };
 
-// Returns an ExitCode.
+// Returns an ExitCode, as the next one does. Those cells in place of the suite's.
+int run_training_cells(const Output& output, std::vector<sim::TrainingCell> cells,
+                       const QualitySuiteOptions& options);
 int run_quality_suite(const Output& output, const QualitySuiteOptions& options);
 
 }  // namespace tierpilot::lab

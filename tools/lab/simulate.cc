@@ -15,6 +15,7 @@
 #include "tools/lab/policies.h"
 #include "tools/lab/progress_bar.h"
 #include "tools/lab/scene.h"
+#include "tools/lab/simulate_training.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -30,6 +31,7 @@ struct Options {
   std::string gang_policy = gang::kDefaultGangPolicy;
   std::string gang_weights;
   std::string plots;
+  TrainingScene training;
 };
 
 Status check_baseline(const Options& options) {
@@ -171,11 +173,13 @@ void add_simulate(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand(
       "simulate", "run a workload under several policies on a described cluster");
   auto options = std::make_shared<Options>();
-  add_scene_options(*command, options->scene)->required();
-  command->add_option("--policy", options->policies, "policies to compare")
-      ->delimiter(',')
-      ->type_name("NAME,...")
-      ->capture_default_str();
+  auto* workload = add_scene_options(*command, options->scene);
+  auto* curves = add_training_scene(*command, options->training)->excludes(workload);
+  command->get_option("--cluster")->remove_needs(workload);
+  auto* policy = command->add_option("--policy", options->policies, "policies to compare")
+                     ->delimiter(',')
+                     ->type_name("NAME,...")
+                     ->capture_default_str();
   add_policy_options(*command, options->policy);
   command
       ->add_option("--gang-policy", options->gang_policy,
@@ -197,8 +201,19 @@ void add_simulate(CLI::App& app, Context& context) {
       ->add_option("--plots", options->plots,
                    "write queue length, utilisation and responses as SVG")
       ->type_name("FOLDER");
-  command->callback([&context, options] {
-    context.command = [&context, options] { return run(context, *options); };
+  for (const char* of_workloads : {"--trace-options", "--baseline", "--plots", "--learn"})
+    curves->excludes(command->get_option(of_workloads));
+  command->callback([&context, options, policy, curves] {
+    if (options->scene.workload.empty() && curves->count() == 0)
+      throw CLI::RequiredError("--workload or --curves");
+    context.command = [&context, options, policy] {
+      auto& training = options->training;
+      if (training.curves.empty()) return run(context, *options);
+      training.cluster = options->scene.cluster;
+      training.seeds = options->seeds;
+      if (policy->count() > 0) training.allocators = options->policies;
+      return simulate_training(context.output, training);
+    };
   });
 }
 
