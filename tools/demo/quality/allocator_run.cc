@@ -23,7 +23,8 @@ Result<uint64_t> submit(ClusterConnection& connection, const TrainingPlan& plan,
                         const TrainingScript& script, uint32_t most_units) {
   TaskSpec spec;
   spec.name = plan.name;
-  spec.argv = {"/usr/bin/python3", script.file, plan.name, std::to_string(plan.iterations)};
+  spec.argv = {"/usr/bin/python3", script.file, plan.name, std::to_string(plan.iterations),
+               std::to_string(plan.seed)};
   spec.env = {{"PYTHONPATH", script.python_path},
               {"PYTHONDONTWRITEBYTECODE", "1"},
               {"OMP_WAIT_POLICY", "PASSIVE"}};  // who waits must not use up the share
@@ -147,13 +148,14 @@ class Run {
 
 }  // namespace
 
-std::vector<TrainingPlan> training_plans(double scale, double gap_s) {
+std::vector<TrainingPlan> training_plans(double scale, double gap_s, uint64_t seed) {
   // Measured on one core of the machine of docs/results/quality.md; what comes first matters less
   // than that curves of all shapes meet.
   std::vector<TrainingPlan> plans{{"linear", 130, 0}, {"kmeans", 100, 0}, {"logistic", 150, 0},
                                   {"trees", 90, 0},   {"mlp", 170, 0},    {"lda", 100, 0},
                                   {"svm", 85, 0},     {"convnet", 280, 0}};
   for (size_t i = 0; i < plans.size(); ++i) {
+    plans[i].seed = seed;
     plans[i].arrival_s = gap_s * static_cast<double>(i);
     plans[i].iterations = std::max(50u, static_cast<uint32_t>(plans[i].iterations * scale));
   }

@@ -15,11 +15,12 @@ namespace tierpilot::demo {
 struct TrainingPlan {
   std::string name;
   uint32_t iterations = 0;
+  uint64_t seed = 0;  // of its data and first weights
   double arrival_s = 0;
 };
 
 // So that each is some twenty seconds of work for one core.
-std::vector<TrainingPlan> training_plans(double scale, double gap_s);
+std::vector<TrainingPlan> training_plans(double scale, double gap_s, uint64_t seed);
 
 // What is known of a job while it runs.
 struct JobNow {

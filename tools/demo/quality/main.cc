@@ -16,6 +16,7 @@
 #include "tools/demo/quality/allocator_run.h"
 #include "tools/demo/quality/live_view.h"
 #include "tools/demo/quality/quality_report.h"
+#include "tools/demo/quality/recorded_curves.h"
 #include "tools/demo/training_options.h"
 #include "tools/demo/training_stage.h"
 #include "tools/output/output.h"
@@ -31,6 +32,8 @@ struct Options : TrainingOptions {
   std::vector<std::string> allocators{"fair", "quality"};
   double gap_s = 3;
   std::string svg_file;
+  uint64_t seed = 0;
+  std::string curves_folder;
 };
 
 LayoutOptions layout_options(const std::filesystem::path& folder,
@@ -62,7 +65,7 @@ Result<AllocatorRun> run_one(const Options& options, const LayoutOptions& where,
   progress.done(allocator + ": a node is up");
   view.begin(allocator);
   return run_allocator(**cluster, allocator, options.script,
-                       training_plans(options.scale, options.gap_s), where.units,
+                       training_plans(options.scale, options.gap_s, options.seed), where.units,
                        [&](double since_s, const auto& jobs) { view.show(since_s, jobs); });
 }
 
@@ -96,6 +99,9 @@ int run_all(const Options& options, const std::filesystem::path& folder,
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
   auto written = write_file(options.json_file, report.dump(2, ' ', false, kReplace) + "\n");
   if (written && !runs.empty()) written = write_file(options.svg_file, quality_picture(runs));
+  // They go the same way under every allocator.
+  if (written && !runs.empty() && !options.curves_folder.empty())
+    written = write_curves(options.curves_folder, runs.front().jobs, options.seed);
   if (!written) return print_error({}, written.error());
   if (error) return print_error({}, *error);
   size_t failed = 0;
@@ -131,6 +137,13 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--svg", options.svg_file, "draw losses and cores over time into this file")
       ->type_name("FILE");
+  app.add_option("--seed", options.seed, "of the jobs' data and first weights")
+      ->check(CLI::Range(0U, 1'000'000U))
+      ->capture_default_str();
+  app.add_option("--curves", options.curves_folder,
+                 "write each job's loss curve into this folder, for 'tierctl quality predict' and "
+                 "simulations")
+      ->type_name("FOLDER");
   add_training_options(app, options);
   demo::add_gap_option(app, options.gap_s);
   app.set_version_flag("--version", "tierpilot-demo-quality " TIERPILOT_VERSION);
