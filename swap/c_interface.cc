@@ -17,6 +17,7 @@
 #include "swap/process_memory.h"
 #include "swap/session.h"
 #include "swap/tierpilot_swap.h"
+#include "swap/warnings.h"
 
 using namespace tierpilot;
 using swap::Session;
@@ -26,6 +27,7 @@ struct tierpilot_swap {
   uint64_t forks;
   std::string plan_file{};
   std::string plans_refused{};  // why they are not used; empty: they are, or there were none
+  swap::Warnings warnings{plans_refused};
 };
 
 namespace {
@@ -209,6 +211,15 @@ void tierpilot_swap_failed(tierpilot_swap* swap) {
 size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes) {
   return guarded(swap, size_t{0}, [&](Session& session) {
     const auto said = swap::describe(session, swap->plans_refused, what);
+    say(said, text, bytes);
+    return said.size();
+  });
+}
+
+size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes) {
+  return guarded(swap, size_t{0}, [&](Session& session) {
+    const auto said =
+        swap->warnings.next(session.settings().budget_bytes, session.statistics().least_bytes);
     say(said, text, bytes);
     return said.size();
   });

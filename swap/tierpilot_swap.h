@@ -116,6 +116,11 @@ void tierpilot_swap_failed(tierpilot_swap* swap);
  * `bytes` - 1 characters and a 0 are written; what it would take without the 0 is returned. */
 size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes);
 
+/* What the program should be told, each text once: that kept plans are not used, that no plan can keep
+ * to the budget. Ask for it after opening and when a backward pass begins until it gives 0: the
+ * length of the text, of which up to `bytes` - 1 characters and a 0 are written. */
+size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes);
+
 /* "1.5GiB"; -1: no size. */
 int64_t tierpilot_swap_bytes(const char* text);
 const char* tierpilot_swap_version(void);

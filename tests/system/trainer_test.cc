@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/support/free_port.h"
@@ -109,6 +111,55 @@ TEST_P(TrainerAlone, ASignalToOneRankStopsAllAfterTheSameStep) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, TrainerAlone, testing::Values(1, 2),
                          testing::PrintToStringParamName());
+
+struct Trained {
+  Json end;
+  int64_t peak_bytes = 0;  // of private resident memory, as seen from outside
+};
+
+// A deep net whose backward pass needs some 200 MB more than the trainer itself.
+Trained train_deep_net(const std::filesystem::path& folder, const Argv& more) {
+  const auto log = folder / "log";
+  std::filesystem::remove(log);
+  Argv argv{"/usr/bin/env", "TIERPILOT_SWAP_DIR=" + folder.string(),
+            program("TIERPILOT_TEST_TRAINER"), "-j", "residual"};
+  for (const auto* word : {"--steps", "4", "--samples", "4000", "--batch", "4000", "--state"})
+    argv.emplace_back(word);
+  argv.push_back((folder / "state").string());
+  argv.insert(argv.end(), more.begin(), more.end());
+  Process process(argv, log);
+  Trained trained;
+  while (process.running()) {
+    int64_t all = 0, resident = 0, shared = 0;
+    std::ifstream(fmt::format("/proc/{}/statm", process.pid())) >> all >> resident >> shared;
+    trained.peak_bytes = std::max(trained.peak_bytes, (resident - shared) * getpagesize());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const auto text = read_text(log);  // with what libraries say
+  trained.end = Json::parse(text.substr(text.rfind("{\"schema\"")));
+  return trained;
+}
+
+TEST(TrainerBudget, HoldsItsMemoryAndEndsWithTheSameLoss) {
+  const TempFolder folder("/var/tmp");
+  const auto plain = train_deep_net(folder.path(), {});
+  const auto held = train_deep_net(folder.path(), {"--swap-budget", "200MiB"});
+  EXPECT_EQ(held.end["loss"], plain.end["loss"]);
+  EXPECT_EQ(plain.end["swap"], nullptr);
+  EXPECT_GT(held.end["swap"]["copies_in"], 3 * 12);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory themselves
+  EXPECT_LE(held.end["swap"]["device_peak_bytes"], 200 << 20);
+  EXPECT_LE(held.peak_bytes, 220 << 20) << "nobody holds what the loss at the end takes";
+  EXPECT_GE(plain.peak_bytes, 2 * held.peak_bytes);
+#endif
+}
+
+TEST(TrainerBudget, OneThatIsNoSizeStartsNothing) {
+  const auto outcome =
+      run_command({program("TIERPILOT_TEST_TRAINER"), "-j", "mlp", "--swap-budget", "much"});
+  expect_json_error(outcome, 1, "--swap-budget");
+  EXPECT_THAT(outcome.err, HasSubstr("'much' is no size"));
+}
 
 class TrainerGang : public testing::Test {
  protected:

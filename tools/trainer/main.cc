@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/output/arguments.h"
+#include "tools/trainer/swap_budget.h"
 #include "tools/trainer/training.h"
 
 namespace tierpilot::trainer {
@@ -28,6 +29,7 @@ struct Options {
   double save_every_s = 0;
   std::string state_file = "state";
   std::string resume_file;
+  std::string swap_budget;
 };
 
 TrainingPlan plan_of(const Options& options) {
@@ -48,11 +50,16 @@ void stop_at_signals() {
   for (const int number : {SIGTERM, SIGINT}) sigaction(number, &action, nullptr);
 }
 
-void print_end(const Output& output, const TrainingPlan& plan, const TrainingEnd& end) {
+void print_end(const Output& output, const TrainingPlan& plan, const TrainingEnd& end,
+               const SwapBudget& budget) {
   if (output.json) {
-    nlohmann::ordered_json value{{"schema", 1},           {"began_at", end.began_at},
-                                 {"iteration", end.step}, {"iterations", plan.steps},
-                                 {"loss", end.loss},      {"stopped", nullptr}};
+    nlohmann::ordered_json value{{"schema", 1},
+                                 {"began_at", end.began_at},
+                                 {"iteration", end.step},
+                                 {"iterations", plan.steps},
+                                 {"loss", end.loss},
+                                 {"stopped", nullptr},
+                                 {"swap", nlohmann::ordered_json::parse(budget.statistics())}};
     if (end.stopped) value["stopped"] = *end.stopped;
     *output.out << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else if (end.stopped) {
@@ -69,15 +76,18 @@ Result<int> run(const Output& output, const Options& options) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("--batch {} is more than the {} samples: give more --samples",
                             plan.problem.batch, plan.problem.samples));
+  const auto budget = SwapBudget::of(options.swap_budget);
+  if (!budget) return tl::unexpected(budget.error());
   const auto place = place_of([](const char* name) { return std::getenv(name); });
   if (!place) return tl::unexpected(place.error());
   auto& job = Job::of_process();
   auto group = Group::meet(*place, kMeetWithin);
   if (!group) return tl::unexpected(group.error());
   stop_at_signals();  // before it has met the others a signal just ends it
-  Training training(plan, *group, job, [] {
+  const auto interrupted = [] {
     return signalled ? std::optional<std::string>("told so by a signal") : std::nullopt;
-  });
+  };
+  Training training(plan, *group, job, interrupted, [&budget] { return budget->measures(); });
   const auto file = options.resume_file.empty() ? job.restored() : options.resume_file;
   if (!file.empty())
     if (auto status = training.resume(file); !status) return tl::unexpected(status.error());
@@ -87,13 +97,14 @@ Result<int> run(const Output& output, const Options& options) {
                 << std::flush;
   const auto end = training.run();
   if (!end) return tl::unexpected(end.error());
-  if (speaks) print_end(output, plan, *end);
+  if (speaks) print_end(output, plan, *end, *budget);
   return end->stopped ? kExitStopped : int{kExitOk};
 }
 
 void add_options(CLI::App& app, Options& options) {
   auto& problem = options.plan.problem;
-  app.add_option("model", options.model, "mlp, conv (a small convolutional net) or logistic")
+  app.add_option("model", options.model,
+                 "mlp, conv (a small convolutional net), logistic or residual (a deep one)")
       ->required()
       ->check(CLI::IsMember(kModelNames).description(""))
       ->type_name("MODEL");
@@ -111,6 +122,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--rate", options.plan.rate, "of learning")
       ->check(CLI::Range(1e-9, 100.0).description(""))
       ->capture_default_str();
+  app.add_option("--swap-budget", options.swap_budget,
+                 "keep the process's private memory within it: what waits for the backward pass "
+                 "leaves for slower memory meanwhile, with the same result")
+      ->type_name("SIZE");
   app.add_option("--step-ms", options.pace_ms, "a step takes this long at least")
       ->check(CLI::Range(int64_t{0}, int64_t{60'000}).description(""))
       ->capture_default_str();

@@ -18,7 +18,9 @@ namespace functional = torch::nn::functional;
 using torch::Tensor;
 
 constexpr int64_t kFeatures = 20;
-constexpr int64_t kSide = 8;  // of an image
+constexpr int64_t kSide = 8;   // of an image
+constexpr int64_t kWidth = 8;  // channels of a convolution
+constexpr int kBlocks = 12;    // with a shortcut each
 
 struct Samples {
   Tensor inputs, targets;
@@ -28,7 +30,7 @@ struct Samples {
 Samples drawn_samples(const Problem& problem) {
   auto random = at::make_generator<at::CPUGeneratorImpl>(derived_seed(problem.seed, "samples"));
   const int64_t count = problem.samples;
-  if (problem.model == ModelKind::kConv) {
+  if (problem.model == ModelKind::kConv || problem.model == ModelKind::kResidual) {
     const Tensor images = torch::randn({count, 1, kSide, kSide}, random);
     const Tensor upper = images.narrow(2, 0, kSide / 2).sum({1, 2, 3});
     return {images, upper.gt(images.sum({1, 2, 3}) - upper).to(torch::kLong)};
@@ -41,14 +43,38 @@ Samples drawn_samples(const Problem& problem) {
   return {inputs, (projected + noise).gt(0).to(torch::kFloat)};
 }
 
+nn::Conv2d convolution(int64_t from, int64_t to) {
+  return nn::Conv2d(nn::Conv2dOptions(from, to, 3).padding(1));
+}
+
+struct ResidualImpl : nn::Module {
+  explicit ResidualImpl(int64_t width)
+      : inner(register_module("inner", convolution(width, width))) {}
+  // Branches count by their number: values would grow with the depth.
+  Tensor forward(const Tensor& x) { return x + torch::relu(inner(x)) / kBlocks; }
+
+  nn::Conv2d inner;
+};
+TORCH_MODULE(Residual);
+
+nn::Sequential residual_net() {
+  nn::Sequential net(convolution(1, kWidth));
+  for (int block = 0; block < kBlocks; ++block) net->push_back(Residual(kWidth));
+  net->push_back(nn::MaxPool2d(2));
+  net->push_back(nn::Flatten());
+  net->push_back(nn::Linear(kWidth * kSide / 2 * kSide / 2, 2));
+  return net;
+}
+
 nn::Sequential net_of(ModelKind model) {
   switch (model) {
     case ModelKind::kMlp:
       return nn::Sequential(nn::Linear(kFeatures, 64), nn::Tanh(), nn::Linear(64, 1));
     case ModelKind::kConv:
-      return nn::Sequential(nn::Conv2d(nn::Conv2dOptions(1, 8, 3).padding(1)), nn::ReLU(),
-                            nn::MaxPool2d(2), nn::Flatten(),
-                            nn::Linear(8 * kSide / 2 * kSide / 2, 2));
+      return nn::Sequential(convolution(1, kWidth), nn::ReLU(), nn::MaxPool2d(2), nn::Flatten(),
+                            nn::Linear(kWidth * kSide / 2 * kSide / 2, 2));
+    case ModelKind::kResidual:
+      return residual_net();
     case ModelKind::kLogistic:
       break;
   }
@@ -73,6 +99,7 @@ Tensor summed_loss(ModelKind model, const Tensor& outputs, const Tensor& targets
       return functional::mse_loss(outputs, targets,
                                   functional::MSELossFuncOptions().reduction(torch::kSum));
     case ModelKind::kConv:
+    case ModelKind::kResidual:
       return functional::cross_entropy(
           outputs, targets, functional::CrossEntropyFuncOptions().reduction(torch::kSum));
     case ModelKind::kLogistic:
@@ -154,9 +181,15 @@ float Model::add_up(uint64_t step, const Place& place, std::span<float> gradient
 
 double Model::loss() {
   const torch::NoGradGuard quiet;
-  const auto outputs = impl_->net->forward(impl_->samples.inputs);
-  return summed_loss(impl_->problem.model, outputs, impl_->samples.targets).item<double>() /
-         impl_->problem.samples;
+  const int64_t samples = impl_->problem.samples, batch = impl_->problem.batch;
+  double sum = 0;
+  for (int64_t at = 0; at < samples; at += batch) {
+    const auto count = std::min(batch, samples - at);
+    const auto outputs = impl_->net->forward(impl_->samples.inputs.narrow(0, at, count));
+    const auto targets = impl_->samples.targets.narrow(0, at, count);
+    sum += summed_loss(impl_->problem.model, outputs, targets).item<double>();
+  }
+  return sum / static_cast<double>(samples);
 }
 
 }  // namespace tierpilot::trainer

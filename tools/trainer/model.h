@@ -13,9 +13,10 @@
 namespace tierpilot::trainer {
 
 // In the order of kModelNames.
-enum class ModelKind { kMlp, kConv, kLogistic };
-// A multi-layer perceptron, a small convolutional net, logistic regression.
-inline const std::vector<std::string> kModelNames{"mlp", "conv", "logistic"};
+enum class ModelKind { kMlp, kConv, kLogistic, kResidual };
+// A multi-layer perceptron, a small convolutional net, logistic regression, and a deep
+// convolutional net with shortcuts, whose backward pass needs 48 KiB a sample.
+inline const std::vector<std::string> kModelNames{"mlp", "conv", "logistic", "residual"};
 
 struct Problem {
   ModelKind model = ModelKind::kMlp;
@@ -36,7 +37,7 @@ class Model {
   // This rank's part of the step's batch: its sums over all ranks are the batch's mean gradient,
   // which `gradient` takes, and its mean loss. Batches follow from the step alone.
   float add_up(uint64_t step, const Place& place, std::span<float> gradient);
-  // The mean over all samples.
+  // The mean over all samples, looked at by as many at a time as a batch has.
   double loss();
 
  private:

@@ -23,12 +23,13 @@ std::string training_in_words(const TrainingPlan& plan) {
                      problem.batch, plan.rate);
 }
 
-Training::Training(const TrainingPlan& plan, Group& group, Job& job,
-                   std::function<std::optional<std::string>()> interrupted)
+Training::Training(const TrainingPlan& plan, Group& group, Job& job, Interrupted interrupted,
+                   Measures measures)
     : plan_(plan),
       group_(group),
       job_(job),
       interrupted_(std::move(interrupted)),
+      measures_(std::move(measures)),
       model_(plan.problem),
       shared_(model_.weights().size() + 2) {
   state_.velocity.resize(model_.weights().size());
@@ -78,7 +79,7 @@ Status Training::step_once() {
                             state_.step + 1));
   descend({shared_.data(), weights});
   ++state_.step;
-  job_.report({state_.step, plan_.steps, state_.step * plan_.problem.batch, loss});
+  job_.report({state_.step, plan_.steps, state_.step * plan_.problem.batch, loss, measures_()});
   // They stop after the same step, or those that heard of it later would wait for the others.
   if (stops > 0) stopped_ = asked.value_or("another rank is to end");
   return {};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -37,9 +38,14 @@ struct TrainingEnd {
 
 class Training {
  public:
-  // `interrupted`: why this rank is to stop, beside what its node says; nothing: go on.
-  Training(const TrainingPlan& plan, Group& group, Job& job,
-           std::function<std::optional<std::string>()> interrupted);
+  using Interrupted = std::function<std::optional<std::string>()>;
+  using Measures = std::function<std::map<std::string, double>()>;
+
+  // `interrupted`: why this rank is to stop, beside what its node says; nothing: go on. `measures`:
+  // what its node is told of each step beside the loss.
+  Training(
+      const TrainingPlan& plan, Group& group, Job& job, Interrupted interrupted,
+      Measures measures = [] { return std::map<std::string, double>(); });
 
   // Goes on from what another run has saved, on each rank.
   Status resume(const std::filesystem::path& file);
@@ -56,7 +62,8 @@ class Training {
   const TrainingPlan plan_;
   Group& group_;
   Job& job_;
-  std::function<std::optional<std::string>()> interrupted_;
+  Interrupted interrupted_;
+  Measures measures_;
   Model model_;
   TrainingState state_;        // its weights are the model's, and in it only while it is saved
   std::vector<float> shared_;  // the gradient, the loss and how many ranks were asked to stop

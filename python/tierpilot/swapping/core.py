@@ -59,6 +59,7 @@ def _library():
         ("segment_end", None, [pointer, ctypes.c_int]),
         ("failed", None, [pointer]),
         ("describe", size, [pointer, ctypes.c_char_p, ctypes.c_char_p, size]),
+        ("warning", size, [pointer, ctypes.c_char_p, size]),
         ("bytes", ctypes.c_int64, [ctypes.c_char_p]),
     ):
         function = getattr(quick if name in _QUICK else library, "tierpilot_swap_" + name)
@@ -150,6 +151,12 @@ class Core:
             if got <= size:
                 return json.loads(text.value or "{}")
             size = got
+
+    def warnings(self):
+        """What the program should be told, each text once."""
+        text = ctypes.create_string_buffer(1024)
+        while self._library.tierpilot_swap_warning(self._handle, text, len(text)):
+            yield text.value.decode(errors="replace")
 
     def keep(self):
         error = ctypes.create_string_buffer(1024)

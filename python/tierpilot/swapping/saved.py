@@ -99,6 +99,8 @@ def swappable(tensor):
     # Asked for each saved tensor: the cheap questions first.
     if type(tensor) is not _Tensor or not tensor.is_cpu or tensor.layout is not _strided or tensor.is_quantized:
         return False
+    if tensor.is_conj() or tensor.is_neg():
+        return False  # a storage does not tell that its values are to be conjugated or negated
     if tensor.requires_grad and tensor.is_leaf:
         return False  # a parameter: the program has it anyway
     base = tensor._base

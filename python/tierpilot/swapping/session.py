@@ -35,7 +35,7 @@ class Swap:
         self._entered = threading.local()
         self._inside = 0
         self._backward = False
-        self._warned = self._told = False
+        self._told = False
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
         _all.add(self)
@@ -159,7 +159,7 @@ class Swap:
             if not self._backward:
                 self._backward = True
                 self._tell_held()
-                self._tell_budget()
+                self._warn()
                 self._report()
             stored.check()
             where = self._core.use(stored.number)
@@ -249,9 +249,7 @@ class Swap:
             self._core = core.Core(*self._settings)
         if not self._told:
             self._told = True
-            refused = self._core.describe("statistics")["plans_refused"]
-            if refused:
-                warnings.warn(f"tierpilot.swap: kept plans are not used: {refused}", RuntimeWarning, 3)
+            self._warn()
             tierpilot.job().measure(self._measures)
         return self._core
 
@@ -268,19 +266,9 @@ class Swap:
             self._reports += 1
             job.report(iteration=self.statistics()["steps"])
 
-    def _tell_budget(self):
-        """Once, when a step has shown that no plan can keep to the budget."""
-        if self._warned:
-            return
-        least, budget = self.statistics()["least_bytes"], self._core.budget_bytes
-        if least > budget:
-            self._warned = True
-            warnings.warn(
-                f"tierpilot.swap: a budget of {budget >> 20} MiB is too small: the largest operator "
-                f"with what must be beside it needs {-(-least >> 20)} MiB",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+    def _warn(self):
+        for text in self._core.warnings():
+            warnings.warn(f"tierpilot.swap: {text}", RuntimeWarning, stacklevel=3)
 
     def _after_fork(self):
         self._lock = threading.RLock()

@@ -59,6 +59,20 @@ class Values(Case):
         # `made`, two exponentials, two products.
         self.assertLessEqual(swap.statistics()["saves"], 6)
 
+    def test_what_is_conjugated_or_negated_only_when_it_is_read(self):
+        def gradients(swap):
+            torch.manual_seed(4)
+            parts = [torch.randn(256, 256, dtype=torch.complex64, requires_grad=True) for _ in range(2)]
+            with swap:
+                conjugate = (parts[0] * 2).conj()
+                self.assertTrue(conjugate.is_conj() and conjugate.imag.is_neg())
+                y = (conjugate * (parts[1] * 1)).abs().sum() + (conjugate.imag * (parts[1] * 3).real).sum()
+            return torch.autograd.grad(y, parts)
+
+        swap = Swap(BIG, "swap-all", "memory=64MiB")
+        self.same([gradients(swap)], [gradients(Swap(BIG, "none"))])
+        self.assertGreater(swap.statistics()["copies_in"], 0)
+
     def test_a_graph_that_is_kept_can_be_gone_through_again(self):
         swap = Swap(BIG, "swap-all", "memory=64MiB")
         x = torch.randn(128, 512, requires_grad=True)

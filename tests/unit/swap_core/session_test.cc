@@ -173,6 +173,26 @@ TEST(Session, InAForkedChildNothingIsTakenAndNothingIsHad) {
   for (size_t layer = 0; layer < 4; ++layer) EXPECT_TRUE(front.use_and_drop());
 }
 
+TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
+  FrontEnd front("swap", 3 << 20), roomy("swap");
+  char text[256] = "", few[9] = "";
+  EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U) << "nothing is known yet";
+  for (int step = 0; step < 3; ++step) front.step(8), roomy.step(8);
+  EXPECT_GT(tierpilot_swap_warning(front.swap(), text, sizeof text), 20U);
+  EXPECT_NE(std::strstr(text, "budget of 3 MiB is too small"), nullptr) << text;
+  EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U);
+  EXPECT_EQ(tierpilot_swap_warning(roomy.swap(), text, sizeof text), 0U);
+
+  const tierpilot_swap_settings settings{
+      .size = sizeof settings, .budget_bytes = 1 << 30, .plan_file = "/"};
+  auto* unread = tierpilot_swap_open(&settings, text, sizeof text);
+  ASSERT_NE(unread, nullptr) << text;
+  EXPECT_GT(tierpilot_swap_warning(unread, few, sizeof few), 20U) << "its whole length";
+  EXPECT_STREQ(few, "kept pla");
+  EXPECT_EQ(tierpilot_swap_warning(unread, few, sizeof few), 0U);
+  tierpilot_swap_close(unread);
+}
+
 TEST(Session, NonsenseIsNoCrash) {
   FrontEnd front("swap-all");
   auto* swap = front.swap();

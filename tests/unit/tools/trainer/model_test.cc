@@ -66,7 +66,8 @@ TEST_P(EachModel, AStepAgainstTheGradientLowersTheLoss) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachModel,
-                         testing::Values(ModelKind::kMlp, ModelKind::kConv, ModelKind::kLogistic),
+                         testing::Values(ModelKind::kMlp, ModelKind::kConv, ModelKind::kLogistic,
+                                         ModelKind::kResidual),
                          [](const auto& info) {
                            return kModelNames[static_cast<size_t>(info.param)];
                          });

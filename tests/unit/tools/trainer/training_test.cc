@@ -51,7 +51,8 @@ Interrupted after(int calls) {
 }
 
 TEST_F(TrainingTest, GoesOnToTheSameBitsFromWhereItStopped) {
-  for (const auto model : {ModelKind::kMlp, ModelKind::kConv, ModelKind::kLogistic})
+  for (const auto model :
+       {ModelKind::kMlp, ModelKind::kConv, ModelKind::kLogistic, ModelKind::kResidual})
     for (const uint32_t world : {1u, 2u}) {
       const auto undisturbed = train(world, plan(model));
       EXPECT_EQ(undisturbed[0].step, 40u);
@@ -92,7 +93,10 @@ TEST_F(TrainingTest, TellsItsNodeHowFarItIsAndSavesAtItsEnd) {
   const auto what = plan(ModelKind::kMlp);
   node_.beside([&] {
     auto group = Group::meet({}, std::chrono::seconds(1));
-    const auto end = Training(what, *group, job, [] { return std::nullopt; }).run();
+    const auto measures = [] { return std::map<std::string, double>{{"swap_late", 7}}; };
+    const auto end = Training(
+                         what, *group, job, [] { return std::nullopt; }, measures)
+                         .run();
     ASSERT_TRUE(end) << end.error().message;
     EXPECT_EQ(end->step, 40u);
   });
@@ -105,6 +109,7 @@ TEST_F(TrainingTest, TellsItsNodeHowFarItIsAndSavesAtItsEnd) {
   EXPECT_EQ(last.samples, 40u * 30);
   ASSERT_TRUE(last.loss);
   EXPECT_LT(*last.loss, *reports.front().progress.loss);
+  EXPECT_THAT(last.measures, testing::Contains(testing::Pair("swap_late", 7)));
   ASSERT_EQ(saved.size(), 1u);
   EXPECT_EQ(saved[0].iteration, 40u);
   EXPECT_EQ(saved[0].path, what.state_file);

@@ -1,0 +1,74 @@
+// A storage that a forward pass has saved, and how tensors lie in it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "swap/tierpilot_swap.h"
+
+namespace tierpilot::swap::libtorch {
+
+// Throws, in autograd's words, that what was saved at version `saved` is at version `now`.
+void check_version(uint32_t saved, uint32_t now);
+
+struct Layout {
+  explicit Layout(const at::Tensor& tensor);
+  at::Tensor in(const c10::Storage& storage) const;
+
+  c10::ScalarType type;
+  int64_t offset;
+  std::vector<int64_t> sizes, strides;
+};
+
+// What is not to be freed under a lock: whoever frees it may run anything.
+struct Leftovers {
+  std::vector<c10::Storage> storages;
+  std::vector<at::Tensor> tensors;
+};
+
+// One for all tensors in it that were saved at one version.
+class Stored {
+ public:
+  // Nobody else's storage can have the address while this one is known.
+  struct Key {
+    const c10::StorageImpl* storage;
+    uint32_t version;
+    auto operator<=>(const Key&) const = default;
+  };
+  static Key key_of(const at::Tensor& tensor);
+
+  explicit Stored(const at::Tensor& tensor);
+
+  const Key& key() const { return key_; }
+  int64_t bytes() const { return bytes_; }
+  bool here() const { return static_cast<bool>(storage_); }
+  // Its storage has left, and the program holds it all the same.
+  bool held() const { return !here() && weak_ && !weak_->expired(); }
+  bool came_back() const { return here() && !witness_.defined(); }
+  // Throws where it was changed in place before its copy was complete.
+  void check();
+  // The copy is complete. The memory is free once `leftovers` are.
+  void let_go(Leftovers& leftovers);
+  // It comes back into this.
+  void come_back(c10::Storage storage) { storage_ = std::move(storage); }
+  // here(): a tensor in it; without a layout as the first one lay.
+  at::Tensor tensor(const std::optional<Layout>& layout) const;
+
+  tierpilot_swap_id id = 0;
+  size_t handles = 0, unused = 0;  // that autograd has, and those that it has not asked for
+
+ private:
+  const Key key_;
+  const int64_t bytes_;
+  c10::Storage storage_;          // none: it is away
+  at::Tensor witness_;            // of the first tensor, until it leaves: with its version counter
+  std::optional<Layout> layout_;  // of the first tensor, once it has left
+  std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
+  std::optional<uint32_t> spoiled_;  // the version that it was changed to too early
+};
+
+}  // namespace tierpilot::swap::libtorch

@@ -1,0 +1,208 @@
+#include "swap/libtorch/tensor_pool.h"
+
+#include <ATen/ATen.h>
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+namespace tierpilot::swap::libtorch {
+namespace {
+
+// Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
+constexpr size_t kLeastBytes = 64 << 10;
+constexpr size_t kMostIds = 64;
+
+std::atomic<uint64_t> forks{0};
+
+uint64_t counted_forks() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  (void)once;
+  return forks;
+}
+
+bool is_parameter(const at::TensorBase& tensor) {
+  return tensor.requires_grad() && tensor.is_leaf();
+}
+
+// Dense ones of a CPU whose storage tells their values. Parameters the program holds anyway.
+bool can_leave(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu() || tensor.layout() != at::kStrided || !tensor.has_storage() ||
+      tensor.is_quantized() || tensor.is_conj() || tensor.is_neg() || tensor.is_nested())
+    return false;
+  if (tensor.storage().nbytes() < kLeastBytes || is_parameter(tensor)) return false;
+  return !tensor.is_view() || !is_parameter(tensor._base());
+}
+
+}  // namespace
+
+TensorPool::TensorPool(tierpilot_swap* core) : core_(core), forks_(counted_forks()) {
+  warn();
+}
+
+bool TensorPool::forked() const {
+  return forks_ != forks.load(std::memory_order_relaxed);
+}
+
+std::optional<Handle> TensorPool::save(const at::Tensor& tensor) {
+  if (forked() || !can_leave(tensor)) return std::nullopt;
+  Handle handle;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = live_.find(Stored::key_of(tensor));
+    if (known != live_.end()) handle.layout = Layout(tensor);
+    handle.stored = known != live_.end() ? known->second : enter(tensor);
+    if (!handle.stored) return std::nullopt;
+    ++handle.stored->handles;
+    ++handle.stored->unused;
+  }
+  reap();
+  return handle;
+}
+
+// nullptr: it is not taken.
+std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
+  backward_ = false;
+  auto stored = std::make_shared<Stored>(tensor);
+  const auto [place, kind] = places_.of(tensor);
+  const tierpilot_swap_storage said{.place = place,
+                                    .kind = kind,
+                                    .flags = 0,
+                                    .data = tensor.storage().data(),
+                                    .bytes = stored->bytes()};
+  stored->id = tierpilot_swap_save(core_, &said);
+  if (stored->id == 0) return nullptr;
+  by_id_[stored->id] = stored;
+  live_[stored->key()] = stored;
+  return stored;
+}
+
+// Lets go of what has left, before the library looks whether that was enough.
+void TensorPool::reap() {
+  std::array<tierpilot_swap_id, kMostIds> ids;
+  for (size_t count = 1; count > 0;) {
+    Leftovers leftovers;
+    std::vector<std::shared_ptr<Stored>> ended;
+    const std::lock_guard lock(mutex_);
+    count = tierpilot_swap_left(core_, ids.data(), ids.size());
+    for (size_t i = 0; i < count; ++i) {
+      const auto found = by_id_.find(ids[i]);
+      if (found == by_id_.end()) continue;
+      auto& stored = *found->second;
+      stored.let_go(leftovers);
+      if (stored.handles == 0) ended.push_back(forget(stored));
+    }
+  }
+}
+
+at::Tensor TensorPool::get(Handle& handle) {
+  TORCH_CHECK(!forked(),
+              "tierpilot::swap: this process was forked: run backward where forward ran");
+  bool begins = false;
+  at::Tensor tensor;
+  {
+    const std::lock_guard lock(mutex_);
+    begins = !std::exchange(backward_, true);
+    if (begins) tell_held();
+    tensor = bring(handle);
+  }
+  if (begins) warn();
+  reap();
+  return tensor;
+}
+
+at::Tensor TensorPool::bring(Handle& handle) {
+  auto& stored = *handle.stored;
+  stored.check();
+  auto where = tierpilot_swap_use(core_, stored.id);
+  if (where == TIERPILOT_SWAP_AWAY) fetch(stored);
+  prefetch();
+  if (where == TIERPILOT_SWAP_AWAY || where == TIERPILOT_SWAP_COMING)
+    where = tierpilot_swap_wait(core_, stored.id);
+  TORCH_CHECK(where == TIERPILOT_SWAP_HERE && stored.here(),
+              "tierpilot::swap: a saved tensor cannot be read back from its memory tier: see "
+              "whether the directory or node of a tier has failed");
+  auto tensor = stored.tensor(handle.layout);
+  mark_used(handle);
+  return tensor;
+}
+
+// Another backward pass over a graph that is retained gets it from the pool again.
+void TensorPool::mark_used(Handle& handle) {
+  auto& stored = *handle.stored;
+  if (!std::exchange(handle.used, true)) --stored.unused;
+  if (stored.unused > 0 || !stored.came_back()) return;
+  stored.come_back({});
+  tierpilot_swap_release(core_, stored.id);
+}
+
+void TensorPool::fetch(Stored& stored) {
+  const auto room = at::empty({stored.bytes()}, at::device(at::kCPU).dtype(at::kByte));
+  stored.come_back(room.storage());
+  tierpilot_swap_fetch(core_, stored.id, room.data_ptr());
+}
+
+void TensorPool::prefetch() {
+  std::array<tierpilot_swap_id, kMostIds> ids;
+  const auto count = tierpilot_swap_ahead(core_, ids.data(), ids.size());
+  try {
+    for (size_t i = 0; i < count; ++i) fetch(*by_id_.at(ids[i]));
+  } catch (const c10::Error&) {  // no memory for it now: it comes when it is asked for
+    tierpilot_swap_failed(core_);
+  }
+}
+
+// Who else holds a storage that has left: to copy it freed nothing.
+void TensorPool::tell_held() {
+  for (const auto& [id, stored] : by_id_)
+    if (stored->held()) tierpilot_swap_held(core_, id);
+}
+
+// Wherever the last reference ends.
+void TensorPool::drop(Handle& handle) {
+  if (forked()) return;
+  std::shared_ptr<Stored> ended;
+  const std::lock_guard lock(mutex_);
+  auto& stored = *handle.stored;
+  --stored.handles;
+  if (!handle.used) --stored.unused;
+  if (stored.handles == 0 && tierpilot_swap_drop(core_, stored.id) == 0) ended = forget(stored);
+}
+
+// What is left of it, to be freed without the lock.
+std::shared_ptr<Stored> TensorPool::forget(const Stored& stored) {
+  std::shared_ptr<Stored> ended;
+  const auto found = by_id_.find(stored.id);
+  if (found != by_id_.end() && found->second.get() == &stored) {
+    ended = std::move(found->second);
+    by_id_.erase(found);
+  }
+  const auto live = live_.find(stored.key());
+  if (live != live_.end() && live->second.get() == &stored) live_.erase(live);
+  return ended;
+}
+
+void TensorPool::warn() {
+  std::array<char, 1024> text;
+  while (tierpilot_swap_warning(core_, text.data(), text.size()) > 0)
+    TORCH_WARN("tierpilot::swap: ", text.data());
+}
+
+std::string TensorPool::describe(const char* what) const {
+  std::string text(tierpilot_swap_describe(core_, what, nullptr, 0), ' ');
+  for (;;) {  // it may have grown meanwhile
+    const auto bytes = tierpilot_swap_describe(core_, what, text.data(), text.size() + 1);
+    const bool whole = bytes <= text.size();
+    text.resize(bytes);
+    if (whole) return text;
+  }
+}
+
+std::string TensorPool::keep() {
+  std::array<char, 1024> text{};
+  if (forked() || tierpilot_swap_keep(core_, text.data(), text.size()) == 0) return {};
+  return text[0] ? text.data() : "plans cannot be kept";
+}
+
+}  // namespace tierpilot::swap::libtorch

@@ -1,0 +1,62 @@
+// Tensors that leave memory while a model of libtorch trains: the same as tierpilot.swap of Python.
+//
+//   #include <tierpilot_swap_torch.h>       // -ltierpilot-swap-torch
+//   {
+//     tierpilot::swap::Scope scope({.budget = "4GiB"});
+//     loss = model->forward(x).sum();
+//   }
+//   loss.backward();
+//
+// What autograd saves on this thread while a Scope stands may leave for slower memory, and is back
+// when a backward pass asks for it, on whichever thread. Gradients are the same to the last bit. A
+// Scope may stand around one forward pass or around all of a training: scopes with equal settings
+// share one pool and what was learned, until the process ends. The innermost one counts.
+//
+// Needs libtorch 1.13 or later, and the engine of autograd that libtorch comes with: within Python
+// use tierpilot.swap. Tensors of a GPU stay where they are.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace tierpilot::swap {
+
+namespace libtorch {
+class TensorPool;
+}
+
+struct ScopeSettings {
+  // Of the process's private resident memory: "4GiB".
+  std::string budget;
+  // "swap", "swap-all", "capuchin", "q-published" or "none".
+  std::string policy = "swap";
+  // Where tensors go, "node1=2GiB,dir:/srv/slow=16GiB"; empty: other NUMA nodes, then the directory
+  // TIERPILOT_SWAP_DIR or /var/tmp.
+  std::string tiers{};
+  // What the next run starts from, written when the process ends; empty: none.
+  std::string plan_file{};
+};
+
+class [[gnu::visibility("default")]] Scope {
+ public:
+  // The first one with these settings measures the tiers, which takes some 0.2 s. Throws
+  // std::invalid_argument where a setting is wrong, and std::runtime_error where this libtorch asks
+  // nobody what to save, or asks somebody else.
+  explicit Scope(const ScopeSettings& settings);
+  // On the thread that it was made on, the last one first.
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  // JSON objects and a list: what tierpilot-swap(1) names, the tiers as measured, and the last
+  // whole step, tensor by tensor.
+  std::string statistics() const;
+  std::string tiers() const;
+  std::string last_step() const;
+
+ private:
+  std::shared_ptr<libtorch::TensorPool> pool_;
+  libtorch::TensorPool* outer_;
+};
+
+}  // namespace tierpilot::swap

@@ -1,0 +1,21 @@
+#include "swap/warnings.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace tierpilot::swap {
+
+std::string Warnings::next(int64_t budget_bytes, int64_t least_bytes) {
+  constexpr int64_t kMiB = 1 << 20;
+  const std::lock_guard lock(mutex_);
+  if (!plans_refused_.empty())
+    return "kept plans are not used: " + std::exchange(plans_refused_, {});
+  if (least_bytes <= budget_bytes || std::exchange(too_small_said_, true)) return {};
+  return fmt::format(
+      "a budget of {} MiB is too small: the largest operator with what must be beside it needs {} "
+      "MiB",
+      budget_bytes / kMiB, (least_bytes + kMiB - 1) / kMiB);
+}
+
+}  // namespace tierpilot::swap

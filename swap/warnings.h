@@ -1,0 +1,25 @@
+// What a program should be told of its swapping, each text once.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace tierpilot::swap {
+
+// From any thread.
+class Warnings {
+ public:
+  // `plans_refused`: why kept plans are not used; empty: they are, or there are none.
+  explicit Warnings(std::string plans_refused) : plans_refused_(std::move(plans_refused)) {}
+
+  // Empty: nothing, or nothing new. `least_bytes` is what the last step needs at least.
+  std::string next(int64_t budget_bytes, int64_t least_bytes);
+
+ private:
+  std::mutex mutex_;
+  std::string plans_refused_;  // empty once it is said
+  bool too_small_said_ = false;
+};
+
+}  // namespace tierpilot::swap
