@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,7 @@ struct Options {
   std::string state_file = "state";
   std::string resume_file;
   std::string swap_budget;
+  bool losses = false;
 };
 
 TrainingPlan plan_of(const Options& options) {
@@ -70,6 +72,14 @@ void print_end(const Output& output, const TrainingPlan& plan, const TrainingEnd
   output.out->flush();
 }
 
+// Since 1970, iteration, loss, CPU seconds until then.
+void print_step(std::ostream& out, uint64_t step, float loss) {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  out << fmt::format("{:.3f} {} {:.9g} {:.3f}\n", now.count(), step, loss,
+                     static_cast<double>(std::clock()) / CLOCKS_PER_SEC)
+      << std::flush;
+}
+
 Result<int> run(const Output& output, const Options& options) {
   const auto plan = plan_of(options);
   if (plan.problem.batch > plan.problem.samples)
@@ -87,11 +97,15 @@ Result<int> run(const Output& output, const Options& options) {
   const auto interrupted = [] {
     return signalled ? std::optional<std::string>("told so by a signal") : std::nullopt;
   };
-  Training training(plan, *group, job, interrupted, [&budget] { return budget->measures(); });
+  const bool speaks = place->rank == 0;
+  const auto stepped = [&](uint64_t step, float loss) {
+    if (speaks && options.losses) print_step(*output.out, step, loss);
+  };
+  Training training(
+      plan, *group, job, interrupted, [&budget] { return budget->measures(); }, stepped);
   const auto file = options.resume_file.empty() ? job.restored() : options.resume_file;
   if (!file.empty())
     if (auto status = training.resume(file); !status) return tl::unexpected(status.error());
-  const bool speaks = place->rank == 0;
   if (speaks && !output.json)
     *output.out << fmt::format("begins at iteration {} of {}\n", training.step(), plan.steps)
                 << std::flush;
@@ -126,6 +140,9 @@ void add_options(CLI::App& app, Options& options) {
                  "keep the process's private memory within it: what waits for the backward pass "
                  "leaves for slower memory meanwhile, with the same result")
       ->type_name("SIZE");
+  app.add_flag("--losses", options.losses,
+               "print a line for each iteration: seconds since 1970, its number, its loss, and the "
+               "CPU seconds until then");
   app.add_option("--step-ms", options.pace_ms, "a step takes this long at least")
       ->check(CLI::Range(int64_t{0}, int64_t{60'000}).description(""))
       ->capture_default_str();

@@ -24,12 +24,13 @@ std::string training_in_words(const TrainingPlan& plan) {
 }
 
 Training::Training(const TrainingPlan& plan, Group& group, Job& job, Interrupted interrupted,
-                   Measures measures)
+                   Measures measures, Stepped stepped)
     : plan_(plan),
       group_(group),
       job_(job),
       interrupted_(std::move(interrupted)),
       measures_(std::move(measures)),
+      stepped_(std::move(stepped)),
       model_(plan.problem),
       shared_(model_.weights().size() + 2) {
   state_.velocity.resize(model_.weights().size());
@@ -80,6 +81,7 @@ Status Training::step_once() {
   descend({shared_.data(), weights});
   ++state_.step;
   job_.report({state_.step, plan_.steps, state_.step * plan_.problem.batch, loss, measures_()});
+  stepped_(state_.step, loss);
   // They stop after the same step, or those that heard of it later would wait for the others.
   if (stops > 0) stopped_ = asked.value_or("another rank is to end");
   return {};

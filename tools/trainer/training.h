@@ -40,12 +40,14 @@ class Training {
  public:
   using Interrupted = std::function<std::optional<std::string>()>;
   using Measures = std::function<std::map<std::string, double>()>;
+  using Stepped = std::function<void(uint64_t step, float loss)>;
 
   // `interrupted`: why this rank is to stop, beside what its node says; nothing: go on. `measures`:
-  // what its node is told of each step beside the loss.
+  // what its node is told of each step beside the loss. `stepped`: called after each step.
   Training(
       const TrainingPlan& plan, Group& group, Job& job, Interrupted interrupted,
-      Measures measures = [] { return std::map<std::string, double>(); });
+      Measures measures = [] { return std::map<std::string, double>(); },
+      Stepped stepped = [](uint64_t, float) {});
 
   // Goes on from what another run has saved, on each rank.
   Status resume(const std::filesystem::path& file);
@@ -64,6 +66,7 @@ class Training {
   Job& job_;
   Interrupted interrupted_;
   Measures measures_;
+  Stepped stepped_;
   Model model_;
   TrainingState state_;        // its weights are the model's, and in it only while it is saved
   std::vector<float> shared_;  // the gradient, the loss and how many ranks were asked to stop

@@ -15,12 +15,23 @@ namespace tierpilot::demo {
 struct TrainingPlan {
   std::string name;
   uint32_t iterations = 0;
-  uint64_t seed = 0;  // of its data and first weights
   double arrival_s = 0;
+  bool in_cpp = false;  // trained by tierpilot-trainer, on one thread; else by the script
+  uint64_t seed = 0;    // of its data and first weights
 };
 
 // So that each is some twenty seconds of work for one core.
 std::vector<TrainingPlan> training_plans(double scale, double gap_s, uint64_t seed);
+
+struct TrainingPrograms {
+  TrainingScript script;
+  std::string trainer;
+};
+
+// Of the node that they run on.
+struct TrainingUnits {
+  uint32_t all = 0, per_cpu = 0;
+};
 
 // What is known of a job while it runs.
 struct JobNow {
@@ -48,8 +59,8 @@ struct AllocatorRun {
 
 using LiveView = std::function<void(double since_s, const std::vector<JobNow>& jobs)>;
 Result<AllocatorRun> run_allocator(DemoCluster& cluster, const std::string& allocator,
-                                   const TrainingScript& script,
-                                   const std::vector<TrainingPlan>& plans, uint32_t most_units,
-                                   const LiveView& show);
+                                   const TrainingPrograms& programs,
+                                   const std::vector<TrainingPlan>& plans,
+                                   const TrainingUnits& units, const LiveView& show);
 
 }  // namespace tierpilot::demo

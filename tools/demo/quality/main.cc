@@ -32,6 +32,7 @@ struct Options : TrainingOptions {
   std::vector<std::string> allocators{"fair", "quality"};
   double gap_s = 3;
   std::string svg_file;
+  std::string trainer;
   uint64_t seed = 0;
   std::string curves_folder;
 };
@@ -64,8 +65,9 @@ Result<AllocatorRun> run_one(const Options& options, const LayoutOptions& where,
   if (!cluster) return tl::unexpected(cluster.error());
   progress.done(allocator + ": a node is up");
   view.begin(allocator);
-  return run_allocator(**cluster, allocator, options.script,
-                       training_plans(options.scale, options.gap_s, options.seed), where.units,
+  return run_allocator(**cluster, allocator, {options.script, options.trainer},
+                       training_plans(options.scale, options.gap_s, options.seed),
+                       {.all = where.units, .per_cpu = kUnitsPerCpu},
                        [&](double since_s, const auto& jobs) { view.show(since_s, jobs); });
 }
 
@@ -115,6 +117,9 @@ int run_all(const Options& options, const std::filesystem::path& folder,
 
 Result<int> run(Options options) {
   if (auto ready = prepare(options.script); !ready) return tl::unexpected(ready.error());
+  const auto trainer = find_program("tierpilot-trainer");
+  if (!trainer) return tl::unexpected(trainer.error());
+  options.trainer = *trainer;
   for (const auto& allocator : options.allocators)
     if (auto made = quality::make_allocator(allocator); !made) return tl::unexpected(made.error());
   fmt::print("eight training jobs, one every {:.0f} s, on {} CPUs: {}\n", options.gap_s,
