@@ -73,7 +73,9 @@ class Quality : public Allocator {
       auto& job = newcomers[i];
       const bool is_new = !foretold(jobs[i]) && jobs[i].reports < settings_.least_reports &&
                           cores.now_s - jobs[i].arrival_s < settings_.newcomer_s;
-      job.max_cores = is_new ? std::max(0.0, std::min(job.max_cores, 1.0) - given[i]) : 0;
+      // Until its first report it loads, mostly with one thread.
+      const double most = job.reports > 0 ? job.max_cores : std::min(job.max_cores, 1.0);
+      job.max_cores = is_new ? std::max(0.0, most - given[i]) : 0;
     }
     const double spare = cores.total - std::accumulate(given.begin(), given.end(), 0.0);
     const auto more =

@@ -13,8 +13,9 @@ struct QualitySettings {
   double held_bonus = 0.1;     // the price of moving a core, as a part of its gain
   double deadline_bonus = 2;   // weight of a job whose deadline is nearer than its goal
   uint64_t least_reports = 5;  // below, a job has its fair share
-  // Who has just come has all of its loss before it, and is not heard of before it has made its
-  // first steps: for so long it comes first, up to a core, of so large a part of all cores.
+  // Who has just come has all of its loss before it, and nothing can be foretold before it has made
+  // its first steps: for so long it comes first, of so large a part of all cores; up to a core until
+  // its first report, then to the most that it can use.
   double newcomer_s = 30;
   double newcomer_part = 0.5;
 };

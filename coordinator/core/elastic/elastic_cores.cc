@@ -83,9 +83,12 @@ bool ElasticCores::forget_ended() {
                       return !task || task->state != TaskState::kRunning || task->is_copied() ||
                              task->attempt != item.second.attempt.attempt;
                     }) > 0;
+  std::set<uint64_t> running;
+  for (const auto& [id, job] : jobs_) running.insert(job.training);
   std::erase_if(trainings_, [&](const auto& item) {
+    if (running.contains(item.first)) return false;
     const auto* task = state_.tasks.find(item.first);
-    return !task || is_ended(task->state) || (!task->spec.is_gang() && !jobs_.contains(task->id));
+    return !task || is_ended(task->state) || !task->spec.is_gang();
   });
   return some;
 }

@@ -102,6 +102,21 @@ TEST(Quality, ANewcomerComesFirstAndNotForEver) {
   EXPECT_NEAR(at(500)[7], 0.25, 1e-9) << "its fair share";
 }
 
+TEST(Quality, ANewcomerHasACoreWhileItLoadsAndItsMostWhenItTrains) {
+  const Halving curve(5);
+  std::vector<JobState> jobs(8, job(curve, 20));
+  for (auto& each : jobs) each.max_cores = 6;
+  jobs[7].reports = 0;
+  jobs[7].arrival_s = 100;
+  const auto newcomers = [&] {
+    return (*make_allocator("quality"))
+        ->allocate(jobs, {.total = 16, .unit = 0.1, .period_s = 10, .now_s = 105})[7];
+  };
+  EXPECT_NEAR(newcomers(), 2, 1e-9) << "its fair share is more than a core";
+  jobs[7].reports = 1;
+  EXPECT_NEAR(newcomers(), 6, 1e-9);
+}
+
 TEST(QualityPublished, QueuesByArrivalWhereUnitsDoNotSuffice) {
   const Halving curve(20);
   std::vector<JobState> jobs(3, job(curve, 0));
