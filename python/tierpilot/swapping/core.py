@@ -6,7 +6,7 @@ import os
 import struct
 
 HERE, AWAY, COMING, LOST = range(4)
-CONVOLUTION_INPUT = 1
+CONVOLUTION_INPUT, STATE = 1, 2
 _MOST_IDS = 64
 
 
