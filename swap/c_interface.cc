@@ -193,6 +193,10 @@ void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id) {
   guarded(swap, [&](Session& session) { session.held(id); });
 }
 
+int tierpilot_swap_room(tierpilot_swap* swap, int64_t bytes, int wait) {
+  return guarded(swap, 1, [&](Session& session) { return session.room(bytes, wait != 0) ? 1 : 0; });
+}
+
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id) {
   return guarded(swap, 0, [&](Session& session) { return session.drop(id) ? 1 : 0; });
 }

@@ -134,15 +134,27 @@ void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool
   statistics_.stall_ns += ns;
 }
 
-// Of what is kept between steps nothing is foretold: what the device holds counts.
-bool Session::too_much() const {
-  return over_budget() || (states_.bytes() > 0 && watch_.held_bytes() > settings_.target_bytes());
+bool Session::fits(int64_t bytes) {
+  const auto most = settings_.target_bytes() - slots_.totals().coming_bytes - bytes;
+  if (watch_.held_bytes() > most) watch_.give_back();
+  return watch_.held_bytes() <= most;
+}
+
+bool Session::room(int64_t bytes, bool wait) {
+  std::unique_lock lock(mutex_);
+  if (!states_.leave()) return true;  // nothing would change it
+  if (wait) stall(lock, [&] { return nothing_to_wait_for() || fits(bytes); });
+  return fits(bytes);
+}
+
+// For what the copies that are under way will change.
+bool Session::nothing_to_wait_for() const {
+  return slots_.any_copied() || slots_.totals().leaving == 0;
 }
 
 size_t Session::left(Id* ids, size_t most) {
   std::unique_lock lock(mutex_);
-  const auto in_vain = [this] { return slots_.any_copied() || slots_.totals().leaving == 0; };
-  if (!in_vain() && too_much()) stall(lock, [&] { return in_vain() || !too_much(); });
+  if (over_budget()) stall(lock, [this] { return nothing_to_wait_for() || !over_budget(); });
   size_t count = 0;
   while (count < most) {
     const auto id = slots_.next_copied();

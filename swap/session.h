@@ -44,6 +44,7 @@ class Session {
   Where wait(Id id);
   void release(Id id);
   void held(Id id);
+  bool room(int64_t bytes, bool wait);
   bool drop(Id id);
   bool segment_begin(uint64_t place, int64_t input_bytes);
   void segment_end(bool possible);
@@ -62,7 +63,8 @@ class Session {
   void finish_step();
   void mend();
   bool over_budget() const;
-  bool too_much() const;
+  bool fits(int64_t bytes);
+  bool nothing_to_wait_for() const;
   size_t states_ahead(Id* ids, size_t most, int64_t& bytes,
                       const std::function<bool(int64_t)>& is_time_for);
   void stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);

@@ -105,6 +105,10 @@ enum tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_sw
 void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id);
 /* The program goes on holding the storage: that it leaves frees nothing. */
 void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id);
+/* For what is saved as TIERPILOT_SWAP_STATE: whether the device has room for so many bytes more, 1.
+ * With `wait` it waits while copies are under way that may bring it. 0: let go of what
+ * tierpilot_swap_left names; if that was something, ask again. */
+int tierpilot_swap_room(tierpilot_swap* swap, int64_t bytes, int wait);
 /* No more use. 1: a copy is under way; keep the memory until tierpilot_swap_left names the id. */
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id);
 

@@ -19,6 +19,7 @@ _BY_PARAMETER = frozenset(
     if hasattr(torch.optim, name)
 )
 _LEAST_PART_BYTES = 16 << 20
+_KEPT = 2  # tensors of a parameter's size, by most of them
 _HOOKS = "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"
 _HOOKS_OF_ALL = "_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"
 
@@ -66,12 +67,13 @@ class States:
         parts = list(_parts(optimiser, max(_LEAST_PART_BYTES, self._swap._open().budget_bytes // 32)))
         for part, following in zip([[], *parts], [*parts, []]):
             # The next ones come while these are computed, and those before leave.
-            for state in self._dicts(optimiser, _parameters(following), shown=True):
-                state.states.ask(state)
+            self._ask(self._dicts(optimiser, _parameters(following), shown=True), _size(following))
             if part:
                 self._step_part(optimiser, step, part)
 
     def _step_part(self, optimiser, step, part):
+        with self._swap._lock:
+            self._swap._make_room(_size(part))
         twin = object.__new__(type(optimiser))
         twin.__dict__.update(optimiser.__dict__)
         twin.param_groups = [{**group, "params": parameters} for group, parameters in part]
@@ -106,14 +108,6 @@ class States:
                     self.keeper.leave(kept)
                 self._swap._reap()
 
-    def ask(self, state):
-        with self._swap._lock:
-            try:
-                for kept in state.kept():
-                    self.keeper.ask(kept)
-            except RuntimeError:  # no memory for it now: it comes when it is asked for
-                pass
-
     def dropped(self, kept):
         """From any thread, wherever the last reference ends."""
         with self._swap._lock:
@@ -121,6 +115,17 @@ class States:
                 self.keeper.drop(kept)
 
     # Within
+
+    def _ask(self, dicts, size):
+        """Lets them begin to come back, where there is room for all of them."""
+        with self._swap._lock:
+            if not self._swap.opened or not self._swap._core.room(size, False):
+                return
+            try:
+                for kept in (kept for state in dicts if state.states is self for kept in state.kept()):
+                    self.keeper.ask(kept)
+            except RuntimeError:  # no memory for it now: it comes when it is asked for
+                pass
 
     def _dicts(self, optimiser, parameters, shown):
         """The states of these parameters, with what came since; `shown`: others than a known optimiser may have that."""
@@ -144,12 +149,17 @@ def _parameters(part):
     return [parameter for _, parameters in part for parameter in parameters]
 
 
+def _size(part):
+    """Bytes of the states of these parameters, and as much again for what computing takes."""
+    return sum(2 * _KEPT * p.numel() * p.element_size() for p in _parameters(part))
+
+
 def _parts(optimiser, most_bytes):
     """Lists of (group, parameters), each with states of about `most_bytes` at most."""
     part, size = [], 0
     for group in optimiser.param_groups:
         for parameter in group["params"]:
-            more = 2 * parameter.numel() * parameter.element_size()  # what most of them keep
+            more = _KEPT * parameter.numel() * parameter.element_size()
             if part and size + more > most_bytes:
                 yield part
                 part, size = [], 0

@@ -144,8 +144,9 @@ class Swap:
         return Handle(self, stored)
 
     def _reap(self):
-        """Lets go of what has left."""
+        """Lets go of what has left; whether that was anything."""
         numbers = self._core.left()
+        any_left = bool(numbers)
         while numbers:
             for number in numbers:
                 stored = self._by_number.get(number)
@@ -156,6 +157,12 @@ class Swap:
                     self._forget(stored)
             del stored
             numbers = self._core.left()
+        return any_left
+
+    def _make_room(self, size):
+        """Waits for what leaves, as long as there is too little room."""
+        while not self._core.room(size, True) and self._reap():
+            pass
 
     def _get(self, handle):
         stored = handle.stored

@@ -39,6 +39,14 @@ class Holders(Case):
         self.held(lambda state: state["exp_avg"])
         self.held(lambda state: state["exp_avg"], lambda held: held.mul_(2))
 
+    def test_a_tensor_stays_the_same_one(self):
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+        state = ours.optimiser.state[ours.model[0].weight]
+        held = state["exp_avg"]
+        ours.steps(2)
+        ours.away(0.2)
+        self.assertIs(state["exp_avg"], held)
+
     def test_a_view(self):
         self.held(lambda state: state["exp_avg"].view(-1)[7:], lambda held: held.add_(1))
 

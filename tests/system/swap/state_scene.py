@@ -2,7 +2,7 @@
 import contextlib
 import time
 
-from scene import BIG, Swap
+from scene import Swap
 
 import torch  # after scene, which skips without it
 
@@ -45,7 +45,8 @@ OPTIMISERS = {
 
 
 def everything_leaves(**settings):
-    return Swap(BIG, "swap-all", "memory=256MiB", states=True, **settings)
+    # Room for all, and few enough that a step is taken in two parts.
+    return Swap("512MiB", "swap-all", "memory=256MiB", states=True, **settings)
 
 
 class Training:
