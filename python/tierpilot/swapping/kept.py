@@ -53,7 +53,10 @@ class Kept:
             return True
         if not allocated_here(untyped(self.tensor)):
             return False
-        copy = self.tensor.clone()
+        try:
+            copy = self.tensor.clone()
+        except RuntimeError:  # no memory for it
+            return False
         if copy.stride() != self.tensor.stride() or not self._free():
             return False
         self.tensor, self.layout, self.shown = copy, None, False

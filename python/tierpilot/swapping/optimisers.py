@@ -22,8 +22,6 @@ _LEAST_PART_BYTES = 16 << 20
 _KEPT = 2  # tensors of a parameter's size, by most of them
 _HOOKS = "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"
 _HOOKS_OF_ALL = "_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"
-
-
 _thread = threading.local()  # `stepping`: it takes the step of an optimiser that is known
 
 
@@ -44,10 +42,10 @@ class States:
             self._swap.begin()
 
     def _step(self, optimiser, step, arguments, named):
-        closure = named.get("closure", arguments[0] if arguments else None)
-        if type(optimiser) not in _BY_PARAMETER or len(arguments) + len(named) > 1 or _observed(optimiser):
+        as_usual = len(arguments) + len(named) <= 1 and set(named) <= {"closure"}
+        if type(optimiser) not in _BY_PARAMETER or not as_usual or _observed(optimiser):
             return self._step_whole(optimiser, step, arguments, named)
-        loss = None
+        closure, loss = named.get("closure", arguments[0] if arguments else None), None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
@@ -138,6 +136,7 @@ class States:
                 state.adopt(shown)
                 dicts.append(state)
         return dicts
+
 
 def _leave(dicts):
     """Each in the hands of who has taken it in: there may have been another Swap before."""

@@ -191,6 +191,8 @@ class Failures(Case):
         for training in (ours, plain):
             with self.assertRaisesRegex(ValueError, "no loss"):
                 training.optimiser.step(broken)
+            with self.assertRaises(TypeError):
+                training.optimiser.step(clsoure=broken)
             training.steps(1)
         self.same([ours.values()], [plain.values()])
 
