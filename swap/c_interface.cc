@@ -152,6 +152,8 @@ void tierpilot_swap_begin(tierpilot_swap* swap) {
 tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage) {
   if (storage->bytes <= 0 || storage->bytes > swap::kMaxBytes || !storage->data) return 0;
   return guarded(swap, tierpilot_swap_id{0}, [&](Session& session) {
+    if (storage->flags & TIERPILOT_SWAP_STATE)
+      return session.save_state(storage->bytes, static_cast<const std::byte*>(storage->data));
     return session.save(
         {.place = storage->place,
          .kind = storage->kind,
@@ -189,6 +191,10 @@ void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id) {
 
 void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id) {
   guarded(swap, [&](Session& session) { session.held(id); });
+}
+
+int tierpilot_swap_room(tierpilot_swap* swap, int64_t bytes, int wait) {
+  return guarded(swap, 1, [&](Session& session) { return session.room(bytes, wait != 0) ? 1 : 0; });
 }
 
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id) {

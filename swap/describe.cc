@@ -53,6 +53,8 @@ json statistics_of(Session& session, std::string_view plans_refused) {
           {"lost", s.lost},
           {"segments", s.segments},
           {"recomputed_segments", s.recomputed_segments},
+          {"state_saves", s.state_saves},
+          {"state_bytes", s.state_bytes},
           {"over_budget_steps", s.over_budget_steps},
           {"failures", s.failures},
           {"device_peak_bytes", s.device_peak_bytes},

@@ -10,6 +10,7 @@ Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tier
       learner_({.rule = settings.rule,
                 .limits = {.budget_bytes = settings.target_bytes(), .recompute = false}}),
       segments_(settings.rule),
+      states_(settings.rule),
       transfers_(std::move(tiers), settings.threads, mutex_, slots_, [this](const Slot& slot) {
         if (auto* life = step_.life_of(slot)) life->back_ns = watch_.since_begin_ns();
       }) {
@@ -25,6 +26,9 @@ void Session::begin() {
 void Session::finish_step() {
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
+    const auto peak_bytes = watch_.most_held_bytes();
+    states_.step_ended(peak_bytes, settings_.target_bytes(), peak_bytes <= settings_.budget_bytes,
+                       true);
     return watch_.begin(true);
   }
   auto seen = watch_.end(slots_.totals().resident_bytes);
@@ -39,6 +43,7 @@ void Session::finish_step() {
   // Copies that came late where nothing else was to wait for: earlier the next time.
   if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
   s.learning_steps += learner_.learning();
+  states_.step_ended(seen.peak_bytes, settings_.target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();
   const auto growth_bytes = watch_.growth_bytes();
   learner_.set_link(link);
@@ -89,6 +94,16 @@ Id Session::save(const SavedStorage& storage, const std::byte* data) {
   return id;
 }
 
+// None of a step's: how long it stays away is not for the step's plan to say.
+Id Session::save_state(int64_t bytes, const std::byte* data) {
+  const std::lock_guard lock(mutex_);
+  ++statistics_.state_saves;
+  const auto id = slots_.add(bytes, data, true);
+  states_.kept(id, *slots_.find(id));
+  if (states_.leave()) transfers_.copy_out(id);
+  return id;
+}
+
 bool Session::over_budget() const {
   const auto events = watch_.step().events();
   const auto beside =
@@ -119,11 +134,27 @@ void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool
   statistics_.stall_ns += ns;
 }
 
+bool Session::fits(int64_t bytes) {
+  const auto most = settings_.target_bytes() - slots_.totals().coming_bytes - bytes;
+  if (watch_.held_bytes() > most) watch_.give_back();
+  return watch_.held_bytes() <= most;
+}
+
+bool Session::room(int64_t bytes, bool wait) {
+  std::unique_lock lock(mutex_);
+  if (!states_.leave()) return true;  // nothing would change it
+  if (wait) stall(lock, [&] { return nothing_to_wait_for() || fits(bytes); });
+  return fits(bytes);
+}
+
+// For what the copies that are under way will change.
+bool Session::nothing_to_wait_for() const {
+  return slots_.any_copied() || slots_.totals().leaving == 0;
+}
+
 size_t Session::left(Id* ids, size_t most) {
   std::unique_lock lock(mutex_);
-  if (over_budget())
-    stall(lock,
-          [this] { return slots_.any_copied() || slots_.totals().leaving == 0 || !over_budget(); });
+  if (over_budget()) stall(lock, [this] { return nothing_to_wait_for() || !over_budget(); });
   size_t count = 0;
   while (count < most) {
     const auto id = slots_.next_copied();
@@ -147,6 +178,7 @@ bool Session::drop(Id id) {
   auto* slot = slots_.find(id);
   if (!slot) return false;
   step_.spend(*slot);
+  if (slot->kept) states_.ended(*slot);
   if (auto* life = step_.life_of(*slot)) life->ended_ns = watch_.since_begin_ns();
   if (slots_.drop_later(id)) return true;
   if (slots_.coming(id)) transfers_.wait(lock, [&] { return !slots_.coming(id); });
@@ -171,6 +203,7 @@ Statistics Session::statistics() {
   auto all = statistics_;
   all.given_back = watch_.given_back();
   all.giving_ns = watch_.giving_ns();
+  all.state_bytes = states_.bytes();
   all.saved_peak_bytes = slots_.totals().peak_bytes;
   segments_.add_to(all);
   transfers_.add_to(all);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policies/swap/learning/step_learner.h"
+#include "swap/kept_states.h"
 #include "swap/others_forecast.h"
 #include "swap/running_step.h"
 #include "swap/slot_table.h"
@@ -35,6 +36,7 @@ class Session {
   // The functions of tierpilot_swap.h, where their contracts stand.
   void begin();
   Id save(const SavedStorage& storage, const std::byte* data);
+  Id save_state(int64_t bytes, const std::byte* data);
   size_t left(Id* ids, size_t most);
   Where use(Id id);
   size_t ahead(Id* ids, size_t most);
@@ -42,6 +44,7 @@ class Session {
   Where wait(Id id);
   void release(Id id);
   void held(Id id);
+  bool room(int64_t bytes, bool wait);
   bool drop(Id id);
   bool segment_begin(uint64_t place, int64_t input_bytes);
   void segment_end(bool possible);
@@ -60,6 +63,10 @@ class Session {
   void finish_step();
   void mend();
   bool over_budget() const;
+  bool fits(int64_t bytes);
+  bool nothing_to_wait_for() const;
+  size_t states_ahead(Id* ids, size_t most, int64_t& bytes,
+                      const std::function<bool(int64_t)>& is_time_for);
   void stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
 
   const SessionSettings settings_;
@@ -69,6 +76,7 @@ class Session {
   StepWatch watch_;
   RunningStep step_;
   SlotTable slots_;
+  KeptStates states_;
   OthersForecast others_;
   double lead_factor_ = 2;  // of the time that copies in should take
   Statistics statistics_;   // but for what the others count

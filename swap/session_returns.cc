@@ -62,6 +62,7 @@ Session::Where Session::use(Id id) {
     step_.use(*slot, watch_.since_begin_ns());
   }
   slot->used = true;
+  if (slot->kept) states_.ended(*slot);
   switch (slot->state) {
     case State::kAway:
       ++statistics_.late;
@@ -104,26 +105,44 @@ size_t Session::ahead(Id* ids, size_t most) {
   const std::lock_guard lock(mutex_);
   const auto& totals = slots_.totals();
   if (totals.away == 0) return 0;
+  most = std::min(most, totals.away);
   const auto saves = step_.saves().size(), used = watch_.step().uses.size();
   const auto* order = learner_.expected();
   if (order && order->saves.size() != saves) order = nullptr;
   NextUses uses(step_, slots_, order, used);
   auto bytes = totals.resident_bytes, coming_bytes = totals.coming_bytes;
-  size_t count = 0;
   const auto link = transfers_.link_in();
-  while (count < std::min(most, totals.away) &&
-         (order || totals.coming + count < kAheadOfUnknown)) {
-    const auto id = uses.next();
-    if (id == 0) break;
-    const auto more = slots_.find(id)->bytes;
+  const auto is_time_for = [&](int64_t more) {
     bytes += more;
     coming_bytes += more;
     const auto lead_ns = lead_factor_ * static_cast<double>(link.copy_ns(coming_bytes)) +
                          2.0 * static_cast<double>(link.latency_ns);
-    if (order && static_cast<double>(uses.until_ns()) > lead_ns) break;
+    if (order && static_cast<double>(uses.until_ns()) > lead_ns) return false;
     const auto beside = others_.most_bytes(learner_.expected(), saves + used, saves + uses.use(),
                                            watch_.observed_other_bytes());
-    if (bytes + beside > settings_.target_bytes()) break;
+    return bytes + beside <= settings_.target_bytes();
+  };
+  size_t count = 0;
+  while (count < most && (order || totals.coming + count < kAheadOfUnknown)) {
+    const auto id = uses.next();
+    if (id == 0)
+      return order && used > 0 ? count + states_ahead(ids + count, most - count, bytes, is_time_for)
+                               : count;
+    if (!is_time_for(slots_.find(id)->bytes)) break;
+    ids[count++] = id;
+  }
+  return count;
+}
+
+// Behind the last use of the step: what is kept comes back in its order.
+size_t Session::states_ahead(Id* ids, size_t most, int64_t& bytes,
+                             const std::function<bool(int64_t)>& is_time_for) {
+  size_t count = 0;
+  for (const auto& [place, id] : states_.order()) {
+    const auto& slot = *slots_.find(id);
+    if (slot.state == State::kComing || slot.state == State::kBack) bytes += slot.bytes;
+    if (slot.state != State::kAway || slot.lost) continue;
+    if (count == most || !is_time_for(slot.bytes)) break;
     ids[count++] = id;
   }
   return count;

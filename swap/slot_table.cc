@@ -6,19 +6,25 @@ namespace tierpilot::swap {
 
 using State = Slot::State;
 
-void SlotTable::hold(int64_t bytes) {
-  totals_.resident_bytes += bytes;
+// What is kept counts with what the device holds beside the saves of a step, which is measured.
+void SlotTable::hold(const Slot& slot) {
+  if (!slot.kept) totals_.resident_bytes += slot.bytes;
   totals_.peak_bytes = std::max(totals_.peak_bytes, totals_.resident_bytes);
 }
 
-Id SlotTable::add(int64_t bytes, const std::byte* data) {
+void SlotTable::release(const Slot& slot) {
+  if (!slot.kept) totals_.resident_bytes -= slot.bytes;
+}
+
+Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept) {
   auto id = static_cast<Id>(slots_.size());
   if (free_.empty())
     slots_.emplace_back();
   else
     id = free_.back(), free_.pop_back();
-  slots_[id] = {.state = State::kHere, .bytes = bytes, .data = const_cast<std::byte*>(data)};
-  hold(bytes);
+  slots_[id] = {
+      .state = State::kHere, .kept = kept, .bytes = bytes, .data = const_cast<std::byte*>(data)};
+  hold(slots_[id]);
   return id;
 }
 
@@ -28,7 +34,7 @@ Block SlotTable::remove(Id id) {
   if (slot.state == State::kAway)
     --totals_.away;
   else
-    hold(-slot.bytes);
+    release(slot);
   slot = {};
   free_.push_back(id);
   return block;
@@ -84,7 +90,7 @@ Id SlotTable::next_copied() {
 void SlotTable::let_go(Id id) {
   slots_[id].state = State::kAway;
   ++totals_.away;
-  hold(-slots_[id].bytes);
+  release(slots_[id]);
 }
 
 void SlotTable::keep(Id id) {
@@ -98,7 +104,7 @@ void SlotTable::fetch(Id id, std::byte* data) {
   --totals_.away;
   ++totals_.coming;
   totals_.coming_bytes += slot.bytes;
-  hold(slot.bytes);
+  hold(slot);
 }
 
 void SlotTable::copied_in(Id id, bool good) {

@@ -24,7 +24,8 @@ struct Slot {
   };
   State state = State::kFree;
   bool dropped = false, lost = false, used = false;
-  size_t save = 0;    // its place in the step
+  bool kept = false;  // from one step to the next: none of a step's saves
+  size_t save = 0;    // its place in the step, or among what is kept
   uint64_t step = 0;  // which step
   int64_t bytes = 0;
   std::byte* data = nullptr;
@@ -32,8 +33,8 @@ struct Slot {
 };
 
 struct SlotTotals {
-  int64_t resident_bytes = 0, peak_bytes = 0;  // in the device, now and at most
-  int64_t coming_bytes = 0;                    // of the resident ones
+  int64_t resident_bytes = 0, peak_bytes = 0;  // of steps' saves in the device, now and at most
+  int64_t coming_bytes = 0;                    // of what is on its way back
   size_t leaving = 0, coming = 0, away = 0;    // copies out, copies in, and what could come back
 };
 
@@ -51,7 +52,7 @@ class SlotTable {
   bool any_copied() const { return !copied_.empty(); }
 
   // In the device from now on.
-  Id add(int64_t bytes, const std::byte* data);
+  Id add(int64_t bytes, const std::byte* data, bool kept = false);
   // The block of its copy, for whoever frees it.
   [[nodiscard]] Block remove(Id id);
 
@@ -78,8 +79,9 @@ class SlotTable {
   bool known(Id id) const {
     return id != 0 && id < slots_.size() && slots_[id].state != Slot::State::kFree;
   }
-  void hold(int64_t bytes);  // more, or less, in the device
-  void announce(Id id);      // to the front end
+  void hold(const Slot& slot);     // in the device from now on
+  void release(const Slot& slot);  // no more
+  void announce(Id id);            // to the front end
 
   std::vector<Slot> slots_;  // by id; 0 is never used
   std::vector<Id> free_;

@@ -38,7 +38,10 @@ void StepWatch::make_room(int64_t bytes) {
   if (observes_ || last_peak_ < bytes / 4 * 3) return;
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
-  if (memory_.now() + rise <= bytes) return;
+  if (memory_.now() + rise > bytes) give_back();
+}
+
+void StepWatch::give_back() {
   const auto begin = since_begin_ns();
   ProcessMemory::give_back();
   ++given_back_;

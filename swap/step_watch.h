@@ -38,6 +38,12 @@ class StepWatch {
   // How often that was, and how long it took.
   int64_t given_back() const { return given_back_; }
   int64_t giving_ns() const { return giving_ns_; }
+  // Gives back what is free.
+  void give_back();
+  // What the device holds now.
+  int64_t held_bytes() const { return memory_.now(); }
+  // The most since the step began, or since it was looked at last.
+  int64_t most_held_bytes() const { return memory_.peak(); }
   // What the device held beside saved storages in the interval that was observed last.
   int64_t other_bytes() const { return other_bytes_; }
   // The same while it observes, else 0.

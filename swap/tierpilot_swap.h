@@ -49,13 +49,18 @@ typedef struct tierpilot_swap_settings {
 typedef struct tierpilot_swap_storage {
   uint64_t place;   /* stable from step to step and run to run: operator, layer, shape */
   uint32_t kind;    /* tensors of one layer type and operator have the same */
-  uint32_t flags;   /* TIERPILOT_SWAP_CONVOLUTION_INPUT */
+  uint32_t flags;   /* TIERPILOT_SWAP_CONVOLUTION_INPUT, or TIERPILOT_SWAP_STATE */
   const void* data; /* stays valid and unchanged until the id is named by tierpilot_swap_left,
                        dropped, or asked for */
   int64_t bytes;
 } tierpilot_swap_storage;
 
-enum { TIERPILOT_SWAP_CONVOLUTION_INPUT = 1 };
+enum {
+  TIERPILOT_SWAP_CONVOLUTION_INPUT = 1,
+  /* No forward pass's: the program keeps it from one step to the next, as an optimiser its states.
+   * It may be away until it is asked for, once; then it is dropped, and saved anew. */
+  TIERPILOT_SWAP_STATE = 2,
+};
 
 typedef uint32_t tierpilot_swap_id; /* 0: none */
 
@@ -64,7 +69,8 @@ tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, cha
                                     size_t error_bytes);
 /* Writes the plan file, where there is one: 0; -1: what is wrong stands in `error`. */
 int tierpilot_swap_keep(tierpilot_swap* swap, char* error, size_t error_bytes);
-/* Ends the threads and frees the pool, and does not write the plan file. Ids are void; no other call may be running. */
+/* Ends the threads and frees the pool, and does not write the plan file. Ids are void; no other
+ * call may be running. */
 void tierpilot_swap_close(tierpilot_swap* swap);
 
 /* A new training step begins, if it is not noticed anyway: a save after all that was saved before
@@ -99,6 +105,10 @@ enum tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_sw
 void tierpilot_swap_release(tierpilot_swap* swap, tierpilot_swap_id id);
 /* The program goes on holding the storage: that it leaves frees nothing. */
 void tierpilot_swap_held(tierpilot_swap* swap, tierpilot_swap_id id);
+/* For what is saved as TIERPILOT_SWAP_STATE: whether the device has room for so many bytes more, 1.
+ * With `wait` it waits while copies are under way that may bring it. 0: let go of what
+ * tierpilot_swap_left names; if that was something, ask again. */
+int tierpilot_swap_room(tierpilot_swap* swap, int64_t bytes, int wait);
 /* No more use. 1: a copy is under way; keep the memory until tierpilot_swap_left names the id. */
 int tierpilot_swap_drop(tierpilot_swap* swap, tierpilot_swap_id id);
 
@@ -116,9 +126,9 @@ void tierpilot_swap_failed(tierpilot_swap* swap);
  * `bytes` - 1 characters and a 0 are written; what it would take without the 0 is returned. */
 size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes);
 
-/* What the program should be told, each text once: that kept plans are not used, that no plan can keep
- * to the budget. Ask for it after opening and when a backward pass begins until it gives 0: the
- * length of the text, of which up to `bytes` - 1 characters and a 0 are written. */
+/* What the program should be told, each text once: that kept plans are not used, that no plan can
+ * keep to the budget. Ask for it after opening and when a backward pass begins until it gives 0:
+ * the length of the text, of which up to `bytes` - 1 characters and a 0 are written. */
 size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes);
 
 /* "1.5GiB"; -1: no size. */

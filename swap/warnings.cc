@@ -11,7 +11,8 @@ std::string Warnings::next(int64_t budget_bytes, int64_t least_bytes) {
   const std::lock_guard lock(mutex_);
   if (!plans_refused_.empty())
     return "kept plans are not used: " + std::exchange(plans_refused_, {});
-  if (least_bytes <= budget_bytes || std::exchange(too_small_said_, true)) return {};
+  too_small_ = least_bytes > budget_bytes ? too_small_ + 1 : 0;
+  if (too_small_ < 2 || std::exchange(too_small_said_, true)) return {};
   return fmt::format(
       "a budget of {} MiB is too small: the largest operator with what must be beside it needs {} "
       "MiB",

@@ -140,8 +140,8 @@ class Search {
 
   // What scores decide, and that as a plan, followed with look-ahead. Classes are the fast ones.
   void try_scores(bool quick) {
-    for (const auto* list : {&own_scores(), &rival_scores()})
-      for (const auto& named : *list) {
+    for (const auto list : {own_scores(), rival_scores()})
+      for (const auto& named : list) {
         if (named.score.random || (quick && named.score.cost != Score::Cost::kClasses)) continue;
         if (try_score(named, nullptr) && !quick) try_plan(Plan(best_.plan), timetable_, {});
       }

@@ -4,8 +4,8 @@ namespace tierpilot::swap {
 
 using Cost = Score::Cost;
 
-const std::vector<NamedScore>& rival_scores() {
-  static const std::vector<NamedScore> scores{
+std::span<const NamedScore> rival_scores() {
+  static constexpr NamedScore scores[]{
       {"h_DTR", {Cost::kNeighbourhood, true, true}},
       {"h_DTR_eq", {Cost::kClasses, true, true}},
       {"h_DTR_local", {Cost::kLocal, true, true}},
@@ -17,8 +17,8 @@ const std::vector<NamedScore>& rival_scores() {
   return scores;
 }
 
-const std::vector<NamedScore>& own_scores() {
-  static const std::vector<NamedScore> scores{
+std::span<const NamedScore> own_scores() {
+  static constexpr NamedScore scores[]{
       {"swap-online", {Cost::kClasses, true, true, false, true}},
       {"classes-ahead", {Cost::kClasses, true, true, false, true, true}},
       {"ancestors", {Cost::kAncestors, true, true, false, true}},
@@ -31,8 +31,8 @@ const std::vector<NamedScore>& own_scores() {
 }
 
 std::optional<Score> score_by_name(std::string_view name) {
-  for (const auto* list : {&rival_scores(), &own_scores()})
-    for (const auto& [known, score] : *list)
+  for (const auto list : {rival_scores(), own_scores()})
+    for (const auto& [known, score] : list)
       if (known == name) return score;
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/random.h"
@@ -35,11 +36,13 @@ struct NamedScore {
   std::string_view name;
   Score score;
 };
+// Lists that last until the process has ended: plans may be made while it does.
+//
 // The rivals as published: h_DTR, h_DTR_eq, h_DTR_local, h_MSPS, h_LRU, h_size, h_rand.
-const std::vector<NamedScore>& rival_scores();
+std::span<const NamedScore> rival_scores();
 // Scores that let go first of what only recomputing brought back; online ones and such that look
 // ahead.
-const std::vector<NamedScore>& own_scores();
+std::span<const NamedScore> own_scores();
 // Of both; nothing for other names.
 std::optional<Score> score_by_name(std::string_view name);
 

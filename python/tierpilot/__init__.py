@@ -313,7 +313,7 @@ def job():
         return _job
 
 
-def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None):
+def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
     """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
 
         with tierpilot.swap(budget="4GiB"):
@@ -323,13 +323,16 @@ def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None):
     With `recompute`, blocks of the model are computed again in the backward pass where that is
     cheaper than copies: their forward passes have to depend on their inputs and weights alone.
 
+    With `states`, what optimisers of torch.optim keep for their parameters leaves between their
+    steps, too, from the first `with` on.
+
     What was learned is kept in `plan_file` at the end of the program, and the next run starts from it.
 
     Needs PyTorch, from 1.13 on, and libtierpilot-swap, which are loaded with the first call.
     """
     from . import swapping
 
-    return swapping.swap(budget, policy, tiers, recompute, plan_file)
+    return swapping.swap(budget, policy, tiers, recompute, plan_file, states)
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string budget, policy = "swap", tiers, report, plans;
-  bool recompute = false;
+  bool recompute = false, states = false;
   std::vector<std::string> command;
 };
 
@@ -64,6 +64,7 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
   set("TIERPILOT_SWAP_PLANS", options.plans.empty() ? "" : fs::absolute(options.plans).string());
   set("TIERPILOT_SWAP_RECOMPUTE", options.recompute ? "1" : "");
+  set("TIERPILOT_SWAP_STATES", options.states ? "1" : "");
   std::vector<char*> arguments;
   for (const auto& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -126,6 +127,8 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   run_command->add_flag("--recompute", options.recompute,
                         "let blocks of the model be computed again where that is cheaper");
+  run_command->add_flag("--states", options.states,
+                        "let states of optimisers leave between their steps");
   run_command
       ->add_option("--plan-file", options.plans,
                    "start from what an earlier run learned, and keep what this one does")

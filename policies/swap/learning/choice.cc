@@ -95,8 +95,8 @@ Choice planned(const ObservedStep& step, const Limits& limits) {
 
 }  // namespace
 
-const std::vector<ChoiceRule>& choice_rules() {
-  static const std::vector<ChoiceRule> rules{
+std::span<const ChoiceRule> choice_rules() {
+  static constexpr ChoiceRule rules[]{
       {"swap", "a plan of the whole step from measured times, corrected by what steps really take"},
       {"none", "nothing leaves"},
       {"swap-all", "everything leaves"},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,7 @@ struct ChoiceRule {
   std::string_view says;
 };
 // none, swap-all, vdnn, capuchin, q-published, checkpoint, swap.
-const std::vector<ChoiceRule>& choice_rules();
+std::span<const ChoiceRule> choice_rules();
 
 struct Choice {
   std::vector<char> away{};  // by save

@@ -6,7 +6,7 @@ import os
 import struct
 
 HERE, AWAY, COMING, LOST = range(4)
-CONVOLUTION_INPUT = 1
+CONVOLUTION_INPUT, STATE = 1, 2
 _MOST_IDS = 64
 
 
@@ -54,6 +54,7 @@ def _library():
         ("wait", ctypes.c_int, [pointer, number]),
         ("release", None, [pointer, number]),
         ("held", None, [pointer, number]),
+        ("room", ctypes.c_int, [pointer, ctypes.c_int64, ctypes.c_int]),
         ("drop", ctypes.c_int, [pointer, number]),
         ("segment_begin", ctypes.c_int, [pointer, ctypes.c_uint64, ctypes.c_int64]),
         ("segment_end", None, [pointer, ctypes.c_int]),
@@ -120,6 +121,9 @@ class Core:
 
     def held(self, number):
         self._held(self._handle, number)
+
+    def room(self, size, wait):
+        return self._library.tierpilot_swap_room(self._handle, size, wait) == 1
 
     def drop(self, number):
         return self._drop(self._handle, number)

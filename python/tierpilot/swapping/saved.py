@@ -66,6 +66,10 @@ class Stored:
             self.weak = Weak(self.storage)
         self.storage = self.witness = None
 
+    def held(self):
+        """The program holds it: that it left freed nothing."""
+        return self.storage is None and not self.weak.expired()
+
     def at_its_address(self):
         """Nobody else's storage can have the address that its key names."""
         return self.weak is None or not self.weak.expired()
@@ -95,12 +99,17 @@ class Handle:
         return (self.layout or stored.layout).tensor(stored.storage)
 
 
-def swappable(tensor):
+def is_plain(tensor):
+    """Whether its storage and layout tell all of it."""
     # Asked for each saved tensor: the cheap questions first.
     if type(tensor) is not _Tensor or not tensor.is_cpu or tensor.layout is not _strided or tensor.is_quantized:
         return False
-    if tensor.is_conj() or tensor.is_neg():
-        return False  # a storage does not tell that its values are to be conjugated or negated
+    return not (tensor.is_conj() or tensor.is_neg())  # which a storage does not say of its values
+
+
+def swappable(tensor):
+    if not is_plain(tensor):
+        return False
     if tensor.requires_grad and tensor.is_leaf:
         return False  # a parameter: the program has it anyway
     base = tensor._base

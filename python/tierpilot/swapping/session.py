@@ -13,7 +13,8 @@ from torch.autograd.graph import saved_tensors_hooks
 
 import tierpilot
 
-from . import core
+from . import core, steps
+from .optimisers import States
 from .places import Places, number_of
 from .recompute import Recomputed, Unchanged, tensors_of
 from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable
@@ -24,7 +25,8 @@ class Swap:
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None):
+    def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
+                 states=False):
         self._settings = budget, policy, tiers, plan_file
         self._core = None if lazy else core.Core(*self._settings)
         self._forked = False
@@ -38,6 +40,7 @@ class Swap:
         self._told = False
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
+        self._states = States(self) if states else None
         _all.add(self)
 
     # With the hooks
@@ -51,6 +54,9 @@ class Swap:
         if self._segments:
             _segments.stack = [*getattr(_segments, "stack", ()), self._segments]
             _calls.watch()
+        if self._states:
+            steps.take_charge(self._states)
+            steps.watch()
         with self._lock:
             self._inside += 1
             self._places.watch()
@@ -138,8 +144,9 @@ class Swap:
         return Handle(self, stored)
 
     def _reap(self):
-        """Lets go of what has left."""
+        """Lets go of what has left; whether that was anything."""
         numbers = self._core.left()
+        any_left = bool(numbers)
         while numbers:
             for number in numbers:
                 stored = self._by_number.get(number)
@@ -150,6 +157,12 @@ class Swap:
                     self._forget(stored)
             del stored
             numbers = self._core.left()
+        return any_left
+
+    def _make_room(self, size):
+        """Waits for what leaves, as long as there is too little room."""
+        while not self._core.room(size, True) and self._reap():
+            pass
 
     def _get(self, handle):
         stored = handle.stored
@@ -200,7 +213,7 @@ class Swap:
     def _tell_held(self):
         """Who else holds a storage that has left: to copy it freed nothing."""
         for stored in list(self._by_number.values()):
-            if stored.storage is None and not stored.weak.expired():
+            if stored.held():
                 self._core.held(stored.number)
 
     def _dropped(self, handle):
@@ -243,6 +256,12 @@ class Swap:
         cannot be written."""
         if self._core is not None and not self._forked:
             self._core.keep()
+
+    def begin(self):
+        """A step of the training is over, where that could not be seen by what is saved."""
+        with self._lock:
+            if self.opened:
+                self._core.begin()
 
     def _open(self):
         if self._core is None:
@@ -301,6 +320,7 @@ def _forked():
     for swap in list(_all):
         swap._after_fork()
     _opened.clear()
+    steps.take_charge(None)
 
 
 def _ended():
@@ -315,10 +335,10 @@ os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
 
 
-def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None):
+def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
     with _opening:
-        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file)
+        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states
         if key not in _opened:
-            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file)
+            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states)
         return _opened[key]

@@ -23,6 +23,22 @@ class Weak:
         torch.UntypedStorage._free_weak_ref(self._reference)
 
 
+def from_weak(weak):
+    """The storage, which somebody holds."""
+    return torch.UntypedStorage._new_with_weak_ptr(weak._reference)
+
+
+def allocated_here(storage):
+    """Whether its memory is PyTorch's own, and no array's of somebody else."""
+    if hasattr(storage, "resizable"):
+        return storage.resizable()
+    try:
+        storage.resize_(1 << 62)  # says whether it may before it finds that it cannot
+    except RuntimeError as error:
+        return "not resizable" not in str(error)
+    return False
+
+
 class Layout:
     """How a tensor lies in its storage."""
 

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -74,6 +75,36 @@ class FrontEnd {
     return same;
   }
 
+  // What an optimiser does with its states behind a step: each is asked for, changed, and kept.
+  // Whether all bytes were as they were.
+  bool take_and_keep_states(size_t count) {
+    bool same = true;
+    for (size_t i = 0; i < states_.size(); ++i) same = take_state(i) && same;
+    states_.resize(count);
+    ++round_;
+    for (size_t i = 0; i < count; ++i) {
+      auto data = std::make_unique<char[]>(kSize);
+      std::memset(data.get(), static_cast<int>(round_ + i), kSize);
+      const tierpilot_swap_storage storage{
+          .place = i, .kind = 0, .flags = TIERPILOT_SWAP_STATE, .data = data.get(), .bytes = kSize};
+      states_[i] = tierpilot_swap_save(swap_, &storage);
+      if (memory_.size() <= states_[i]) memory_.resize(states_[i] + 1);
+      memory_[states_[i]] = std::move(data);
+      reap();
+    }
+    return same;
+  }
+  size_t states_here() const {
+    return static_cast<size_t>(std::count_if(states_.begin(), states_.end(),
+                                             [this](auto id) { return memory_[id] != nullptr; }));
+  }
+  void let_states_leave() {
+    for (int i = 0; states_here() > 0 && i < 20'000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      reap();
+    }
+  }
+
   void step(size_t layers) {
     for (size_t layer = 0; layer < layers; ++layer) save(layer);
     for (size_t layer = 0; layer < layers; ++layer) EXPECT_TRUE(use_and_drop()) << layer;
@@ -84,6 +115,17 @@ class FrontEnd {
     tierpilot_swap_id id;
     int64_t bytes;
   };
+  bool take_state(size_t i) {
+    const auto id = states_[i];
+    auto where = tierpilot_swap_use(swap_, id);
+    if (where == TIERPILOT_SWAP_AWAY) fetch(id, kSize);
+    if (where != TIERPILOT_SWAP_HERE) where = tierpilot_swap_wait(swap_, id);
+    const auto expected = static_cast<char>(round_ + i);
+    const bool same = where == TIERPILOT_SWAP_HERE && memory_[id] &&
+                      std::count(memory_[id].get(), memory_[id].get() + kSize, expected) == kSize;
+    if (tierpilot_swap_drop(swap_, id) == 0) memory_[id].reset();
+    return same;
+  }
   void fetch(tierpilot_swap_id id, int64_t bytes) {
     memory_[id] = std::make_unique<char[]>(static_cast<size_t>(bytes));
     tierpilot_swap_fetch(swap_, id, memory_[id].get());
@@ -92,6 +134,8 @@ class FrontEnd {
   tierpilot_swap* swap_ = nullptr;
   std::vector<std::unique_ptr<char[]>> memory_;
   std::vector<Saved> of_layer_;
+  std::vector<tierpilot_swap_id> states_;
+  size_t round_ = 0;
 };
 
 TEST(Session, WhatLeavesComesBackAsItWas) {
@@ -178,6 +222,7 @@ TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
   char text[256] = "", few[9] = "";
   EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U) << "nothing is known yet";
   for (int step = 0; step < 3; ++step) front.step(8), roomy.step(8);
+  EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U) << "of one step only";
   EXPECT_GT(tierpilot_swap_warning(front.swap(), text, sizeof text), 20U);
   EXPECT_NE(std::strstr(text, "budget of 3 MiB is too small"), nullptr) << text;
   EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U);
@@ -191,6 +236,54 @@ TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
   EXPECT_STREQ(few, "kept pla");
   EXPECT_EQ(tierpilot_swap_warning(unread, few, sizeof few), 0U);
   tierpilot_swap_close(unread);
+}
+
+TEST(Session, StatesComeBackAsTheyWereAndAreNoneOfAStepsSaves) {
+  for (const auto* policy : {"swap-all", "swap", "none"}) {
+    FrontEnd front(policy);
+    for (int step = 0; step < 5; ++step) {
+      front.step(4);
+      EXPECT_TRUE(front.take_and_keep_states(6)) << policy;
+      if (step % 2) front.reap();
+    }
+    EXPECT_TRUE(front.take_and_keep_states(0));
+    tierpilot_swap_begin(front.swap());
+    while (front.said("tiers")[0]["used_bytes"] != 0) front.reap();
+    const auto said = front.said("statistics");
+    EXPECT_EQ(said["steps"], 5) << policy;
+    EXPECT_EQ(said["saves"], 20) << policy;
+    EXPECT_EQ(said["state_saves"], 30) << policy;
+    EXPECT_EQ(said["state_bytes"], 0) << policy;
+  }
+}
+
+TEST(Session, StatesAreOnTheirWayBackBehindTheLastUse) {
+  FrontEnd front("swap-all");
+  for (int step = 0; step < 4; ++step) {
+    for (size_t layer = 0; layer < 6; ++layer) front.save(layer);
+    front.let_states_leave();
+    EXPECT_EQ(front.states_here(), 0U);
+    for (size_t layer = 0; layer < 6; ++layer) EXPECT_TRUE(front.use_and_drop());
+    EXPECT_EQ(front.states_here() > 0, step > 0);
+    EXPECT_TRUE(front.take_and_keep_states(3));
+  }
+}
+
+TEST(Session, StatesStayOnceAStepHasShownThatThereIsRoom) {
+  FrontEnd roomy("swap"), tight("swap", 1);
+  for (auto* front : {&roomy, &tight}) {
+    for (int step = 0; step < 30; ++step) {
+      front->step(4);
+      EXPECT_TRUE(front->take_and_keep_states(2));
+    }
+  }
+  tight.let_states_leave();
+  EXPECT_EQ(tight.states_here(), 0U);
+  EXPECT_EQ(roomy.states_here(), 2U);
+  const auto before = roomy.said("statistics")["copies_out"];
+  roomy.step(4);
+  EXPECT_TRUE(roomy.take_and_keep_states(2));
+  EXPECT_EQ(roomy.said("statistics")["copies_out"], before);
 }
 
 TEST(Session, NonsenseIsNoCrash) {

@@ -22,6 +22,7 @@ def _start(_):
         os.environ.get("TIERPILOT_SWAP_TIERS"),
         plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
+        states=bool(os.environ.get("TIERPILOT_SWAP_STATES")),
         lazy=True,  # processes that train nothing open nothing
     )
     swap.__enter__()

@@ -1,0 +1,103 @@
+"""What stands in the place of the dict that an optimiser has for each parameter."""
+
+import torch
+
+from .kept import Kept
+
+
+class State:
+    """One tensor of it. Whoever has this has the tensor, wherever that is."""
+
+    __slots__ = ("states", "kept")
+
+    def __init__(self, states, tensor, shown):
+        self.states = states
+        self.kept = Kept(states.keeper, tensor, shown)
+
+    def get(self):
+        return self.states.get(self.kept)
+
+    def __del__(self):
+        self.states.dropped(self.kept)
+
+
+class StateDict(dict):
+    """A dict whose tensors may be away, and are back for whoever looks: all that reads values of a dict is told here.
+    What goes around it, by functions of C that know dicts only, finds a State, which is no tensor."""
+
+    __slots__ = ("states",)
+
+    def __init__(self, states, values):
+        super().__init__(values)
+        self.states = states
+
+    # For the optimiser's keeper
+
+    def adopt(self, shown):
+        """Takes tensors in that came since."""
+        for key, value in dict.items(self):
+            if type(value) is torch.Tensor:
+                dict.__setitem__(self, key, State(self.states, value, shown))
+
+    def kept(self):
+        return [value.kept for value in dict.values(self) if type(value) is State]
+
+    # For everybody
+
+    def __getitem__(self, key):
+        return _shown(dict.__getitem__(self, key))
+
+    def __setitem__(self, key, value):
+        there = dict.get(self, key)
+        if type(there) is State and there.kept.tensor is value:
+            return  # optimisers put back what they have just taken out
+        dict.__setitem__(self, key, value)
+
+    def __iter__(self):  # without it dict() and ** would not ask for values
+        return dict.__iter__(self)
+
+    def get(self, key, default=None):
+        return _shown(dict.get(self, key, default))
+
+    def setdefault(self, key, default=None):
+        return _shown(dict.setdefault(self, key, default))
+
+    def pop(self, key, *default):
+        return _shown(dict.pop(self, key, *default))
+
+    def popitem(self):
+        key, value = dict.popitem(self)
+        return key, _shown(value)
+
+    def values(self):
+        return {key: self[key] for key in self}.values()
+
+    def items(self):
+        return {key: self[key] for key in self}.items()
+
+    def copy(self):
+        return dict(self.items())
+
+    def __reduce_ex__(self, protocol):
+        return dict, (self.copy(),)
+
+    def __or__(self, other):
+        return self.copy() | other
+
+    def __ror__(self, other):
+        return other | self.copy()
+
+    def __eq__(self, other):
+        return self.copy() == other
+
+    def __ne__(self, other):
+        return self.copy() != other
+
+    __hash__ = None
+
+    def __repr__(self):
+        return repr(self.copy())
+
+
+def _shown(value):
+    return value.get() if type(value) is State else value
