@@ -169,6 +169,17 @@ struct UnitShare {
   neighbours @10 :List(UInt64);  # other tasks on the unit
   preemptions @11 :UInt32;
   gpu @12 :Text;               # UUID of the unit; empty: it is of cores
+  slowDowns @13 :List(SlowDown);  # beside each of the neighbours
+}
+
+struct SlowDown {
+  # What a task is thought to keep of its speed beside another one on its unit, beyond what its share takes.
+  task @0 :UInt64;             # the other one
+  name @1 :Text;
+  keeps @2 :Float64;           # a part of 1
+  keepsAtLeast @3 :Float64;    # in 95 of 100 cases
+  neighbourKeeps @4 :Float64;
+  by @5 :Text;                 # what tells it: this pair as measured, each of the two beside others, or what was measured elsewhere
 }
 
 struct Checkpoint {

@@ -19,12 +19,6 @@ std::unique_ptr<quality::Allocator> allocator_of(const CoreSettings& settings) {
   return std::move(*made);
 }
 
-std::unique_ptr<sharing::SharePolicy> share_policy_of(const CoreSettings& settings) {
-  auto made = sharing::make_share_policy(settings.share_policy, {});
-  if (!made) throw std::invalid_argument(made.error().message);
-  return std::move(*made);
-}
-
 }  // namespace
 
 Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, PolicyHost& policy_host,
@@ -75,7 +69,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
       replicator(state, orders),
       copies(state, orders, [this](uint64_t task) { lifecycle.copied(task); }),
       checkpoints(state, datasets),
-      shares(state, lifecycle, checkpoints, share_policy_of(settings), settings.share_predictor),
+      shares(state, lifecycle, checkpoints, settings.share_predictor),
       history(state, hooks.after),
       progress(state),
       nodes(state) {

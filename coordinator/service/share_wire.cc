@@ -42,6 +42,17 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
   auto neighbours = out.initNeighbours(static_cast<unsigned>(share.neighbours.size()));
   for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);
   out.setPreemptions(share.given.preemptions);
+  auto slow_downs = out.initSlowDowns(static_cast<unsigned>(share.slow_downs.size()));
+  for (unsigned i = 0; i < slow_downs.size(); ++i) {
+    const auto& from = share.slow_downs[i];
+    slow_downs[i].setTask(from.neighbour);
+    slow_downs[i].setName(from.name);
+    slow_downs[i].setKeeps(from.kept.part());
+    slow_downs[i].setKeepsAtLeast(from.kept.lower());
+    slow_downs[i].setNeighbourKeeps(from.kept_by_other.part());
+    slow_downs[i].setBy(share.tells_pace ? from.by
+                                         : from.by + "; it tells no iterations to measure by");
+  }
 }
 
 }  // namespace tierpilot

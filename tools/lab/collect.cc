@@ -88,6 +88,7 @@ int collect(const Context& context, const CollectOptions& options) {
   if (!options.architectures.empty())
     words.insert(words.end(), {"--architectures", options.architectures});
   if (options.cpu >= 0) words.insert(words.end(), {"--cpu", std::to_string(options.cpu)});
+  if (options.pairs) words.emplace_back("--pairs");
   if (context.output.json) words.emplace_back("--json");
   become(words);
   return print_error(context.output,

@@ -13,6 +13,7 @@ struct CollectOptions {
   double seconds = 1;
   uint64_t seed = 1;
   int cpu = -1;  // -1: the last that may be used
+  bool pairs = false;
 };
 
 // Returns only where that program cannot be started: an ExitCode.

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/evaluate.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "tools/lab/collect.h"
@@ -50,11 +52,13 @@ int run(const Context& context, const std::string& data, const std::string& trai
   return print(context.output, *value, tables, warnings);
 }
 
-const std::vector<Column> kTrained{{"Predictor", "/predictor"},
-                                   {"Configurations", "/configurations", Format::kNumber},
-                                   {"Architectures", "/architectures", Format::kNumber},
-                                   {"Margin of time, ln", "/busy_margin", Format::kNumber},
-                                   {"Margin of memory, ln", "/memory_margin", Format::kNumber}};
+const std::vector<Column> kTrained{
+    {"Predictor", "/predictor"},
+    {"Configurations", "/configurations", Format::kNumber},
+    {"Architectures", "/architectures", Format::kNumber},
+    {"Margin of time, ln", "/busy_margin", Format::kNumber},
+    {"Margin of memory, ln", "/memory_margin", Format::kNumber},
+    {"Speed kept beside another", "/kept_beside_another", Format::kPercent}};
 
 Result<sharing::TrainingTable> read_table(const std::string& path) {
   auto table = CsvTable::open(path);
@@ -64,10 +68,29 @@ Result<sharing::TrainingTable> read_table(const std::string& path) {
               fmt::format("'{}' is no table of `tierctl predictor collect`", path));
 }
 
-int train(const Context& context, const std::string& data, const std::string& out) {
+// What trainings keep beside each other; nothing without a table.
+Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  auto table = CsvTable::open(path);
+  if (!table) return tl::unexpected(table.error());
+  if (!sharing::is_pair_table(*table))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no table of `tierctl predictor collect --pairs`", path));
+  const auto pairs = sharing::read_pairs(*table);
+  if (!pairs) return tl::unexpected(pairs.error());
+  auto prior = sharing::fit_pair_prior(*pairs);
+  if (!prior) return fail(prior.error().code, path + ": " + prior.error().message);
+  return std::move(*prior);
+}
+
+int train(const Context& context, const std::string& data, const std::string& pairs,
+          const std::string& out) {
   const auto table = read_table(data);
   if (!table) return print_error(context.output, table.error());
-  const auto model = sharing::fit_job_model(table->rows);
+  auto prior = fit_pairs(pairs);
+  if (!prior) return print_error(context.output, prior.error());
+  auto model = sharing::fit_job_model(table->rows);
+  model.pairs = std::move(*prior);
   std::ofstream file(out, std::ios::binary);
   file << sharing::job_model_json(model).dump(1) << '\n';
   if (!file.flush())
@@ -75,12 +98,14 @@ int train(const Context& context, const std::string& data, const std::string& ou
                        fail_errno(errno, fmt::format("'{}' cannot be written", out)).value());
   std::set<std::string> architectures;
   for (const auto& row : table->rows) architectures.insert(row.architecture);
-  const ordered_json value{{"predictor", out},
-                           {"configurations", table->rows.size()},
-                           {"architectures", architectures.size()},
-                           {"skipped", table->skipped},
-                           {"busy_margin", model.busy_margin},
-                           {"memory_margin", model.memory_margin}};
+  const ordered_json value{
+      {"predictor", out},
+      {"configurations", table->rows.size()},
+      {"architectures", architectures.size()},
+      {"skipped", table->skipped},
+      {"busy_margin", model.busy_margin},
+      {"memory_margin", model.memory_margin},
+      {"kept_beside_another", model.pairs ? ordered_json(std::exp(model.pairs->ln)) : nullptr}};
   std::vector<std::string> warnings;
   if (table->skipped > 0) warnings.push_back("rows were skipped: " + table->first_skipped);
   return print(context.output, value, {{.rows = "", .columns = kTrained}}, warnings);
@@ -93,11 +118,16 @@ void add_collect(CLI::App& predictor, Context& context) {
   collect->add_option("--out", given->out, "the table; its machine goes beside it as .json")
       ->required()
       ->type_name("FILE.csv");
-  collect->add_option("--configurations", given->configurations, "how many trainings")
+  collect->add_flag("--pairs", given->pairs,
+                    "two trainings at a time, each alone and beside the other: what they keep of "
+                    "their speed");
+  collect->add_option("--configurations", given->configurations, "how many trainings, or pairs")
       ->check(CLI::Range(1U, 100'000U))
       ->type_name("N")
       ->capture_default_str();
-  collect->add_option("--seconds", given->seconds, "each is measured for")
+  collect
+      ->add_option("--seconds", given->seconds,
+                   "each is measured for; of pairs, each of five rounds alone and together")
       ->check(CLI::Range(0.01, 3600.0))
       ->type_name("S")
       ->capture_default_str();
@@ -123,15 +153,22 @@ void add_training(CLI::App& predictor, Context& context) {
   auto* command = predictor.add_subcommand(
       "train", "predict use of a core, memory and run time of trainings from their model cards");
   struct Arguments {
-    std::string data, out;
+    std::string data, pairs, out;
   };
   auto given = std::make_shared<Arguments>();
   command->add_option("--data", given->data, "what `tierctl predictor collect` wrote")
       ->required()
       ->type_name("FILE.csv");
+  command
+      ->add_option("--pairs", given->pairs,
+                   "what `tierctl predictor collect --pairs` wrote: it learns slow-downs by "
+                   "neighbours, too")
+      ->type_name("FILE.csv");
   command->add_option("--out", given->out, "the predictor")->required()->type_name("FILE.json");
   command->callback([&context, given] {
-    context.command = [&context, given] { return train(context, given->data, given->out); };
+    context.command = [&context, given] {
+      return train(context, given->data, given->pairs, given->out);
+    };
   });
 }
 

@@ -101,6 +101,15 @@ std::vector<Table> share_tables(const ordered_json& task) {
                                   {"Beside tasks", "/neighbours"},
                                   {"Gave its share up", "/preemptions", Format::kNumber},
                                   {"Policy", "/policy"}}});
+  if (task["unit_share"].is_object() && !task["unit_share"]["slow_downs"].empty())
+    tables.push_back({.title = "Of its speed it is thought to keep, beyond what its share takes",
+                      .rows = "/task/unit_share/slow_downs",
+                      .columns = {{"BESIDE", "/task"},
+                                  {"NAME", "/name"},
+                                  {"KEEPS", "/keeps", Format::kPercent},
+                                  {"AT LEAST", "/keeps_at_least", Format::kPercent},
+                                  {"THE OTHER KEEPS", "/neighbour_keeps", Format::kPercent},
+                                  {"TOLD BY", "/by"}}});
   if (!task["shared_with"].empty())
     tables.push_back({.title = "The others on its node, those with the most cores first",
                       .rows = "/task/shared_with",

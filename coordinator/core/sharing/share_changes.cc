@@ -24,6 +24,7 @@ void ShareKeeper::adjust() {
       holder.checkpoint = std::move(newest);
       holder.record.saved(boot_s(state_));
     }
+  for (const auto& [unit, running] : running_by_unit()) heed(running);
   const auto now = units(false);
   for (size_t n = 0; n < now.live.size(); ++n)
     for (size_t u = 0; u < now.live[n].size(); ++u) {
@@ -35,6 +36,21 @@ void ShareKeeper::adjust() {
       for (const uint64_t id : adjustment.preempted)
         preempt(id, "what is left of its unit is too little to go on with");
     }
+}
+
+void ShareKeeper::heed(const std::vector<sharing::Neighbour>& running) {
+  for (const auto& [id, kept] : slow_downs_.together(running))
+    holders_.at(id).record.beside(boot_s(state_), kept);
+}
+
+void ShareKeeper::heed_on(const std::string& node, uint32_t unit) {
+  std::vector<sharing::Neighbour> running;
+  for (const auto& [id, holder] : holders_)
+    if (const auto* task = state_.tasks.find(id);
+        task && task->share && task->share->unit == unit && holder.node == node &&
+        holder.record.has_started())
+      running.push_back({id, sharer(*task, holder.record)});
+  heed(running);
 }
 
 void ShareKeeper::order(uint64_t id, uint32_t milli) {

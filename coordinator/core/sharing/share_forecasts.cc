@@ -51,7 +51,8 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const
   if (said.unlike) return std::nullopt;
   ShareForecast forecast{{said.milli_upper, said.memory_upper_bytes, said.run_s, said.run_upper_s},
                          "its model card",
-                         true};
+                         true,
+                         said.traffic_bytes_s};
   if (said.run_s <= 0) {  // the card has no iterations
     const auto user = by_user(spec);
     forecast.predicted.run_s = user.predicted.run_s;

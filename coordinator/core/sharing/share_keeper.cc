@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
@@ -21,7 +22,29 @@ std::string listed(const std::vector<uint64_t>& tasks) {
   return text;
 }
 
+void begin_record(ShareRecord& record, const Task& task, const ClusterState& state) {
+  const double ran_s =
+      static_cast<double>(std::max<int64_t>(0, state.clock.wall_ms() - task.started_ms)) / 1e3;
+  record.started(boot_s(state) - ran_s, task.share->milli);
+}
+
+std::unique_ptr<sharing::SharePolicy> make_policy(const std::string& name,
+                                                  const SlowDowns& slow_downs) {
+  auto made = sharing::make_share_policy(name, slow_downs.retained());
+  if (!made) throw std::invalid_argument(made.error().message);
+  return std::move(*made);
+}
+
 }  // namespace
+
+ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints& checkpoints,
+                         std::shared_ptr<const sharing::JobPredictor> predictor)
+    : state_(state),
+      lifecycle_(lifecycle),
+      checkpoints_(checkpoints),
+      slow_downs_(predictor.get()),
+      policy_(make_policy(state.settings.share_policy, slow_downs_)),
+      forecasts_(std::move(predictor)) {}
 
 void ShareKeeper::begin() {
   if (auto past = records::past_runs(state_.store.reader()))
@@ -34,16 +57,15 @@ void ShareKeeper::begin() {
     auto& holder = holders_.try_emplace(id, forecasts_.of(task.spec)).first->second;
     holder.attempt = {id, task.attempt};
     holder.node = task.node;
-    if (task.state == TaskState::kRunning) started(task);
+    if (task.state == TaskState::kRunning && task.share) begin_record(holder.record, task, state_);
   }
 }
 
 void ShareKeeper::started(const Task& task) {
   const auto found = holders_.find(task.id);
   if (found == holders_.end() || !task.share) return;
-  const double ran_s =
-      static_cast<double>(std::max<int64_t>(0, state_.clock.wall_ms() - task.started_ms)) / 1e3;
-  found->second.record.started(boot_s(state_) - ran_s, task.share->milli);
+  begin_record(found->second.record, task, state_);
+  heed_on(found->second.node, task.share->unit);
 }
 
 void ShareKeeper::reported(const Task& task, const JobPoint& report) {
@@ -57,6 +79,7 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
   const bool began = record.start_s().has_value();
   record.add(boot_s(state_), report, cores);
   if (!began && record.start_s()) forecasts_.began(*record.start_s());
+  slow_downs_.reported(task.id, sharer(task, record), report, boot_s(state_));
   share.used_milli = found->second.record.mean_milli();
   // After a restart the node knows best what it has.
   if (report.milli_units > 0) share.milli = report.milli_units;
@@ -76,7 +99,10 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
                               task.exit ? task.exit->max_resident_bytes : 0,
                               record.start_s().value_or(0) + record.worked_s(boot_s(state_)),
                               record.start_s(), state_.clock.wall_ms()));
+  const std::string node = std::move(found->second.node);
   holders_.erase(found);
+  slow_downs_.ended(task.id);
+  if (task.share) heed_on(node, task.share->unit);
 }
 
 void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& learned) {
@@ -117,7 +143,9 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   }
   const auto start = policy_->place(open_to(task, now), job);
   if (!start) {
-    task.reason = "waiting for a share of a unit: no unit has enough left";
+    task.reason =
+        "waiting for a share of a unit: none has enough left beside jobs that it would not slow "
+        "too much, nor they it";
     return false;
   }
   const auto& node = *now.nodes[start->node];

@@ -17,6 +17,7 @@
 #include "coordinator/core/outcomes/lifecycle.h"
 #include "coordinator/core/sharing/share_forecasts.h"
 #include "coordinator/core/sharing/share_record.h"
+#include "coordinator/core/sharing/slow_downs.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot {
@@ -29,18 +30,15 @@ struct ShownShare {
   std::optional<double> left_s;  // with what it has
   std::optional<double> promise_left_s;
   std::vector<uint64_t> neighbours;
+  std::vector<SlowDown> slow_downs;  // beside each of them
+  bool tells_pace = false;           // of which the slow-downs can be learned
 };
 
 class ShareKeeper {
  public:
+  // By settings.share_policy; std::invalid_argument where there is none of the name.
   ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints& checkpoints,
-              std::unique_ptr<sharing::SharePolicy> policy,
-              std::shared_ptr<const sharing::JobPredictor> predictor)
-      : state_(state),
-        lifecycle_(lifecycle),
-        checkpoints_(checkpoints),
-        policy_(std::move(policy)),
-        forecasts_(std::move(predictor)) {}
+              std::shared_ptr<const sharing::JobPredictor> predictor);
 
   // After restore(): what has shares already.
   void begin();
@@ -84,6 +82,8 @@ class ShareKeeper {
     std::vector<sharing::LiveNode> live;
   };
 
+  using UnitId = std::pair<std::string, size_t>;  // node, unit
+
   void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
   Units units(bool open_only) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;
@@ -98,13 +98,18 @@ class ShareKeeper {
   void end_preempted();
   void adjust();
   void order(uint64_t task, uint32_t milli);
+  sharing::Sharer sharer(const Task& task, const ShareRecord& record) const;
+  std::map<UnitId, std::vector<sharing::Neighbour>> running_by_unit() const;
+  // These run on one unit; some may have come or gone, or more is known of them.
+  void heed(const std::vector<sharing::Neighbour>& running);
+  // The same where the unit is known.
+  void heed_on(const std::string& node, uint32_t unit);
   void answered(AttemptId attempt, const Result<uint32_t>& milli);
-
-  using UnitId = std::pair<std::string, size_t>;  // node, unit
 
   ClusterState& state_;
   Lifecycle& lifecycle_;
   Checkpoints& checkpoints_;
+  SlowDowns slow_downs_;
   std::unique_ptr<sharing::SharePolicy> policy_;
   ShareForecasts forecasts_;
   std::map<uint64_t, Holder> holders_;

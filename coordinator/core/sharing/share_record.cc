@@ -1,6 +1,7 @@
 #include "coordinator/core/sharing/share_record.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tierpilot {
 namespace {
@@ -36,6 +37,15 @@ void ShareRecord::given(double now_s, uint32_t milli) {
   given_s_ = now_s;
   // What was used with another share says little of this one.
   use_from_s_ = pace_from_s_ = 0;
+}
+
+void ShareRecord::beside(double now_s, double kept) {
+  constexpr double kSame = 1e-3;
+  if (std::abs(kept - kept_) < kSame) return;
+  if (started_s_) worked_s_ = worked_s(now_s);
+  kept_ = kept;
+  given_s_ = now_s;
+  pace_from_s_ = 0;
 }
 
 double ShareRecord::worked_s(double now_s) const {

@@ -12,8 +12,9 @@ namespace tierpilot {
 
 struct ShareForecast {
   sharing::Predicted predicted;
-  std::string by;            // what it was predicted by, to be shown
-  bool of_training = false;  // it tells its iterations, after predicted.start_s
+  std::string by;              // what it was predicted by, to be shown
+  bool of_training = false;    // it tells its iterations, after predicted.start_s
+  double traffic_bytes_s = 0;  // of its tensors, per second of compute; 0: not known
 };
 
 class ShareRecord {
@@ -26,6 +27,8 @@ class ShareRecord {
   // Times are seconds of one clock.
   void started(double now_s, uint32_t milli);
   void given(double now_s, uint32_t milli);
+  // What its neighbours are thought to leave of its speed from now on.
+  void beside(double now_s, double kept);
   // `cores`: of the unit.
   void add(double now_s, const JobPoint& report, double cores);
   void saved(double now_s);  // a checkpoint can be had
@@ -45,13 +48,14 @@ class ShareRecord {
   // Of its start, if nothing had held it back; nothing before its end.
   std::optional<double> start_s() const { return start_s_; }
   double unsaved_s(double now_s) const { return now_s - saved_s_; }
-  // Of the run so far, as if nothing had held it back.
+  double kept() const { return kept_; }
+  // Of the run so far, as if nothing had held it back, neighbours neither.
   double worked_s(double now_s) const;
   bool counts_iterations() const { return iteration_s_.has_value(); }
 
  private:
   double speed() const {
-    return sharing::speed_with(milli_, starts_ ? sharing::kWholeUnit : need_milli_);
+    return sharing::speed_with(milli_, starts_ ? sharing::kWholeUnit : need_milli_) * kept_;
   }
   void end_start(double now_s);
   void measure_use(double now_s, const JobPoint& report, double cores);
@@ -64,7 +68,8 @@ class ShareRecord {
   std::optional<double> start_s_;
   std::optional<double> started_s_;
   double saved_s_ = 0;
-  double given_s_ = 0;   // the last change of the share
+  double kept_ = 1;
+  double given_s_ = 0;   // the last change of the share or of what neighbours leave
   double worked_s_ = 0;  // until then, of its start while that lasts
   std::optional<double> used_milli_;
   double use_from_s_ = 0;  // the report that use is measured from

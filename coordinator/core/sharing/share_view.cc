@@ -14,6 +14,14 @@ JobClass class_of(const TaskSpec& spec) {
   return spec.share.latency_sensitive ? JobClass::kLatencySensitive : JobClass::kBestEffort;
 }
 
+sharing::Sharer as_sharer(const TaskSpec& spec, const ShareForecast& forecast, uint32_t milli) {
+  return {.name = spec.name,
+          .on = spec.has_gpu_share() ? sharing::UnitKind::kGpu : sharing::UnitKind::kCores,
+          .milli = static_cast<double>(milli),
+          .memory_bytes = static_cast<double>(forecast.predicted.memory_bytes),
+          .traffic_bytes_s = forecast.traffic_bytes_s};
+}
+
 // Nothing speaks against new work on it. Of groups of cores nothing is told.
 bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
   const auto& gpu = node.facts.shared_units[unit].gpu;
@@ -23,13 +31,27 @@ bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
 
 }  // namespace
 
+sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record) const {
+  return as_sharer(task.spec, record.forecast(), record.need_milli());
+}
+
+std::map<ShareKeeper::UnitId, std::vector<sharing::Neighbour>> ShareKeeper::running_by_unit()
+    const {
+  std::map<UnitId, std::vector<sharing::Neighbour>> running;
+  for (const auto& [id, holder] : holders_)
+    if (const auto* task = state_.tasks.find(id);
+        task && task->share && holder.record.has_started())
+      running[{holder.node, task->share->unit}].push_back({id, sharer(*task, holder.record)});
+  return running;
+}
+
 sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) const {
   const double now = boot_s(state_);
   const auto& record = holder.record;
   sharing::LiveJob job;
   job.id = task.id;
   job.job_class = class_of(task.spec);
-  job.model = task.spec.name;
+  job.sharer = sharer(task, record);
   if (task.share) job.share = {task.share->milli, task.share->memory_bytes};
   job.need_milli = record.need_milli();
   job.elapsed_s = record.elapsed_s(now);
@@ -37,6 +59,7 @@ sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) c
   job.left_s = record.left_s(now);
   job.left_upper_s = record.left_upper_s(now);
   job.start_left_s = record.start_left_s(now);
+  job.kept = record.kept();
   job.promise_left_s = promise_left_s(state_, task);
   job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
   job.unsaved_s = record.unsaved_s(now);
@@ -70,10 +93,10 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   sharing::WaitingJob job;
   job.id = id;
   job.job_class = class_of(spec);
-  job.model = spec.name;
   job.asked = {spec.share.milli, spec.memory_bytes};
   job.promise_left_s = promise_left_s;
   const auto forecast = forecasts_.of(spec);
+  job.sharer = as_sharer(spec, forecast, forecast.predicted.milli);
   for (const auto* node : units.nodes)
     for (const auto& unit : node->facts.shared_units)
       if (unit.engine() == spec.share.engine)
@@ -126,12 +149,17 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   const double left_s = record.left_s(boot_s(state_));
   if (left_s > 0)
     shown.left_s =
-        left_s / std::max(0.001, sharing::speed_with(shown.given.milli, record.need_milli()));
+        left_s / std::max(0.001, sharing::speed_with(shown.given.milli, record.need_milli()) *
+                                     record.kept());
+  shown.tells_pace = slow_downs_.measures(id);
   for (const auto& [other, holder] : holders_) {
     const auto* neighbour = state_.tasks.find(other);
-    if (other != id && neighbour && neighbour->share && holder.node == found->second.node &&
-        neighbour->share->unit == shown.given.unit)
-      shown.neighbours.push_back(other);
+    if (other == id || !neighbour || !neighbour->share || holder.node != found->second.node ||
+        neighbour->share->unit != shown.given.unit)
+      continue;
+    shown.neighbours.push_back(other);
+    shown.slow_downs.push_back(
+        slow_downs_.of(sharer(*task, record), {other, sharer(*neighbour, holder.record)}));
   }
   return shown;
 }

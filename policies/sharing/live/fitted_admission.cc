@@ -39,13 +39,12 @@ std::vector<Claims> claims_on(const std::vector<LiveNode>& nodes) {
 }
 
 // What they leave, each with what its promise needs beside the others and one more.
-uint32_t room_beside(std::span<const LiveJob> jobs, uint32_t whole, const std::string& newcomer,
+uint32_t room_beside(std::span<const LiveJob> jobs, uint32_t whole, const Sharer& newcomer,
                      const Retained& retained) {
   const Neighbours neighbours(retained, jobs);
   uint32_t taken = 0;
   for (const auto& job : jobs)
-    taken += needed_milli(job, neighbours.retained(job.model, job.id) *
-                                   (retained ? retained(job.model, newcomer) : 1));
+    taken += needed_milli(job, neighbours.kept(job, newcomer).lower_beside(upper_ratio(job)));
   return whole - std::min(whole, taken);
 }
 
@@ -73,10 +72,10 @@ Plan plan_on(const Claims& claims, const WaitingJob& job, const Predicted& predi
     if (at_s >= soonest.end_s) break;  // nothing that begins later ends sooner
     const auto there = all.subspan(ended);
     const Neighbours neighbours(retained, there);
-    if (!neighbours.bear(job.model, 0)) continue;
-    const uint32_t room = room_beside(there, claims.unit->whole.milli, job.model, retained);
+    if (!neighbours.bear(job.sharer, {})) continue;
+    const uint32_t room = room_beside(there, claims.unit->whole.milli, job.sharer, retained);
     if (room == 0) continue;
-    const double kept = neighbours.retained(job.model, job.id);
+    const double kept = neighbours.kept(job.sharer, job.id).lower_beside(upper_ratio(predicted));
     const double end_s = at_s + time_with(room, predicted) / (kept * kPromiseMargin);
     if (end_s <= job.promise_left_s)
       return {at_s, end_s,
@@ -108,7 +107,7 @@ void claim(const Choice& choice, const WaitingJob& job) {
   LiveJob placed;
   placed.id = job.id;
   placed.job_class = job.job_class;
-  placed.model = job.model;
+  placed.sharer = job.sharer;
   placed.need_milli = choice.plan.milli;
   placed.share.milli = choice.plan.milli;
   placed.left_upper_s = choice.plan.end_s;

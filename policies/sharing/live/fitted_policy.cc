@@ -31,6 +31,10 @@ Wish wish_for(const WaitingJob& job, const Predicted& predicted, double retained
           need};
 }
 
+Needed needed_for(const WaitingJob& job, const Predicted& predicted) {
+  return {needed_speed(predicted.run_upper_s, job.promise_left_s), upper_ratio(predicted)};
+}
+
 uint64_t memory_for(const WaitingJob& job, const Predicted& predicted) {
   return job.asked.memory_bytes > 0 ? job.asked.memory_bytes : predicted.memory_bytes;
 }
@@ -38,22 +42,24 @@ uint64_t memory_for(const WaitingJob& job, const Predicted& predicted) {
 std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const WaitingJob& job,
                                    const Retained& retained) {
   std::optional<Start> best;
-  auto best_rank = std::tuple(true, UINT32_MAX);
+  auto best_rank = std::tuple(true, 0.0, UINT32_MAX);
   for (size_t n = 0; n < nodes.size(); ++n)
     for (size_t u = 0; u < nodes[n].size(); ++u) {
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
       const Neighbours neighbours(retained, unit.jobs);
       if (predicted == job.predicted.end()) continue;
-      const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
-      if (!neighbours.bear(job.model, needed)) continue;
-      const auto wish =
-          wish_for(job, predicted->second, neighbours.retained(job.model, job.id), kAim);
+      const auto needed = needed_for(job, predicted->second);
+      if (!neighbours.bear(job.sharer, needed)) continue;
+      const double kept = neighbours.kept(job.sharer, job.id).lower_beside(needed.upper);
+      const auto wish = wish_for(job, predicted->second, kept, kAim);
       const auto free = unit.free();
       const uint64_t bytes = memory_for(job, predicted->second);
       if (free.milli < wish.least || free.memory_bytes < bytes) continue;
       const uint32_t milli = std::min(free.milli, std::max(wish.least, wish.whole));
-      const auto rank = std::tuple(milli < wish.whole, free.milli - milli);
+      const double gain = neighbours.gain(job.sharer, speed_with(milli, wish.whole));
+      if (needed.speed <= 0 && gain < kLeastGain) continue;  // a promise comes first
+      const auto rank = std::tuple(milli < wish.whole, -gain, free.milli - milli);
       if (rank >= best_rank) continue;
       best_rank = rank;
       best = Start{n, u, {milli, bytes}, {}, {}, {}};
@@ -67,17 +73,17 @@ std::optional<Start> beside_others(const std::vector<LiveNode>& nodes, const Wai
 LiveJob as_live(const WaitingJob& job) {
   LiveJob live;
   live.id = job.id;
-  live.model = job.model;
+  live.sharer = job.sharer;
   return live;
 }
 
 // What those with promises have above their needs is lent to them, and goes back.
-LiveUnit without_surplus(LiveUnit unit, const std::string& newcomer, const Retained& retained,
+LiveUnit without_surplus(LiveUnit unit, const Sharer& newcomer, const Retained& retained,
                          double aim, std::vector<std::pair<uint64_t, uint32_t>>& left) {
   for (auto& job : unit.jobs) {
     if (job.job_class != JobClass::kLatencySensitive) continue;
-    const double kept = Neighbours(retained, unit.jobs).retained(job.model, job.id) *
-                        (retained ? retained(job.model, newcomer) : 1);
+    const double kept =
+        Neighbours(retained, unit.jobs).kept(job, newcomer).lower_beside(upper_ratio(job));
     const uint32_t needed = needed_milli(job, kept, aim);
     if (needed >= job.share.milli) continue;
     job.share.milli = needed;
@@ -97,20 +103,21 @@ std::optional<Start> in_their_place(const std::vector<LiveNode>& nodes, const Wa
       const auto& unit = nodes[n][u];
       const auto predicted = job.predicted.find(unit.type);
       if (predicted == job.predicted.end()) continue;
-      const double needed = needed_speed(predicted->second.run_upper_s, job.promise_left_s);
+      const auto needed = needed_for(job, predicted->second);
       std::vector<uint64_t> apart;  // who bears no more
       std::vector<std::pair<uint64_t, uint32_t>> lent;
-      LiveUnit rest = without_surplus(unit, job.model, retained, aim, lent);
+      LiveUnit rest = without_surplus(unit, job.sharer, retained, aim, lent);
       while (const auto* other = Neighbours(retained, rest.jobs).in_the_way(as_live(job), needed)) {
         apart.push_back(other->id);
         std::erase_if(rest.jobs, [id = other->id](const LiveJob& each) { return each.id == id; });
       }
-      const double speed = Neighbours(retained, rest.jobs).retained(job.model, job.id);
+      const double speed =
+          Neighbours(retained, rest.jobs).kept(job.sharer, job.id).lower_beside(needed.upper);
       const auto wish = wish_for(job, predicted->second, speed, aim);
       const auto free = rest.free();
       const uint64_t bytes = memory_for(job, predicted->second);
-      if (speed < needed || free.memory_bytes < bytes) continue;
-      if (!Neighbours(retained, rest.jobs).bear(job.model, needed)) continue;
+      if (speed < needed.speed || free.memory_bytes < bytes) continue;
+      if (!Neighbours(retained, rest.jobs).bear(job.sharer, needed)) continue;
       // Others would be slowed too much.
       if (apart.empty() && lent.empty() && free.milli >= wish.least) continue;
       auto taken =
@@ -159,7 +166,7 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
     const auto& job = unit.jobs[i];
     const double needed = needed_speed(job.left_upper_s, job.promise_left_s);
     const auto* worst = neighbours.slowest_neighbour(job);
-    if (!worst || neighbours.retained(job.model, job.id) >= needed) {
+    if (!worst || neighbours.kept(job).part() >= needed) {
       ++i;
       continue;
     }
@@ -175,7 +182,7 @@ uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
                const Retained& retained, double aim) {
   uint32_t given = 0;
   for (auto* job : sensitive) {
-    const double kept = Neighbours(retained, unit.jobs).retained(job->model, job->id);
+    const double kept = Neighbours(retained, unit.jobs).kept(*job).lower_beside(upper_ratio(*job));
     job->share.milli = std::min(needed_milli(*job, kept, aim), unit.whole.milli - given);
     given += job->share.milli;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "policies/sharing/interference/sharer.h"
 #include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
@@ -26,14 +27,15 @@ struct Predicted {
 struct LiveJob {
   uint64_t id = 0;
   JobClass job_class = JobClass::kBestEffort;
-  std::string model;                 // what slow-downs are known by; may be empty
+  Sharer sharer;                     // what slow-downs are known by
   Share share;                       // it has
   uint32_t need_milli = kWholeUnit;  // that it would use if nothing held it back
   double elapsed_s = 0;              // since its start
   double predicted_s = 0;            // of its whole run when it was placed; 0: not known
-  double left_s = 0;        // of its run if nothing held it back, as predicted now; 0: not known
+  double left_s = 0;        // of its run if nothing held it back, neighbours neither; 0: not known
   double left_upper_s = 0;  // as long or shorter in 95 of 100
   double start_left_s = 0;  // of both: it still starts
+  double kept = 1;          // of its speed, that is thought to be left of it by who is beside it
   double promise_left_s = kNoPromise;  // until it is to be done
   bool takes_checkpoints = false;
   double unsaved_s = 0;  // what an end now would lose
@@ -59,7 +61,7 @@ using LiveNode = std::vector<LiveUnit>;
 struct WaitingJob {
   uint64_t id = 0;
   JobClass job_class = JobClass::kBestEffort;
-  std::string model;
+  Sharer sharer;
   std::map<std::string, Predicted> predicted;  // by type of unit; others will not do
   Share asked;                                 // by its user; 0 thousandths: as predicted
   double promise_left_s = kNoPromise;

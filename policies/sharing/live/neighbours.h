@@ -3,14 +3,21 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
 
 #include "policies/sharing/live/needed_share.h"
 #include "policies/sharing/live/share_policy.h"
 
 namespace tierpilot::sharing {
 
-inline constexpr double kLeastRetained = 0.8;  // of anybody's speed, or they are kept apart
+inline constexpr double kLeastKept = 0.7;  // of anybody's speed, or they are kept apart
+// By which one more has to raise the sum of speeds on a unit: else one after the other is as well.
+inline constexpr double kLeastGain = 0.3;
+
+// For a promise.
+struct Needed {
+  double speed = 0;  // as a part of the full one; 0: there is no promise
+  double upper = 1;  // by which its run may last longer than predicted, see upper_ratio()
+};
 
 class Neighbours {
  public:
@@ -18,30 +25,44 @@ class Neighbours {
   Neighbours(const Retained& retained, std::span<const LiveJob> jobs)
       : retained_(retained), jobs_(jobs) {}
 
-  // What the others on the unit leave of a model's speed.
-  double retained(const std::string& model, uint64_t self) const {
-    double product = 1;
+  // What the others on the unit leave of a job's speed.
+  Kept kept(const Sharer& job, uint64_t self) const {
+    Kept product;
     if (retained_)
       for (const auto& other : jobs_)
-        if (other.id != self) product *= retained_(model, other.model);
+        if (other.id != self) product = product * retained_(job, other.sharer);
     return product;
   }
-  // One more leaves enough speed to all, itself included: each keeps most of its own, and what its
-  // promise needs.
-  bool bear(const std::string& model, double needed) const {
+  Kept kept(const LiveJob& job) const { return kept(job.sharer, job.id); }
+  // The same with one more.
+  Kept kept(const LiveJob& job, const Sharer& newcomer) const {
+    return retained_ ? kept(job) * retained_(job.sharer, newcomer) : Kept{};
+  }
+  // What one more adds to the sum of speeds on the unit, each as a part of what it has alone, if
+  // its share alone leaves it `speed`: its own less what the others lose.
+  double gain(const Sharer& newcomer, double speed) const {
+    double sum = speed * kept(newcomer, 0).part();
+    if (!retained_) return sum;
+    for (const auto& job : jobs_)
+      sum -= speed_with(job.share.milli, job.usable_milli()) * kept(job).part() *
+             (1 - retained_(job.sharer, newcomer).part());
+    return sum;
+  }
+  // One more leaves enough speed to all, itself included: each keeps most of its own and, as far as
+  // one can be certain, what its promise needs.
+  bool bear(const Sharer& newcomer, const Needed& needed) const {
     if (!retained_) return true;
-    if (retained(model, 0) < std::max(kLeastRetained, needed)) return false;
-    return std::all_of(jobs_.begin(), jobs_.end(),
-                       [&](const LiveJob& job) { return bears(job, model); });
+    return is_enough(kept(newcomer, 0), needed) &&
+           std::all_of(jobs_.begin(), jobs_.end(),
+                       [&](const LiveJob& job) { return bears(job, newcomer); });
   }
   // The best-effort job that has to go first if one more with a promise comes: it slows that one or
   // another promise too much, or would itself be slowed too much. Null: there is none.
-  const LiveJob* in_the_way(const LiveJob& newcomer, double needed) const {
+  const LiveJob* in_the_way(const LiveJob& newcomer, const Needed& needed) const {
     if (!retained_) return nullptr;
-    if (retained(newcomer.model, newcomer.id) < std::max(kLeastRetained, needed))
-      return slowest_neighbour(newcomer);
+    if (!is_enough(kept(newcomer), needed)) return slowest_neighbour(newcomer);
     for (const auto& job : jobs_) {
-      if (bears(job, newcomer.model)) continue;
+      if (bears(job, newcomer.sharer)) continue;
       if (job.job_class == JobClass::kBestEffort) return &job;
       if (const auto* worst = slowest_neighbour(job)) return worst;
     }
@@ -53,7 +74,7 @@ class Neighbours {
     double least = 1;
     for (const auto& other : jobs_) {
       if (!retained_ || other.id == job.id || other.job_class != JobClass::kBestEffort) continue;
-      const double kept = retained_(job.model, other.model);
+      const double kept = retained_(job.sharer, other.sharer).part();
       if (kept >= least) continue;
       least = kept;
       worst = &other;
@@ -62,10 +83,13 @@ class Neighbours {
   }
 
  private:
+  static bool is_enough(const Kept& kept, const Needed& needed) {
+    return kept.part() >= kLeastKept && kept.lower_beside(needed.upper) >= needed.speed;
+  }
   // One that is there, one more.
-  bool bears(const LiveJob& job, const std::string& newcomer) const {
-    return retained(job.model, job.id) * retained_(job.model, newcomer) >=
-           std::max(kLeastRetained, needed_speed(job.left_upper_s, job.promise_left_s));
+  bool bears(const LiveJob& job, const Sharer& newcomer) const {
+    return is_enough(kept(job, newcomer),
+                     {needed_speed(job.left_upper_s, job.promise_left_s), upper_ratio(job)});
   }
 
   const Retained& retained_;

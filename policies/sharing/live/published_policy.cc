@@ -62,7 +62,8 @@ Adjustment PublishedPolicy::adjust(const LiveUnit& unit) {
     if (job.job_class != JobClass::kLatencySensitive || job.left_s <= 0 ||
         promised_s(job) >= kNoPromise)
       continue;
-    const double remaining_s = job.left_s / speed_with(job.share.milli, job.need_milli);
+    const double remaining_s =
+        job.left_s / (speed_with(job.share.milli, job.need_milli) * job.kept);
     const uint32_t wanted =
         grown_published(job.share.milli, job.elapsed_s, remaining_s, promised_s(job));
     if (wanted <= job.share.milli) continue;

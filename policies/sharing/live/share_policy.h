@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "policies/interface/module.h"
+#include "policies/sharing/interference/kept.h"
 #include "policies/sharing/live/live_unit.h"
 
 namespace tierpilot::sharing {
@@ -37,8 +38,8 @@ struct Admission {
   std::string reason;
 };
 
-// What is left of a job's speed beside one neighbour on its unit, 0 to 1; of several the product.
-using Retained = std::function<double(const std::string& model, const std::string& neighbour)>;
+// What is left of a job's speed beside one neighbour; of several the product.
+using Retained = std::function<Kept(const Sharer& victim, const Sharer& neighbour)>;
 
 class SharePolicy {
  public:

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/estimator_data.h"
 #include "policies/sharing/predict/jobs/job_study.h"
 #include "policies/sharing/predict/pair_data.h"
@@ -33,6 +34,7 @@ Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train) {
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
   value["pairs_that_do_not_fit"] = data->do_not_fit;
+  if (!train && tell_use(*data)) return studies_json(std::move(value), core_pair_studies(*data));
   if (!train) return studies_json(std::move(value), {pair_study(*data)});
   const auto known = read_pairs(*train);
   if (!known) return tl::unexpected(known.error());

@@ -69,6 +69,10 @@ Result<JobPredictor> JobPredictor::read(std::string_view json) {
   return JobPredictor(std::make_shared<const JobModel>(std::move(*model)));
 }
 
+const PairPrior* JobPredictor::pair_prior() const {
+  return model_->pairs ? &*model_->pairs : nullptr;
+}
+
 JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures& engine) const {
   const double asked = card.job ? std::max<double>(card.job->threads, 1) : 1;
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));
@@ -90,6 +94,7 @@ JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures&
       .memory_upper_bytes = static_cast<uint64_t>(bytes(log_mib + model_->memory_margin)),
       .run_s = iterations * iteration_s(middle_s, card),
       .run_upper_s = iterations * iteration_s(upper_s, card),
+      .traffic_bytes_s = card.traffic_bytes / std::max(middle_s, 1e-9),
       .why = unlike_why(*model_, card, engine)};
   prediction.unlike = !prediction.why.empty();
   return prediction;

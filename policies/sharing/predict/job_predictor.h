@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/interference/pair_prior.h"
 
 namespace tierpilot::sharing {
 
@@ -18,6 +19,7 @@ struct JobPrediction {
   uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below
   double run_s = 0;                 // of all iterations; 0 where the card tells of none
   double run_upper_s = 0;           // what 95 % of jobs stay below
+  double traffic_bytes_s = 0;       // of tensors, per second that it keeps a core busy
   bool unlike = false;              // unlike all it was trained on: take the user's share
   std::string why;                  // it is unlike
 };
@@ -37,6 +39,9 @@ class JobPredictor {
   // kInvalid: no such file, or one of another version.
   static Result<JobPredictor> read(std::string_view json);
   explicit JobPredictor(std::shared_ptr<const JobModel> model);
+
+  // What trainings keep of their speed beside each other; null: no pairs were trained on.
+  const PairPrior* pair_prior() const;
 
   JobPrediction predict(const ModelCard& card, const EngineFeatures& engine) const;
 

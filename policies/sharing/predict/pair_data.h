@@ -13,7 +13,9 @@ namespace tierpilot::sharing {
 struct PairJob {
   std::string model;
   double batch = 0;  // 0: not told
-  double alone = 0;  // steps per second
+  double alone = 0;  // steps per second; of pairs on cores, per second of CPU time
+  // Alone, as far as it is told; 0: it is not.
+  double milli = 0, memory_bytes = 0, traffic_bytes_s = 0;
 };
 
 // One direction of a pair: the victim's speed beside the neighbour.
@@ -21,6 +23,7 @@ struct PairSample {
   std::string card;
   PairJob victim, neighbour;
   double retained = 0;  // of the victim's speed alone
+  double noise = 0;     // standard deviation of its logarithm, by measuring; 0: not told
 };
 
 struct PairData {
@@ -40,6 +43,8 @@ Result<PairData> read_pairs(CsvTable& table);
 inline constexpr size_t kPairColumns = 10;
 std::vector<Row> pair_rows(const PairData& data);
 
+// Each model alone is tested, in whichever place.
+Split split_by_model(const PairData& data);
 // Split by card, by model, and by both at once: of a pair to be tested neither the card nor one of
 // the models is in the training part.
 Study pair_study(const PairData& data);

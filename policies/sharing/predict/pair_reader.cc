@@ -4,16 +4,20 @@
 
 #include "base/table/cell.h"
 #include "policies/sharing/predict/pair_data.h"
+#include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kMaxRows = 200'000;
-constexpr double kMaxSpeed = 1e9;   // steps per second
+constexpr double kMaxSpeed = 1e9;  // steps per second
+// Of the ratio of two medians of five rounds each, by the spread of one round.
+constexpr double kOfRounds = 0.79;
 constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would rule all means
 
 struct Columns {
   std::optional<size_t> gpu, models[2], batches[2], alone[2], together[2];
+  std::optional<size_t> milli[2], memory[2], traffic[2], spreads[2];
 };
 
 Columns columns_of(const CsvTable& table) {
@@ -21,7 +25,16 @@ Columns columns_of(const CsvTable& table) {
           {table.find({"model_a"}), table.find({"model_b"})},
           {table.find({"batch_a"}), table.find({"batch_b"})},
           {table.find({"alone_a"}), table.find({"alone_b"})},
-          {table.find({"together_a"}), table.find({"together_b"})}};
+          {table.find({"together_a"}), table.find({"together_b"})},
+          {table.find({"milli_a"}), table.find({"milli_b"})},
+          {table.find({"memory_bytes_a"}), table.find({"memory_bytes_b"})},
+          {table.find({"traffic_bytes_s_a"}), table.find({"traffic_bytes_s_b"})},
+          {table.find({"spread_a"}), table.find({"spread_b"})}};
+}
+
+// 0: there is no such number.
+double number_at(const CsvTable& table, std::optional<size_t> column, double most) {
+  return std::clamp(parse_number(table.cell(column)).value_or(0), 0.0, most);
 }
 
 std::string wrong_with(const PairJob& job, std::optional<double> together) {
@@ -47,12 +60,15 @@ Result<PairData> read_pairs(CsvTable& table) {
     if (!more) return tl::unexpected(more.error());
     if (!*more) break;
     PairJob jobs[2];
-    double together[2] = {};
+    double together[2] = {}, noise[2] = {};
     std::string wrong;
     for (int i = 0; i < 2 && wrong.empty(); ++i) {
       jobs[i].model = table.cell(columns.models[i]);
-      jobs[i].batch =
-          std::clamp(parse_number(table.cell(columns.batches[i])).value_or(0), 0.0, 1e9);
+      jobs[i].batch = number_at(table, columns.batches[i], 1e9);
+      jobs[i].milli = number_at(table, columns.milli[i], kWholeUnit);
+      jobs[i].memory_bytes = number_at(table, columns.memory[i], 1e15);
+      jobs[i].traffic_bytes_s = number_at(table, columns.traffic[i], 1e15);
+      noise[i] = kOfRounds * number_at(table, columns.spreads[i], 1);
       jobs[i].alone = parse_number(table.cell(columns.alone[i])).value_or(0);
       const auto speed = parse_number(table.cell(columns.together[i]));
       wrong = wrong_with(jobs[i], speed);
@@ -71,7 +87,7 @@ Result<PairData> read_pairs(CsvTable& table) {
                   fmt::format("{}: more than {} pairs", table.place(), kMaxRows));
     const std::string card(table.cell(columns.gpu));
     for (int i = 0; i < 2; ++i)
-      data.samples.push_back({card, jobs[i], jobs[1 - i], together[i] / jobs[i].alone});
+      data.samples.push_back({card, jobs[i], jobs[1 - i], together[i] / jobs[i].alone, noise[i]});
   }
   if (data.samples.empty())
     return fail(ErrorCode::kInvalid,

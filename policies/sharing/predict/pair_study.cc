@@ -47,7 +47,9 @@ std::vector<Contender> contenders(size_t columns) {
   return all;
 }
 
-Split by_model(const PairData& data) {
+}  // namespace
+
+Split split_by_model(const PairData& data) {
   std::set<std::string> models;
   for (const auto& sample : data.samples) models.insert(sample.victim.model);
   Split split{"model", {}};
@@ -64,10 +66,12 @@ Split by_model(const PairData& data) {
   return split;
 }
 
+namespace {
+
 Split by_card_and_models(const PairData& data) {
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<size_t>> groups;
   for (size_t i = 0; i < data.samples.size(); ++i) {
-    const auto& [card, victim, neighbour, _] = data.samples[i];
+    const auto& [card, victim, neighbour, _, __] = data.samples[i];
     const auto [a, b] = std::minmax(victim.model, neighbour.model);
     groups[{card, a, b}].push_back(i);
   }
@@ -101,7 +105,7 @@ Study pair_study(const PairData& data) {
   Study study = unsplit(data);
   std::vector<std::string> cards;
   for (const auto& sample : data.samples) cards.push_back(sample.card);
-  for (auto split : {by_card_and_models(data), leave_each_out("card", cards), by_model(data)})
+  for (auto split : {by_card_and_models(data), leave_each_out("card", cards), split_by_model(data)})
     if (!split.folds.empty()) study.splits.push_back(std::move(split));
   return study;
 }

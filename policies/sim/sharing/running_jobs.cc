@@ -4,8 +4,10 @@
 
 namespace tierpilot::sharing {
 
-RunningJobs::RunningJobs(const TimedWorkload& workload, double seen_after_s, double checkpoint_s)
+RunningJobs::RunningJobs(const TimedWorkload& workload, Retained retained, double seen_after_s,
+                         double checkpoint_s)
     : workload_(workload),
+      retained_(std::move(retained)),
       seen_after_s_(seen_after_s),
       checkpoint_s_(checkpoint_s),
       on_unit_(workload.units) {}
@@ -34,12 +36,13 @@ void RunningJobs::end(uint64_t id) {
 void RunningJobs::set_speeds() {
   constexpr double kLeastSpeed = 1e-4;  // all end
   for (auto& [id, running] : running_) {
-    running.speed = speed_with(running.milli, running.job->need_milli);
+    running.kept = 1;
     for (const uint64_t other : on_unit_[running.unit])
       if (other != id)
-        running.speed *=
+        running.kept *=
             workload_.retained[running.job->model * kModels + running_.at(other).job->model];
-    running.speed = std::max(running.speed, kLeastSpeed);
+    const double by_share = speed_with(running.milli, running.job->need_milli);
+    running.speed = std::max(by_share * running.kept, kLeastSpeed);
   }
 }
 
@@ -50,8 +53,7 @@ void RunningJobs::advance(double seconds, double counted_s, UnitTime& sums) {
     sums.used += used * counted_s;
     sums.given += running.milli * counted_s / kWholeUnit;
     if (running.job->job_class == JobClass::kBestEffort) sums.best_effort += used * counted_s;
-    const double by_share = speed_with(running.milli, running.job->need_milli);
-    sums.slowed += (1 - running.speed / by_share) * seconds;
+    sums.slowed += (1 - running.kept) * seconds;
     sums.ran += seconds;
   }
 }
@@ -63,6 +65,25 @@ double RunningJobs::next_end_s(double now_s) const {
   return soonest_s;
 }
 
+Sharer RunningJobs::sharer(const Running& running, double now_s) const {
+  const auto& job = *running.job;
+  const uint32_t milli = has_shown(running, now_s) ? job.need_milli : job.predicted.milli;
+  return {.name = model_name(job.model), .on = UnitKind::kGpu, .milli = static_cast<double>(milli)};
+}
+
+double RunningJobs::thought_kept(const Running& running, double now_s) const {
+  if (!retained_) return 1;
+  Kept kept;
+  for (const uint64_t other : on_unit_[running.unit])
+    if (other != running.job->id)
+      kept = kept * retained_(sharer(running, now_s), sharer(running_.at(other), now_s));
+  return kept.part();
+}
+
+double RunningJobs::thought_left_s(const Running& running, double now_s) const {
+  return running.left_s * thought_kept(running, now_s) / running.kept;
+}
+
 LiveJob RunningJobs::as_live(const Running& running, double now_s) const {
   const auto& job = *running.job;
   const bool seen = has_shown(running, now_s);
@@ -70,14 +91,15 @@ LiveJob RunningJobs::as_live(const Running& running, double now_s) const {
   LiveJob value;
   value.id = job.id;
   value.job_class = job.job_class;
-  value.model = model_name(job.model);
+  value.sharer = sharer(running, now_s);
   value.share.milli = running.milli;
   value.need_milli = seen ? job.need_milli : job.predicted.milli;
   value.elapsed_s = now_s - running.started_s;
   value.predicted_s = job.predicted.run_s;
-  value.left_s = seen ? running.left_s : std::max(1.0, job.predicted.run_s - worked_s);
-  value.left_upper_s =
-      seen ? running.left_s * 1.1 : std::max(1.0, job.predicted.run_upper_s - worked_s);
+  const double left_s = thought_left_s(running, now_s);
+  value.left_s = seen ? left_s : std::max(1.0, job.predicted.run_s - worked_s);
+  value.left_upper_s = seen ? left_s * 1.1 : std::max(1.0, job.predicted.run_upper_s - worked_s);
+  value.kept = thought_kept(running, now_s);
   value.promise_left_s = running.promise_end_s - now_s;
   value.takes_checkpoints = true;
   value.unsaved_s = checkpoint_s_;

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "policies/sharing/live/live_unit.h"
+#include "policies/sharing/live/share_policy.h"
 #include "policies/sim/sharing/timed_jobs.h"
 
 namespace tierpilot::sharing {
@@ -19,6 +19,7 @@ struct Running {
   double promise_end_s = kNoPromise;
   bool ran = false;  // before it was preempted: it has shown its use and pace
   double speed = 1;
+  double kept = 1;  // of what its share leaves, by its neighbours
 };
 
 // Sums over time, in seconds of one unit.
@@ -29,7 +30,10 @@ struct UnitTime {
 
 class RunningJobs {
  public:
-  RunningJobs(const TimedWorkload& workload, double seen_after_s, double checkpoint_s);
+  // `retained`: what policies think of slow-downs; what is left of a run is told by the pace, as
+  // slow as it is, and by that.
+  RunningJobs(const TimedWorkload& workload, Retained retained, double seen_after_s,
+              double checkpoint_s);
 
   const std::map<uint64_t, Running>& all() const { return running_; }
   const Running* find(uint64_t id) const;
@@ -48,11 +52,17 @@ class RunningJobs {
 
   double next_end_s(double now_s) const;
   LiveUnit as_live(size_t unit, double now_s) const;
+  // What is known of it now.
+  Sharer sharer(const Running& running, double now_s) const;
+  // Of its work, as it is thought to be if nothing held it back.
+  double thought_left_s(const Running& running, double now_s) const;
 
  private:
   LiveJob as_live(const Running& running, double now_s) const;
+  double thought_kept(const Running& running, double now_s) const;
 
   const TimedWorkload& workload_;
+  Retained retained_;
   double seen_after_s_;
   double checkpoint_s_;
   std::map<uint64_t, Running> running_;

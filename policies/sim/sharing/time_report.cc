@@ -72,7 +72,7 @@ ordered_json source_json(const JobSource& source, const TimedSuite& suite) {
 std::vector<std::string> policies_of(const TimedSuite& suite) {
   if (!suite.policies.empty()) return suite.policies;
   auto policies = share_policies().names();
-  policies.emplace_back(kClairvoyant);
+  for (const auto reference : {kUnaware, kForetold, kClairvoyant}) policies.emplace_back(reference);
   return policies;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/running_jobs.h"
 #include "policies/sim/sharing/traced_jobs.h"
 #include "policies/sim/sharing/unit_looks.h"
@@ -18,17 +19,22 @@ struct Waiting {
   const TimedJob* job = nullptr;
   double left_s = 0;
   double promise_end_s = kNoPromise;
-  bool ran = false;  // before it was preempted
+  bool ran = false;           // before it was preempted
+  double thought_left_s = 0;  // then
 };
 
 class Simulation {
  public:
-  Simulation(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules)
+  Simulation(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
+             const Thought& thought)
       : workload_(workload),
         policy_(policy),
         rules_(rules),
-        running_(workload, rules.seen_after_s, rules.checkpoint_s),
-        looks_(workload.units, rules.period_s, rules.period_part) {}
+        running_(workload, thought.retained, rules.seen_after_s, rules.checkpoint_s),
+        looks_(workload.units, rules.period_s, rules.period_part) {
+    if (thought.learns)
+      paces_.emplace(*thought.learns, rules.period_s, rules.pace_noise, workload.jobs.size());
+  }
 
   TimedRun run() {
     if (workload_.jobs.empty()) return {};
@@ -80,7 +86,13 @@ class Simulation {
 
   void leave(const Running& running) {
     running_.end(running.job->id);
-    looks_.look_soon(running.unit);
+    if (paces_) paces_->ended(running.job->id);
+    changed(running.unit);
+  }
+
+  void changed(size_t unit) {
+    looks_.look_soon(unit);
+    if (paces_) paces_->changed(unit, running_, now_s_);
   }
 
   void count_end(const Running& running) {
@@ -122,12 +134,14 @@ class Simulation {
     WaitingJob value;
     value.id = job.id;
     value.job_class = job.job_class;
-    value.model = model_name(job.model);
     Predicted predicted = job.predicted;
     if (waiting.ran) {  // its pace is known
       predicted.milli = job.need_milli;
-      predicted.run_s = predicted.run_upper_s = waiting.left_s;
+      predicted.run_s = predicted.run_upper_s = waiting.thought_left_s;
     }
+    value.sharer = {.name = model_name(job.model),
+                    .on = UnitKind::kGpu,
+                    .milli = static_cast<double>(predicted.milli)};
     for (size_t type = 0; type < workload_.types.size(); ++type)
       if ((job.types >> type & 1) != 0) value.predicted[workload_.types[type]] = predicted;
     value.promise_left_s = waiting.promise_end_s - now_s_;
@@ -151,7 +165,9 @@ class Simulation {
     const double left_s = std::min(running.job->run_s, running.left_s + rules_.checkpoint_s);
     result_.lost_s += left_s - running.left_s;
     ++result_.preemptions;
-    queue_.push_front({running.job, left_s, running.promise_end_s, true});
+    const double thought_left_s =
+        running_.thought_left_s(running, now_s_) + left_s - running.left_s;
+    queue_.push_front({running.job, left_s, running.promise_end_s, true, thought_left_s});
     leave(running);
   }
 
@@ -169,6 +185,7 @@ class Simulation {
     for (const size_t unit : due) {
       looks_.looked(unit, now_s_, running_);
       if (running_.on_unit(unit).empty()) continue;
+      if (paces_) paces_->looked(unit, running_, now_s_);
       const auto adjustment = policy_.adjust(running_.as_live(unit, now_s_));
       changed = changed || !adjustment.milli.empty() || !adjustment.preempted.empty();
       for (const auto& [id, milli] : adjustment.milli) resize(id, milli);
@@ -208,7 +225,7 @@ class Simulation {
       i += queue_.size() - queued;  // those stand before it now
       running_.start({waiting.job, start->unit, start->share.milli, waiting.left_s, now_s_,
                       waiting.promise_end_s, waiting.ran});
-      looks_.look_soon(start->unit);
+      changed(start->unit);
       running_.set_speeds();
       now.front()[start->unit] = running_.as_live(start->unit, now_s_);
     }
@@ -237,6 +254,7 @@ class Simulation {
   double now_s_ = 0;
   RunningJobs running_;
   UnitLooks looks_;
+  std::optional<PaceLearning> paces_;
   std::deque<Waiting> queue_;
   std::map<uint64_t, uint32_t> parts_left_;  // of jobs that have come and not ended
   TimedRun result_;
@@ -245,11 +263,27 @@ class Simulation {
   uint32_t best_effort_ = 0;
 };
 
+Thought thought_of(std::string_view policy, const TimedWorkload& workload) {
+  if (policy == kUnaware) return {};
+  if (policy == kClairvoyant || policy == kForetold)
+    return {[&workload](const Sharer& victim, const Sharer& neighbour) {
+              const size_t pair =
+                  model_number(victim.name) * kModels + model_number(neighbour.name);
+              return Kept{.ln = std::log(workload.retained_predicted[pair])};
+            },
+            nullptr};
+  auto learns = std::make_shared<Interference>(core_pair_prior(), published_pair_prior());
+  return {[learns](const Sharer& victim, const Sharer& neighbour) {
+            return learns->beside(victim, neighbour);
+          },
+          learns};
+}
+
 }  // namespace
 
-TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy,
-                        const TimedRules& rules) {
-  return Simulation(workload, policy, rules).run();
+TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
+                        const Thought& thought) {
+  return Simulation(workload, policy, rules, thought).run();
 }
 
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
@@ -259,12 +293,11 @@ Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings
   rules.users_ask = policy == "best-fit";
   const auto workload =
       source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
-  const auto retained = [&](const std::string& model, const std::string& neighbour) {
-    return workload.retained_predicted[model_number(model) * kModels + model_number(neighbour)];
-  };
-  auto made = make_share_policy(settings.knows_all ? "share" : policy, retained);
+  const auto thought = thought_of(policy, workload);
+  const bool is_share = policy == kClairvoyant || policy == kForetold || policy == kUnaware;
+  auto made = make_share_policy(is_share ? "share" : policy, thought.retained);
   if (!made) return tl::unexpected(made.error());
-  return simulate_timed(workload, **made, rules);
+  return simulate_timed(workload, **made, rules, thought);
 }
 
 }  // namespace tierpilot::sharing

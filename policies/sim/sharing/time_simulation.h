@@ -3,6 +3,9 @@
 // the same workload and policy give the same result.
 #pragma once
 
+#include <memory>
+
+#include "policies/sharing/interference/interference.h"
 #include "policies/sharing/live/share_policy.h"
 #include "policies/sim/sharing/job_source.h"
 #include "policies/sim/sharing/timed_jobs.h"
@@ -27,13 +30,24 @@ struct TimedRules {
   double seen_after_s = 30;  // then a job has shown its use and pace
   double checkpoint_s = 15;  // of work that a preemption loses, and its restart
   bool users_ask = false;    // for what they think; else jobs get what is predicted
+  double pace_noise = 0.06;  // standard deviation of ln(pace), as it is measured between two looks
 };
 
-TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy,
-                        const TimedRules& rules);
+// What is thought of slow-downs, and by which object it is learned; null: nothing is.
+struct Thought {
+  Retained retained;
+  std::shared_ptr<Interference> learns;
+};
 
-inline constexpr std::string_view kClairvoyant = "clairvoyant";
-// Policies of share_policies(), and "clairvoyant": `share` that knows all. kNotFound.
+TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
+                        const Thought& thought = {});
+
+// Beside the policies of share_policies(), what `share` is held against: without slow-downs, with
+// each pair's as well as published pairs are predicted, and with all that is to be known.
+inline constexpr std::string_view kUnaware = "share-unaware", kForetold = "share-foretold",
+                                  kClairvoyant = "clairvoyant";
+// Policies of share_policies(), that learn of slow-downs what they would measure, and those above.
+// kNotFound.
 // `source`: where jobs come from; null: all is drawn.
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
                            const TimedRules& rules, const JobSource* source = nullptr);

@@ -19,8 +19,11 @@ except ImportError:
 
 from .architectures import ARCHITECTURES
 from .calibration import Calibration
+from .cores import core_beside
 from .measure import measure_apart
-from .table import COLUMNS, row
+from .pairs import COLUMNS as PAIR_COLUMNS
+from .pairs import collect_pairs
+from .table import COLUMNS, row, text
 
 
 def _arguments():
@@ -32,6 +35,7 @@ def _arguments():
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
+    parser.add_argument("--pairs", action="store_true")
     return parser.parse_args()
 
 
@@ -70,6 +74,7 @@ def main():
     given = _arguments()
     chosen = _chosen(given.architectures)
     cpu = max(os.sched_getaffinity(0)) if given.cpu is None else given.cpu
+    beside = core_beside(cpu)  # of those that may be used before this process is held to one
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
@@ -77,8 +82,6 @@ def main():
         return 2
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore", module="torch")
-    calibration = Calibration()
-    failed = 0
     try:
         out = open(given.out, "w", newline="")
     except OSError as error:
@@ -86,28 +89,53 @@ def main():
         return 1
     with out as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        for i in range(given.configurations):
-            architecture, seed = chosen[i % len(chosen)], given.seed * 100_000 + i
-            try:
-                card, figures = measure_apart(architecture, seed, given.seconds, calibration)
-            except RuntimeError as error:
-                failed += 1
-                print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
-                continue
-            rows.writerow(row(architecture, seed, card, figures))
+
+        def write(cells):
+            rows.writerow([text(cell) for cell in cells])
             file.flush()
-            if sys.stderr.isatty():
-                print(f"\r{i + 1}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
-    with open(os.path.splitext(given.out)[0] + ".json", "w") as file:
-        json.dump({"schema": 1, "kind": "measured trainings", "machine": _machine(cpu)}, file, indent=2)
-        file.write("\n")
+
+        if given.pairs:
+            write(PAIR_COLUMNS)
+            failed = collect_pairs(chosen, given, cpu, beside, write)
+        else:
+            write(COLUMNS)
+            failed = _collect_trainings(chosen, given, write)
+    _describe_machine(given, cpu, beside)
     measured = given.configurations - failed
     if given.json:
         print(json.dumps({"schema": 1, "table": given.out, "measured": measured, "left_out": failed}))
     else:
-        print(f"{measured} configurations measured, {failed} left out: {given.out}")
+        what = "pairs" if given.pairs else "configurations"
+        print(f"{measured} {what} measured, {failed} left out: {given.out}")
     return 1 if failed == given.configurations else 0
+
+
+def _collect_trainings(chosen, given, write):
+    """Rows go to `write`. How many were left out."""
+    calibration = Calibration()
+    failed = 0
+    for i in range(given.configurations):
+        architecture, seed = chosen[i % len(chosen)], given.seed * 100_000 + i
+        try:
+            card, figures = measure_apart(architecture, seed, given.seconds, calibration)
+        except RuntimeError as error:
+            failed += 1
+            print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
+            continue
+        write(row(architecture, seed, card, figures))
+        if sys.stderr.isatty():
+            print(f"\r{i + 1}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
+    return failed
+
+
+def _describe_machine(given, cpu, beside):
+    machine = _machine(cpu)
+    if given.pairs:
+        machine["cpu_beside"] = beside
+    kind = "measured pairs of trainings" if given.pairs else "measured trainings"
+    with open(os.path.splitext(given.out)[0] + ".json", "w") as file:
+        json.dump({"schema": 1, "kind": kind, "machine": machine}, file, indent=2)
+        file.write("\n")
 
 
 if __name__ == "__main__":

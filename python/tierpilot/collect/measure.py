@@ -34,7 +34,7 @@ _FLOPS_PER_S = 3e10
 _LAUNCH_S = 6e-5
 
 
-def _build(architecture, seed, attempt):
+def build(architecture, seed, attempt):
     random_ = random.Random(f"{architecture} {seed} {attempt}")
     torch.manual_seed(random_.getrandbits(31))
     return ARCHITECTURES[architecture](random_), random_
@@ -43,7 +43,7 @@ def _build(architecture, seed, attempt):
 def draw(architecture, seed):
     """Which attempt is small enough, and its card with what is known of the job."""
     for attempt in range(_TRIES):
-        task, random_ = _build(architecture, seed, attempt)
+        task, random_ = build(architecture, seed, attempt)
         card = describe(task.model, task.inputs, task.batch)
         if card["flops"] <= _MOST_FLOPS:
             break
@@ -59,7 +59,7 @@ def draw(architecture, seed):
     return attempt, card, kind.startswith("reads")
 
 
-def _memory(field):
+def memory(field):
     with open("/proc/self/status") as status:
         for line in status:
             if line.startswith(field + ":"):
@@ -89,7 +89,7 @@ def _give_back_freed():
         pass  # another C library
 
 
-def _iterate(task, optimizer, pipeline):
+def iterate(task, optimizer, pipeline):
     pipeline.batch()
     optimizer.zero_grad()
     task.loss(task.model(*task.inputs)).backward()
@@ -101,21 +101,21 @@ def measure(architecture, seed, drawn, seconds, calibration):
     attempt, card, reads = drawn
     job = card["job"]
     _give_back_freed()
-    before_bytes = _memory("RssAnon")
-    task, _ = _build(architecture, seed, attempt)
+    before_bytes = memory("RssAnon")
+    task, _ = build(architecture, seed, attempt)
     read_bytes = int(4 * card["input_elements"]) if reads else 0
     pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
     optimizer = OPTIMIZERS[job["optimizer"]](task.model.parameters())
     ahead_s = job["load_s"] if job["loads_ahead"] else 0
     until, warmed = time.monotonic() + _WARM_UP_S, 0
     while warmed < _WARM_UP or time.monotonic() < until:
-        _iterate(task, optimizer, pipeline)
+        iterate(task, optimizer, pipeline)
         warmed += 1
     # The peak is of all that is resident; what belongs to files is there from the first iteration.
-    peak = _memory("VmHWM") - _memory("RssFile") - _memory("RssShmem") - before_bytes
+    peak = memory("VmHWM") - memory("RssFile") - memory("RssShmem") - before_bytes
     window = _Window(calibration, pipeline)
     while window.wants_more(seconds):
-        window.add(lambda: _iterate(task, optimizer, pipeline), ahead_s)
+        window.add(lambda: iterate(task, optimizer, pipeline), ahead_s)
     return {**window.figures(ahead_s), "memory_bytes": max(peak, 0)}
 
 
@@ -156,7 +156,7 @@ class _Window:
         }
 
 
-def _in_child(work):
+def in_child(work):
     """What it returns; nothing else stays of it. RuntimeError: it failed."""
     read, write = os.pipe()
     child = os.fork()
@@ -182,6 +182,6 @@ def _in_child(work):
 def measure_apart(architecture, seed, seconds, calibration):
     """(card, figures). It is described in one child and trained in another, which so has no other
     memory than the training's. RuntimeError: it failed."""
-    drawn = _in_child(lambda: draw(architecture, seed))
-    figures = _in_child(lambda: measure(architecture, seed, drawn, seconds, calibration))
+    drawn = in_child(lambda: draw(architecture, seed))
+    figures = in_child(lambda: measure(architecture, seed, drawn, seconds, calibration))
     return drawn[1], figures

@@ -19,7 +19,8 @@ COLUMNS = [
 ]
 
 
-def _text(value):
+def text(value):
+    """A cell as it stands in a table."""
     if isinstance(value, bool):
         return int(value)
     return f"{value:.6g}" if isinstance(value, float) and not value.is_integer() else value
@@ -34,4 +35,4 @@ def row(architecture, seed, card, figures):
     for kind in KINDS:
         use = card["operators"].get(kind, {})
         cells += [use.get(name) or "" for name in _OF_KIND]
-    return [_text(cell) for cell in cells]
+    return cells

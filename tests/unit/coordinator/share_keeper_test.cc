@@ -17,11 +17,9 @@ class ShareKeeperTest : public CoreTest {
     node_ = join_sharing("n1", 1);
   }
   void make_keeper(const char* policy) {
-    settings_.share_policy = policy;
+    settings_.share_policy = state_->settings.share_policy = policy;
     checkpoints_ = std::make_unique<Checkpoints>(*state_, *datasets_);
-    keeper_ =
-        std::make_unique<ShareKeeper>(*state_, *lifecycle_, *checkpoints_,
-                                      std::move(*sharing::make_share_policy(policy, {})), nullptr);
+    keeper_ = std::make_unique<ShareKeeper>(*state_, *lifecycle_, *checkpoints_, nullptr);
     elastic_started_ = [this](const Task& task) { keeper_->started(task); };
     share_ended_ = [this](const Task& task, bool succeeded) { keeper_->ended(task, succeeded); };
     intake_ = std::make_unique<Intake>(
@@ -298,6 +296,47 @@ TEST_F(ShareKeeperTest, SharesFollowWhatIsMeasured) {
   EXPECT_GT(milli(a), 800u);
   EXPECT_LT(milli(b), 200u);
   EXPECT_GE(milli(b), 100u);
+}
+
+// The first does two fifths of what it did alone: the next one of the other's name waits for another
+// unit. Who tells no iterations is not said to be measured.
+TEST_F(ShareKeeperTest, WhoSlowsOthersTooMuchIsKeptApart) {
+  const auto first = accept(shared("wild", 300));
+  pump();
+  const auto report = [&](uint64_t id, int second, double iterations) {
+    JobPoint point{.attempt = 1, .iteration = static_cast<uint64_t>(iterations)};
+    point.cpu_ns = static_cast<uint64_t>(second) * 300'000'000;
+    keeper_->reported(task(id), point);
+  };
+  double done = 0;
+  int second = 0;
+  const auto run = [&](int seconds, double pace) {
+    for (int s = 0; s < seconds; ++s) {
+      pass(1);
+      report(first, ++second, done += pace);
+    }
+  };
+  run(15, 30);
+  const auto neighbour = accept(shared("tame", 300));
+  pump();
+  ASSERT_EQ(task(neighbour).state, TaskState::kRunning) << "nothing is known against it";
+  run(15, 12);
+  const auto shown = keeper_->share_of(first);
+  ASSERT_EQ(shown->slow_downs.size(), 1u);
+  EXPECT_EQ(shown->slow_downs[0].neighbour, neighbour);
+  EXPECT_LT(shown->slow_downs[0].kept.part(), 0.6);
+  EXPECT_THAT(shown->slow_downs[0].by, HasSubstr("this pair of names, measured once"));
+  EXPECT_TRUE(shown->tells_pace);
+  EXPECT_FALSE(keeper_->share_of(neighbour)->tells_pace);
+  ASSERT_TRUE(exit("n1", {neighbour, 1}, success()));
+  run(10, 30);
+  const auto again = accept(shared("tame", 300));
+  pump();
+  EXPECT_EQ(task(again).state, TaskState::kQueued);
+  EXPECT_THAT(task(again).reason, HasSubstr("slow"));
+  const auto other = join_sharing("n2", 1);
+  pump();
+  EXPECT_EQ(task(again).node, "n2");
 }
 
 TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {

@@ -73,6 +73,28 @@ TEST(ShareRecord, IterationsTellMoreThanTheForecast) {
   EXPECT_NEAR(record.left_s(110), 95, 5);
 }
 
+TEST(ShareRecord, NeighboursSlowWhatIsWorkedOff) {
+  ShareRecord record(forecast(800, 60));
+  record.started(100, 800);
+  record.beside(110, 0.5);
+  EXPECT_DOUBLE_EQ(record.left_s(110), 50);
+  EXPECT_DOUBLE_EQ(record.left_s(120), 45) << "ten seconds at half speed";
+  record.beside(120, 1);
+  EXPECT_DOUBLE_EQ(record.left_s(130), 35);
+}
+
+// Ten iterations a second beside others that leave it half: a hundred are done in five seconds
+// alone, and in ten beside them.
+TEST(ShareRecord, APaceBesideOthersIsFasterAlone) {
+  ShareRecord record(forecast(1000, 10));
+  record.started(100, 1000);
+  record.beside(100, 0.5);
+  for (int s = 1; s <= 10; ++s)
+    record.add(100 + s, iteration(static_cast<uint64_t>(s) * 10, 200), 1);
+  EXPECT_NEAR(record.left_s(110), 5, 0.5);
+  EXPECT_EQ(record.kept(), 0.5);
+}
+
 // Predicted to start for 4 s on all of a unit, and then to train for 20 s on 300 thousandths.
 ShareForecast training() {
   return {{.milli = 300, .memory_bytes = 0, .run_s = 24, .run_upper_s = 36, .start_s = 4},

@@ -84,6 +84,44 @@ class Collect(unittest.TestCase):
         known = lab("-j", "predictor", "evaluate", "--data", out, "--train", out)
         self.assertEqual(json.loads(known.stdout)["studies"], [])
 
+    def test_pairs_are_measured_alone_and_beside_each_other(self):
+        out = self.path("pairs.csv")
+        done = collected(out, "--pairs", "--configurations", "1", "--architectures", "mlp,lstm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(out) as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 1)
+        self.assertEqual(rows[0]["card"], "one core")
+        for job in "ab":
+            self.assertIn(rows[0][f"model_{job}"], ("mlp", "lstm"))
+            kept = float(rows[0][f"together_{job}"]) / float(rows[0][f"alone_{job}"])
+            self.assertTrue(0.1 < kept < 3, kept)
+            self.assertTrue(0 < float(rows[0][f"milli_{job}"]) <= 1000)
+            self.assertGreater(float(rows[0][f"traffic_bytes_s_{job}"]), 0)
+        with open(self.path("pairs.json")) as file:
+            self.assertEqual(json.load(file)["kind"], "measured pairs of trainings")
+        too_few = lab("predictor", "train", "--data", TABLE, "--pairs", out, "--out", self.path("p.json"))
+        self.assertNotEqual(too_few.returncode, 0)
+        self.assertIn("10 or more", too_few.stderr)
+        no_pairs = lab("predictor", "train", "--data", TABLE, "--pairs", TABLE, "--out", self.path("p.json"))
+        self.assertIn("--pairs", no_pairs.stderr)
+
+    def test_a_predictor_learns_the_pairs_that_are_kept(self):
+        small, out = self.path("t.csv"), self.path("p.json")
+        with open(TABLE) as table, open(small, "w") as file:
+            file.writelines(table.readlines()[:31])
+        pairs = os.path.join(os.path.dirname(TABLE), "pairs.csv")
+        trained = lab("-j", "predictor", "train", "--data", small, "--pairs", pairs, "--out", out)
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        self.assertTrue(0.9 < json.loads(trained.stdout)["kept_beside_another"] < 1)
+        with open(out) as file:
+            self.assertEqual(len(json.load(file)["pairs"]["weights"]), 6)
+        tested = lab("-j", "predictor", "evaluate", "--data", pairs)
+        self.assertEqual(tested.returncode, 0, tested.stderr)
+        studies = json.loads(tested.stdout)["studies"]
+        self.assertEqual({study["target"] for study in studies}, {"kept on one core", "kept on two cores"})
+        self.assertEqual({score["split"] for study in studies for score in study["scores"]}, {"model"})
+
     def test_the_same_seed_draws_the_same(self):
         for name in ("lenet", "encoder", "recommender", "translator"):
             self.assertEqual(draw(name, 3), draw(name, 3), name)

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sharing/live/share_policy.h"
 #include "policies/sharing/live/taking.h"
@@ -95,6 +96,19 @@ TEST(LivePolicy, PublishedGrowsByATenthFromBestEffortJobs) {
   EXPECT_TRUE(adjustment.preempted.empty());
 }
 
+// At full share half as fast as alone by its neighbours: it misses its promise though no share is
+// missing.
+TEST(LivePolicy, PublishedSeesInTheLeftTimeWhoIsSlowed) {
+  auto slowed = running(1, kSensitive, 800, 800);
+  slowed.elapsed_s = 40;
+  slowed.left_s = 30;
+  slowed.promise_left_s = 40;
+  EXPECT_TRUE(policy("share-published")->adjust(unit_with({slowed})).milli.empty());
+  slowed.kept = 0.5;
+  const auto unit = unit_with({slowed});
+  EXPECT_EQ(milli_of(unit, policy("share-published")->adjust(unit), 1), 900U);
+}
+
 TEST(LivePolicy, ShareFillsUnitsBeforeItOpensOthers) {
   const std::vector<LiveNode> nodes{
       {unit_with({}), unit_with({running(1, kBestEffort, 600, 600)})}};
@@ -104,7 +118,7 @@ TEST(LivePolicy, ShareFillsUnitsBeforeItOpensOthers) {
 }
 
 TEST(LivePolicy, ShareKeepsApartWhoSlowEachOther) {
-  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const Retained retained = [](const Sharer&, const Sharer&) { return Kept{std::log(0.5)}; };
   const std::vector<LiveNode> nodes{{unit_with({running(1, kBestEffort, 300, 300)})}};
   EXPECT_FALSE(policy("share", retained)->place(nodes, waiting(kBestEffort, 300, 10)));
   EXPECT_TRUE(policy("share")->place(nodes, waiting(kBestEffort, 300, 10)));
@@ -246,7 +260,7 @@ TEST(LivePolicy, SharePromisesOnlyWhatItCanKeep) {
 
 // The unit has room, but not for somebody who would slow the other below what it promised.
 TEST(LivePolicy, SharePromisesNoPlaceBesideWhoBearsNobody) {
-  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const Retained retained = [](const Sharer&, const Sharer&) { return Kept{std::log(0.5)}; };
   auto there = running(1, kSensitive, 300, 300);
   there.left_s = there.left_upper_s = 80;
   there.promise_left_s = 200;
@@ -260,7 +274,7 @@ TEST(LivePolicy, SharePromisesNoPlaceBesideWhoBearsNobody) {
 }
 
 TEST(LivePolicy, ThoseAheadThatBearNobodyAreCounted) {
-  const Retained retained = [](const std::string&, const std::string&) { return 0.5; };
+  const Retained retained = [](const Sharer&, const Sharer&) { return Kept{std::log(0.5)}; };
   const std::vector<LiveNode> nodes{{unit_with({})}};
   auto first = waiting(kSensitive, 100, 100, 200);
   first.id = 99;
@@ -272,20 +286,90 @@ TEST(LivePolicy, ThoseAheadThatBearNobodyAreCounted) {
 
 // The best-effort job would be slowed too much; the promise is not.
 TEST(LivePolicy, SharePreemptsWhoCannotBearAPromise) {
-  const Retained retained = [](const std::string& model, const std::string&) {
-    return model == "frail" ? 0.5 : 1.0;
+  const Retained retained = [](const Sharer& job, const Sharer&) {
+    return Kept{job.name == "frail" ? std::log(0.5) : 0.0};
   };
   auto frail = running(1, kBestEffort, 300, 300);
-  frail.model = "frail";
+  frail.sharer.name = "frail";
   frail.takes_checkpoints = true;
   const std::vector<LiveNode> nodes{{unit_with({frail})}};
   auto job = waiting(kSensitive, 300, 10, 20);
-  job.model = "robust";
+  job.sharer.name = "robust";
   const auto start = policy("share", retained)->place(nodes, job);
   ASSERT_TRUE(start);
   EXPECT_EQ(start->preempted, std::vector<uint64_t>{1});
   job.job_class = kBestEffort;
   EXPECT_FALSE(policy("share", retained)->place(nodes, job));
+}
+
+// All fits on either; beside the first it would keep three quarters, beside the second nearly all.
+TEST(LivePolicy, ShareTakesTheUnitWhereTheSumOfSpeedsIsBest) {
+  const Retained retained = [](const Sharer& job, const Sharer& other) {
+    return Kept{std::log(job.name == "rough" || other.name == "rough" ? 0.75 : 0.97)};
+  };
+  auto rough = running(1, kBestEffort, 600, 600), calm = running(2, kBestEffort, 300, 300);
+  rough.sharer.name = "rough";
+  const std::vector<LiveNode> nodes{{unit_with({rough}), unit_with({calm})}};
+  const auto start = policy("share", retained)->place(nodes, waiting(kBestEffort, 300, 10));
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->unit, 1U) << "though the first would be left fuller";
+  EXPECT_EQ(policy("share")->place(nodes, waiting(kBestEffort, 300, 10))->unit, 0U);
+}
+
+// It would get half of what it needs and keep four fifths of that, and cost the other a fifth.
+TEST(LivePolicy, ShareWaitsWhereOneAfterTheOtherIsAsFast) {
+  const Retained fifth = [](const Sharer&, const Sharer&) { return Kept{std::log(0.8)}; };
+  const std::vector<LiveNode> nodes{{unit_with({running(1, kBestEffort, 600, 600)})}};
+  EXPECT_FALSE(policy("share", fifth)->place(nodes, waiting(kBestEffort, 800, 10)));
+  EXPECT_TRUE(policy("share", fifth)->place(nodes, waiting(kBestEffort, 400, 10)));
+  EXPECT_TRUE(policy("share")->place(nodes, waiting(kBestEffort, 800, 10)));
+}
+
+// Alone it would be as fast later, but not in time.
+TEST(LivePolicy, APromiseIsNotKeptWaitingForThat) {
+  const Retained fifth = [](const Sharer&, const Sharer&) { return Kept{std::log(0.8)}; };
+  auto there = running(1, kSensitive, 600, 600);
+  const std::vector<LiveNode> nodes{{unit_with({there})}};
+  EXPECT_FALSE(policy("share", fifth)->place(nodes, waiting(kSensitive, 800, 10)));
+  EXPECT_TRUE(policy("share", fifth)->place(nodes, waiting(kSensitive, 800, 10, 45)));
+}
+
+TEST(LivePolicy, APromiseCountsWhatIsNotCertainOfASlowDown) {
+  const auto sure = [](double variance) -> Retained {
+    return [variance](const Sharer&, const Sharer&) { return Kept{std::log(0.9), variance}; };
+  };
+  auto there = running(1, kSensitive, 300, 300);
+  there.left_s = there.left_upper_s = 80;
+  there.promise_left_s = 400;
+  const std::vector<LiveNode> nodes{{unit_with({there})}};
+  const auto job = waiting(kSensitive, 300, 100, 130);
+  EXPECT_TRUE(policy("share", sure(0))->admit(nodes, {}, job).admitted);
+  const auto refused = policy("share", sure(0.04))->admit(nodes, {}, job);
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_GT(refused.earliest_s, 130);
+}
+
+TEST(LivePolicy, WhoMayBeSlowedMoreGetsMoreForItsPromise) {
+  const auto sure = [](double variance) -> Retained {
+    return [variance](const Sharer&, const Sharer&) { return Kept{std::log(0.9), variance}; };
+  };
+  auto promised = running(1, kSensitive, 500, 900);
+  promised.left_s = promised.left_upper_s = 50;
+  promised.promise_left_s = 150;
+  const auto unit = unit_with({promised, running(2, kBestEffort, 500, 900)});
+  const auto certain = policy("share", sure(0))->adjust(unit);
+  const auto unsure = policy("share", sure(0.04))->adjust(unit);
+  expect_within(unit, unsure);
+  EXPECT_GT(milli_of(unit, unsure, 1), milli_of(unit, certain, 1) + 100);
+}
+
+// Both are not far off at once.
+TEST(Kept, WhatIsUncertainTwiceIsNotAddedUp) {
+  const Kept kept{std::log(0.9), 0.01};
+  EXPECT_NEAR(kept.lower(), 0.9 * std::exp(-0.1645), 1e-3);
+  EXPECT_GT(kept.lower_beside(1.4), kept.lower());
+  EXPECT_LT(kept.lower_beside(1.4), kept.part());
+  EXPECT_LE((Kept{0.5, 0.01}).part(), 1);
 }
 
 TEST(LivePolicy, ThoseAheadAreCounted) {

@@ -165,16 +165,18 @@ double iteration_s(double busy_s, const ModelCard& card) {
 nlohmann::json job_model_json(const JobModel& model) {
   nlohmann::json totals = nlohmann::json::array();
   for (const auto& range : model.totals) totals.push_back({range.least, range.most});
-  return {{"schema", 1},
-          {"kind", "job predictor"},
-          {"engine", model.engine},
-          {"calibration_s", model.calibration_s},
-          {"busy_margin", model.busy_margin},
-          {"memory_margin", model.memory_margin},
-          {"totals", totals},
-          {"kinds", model.kinds},
-          {"busy", model.busy->saved()},
-          {"memory", model.memory->saved()}};
+  nlohmann::json saved{{"schema", 1},
+                       {"kind", "job predictor"},
+                       {"engine", model.engine},
+                       {"calibration_s", model.calibration_s},
+                       {"busy_margin", model.busy_margin},
+                       {"memory_margin", model.memory_margin},
+                       {"totals", totals},
+                       {"kinds", model.kinds},
+                       {"busy", model.busy->saved()},
+                       {"memory", model.memory->saved()}};
+  if (model.pairs) saved["pairs"] = pair_prior_json(*model.pairs);
+  return saved;
 }
 
 Result<JobModel> read_job_model(std::string_view text) {
@@ -196,6 +198,11 @@ Result<JobModel> read_job_model(std::string_view text) {
     if (model.totals.size() != totals_of({}).size()) return wrong("it has other totals");
     model.busy = std::move(*busy);
     model.memory = std::move(*memory);
+    if (saved.contains("pairs")) {
+      auto pairs = read_pair_prior(saved["pairs"]);
+      if (!pairs) return wrong(pairs.error().message);
+      model.pairs = std::move(*pairs);
+    }
     return model;
   } catch (const nlohmann::json::exception& error) {
     return wrong(error.what());

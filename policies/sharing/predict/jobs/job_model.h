@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "policies/sharing/interference/pair_prior.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/regressor.h"
 
@@ -27,6 +29,7 @@ struct JobModel {
   double memory_margin = 0;           // 99.5 % of them
   std::vector<Range> totals;          // of totals_of()
   std::set<std::string> kinds;        // of operators
+  std::optional<PairPrior> pairs;     // of two trainings on one core, where pairs were measured
 };
 
 Row busy_row(const ModelCard& card);

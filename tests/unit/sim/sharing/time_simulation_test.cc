@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/time_report.h"
 
 namespace tierpilot::sharing {
@@ -167,6 +168,62 @@ TEST(TimeSimulation, SharesKeepMorePromisesAndDoMoreThanWholeUnits) {
   EXPECT_LT(share["best_effort_completion_s"].get<double>(),
             whole["best_effort_completion_s"].get<double>());
   EXPECT_LT(share["given_minus_used"].get<double>(), whole["given_minus_used"].get<double>());
+}
+
+// Nothing of the truth reaches the policy: what is predicted of pairs is for others.
+TEST(TimeSimulation, ShareLearnsFromPacesAlone) {
+  auto settings = TimedSettings{.units = 6, .jobs = 80};
+  const auto once = run_timed("share", 3, settings, {});
+  settings.retained_error = 0.5;
+  const auto again = run_timed("share", 3, settings, {});
+  ASSERT_TRUE(once && again);
+  EXPECT_EQ(once->makespan_s, again->makespan_s);
+  EXPECT_NE(run_timed(kForetold, 3, settings, {})->makespan_s, once->makespan_s);
+}
+
+TEST(TimeSimulation, WhatIsLearnedKeepsPromisesThatElseAreBroken) {
+  const TimedSettings small{.units = 8, .jobs = 200};
+  TimedRun learned, unaware;
+  for (uint64_t seed = 2001; seed <= 2003; ++seed) {
+    const auto one = run_timed("share", seed, small, {}),
+               other = run_timed(kUnaware, seed, small, {});
+    ASSERT_TRUE(one && other);
+    learned.kept += one->kept;
+    learned.made += one->made;
+    learned.slowed += one->slowed;
+    unaware.kept += other->kept;
+    unaware.made += other->made;
+    unaware.slowed += other->slowed;
+  }
+  EXPECT_GT(learned.kept, 0.95 * learned.made);
+  EXPECT_LT(unaware.kept, 0.9 * unaware.made);
+  EXPECT_LT(learned.slowed, 0.7 * unaware.slowed);
+}
+
+// All pairs keep six tenths; the prior says that they keep nearly all.
+TEST(PaceLearning, PacesTellWhatNeighboursTake) {
+  auto jobs =
+      workload(1, {job(1, 0, kBestEffort, 300, 2000), job(2, 400, kBestEffort, 300, 2000)}, 0.6);
+  jobs.jobs[1].model = 1;
+  Interference learns(core_pair_prior(), published_pair_prior());
+  PaceLearning learning(learns, 10, 0.03, 1);
+  RunningJobs running(jobs, {}, 30, 15);
+  running.start({.job = &jobs.jobs[0], .milli = 300, .left_s = 2000});
+  running.set_speeds();
+  learning.changed(0, running, 0);
+  for (double now_s = 10; now_s <= 400; now_s += 10) learning.looked(0, running, now_s);
+  running.start({.job = &jobs.jobs[1], .milli = 300, .left_s = 2000, .started_s = 400});
+  running.set_speeds();
+  learning.changed(0, running, 400);
+  const Sharer one{.name = model_name(0), .on = UnitKind::kGpu},
+      other{.name = model_name(1), .on = UnitKind::kGpu};
+  const double before = learns.beside(one, other).part();
+  for (double now_s = 410; now_s <= 600; now_s += 10) learning.looked(0, running, now_s);
+  const auto kept = learns.beside(one, other);
+  EXPECT_GT(before, 0.9);
+  EXPECT_NEAR(kept.part(), 0.6, 0.08);
+  EXPECT_EQ(kept.measured, 1U);
+  EXPECT_EQ(learns.beside(other, one).by, KeptBy::kPrior) << "it was never seen alone";
 }
 
 TEST(TimeSimulation, AnUnknownPolicyIsNamed) {

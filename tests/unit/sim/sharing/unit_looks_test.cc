@@ -17,7 +17,7 @@ class UnitLooksTest : public testing::Test {
 
   TimedWorkload workload_;
   TimedJob job_;
-  RunningJobs running_{workload_, 30, 15};
+  RunningJobs running_{workload_, {}, 30, 15};
 };
 
 TEST_F(UnitLooksTest, EveryPeriodWithoutAPart) {

@@ -1,0 +1,43 @@
+// Slow-downs by neighbours on a shared unit: what jobs keep of their speed beyond what their shares
+// take. Before anything was measured by a prior, from then on by what jobs show: of a pair of
+// names, else of each of the two beside others, else of all. In memory only; one thread.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "policies/sharing/interference/kept.h"
+#include "policies/sharing/interference/pair_effects.h"
+
+namespace tierpilot::sharing {
+
+// Neighbours of one job that came or went, and how its pace changed by that.
+struct PaceChange {
+  std::vector<Sharer> came, went;
+  double ln = 0;        // of the pace after by the pace before
+  double variance = 0;  // of ln, above 0
+};
+
+class Interference {
+ public:
+  Interference(PairPrior cores, PairPrior gpus);
+  Interference(const Interference&) = delete;
+  Interference& operator=(const Interference&) = delete;
+
+  Kept beside(const Sharer& victim, const Sharer& neighbour);
+  Kept beside(const Sharer& victim, std::span<const Sharer> neighbours);
+  // What several took or gave is dealt to them by how little is known of each. Nothing is learned
+  // of jobs without a name.
+  void learn(const Sharer& victim, const PaceChange& change);
+
+ private:
+  struct Learned {
+    PairPrior prior;
+    PairEffects effects;
+  };
+  Learned& on(const Sharer& job) { return job.on == UnitKind::kGpu ? gpus_ : cores_; }
+
+  Learned cores_, gpus_;
+};
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,148 @@
+#include "policies/sharing/interference/pair_effects.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kUsual = 2.5;       // standard deviations, beyond which a measurement counts less
+constexpr double kMostWeight = 1e4;  // of a pair, some ten measurements: older ones fade
+constexpr int kSweeps = 4;           // each begins where the last ended
+constexpr char kBetween = '\0';      // no name has it
+
+std::string key(const std::string& victim, const std::string& neighbour) {
+  std::string both = victim;
+  both += kBetween;
+  both += neighbour;
+  return both;
+}
+
+double square(double value) {
+  return value * value;
+}
+
+}  // namespace
+
+PairEffects::Owns::iterator PairEffects::grow(Owns& owns, const std::string& name) {
+  const auto own = owns.try_emplace(name).first;
+  ++own->second.pairs;
+  return own;
+}
+
+void PairEffects::shrink(Owns& owns, Owns::iterator own, uint32_t measured) {
+  own->second.measured -= measured;
+  if (--own->second.pairs == 0) owns.erase(own);
+}
+
+PairEffects::Pair& PairEffects::open(const std::string& victim, const std::string& neighbour) {
+  const auto [found, is_new] = at_.try_emplace(key(victim, neighbour));
+  if (is_new) {
+    pairs_.push_front({grow(victims_, victim), grow(neighbours_, neighbour)});
+    found->second = pairs_.begin();
+    if (pairs_.size() > most_pairs_) forget_oldest();
+  } else {
+    pairs_.splice(pairs_.begin(), pairs_, found->second);
+  }
+  return pairs_.front();
+}
+
+void PairEffects::forget_oldest() {
+  const auto& oldest = pairs_.back();
+  at_.erase(key(oldest.victim->first, oldest.neighbour->first));
+  shrink(victims_, oldest.victim, oldest.measured);
+  shrink(neighbours_, oldest.neighbour, oldest.measured);
+  pairs_.pop_back();
+}
+
+void PairEffects::measured(const std::string& victim, const std::string& neighbour, double ln,
+                           double variance) {
+  if (!std::isfinite(ln) || !(variance > 0)) return;
+  const auto expected = of(victim, neighbour);
+  const double usual = kUsual * std::sqrt(expected.variance + variance);
+  const double off = std::abs(ln - expected.ln);
+  const double weight = (off > usual ? usual / off : 1) / variance;
+  auto& pair = open(victim, neighbour);
+  pair.weight = std::min(pair.weight + weight, kMostWeight);
+  pair.ln += (ln - pair.ln) * std::min(1.0, weight / pair.weight);
+  ++pair.measured;
+  ++pair.victim->second.measured;
+  ++pair.neighbour->second.measured;
+  fitted_ = false;
+}
+
+// Gauss-Seidel on the mixed model's equations, one kind of effect after the other; a pair's own
+// effect is noise to the others.
+void PairEffects::fit() {
+  if (fitted_) return;
+  fitted_ = true;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    double sum = 0, weights = 0;
+    for (const auto& pair : pairs_) {
+      const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
+      sum += weight * (pair.ln - pair.victim->second.ln - pair.neighbour->second.ln);
+      weights += weight;
+    }
+    const double drawn_back = 1 / std::max(1e-12, square(spreads_.all));
+    all_ = sum / (weights + drawn_back);
+    fit_owns(victims_, &Pair::victim, &Pair::neighbour, spreads_.victim);
+    fit_owns(neighbours_, &Pair::neighbour, &Pair::victim, spreads_.neighbour);
+  }
+  // What names have of their own does not go away by measuring one of them often.
+  const auto names = [&](const Owns& owns, double spread) {
+    double informed = 0;
+    for (const auto& [_, own] : owns) informed += 1 / (square(spread) + 1 / own.weight);
+    return informed;
+  };
+  const double informed =
+      std::min(names(victims_, spreads_.victim), names(neighbours_, spreads_.neighbour));
+  all_variance_ = 1 / (1 / std::max(1e-12, square(spreads_.all)) + informed);
+}
+
+void PairEffects::fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterator Pair::*other,
+                           double spread) {
+  for (auto& [_, own] : owns) own.sum = own.weight = 0;
+  for (const auto& pair : pairs_) {
+    const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
+    auto& own = (pair.*place)->second;
+    own.weight += weight;
+    own.sum += weight * (pair.ln - all_ - (pair.*other)->second.ln);
+  }
+  for (auto& [_, own] : owns) own.ln = own.sum / (own.weight + 1 / std::max(1e-12, square(spread)));
+}
+
+double PairEffects::variance_of(const Owns& owns, const std::string& name, double spread) const {
+  const auto found = owns.find(name);
+  const double weight = found == owns.end() ? 0 : found->second.weight;
+  return 1 / (1 / std::max(1e-12, square(spread)) + weight);
+}
+
+PairEffect PairEffects::of(const std::string& victim, const std::string& neighbour) {
+  fit();
+  PairEffect effect{all_, 0, 0, 0};
+  if (const auto own = victims_.find(victim); own != victims_.end()) {
+    effect.ln += own->second.ln;
+    effect.of_names += own->second.measured;
+  }
+  if (const auto own = neighbours_.find(neighbour); own != neighbours_.end()) {
+    effect.ln += own->second.ln;
+    effect.of_names += own->second.measured;
+  }
+  const double around = square(spreads_.pair) + variance_of(victims_, victim, spreads_.victim) +
+                        variance_of(neighbours_, neighbour, spreads_.neighbour) +
+                        (pairs_.empty() ? square(spreads_.all) : all_variance_);
+  const auto found = at_.find(key(victim, neighbour));
+  if (found == at_.end()) {
+    effect.variance = around;
+    return effect;
+  }
+  pairs_.splice(pairs_.begin(), pairs_, found->second);
+  const auto& pair = pairs_.front();
+  effect.of_pair = pair.measured;
+  effect.ln += (pair.ln - effect.ln) * pair.weight /
+               (pair.weight + 1 / std::max(1e-12, square(spreads_.pair)));
+  effect.variance = 1 / (1 / std::max(1e-12, around) + pair.weight);
+  return effect;
+}
+
+}  // namespace tierpilot::sharing

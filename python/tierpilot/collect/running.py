@@ -1,0 +1,77 @@
+"""A training in a process of its own that others measure while it runs."""
+
+import itertools
+import mmap
+import os
+import signal
+import struct
+import time
+
+from .measure import OPTIMIZERS, build, draw, in_child, iterate, memory
+from .pipelines import Pipeline
+
+WARM = 5  # iterations before anything counts
+_START_S = 60  # until it has done so many
+
+
+class RunningTraining:
+    """A training in a process of its own that runs on until it is ended."""
+
+    def __init__(self, architecture, seed, cpu):
+        self.architecture, self.seed = architecture, seed
+        attempt, self.card, reads = in_child(lambda: draw(architecture, seed))
+        self._counts = mmap.mmap(-1, 56)
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self._run(attempt, reads, cpu)
+            finally:
+                os._exit(1)
+
+    def _run(self, attempt, reads, cpu):
+        os.sched_setaffinity(0, {cpu})
+        before_bytes = memory("RssAnon")
+        task, _ = build(self.architecture, self.seed, attempt)
+        job = self.card["job"]
+        read_bytes = int(4 * self.card["input_elements"]) if reads else 0
+        pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
+        optimizer = OPTIMIZERS[job["optimizer"]](task.model.parameters())
+        held_bytes = 0
+        for iterations in itertools.count(1):
+            iterate(task, optimizer, pipeline)
+            if iterations <= WARM:
+                held_bytes = max(0, memory("RssAnon") - before_bytes)
+            self._write(iterations, time.process_time(), held_bytes)
+
+    def _write(self, *counts):
+        # In turn into two places, so that nobody reads what is being written.
+        at = int(counts[0]) % 2
+        struct.pack_into("ddd", self._counts, 8 + 24 * at, *counts)
+        self._counts[0] = at
+
+    def counts(self):
+        """(iterations, CPU seconds, bytes) at the end of the last iteration."""
+        return struct.unpack_from("ddd", self._counts, 8 + 24 * self._counts[0])
+
+    def waited_s(self):
+        """How long it could have run and did not."""
+        with open(f"/proc/{self.pid}/schedstat") as figures:
+            return int(figures.read().split()[1]) / 1e9
+
+    def warm_up(self):
+        until = time.monotonic() + _START_S
+        while self.counts()[0] < WARM:
+            if os.waitpid(self.pid, os.WNOHANG)[0]:
+                self.pid = 0
+                raise RuntimeError(f"{self.architecture}, seed {self.seed}: its process ended")
+            if time.monotonic() > until:
+                raise RuntimeError(f"{self.architecture}, seed {self.seed}: no iterations in {_START_S} s")
+            time.sleep(0.01)
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def end(self):
+        if self.pid:
+            self.signal(signal.SIGKILL)
+            os.waitpid(self.pid, 0)
