@@ -126,6 +126,37 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
   ended(best_effort);
 }
 
+// The same name comes twice: the second time its neighbour has shown what it keeps beside it.
+TEST_F(ShareTest, WhatNeighboursTakeIsLearnedFromPaces) {
+  start("share");
+  if (!cluster_) return;
+  const auto goes_on = accepted({"--share", "auto", "--name", "any"});
+  ASSERT_TRUE(eventually([&] { return runs(goes_on); })) << cluster_->logs();
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+  const std::vector<std::string> options{"--share",    "auto", "--name",    "soon",
+                                         "--estimate", "5s",   "--promise", "60s"};
+  const auto beside = [&] {
+    const auto share = shown(goes_on)["unit_share"];
+    return share.is_object() && !share["slow_downs"].empty() ? share["slow_downs"][0] : Json();
+  };
+  const auto first = accepted(options, 300);
+  ASSERT_TRUE(eventually([&] { return beside().is_object(); })) << cluster_->logs();
+  const auto before = beside();
+  EXPECT_EQ(before["task"], first);
+  EXPECT_EQ(before["by"].get<std::string>().find("this pair"), std::string::npos) << before;
+  EXPECT_LT(before["keeps_at_least"].get<double>(), before["keeps"].get<double>());
+  ended(first);
+  accepted(options, 300);
+  ASSERT_TRUE(eventually([&] { return beside().is_object(); })) << cluster_->logs();
+  const auto learned = beside();
+  EXPECT_NE(learned["by"].get<std::string>().find("this pair of names"), std::string::npos)
+      << learned;
+  EXPECT_GT(learned["keeps_at_least"].get<double>(), before["keeps_at_least"].get<double>())
+      << "it is more certain, and iterations by CPU time are hardly fewer";
+  open_gate();
+  ended(goes_on);
+}
+
 TEST_F(ShareTest, WhoGivesWayGoesOnFromItsCheckpoint) {
   start("share-published");
   if (!cluster_) return;

@@ -10,8 +10,9 @@ class FittedPolicy final : public SharePolicy {
   explicit FittedPolicy(Retained retained) : retained_(std::move(retained)) {}
 
   // Where the job gets what it is predicted to use and nobody is slowed down too much; of such
-  // units the one that is left the fullest, so that whole units stay for those that need them. A
-  // job with a promise that fits nowhere takes what best-effort jobs can give up.
+  // units the one to whose sum of speeds it adds most, of equals the one that is left the fullest.
+  // Without a promise it waits where that adds little: one after the other is as fast. A job with a
+  // promise that fits nowhere takes what best-effort jobs can give up.
   std::optional<Start> place(const std::vector<LiveNode>& nodes, const WaitingJob& job) override;
   // Who has a promise gets as much as it needs to keep it, and gives back what it does not; the
   // others share the rest by what they use.

@@ -298,8 +298,8 @@ TEST_F(ShareKeeperTest, SharesFollowWhatIsMeasured) {
   EXPECT_GE(milli(b), 100u);
 }
 
-// The first does two fifths of what it did alone: the next one of the other's name waits for another
-// unit. Who tells no iterations is not said to be measured.
+// The first does two fifths of what it did alone: the next one of the other's name waits for
+// another unit. Who tells no iterations is not said to be measured.
 TEST_F(ShareKeeperTest, WhoSlowsOthersTooMuchIsKeptApart) {
   const auto first = accept(shared("wild", 300));
   pump();
