@@ -68,13 +68,15 @@ class Quality : public Allocator {
   }
   void hurry_newcomers(std::span<const JobState> jobs, const Cores& cores,
                        std::vector<double>& given) const {
+    const auto fair = fair_shares(jobs, cores.total, true);
     std::vector<JobState> newcomers(jobs.begin(), jobs.end());
     for (size_t i = 0; i < newcomers.size(); ++i) {
       auto& job = newcomers[i];
       const bool is_new = !foretold(jobs[i]) && jobs[i].reports < settings_.least_reports &&
                           cores.now_s - jobs[i].arrival_s < settings_.newcomer_s;
       // Until its first report it loads, mostly with one thread.
-      const double most = job.reports > 0 ? job.max_cores : std::min(job.max_cores, 1.0);
+      const double most =
+          std::min(job.max_cores, job.reports > 0 ? settings_.newcomer_shares * fair[i] : 1.0);
       job.max_cores = is_new ? std::max(0.0, most - given[i]) : 0;
     }
     const double spare = cores.total - std::accumulate(given.begin(), given.end(), 0.0);

@@ -14,10 +14,11 @@ struct QualitySettings {
   double deadline_bonus = 2;   // weight of a job whose deadline is nearer than its goal
   uint64_t least_reports = 5;  // below, a job has its fair share
   // Who has just come has all of its loss before it, and nothing can be foretold before it has made
-  // its first steps: for so long it comes first, of so large a part of all cores; up to a core until
-  // its first report, then to the most that it can use.
+  // its first steps: for so long it comes first, of so large a part of all cores; up to a core
+  // until its first report, then to so many times its fair share.
   double newcomer_s = 30;
   double newcomer_part = 0.5;
+  double newcomer_shares = 4;
 };
 
 std::unique_ptr<Allocator> make_quality(const QualitySettings& settings = {});
