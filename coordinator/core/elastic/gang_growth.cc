@@ -32,7 +32,7 @@ void GangGrowth::reported(const Task& rank, const JobPoint& report) {
                    node->facts.cores_per_unit();
   const auto ranks = static_cast<double>(state_.tasks.ranks_tried(*gang).size());
   const double cores = job.rank_cores * ranks;
-  // Of ranks nodes tell no CPU time: they are taken to use all that they have.
+  // Ranks wait for each other: all that they have is taken for used.
   JobPoint of_all = report;
   of_all.cpu_ns = static_cast<uint64_t>(static_cast<double>(report.at_ms) * 1e6 * cores);
   job.record->add(of_all, cores);
@@ -91,7 +91,9 @@ bool GangGrowth::gives_back(const Task& gang, Job& job) {
   if (waited_for == 0) job.waited_for_ns = 0;
   if (waited_for == 0) return false;
   if (job.waited_for_ns == 0) job.waited_for_ns = now_ns;
-  if (now_ns - job.waited_for_ns < kWaitedForNs) return false;
+  // Another one gives back for them, or has just done so.
+  if (now_ns - job.waited_for_ns < kWaitedForNs || now_ns < next_gives_back_ns_) return false;
+  next_gives_back_ns_ = now_ns + kCheckpointWithinNs;
   job.waited_for_ns = now_ns + kCheckpointWithinNs;  // where it takes none, it is asked again then
   const auto ranks = static_cast<uint32_t>(state_.tasks.ranks_tried(gang).size());
   ask(gang, job, {.ranks = ranks - waited_for});
@@ -125,6 +127,7 @@ void GangGrowth::look_for_checkpoint(Task& gang, Job& job) {
     // Whether or not it comes to run wider: not before it has shown what that brings.
     job.not_before_ns = now_ns + state_.settings.elastic_horizon_ms * 1'000'000;
     job.reason = "it has begun again just now; what that brings is to be seen first";
+    if (gives_back) next_gives_back_ns_ = now_ns + kCheckpointWithinNs;
     return hooks_.begin_again(gang, asked.ranks, why(gang, asked));
   }
   const bool is_copied = last_checkpoint(state_, gang.id) > job.newest;  // just now

@@ -62,6 +62,7 @@ class GangGrowth {
   Hooks hooks_;
   std::map<uint64_t, Job> jobs_;  // by gang
   int64_t next_ns_ = 0;
+  int64_t next_gives_back_ns_ = 0;  // one at a time
 };
 
 }  // namespace tierpilot

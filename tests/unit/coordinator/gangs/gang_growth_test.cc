@@ -33,6 +33,14 @@ class GangGrowthTest : public Gangs {
     wanted.gang.max_ranks = most;
     return submit({wanted})->first_task;
   }
+  // It runs as wide as it was before.
+  uint64_t run_as_wide(uint32_t ranks, uint32_t own, uint32_t most) {
+    const auto id = submit_growing(own, most);
+    state_->gangs.want(id, ranks, "as before");
+    run(id);
+    EXPECT_EQ(width(id), ranks);
+    return id;
+  }
   size_t width(uint64_t id) { return state_->tasks.ranks_tried(task(id)).size(); }
   void run(uint64_t id) {
     place();
@@ -183,9 +191,7 @@ TEST_F(GangGrowthTest, HaveTheMostRanksThatTheBoundsOfNodesAllow) {
 TEST_F(GangGrowthTest, AreAsWideAgainAfterAFailureThatTheCoordinatorsRestartCameBefore) {
   join("a");
   join("b");
-  const auto id = submit_growing(1, 4);
-  state_->gangs.want(id, 3, "as before");
-  run(id);
+  const auto id = run_as_wide(3, 1, 4);
   again();
   pass(60'000);
   membership_->expire();
@@ -244,10 +250,7 @@ TEST_F(GangGrowthTest, WithoutACheckpointGoOnAndAreNotAskedAgainAtOnce) {
 TEST_F(GangGrowthTest, GiveBackWhatTheyWereLentWhenOthersWaitForIt) {
   join("a");
   join("b");
-  const auto id = submit_growing(1, 4);
-  state_->gangs.want(id, 4, "as before");
-  run(id);
-  ASSERT_EQ(width(id), 4u);
+  const auto id = run_as_wide(4, 1, 4);
   auto large = spec("large");
   large.units = 2;
   const auto waits = submit({large})->first_task;
@@ -267,12 +270,21 @@ TEST_F(GangGrowthTest, GiveBackWhatTheyWereLentWhenOthersWaitForIt) {
   EXPECT_EQ(task(waits).state, TaskState::kAssigned) << task(waits).reason;
 }
 
+TEST_F(GangGrowthTest, OneOfThemGivesBackAndNotAll) {
+  for (const auto* name : {"a", "b", "c"}) join(name);
+  const auto first = run_as_wide(3, 1, 3), second = run_as_wide(3, 1, 3);
+  submit({spec("small")});
+  for (int i = 0; i < 30; ++i) {
+    train(first, 600, 1);
+    train(second, 600, 1);
+  }
+  EXPECT_THAT(asked_, SizeIs(1));
+}
+
 TEST_F(GangGrowthTest, KeepWhatNobodyCouldUse) {
   join("a");
   join("b");
-  const auto id = submit_growing(3, 4);
-  state_->gangs.want(id, 4, "as before");
-  run(id);
+  const auto id = run_as_wide(4, 3, 4);
   auto large = spec("large");
   large.units = 2;
   submit({large});  // its own three ranks are not lent
@@ -283,9 +295,7 @@ TEST_F(GangGrowthTest, KeepWhatNobodyCouldUse) {
 TEST_F(GangGrowthTest, GoOnAsTheyAreWhenNobodyWaitsAnyMore) {
   join("a");
   join("b");
-  const auto id = submit_growing(1, 4);
-  state_->gangs.want(id, 4, "as before");
-  run(id);
+  const auto id = run_as_wide(4, 1, 4);
   const auto waits = submit({spec("small")})->first_task;
   for (int i = 0; i < 30 && asked_.empty(); ++i) train(id, 600, 1);
   ASSERT_THAT(asked_, SizeIs(1));
@@ -300,10 +310,7 @@ TEST_F(GangGrowthTest, GoOnAsTheyAreWhenNobodyWaitsAnyMore) {
 TEST_F(GangGrowthTest, HaveAsManyAsThereIsRoomForWhenANodeIsLost) {
   join("a");
   join("b");
-  const auto id = submit_growing(1, 4);
-  state_->gangs.want(id, 4, "as before");
-  run(id);
-  EXPECT_EQ(width(id), 4u);
+  const auto id = run_as_wide(4, 1, 4);
   pass(60'000);
   membership_->expire();  // neither has said a word
   flush();
@@ -316,10 +323,7 @@ TEST_F(GangGrowthTest, HaveAsManyAsThereIsRoomForWhenANodeIsLost) {
 TEST_F(GangGrowthTest, AreAsWideAsTheyWereAfterTheCoordinatorBeganAnew) {
   join("a");
   join("b");
-  const auto id = submit_growing(1, 4);
-  state_->gangs.want(id, 3, "as before");
-  run(id);
-  ASSERT_EQ(width(id), 3u);
+  const auto id = run_as_wide(3, 1, 4);
   std::map<std::string, std::set<AttemptId>> live;
   for (uint32_t number : {0u, 1u, 2u}) live[rank(id, number).node].insert(attempt(id, number));
   again();
