@@ -75,6 +75,15 @@ TEST_F(ElasticRanks, HaveTheSameCoresEachAndGiveThemBack) {
   ASSERT_TRUE(eventually([&] { return shown(rigid)["state"] == "running"; }));
   ASSERT_TRUE(eventually([&] { return units(second) < 1.01 && units(first) < 1.01; }))
       << shown(first).dump(2) << shown(second).dump(2);
+  // A coordinator that begins anew goes on with the same try, and knows what each has.
+  cluster_->coordinator().kill_now();
+  cluster_->start_coordinator();
+  ASSERT_TRUE(eventually([&] {
+    const auto share = shown(second)["share"];
+    return share.is_object() && share["units"].get<double>() < 1.01 &&
+           share["reason"].get<std::string>().find("just started") == std::string::npos;
+  })) << shown(second)["share"].dump(2);
+  EXPECT_EQ(shown(gang)["attempt"], 1);
   const auto table = tierctl_at(cluster_->address(), {"task", "show", std::to_string(gang)});
   EXPECT_NE(table.out.find("Cores, as long as it runs"), std::string::npos) << table.out;
   std::ofstream(gate_) << "open";

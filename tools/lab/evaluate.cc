@@ -35,6 +35,7 @@ struct Options {
   GangOptions gangs;
   std::optional<uint32_t> readers;
   std::optional<uint32_t> seeds;
+  uint64_t first_seed = 1001;
   std::optional<uint32_t> threads;
   std::string pods, nodes;
   bool in_time = false;
@@ -97,6 +98,7 @@ Status check_plain(const Options& options) {
 int run_gangs(const Context& context, const Options& options) {
   auto gangs = options.gangs;
   gangs.seeds = options.seeds;
+  gangs.first_seed = options.first_seed;
   gangs.threads = options.threads;
   gangs.weights = options.policy.weights;
   gangs.trace = options.trace;
@@ -111,6 +113,7 @@ int run_sharing(const Context& context, const Options& options) {
                                                     .nodes = options.nodes,
                                                     .trace = options.trace,
                                                     .seeds = options.seeds_or_usual(),
+                                                    .first_seed = options.first_seed,
                                                     .load = options.load,
                                                     .jobs = options.jobs});
   if (!options.trace.empty())
@@ -119,7 +122,8 @@ int run_sharing(const Context& context, const Options& options) {
   return evaluate_sharing(context.output, {.policies = options.given_policies(),
                                            .pods = options.pods,
                                            .nodes = options.nodes,
-                                           .seeds = options.seeds_or_usual()});
+                                           .seeds = options.seeds_or_usual(),
+                                           .first_seed = options.first_seed});
 }
 
 int run_quality(const Context& context, const Options& options) {
@@ -128,6 +132,7 @@ int run_quality(const Context& context, const Options& options) {
                                             .cells = options.cells,
                                             .policies = options.given_policies(),
                                             .seeds = options.seeds_or_usual(),
+                                            .first_seed = options.first_seed,
                                             .threads = options.threads});
 }
 
@@ -263,6 +268,13 @@ void add_published_options(CLI::App& command, Options& options) {
 }
 
 void add_gang_options(CLI::App& command, Options& options) {
+  of_suites({kGangSuite, kQualitySuite, kSharingSuite}, options,
+            command.add_option("--first-seed", options.first_seed,
+                               "of the runs of the suites gangs, quality and sharing: what is "
+                               "published has those from 1001 on, settings were chosen on others"))
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->type_name("N")
+      ->capture_default_str();
   of_suites({kGangSuite, kSharingSuite, kQualitySuite}, options,
             command.add_option("--trace", options.trace,
                                "jobs from a trace like Philly's (of the suite quality their "
@@ -287,13 +299,6 @@ void add_gang_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(16U, 1024U))
       ->type_name("N")
       ->excludes("--record")
-      ->capture_default_str();
-  of_suite(kGangSuite, options,
-           command.add_option("--first-seed", options.gangs.first_seed,
-                              "of the runs of the suite gangs; settings were chosen on those from "
-                              "2001 on, and what is published has those from 1001 on"))
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->type_name("N")
       ->capture_default_str();
   of_suite(kGangSuite, options,
            command.add_option("--repair-h", options.gangs.repair_h,

@@ -90,7 +90,7 @@ int run_quality_suite(const Output& output, const QualitySuiteOptions& options) 
 
 int run_training_cells(const Output& output, std::vector<sim::TrainingCell> cells,
                        const QualitySuiteOptions& options) {
-  sim::QualityOptions suite{.seeds = options.seeds};
+  sim::QualityOptions suite{.seeds = options.seeds, .first_seed = options.first_seed};
   suite.cells = std::move(cells);
   suite.threads = options.threads.value_or(std::max(1U, std::thread::hardware_concurrency()));
   if (const auto status = check_policies(options.policies); !status)

@@ -18,6 +18,7 @@ struct QualitySuiteOptions {
   std::vector<std::string> cells;     // empty: all
   std::vector<std::string> policies;  // empty: all allocators
   uint32_t seeds = 10;
+  uint64_t first_seed = 1001;
   std::optional<uint32_t> threads;  // default: as many as there are CPUs
 };
 

@@ -60,7 +60,8 @@ int evaluate_sharing(const Output& output, SharingOptions options) {
   const auto trace = open_trace(options);
   if (!trace) return print_error(output, trace.error());
   ProgressBar bar(stderr, isatty(STDERR_FILENO) == 1);
-  sharing::FullLoadOptions full_load{.policies = options.policies, .seeds = options.seeds};
+  sharing::FullLoadOptions full_load{
+      .policies = options.policies, .seeds = options.seeds, .first_seed = options.first_seed};
   full_load.progress = [&](double share) { bar.show(share); };
   const auto runs = sharing::run_full_load(*trace, full_load);
   bar.clear();

@@ -15,12 +15,14 @@ struct SharingOptions {
   std::vector<std::string> policies;  // empty: all
   std::string pods, nodes;            // files; empty: generated ones
   uint32_t seeds = 10;
+  uint64_t first_seed = 1001;
 };
 
 struct SharingInTimeOptions {
   std::vector<std::string> policies;  // policies/sharing/live, and "clairvoyant"; empty: all
   std::string pods, nodes, trace;     // files; all empty: jobs are drawn
   uint32_t seeds = 10;
+  uint64_t first_seed = 1001;
   std::optional<double> load;
   std::optional<uint32_t> jobs;
 };

@@ -78,6 +78,7 @@ int evaluate_shares_in_time(const Output& output, const SharingInTimeOptions& op
   sharing::TimedSuite suite;
   suite.policies = options.policies;
   suite.seeds = options.seeds;
+  suite.first_seed = options.first_seed;
   suite.sources = std::move(*sources);
   if (!suite.sources.empty()) {
     suite.settings.jobs = kTraceJobs;

@@ -19,7 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using quality::median;
 
-constexpr uint64_t kFirstSeed = 1001;
 constexpr uint32_t kGeneratedCurves = 10;  // of each family
 
 struct Run {
@@ -107,8 +106,8 @@ void run_all(std::vector<Run>& runs, const std::vector<TrainingWorld>& worlds,
   const auto work = [&] {
     for (size_t i = next++; i < runs.size(); i = next++) {
       auto& run = runs[i];
-      run.result =
-          run_training(worlds[run.cell * options.seeds + (run.seed - kFirstSeed)], run.allocator);
+      run.result = run_training(worlds[run.cell * options.seeds + (run.seed - options.first_seed)],
+                                run.allocator);
       const std::lock_guard lock(telling);
       if (options.progress)
         options.progress(static_cast<double>(++done) / static_cast<double>(runs.size()));
@@ -155,6 +154,7 @@ Json summary(const std::vector<Run>& runs, const QualityOptions& options,
   }
   return {{"suite", "quality"},
           {"seeds", options.seeds},
+          {"first_seed", options.first_seed},
           {"cells", std::move(cells)},
           {"runs", std::move(each)}};
 }
@@ -187,7 +187,7 @@ Result<Json> evaluate_quality(const QualityOptions& options) {
   std::vector<TrainingWorld> worlds;
   std::vector<Run> runs;
   for (size_t cell = 0; cell < options.cells.size(); ++cell)
-    for (uint64_t seed = kFirstSeed; seed < kFirstSeed + options.seeds; ++seed) {
+    for (uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
       auto world = draw_world(
           options.cells[cell],
           options.curves.empty() ? family_curves(seed, kGeneratedCurves) : options.curves, seed,

@@ -21,6 +21,7 @@ struct QualityOptions {
   std::vector<TrainingCell> cells;
   std::vector<std::string> allocators;  // "fair" and "clairvoyant" are always among them
   uint32_t seeds = 10;
+  uint64_t first_seed = 1001;
   uint32_t threads = 1;
   std::function<void(double)> progress;  // share that is done; by one thread at a time
 };
