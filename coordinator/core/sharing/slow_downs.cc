@@ -37,13 +37,11 @@ std::map<uint64_t, double> SlowDowns::together(const std::vector<sharing::Neighb
         sharers.push_back(other.sharer);
       }
     auto& seen = watched(each.id, each.sharer);
-    if (seen.watch.is_beside(others)) {
-      kept[each.id] = interference_->beside(each.sharer, sharers).part();
-      continue;
+    if (!seen.watch.is_beside(others)) {
+      seen.windows.restart();
+      if (const auto change = seen.watch.beside(std::move(others)))
+        interference_->learn(each.sharer, *change);
     }
-    seen.windows.restart();
-    if (const auto change = seen.watch.beside(std::move(others)))
-      interference_->learn(each.sharer, *change);
     kept[each.id] = interference_->beside(each.sharer, sharers).part();
   }
   return kept;
