@@ -63,6 +63,8 @@ struct TaskSpec {
   uint32_t units = 1;         // of its node's CPUs
   uint32_t max_units = 0;     // elastic: up to so many while it runs; 0: only `units`
   uint64_t memory_bytes = 0;  // 0: no limit asked for
+  // Of its node's slower memory and directories, for tensors that its program swaps out.
+  uint64_t swap_room_bytes = 0;
   double float_operations = 0;
   double int_operations = 0;
   int64_t time_limit_ms = 0;  // 0: none
@@ -82,7 +84,7 @@ struct TaskSpec {
   uint64_t node_memory_bytes() const { return has_gpu_share() ? 0 : memory_bytes; }
   // Of the node that runs it, or a rank of it, when its data is so large.
   Resources needs(uint64_t data_bytes) const {
-    return {units, gang.gpus_per_rank, node_memory_bytes(), data_bytes};
+    return {units, gang.gpus_per_rank, node_memory_bytes(), data_bytes, swap_room_bytes};
   }
   // That nobody else has meanwhile.
   uint32_t own_units() const { return is_shared() ? 0 : units; }

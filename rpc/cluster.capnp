@@ -29,6 +29,8 @@ struct TaskSpec {
   maxUnits @14 :UInt32;          # elastic: it may get up to so many while it runs; 0: only `units`
   share @15 :Share;              # null: it has units of its own
   quality @16 :TrainingGoal;      # of an elastic task; null: its loss is to fall, with weight 1
+  swapRoomBytes @17 :UInt64;     # of its node's slower memory and directories, for tensors that its
+                                 # program swaps out
 }
 
 struct TrainingGoal {

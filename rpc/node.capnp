@@ -70,6 +70,7 @@ struct NodeInfo {
                                    # booted, and of which nothing runs any more: it holds their lock
   program @18 :Program;
   sharedUnits @19 :List(SharedUnit);
+  swapRoomBytes @20 :UInt64;    # of the tiers that tasks may ask for room in, see TaskSpec
 }
 
 struct SharedUnit {
@@ -255,6 +256,7 @@ struct Assignment {
   maxUnits @12 :UInt32;        # not 0: it is elastic, begins with `units`, and setShare() follows
   share @13 :UnitShare;        # null: it has `units` of its own
   submitter @14 :Text;         # the account, or the name of the certificate; empty: not told
+  swapRoomBytes @15 :UInt64;   # of the node's tiers for swapping; 0: none
 
   struct UnitShare {
     unit @0 :UInt32;           # of the node's shared units

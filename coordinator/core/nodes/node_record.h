@@ -45,10 +45,12 @@ struct NodeFacts {
     Engine engine() const { return gpu.empty() ? Engine::kCpu : Engine::kGpu; }
   };
   std::vector<SharedUnit> shared_units{};  // beside `units` and `gpus`
+  uint64_t swap_room_bytes = 0;            // of the tiers that programs swap to
 
   // With nothing else on it.
   Resources resources() const {
-    return {units, static_cast<uint32_t>(gpus.size()), memory_bytes, fast_budget_bytes};
+    return {units, static_cast<uint32_t>(gpus.size()), memory_bytes, fast_budget_bytes,
+            swap_room_bytes};
   }
   bool shares_gpu(std::string_view uuid) const {
     return std::any_of(shared_units.begin(), shared_units.end(),
@@ -76,6 +78,7 @@ struct NodeRecord {
   std::set<uint64_t> being_copied;  // tasks that ended here, and whose data others are to have
   uint32_t assigned_units = 0;
   uint32_t running_units = 0;
+  uint64_t assigned_swap_bytes = 0;   // that held attempts may fill
   double assigned_operations = 0;     // of the held attempts, for each unit they take
   uint64_t assigned_fetch_bytes = 0;  // that held attempts wait for in fast memory
   WorkRate operations;                // of one unit, over the tasks that ran here
@@ -100,10 +103,12 @@ struct NodeRecord {
   bool has_units(uint32_t backlog_units, uint32_t wanted = 1) const {
     return has_units_left(assigned_units, facts.units, backlog_units, wanted);
   }
-  // But for units that are given: memory and GPUs are counted where they are given.
+  // But for units and room for swapping that are given: memory and GPUs are counted where they are
+  // given.
   Resources idle_resources() const {
     auto idle = facts.resources();
     idle.units -= std::min(idle.units, assigned_units);
+    idle.swap_room_bytes -= std::min(idle.swap_room_bytes, assigned_swap_bytes);
     return idle;
   }
   bool can_be_asked() const { return life == NodeLife::kUp && link != nullptr; }

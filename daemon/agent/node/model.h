@@ -33,6 +33,7 @@ struct Assignment {
   uint32_t units = 1;
   uint32_t max_units = 0;           // not 0: its share may change while it runs
   uint64_t memory_limit_bytes = 0;  // 0: none
+  uint64_t swap_room_bytes = 0;     // of the node's tiers for swapping
   int64_t time_limit_ms = 0;        // 0: none
   std::vector<ServeItem> datasets;
   std::string checkpoint;  // the one of the datasets that it begins from; empty: from nothing
