@@ -14,6 +14,7 @@
 #include "model/task_end.h"
 #include "model/task_spec.h"
 #include "model/task_state.h"
+#include "model/trial_end.h"
 #include "policies/learning/guard.h"
 
 namespace tierpilot {
@@ -86,6 +87,7 @@ struct UnitShare {
   uint32_t predicted_milli = 0;
   double predicted_s = 0;
   double used_milli = 0;  // in the mean, as measured; 0: not yet
+  TrialEnd trial_end{};   // of its promise
 };
 
 struct Task {

@@ -92,6 +92,7 @@ void from_json(const json& in, ShareSpec& s) {
   in.at("milli").get_to(s.milli);
   in.at("latency_sensitive").get_to(s.latency_sensitive);
   in.at("promise_ms").get_to(s.promise_ms);
+  s.promise_on_trial = in.value("promise_on_trial", false);
   in.at("estimate_ms").get_to(s.estimate_ms);
   in.at("model_card").get_to(s.model_card);
   if (in.contains("engine")) s.engine = named(in, "engine", parse_engine);
@@ -144,6 +145,7 @@ void from_json(const json& in, UnitShare& s) {
   s.predicted_s = number_or_zero(in, "predicted_s");
   s.used_milli = number_or_zero(in, "used_milli");
   if (in.contains("gpu")) in.at("gpu").get_to(s.gpu);
+  s.trial_end = named_if_any(in, "trial_end", parse_trial_end).value_or(TrialEnd::kNone);
 }
 
 void from_json(const json& in, TaskExit& e) {

@@ -103,6 +103,7 @@ static void write_json(JsonText& out, const ShareSpec& share) {
     out.put("estimate_ms", share.estimate_ms).put("latency_sensitive", share.latency_sensitive);
     out.put("milli", share.milli).put("model_card", share.model_card);
     out.put("promise_ms", share.promise_ms);
+    if (share.promise_on_trial) out.put("promise_on_trial", true);
   });
 }
 
@@ -164,6 +165,8 @@ std::string share_text(const UnitShare& share) {
     out.put("memory_bytes", share.memory_bytes).put("milli", share.milli);
     out.put("predicted_by", share.predicted_by).put("predicted_milli", share.predicted_milli);
     out.put("predicted_s", share.predicted_s).put("preemptions", share.preemptions);
+    if (share.trial_end != TrialEnd::kNone)
+      out.put("trial_end", std::string(trial_end_name(share.trial_end)));
     out.put("unit", share.unit).put("used_milli", share.used_milli);
   });
   return out.take();

@@ -39,7 +39,10 @@ struct ShareSpec {
   Engine engine = Engine::kCpu;
   uint32_t milli = 0;  // thousandths of the unit's compute; 0: as predicted
   bool latency_sensitive = false;
-  int64_t promise_ms = 0;   // it is to be done so long after it was submitted; 0: no promise
+  int64_t promise_ms = 0;  // it is to be done so long after it was submitted; 0: no promise
+  // It was not promised when the task was taken: that is decided once the task has shown whether it
+  // can be kept. Of a submission: that this may be.
+  bool promise_on_trial = false;
   int64_t estimate_ms = 0;  // of its run time on a unit of its own; 0: not said
   std::string model_card;   // JSON; empty: none
 };

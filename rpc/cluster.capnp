@@ -50,6 +50,8 @@ struct Share {
   estimateMs @3 :Int64;          # of its run time on a unit of its own; 0: not said
   modelCard @4 :Text;            # JSON; empty: none
   engine @5 :Text;               # cpu, gpu; empty from older programs: cpu
+  promiseOnTrial @6 :Bool;       # where the promise cannot be made at once, the task runs all the
+                                 # same, and it is made once what was measured tells that it is kept
 }
 
 struct Gang {
@@ -172,6 +174,7 @@ struct UnitShare {
   preemptions @11 :UInt32;
   gpu @12 :Text;               # UUID of the unit; empty: it is of cores
   slowDowns @13 :List(SlowDown);  # beside each of the neighbours
+  promise @14 :Text;           # on trial, made, made on trial, not made; empty: there is none
 }
 
 struct SlowDown {

@@ -54,6 +54,7 @@ Result<ShareSpec> read_share(wire::Share::Reader from) {
                    .milli = from.getMilli(),
                    .latency_sensitive = name == kSensitive,
                    .promise_ms = from.getPromiseMs(),
+                   .promise_on_trial = from.getPromiseOnTrial(),
                    .estimate_ms = from.getEstimateMs(),
                    .model_card = text(from.getModelCard())};
 }
@@ -62,6 +63,7 @@ void write_share(const ShareSpec& from, wire::Share::Builder to) {
   to.setMilli(from.milli);
   to.setClass(from.latency_sensitive ? kSensitive : kBestEffort);
   to.setPromiseMs(from.promise_ms);
+  to.setPromiseOnTrial(from.promise_on_trial);
   to.setEstimateMs(from.estimate_ms);
   to.setModelCard(from.model_card);
   to.setEngine(engine_name(from.engine).data());

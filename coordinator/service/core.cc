@@ -55,8 +55,7 @@ Core::Core(const CoreSettings& settings, const Clock& clock, Store& store, Polic
                        gangs.begin_again(gang, ranks, why);
                      }}),
       intake(
-          state,
-          [this](const std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
+          state, [this](std::vector<TaskSpec>& specs) { return shares.check_promises(specs); },
           [this] { pump(); }),
       membership(state, lifecycle),
       datasets(

@@ -38,6 +38,7 @@ void write_unit_share(const ShownShare& share, const std::string& policy,
   write_known(share.used_milli, "it has not been measured yet", out.initUsedMilli());
   write_known(share.left_s, "it cannot be told", out.initLeftS());
   write_known(share.promise_left_s, "there is no promise", out.initPromiseLeftS());
+  out.setPromise(share.promise);
   out.setPolicy(policy);
   auto neighbours = out.initNeighbours(static_cast<unsigned>(share.neighbours.size()));
   for (unsigned i = 0; i < neighbours.size(); ++i) neighbours.set(i, share.neighbours[i]);

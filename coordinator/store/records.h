@@ -10,6 +10,7 @@
 #include "coordinator/model.h"
 #include "coordinator/store/db.h"
 #include "model/node_order.h"
+#include "policies/sharing/interference/interference.h"
 
 namespace tierpilot::records {
 
@@ -96,6 +97,9 @@ Result<std::vector<std::pair<uint64_t, std::string>>> active_job_progress(Db& db
 Status put_past_runs(Db& db, const PastRunsId& id, const std::string& runs);
 Status remove_past_runs(Db& db, const PastRunsId& id);
 Result<PastRunsByName> past_runs(Db& db);
+// Of each kind of unit those that were measured last stay, as many as are remembered.
+Status put_slow_downs(Db& db, const std::vector<sharing::LearnedPair>& pairs, int64_t now_ms);
+Result<std::vector<sharing::LearnedPair>> slow_downs(Db& db);  // the oldest first
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
 
 }  // namespace tierpilot::records

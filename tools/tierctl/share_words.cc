@@ -54,7 +54,7 @@ Status apply(const ShareWords& words, TaskSpec& task) {
   auto& share = task.share;
   if (words.share.empty()) {
     if (words.job_class.empty() && words.promise_ms == 0 && words.card_file.empty() &&
-        words.card.empty())
+        words.card.empty() && !words.promise_on_trial)
       return {};
     return fail(
         ErrorCode::kInvalid,
@@ -67,6 +67,7 @@ Status apply(const ShareWords& words, TaskSpec& task) {
   if (words.promise_ms > 0 && !share.latency_sensitive)
     return fail(ErrorCode::kInvalid, "a promise is for the class latency-sensitive");
   share.promise_ms = words.promise_ms;
+  share.promise_on_trial = words.promise_on_trial;
   share.estimate_ms = std::exchange(task.gang.estimate_ms, 0);
   share.model_card = words.card;
   if (words.card_file.empty()) return {};

@@ -14,6 +14,7 @@ struct ShareWords {
   std::string
       job_class;  // "latency-sensitive", "best-effort"; empty: by whether there is a promise
   int64_t promise_ms = 0;  // 0: none
+  bool promise_on_trial = false;
   std::string card_file;
   std::string card;  // its text, if it is not in a file
 };

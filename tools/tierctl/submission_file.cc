@@ -19,93 +19,21 @@
 #include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
 #include "tools/tierctl/elastic_words.h"
+#include "tools/tierctl/json_fields.h"
 #include "tools/tierctl/range.h"
 #include "tools/tierctl/share_words.h"
 
 namespace tierpilot::tierctl {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr size_t kMaxFileBytes = 16 << 20;
 constexpr uint32_t kMaxUnits = 65'536;
 constexpr int kMostPriority = 1000;
-
-// Thrown inside this file only: the position in the document travels with the stack.
-struct Wrong {
-  std::string place, why;
-};
-
-// One object whose keys must all be known; `place` is its path in the document.
-class Fields {
- public:
-  Fields(const ordered_json& object, std::string place)
-      : object_(object), place_(std::move(place)) {
-    if (!object.is_object()) throw Wrong{place_, "must be an object"};
-  }
-
-  const ordered_json* find(const char* key) {
-    known_.emplace_back(key);
-    const auto found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-  bool has(const char* key) const { return object_.contains(key); }
-  std::string place(const char* key) const { return place_.empty() ? key : place_ + "." + key; }
-
-  // Calls `read(value, place)` when the key is there.
-  template <class Read>
-  void with(const char* key, Read read) {
-    if (const auto* value = find(key)) read(*value, place(key));
-  }
-
-  void finish() const {
-    for (const auto& [key, value] : object_.items())
-      if (std::find(known_.begin(), known_.end(), key) == known_.end())
-        throw Wrong{place_.empty() ? "top level" : place_,
-                    fmt::format("unknown key '{}'; there are: {}", key, fmt::join(known_, ", "))};
-  }
-
- private:
-  const ordered_json& object_;
-  std::string place_;
-  std::vector<std::string> known_;
-};
-
-std::string text(const ordered_json& value, const std::string& place) {
-  if (!value.is_string()) throw Wrong{place, "must be a string"};
-  auto string = value.get<std::string>();
-  if (string.find('\0') != std::string::npos)
-    throw Wrong{place, "must not contain a NUL character"};
-  return string;
-}
-
-// Reads a list by calling `read(item, place)` for each item.
-template <class Read>
-void each(const ordered_json& value, const std::string& place, Read read) {
-  if (!value.is_array()) throw Wrong{place, "must be a list"};
-  for (size_t i = 0; i < value.size(); ++i) read(value[i], fmt::format("{}[{}]", place, i));
-}
-
-std::vector<std::string> texts(const ordered_json& value, const std::string& place) {
-  std::vector<std::string> list;
-  each(value, place, [&](const auto& item, const auto& at) { list.push_back(text(item, at)); });
-  return list;
-}
 
 double operations(const ordered_json& value, const std::string& place) {
   if (!value.is_number() || value.get<double>() < 0 || !std::isfinite(value.get<double>()))
     throw Wrong{place, "must be a number, 0 or more"};
   return value.get<double>();
-}
-
-// A number of the base unit, or text that `parse` understands.
-template <class Parse>
-auto quantity(const ordered_json& value, const std::string& place, const char* what, Parse parse) {
-  if (!value.is_string() && !value.is_number_unsigned())
-    throw Wrong{place, fmt::format("must be {}", what)};
-  const auto parsed = parse(value.is_string() ? value.get<std::string>() : value.dump());
-  if (!parsed) throw Wrong{place, parsed.error().message};
-  return *parsed;
 }
 
 DatasetUse dataset_of(const ordered_json& value, const std::string& place) {
@@ -182,6 +110,10 @@ ShareWords read_share(Fields& fields) {
   });
   fields.with("promise", [&](const auto& v, const auto& at) {
     words.promise_ms = quantity(v, at, "seconds or a duration as in \"30s\"", parse_duration_ms);
+  });
+  fields.with("promise_on_trial", [&](const auto& v, const auto& at) {
+    if (!v.is_boolean()) throw Wrong{at, "must be true or false"};
+    words.promise_on_trial = v.template get<bool>();
   });
   fields.with("model_card", [&](const auto& v, const auto& at) {
     if (v.is_object())

@@ -132,9 +132,13 @@ void add_share_options(CLI::App& sub, ShareWords& words, CLI::Option& units) {
                  "best-effort; with a promise the other)")
       ->check(CLI::IsMember({"latency-sensitive", "best-effort"}))
       ->needs(share);
-  add_duration(sub, "--promise", words.promise_ms,
-               "it is to be done so long after now, or is refused")
-      ->needs(share);
+  auto* promise = add_duration(sub, "--promise", words.promise_ms,
+                               "it is to be done so long after now, or is refused")
+                      ->needs(share);
+  sub.add_flag("--promise-on-trial", words.promise_on_trial,
+               "not refused where the promise may be kept: it is made, or not, once what was "
+               "measured tells whether it is")
+      ->needs(promise);
   sub.add_option("--model-card", words.card_file,
                  "what its model is made of, as tierctl model describe -j writes it")
       ->type_name("FILE")

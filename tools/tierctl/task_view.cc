@@ -97,6 +97,7 @@ std::vector<Table> share_tables(const ordered_json& task) {
                                   {"Predicted run, s", "/predicted_s", Format::kNumber},
                                   {"Measured thousandths", "/used_milli", Format::kNumber},
                                   {"Left, s", "/left_s", Format::kNumber},
+                                  {"Promise", "/promise"},
                                   {"Left of the promise, s", "/promise_left_s", Format::kNumber},
                                   {"Beside tasks", "/neighbours"},
                                   {"Gave its share up", "/preemptions", Format::kNumber},

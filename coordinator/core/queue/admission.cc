@@ -279,6 +279,8 @@ Status check_share(const TaskSpec& spec, const std::string& who) {
     return refuse("the promise and the estimate must not be in the past");
   if (share.promise_ms > 0 && !share.latency_sensitive)
     return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
+  if (share.promise_on_trial && share.promise_ms == 0)
+    return refuse("it is to be on trial for a promise, and asks for none: add 'promise'");
   if (share.model_card.empty()) return {};
   if (auto card = sharing::read_card(share.model_card); !card)
     return refuse("its model card: " + card.error().message);

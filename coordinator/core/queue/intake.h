@@ -16,7 +16,7 @@ class Intake {
   using Answer = std::function<void(Result<SubmitReceipt>)>;
 
   // What tasks are promised, beyond that they run.
-  using Promises = std::function<Status(const std::vector<TaskSpec>&)>;
+  using Promises = std::function<Status(std::vector<TaskSpec>&)>;
 
   // `accepted` is called when new tasks stand in the book.
   Intake(ClusterState& state, Promises promises, std::function<void()> accepted)

@@ -25,6 +25,8 @@ void ShareKeeper::adjust() {
       holder.record.saved(boot_s(state_));
     }
   for (const auto& [unit, running] : running_by_unit()) heed(running);
+  for (const auto& node : units(false).live)
+    for (const auto& unit : node) review_trials(unit);
   const auto now = units(false);
   for (size_t n = 0; n < now.live.size(); ++n)
     for (size_t u = 0; u < now.live[n].size(); ++u) {
@@ -41,6 +43,7 @@ void ShareKeeper::adjust() {
 void ShareKeeper::heed(const std::vector<sharing::Neighbour>& running) {
   for (const auto& [id, kept] : slow_downs_.together(running))
     holders_.at(id).record.beside(boot_s(state_), kept);
+  remember_slow_downs();
 }
 
 void ShareKeeper::heed_on(const std::string& node, uint32_t unit) {

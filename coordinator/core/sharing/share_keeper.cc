@@ -51,6 +51,10 @@ void ShareKeeper::begin() {
     forecasts_.restore(std::move(*past));
   else
     spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
+  if (const auto learned = records::slow_downs(state_.store.reader()))
+    slow_downs_.restore(*learned);
+  else
+    spdlog::warn("{}: slow-downs are learned anew", learned.error().message);
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
     if (!task.spec.is_shared() || !has || task.is_copied()) continue;
@@ -80,6 +84,7 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
   record.add(boot_s(state_), report, cores);
   if (!began && record.start_s()) forecasts_.began(*record.start_s());
   slow_downs_.reported(task.id, sharer(task, record), report, boot_s(state_));
+  remember_slow_downs();
   share.used_milli = found->second.record.mean_milli();
   // After a restart the node knows best what it has.
   if (report.milli_units > 0) share.milli = report.milli_units;
@@ -117,6 +122,14 @@ void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& 
       nullptr);
 }
 
+void ShareKeeper::remember_slow_downs() {
+  auto learned = slow_downs_.take_learned();
+  if (learned.empty()) return;
+  state_.store.write([learned = std::move(learned), now_ms = state_.clock.wall_ms()](
+                         Db& db) { return records::put_slow_downs(db, learned, now_ms); },
+                     nullptr);
+}
+
 void ShareKeeper::pump() {
   if (pumping_ || state_.adopting() || !state_.store.trouble().empty()) return;
   if (state_.tasks.shared_queue().empty()) return;
@@ -131,7 +144,7 @@ void ShareKeeper::pump() {
 }
 
 bool ShareKeeper::look_at(Task& task, Units& now) {
-  const auto job = waiting_job(task.id, task.spec, promise_left_s(state_, task), now);
+  const auto job = waiting_job(task, now);
   if (job.predicted.empty()) {
     task.reason = fmt::format("waiting for a node with {} that are shared: none is up",
                               task.spec.has_gpu_share() ? "GPUs" : "cores");
@@ -172,6 +185,8 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   auto& node = *state_.registry.find(chosen.facts.name);
   auto& holder = holders_.try_emplace(task.id, forecasts_.of(task.spec)).first->second;
   const uint32_t preemptions = task.share ? task.share->preemptions : 0;
+  auto trial_end = task.share ? task.share->trial_end : TrialEnd::kNone;
+  if (is_on_trial(task) && !job.is_promised()) trial_end = TrialEnd::kNotMade;
   state_.tasks.advance(task, TaskState::kAssigned);
   task.attempt = state_.next_attempt(task);
   task.node = node.facts.name;
@@ -187,7 +202,8 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
                          .preemptions = preemptions,
                          .predicted_by = holder.record.forecast().by,
                          .predicted_milli = predicted.milli,
-                         .predicted_s = predicted.run_s};
+                         .predicted_s = predicted.run_s,
+                         .trial_end = trial_end};
   holder.attempt = {task.id, task.attempt};
   holder.node = task.node;
   std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
@@ -214,39 +230,6 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   assignment->share = task.share;
   auto stored = std::make_shared<const std::pair<Task, DecisionRecord>>(task, std::move(record));
   hand_over_once_written(state_, lifecycle_, std::move(assignment), stored, [this] { pump(); });
-}
-
-Status ShareKeeper::check_promises(const std::vector<TaskSpec>& specs) {
-  const bool any = std::any_of(specs.begin(), specs.end(),
-                               [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
-  if (!any) return {};
-  const auto now = units(true);
-  std::vector<sharing::WaitingJob> ahead;
-  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
-    const auto& task = *state_.tasks.find(id);
-    ahead.push_back(waiting_job(id, task.spec, promise_left_s(state_, task), now));
-  }
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const auto& share = specs[i].share;
-    if (!share.wanted) continue;
-    const double promise_s =
-        share.promise_ms > 0 ? static_cast<double>(share.promise_ms) / 1e3 : sharing::kNoPromise;
-    auto job = waiting_job(0, specs[i], promise_s, now);
-    if (job.predicted.empty()) continue;  // nobody can tell yet
-    const auto admission = policy_->admit(now.live, ahead, job);
-    if (!admission.admitted)
-      return fail(
-          ErrorCode::kExhausted,
-          fmt::format("task {}: a promise of {:.0f} s cannot be made: {}{}",
-                      specs[i].name.empty() ? fmt::format("#{}", i + 1) : "'" + specs[i].name + "'",
-                      promise_s, admission.reason,
-                      admission.earliest_s > 0
-                          ? fmt::format("; ask for {:.0f} s or more, or for no promise",
-                                        admission.earliest_s + 1)
-                          : ""));
-    ahead.push_back(std::move(job));
-  }
-  return {};
 }
 
 }  // namespace tierpilot

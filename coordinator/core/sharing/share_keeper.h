@@ -29,6 +29,7 @@ struct ShownShare {
   std::optional<double> used_milli;
   std::optional<double> left_s;  // with what it has
   std::optional<double> promise_left_s;
+  std::string promise;  // what became of it; empty: there is none
   std::vector<uint64_t> neighbours;
   std::vector<SlowDown> slow_downs;  // beside each of them
   bool tells_pace = false;           // of which the slow-downs can be learned
@@ -52,8 +53,9 @@ class ShareKeeper {
   void ended(const Task& task, bool succeeded);
   void reported(const Task& task, const JobPoint& report);
 
-  // Whether the promises of these tasks can be kept.
-  Status check_promises(const std::vector<TaskSpec>& specs);
+  // Whether the promises of these tasks can be kept. Of those that may be on trial they are, where
+  // they can be kept if all goes as predicted; of others they are not any more.
+  Status check_promises(std::vector<TaskSpec>& specs);
   // Those that have parts of a GPU, by its unit id.
   std::vector<uint64_t> sharers_of(const std::string& unit) const;
   // Nothing: it has none.
@@ -85,10 +87,19 @@ class ShareKeeper {
   using UnitId = std::pair<std::string, size_t>;  // node, unit
 
   void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
+  void remember_slow_downs();
   Units units(bool open_only) const;
+  // As it is known; on trial, as it is hoped to be.
+  sharing::LiveJob known_job(const Task& task, const Holder& holder) const;
   sharing::LiveJob live_job(const Task& task, const Holder& holder) const;
   sharing::WaitingJob waiting_job(uint64_t id, const TaskSpec& spec, double promise_left_s,
                                   const Units& units) const;
+  // Of a task that waits: on trial as it is hoped to be, and without a promise that is hopeless.
+  sharing::WaitingJob waiting_job(const Task& task, const Units& units) const;
+  Status check_promise(TaskSpec& spec, const std::string& who, const Units& units,
+                       std::vector<sharing::WaitingJob>& ahead);
+  void review_trials(const sharing::LiveUnit& unit);
+  void end_trial(Task& task, TrialEnd end);
   bool look_at(Task& task, Units& units);
   // Those that it may use: of its own node, if it wants one, and not kept for others.
   std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;

@@ -4,6 +4,8 @@
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
 
+#include "policies/sharing/live/trial.h"
+
 namespace tierpilot {
 
 using sharing::JobClass;
@@ -20,6 +22,20 @@ sharing::Sharer as_sharer(const TaskSpec& spec, const ShareForecast& forecast, u
           .milli = static_cast<double>(milli),
           .memory_bytes = static_cast<double>(forecast.predicted.memory_bytes),
           .traffic_bytes_s = forecast.traffic_bytes_s};
+}
+
+std::string promise_words(const Task& task) {
+  if (task.spec.share.promise_ms == 0) return {};
+  if (!task.spec.share.promise_on_trial) return "made";
+  switch (task.share ? task.share->trial_end : TrialEnd::kNone) {
+    case TrialEnd::kNone:
+      return "on trial";
+    case TrialEnd::kMade:
+      return "made on trial";
+    case TrialEnd::kNotMade:
+      break;
+  }
+  return "not made: it takes too long for it";
 }
 
 // Nothing speaks against new work on it. Of groups of cores nothing is told.
@@ -46,6 +62,11 @@ std::map<ShareKeeper::UnitId, std::vector<sharing::Neighbour>> ShareKeeper::runn
 }
 
 sharing::LiveJob ShareKeeper::live_job(const Task& task, const Holder& holder) const {
+  const auto job = known_job(task, holder);
+  return is_on_trial(task) ? sharing::hoped(job) : job;
+}
+
+sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) const {
   const double now = boot_s(state_);
   const auto& record = holder.record;
   sharing::LiveJob job;
@@ -104,6 +125,14 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   return job;
 }
 
+sharing::WaitingJob ShareKeeper::waiting_job(const Task& task, const Units& units) const {
+  auto job = waiting_job(task.id, task.spec, promise_left_s(state_, task), units);
+  if (!is_on_trial(task)) return job;
+  job = sharing::hoped(std::move(job));
+  if (sharing::is_hopeless(job)) job.promise_left_s = sharing::kNoPromise;
+  return job;
+}
+
 std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Units& units) const {
   auto live = units.live;
   for (size_t n = 0; n < live.size(); ++n) {
@@ -136,7 +165,9 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   if (!task || !task->spec.is_shared()) return std::nullopt;
   ShownShare shown;
   if (task->share) shown.given = *task->share;
-  if (task->spec.share.promise_ms > 0) shown.promise_left_s = promise_left_s(state_, *task);
+  shown.promise = promise_words(*task);
+  if (const double left_s = promise_left_s(state_, *task); left_s < sharing::kNoPromise)
+    shown.promise_left_s = left_s;
   const auto found = holders_.find(id);
   if (found == holders_.end()) {
     shown.given.milli = 0;  // it waits

@@ -15,7 +15,8 @@ std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks) {
 }
 
 double promise_left_s(const ClusterState& state, const Task& task) {
-  if (task.spec.share.promise_ms == 0) return sharing::kNoPromise;
+  const bool is_not_made = task.share && task.share->trial_end == TrialEnd::kNotMade;
+  if (task.spec.share.promise_ms == 0 || is_not_made) return sharing::kNoPromise;
   return static_cast<double>(task.submitted_ms + task.spec.share.promise_ms -
                              state.clock.wall_ms()) /
          1e3;

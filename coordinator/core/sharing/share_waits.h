@@ -11,6 +11,12 @@ namespace tierpilot {
 // Latency-sensitive ones first.
 std::vector<uint64_t> waiting_for_shares(const TaskBook& tasks);
 
+// Its promise is not decided.
+inline bool is_on_trial(const Task& task) {
+  return task.spec.share.promise_on_trial &&
+         (!task.share || task.share->trial_end == TrialEnd::kNone);
+}
+
 // Until the time by which it was promised to end; sharing::kNoPromise where nothing was.
 double promise_left_s(const ClusterState& state, const Task& task);
 

@@ -39,8 +39,7 @@ std::map<uint64_t, double> SlowDowns::together(const std::vector<sharing::Neighb
     auto& seen = watched(each.id, each.sharer);
     if (!seen.watch.is_beside(others)) {
       seen.windows.restart();
-      if (const auto change = seen.watch.beside(std::move(others)))
-        interference_->learn(each.sharer, *change);
+      if (const auto change = seen.watch.beside(std::move(others))) learn(each.sharer, *change);
     }
     kept[each.id] = interference_->beside(each.sharer, sharers).part();
   }
@@ -50,7 +49,15 @@ std::map<uint64_t, double> SlowDowns::together(const std::vector<sharing::Neighb
 void SlowDowns::reported(uint64_t task, const Sharer& as, const JobPoint& report, double now_s) {
   auto& seen = watched(task, as);
   if (const auto pace = seen.windows.add(now_s, report))
-    if (const auto change = seen.watch.add(*pace)) interference_->learn(as, *change);
+    if (const auto change = seen.watch.add(*pace)) learn(as, *change);
+}
+
+void SlowDowns::learn(const Sharer& victim, const sharing::PaceChange& change) {
+  for (auto& pair : interference_->learn(victim, change)) learned_.push_back(std::move(pair));
+}
+
+void SlowDowns::restore(const std::vector<sharing::LearnedPair>& pairs) {
+  for (const auto& pair : pairs) interference_->restore(pair);
 }
 
 bool SlowDowns::measures(uint64_t task) const {

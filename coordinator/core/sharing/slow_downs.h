@@ -1,10 +1,11 @@
 // Slow-downs of jobs that share units: predicted, and learned from the paces that they show when
-// others come to their unit and go. In memory only. Event loop thread only.
+// others come to their unit and go. Event loop thread only.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/core/sharing/pace_windows.h"
@@ -36,6 +37,9 @@ class SlowDowns {
   std::map<uint64_t, double> together(const std::vector<sharing::Neighbour>& running);
   void reported(uint64_t task, const sharing::Sharer& as, const JobPoint& report, double now_s);
   void ended(uint64_t task) { watched_.erase(task); }
+  // What was learned since the last call, to be kept; what an earlier coordinator kept.
+  std::vector<sharing::LearnedPair> take_learned() { return std::exchange(learned_, {}); }
+  void restore(const std::vector<sharing::LearnedPair>& pairs);
 
   SlowDown of(const sharing::Sharer& victim, const sharing::Neighbour& neighbour) const;
   // The task has told a pace; else nothing is learned of it.
@@ -48,11 +52,13 @@ class SlowDowns {
     sharing::PaceWatch watch;
   };
   Watched& watched(uint64_t task, const sharing::Sharer& as);
+  void learn(const sharing::Sharer& victim, const sharing::PaceChange& change);
   std::string told_by(const sharing::Sharer& victim, const sharing::Kept& kept) const;
 
   bool cores_are_predicted_;
   std::shared_ptr<sharing::Interference> interference_;
   std::map<uint64_t, Watched> watched_;
+  std::vector<sharing::LearnedPair> learned_;
 };
 
 }  // namespace tierpilot

@@ -6,7 +6,7 @@ Interference::Interference(PairPrior cores, PairPrior gpus)
     : cores_{cores, PairEffects(cores.spreads)}, gpus_{gpus, PairEffects(gpus.spreads)} {}
 
 Kept Interference::beside(const Sharer& victim, const Sharer& neighbour) {
-  auto& learned = on(victim);
+  auto& learned = on(victim.on);
   const auto effect = learned.effects.of(victim.name, neighbour.name);
   Kept kept{learned.prior.ln_kept(victim, neighbour) + effect.ln, effect.variance};
   const bool named = !victim.name.empty() && !neighbour.name.empty();
@@ -24,8 +24,8 @@ Kept Interference::beside(const Sharer& victim, std::span<const Sharer> neighbou
   return neighbours.empty() ? Kept{} : all;
 }
 
-void Interference::learn(const Sharer& victim, const PaceChange& change) {
-  if (victim.name.empty() || !(change.variance > 0)) return;
+std::vector<LearnedPair> Interference::learn(const Sharer& victim, const PaceChange& change) {
+  if (victim.name.empty() || !(change.variance > 0)) return {};
   struct Part {
     const Sharer* neighbour;
     double sign;
@@ -42,7 +42,8 @@ void Interference::learn(const Sharer& victim, const PaceChange& change) {
   };
   add(change.came, 1);
   add(change.went, -1);
-  auto& learned = on(victim);
+  auto& learned = on(victim.on);
+  std::vector<LearnedPair> pairs;
   for (const auto& [neighbour, sign, kept] : parts) {
     if (neighbour->name.empty()) continue;
     // What the others did is known as far as they are.
@@ -50,7 +51,14 @@ void Interference::learn(const Sharer& victim, const PaceChange& change) {
     learned.effects.measured(victim.name, neighbour->name,
                              ln - learned.prior.ln_kept(victim, *neighbour),
                              change.variance + variance - kept.variance);
+    if (const auto measured = learned.effects.measured(victim.name, neighbour->name))
+      pairs.push_back({victim.on, victim.name, neighbour->name, *measured});
   }
+  return pairs;
+}
+
+void Interference::restore(const LearnedPair& pair) {
+  on(pair.on).effects.restore(pair.victim, pair.neighbour, pair.measured);
 }
 
 }  // namespace tierpilot::sharing

@@ -1,9 +1,10 @@
 // Slow-downs by neighbours on a shared unit: what jobs keep of their speed beyond what their shares
 // take. Before anything was measured by a prior, from then on by what jobs show: of a pair of
-// names, else of each of the two beside others, else of all. In memory only; one thread.
+// names, else of each of the two beside others, else of all. One thread.
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "policies/sharing/interference/kept.h"
@@ -18,6 +19,13 @@ struct PaceChange {
   double variance = 0;  // of ln, above 0
 };
 
+// Of two names, on units of a kind.
+struct LearnedPair {
+  UnitKind on = UnitKind::kCores;
+  std::string victim, neighbour;
+  PairMeasured measured;
+};
+
 class Interference {
  public:
   Interference(PairPrior cores, PairPrior gpus);
@@ -27,15 +35,16 @@ class Interference {
   Kept beside(const Sharer& victim, const Sharer& neighbour);
   Kept beside(const Sharer& victim, std::span<const Sharer> neighbours);
   // What several took or gave is dealt to them by how little is known of each. Nothing is learned
-  // of jobs without a name.
-  void learn(const Sharer& victim, const PaceChange& change);
+  // of jobs without a name. Gives what is known of the pairs that were measured by it.
+  std::vector<LearnedPair> learn(const Sharer& victim, const PaceChange& change);
+  void restore(const LearnedPair& pair);
 
  private:
   struct Learned {
     PairPrior prior;
     PairEffects effects;
   };
-  Learned& on(const Sharer& job) { return job.on == UnitKind::kGpu ? gpus_ : cores_; }
+  Learned& on(UnitKind kind) { return kind == UnitKind::kGpu ? gpus_ : cores_; }
 
   Learned cores_, gpus_;
 };

@@ -71,6 +71,26 @@ void PairEffects::measured(const std::string& victim, const std::string& neighbo
   fitted_ = false;
 }
 
+std::optional<PairMeasured> PairEffects::measured(const std::string& victim,
+                                                  const std::string& neighbour) const {
+  const auto found = at_.find(key(victim, neighbour));
+  if (found == at_.end()) return std::nullopt;
+  const auto& pair = *found->second;
+  return PairMeasured{pair.ln, pair.weight, pair.measured};
+}
+
+void PairEffects::restore(const std::string& victim, const std::string& neighbour,
+                          const PairMeasured& from) {
+  if (!std::isfinite(from.ln) || !(from.weight > 0) || from.times == 0) return;
+  auto& pair = open(victim, neighbour);
+  for (auto* own : {&pair.victim->second, &pair.neighbour->second})
+    own->measured += from.times - pair.measured;
+  pair.ln = from.ln;
+  pair.weight = std::min(from.weight, kMostWeight);
+  pair.measured = from.times;
+  fitted_ = false;
+}
+
 // Gauss-Seidel on the mixed model's equations, one kind of effect after the other; a pair's own
 // effect is noise to the others.
 void PairEffects::fit() {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -19,6 +20,15 @@ struct PairEffect {
   double variance = 0;
   uint32_t of_pair = 0;   // measurements of it
   uint32_t of_names = 0;  // of the one as a victim and the other as a neighbour of anybody
+};
+
+// All that is remembered of the measurements of a pair.
+struct PairMeasured {
+  double ln = 0;      // their mean, by what each of them counts
+  double weight = 0;  // 1 / its variance, above 0
+  uint32_t times = 0;
+
+  bool operator==(const PairMeasured&) const = default;
 };
 
 class PairEffects {
@@ -36,6 +46,11 @@ class PairEffects {
   // long ago.
   void measured(const std::string& victim, const std::string& neighbour, double ln,
                 double variance);
+  // Nothing: it was never measured, or is forgotten.
+  std::optional<PairMeasured> measured(const std::string& victim,
+                                       const std::string& neighbour) const;
+  // In place of what was measured of the pair here. What is no measurement is left out.
+  void restore(const std::string& victim, const std::string& neighbour, const PairMeasured& pair);
   // Asking keeps a measured pair from being forgotten.
   PairEffect of(const std::string& victim, const std::string& neighbour);
 

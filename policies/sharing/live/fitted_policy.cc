@@ -219,6 +219,9 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
     if (!first) goes_on += held(&job);
     job.share.milli = 0;
   }
+  // What has no promise, or none any more, takes nothing from one that was made.
+  std::stable_partition(sensitive.begin(), sensitive.end(),
+                        [](const auto* job) { return job->is_promised(); });
   uint32_t room = unit.whole.milli - serve(sensitive, unit, retained_, kAim);
   if (room < goes_on) room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.

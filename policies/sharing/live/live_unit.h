@@ -66,6 +66,8 @@ struct WaitingJob {
   Share asked;                                 // by its user; 0 thousandths: as predicted
   double promise_left_s = kNoPromise;
   double waited_s = 0;
+
+  bool is_promised() const { return promise_left_s < kNoPromise; }
 };
 
 // How fast a job runs with so much of what it needs, 0 to 1.

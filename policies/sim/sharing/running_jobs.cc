@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policies/sharing/live/trial.h"
+
 namespace tierpilot::sharing {
 
 RunningJobs::RunningJobs(const TimedWorkload& workload, Retained retained, double seen_after_s,
@@ -25,6 +27,13 @@ void RunningJobs::start(const Running& running) {
 
 void RunningJobs::resize(uint64_t id, uint32_t milli) {
   if (const auto found = running_.find(id); found != running_.end()) found->second.milli = milli;
+}
+
+void RunningJobs::end_trial(uint64_t id, bool made) {
+  const auto found = running_.find(id);
+  if (found == running_.end()) return;
+  found->second.on_trial = false;
+  if (!made) found->second.promise_end_s = kNoPromise;
 }
 
 void RunningJobs::end(uint64_t id) {
@@ -109,7 +118,11 @@ LiveJob RunningJobs::as_live(const Running& running, double now_s) const {
 LiveUnit RunningJobs::as_live(size_t unit, double now_s) const {
   const size_t type = workload_.type_of.empty() ? 0 : workload_.type_of[unit];
   LiveUnit value{workload_.types[type], {kWholeUnit, 0}, {}};
-  for (const uint64_t id : on_unit_[unit]) value.jobs.push_back(as_live(running_.at(id), now_s));
+  for (const uint64_t id : on_unit_[unit]) {
+    const auto& running = running_.at(id);
+    const auto job = as_live(running, now_s);
+    value.jobs.push_back(running.on_trial ? hoped(job) : job);
+  }
   return value;
 }
 

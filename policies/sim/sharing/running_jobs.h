@@ -18,6 +18,7 @@ struct Running {
   double started_s = 0;  // this time
   double promise_end_s = kNoPromise;
   bool ran = false;  // before it was preempted: it has shown its use and pace
+  bool on_trial = false;
   double speed = 1;
   double kept = 1;  // of what its share leaves, by its neighbours
 };
@@ -44,6 +45,8 @@ class RunningJobs {
 
   void start(const Running& running);
   void resize(uint64_t id, uint32_t milli);
+  // It has a promise from now on, or none any more.
+  void end_trial(uint64_t id, bool made);
   void end(uint64_t id);
   // What has to be called after any of these, once for all of one time.
   void set_speeds();
@@ -51,14 +54,15 @@ class RunningJobs {
   void advance(double seconds, double counted_s, UnitTime& sums);
 
   double next_end_s(double now_s) const;
+  // Those on trial as they are hoped to be.
   LiveUnit as_live(size_t unit, double now_s) const;
+  LiveJob as_live(const Running& running, double now_s) const;  // as it is known
   // What is known of it now.
   Sharer sharer(const Running& running, double now_s) const;
   // Of its work, as it is thought to be if nothing held it back.
   double thought_left_s(const Running& running, double now_s) const;
 
  private:
-  LiveJob as_live(const Running& running, double now_s) const;
   double thought_kept(const Running& running, double now_s) const;
 
   const TimedWorkload& workload_;

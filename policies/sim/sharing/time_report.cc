@@ -29,6 +29,8 @@ ordered_json policy_json(const std::string& jobs, const std::string& policy,
       {"promises_kept_of_made", mean([](const TimedRun& r) { return part(r.kept, r.made); })},
       {"promises_kept_of_made_least", least_kept},
       {"promises_made", mean([](const TimedRun& r) { return part(r.made, r.asked); })},
+      {"promises_made_on_trial",
+       mean([](const TimedRun& r) { return r.made_on_trial / std::max(1.0, double(r.asked)); })},
       {"promises_kept_of_asked", mean([](const TimedRun& r) { return part(r.kept, r.asked); })},
       {"best_effort_throughput_units", mean([](const TimedRun& r) { return r.best_effort_per_h; })},
       {"best_effort_completion_s", mean([](const TimedRun& r) { return r.best_effort_mean_s; })},
@@ -72,7 +74,8 @@ ordered_json source_json(const JobSource& source, const TimedSuite& suite) {
 std::vector<std::string> policies_of(const TimedSuite& suite) {
   if (!suite.policies.empty()) return suite.policies;
   auto policies = share_policies().names();
-  for (const auto reference : {kUnaware, kForetold, kClairvoyant}) policies.emplace_back(reference);
+  for (const auto reference : {kOnTrial, kUnaware, kForetold, kClairvoyant})
+    policies.emplace_back(reference);
   return policies;
 }
 

@@ -10,6 +10,7 @@
 #include "policies/sim/sharing/pace_learning.h"
 #include "policies/sim/sharing/running_jobs.h"
 #include "policies/sim/sharing/traced_jobs.h"
+#include "policies/sim/sharing/trials.h"
 #include "policies/sim/sharing/unit_looks.h"
 
 namespace tierpilot::sharing {
@@ -21,6 +22,7 @@ struct Waiting {
   double promise_end_s = kNoPromise;
   bool ran = false;           // before it was preempted
   double thought_left_s = 0;  // then
+  bool on_trial = false;
 };
 
 class Simulation {
@@ -31,7 +33,8 @@ class Simulation {
         policy_(policy),
         rules_(rules),
         running_(workload, thought.retained, rules.seen_after_s, rules.checkpoint_s),
-        looks_(workload.units, rules.period_s, rules.period_part) {
+        looks_(workload.units, rules.period_s, rules.period_part),
+        trials_(policy, rules.pace_noise, workload.jobs.size()) {
     if (thought.learns)
       paces_.emplace(*thought.learns, rules.period_s, rules.pace_noise, workload.jobs.size());
   }
@@ -86,6 +89,7 @@ class Simulation {
 
   void leave(const Running& running) {
     running_.end(running.job->id);
+    trials_.ended(running.job->id);
     if (paces_) paces_->ended(running.job->id);
     changed(running.unit);
   }
@@ -99,7 +103,9 @@ class Simulation {
     const auto& job = *running.job;
     parts_left_.erase(job.whole_id());
     const double took_s = now_s_ - job.arrival_s;
-    if (running.promise_end_s < kNoPromise && took_s <= job.promise_s) ++result_.kept;
+    const bool was_made = running.promise_end_s < kNoPromise && !trials_.is_open(job.whole_id());
+    if (was_made && took_s <= job.promise_s) ++result_.kept;
+    trials_.end(job.whole_id());
     if (job.job_class != JobClass::kBestEffort) return;
     best_effort_sum_s_ += took_s;
     ++best_effort_;
@@ -107,25 +113,67 @@ class Simulation {
 
   // Of one job: it is promised what all its parts can be.
   void arrive(std::span<const TimedJob> parts) {
-    const bool asks = parts.front().promise_s < kNoPromise;
-    bool made = asks;
+    const auto id = parts.front().whole_id();
+    const auto count = static_cast<uint32_t>(parts.size());
+    parts_left_[id] = count;
     std::vector<Waiting> arrived;
-    for (const auto& part : parts) {
-      Waiting waiting{&part, part.run_s, part.arrival_s + part.promise_s};
-      if (made) {
-        std::vector<WaitingJob> ahead;
-        for (const auto& other : queue_) ahead.push_back(as_waiting(other));
-        for (const auto& other : arrived) ahead.push_back(as_waiting(other));
-        made = policy_.admit(nodes(), ahead, as_waiting(waiting)).admitted;
+    for (const auto& part : parts)
+      arrived.push_back({&part, part.run_s, part.arrival_s + part.promise_s});
+    if (parts.front().promise_s < kNoPromise) {
+      ++result_.asked;
+      if (is_admitted(arrived)) {
+        ++result_.made;
+      } else {
+        for (auto& waiting : arrived) waiting.on_trial = true;
+        const bool may_be_kept = rules_.trials && is_admitted(arrived);
+        if (may_be_kept) trials_.begin(id, count);
+        for (auto& waiting : arrived) {
+          waiting.on_trial = may_be_kept;
+          if (!may_be_kept) waiting.promise_end_s = kNoPromise;
+        }
       }
-      arrived.push_back(waiting);
     }
-    result_.asked += asks ? 1 : 0;
-    result_.made += made ? 1 : 0;
-    parts_left_[parts.front().whole_id()] = static_cast<uint32_t>(parts.size());
-    for (auto& waiting : arrived) {
-      if (!made) waiting.promise_end_s = kNoPromise;
-      queue_.push_back(waiting);
+    queue_.insert(queue_.end(), arrived.begin(), arrived.end());
+  }
+
+  // Each of them, after those before it.
+  bool is_admitted(const std::vector<Waiting>& parts) {
+    std::vector<WaitingJob> ahead;
+    for (const auto& other : queue_) ahead.push_back(as_waiting(other));
+    for (const auto& part : parts) {
+      const auto job = as_waiting(part);
+      if (!policy_.admit(nodes(), ahead, job).admitted) return false;
+      ahead.push_back(job);
+    }
+    return true;
+  }
+
+  void review_trials(size_t unit) {
+    const auto on_unit = running_.on_unit(unit);
+    for (const uint64_t id : on_unit) {
+      const auto& running = *running_.find(id);
+      if (!running.on_trial) continue;
+      const uint64_t job = running.job->whole_id();
+      const auto verdict = trials_.look(running, running_, now_s_);
+      if (verdict == TrialVerdict::kNotMade) fail_trial(job);
+      if (verdict != TrialVerdict::kMade) continue;
+      running_.end_trial(id, true);
+      if (!trials_.part_keeps(job)) continue;
+      ++result_.made;
+      ++result_.made_on_trial;
+    }
+  }
+
+  void fail_trial(uint64_t job) {
+    trials_.end(job);
+    std::vector<uint64_t> parts;
+    for (const auto& [id, running] : running_.all())
+      if (running.job->whole_id() == job) parts.push_back(id);
+    for (const uint64_t id : parts) running_.end_trial(id, false);
+    for (auto& waiting : queue_) {
+      if (waiting.job->whole_id() != job) continue;
+      waiting.on_trial = false;
+      waiting.promise_end_s = kNoPromise;
     }
   }
 
@@ -146,7 +194,7 @@ class Simulation {
       if ((job.types >> type & 1) != 0) value.predicted[workload_.types[type]] = predicted;
     value.promise_left_s = waiting.promise_end_s - now_s_;
     value.waited_s = now_s_ - job.arrival_s;
-    return value;
+    return waiting.on_trial ? hoped(std::move(value)) : value;
   }
 
   // One node has all units: hosts do not bound these jobs.
@@ -167,7 +215,8 @@ class Simulation {
     ++result_.preemptions;
     const double thought_left_s =
         running_.thought_left_s(running, now_s_) + left_s - running.left_s;
-    queue_.push_front({running.job, left_s, running.promise_end_s, true, thought_left_s});
+    queue_.push_front(
+        {running.job, left_s, running.promise_end_s, true, thought_left_s, running.on_trial});
     leave(running);
   }
 
@@ -186,6 +235,7 @@ class Simulation {
       looks_.looked(unit, now_s_, running_);
       if (running_.on_unit(unit).empty()) continue;
       if (paces_) paces_->looked(unit, running_, now_s_);
+      review_trials(unit);
       const auto adjustment = policy_.adjust(running_.as_live(unit, now_s_));
       changed = changed || !adjustment.milli.empty() || !adjustment.preempted.empty();
       for (const auto& [id, milli] : adjustment.milli) resize(id, milli);
@@ -212,6 +262,8 @@ class Simulation {
     size_t looked_at = 0;
     auto now = nodes();
     for (size_t i = 0; i < queue_.size() && looked_at < kMostLookedAt; ++looked_at) {
+      if (queue_[i].on_trial && is_hopeless(as_waiting(queue_[i])))
+        fail_trial(queue_[i].job->whole_id());
       const auto waiting = queue_[i];
       const auto start = policy_.place(now, asked(waiting));
       if (!start) {
@@ -224,7 +276,7 @@ class Simulation {
       for (const uint64_t id : start->preempted) preempt(id);
       i += queue_.size() - queued;  // those stand before it now
       running_.start({waiting.job, start->unit, start->share.milli, waiting.left_s, now_s_,
-                      waiting.promise_end_s, waiting.ran});
+                      waiting.promise_end_s, waiting.ran, waiting.on_trial});
       changed(start->unit);
       running_.set_speeds();
       now.front()[start->unit] = running_.as_live(start->unit, now_s_);
@@ -255,6 +307,7 @@ class Simulation {
   RunningJobs running_;
   UnitLooks looks_;
   std::optional<PaceLearning> paces_;
+  Trials trials_;
   std::deque<Waiting> queue_;
   std::map<uint64_t, uint32_t> parts_left_;  // of jobs that have come and not ended
   TimedRun result_;
@@ -291,10 +344,12 @@ Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings
   settings.knows_all = policy == kClairvoyant;
   TimedRules rules = given;
   rules.users_ask = policy == "best-fit";
+  rules.trials = policy == kOnTrial;
   const auto workload =
       source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
   const auto thought = thought_of(policy, workload);
-  const bool is_share = policy == kClairvoyant || policy == kForetold || policy == kUnaware;
+  const bool is_share =
+      policy == kClairvoyant || policy == kForetold || policy == kUnaware || policy == kOnTrial;
   auto made = make_share_policy(is_share ? "share" : policy, thought.retained);
   if (!made) return tl::unexpected(made.error());
   return simulate_timed(workload, **made, rules, thought);

@@ -14,6 +14,7 @@ namespace tierpilot::sharing {
 
 struct TimedRun {
   uint32_t asked = 0, made = 0, kept = 0;  // promises
+  uint32_t made_on_trial = 0;              // of those made
   double best_effort_mean_s = 0;           // from arrival to end
   double best_effort_per_h = 0;            // work done until the last arrival, in unit hours
   double makespan_s = 0;
@@ -30,6 +31,7 @@ struct TimedRules {
   double seen_after_s = 30;  // then a job has shown its use and pace
   double checkpoint_s = 15;  // of work that a preemption loses, and its restart
   bool users_ask = false;    // for what they think; else jobs get what is predicted
+  bool trials = false;       // of promises that cannot be made when jobs come
   double pace_noise = 0.06;  // standard deviation of ln(pace), as it is measured between two looks
 };
 
@@ -42,10 +44,11 @@ struct Thought {
 TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, const TimedRules& rules,
                         const Thought& thought = {});
 
-// Beside the policies of share_policies(), what `share` is held against: without slow-downs, with
-// each pair's as well as published pairs are predicted, and with all that is to be known.
-inline constexpr std::string_view kUnaware = "share-unaware", kForetold = "share-foretold",
-                                  kClairvoyant = "clairvoyant";
+// Beside the policies of share_policies(): `share` where all users let promises be on trial, and
+// what it is held against: without slow-downs, with each pair's as well as published pairs are
+// predicted, and with all that is to be known.
+inline constexpr std::string_view kOnTrial = "share-on-trial", kUnaware = "share-unaware",
+                                  kForetold = "share-foretold", kClairvoyant = "clairvoyant";
 // Policies of share_policies(), that learn of slow-downs what they would measure, and those above.
 // kNotFound.
 // `source`: where jobs come from; null: all is drawn.

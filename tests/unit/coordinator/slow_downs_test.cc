@@ -121,5 +121,26 @@ TEST(SlowDowns, AnAbsurdPaceTeachesNothing) {
   EXPECT_EQ(slow_downs.of(a.who.sharer, task(2, "b")).kept.by, sharing::KeptBy::kPrior);
 }
 
+// Another coordinator, to which all is given that the first one said it had learned.
+TEST(SlowDowns, WhatWasLearnedCanBeKept) {
+  SlowDowns before(nullptr), after(nullptr);
+  Reports a{before, task(1, "a")};
+  const auto b = task(2, "b");
+  before.together({a.who});
+  a.say(100, 10);
+  EXPECT_TRUE(before.take_learned().empty()) << "nobody was beside it";
+  before.together({a.who, b});
+  a.say(60, 10);
+  const auto learned = before.take_learned();
+  ASSERT_EQ(learned.size(), 1u);
+  EXPECT_EQ(learned[0].victim, "a");
+  EXPECT_EQ(learned[0].neighbour, "b");
+  EXPECT_TRUE(before.take_learned().empty()) << "it was taken";
+  after.restore(learned);
+  const auto was = before.of(a.who.sharer, b), is = after.of(a.who.sharer, b);
+  EXPECT_NEAR(is.kept.part(), was.kept.part(), 0.01);
+  EXPECT_EQ(is.by, was.by);
+}
+
 }  // namespace
 }  // namespace tierpilot

@@ -107,5 +107,46 @@ TEST(PairEffects, TheLeastRecentlyUsedPairsAreForgotten) {
   EXPECT_LE(effects.names(), 6U);
 }
 
+// What is kept of each pair is enough to know all that was known.
+TEST(PairEffects, WhatIsRestoredTellsWhatWasMeasured) {
+  PairEffects before(kSpreads), after(kSpreads);
+  const std::pair<const char*, const char*> pairs[] = {{"a", "b"}, {"b", "a"}, {"a", "c"}};
+  for (int i = 0; i < 4; ++i)
+    for (const auto& [victim, neighbour] : pairs)
+      before.measured(victim, neighbour, victim[0] == 'a' ? -0.4 : -0.1, kSmall);
+  for (const auto& [victim, neighbour] : pairs) {
+    const auto kept = before.measured(victim, neighbour);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->times, 4U);
+    after.restore(victim, neighbour, *kept);
+  }
+  for (const char* victim : {"a", "b", "c", "d"})
+    for (const char* neighbour : {"a", "b", "c", "d"}) {
+      const auto was = before.of(victim, neighbour), is = after.of(victim, neighbour);
+      EXPECT_NEAR(is.ln, was.ln, 0.005) << victim << neighbour;
+      EXPECT_NEAR(is.variance, was.variance, 1e-6) << victim << neighbour;
+      EXPECT_EQ(is.of_pair, was.of_pair);
+      EXPECT_EQ(is.of_names, was.of_names);
+    }
+  EXPECT_FALSE(before.measured("c", "a"));
+}
+
+TEST(PairEffects, WhatIsRestoredTwiceCountsOnce) {
+  PairEffects effects(kSpreads);
+  effects.restore("a", "b", {-0.3, 500, 3});
+  effects.restore("a", "b", {-0.3, 500, 3});
+  EXPECT_EQ(effects.of("a", "b").of_pair, 3U);
+  EXPECT_EQ(effects.of("a", "c").of_names, 3U);
+}
+
+TEST(PairEffects, WhatIsNoMeasurementIsNotRestored) {
+  PairEffects effects(kSpreads);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& none : {PairMeasured{nan, 1, 1}, PairMeasured{-0.1, 0, 1},
+                           PairMeasured{-0.1, nan, 1}, PairMeasured{-0.1, 1, 0}})
+    effects.restore("a", "b", none);
+  EXPECT_EQ(effects.pairs(), 0U);
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing

@@ -232,5 +232,47 @@ TEST(TimeSimulation, AnUnknownPolicyIsNamed) {
   EXPECT_NE(run.error().message.find("'best'"), std::string::npos);
 }
 
+// Predictions are off by as much as was measured. With trials more promises are made, nearly all of
+// them kept, and none of those that were made at once is lost for it.
+TEST(TimeSimulation, TrialsMakePromisesThatArePredictedTooUncertainly) {
+  const TimedSettings small{.units = 8, .jobs = 200};
+  TimedRun with, without;
+  for (uint64_t seed = 2001; seed <= 2003; ++seed) {
+    const auto one = run_timed(kOnTrial, seed, small, {}),
+               other = run_timed("share", seed, small, {});
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(one->asked, other->asked);
+    with.asked += one->asked;
+    with.made += one->made;
+    with.made_on_trial += one->made_on_trial;
+    with.kept += one->kept;
+    without.made += other->made;
+  }
+  EXPECT_GT(with.made_on_trial, 0u);
+  EXPECT_GT(with.made, without.made);
+  EXPECT_GT(with.made, 0.93 * with.asked);
+  EXPECT_GT(with.kept, 0.97 * with.made);
+}
+
+// Ten times what was predicted: nothing can be promised, and what was only hoped is not counted.
+TEST(TimeSimulation, AJobThatTakesTooLongGetsNoPromiseOnTrial) {
+  auto late = job(1, 0, kSensitive, 900, 1000);
+  late.predicted.run_s = 100;
+  late.predicted.run_upper_s = 140;
+  late.promise_s = 120;
+  TimedRules rules;
+  rules.trials = true;
+  auto policy = make_share_policy("share", {});
+  const auto done = simulate_timed(workload(1, {late}), **policy, rules);
+  EXPECT_EQ(done.asked, 1u);
+  EXPECT_EQ(done.made, 0u);
+  EXPECT_EQ(done.kept, 0u);
+  auto in_time = late;
+  in_time.run_s = 90;
+  const auto kept = simulate_timed(workload(1, {in_time}), **policy, rules);
+  EXPECT_EQ(kept.made_on_trial, 1u);
+  EXPECT_EQ(kept.kept, 1u);
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing

@@ -1,0 +1,88 @@
+// Which promises are made: when tasks come, and of those on trial once they have shown their pace.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/core/sharing/share_keeper.h"
+#include "coordinator/core/sharing/share_waits.h"
+#include "policies/sharing/live/trial.h"
+
+namespace tierpilot {
+
+Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
+  const bool any = std::any_of(specs.begin(), specs.end(),
+                               [](const TaskSpec& spec) { return spec.share.promise_ms > 0; });
+  if (!any) return {};
+  const auto now = units(true);
+  std::vector<sharing::WaitingJob> ahead;
+  for (const uint64_t id : waiting_for_shares(state_.tasks))
+    ahead.push_back(waiting_job(*state_.tasks.find(id), now));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!specs[i].share.wanted) continue;
+    const auto who =
+        specs[i].name.empty() ? fmt::format("#{}", i + 1) : fmt::format("'{}'", specs[i].name);
+    if (auto kept = check_promise(specs[i], who, now, ahead); !kept) return kept;
+  }
+  return {};
+}
+
+Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, const Units& now,
+                                  std::vector<sharing::WaitingJob>& ahead) {
+  const double promise_s = spec.share.promise_ms > 0
+                               ? static_cast<double>(spec.share.promise_ms) / 1e3
+                               : sharing::kNoPromise;
+  auto job = waiting_job(0, spec, promise_s, now);
+  if (job.predicted.empty()) return {};  // nobody can tell yet
+  const auto admission = policy_->admit(now.live, ahead, job);
+  if (!admission.admitted) {
+    auto hoped = sharing::hoped(job);
+    const bool may_be_kept = policy_->admit(now.live, ahead, hoped).admitted;
+    if (!may_be_kept || !spec.share.promise_on_trial)
+      return fail(ErrorCode::kExhausted,
+                  fmt::format("task {}: a promise of {:.0f} s cannot be made: {}{}{}", who,
+                              promise_s, admission.reason,
+                              admission.earliest_s > 0
+                                  ? fmt::format("; ask for {:.0f} s or more, or for no promise",
+                                                admission.earliest_s + 1)
+                                  : "",
+                              may_be_kept ? "; or let it be on trial, as it may be kept" : ""));
+    job = std::move(hoped);
+  } else {
+    spec.share.promise_on_trial = false;
+  }
+  ahead.push_back(std::move(job));
+  return {};
+}
+
+void ShareKeeper::review_trials(const sharing::LiveUnit& unit) {
+  for (const auto& each : unit.jobs) {
+    auto& task = *state_.tasks.find(each.id);
+    const auto& holder = holders_.at(each.id);
+    const auto& record = holder.record;
+    if (!is_on_trial(task) || !record.has_started()) continue;
+    const sharing::OnTrial trial{
+        .job = known_job(task, holder),
+        .start_s = record.start_s().value_or(record.forecast().predicted.start_s),
+        .shows_pace = record.counts_iterations()};
+    switch (sharing::review(*policy_, unit, trial)) {
+      case sharing::TrialVerdict::kGoesOn:
+        break;
+      case sharing::TrialVerdict::kMade:
+        end_trial(task, TrialEnd::kMade);
+        break;
+      case sharing::TrialVerdict::kNotMade:
+        end_trial(task, TrialEnd::kNotMade);
+        break;
+    }
+  }
+}
+
+void ShareKeeper::end_trial(Task& task, TrialEnd end) {
+  spdlog::info("task {}: its promise, which was on trial, is {}", task.id,
+               end == TrialEnd::kMade ? "made" : "not made");
+  task.share->trial_end = end;
+  lifecycle_.writes().write({task.id}, {}, nullptr);
+}
+
+}  // namespace tierpilot

@@ -1,0 +1,125 @@
+// Promises that are decided while the job runs.
+#include "coordinator/store/records.h"
+#include "tests/unit/coordinator/share_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ShareTrialsTest : public ShareKeeperTest {
+ protected:
+  // Its user says 100 s, which may be 150.
+  static TaskSpec on_trial(int64_t promise_s) {
+    auto task = promised("tune", 900, 100, promise_s);
+    task.share.promise_on_trial = true;
+    return task;
+  }
+  // `seconds` pass, in each of which it does so much of its run.
+  void run(uint64_t id, int seconds, double part_each_s) {
+    constexpr uint64_t kIterations = 1'000'000;
+    for (int s = 0; s < seconds; ++s) {
+      pass(1);
+      done_ += part_each_s;
+      JobPoint point{.attempt = task(id).attempt};
+      point.iteration = static_cast<uint64_t>(done_ * kIterations);
+      point.iterations = kIterations;
+      keeper_->reported(task(id), point);
+    }
+  }
+  std::string promise(uint64_t id) { return keeper_->share_of(id)->promise; }
+
+  double done_ = 0;
+};
+
+TEST_F(ShareTrialsTest, WhatCanBePromisedAtOnceIsNotOnTrial) {
+  const auto id = accept(on_trial(200));
+  EXPECT_EQ(promise(id), "made");
+  EXPECT_FALSE(task(id).spec.share.promise_on_trial);
+}
+
+TEST_F(ShareTrialsTest, WhatIsTooUncertainIsRefusedWithoutATrialAndSaysSo) {
+  auto spec = on_trial(120);
+  spec.share.promise_on_trial = false;
+  const auto refused = submit({spec});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("or let it be on trial"));
+  const auto hopeless = submit({on_trial(80)});
+  ASSERT_FALSE(hopeless);
+  EXPECT_THAT(hopeless.error().message, HasSubstr("cannot be made"));
+  EXPECT_THAT(hopeless.error().message, ::testing::Not(HasSubstr("on trial")));
+}
+
+TEST_F(ShareTrialsTest, ItIsMadeOnceThePaceTellsThatItIsKept) {
+  const auto id = accept(on_trial(120));
+  EXPECT_EQ(promise(id), "on trial");
+  pump();
+  ASSERT_EQ(task(id).state, TaskState::kRunning);
+  EXPECT_EQ(promise(id), "on trial");
+  run(id, 8, 0.0105);
+  EXPECT_EQ(promise(id), "made on trial");
+  EXPECT_TRUE(keeper_->share_of(id)->promise_left_s);
+}
+
+TEST_F(ShareTrialsTest, ItIsNotMadeWhenItTakesTooLong) {
+  const auto id = accept(on_trial(120));
+  pump();
+  run(id, 8, 0.006);
+  EXPECT_THAT(promise(id), HasSubstr("not made"));
+  EXPECT_FALSE(keeper_->share_of(id)->promise_left_s);
+  EXPECT_EQ(task(id).state, TaskState::kRunning) << "it goes on";
+  run(id, 8, 0.05);
+  EXPECT_THAT(promise(id), HasSubstr("not made")) << "that is decided once";
+}
+
+TEST_F(ShareTrialsTest, ItIsNotMadeWhenItTellsNoIterations) {
+  const auto id = accept(on_trial(120));
+  pump();
+  pass(24);
+  EXPECT_EQ(promise(id), "on trial");
+  pass(6);
+  EXPECT_THAT(promise(id), HasSubstr("not made"));
+}
+
+// Others are ahead of it until its promise is hopeless.
+TEST_F(ShareTrialsTest, ItIsNotMadeWhenItWaitsTooLong) {
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  const auto id = accept(on_trial(120));
+  pass(30);
+  state_->registry.set_order("n1", {NodeOrder::Kind::kNone});
+  pump();
+  ASSERT_EQ(task(id).state, TaskState::kRunning);
+  EXPECT_THAT(promise(id), HasSubstr("not made"));
+}
+
+// What was decided stays so, and what was not is decided by the next coordinator.
+TEST_F(ShareTrialsTest, ARestartOfTheCoordinatorChangesNothing) {
+  const auto again = [&](uint64_t id) {
+    flush();
+    keeper_.reset();
+    checkpoints_.reset();
+    restart();
+    make_keeper("share");
+    keeper_->begin();
+    node_ = join_sharing("n1", 1, {{id, 1}});
+  };
+  const auto id = accept(on_trial(120));
+  pump();
+  again(id);
+  EXPECT_EQ(promise(id), "on trial");
+  run(id, 8, 0.0105);
+  EXPECT_EQ(promise(id), "made on trial");
+  again(id);
+  EXPECT_EQ(promise(id), "made on trial");
+}
+
+TEST_F(ShareTrialsTest, ATrialWithoutAPromiseIsRefused) {
+  auto spec = on_trial(120);
+  spec.share.promise_ms = 0;
+  const auto refused = submit({spec});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("on trial"));
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
