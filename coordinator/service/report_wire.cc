@@ -117,6 +117,8 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   const auto ratio = in.getInt32ToFloat();
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)
     facts.int32_to_float = ratio.getValue();
+  const auto speed = in.getFloat32OpsPerS();
+  if (speed.isValue() && speed.getValue() > 0) facts.float32_ops_per_s = speed.getValue();
   facts.rates = read_rates(in.getTiers());
   facts.runs_gangs = read_program(in.getProgram(), "tierpilotd").can(kGangFeature);
   facts.takes_checkpoints = read_program(in.getProgram(), "tierpilotd").can(kCheckpointFeature);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coordinator/core/sharing/past_runs.h"
@@ -10,9 +11,16 @@
 #include "coordinator/model.h"
 #include "coordinator/store/db.h"
 #include "model/node_order.h"
-#include "policies/sharing/interference/interference.h"
+#include "policies/sharing/interference/pair_effects.h"
 
 namespace tierpilot::records {
+
+// Of jobs beside each other on units of cores and on GPUs; of nodes and the jobs that ran there.
+enum class PairKind { kOnCores, kOnGpus, kRuns };
+struct MeasuredPair {
+  std::string first, second;
+  sharing::PairMeasured measured;
+};
 
 // Makes the tables of a new store; refuses one written by a newer version.
 Status create_tables(Db& db);
@@ -97,9 +105,9 @@ Result<std::vector<std::pair<uint64_t, std::string>>> active_job_progress(Db& db
 Status put_past_runs(Db& db, const PastRunsId& id, const std::string& runs);
 Status remove_past_runs(Db& db, const PastRunsId& id);
 Result<PastRunsByName> past_runs(Db& db);
-// Of each kind of unit those that were measured last stay, as many as are remembered.
-Status put_slow_downs(Db& db, const std::vector<sharing::LearnedPair>& pairs, int64_t now_ms);
-Result<std::vector<sharing::LearnedPair>> slow_downs(Db& db);  // the oldest first
+// Of each kind those that were measured last stay, as many as are remembered.
+Status put_pairs(Db& db, PairKind kind, const std::vector<MeasuredPair>& pairs, int64_t now_ms);
+Result<std::vector<MeasuredPair>> pairs(Db& db, PairKind kind);  // the oldest first
 Result<int64_t> setting(Db& db, const std::string& key, int64_t fallback);
 
 }  // namespace tierpilot::records

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
+
+#include "daemon/probe/active/measure.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -64,6 +67,18 @@ Result<std::string> find_python(const std::string& named) {
       "that has it with --python");
 }
 
+// Nodes measure theirs by the same program, so that what is collected here is foretold there.
+double float32_ops_per_s(int cpu) {
+  cpu_set_t before, one;
+  CPU_ZERO(&one);
+  if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &one);
+  const bool moved = cpu >= 0 && sched_getaffinity(0, sizeof before, &before) == 0 &&
+                     sched_setaffinity(0, sizeof one, &one) == 0;
+  const double rate = measure_operations().float32_ops_per_s;
+  if (moved) (void)sched_setaffinity(0, sizeof before, &before);
+  return rate;
+}
+
 }  // namespace
 
 int collect(const Context& context, const CollectOptions& options) {
@@ -88,6 +103,8 @@ int collect(const Context& context, const CollectOptions& options) {
   if (!options.architectures.empty())
     words.insert(words.end(), {"--architectures", options.architectures});
   if (options.cpu >= 0) words.insert(words.end(), {"--cpu", std::to_string(options.cpu)});
+  words.insert(words.end(),
+               {"--float32-ops-per-s", fmt::format("{}", float32_ops_per_s(options.cpu))});
   if (options.pairs) words.emplace_back("--pairs");
   if (context.output.json) words.emplace_back("--json");
   become(words);

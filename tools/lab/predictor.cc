@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -83,6 +85,16 @@ Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
   return std::move(*prior);
 }
 
+// Of the core that the table was measured on, as its description beside it says; 0: it does not.
+double float32_ops_per_s(const std::string& table) {
+  std::ifstream file(std::filesystem::path(table).replace_extension(".json"));
+  const auto described = nlohmann::json::parse(file, nullptr, false);
+  if (!described.is_object() || !described.contains("machine")) return 0;
+  const auto& machine = described["machine"];
+  const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();
+  return found != machine.end() && found->is_number() ? std::max(0.0, found->get<double>()) : 0;
+}
+
 int train(const Context& context, const std::string& data, const std::string& pairs,
           const std::string& out) {
   const auto table = read_table(data);
@@ -91,6 +103,7 @@ int train(const Context& context, const std::string& data, const std::string& pa
   if (!prior) return print_error(context.output, prior.error());
   auto model = sharing::fit_job_model(table->rows);
   model.pairs = std::move(*prior);
+  model.float32_ops_per_s = float32_ops_per_s(data);
   std::ofstream file(out, std::ios::binary);
   file << sharing::job_model_json(model).dump(1) << '\n';
   if (!file.flush())

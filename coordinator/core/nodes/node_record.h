@@ -27,8 +27,9 @@ struct NodeFacts {
   uint64_t memory_bytes = 0;
   uint64_t fast_budget_bytes = 0;
   std::string data_address;
-  double int32_to_float = 1;  // float operations that one int32 operation costs, as measured
-  NodeRates rates;            // of its tiers; what only tasks can show is in WorkRate
+  double int32_to_float = 1;     // float operations that one int32 operation costs, as measured
+  double float32_ops_per_s = 0;  // of a core, as measured; 0: not known
+  NodeRates rates;               // of its tiers; what only tasks can show is in WorkRate
   // Instances that had the same work folder, on this machine since it was booted: the lock on that
   // folder tells that nothing of them runs any more.
   std::vector<uint64_t> predecessors;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "policies/sharing/card/card_reader.h"
 
@@ -23,11 +24,30 @@ ShareForecast by_user(const TaskSpec& spec) {
   return forecast;
 }
 
+// What a run does on one core.
+struct CoreUse {
+  double milli = 0;  // of the core; of several threads more than a thousand
+  double run_s = 0;
+};
+
+// On cores so many times as fast: what it waits for besides takes as long.
+CoreUse at_speed(const CoreUse& use, double factor) {
+  const double busy = std::min(1.0, use.milli / sharing::kWholeUnit);
+  const double longer = busy / factor + 1 - busy;
+  return {use.milli / factor / longer, use.run_s * longer};
+}
+
+uint32_t milli_of_unit(double milli_of_core, const UnitFeatures& unit) {
+  return static_cast<uint32_t>(
+      std::clamp<double>(std::ceil(milli_of_core / unit.cores), 1, sharing::kWholeUnit));
+}
+
 }  // namespace
 
-ShareForecast ShareForecasts::of(const TaskSpec& spec) const {
-  auto forecast = by_card(spec);
-  if (!forecast) forecast = by_past(spec);
+ShareForecast ShareForecasts::of(const TaskSpec& spec, const UnitFeatures& unit,
+                                 const RunCorrection& correction) const {
+  auto forecast = by_card(spec, unit, correction);
+  if (!forecast) forecast = by_past(spec, unit);
   if (!forecast) forecast = by_user(spec);
   auto& predicted = forecast->predicted;
   // What its user asks for is what it is to have.
@@ -36,33 +56,59 @@ ShareForecast ShareForecasts::of(const TaskSpec& spec) const {
   return *forecast;
 }
 
-std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec) const {
+const sharing::JobPrediction* ShareForecasts::said_by_card(const TaskSpec& spec,
+                                                           double speed) const {
   const auto& card = spec.share.model_card;
-  if (!predictor_ || card.empty() || spec.has_gpu_share()) return std::nullopt;
-  auto known = by_card_.find(card);
-  if (known == by_card_.end()) {
+  if (!predictor_ || card.empty() || spec.has_gpu_share()) return nullptr;
+  constexpr size_t kMostRemembered = 1000;
+  if (by_card_.size() >= kMostRemembered) by_card_.clear();
+  auto& by_speed = by_card_[card];
+  auto known = by_speed.find(speed);
+  if (known == by_speed.end()) {
     const auto read = sharing::read_card(card);
-    if (!read) return std::nullopt;
-    constexpr size_t kMostRemembered = 1000;
-    if (by_card_.size() >= kMostRemembered) by_card_.clear();
-    known = by_card_.emplace(card, predictor_->predict(*read, {.engine = "cpu"})).first;
+    if (!read) return nullptr;
+    const sharing::EngineFeatures core{.engine = "cpu", .relative_speed = speed};
+    known = by_speed.emplace(speed, predictor_->predict(*read, core)).first;
   }
-  const auto& said = known->second;
-  if (said.unlike) return std::nullopt;
-  ShareForecast forecast{{said.milli_upper, said.memory_upper_bytes, said.run_s, said.run_upper_s},
+  return known->second.unlike ? nullptr : &known->second;
+}
+
+double ShareForecasts::run_by_card_s(const TaskSpec& spec, double speed) const {
+  const auto* said = said_by_card(spec, speed);
+  return said ? said->run_s : 0;
+}
+
+std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const UnitFeatures& unit,
+                                                     const RunCorrection& correction) const {
+  const auto* found = said_by_card(spec, unit.speed);
+  if (!found) return std::nullopt;
+  const auto& said = *found;
+  ShareForecast forecast{{milli_of_unit(said.milli_upper, unit), said.memory_upper_bytes},
                          "its model card",
                          true,
                          said.traffic_bytes_s};
+  auto& predicted = forecast.predicted;
   if (said.run_s <= 0) {  // the card has no iterations
     const auto user = by_user(spec);
-    forecast.predicted.run_s = user.predicted.run_s;
-    forecast.predicted.run_upper_s = user.predicted.run_upper_s;
+    predicted.run_s = user.predicted.run_s;
+    predicted.run_upper_s = user.predicted.run_upper_s;
+  } else {
+    predicted.run_s = said.run_s * std::exp(correction.ln);
+    double upper = said.run_upper_s / said.run_s;
+    if (correction.runs > 0) {
+      constexpr double kOneSided95 = 1.645;
+      upper = std::min(upper, std::exp(kOneSided95 * correction.sd));
+      forecast.by += correction.runs == 1
+                         ? ", corrected by a run of its name"
+                         : fmt::format(", corrected by {} runs of its name", correction.runs);
+    }
+    predicted.run_upper_s = predicted.run_s * upper;
   }
   constexpr double kStartUpper = 1.5;
-  if (forecast.predicted.run_s > 0) {
-    forecast.predicted.start_s = start_s_;
-    forecast.predicted.run_s += start_s_;
-    forecast.predicted.run_upper_s += start_s_ * kStartUpper;
+  if (predicted.run_s > 0) {
+    predicted.start_s = start_s_;
+    predicted.run_s += start_s_;
+    predicted.run_upper_s += start_s_ * kStartUpper;
   }
   return forecast;
 }
@@ -72,7 +118,8 @@ void ShareForecasts::began(double start_s) {
   start_s_ += kNewest * (start_s - start_s_);
 }
 
-std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const {
+std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
+                                                     const UnitFeatures& unit) const {
   const auto past =
       spec.name.empty() ? past_.end() : past_.find(PastRunsId(spec.share.engine, spec.name));
   if (past == past_.end()) return std::nullopt;
@@ -81,11 +128,12 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec) const
   forecast.by =
       seen.runs == 1 ? "a run of its name" : fmt::format("{} runs of its name", seen.runs);
   auto& predicted = forecast.predicted;
-  predicted.milli =
-      static_cast<uint32_t>(std::clamp<double>(seen.milli * kMargin, 1, sharing::kWholeUnit));
+  const auto use = at_speed({seen.milli, seen.run_s}, unit.speed);
+  predicted.milli = milli_of_unit(use.milli * kMargin, unit);
   predicted.memory_bytes = seen.memory_bytes;
-  predicted.run_s = seen.run_s;
-  predicted.run_upper_s = seen.runs == 1 ? seen.run_s * kUncertain : seen.longest_s * kMargin;
+  predicted.run_s = use.run_s;
+  const double longest_s = at_speed({seen.milli, seen.longest_s}, unit.speed).run_s;
+  predicted.run_upper_s = seen.runs == 1 ? use.run_s * kUncertain : longest_s * kMargin;
   forecast.of_training = seen.start_s.has_value();
   predicted.start_s = std::min(seen.start_s.value_or(0), predicted.run_s);
   return forecast;
@@ -97,8 +145,8 @@ void ShareForecasts::restore(PastRunsByName past) {
     if (runs.start_s) began(*runs.start_s);
 }
 
-ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, uint32_t milli,
-                                              uint64_t memory_bytes, double run_s,
+ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, const UnitFeatures& unit,
+                                              uint32_t milli, uint64_t memory_bytes, double run_s,
                                               std::optional<double> start_s, int64_t now_ms) {
   if (spec.name.empty()) return {};
   const PastRunsId id(spec.share.engine, spec.name);
@@ -111,12 +159,13 @@ ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, uint32_t mil
     learned.forgotten = oldest->first;
     past_.erase(oldest);
   }
+  const auto use = at_speed({milli * unit.cores, run_s}, 1 / unit.speed);
   auto& past = past_[id];
-  past.milli = std::max<double>(past.milli * 0.9, milli);
+  past.milli = std::max<double>(past.milli * 0.9, use.milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);
-  past.longest_s = std::max(past.longest_s, run_s);
+  past.longest_s = std::max(past.longest_s, use.run_s);
   past.start_s = start_s;
-  past.run_s += (run_s - past.run_s) / (past.runs + 1);
+  past.run_s += (use.run_s - past.run_s) / (past.runs + 1);
   ++past.runs;
   past.ended_ms = now_ms;
   learned.runs = &past;

@@ -3,17 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
+#include "coordinator/core/sharing/core_speeds.h"
 #include "coordinator/core/sharing/past_runs.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "model/task_spec.h"
 #include "policies/sharing/predict/job_predictor.h"
 
 namespace tierpilot {
+
+// Of a unit that a task may have a share of.
+struct UnitFeatures {
+  double cores = 1;
+  double speed = 1;  // of one of them, against the core that trainings are predicted for
+  bool operator<(const UnitFeatures& other) const {
+    return std::tie(cores, speed) < std::tie(other.cores, other.speed);
+  }
+};
 
 class ShareForecasts {
  public:
@@ -23,17 +35,21 @@ class ShareForecasts {
   explicit ShareForecasts(std::shared_ptr<const sharing::JobPredictor> predictor)
       : predictor_(std::move(predictor)) {}
 
-  ShareForecast of(const TaskSpec& spec) const;
-  // A task has run to its end: for so long, its start included, if nothing had held it back.
-  // `start_s`: nothing where it told no iterations.
+  // `correction`: of what its card foretells.
+  ShareForecast of(const TaskSpec& spec, const UnitFeatures& unit = {},
+                   const RunCorrection& correction = {}) const;
+  // Of a run without its start, by its card alone, on a core so fast; 0: nothing tells it.
+  double run_by_card_s(const TaskSpec& spec, double speed) const;
+  // A task has run to its end: for so long, its start included, if nothing had held it back, with
+  // `milli` of such a unit. `start_s`: nothing where it told no iterations.
   // Gives what is known of the name now; null: it has none. For a new one that has ended longest
   // ago goes where there are too many: `forgotten`.
   struct Learned {
     const PastRuns* runs = nullptr;
     std::optional<PastRunsId> forgotten;
   };
-  Learned ended(const TaskSpec& spec, uint32_t milli, uint64_t memory_bytes, double run_s,
-                std::optional<double> start_s, int64_t now_ms);
+  Learned ended(const TaskSpec& spec, const UnitFeatures& unit, uint32_t milli,
+                uint64_t memory_bytes, double run_s, std::optional<double> start_s, int64_t now_ms);
   // What an earlier coordinator knew.
   void restore(PastRunsByName past);
   // A training has come to its first iteration: so long it took, if nothing held it back.
@@ -42,14 +58,17 @@ class ShareForecasts {
  private:
   // A framework is loaded and a model made, which no card tells of.
   static constexpr double kUsualStart_s = 4;
-  // Nothing: the card cannot be read, or it is of a model unlike all that are known.
-  std::optional<ShareForecast> by_card(const TaskSpec& spec) const;
-  std::optional<ShareForecast> by_past(const TaskSpec& spec) const;
+  // Null: the card cannot be read, or it is of a model unlike all that are known.
+  const sharing::JobPrediction* said_by_card(const TaskSpec& spec, double speed) const;
+  std::optional<ShareForecast> by_card(const TaskSpec& spec, const UnitFeatures& unit,
+                                       const RunCorrection& correction) const;
+  std::optional<ShareForecast> by_past(const TaskSpec& spec, const UnitFeatures& unit) const;
 
   std::shared_ptr<const sharing::JobPredictor> predictor_;
   PastRunsByName past_;
-  double start_s_ = kUsualStart_s;                                           // of trainings here
-  mutable std::unordered_map<std::string, sharing::JobPrediction> by_card_;  // of those that wait
+  double start_s_ = kUsualStart_s;  // of trainings here
+  // Of those that wait, by speed of a core.
+  mutable std::unordered_map<std::string, std::map<double, sharing::JobPrediction>> by_card_;
 };
 
 }  // namespace tierpilot

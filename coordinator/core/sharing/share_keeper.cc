@@ -44,21 +44,21 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
       checkpoints_(checkpoints),
       slow_downs_(predictor.get()),
       policy_(make_policy(state.settings.share_policy, slow_downs_)),
-      forecasts_(std::move(predictor)) {}
+      forecasts_(predictor),
+      speeds_(predictor ? predictor->float32_ops_per_s() : 0) {}
 
 void ShareKeeper::begin() {
+  restore_learned();
   if (auto past = records::past_runs(state_.store.reader()))
     forecasts_.restore(std::move(*past));
   else
     spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
-  if (const auto learned = records::slow_downs(state_.store.reader()))
-    slow_downs_.restore(*learned);
-  else
-    spdlog::warn("{}: slow-downs are learned anew", learned.error().message);
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
     if (!task.spec.is_shared() || !has || task.is_copied()) continue;
-    auto& holder = holders_.try_emplace(id, forecasts_.of(task.spec)).first->second;
+    const auto* node = state_.registry.find(task.node);
+    const auto unit = node && task.share ? features(node->facts, task.share->unit) : UnitFeatures{};
+    auto& holder = holders_.try_emplace(id, forecast(task.spec, unit)).first->second;
     holder.attempt = {id, task.attempt};
     holder.node = task.node;
     if (task.state == TaskState::kRunning && task.share) begin_record(holder.record, task, state_);
@@ -98,36 +98,11 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   const auto& record = found->second.record;
   // What goes on from a checkpoint tells nothing of a whole run.
   const bool whole = task.share && task.share->preemptions == 0;
-  if (succeeded && whole && record.has_started() && record.used_milli())
-    remember(task.spec,
-             forecasts_.ended(task.spec, static_cast<uint32_t>(*record.used_milli()),
-                              task.exit ? task.exit->max_resident_bytes : 0,
-                              record.start_s().value_or(0) + record.worked_s(boot_s(state_)),
-                              record.start_s(), state_.clock.wall_ms()));
+  if (succeeded && whole && record.has_started() && record.used_milli()) learn_of(task, record);
   const std::string node = std::move(found->second.node);
   holders_.erase(found);
   slow_downs_.ended(task.id);
   if (task.share) heed_on(node, task.share->unit);
-}
-
-void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& learned) {
-  if (!learned.runs) return;
-  state_.store.write(
-      [id = PastRunsId(spec.share.engine, spec.name), text = past_runs_text(*learned.runs),
-       forgotten = learned.forgotten](Db& db) -> Status {
-        if (forgotten)
-          if (auto gone = records::remove_past_runs(db, *forgotten); !gone) return gone;
-        return records::put_past_runs(db, id, text);
-      },
-      nullptr);
-}
-
-void ShareKeeper::remember_slow_downs() {
-  auto learned = slow_downs_.take_learned();
-  if (learned.empty()) return;
-  state_.store.write([learned = std::move(learned), now_ms = state_.clock.wall_ms()](
-                         Db& db) { return records::put_slow_downs(db, learned, now_ms); },
-                     nullptr);
 }
 
 void ShareKeeper::pump() {
@@ -174,16 +149,18 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   for (auto& running : unit.jobs)
     for (const auto& [other, milli] : start->shrunk)
       if (running.id == other) running.share.milli = milli;
-  place(task, node, *start, job);
+  place(task, node, *start, job, unit.type);
   unit.jobs.push_back(live_job(task, holders_.at(task.id)));
   return true;
 }
 
 void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Start& start,
-                        const sharing::WaitingJob& job) {
+                        const sharing::WaitingJob& job, const std::string& unit_type) {
   const int64_t begin_ns = state_.clock.boot_ns();
   auto& node = *state_.registry.find(chosen.facts.name);
-  auto& holder = holders_.try_emplace(task.id, forecasts_.of(task.spec)).first->second;
+  auto& holder =
+      holders_.try_emplace(task.id, forecast(task.spec, features(chosen.facts, start.unit)))
+          .first->second;
   const uint32_t preemptions = task.share ? task.share->preemptions : 0;
   auto trial_end = task.share ? task.share->trial_end : TrialEnd::kNone;
   if (is_on_trial(task) && !job.is_promised()) trial_end = TrialEnd::kNotMade;
@@ -194,7 +171,7 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   task.reason.clear();
   task.exit.reset();
   const auto& unit = chosen.facts.shared_units[start.unit];
-  const auto& predicted = job.predicted.at(unit.type);
+  const auto& predicted = job.predicted.at(unit_type);
   task.share = UnitShare{.unit = static_cast<uint32_t>(start.unit),
                          .gpu = unit.gpu,
                          .milli = start.share.milli,

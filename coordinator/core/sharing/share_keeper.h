@@ -78,16 +78,26 @@ class ShareKeeper {
     std::optional<Preemption> preemption;
     std::string checkpoint;  // the newest one
   };
+  struct UnitType {
+    Engine engine = Engine::kCpu;
+    UnitFeatures features;
+  };
   // The nodes with units that are shared, and what is on these.
   struct Units {
     std::vector<const NodeRecord*> nodes;
     std::vector<sharing::LiveNode> live;
+    std::map<std::string, UnitType> types;  // of these units
   };
 
   using UnitId = std::pair<std::string, size_t>;  // node, unit
 
+  // What was learned goes to the store, and comes from it.
+  void restore_learned();
+  void learn_of(const Task& task, const ShareRecord& record);
   void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
   void remember_slow_downs();
+  UnitFeatures features(const NodeFacts& node, size_t unit) const;
+  ShareForecast forecast(const TaskSpec& spec, const UnitFeatures& unit) const;
   Units units(bool open_only) const;
   // As it is known; on trial, as it is hoped to be.
   sharing::LiveJob known_job(const Task& task, const Holder& holder) const;
@@ -104,7 +114,7 @@ class ShareKeeper {
   // Those that it may use: of its own node, if it wants one, and not kept for others.
   std::vector<sharing::LiveNode> open_to(const Task& task, const Units& units) const;
   void place(Task& task, const NodeRecord& node, const sharing::Start& start,
-             const sharing::WaitingJob& job);
+             const sharing::WaitingJob& job, const std::string& unit_type);
   void preempt(uint64_t task, const std::string& reason);
   void end_preempted();
   void adjust();
@@ -123,6 +133,7 @@ class ShareKeeper {
   SlowDowns slow_downs_;
   std::unique_ptr<sharing::SharePolicy> policy_;
   ShareForecasts forecasts_;
+  mutable CoreSpeeds speeds_;  // fits when it is asked
   std::map<uint64_t, Holder> holders_;
   std::map<UnitId, uint64_t> kept_for_;  // units on which jobs end for a task that waits
   int64_t next_look_ns_ = 0;

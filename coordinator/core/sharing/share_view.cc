@@ -1,4 +1,6 @@
 // The cluster's shared units and the jobs on them, as policies see them.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "coordinator/core/sharing/share_keeper.h"
@@ -38,6 +40,14 @@ std::string promise_words(const Task& task) {
   return "not made: it takes too long for it";
 }
 
+// As refusals name it.
+std::string type_name(const std::string& type, const UnitFeatures& unit) {
+  std::string name = type;
+  if (unit.cores != 1) name += fmt::format(", {:g} cores", unit.cores);
+  if (unit.speed != 1) name += fmt::format(", {:.2f} times as fast", unit.speed);
+  return name;
+}
+
 // Nothing speaks against new work on it. Of groups of cores nothing is told.
 bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
   const auto& gpu = node.facts.shared_units[unit].gpu;
@@ -46,6 +56,17 @@ bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
 }
 
 }  // namespace
+
+UnitFeatures ShareKeeper::features(const NodeFacts& node, size_t unit) const {
+  if (unit >= node.shared_units.size() || node.shared_units[unit].engine() != Engine::kCpu)
+    return {};
+  const double cores = node.shared_units[unit].cores;
+  return {cores > 0 ? cores : 1, speeds_.of(node)};
+}
+
+ShareForecast ShareKeeper::forecast(const TaskSpec& spec, const UnitFeatures& unit) const {
+  return forecasts_.of(spec, unit, speeds_.of_name(spec.name));
+}
 
 sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record) const {
   return as_sharer(task.spec, record.forecast(), record.need_milli());
@@ -95,8 +116,13 @@ ShareKeeper::Units ShareKeeper::units(bool open_only) const {
     at[node->facts.name] = units.nodes.size();
     units.nodes.push_back(node);
     auto& live = units.live.emplace_back();
-    for (const auto& unit : node->facts.shared_units)
-      live.push_back({unit.type, {sharing::kWholeUnit, unit.memory_bytes}, {}});
+    for (size_t u = 0; u < node->facts.shared_units.size(); ++u) {
+      const auto& unit = node->facts.shared_units[u];
+      const auto of_unit = features(node->facts, u);
+      auto type = type_name(unit.type, of_unit);
+      units.types.try_emplace(type, UnitType{unit.engine(), of_unit});
+      live.push_back({std::move(type), {sharing::kWholeUnit, unit.memory_bytes}, {}});
+    }
   }
   for (const auto& [id, holder] : holders_) {
     const auto* task = state_.tasks.find(id);
@@ -116,12 +142,11 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   job.job_class = class_of(spec);
   job.asked = {spec.share.milli, spec.memory_bytes};
   job.promise_left_s = promise_left_s;
-  const auto forecast = forecasts_.of(spec);
-  job.sharer = as_sharer(spec, forecast, forecast.predicted.milli);
-  for (const auto* node : units.nodes)
-    for (const auto& unit : node->facts.shared_units)
-      if (unit.engine() == spec.share.engine)
-        job.predicted.try_emplace(unit.type, forecast.predicted);
+  const auto usual = forecast(spec, {});
+  job.sharer = as_sharer(spec, usual, usual.predicted.milli);
+  for (const auto& [name, type] : units.types)
+    if (type.engine == spec.share.engine)
+      job.predicted.emplace(name, forecast(spec, type.features).predicted);
   return job;
 }
 
@@ -171,7 +196,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   const auto found = holders_.find(id);
   if (found == holders_.end()) {
     shown.given.milli = 0;  // it waits
-    shown.forecast = forecasts_.of(task->spec);
+    shown.forecast = forecast(task->spec, {});
     return shown;
   }
   const auto& record = found->second.record;

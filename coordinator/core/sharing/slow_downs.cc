@@ -56,10 +56,6 @@ void SlowDowns::learn(const Sharer& victim, const sharing::PaceChange& change) {
   for (auto& pair : interference_->learn(victim, change)) learned_.push_back(std::move(pair));
 }
 
-void SlowDowns::restore(const std::vector<sharing::LearnedPair>& pairs) {
-  for (const auto& pair : pairs) interference_->restore(pair);
-}
-
 bool SlowDowns::measures(uint64_t task) const {
   const auto found = watched_.find(task);
   return found != watched_.end() && found->second.watch.measured();

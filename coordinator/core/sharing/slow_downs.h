@@ -39,7 +39,7 @@ class SlowDowns {
   void ended(uint64_t task) { watched_.erase(task); }
   // What was learned since the last call, to be kept; what an earlier coordinator kept.
   std::vector<sharing::LearnedPair> take_learned() { return std::exchange(learned_, {}); }
-  void restore(const std::vector<sharing::LearnedPair>& pairs);
+  void restore(const sharing::LearnedPair& pair) { interference_->restore(pair); }
 
   SlowDown of(const sharing::Sharer& victim, const sharing::Neighbour& neighbour) const;
   // The task has told a pace; else nothing is learned of it.

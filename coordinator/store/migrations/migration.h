@@ -32,6 +32,6 @@ Status add_dataset_contents(Db& db);
 Status add_shares(Db& db);
 Status add_what_jobs_did(Db& db);
 Status name_submissions(Db& db);
-Status add_slow_downs(Db& db);
+Status add_pair_effects(Db& db);
 
 }  // namespace tierpilot::records

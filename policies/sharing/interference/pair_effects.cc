@@ -137,6 +137,27 @@ double PairEffects::variance_of(const Owns& owns, const std::string& name, doubl
   return 1 / (1 / std::max(1e-12, square(spread)) + weight);
 }
 
+PairEffect PairEffects::of_victim(const std::string& name) {
+  fit();
+  PairEffect effect{all_, variance_of(victims_, name, spreads_.victim)};
+  effect.variance += pairs_.empty() ? square(spreads_.all) : all_variance_;
+  if (const auto own = victims_.find(name); own != victims_.end()) {
+    effect.ln += own->second.ln;
+    effect.of_names = own->second.measured;
+  }
+  return effect;
+}
+
+PairEffect PairEffects::of_neighbour(const std::string& name) {
+  fit();
+  PairEffect effect{0, variance_of(neighbours_, name, spreads_.neighbour)};
+  if (const auto own = neighbours_.find(name); own != neighbours_.end()) {
+    effect.ln = own->second.ln;
+    effect.of_names = own->second.measured;
+  }
+  return effect;
+}
+
 PairEffect PairEffects::of(const std::string& victim, const std::string& neighbour) {
   fit();
   PairEffect effect{all_, 0, 0, 0};

@@ -51,6 +51,9 @@ class PairEffects {
                                        const std::string& neighbour) const;
   // In place of what was measured of the pair here. What is no measurement is left out.
   void restore(const std::string& victim, const std::string& neighbour, const PairMeasured& pair);
+  // Of one alone: as a victim what all have and its own, as a neighbour its own only.
+  PairEffect of_victim(const std::string& name);
+  PairEffect of_neighbour(const std::string& name);
   // Asking keeps a measured pair from being forgotten.
   PairEffect of(const std::string& victim, const std::string& neighbour);
 

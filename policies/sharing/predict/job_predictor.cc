@@ -73,6 +73,10 @@ const PairPrior* JobPredictor::pair_prior() const {
   return model_->pairs ? &*model_->pairs : nullptr;
 }
 
+double JobPredictor::float32_ops_per_s() const {
+  return model_->float32_ops_per_s;
+}
+
 JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures& engine) const {
   const double asked = card.job ? std::max<double>(card.job->threads, 1) : 1;
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));

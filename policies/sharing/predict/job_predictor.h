@@ -43,6 +43,10 @@ class JobPredictor {
   // What trainings keep of their speed beside each other; null: no pairs were trained on.
   const PairPrior* pair_prior() const;
 
+  // Float32 operations per second of the core it was trained on, as nodes measure theirs; 0: not
+  // known.
+  double float32_ops_per_s() const;
+
   JobPrediction predict(const ModelCard& card, const EngineFeatures& engine) const;
 
  private:

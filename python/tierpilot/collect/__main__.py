@@ -36,6 +36,7 @@ def _arguments():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
     parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--float32-ops-per-s", type=float, default=None, metavar="N")
     return parser.parse_args()
 
 
@@ -130,6 +131,8 @@ def _collect_trainings(chosen, given, write):
 
 def _describe_machine(given, cpu, beside):
     machine = _machine(cpu)
+    if given.float32_ops_per_s:
+        machine["float32_ops_per_s"] = given.float32_ops_per_s
     if given.pairs:
         machine["cpu_beside"] = beside
     kind = "measured pairs of trainings" if given.pairs else "measured trainings"

@@ -150,82 +150,11 @@ TEST(ShareRecord, AStartIsLearnedAlsoWhereNoneWasForetold) {
   EXPECT_NEAR(record.need_milli(), 210, 10);
 }
 
-TEST(ShareForecasts, RunsOfANameTellHowLongItStarts) {
-  TaskSpec spec;
-  spec.name = "a";
-  spec.share.wanted = true;
-  ShareForecasts forecasts(nullptr);
-  forecasts.ended(spec, 300, 1 << 20, 40, 6, 0);
-  const auto said = forecasts.of(spec);
-  EXPECT_TRUE(said.of_training);
-  EXPECT_EQ(said.predicted.start_s, 6);
-  EXPECT_EQ(said.predicted.run_s, 40);
-}
-
-TEST(ShareForecasts, WhereThereAreTooManyNamesWhatEndedLongestAgoGoes) {
-  TaskSpec spec;
-  spec.share.wanted = true;
-  ShareForecasts forecasts(nullptr);
-  for (size_t i = 0; i < ShareForecasts::kMostNames; ++i) {
-    spec.name = fmt::format("job-{}", i);
-    EXPECT_FALSE(forecasts.ended(spec, 300, 1, 40, {}, static_cast<int64_t>(i)).forgotten);
-  }
-  spec.name = "job-0";
-  forecasts.ended(spec, 300, 1, 40, {}, 1'000'000);
-  spec.name = "new";
-  const auto learned = forecasts.ended(spec, 300, 1, 50, {}, 1'000'001);
-  ASSERT_TRUE(learned.forgotten);
-  EXPECT_EQ(learned.forgotten->second, "job-1");
-  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 50);
-}
-
-TEST(ShareForecasts, WhatANameDoesOnCoresTellsNothingOfGpus) {
-  TaskSpec spec;
-  spec.name = "a";
-  spec.share.wanted = true;
-  ShareForecasts forecasts(nullptr);
-  forecasts.ended(spec, 300, 1 << 20, 40, {}, 0);
-  spec.share.engine = Engine::kGpu;
-  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 0);
-  forecasts.ended(spec, 700, 1 << 20, 4, {}, 0);
-  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 4);
-  spec.share.engine = Engine::kCpu;
-  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 40);
-}
-
 TEST(ShareRecord, NothingIsKnownWithoutAForecast) {
   ShareRecord record(forecast(1000));
   record.started(100, 1000);
   EXPECT_EQ(record.left_s(150), 0);
   EXPECT_EQ(record.left_upper_s(150), 0);
-}
-
-TEST(ShareForecasts, WhoSaysNothingIsTakenForAWholeUnit) {
-  TaskSpec spec;
-  spec.name = "a";
-  spec.share.wanted = true;
-  const auto said = ShareForecasts(nullptr).of(spec);
-  EXPECT_EQ(said.predicted.milli, 1000u);
-  EXPECT_EQ(said.predicted.run_s, 0);
-}
-
-TEST(ShareForecasts, RunsOfTheNameTellMoreThanTheUser) {
-  ShareForecasts forecasts(nullptr);
-  TaskSpec spec;
-  spec.name = "a";
-  spec.share.wanted = true;
-  spec.share.estimate_ms = 500'000;
-  forecasts.ended(spec, 300, 1 << 20, 40, {}, 0);
-  const auto one = forecasts.of(spec);
-  EXPECT_NEAR(one.predicted.milli, 330, 1);
-  EXPECT_EQ(one.predicted.run_s, 40);
-  EXPECT_GT(one.predicted.run_upper_s, 50);
-  for (int i = 0; i < 5; ++i) forecasts.ended(spec, 300, 1 << 20, 44, {}, 0);
-  EXPECT_LT(forecasts.of(spec).predicted.run_upper_s, 50) << "several say more than one";
-  spec.share.milli = 700;
-  EXPECT_EQ(forecasts.of(spec).predicted.milli, 700u) << "asked for by its user";
-  spec.name = "b";
-  EXPECT_EQ(forecasts.of(spec).predicted.run_s, 500);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ TEST(SlowDowns, WhatWasLearnedCanBeKept) {
   EXPECT_EQ(learned[0].victim, "a");
   EXPECT_EQ(learned[0].neighbour, "b");
   EXPECT_TRUE(before.take_learned().empty()) << "it was taken";
-  after.restore(learned);
+  for (const auto& pair : learned) after.restore(pair);
   const auto was = before.of(a.who.sharer, b), is = after.of(a.who.sharer, b);
   EXPECT_NEAR(is.kept.part(), was.kept.part(), 0.01);
   EXPECT_EQ(is.by, was.by);

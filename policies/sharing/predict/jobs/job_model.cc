@@ -88,6 +88,7 @@ void learn_ranges(JobModel& model, const std::vector<MeasuredTraining>& rows) {
 JobModel read_fields(const nlohmann::json& saved) {
   JobModel model{.engine = saved.at("engine").get<std::string>(),
                  .calibration_s = saved.at("calibration_s").get<double>(),
+                 .float32_ops_per_s = saved.value("float32_ops_per_s", 0.0),
                  .busy_margin = saved.at("busy_margin").get<double>(),
                  .memory_margin = saved.at("memory_margin").get<double>(),
                  .kinds = saved.at("kinds").get<std::set<std::string>>()};
@@ -169,6 +170,7 @@ nlohmann::json job_model_json(const JobModel& model) {
                        {"kind", "job predictor"},
                        {"engine", model.engine},
                        {"calibration_s", model.calibration_s},
+                       {"float32_ops_per_s", model.float32_ops_per_s},
                        {"busy_margin", model.busy_margin},
                        {"memory_margin", model.memory_margin},
                        {"totals", totals},

@@ -23,6 +23,7 @@ struct Range {
 struct JobModel {
   std::string engine = "cpu";
   double calibration_s = 0;           // of the core it was trained on, the median
+  double float32_ops_per_s = 0;       // of that core, as nodes measure theirs; 0: not known
   std::unique_ptr<Regressor> busy;    // ln(milliseconds of a core per iteration), of busy_row()
   std::unique_ptr<Regressor> memory;  // ln(1 + MiB), of resident_row()
   double busy_margin = 0;             // 95 % of jobs never seen stay below busy and this

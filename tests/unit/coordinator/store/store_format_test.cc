@@ -107,7 +107,7 @@ TEST_P(EarlierStores, AreBroughtToTodays) {
 
 TEST_P(EarlierStores, AStepThatFailsLeavesTheStoreAsItWas) {
   // The last step makes a table of this name.
-  begin_with(contents(written(GetParam())) + "CREATE TABLE slow_downs(other INTEGER);");
+  begin_with(contents(written(GetParam())) + "CREATE TABLE pair_effects(other INTEGER);");
   const auto path = directory_ / "tierpilot.db";
   auto opened = Store::open(directory_, [](auto) {});
   ASSERT_FALSE(opened);

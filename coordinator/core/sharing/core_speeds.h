@@ -1,0 +1,56 @@
+// How fast the cores of nodes run trainings, against the core that these are predicted for, and how
+// far runs of a name are from what its model card foretells: first by what nodes' probes measure,
+// then by the trainings that ran. Event loop thread only.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/core/nodes/node_record.h"
+#include "coordinator/store/records.h"
+#include "policies/sharing/interference/pair_effects.h"
+
+namespace tierpilot {
+
+// Of a name: its runs take exp(ln) times as long as its card foretells.
+struct RunCorrection {
+  double ln = 0;
+  double sd = 0;      // of ln, of its next run
+  uint32_t runs = 0;  // it is known by
+};
+
+class CoreSpeeds {
+ public:
+  // Of the core that trainings are predicted for, as nodes measure theirs; 0: not known.
+  explicit CoreSpeeds(double reference_float32_ops_per_s)
+      : reference_ops_per_s_(reference_float32_ops_per_s) {}
+
+  // 1: as fast as that; in steps of a twentieth, so that few differ.
+  double of(const NodeFacts& node);
+  RunCorrection of_name(const std::string& name);
+
+  // A training of the name ran to its end: for `ratio` times as long as foretold by its card for a
+  // core as fast as the node's probe says.
+  void ran(const NodeFacts& node, const std::string& name, double ratio);
+  // What ran() is told of is relative to this.
+  double probed(const NodeFacts& node) const;
+
+  // What was learned since the last call, to be kept; what an earlier coordinator kept.
+  std::vector<records::MeasuredPair> take_learned() { return std::exchange(learned_, {}); }
+  void restore(const std::vector<records::MeasuredPair>& pairs);
+
+ private:
+  // Standard deviations of ln(run / foretold): of other machines than the one that was measured, of
+  // what a probe does not tell of a node, of architectures never seen
+  // (docs/results/sharing.md, trainings on a core), of single runs.
+  static constexpr sharing::EffectSpreads kSpreads{
+      .all = 0.2, .victim = 0.15, .neighbour = 0.2, .pair = 0.05};
+
+  double reference_ops_per_s_;
+  sharing::PairEffects effects_{kSpreads};  // of nodes as victims, of names as neighbours
+  std::vector<records::MeasuredPair> learned_;
+};
+
+}  // namespace tierpilot

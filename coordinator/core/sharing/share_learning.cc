@@ -1,0 +1,77 @@
+// What shares learn from the jobs that ran, and where it is kept.
+#include "base/log.h"
+#include "coordinator/core/sharing/share_keeper.h"
+#include "coordinator/core/sharing/share_waits.h"
+
+namespace tierpilot {
+
+using records::MeasuredPair;
+using records::PairKind;
+using sharing::UnitKind;
+
+namespace {
+
+void keep(Store& store, PairKind kind, std::vector<MeasuredPair> pairs, int64_t now_ms) {
+  if (pairs.empty()) return;
+  store.write([kind, pairs = std::move(pairs),
+               now_ms](Db& db) { return records::put_pairs(db, kind, pairs, now_ms); },
+              nullptr);
+}
+
+std::vector<MeasuredPair> kept(Store& store, PairKind kind) {
+  auto pairs = records::pairs(store.reader(), kind);
+  if (pairs) return std::move(*pairs);
+  spdlog::warn("{}: it is learned anew", pairs.error().message);
+  return {};
+}
+
+}  // namespace
+
+void ShareKeeper::restore_learned() {
+  if (auto past = records::past_runs(state_.store.reader()))
+    forecasts_.restore(std::move(*past));
+  else
+    spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
+  for (const auto& [kind, on] : {std::pair(PairKind::kOnCores, UnitKind::kCores),
+                                 std::pair(PairKind::kOnGpus, UnitKind::kGpu)})
+    for (const auto& pair : kept(state_.store, kind))
+      slow_downs_.restore({on, pair.first, pair.second, pair.measured});
+  speeds_.restore(kept(state_.store, PairKind::kRuns));
+}
+
+void ShareKeeper::learn_of(const Task& task, const ShareRecord& record) {
+  const auto* node = state_.registry.find(task.node);
+  const auto unit = node ? features(node->facts, task.share->unit) : UnitFeatures{};
+  const double worked_s = record.worked_s(boot_s(state_));
+  remember(task.spec, forecasts_.ended(task.spec, unit, static_cast<uint32_t>(*record.used_milli()),
+                                       task.exit ? task.exit->max_resident_bytes : 0,
+                                       record.start_s().value_or(0) + worked_s, record.start_s(),
+                                       state_.clock.wall_ms()));
+  if (!node || !record.start_s()) return;
+  const double foretold_s = forecasts_.run_by_card_s(task.spec, speeds_.probed(node->facts));
+  if (foretold_s > 0) speeds_.ran(node->facts, task.spec.name, worked_s / foretold_s);
+  keep(state_.store, PairKind::kRuns, speeds_.take_learned(), state_.clock.wall_ms());
+}
+
+void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& learned) {
+  if (!learned.runs) return;
+  state_.store.write(
+      [id = PastRunsId(spec.share.engine, spec.name), text = past_runs_text(*learned.runs),
+       forgotten = learned.forgotten](Db& db) -> Status {
+        if (forgotten)
+          if (auto gone = records::remove_past_runs(db, *forgotten); !gone) return gone;
+        return records::put_past_runs(db, id, text);
+      },
+      nullptr);
+}
+
+void ShareKeeper::remember_slow_downs() {
+  std::vector<MeasuredPair> on_cores, on_gpus;
+  for (auto& pair : slow_downs_.take_learned())
+    (pair.on == UnitKind::kGpu ? on_gpus : on_cores)
+        .push_back({std::move(pair.victim), std::move(pair.neighbour), pair.measured});
+  keep(state_.store, PairKind::kOnCores, std::move(on_cores), state_.clock.wall_ms());
+  keep(state_.store, PairKind::kOnGpus, std::move(on_gpus), state_.clock.wall_ms());
+}
+
+}  // namespace tierpilot
