@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tierpilot::sharing {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 constexpr double kUsual = 2.5;       // standard deviations, beyond which a measurement counts less
 constexpr double kMostWeight = 1e4;  // of a pair, some ten measurements: older ones fade
 constexpr int kSweeps = 4;           // each begins where the last ended
+constexpr int kFirstSweeps = 40;     // from nothing
 constexpr char kBetween = '\0';      // no name has it
 
 std::string key(const std::string& victim, const std::string& neighbour) {
@@ -89,6 +91,7 @@ void PairEffects::restore(const std::string& victim, const std::string& neighbou
   pair.weight = std::min(from.weight, kMostWeight);
   pair.measured = from.times;
   fitted_ = false;
+  restored_ = true;
 }
 
 // Gauss-Seidel on the mixed model's equations, one kind of effect after the other; a pair's own
@@ -96,7 +99,8 @@ void PairEffects::restore(const std::string& victim, const std::string& neighbou
 void PairEffects::fit() {
   if (fitted_) return;
   fitted_ = true;
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  const int sweeps = std::exchange(restored_, false) ? kFirstSweeps : kSweeps;
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
     double sum = 0, weights = 0;
     for (const auto& pair : pairs_) {
       const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);

@@ -94,6 +94,7 @@ class PairEffects {
   double all_ = 0;
   double all_variance_ = 0;
   bool fitted_ = false;
+  bool restored_ = false;  // since it was fitted
 };
 
 }  // namespace tierpilot::sharing

@@ -177,6 +177,33 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
   return unit;
 }
 
+// The others lose as much of their speeds as it has.
+bool adds_nothing(const LiveJob& job, const LiveUnit& unit, const Retained& retained) {
+  std::vector<LiveJob> others;
+  for (const auto& other : unit.jobs)
+    if (other.id != job.id) others.push_back(other);
+  const double speed = speed_with(job.share.milli, job.usable_milli());
+  return Neighbours(retained, others).gain(job.sharer, speed) <= 0;
+}
+
+// Best-effort jobs that turn out to do no more together than one after the other go apart: whoever
+// has the newest checkpoint goes first.
+LiveUnit without_who_adds_nothing(LiveUnit unit, const Retained& retained,
+                                  std::vector<uint64_t>& preempted) {
+  while (retained && unit.jobs.size() > 1) {
+    const LiveJob* least = nullptr;
+    for (const auto& job : unit.jobs) {
+      if (job.job_class != JobClass::kBestEffort || !job.takes_checkpoints) continue;
+      if (!adds_nothing(job, unit, retained)) continue;
+      if (least == nullptr || job.unsaved_s < least->unsaved_s) least = &job;
+    }
+    if (least == nullptr) break;
+    preempted.push_back(least->id);
+    std::erase_if(unit.jobs, [id = least->id](const LiveJob& each) { return each.id == id; });
+  }
+  return unit;
+}
+
 // Gives each what its promise needs, as far as there is room, and gives the sum.
 uint32_t serve(const std::vector<LiveJob*>& sensitive, const LiveUnit& unit,
                const Retained& retained, double aim) {
@@ -204,7 +231,9 @@ std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
 
 Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   Adjustment adjustment;
-  const LiveUnit unit = without_who_breaks_promises(whole, retained_, adjustment.preempted);
+  const LiveUnit unit =
+      without_who_adds_nothing(without_who_breaks_promises(whole, retained_, adjustment.preempted),
+                               retained_, adjustment.preempted);
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t goes_on = 0;  // with which all best-effort jobs go on

@@ -41,6 +41,22 @@ TEST(SubmissionFile, ReadsEveryKey) {
   EXPECT_EQ(b.units, 1u);
 }
 
+TEST(SubmissionFile, ReadsPromisesThatMayBeOnTrial) {
+  const auto submission = parse_submission(R"({"tasks": [
+    {"command": ["tune"], "share": "auto", "promise": "20m", "promise_on_trial": true},
+    {"command": ["tune"], "share": 300, "promise": "20m"}]})",
+                                           "tasks.json");
+  ASSERT_TRUE(submission) << submission.error().message;
+  EXPECT_TRUE(submission->front().share.promise_on_trial);
+  EXPECT_EQ(submission->front().share.promise_ms, 1'200'000);
+  EXPECT_FALSE(submission->back().share.promise_on_trial);
+  for (const char* wrong : {R"("share": "auto", "promise": "1m", "promise_on_trial": "yes")",
+                            R"("promise_on_trial": true)"})
+    EXPECT_FALSE(parse_submission(
+        std::string(R"({"tasks": [{"command": ["tune"], )") + wrong + "}]}", "tasks.json"))
+        << wrong;
+}
+
 TEST(SubmissionFile, ReadsWhatIsToGetBetterInAnElasticTask) {
   const auto submission = parse_submission(R"({"tasks": [
     {"command": ["fit"], "elastic": "1:4", "weight": 2.5, "measure": "val:accuracy:up",
