@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kUsual = 2.5;       // standard deviations, beyond which a measurement counts less
 constexpr double kMostWeight = 1e4;  // of a pair, some ten measurements: older ones fade
-constexpr int kSweeps = 4;           // each begins where the last ended
-constexpr int kFirstSweeps = 40;     // from nothing
+constexpr int kMostSweeps = 40;      // each begins where the last ended
+constexpr double kSettled = 1e-4;    // by which no effect changes in a sweep
 constexpr char kBetween = '\0';      // no name has it
 
 std::string key(const std::string& victim, const std::string& neighbour) {
@@ -91,7 +91,6 @@ void PairEffects::restore(const std::string& victim, const std::string& neighbou
   pair.weight = std::min(from.weight, kMostWeight);
   pair.measured = from.times;
   fitted_ = false;
-  restored_ = true;
 }
 
 // Gauss-Seidel on the mixed model's equations, one kind of effect after the other; a pair's own
@@ -99,8 +98,7 @@ void PairEffects::restore(const std::string& victim, const std::string& neighbou
 void PairEffects::fit() {
   if (fitted_) return;
   fitted_ = true;
-  const int sweeps = std::exchange(restored_, false) ? kFirstSweeps : kSweeps;
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
     double sum = 0, weights = 0;
     for (const auto& pair : pairs_) {
       const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
@@ -108,9 +106,13 @@ void PairEffects::fit() {
       weights += weight;
     }
     const double drawn_back = 1 / std::max(1e-12, square(spreads_.all));
-    all_ = sum / (weights + drawn_back);
-    fit_owns(victims_, &Pair::victim, &Pair::neighbour, spreads_.victim);
-    fit_owns(neighbours_, &Pair::neighbour, &Pair::victim, spreads_.neighbour);
+    const double before = std::exchange(all_, sum / (weights + drawn_back));
+    double changed = std::abs(all_ - before);
+    changed =
+        std::max(changed, fit_owns(victims_, &Pair::victim, &Pair::neighbour, spreads_.victim));
+    changed = std::max(changed,
+                       fit_owns(neighbours_, &Pair::neighbour, &Pair::victim, spreads_.neighbour));
+    if (changed < kSettled) break;
   }
   // What names have of their own does not go away by measuring one of them often.
   const auto names = [&](const Owns& owns, double spread) {
@@ -123,8 +125,8 @@ void PairEffects::fit() {
   all_variance_ = 1 / (1 / std::max(1e-12, square(spreads_.all)) + informed);
 }
 
-void PairEffects::fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterator Pair::*other,
-                           double spread) {
+double PairEffects::fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterator Pair::*other,
+                             double spread) {
   for (auto& [_, own] : owns) own.sum = own.weight = 0;
   for (const auto& pair : pairs_) {
     const double weight = 1 / (square(spreads_.pair) + 1 / pair.weight);
@@ -132,7 +134,12 @@ void PairEffects::fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterat
     own.weight += weight;
     own.sum += weight * (pair.ln - all_ - (pair.*other)->second.ln);
   }
-  for (auto& [_, own] : owns) own.ln = own.sum / (own.weight + 1 / std::max(1e-12, square(spread)));
+  double changed = 0;
+  for (auto& [_, own] : owns) {
+    const double ln = own.sum / (own.weight + 1 / std::max(1e-12, square(spread)));
+    changed = std::max(changed, std::abs(ln - std::exchange(own.ln, ln)));
+  }
+  return changed;
 }
 
 double PairEffects::variance_of(const Owns& owns, const std::string& name, double spread) const {

@@ -82,8 +82,9 @@ class PairEffects {
   Pair& open(const std::string& victim, const std::string& neighbour);
   void forget_oldest();
   void fit();
-  void fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterator Pair::*other,
-                double spread);
+  // Gives the largest change of one.
+  double fit_owns(Owns& owns, Owns::iterator Pair::*place, Owns::iterator Pair::*other,
+                  double spread);
   double variance_of(const Owns& owns, const std::string& name, double spread) const;
 
   EffectSpreads spreads_;
@@ -94,7 +95,6 @@ class PairEffects {
   double all_ = 0;
   double all_variance_ = 0;
   bool fitted_ = false;
-  bool restored_ = false;  // since it was fitted
 };
 
 }  // namespace tierpilot::sharing

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/card/model_card.h"
 
 namespace tierpilot {
@@ -140,7 +141,12 @@ class ByCard : public ::testing::Test {
     card.operators["Activation"] = {2, 1e4, 2e4, 2e4, 0, 2e4};
     card.job = sharing::JobCard{.iterations = 1000, .optimizer = "SGD", .threads = 1};
     spec_ = named("train");
-    spec_.share.model_card = sharing::card_json(card).dump();
+    auto json = sharing::card_json(card);
+    json["schema"] = 1;
+    json["kind"] = "model card";
+    spec_.share.model_card = json.dump();
+    const auto again = sharing::read_card(spec_.share.model_card);
+    EXPECT_TRUE(again) << again.error().message;
     EXPECT_EQ(forecasts_->of(spec_).by, "its model card");
   }
   // Without its start, of which no card tells.

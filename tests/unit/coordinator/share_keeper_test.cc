@@ -8,67 +8,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-share_ended_ = [this](const Task& task, bool succeeded) { keeper_->ended(task, succeeded); };
-intake_ = std::make_unique<Intake>(
-    *state_, [this](auto& specs) { return keeper_->check_promises(specs); }, [] {});
-}
-~ShareKeeperTest() override {
-  keeper_.reset();
-  checkpoints_.reset();
-}
-std::shared_ptr<FakeNode> join_sharing(const std::string& name, size_t units,
-                                       std::set<AttemptId> live = {}) {
-  auto link = std::make_shared<FakeNode>();
-  auto facts = CoreTest::facts(name);
-  facts.shared_units.assign(units, {"cpu", 1, 1 << 30});
-  EXPECT_TRUE(membership_->join(facts, link, {}, live));
-  return link;
-}
-static TaskSpec shared(const std::string& name, uint32_t milli, int64_t estimate_s = 0) {
-  auto task = spec(name);
-  task.share.wanted = true;
-  task.share.milli = milli;
-  task.share.estimate_ms = estimate_s * 1000;
-  return task;
-}
-static TaskSpec promised(const std::string& name, uint32_t milli, int64_t estimate_s,
-                         int64_t promise_s) {
-  auto task = shared(name, milli, estimate_s);
-  task.share.latency_sensitive = true;
-  task.share.promise_ms = promise_s * 1000;
-  return task;
-}
-uint64_t accept(const TaskSpec& task) {
-  const auto receipt = submit({task});
-  EXPECT_TRUE(receipt) << receipt.error().message;
-  return receipt ? receipt->first_task : 0;
-}
-const Task& task(uint64_t id) {
-  return *state_->tasks.find(id);
-}
-// All that can be started runs.
-void pump() {
-  keeper_->pump();
-  flush();
-  for (const auto& [id, task] : state_->tasks.all())
-    if (task.state == TaskState::kAssigned) lifecycle_->started(task.node, {id, task.attempt});
-}
-void pass(int seconds) {
-  for (int s = 0; s < seconds; ++s) {
-    clock_.advance_ns(1'000'000'000);
-    keeper_->tick();
-  }
-  flush();
-}
-uint32_t milli(uint64_t id) {
-  return task(id).share ? task(id).share->milli : 0;
-}
-
-std::unique_ptr<Checkpoints> checkpoints_;
-std::unique_ptr<ShareKeeper> keeper_;
-std::shared_ptr<FakeNode> node_;
-};
-
 TEST_F(ShareKeeperTest, SeveralTasksHavePartsOfOneUnit) {
   const auto a = accept(shared("a", 400)), b = accept(shared("b", 300)),
              c = accept(shared("c", 900));
