@@ -138,9 +138,9 @@ int main(int argc, char** argv) {
       ->required();
   run_command->callback([&] {
     if (options.budget.empty())
-      throw CLI::RequiredError(
-          "--budget SIZE, or the variable TIERPILOT_SWAP_BUDGET, which a task with --memory and "
-          "--swap-room has,");
+      throw CLI::ValidationError(
+          "there is no budget: say --budget SIZE, or set TIERPILOT_SWAP_BUDGET, which a task with "
+          "--memory and --swap-room has");
   });
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
   for (auto* command : {run_command, tiers_command})

@@ -38,6 +38,35 @@ bool lacks_swap_room(const ClusterState& state, const Task& task) {
          });
 }
 
+// Who may pass a task that no node can take now.
+enum class Passes { kEveryone, kWhoSwapsNot, kNobody };
+
+// Writes down what it waits for.
+Passes note_why(const ClusterState& state, Task& task) {
+  const auto& bound_to = task.spec.node;
+  if (lacks_swap_room(state, task)) {
+    task.reason = fmt::format(
+        "waiting for room for swapping: {} {} left",
+        bound_to.empty() ? "no node has" : fmt::format("node '{}' does not have", bound_to),
+        format_bytes(task.spec.swap_room_bytes));
+    // Others that swap must not take what comes free before it.
+    return bound_to.empty() ? Passes::kWhoSwapsNot : Passes::kEveryone;
+  }
+  if (!bound_to.empty()) {
+    const auto* node = state.registry.find(bound_to);
+    const std::string closed = node ? node->closed_because() : std::string();
+    task.reason = fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
+                              bound_to, closed.empty() ? "" : ", which is closed: ", closed);
+    return Passes::kEveryone;
+  }
+  if (is_kept_off(state, task)) {
+    task.reason = "waiting for a node that it was not tried on just now without success";
+    return Passes::kEveryone;
+  }
+  task.reason = "waiting for a node with room";
+  return Passes::kNobody;
+}
+
 bool has_room(const ClusterState& state, const NodeRecord& node) {
   return node.has_units(state.settings.backlog_units);
 }
@@ -195,25 +224,9 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
     auto placement = make_view(state, *task, shows_full);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};
-    if (lacks_swap_room(state, *task)) {
-      task->reason = fmt::format(
-          "waiting for room for swapping: {} {} left",
-          task->spec.node.empty() ? "no node has" : "node '" + task->spec.node + "' does not have",
-          format_bytes(task->spec.swap_room_bytes));
-      // Others that swap must not take what comes free before it.
-      swap_room_is_awaited = swap_room_is_awaited || task->spec.node.empty();
-    } else if (!task->spec.node.empty()) {
-      const auto* node = state.registry.find(task->spec.node);
-      const std::string closed = node ? node->closed_because() : std::string();
-      task->reason =
-          fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
-                      task->spec.node, closed.empty() ? "" : ", which is closed: ", closed);
-    } else if (is_kept_off(state, *task)) {
-      task->reason = "waiting for a node that it was not tried on just now without success";
-    } else {
-      task->reason = "waiting for a node with room";
-      break;
-    }
+    const Passes passes = note_why(state, *task);
+    if (passes == Passes::kNobody) break;
+    if (passes == Passes::kWhoSwapsNot) swap_room_is_awaited = true;
   }
   return {};
 }
