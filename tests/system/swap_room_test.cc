@@ -93,6 +93,12 @@ class SwapRoom : public testing::Test {
     return slow_.path() / "tierpilot-n1" / fmt::format("{}-{}", id, attempt);
   }
   Json node() { return (*cluster_->client().nodes())[0]; }
+  // As the node has it on its page for Prometheus, too.
+  double given_by_the_node() {
+    for (const auto& metric : node()["status"]["metrics"])
+      if (metric["name"] == "swap_room_given_bytes") return metric["value"].get<double>();
+    return -1;
+  }
 
   TempFolder slow_;
   std::unique_ptr<Cluster> cluster_;
@@ -115,6 +121,8 @@ TEST_F(SwapRoom, TwoThatDoNotFitTogetherRunOneAfterTheOtherThoughUnitsAreFree) {
   EXPECT_EQ(node()["info"]["swap_room_bytes"], 64 << 20);
   EXPECT_EQ(node()["assigned_swap_bytes"], 40 << 20);
 
+  EXPECT_TRUE(eventually([&] { return given_by_the_node() == 40 << 20; })) << node().dump(2);
+
   const auto said = log(first);
   EXPECT_THAT(said, HasSubstr(fmt::format("budget {}\n", 100 << 20)));
   EXPECT_THAT(said,
@@ -128,6 +136,7 @@ TEST_F(SwapRoom, TwoThatDoNotFitTogetherRunOneAfterTheOtherThoughUnitsAreFree) {
   EXPECT_FALSE(fs::exists(folder_of(first)));
   EXPECT_FALSE(fs::exists(folder_of(second)));
   EXPECT_EQ(node()["assigned_swap_bytes"], 0);
+  EXPECT_TRUE(eventually([&] { return given_by_the_node() == 0; })) << node().dump(2);
 }
 
 TEST_F(SwapRoom, MoreThanANodeOffersIsRefusedAndNoneIsNotGiven) {
