@@ -95,7 +95,8 @@ class SwapRoom : public testing::Test {
   Json node() { return (*cluster_->client().nodes())[0]; }
   // As the node has it on its page for Prometheus, too.
   double given_by_the_node() {
-    for (const auto& metric : node()["status"]["metrics"])
+    const auto told = node();
+    for (const auto& metric : told["status"]["metrics"])
       if (metric["name"] == "swap_room_given_bytes") return metric["value"].get<double>();
     return -1;
   }
