@@ -122,6 +122,7 @@ void from_json(const json& in, TaskSpec& s) {
   s.memory_tier = in.value("memory_tier", "");  // not in older stores
   s.priority = in.value("priority", 0);
   s.max_units = in.value("max_units", uint32_t{0});
+  s.swap_room_bytes = in.value("swap_room_bytes", uint64_t{0});
   if (in.contains("gang")) in.at("gang").get_to(s.gang);
   if (in.contains("share")) in.at("share").get_to(s.share);
   if (in.contains("quality")) in.at("quality").get_to(s.training_goal);

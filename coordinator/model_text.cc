@@ -129,6 +129,7 @@ std::string spec_text(const TaskSpec& spec) {
     // The older word: the text of a stored task is never another one.
     if (spec.training_goal != TrainingGoal{}) out.put("quality", spec.training_goal);
     if (spec.is_shared()) out.put("share", spec.share);
+    if (spec.swap_room_bytes > 0) out.put("swap_room_bytes", spec.swap_room_bytes);
     out.put("time_limit_ms", spec.time_limit_ms).put("units", spec.units);
   });
   return out.take();

@@ -233,6 +233,8 @@ Result<MachineDefaults> machine_defaults(const Sysroot& sysroot) {
     return fail(ErrorCode::kUnavailable, "/proc/meminfo: no MemTotal in its first line");
   // A quarter stays for the system, the page cache and the daemon's own fast tier.
   machine.memory_bytes = total_kib * 1024 / 4 * 3;
+  if (const auto nodes = sysroot.read("/sys/devices/system/node/has_memory"))
+    machine.numa_nodes = parse_id_list(*nodes).value_or(std::vector<int>());
   return machine;
 }
 
@@ -242,6 +244,7 @@ Result<NodeConfig> read_config(ConfigReader reader, const MachineDefaults& machi
   read_node(reader, machine, !config.tls.ca.empty(), config);
   config.pool = read_pool(reader);
   read_health(reader, config.health);
+  config.swap_tiers = read_swap_tiers(reader, machine.numa_nodes);
   config.probe = read_probe(reader);
   config.placement = read_paging(reader);
   config.task_users = read_task_users(reader, config.units);

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/sysroot.h"
 #include "daemon/paging_config.h"
+#include "daemon/swap_config.h"
 #include "daemon/user_config.h"
 
 namespace tierpilot {
@@ -77,6 +78,7 @@ struct NodeConfig {
   int64_t drain_s = 0;          // what runs may end by itself so long before the daemon stops
   std::string cgroup;           // for limits; empty: the daemon's own, where it was delegated
   Pool pool;
+  std::vector<SwapTierWords> swap_tiers;  // that tasks may have room in
   Probe probe;
   PagingConfig placement;
   TaskUsersConfig task_users;
@@ -90,6 +92,7 @@ struct MachineDefaults {
   std::string hostname;
   std::vector<int> cpus;  // this process may run on
   uint64_t memory_bytes = 0;
+  std::vector<int> numa_nodes{};  // with memory; none where the kernel does not tell
 };
 Result<MachineDefaults> machine_defaults(const Sysroot& sysroot);
 

@@ -296,6 +296,7 @@ struct NodeEntry {
   keptBackUnits @9 :UInt32;     # of tasks that wait for it, beside those it was given
   order @10 :Text;              # an operator's: open, cordoned, draining, drained
   drainedByMs @11 :Int64;       # of a drain: what has not ended by then is handed back
+  assignedSwapBytes @12 :UInt64;  # of the node's room for swapping
 }
 
 struct NodeNote {

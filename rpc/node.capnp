@@ -261,7 +261,8 @@ struct Assignment {
   struct UnitShare {
     unit @0 :UInt32;           # of the node's shared units
     milli @1 :UInt32;          # thousandths of it, until setShare() says otherwise
-    memoryBytes @2 :UInt64;    # of a GPU; 0: not limited
+    memoryBytes @2 :UInt64;    # of a GPU, whose memory is limited to it; of one with room for
+                               # swapping also of other units; 0: not limited, or not told
     mostMilli @3 :UInt32;      # that it is predicted to use at most; 0: not said
   }
 }

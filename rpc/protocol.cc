@@ -19,7 +19,8 @@ ProgramVersion own_program(std::string program) {
           .oldest_protocol = kOldestProtocol,
           .features = {std::string(kGangFeature), std::string(kElasticFeature),
                        std::string(kCheckpointFeature), std::string(kShareFeature),
-                       std::string(kQualityFeature), std::string(kGpuShareFeature)}};
+                       std::string(kQualityFeature), std::string(kGpuShareFeature),
+                       std::string(kSwapRoomFeature)}};
 }
 
 ProgramVersion read_program(wire::Program::Reader from, const std::string& unnamed) {

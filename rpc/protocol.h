@@ -24,6 +24,7 @@ inline constexpr std::string_view kCheckpointFeature = "checkpoints";
 inline constexpr std::string_view kShareFeature = "shares";
 inline constexpr std::string_view kQualityFeature = "quality-goals";
 inline constexpr std::string_view kGpuShareFeature = "gpu-shares";
+inline constexpr std::string_view kSwapRoomFeature = "swap-room";
 
 struct ProgramVersion {
   std::string program;  // tierpilotd, tierpilot-coordinator, tierctl, ...

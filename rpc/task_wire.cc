@@ -133,6 +133,7 @@ Result<TaskSpec> read_spec(wire::TaskSpec::Reader from) {
     spec.datasets.push_back({text(use.getDataset()), use.getWrite()});
   spec.units = from.getUnits();
   spec.memory_bytes = from.getMemoryBytes();
+  spec.swap_room_bytes = from.getSwapRoomBytes();
   spec.float_operations = from.getFloatOperations();
   spec.int_operations = from.getIntOperations();
   spec.time_limit_ms = from.getTimeLimitMs();
@@ -168,6 +169,7 @@ void write_spec(const TaskSpec& from, wire::TaskSpec::Builder to) {
   }
   to.setUnits(from.units);
   to.setMemoryBytes(from.memory_bytes);
+  to.setSwapRoomBytes(from.swap_room_bytes);
   to.setFloatOperations(from.float_operations);
   to.setIntOperations(from.int_operations);
   to.setTimeLimitMs(from.time_limit_ms);

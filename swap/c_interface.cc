@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -61,7 +62,10 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
 
 Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
     const tierpilot_swap_settings& settings) {
-  return settings.tiers && *settings.tiers ? swap::tiers_of(settings.tiers) : swap::found_tiers();
+  if (settings.tiers && *settings.tiers) return swap::tiers_of(settings.tiers);
+  // Those that a task was given.
+  const char* given = std::getenv("TIERPILOT_SWAP_TIERS");
+  return given && *given ? swap::tiers_of(given) : swap::found_tiers();
 }
 
 Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {

@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 
-#include "base/bytes.h"
+#include "base/swap_tier_words.h"
 
 namespace tierpilot::swap {
 namespace {
@@ -18,31 +17,13 @@ namespace {
 using Tiers = std::vector<std::unique_ptr<Tier>>;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 
-tl::unexpected<Error> wrong(std::string_view entry, std::string_view why) {
-  return fail(ErrorCode::kInvalid, fmt::format("tier '{}': {}", entry, why));
-}
-
 Result<std::unique_ptr<Tier>> tier_of(std::string_view entry) {
-  const auto equals = entry.rfind('=');
-  if (equals == std::string_view::npos)
-    return wrong(entry, "say how much of it may be used: NAME=SIZE, as in dir:/srv/slow=16GiB");
-  const auto size = parse_bytes(entry.substr(equals + 1));
-  if (!size) return wrong(entry, size.error().message);
-  if (*size < (1 << 20) || *size > kMostBytes)
-    return wrong(entry, "a size from 1MiB to 64TiB is needed");
-  const auto where = entry.substr(0, equals);
-  const auto bytes = static_cast<int64_t>(*size);
-  if (where == "memory") return open_memory_tier("memory", -1, bytes);
-  if (where.starts_with("dir:") && where.size() > 4)
-    return open_directory_tier(std::string(where.substr(4)), bytes);
-  if (where.starts_with("node")) {
-    int node = -1;
-    const auto* end = where.data() + where.size();
-    const auto [stop, error] = std::from_chars(where.data() + 4, end, node);
-    if (error == std::errc() && stop == end && node >= 0)
-      return open_memory_tier(std::string(where), node, bytes);
-  }
-  return wrong(entry, "there are node0, node1, ..., memory and dir:PATH");
+  const auto tier = parse_swap_tier(entry);
+  if (!tier) return tl::unexpected(tier.error());
+  const auto bytes = static_cast<int64_t>(tier->bytes);
+  if (tier->kind == SwapTierWords::Kind::kDirectory)
+    return open_directory_tier(tier->directory, bytes);
+  return open_memory_tier(tier->name(), tier->node, bytes);
 }
 
 std::string swap_directory() {
@@ -74,7 +55,7 @@ Result<Tiers> tiers_of(std::string_view list) {
     tiers.push_back(std::move(*tier));
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
-  if (tiers.empty()) return wrong("", "at least one is needed");
+  if (tiers.empty()) return fail(ErrorCode::kInvalid, "tier '': at least one is needed");
   return tiers;
 }
 

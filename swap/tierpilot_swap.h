@@ -31,9 +31,9 @@ typedef struct tierpilot_swap_settings {
   uint32_t reserved;    /* 0 */
   int64_t budget_bytes; /* above 0: of the process's private resident memory */
   /* Where bytes go, "node1=2GiB,dir:/srv/slow=16GiB": NUMA nodes, "memory" (any node) and
-   * directories, with what may be used of each. NULL: other NUMA nodes of this machine and then
-   * TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there. The order is by measured
-   * bandwidth. */
+   * directories, with what may be used of each. NULL: TIERPILOT_SWAP_TIERS, or without that other
+   * NUMA nodes of this machine and then TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there.
+   * The order is by measured bandwidth. */
   const char* tiers;
   /* "swap" (NULL is the same), "swap-all", "vdnn", "capuchin", "q-published", "checkpoint",
    * "none". */

@@ -62,7 +62,8 @@ Status restore_tasks(ClusterState& state) {
     auto& node = state.registry.expect(task.node, (*nodes)[task.node].instance, lease_end_ns);
     state.catalog.lock_writes(task);
     if (WriteCopies::were_wanted(state, task)) continue;  // its processes have ended
-    state.registry.assign(node, {task.id, task.attempt}, task.spec.own_units());
+    state.registry.assign(node, {task.id, task.attempt}, task.spec.own_units(),
+                          task.spec.swap_room_bytes);
     if (task.state == TaskState::kRunning) state.registry.run(node, task.spec.own_units());
   }
   if (!active->empty()) spdlog::info("store: {} tasks go on", active->size());

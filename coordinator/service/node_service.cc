@@ -42,6 +42,7 @@ void NodeService::write_node(const NodeRecord& node, wire::NodeEntry::Builder ou
   const int64_t left_ns = node.lease_end_ns - caller_->core().state.clock.boot_ns();
   out.setLeaseLeftMs(std::max<int64_t>(left_ns / 1'000'000, 0));
   out.setAssignedUnits(node.assigned_units);
+  out.setAssignedSwapBytes(node.assigned_swap_bytes);
   out.setKeptBackUnits(caller_->core().state.held.load(node.slot).units);
   out.setTasksRunning(static_cast<uint32_t>(node.held.size()));
   out.setTasksDone(node.tasks_done);

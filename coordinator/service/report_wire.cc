@@ -113,6 +113,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
   facts.units = in.getUnits();
   facts.memory_bytes = in.getMemoryBytes();
   facts.fast_budget_bytes = in.getFastBudgetBytes();
+  facts.swap_room_bytes = in.getSwapRoomBytes();
   facts.data_address = text(in.getDataAddress());
   const auto ratio = in.getInt32ToFloat();
   if (ratio.isValue() && ratio.getValue() > 0 && ratio.getValue() < kMostPlausible)

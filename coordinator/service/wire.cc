@@ -146,6 +146,7 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
   out.setUnits(spec.units);
   out.setMaxUnits(spec.max_units);
   out.setMemoryLimitBytes(spec.node_memory_bytes());
+  out.setSwapRoomBytes(spec.swap_room_bytes);
   out.setTimeLimitMs(spec.time_limit_ms);
   out.setName(spec.name);
   out.setMemoryTier(spec.memory_tier);
@@ -158,7 +159,9 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
     share.setUnit(assignment.share->unit);
     share.setMilli(assignment.share->milli);
     share.setMostMilli(assignment.share->predicted_milli);
-    if (spec.has_gpu_share()) share.setMemoryBytes(assignment.share->memory_bytes);
+    // Of cores it limits nothing; what swaps keeps to it all the same.
+    if (spec.has_gpu_share() || spec.swap_room_bytes > 0)
+      share.setMemoryBytes(assignment.share->memory_bytes);
   }
   auto datasets = out.initDatasets(count(assignment.datasets));
   for (unsigned i = 0; i < datasets.size(); ++i) write_need(assignment.datasets[i], datasets[i]);

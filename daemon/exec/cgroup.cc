@@ -95,6 +95,11 @@ Status set_memory_limit(const fs::path& group, uint64_t bytes) {
   return write_file(group / "memory.oom.group", "1");
 }
 
+// What a task swaps to a NUMA node is charged to its cgroup as well.
+uint64_t with_swap_memory(uint64_t limit_bytes, const TaskLaunch& task) {
+  return limit_bytes + std::min(task.swap_memory_bytes, UINT64_MAX - limit_bytes);
+}
+
 // A task can undo its affinity mask, but neither its cpuset nor, in its place, a quota.
 Status confine(const TaskCgroup& group, const LimitsReport& limits, const std::vector<int>& cpus) {
   if (limits.cpuset.on) return group.set_cpus(limits, cpus);
@@ -193,7 +198,7 @@ Result<std::optional<TaskCgroup>> CgroupTree::create(const TaskLaunch& task) con
   if (error) return fail_errno(error.value(), fmt::format("cgroup {}", group.string()));
   Status status;
   if (limits_.memory.on && task.memory_limit_bytes)
-    status = set_memory_limit(group, *task.memory_limit_bytes);
+    status = set_memory_limit(group, with_swap_memory(*task.memory_limit_bytes, task));
   if (status && !task.cpus.empty()) status = confine(TaskCgroup(group), limits_, task.cpus);
   if (status) return cgroup;
   (void)cgroup->remove();

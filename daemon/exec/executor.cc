@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <set>
 
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 #include "daemon/exec/users/clear_user.h"
 #include "daemon/exec/users/task_user.h"
 #include "daemon/exec/warden.h"
+#include "model/attempt.h"
 
 namespace tierpilot {
 namespace {
@@ -79,6 +81,27 @@ std::set<uid_t> clear_leftovers(const ExecutorOptions& options) {
   return uncleared;
 }
 
+// With what is in them, whoever's it is. Holds the lock, as above.
+void remove_leftover_folders(const ExecutorOptions& options) {
+  for (const auto& root : options.folder_roots)
+    for (const auto& name : Sysroot().list(root)) {
+      const auto folder = root + "/" + name;
+      struct stat info {};
+      if (!parse_attempt(name) || ::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+        continue;
+      if (info.st_uid != ::geteuid() && info.st_uid < options.lowest_user) continue;  // no task's
+      if (auto taken = take_over_tree(folder, info.st_uid, ::geteuid(), ::getegid(), true); !taken)
+        spdlog::warn("{}", taken.error().message);
+      std::error_code error;
+      std::filesystem::remove_all(folder, error);
+      if (error)
+        spdlog::warn("{}: left by an earlier daemon, cannot be removed: {}", folder,
+                     error.message());
+      else
+        spdlog::info("{}: left by an earlier daemon, is removed", folder);
+    }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
@@ -97,6 +120,7 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
                   "tasks cannot run as other users (tasks.run_as): this process lacks" + missing);
     uncleared = clear_leftovers(options);
   }
+  remove_leftover_folders(options);
   auto sockets = MessageSocket::socket_pair();
   if (!sockets) return tl::unexpected(sockets.error());
   int pipe[2];

@@ -46,7 +46,8 @@ using nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskUser, uid, gid, groups, reserved)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TaskLaunch, task_id, attempt, argv, env, working_directory,
                                    log_directory, cpus, memory_nodes, interleave_memory,
-                                   memory_limit_bytes, time_limit_ms, keep_success, user, given)
+                                   memory_limit_bytes, swap_memory_bytes, time_limit_ms,
+                                   keep_success, user, given, given_folders)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StopTask, task_id, attempt, grace_ms, how)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StandStill, task_id, attempt, still)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenFile, task_id, attempt, request, path)

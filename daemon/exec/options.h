@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/sysroot.h"
 
@@ -18,6 +19,9 @@ struct ExecutorOptions {
   // Working and log directories at or below it are created when absent; others must exist. One
   // executor at a time runs tasks there; empty: nothing is created, and nobody excluded.
   std::string task_root;
+  // In each of them attempts have folders as "7-1" (TaskLaunch::given_folders): start() removes
+  // those that a killed predecessor has left.
+  std::vector<std::string> folder_roots{};
   // Tasks may have users of their own: start() then needs the privileges for it, and leaves them to
   // warden and supervisors alone. Otherwise every task runs as the daemon.
   bool other_users = false;

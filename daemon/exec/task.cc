@@ -45,6 +45,9 @@ std::string complaint(const TaskLaunch& task) {
   for (const auto& file : task.given)
     if (!file.starts_with('/') || has_nul(file))
       return fmt::format("file '{}' is not an absolute path", file);
+  for (const auto& folder : task.given_folders)
+    if (!folder.starts_with('/') || has_nul(folder))
+      return fmt::format("folder '{}' is not an absolute path", folder);
   if (task.memory_limit_bytes == 0) return "the memory limit is 0 bytes";
   if (task.time_limit_ms < 0) return fmt::format("the time limit is {} ms", task.time_limit_ms);
   return {};

@@ -43,6 +43,8 @@ struct TaskLaunch {
   bool interleave_memory = false;
   // Enforced only where LimitsReport::memory is on.
   std::optional<uint64_t> memory_limit_bytes;
+  // Beyond the limit: what it swaps out to memory counts in the same cgroup.
+  uint64_t swap_memory_bytes = 0;
   // 0: none.
   int64_t time_limit_ms = 0;
   // Its success needs nothing more of the daemon, so that a report of it is worth keeping.
@@ -51,6 +53,9 @@ struct TaskLaunch {
   std::optional<TaskUser> user{};
   // Files that are this user's while the task runs, and the daemon's again before its end is told.
   std::vector<std::string> given{};
+  // Folders likewise, which are empty when it starts; they come back with all that is in them once
+  // nothing of the task is left.
+  std::vector<std::string> given_folders{};
 };
 
 struct TaskStarted {

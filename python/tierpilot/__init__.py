@@ -313,12 +313,15 @@ def job():
         return _job
 
 
-def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
     """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
 
         with tierpilot.swap(budget="4GiB"):
             loss = model(x).sum()
         loss.backward()
+
+    Without a budget it is TIERPILOT_SWAP_BUDGET, and without tiers they are TIERPILOT_SWAP_TIERS: a
+    Tierpilot task that was submitted with room for swapping has both.
 
     With `recompute`, blocks of the model are computed again in the backward pass where that is
     cheaper than copies: their forward passes have to depend on their inputs and weights alone.

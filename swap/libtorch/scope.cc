@@ -53,6 +53,15 @@ void check_policy(const std::string& policy) {
                                 "not tell: take another one, or PyTorch in Python");
 }
 
+std::string budget_of(const ScopeSettings& settings) {
+  if (!settings.budget.empty()) return settings.budget;
+  const char* given = std::getenv("TIERPILOT_SWAP_BUDGET");
+  if (given && *given) return given;
+  throw std::invalid_argument(
+      "tierpilot::swap: no budget: give one, as in Scope({.budget = \"4GiB\"}), or set "
+      "TIERPILOT_SWAP_BUDGET, which a task with --memory and --swap-room has");
+}
+
 std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
   check_policy(settings.policy);
   const auto budget_bytes = tierpilot_swap_bytes(settings.budget.c_str());
@@ -76,6 +85,7 @@ std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
 std::shared_ptr<TensorPool> pool_of(ScopeSettings settings) {
   if (!settings.plan_file.empty())
     settings.plan_file = std::filesystem::absolute(settings.plan_file).lexically_normal();
+  settings.budget = budget_of(settings);
   at_first();
   const std::lock_guard lock(pools().mutex);
   auto& all = pools().by_settings;

@@ -26,12 +26,13 @@ class TensorPool;
 }
 
 struct ScopeSettings {
-  // Of the process's private resident memory: "4GiB".
-  std::string budget;
+  // Of the process's private resident memory: "4GiB"; empty: TIERPILOT_SWAP_BUDGET, which a task
+  // with room for swapping has.
+  std::string budget{};
   // "swap", "swap-all", "capuchin", "q-published" or "none".
   std::string policy = "swap";
-  // Where tensors go, "node1=2GiB,dir:/srv/slow=16GiB"; empty: other NUMA nodes, then the directory
-  // TIERPILOT_SWAP_DIR or /var/tmp.
+  // Where tensors go, "node1=2GiB,dir:/srv/slow=16GiB"; empty: TIERPILOT_SWAP_TIERS, or without
+  // that other NUMA nodes, then the directory TIERPILOT_SWAP_DIR or /var/tmp.
   std::string tiers{};
   // What the next run starts from, written when the process ends; empty: none.
   std::string plan_file{};

@@ -15,7 +15,8 @@ namespace {
 // Says that it is a client, with so much memory, and computes until the gate opens or a file of its
 // name tells it to fail.
 constexpr const char* kClient =
-    "echo $CUDA_VISIBLE_DEVICES $$ $1 >> $FAKE_NVML/clients; env | grep -E 'CUDA|TIERPILOT_GPU'; "
+    "echo $CUDA_VISIBLE_DEVICES $$ $1 >> $FAKE_NVML/clients; env | grep -E "
+    "'CUDA|TIERPILOT_(GPU|SWAP)'; "
     "while [ ! -e $FAKE_NVML/gate ]; do [ -e $FAKE_NVML/fail-$2 ] && exit 3; done; exit 0";
 
 class GpuShare : public testing::Test {
@@ -31,7 +32,8 @@ class GpuShare : public testing::Test {
         .units = 2,
         .coordinator_more = "[sharing]\npolicy = \"best-fit\"\nperiod_s = 1\n",
         .node_more = fmt::format("[sharing]\ngpus = [\"GPU-a\"]\nmps = \"{}\"\n"
-                                 "mps_control = \"{}/tests/fake_mps/nvidia-cuda-mps-control\"\n",
+                                 "mps_control = \"{}/tests/fake_mps/nvidia-cuda-mps-control\"\n"
+                                 "[swap]\ntiers = [\"memory=64MiB\"]\n",
                                  mps, std::getenv("TIERPILOT_TEST_SOURCE"))});
   }
   void tell(const std::string& file, const std::string& text) {
@@ -44,10 +46,12 @@ class GpuShare : public testing::Test {
     EXPECT_EQ(answer.code, 0) << answer.err;
     return Json::parse(answer.out, nullptr, false);
   }
-  uint64_t submit(const std::string& share, const std::string& name, uint64_t bytes = 1 << 20) {
-    const auto made = json({"task", "submit", "--share", share, "--engine", "gpu", "--name", name,
-                            "--env", "FAKE_NVML=" + driver_->path().string(), "--", "sh", "-c",
-                            kClient, "sh", std::to_string(bytes), name});
+  uint64_t submit(const std::string& share, const std::string& name, uint64_t bytes = 1 << 20,
+                  const std::string& swap_room = "0") {
+    const auto made =
+        json({"task", "submit", "--share", share, "--engine", "gpu", "--name", name, "--swap-room",
+              swap_room, "--env", "FAKE_NVML=" + driver_->path().string(), "--", "sh", "-c",
+              kClient, "sh", std::to_string(bytes), name});
     if (made.is_object()) return made["tasks"][0]["id"].get<uint64_t>();
     throw std::runtime_error("the task was not taken");
   }
@@ -104,6 +108,22 @@ TEST_F(GpuShare, TwoTasksHavePartsOfOneGpuAndSeeItThroughMps) {
   EXPECT_NE(gang.err.find("could run 1 of its 2 ranks"), std::string::npos) << gang.err;
   tell("gate", "");
   EXPECT_TRUE(is(a, "succeeded") && is(b, "succeeded"));
+}
+
+TEST_F(GpuShare, TheMemoryOfItsShareIsTheBudgetOfATaskWithRoomForSwapping) {
+  start("never");
+  if (!cluster_) return;
+  const auto swaps = submit("300:2GiB", "a", 1 << 20, "48MiB");
+  ASSERT_TRUE(eventually([&] { return runs(swaps); })) << shown(swaps).dump(2);
+  const auto plain = submit("300:2GiB", "b"), waits = submit("300:2GiB", "c", 1 << 20, "48MiB");
+  ASSERT_TRUE(eventually([&] { return runs(plain); })) << shown(plain).dump(2);
+  const auto seen = said(swaps);
+  EXPECT_NE(seen.find("TIERPILOT_SWAP_BUDGET=2147483648\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("TIERPILOT_SWAP_TIERS=memory=50331648\n"), seen.npos) << seen;
+  EXPECT_EQ(said(plain).find("TIERPILOT_SWAP"), std::string::npos);
+  EXPECT_NE(shown(waits)["reason"].dump().find("room for swapping"), std::string::npos);
+  tell("gate", "");
+  for (const auto id : {swaps, plain, waits}) EXPECT_TRUE(is(id, "succeeded"));
 }
 
 TEST_F(GpuShare, AFaultOfTheServerIsNotItsNeighbours) {

@@ -59,6 +59,7 @@ int run(const Output& output, const Options& options) {
   set("PYTHONPATH", places->boot.string() + (path && *path ? ":" + std::string(path) : ""));
   set("TIERPILOT_SWAP_LIBRARY", places->library.string());
   set("TIERPILOT_SWAP_BUDGET", options.budget);
+  set("TIERPILOT_SWAP_RECORD", "");
   set("TIERPILOT_SWAP_POLICY", options.policy);
   set("TIERPILOT_SWAP_TIERS", options.tiers);
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
@@ -110,11 +111,11 @@ int main(int argc, char** argv) {
   auto* run_command = app.add_subcommand("run", "run a program within a memory budget");
   run_command->add_option("--budget", options.budget, "resident memory of the process, as 4GiB")
       ->type_name("SIZE")
+      ->envname("TIERPILOT_SWAP_BUDGET")
       ->check([](const std::string& text) {
         const auto bytes = parse_bytes(text);
         return bytes ? std::string() : bytes.error().message;
-      })
-      ->required();
+      });
   std::vector<std::string> names;
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);
   const auto one_of_them = CLI::IsMember(names).description("");
@@ -135,10 +136,17 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   run_command->add_option("command", options.command, "the program and its arguments, after --")
       ->required();
+  run_command->callback([&] {
+    if (options.budget.empty())
+      throw CLI::ValidationError(
+          "there is no budget: say --budget SIZE, or set TIERPILOT_SWAP_BUDGET, which a task with "
+          "--memory and --swap-room has");
+  });
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
   for (auto* command : {run_command, tiers_command})
     command->add_option("--tiers", options.tiers, "where to, as node1=2GiB,dir:/srv/slow=16GiB")
         ->type_name("LIST")
+        ->envname("TIERPILOT_SWAP_TIERS")
         ->check([](const std::string& list) {
           const auto tiers = swap::tiers_of(list);
           return tiers ? std::string() : tiers.error().message;

@@ -98,6 +98,7 @@ ordered_json task_line(wire::Task::Reader task, const Pseudonyms& names) {
                     {"attempts", task.getAttempt()},
                     {"units", spec.getUnits()},
                     {"memory_bytes", spec.getMemoryBytes()},
+                    {"swap_room_bytes", spec.getSwapRoomBytes()},
                     {"float_operations", spec.getFloatOperations()},
                     {"int_operations", spec.getIntOperations()},
                     {"uses", uses(spec, names)}};

@@ -40,6 +40,8 @@ Result<int> list_nodes(Context& context, ClusterConnection& connection) {
                              {"DATASETS", "/datasets", Format::kNumber},
                              {"FAST", "/info/fast_budget_bytes", Format::kBytes},
                              {"FAST FREE", "/status/fast_free_bytes", Format::kBytes},
+                             {"SWAP ROOM", "/info/swap_room_bytes", Format::kBytes},
+                             {"SWAP GIVEN", "/assigned_swap_bytes", Format::kBytes},
                              {"LEASE ms", "/lease_left_ms", Format::kNumber},
                              {"REASON", "/reason"}},
                  .empty = "no nodes: start tierpilotd on a machine"}});
@@ -68,6 +70,8 @@ Result<int> show_node(Context& context, ClusterConnection& connection, const std
                     {"Memory for tasks", "/info/memory_bytes", Format::kBytes},
                     {"Fast memory", "/info/fast_budget_bytes", Format::kBytes},
                     {"Fast memory free", "/status/fast_free_bytes", Format::kBytes},
+                    {"Room for swapping", "/info/swap_room_bytes", Format::kBytes},
+                    {"Room for swapping given", "/assigned_swap_bytes", Format::kBytes},
                     {"Slow memory", "/info/slow_budget_bytes", Format::kBytes},
                     {"Slow memory free", "/status/slow_free_bytes", Format::kBytes},
                     {"Eviction now GB/s", "/status/evict_gb_per_s", Format::kNumber},

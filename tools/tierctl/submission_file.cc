@@ -162,6 +162,9 @@ TaskSpec task_of(const ordered_json& value, const std::string& place, size_t ind
   fields.with("memory", [&](const auto& v, const auto& at) {
     task.memory_bytes = quantity(v, at, "bytes or a size as in \"1GiB\"", parse_bytes);
   });
+  fields.with("swap_room", [&](const auto& v, const auto& at) {
+    task.swap_room_bytes = quantity(v, at, "bytes or a size as in \"1GiB\"", parse_bytes);
+  });
   fields.with("float_operations",
               [&](const auto& v, const auto& at) { task.float_operations = operations(v, at); });
   fields.with("int_operations",

@@ -41,6 +41,7 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Units at most", "/spec/max_units", Format::kNumber},
                               {"Memory limit", "/memory_limit"},
                               {"Memory tier", "/memory_tier"},
+                              {"Room for swapping", "/spec/swap_room_bytes", Format::kBytes},
                               {"float operations", "/spec/float_operations", Format::kNumber},
                               {"int32 operations", "/spec/int_operations", Format::kNumber},
                               {"After", "/spec/after"},
@@ -53,6 +54,9 @@ std::vector<Table> task_tables(const ordered_json& task) {
                               {"Response ms", "/response_ms", Format::kNumber}};
   if (!task["spec"].is_object() || task["spec"].value("max_units", 0) == 0)
     std::erase_if(columns, [](const Column& each) { return each.pointer == "/spec/max_units"; });
+  if (!task["spec"].is_object() || task["spec"].value("swap_room_bytes", uint64_t{0}) == 0)
+    std::erase_if(columns,
+                  [](const Column& each) { return each.pointer == "/spec/swap_room_bytes"; });
   if (task["spec"].is_object() && task["spec"].value("quality", ordered_json()).is_object())
     for (const auto& column :
          {Column{"Measure", "/spec/quality/measure"}, Column{"Is to rise", "/spec/quality/rises"},

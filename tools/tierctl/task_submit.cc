@@ -67,6 +67,11 @@ Result<int> submit(Context& context, ClusterConnection& connection, const Argume
   if (gpu_shares && !connection.coordinator().can(kGpuShareFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} gives no shares of GPUs: update it",
                                                      connection.coordinator().label()));
+  const bool swap_room = std::any_of(tasks.begin(), tasks.end(),
+                                     [](const auto& task) { return task.swap_room_bytes > 0; });
+  if (swap_room && !connection.coordinator().can(kSwapRoomFeature))
+    return fail(ErrorCode::kUnavailable, fmt::format("{} gives no room for swapping: update it",
+                                                     connection.coordinator().label()));
   // An older one would see a single process in it.
   if (gangs && !connection.coordinator().can(kGangFeature))
     return fail(ErrorCode::kUnavailable, fmt::format("{} runs no tasks with ranks: update it",
@@ -175,6 +180,8 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   auto* units = sub.add_option("--units", task.units, "compute units (default 1)")
                     ->check(CLI::Range(1u, 65'536u));
   add_size(sub, "--memory", task.memory_bytes, "memory limit (default none)");
+  add_size(sub, "--swap-room", task.swap_room_bytes,
+           "of its node's tiers, for tensors that its program swaps out (of a gang: each rank)");
   add_elastic_options(sub, arguments.elastic, *units);
   add_share_options(sub, arguments.share, *units);
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")

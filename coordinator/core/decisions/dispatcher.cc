@@ -219,7 +219,8 @@ bool Dispatcher::place(const OpenDecision& open, const Decision& decision, Decis
   // While the policy thought, the task may have been cancelled or the node may have gone.
   const bool valid = task && task->state == TaskState::kQueued &&
                      state_.next_attempt(*task) == open.attempt.attempt && node &&
-                     node->takes(task->id) && state_.blocked_by(*task).empty();
+                     node->takes(task->id) && node->has_swap_room(task->spec.swap_room_bytes) &&
+                     state_.blocked_by(*task).empty();
   if (!valid) return false;
   host_.took(attempt_key(open.attempt), open.shared_view(), decision.node);
   record.policy = open.turn.policy;
@@ -242,7 +243,7 @@ bool Dispatcher::place(const OpenDecision& open, const Decision& decision, Decis
   task->policy = record.policy;
   task->reason.clear();
   task->exit.reset();
-  state_.registry.assign(*node, open.attempt, task->spec.units);
+  state_.registry.assign(*node, open.attempt, task->spec.units, task->spec.swap_room_bytes);
   const auto& chosen = open.view().nodes[decision.node];
   const auto& wanted = open.view().task;
   node->count(*task, wanted.operations,

@@ -95,7 +95,8 @@ class ListedCluster {
 
 bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes) {
   return node.takes(task.id) && (task.spec.node.empty() || task.spec.node == node.facts.name) &&
-         node.facts.resources().hold(task.spec.needs(data_bytes));
+         node.facts.resources().hold(task.spec.needs(data_bytes)) &&
+         node.has_swap_room(task.spec.swap_room_bytes);
 }
 
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,

@@ -7,8 +7,9 @@
 
 namespace tierpilot {
 
-// Whether the node can take the task when it has nothing else to do: it takes tasks, has the units,
-// the memory and room for the data.
+// Whether the node can take the task once it has units left: it takes tasks, has the units, the
+// memory, room for the data, and now as much room for swapping: when others give that back, nobody
+// can tell.
 bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes);
 // Whether it can take it now: up to the backlog it has units left as well.
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,

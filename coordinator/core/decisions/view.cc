@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.h"
 #include "coordinator/core/decisions/shortlist.h"
 #include "policies/scheduling/queue_turns.h"
 
@@ -19,6 +20,51 @@ bool is_kept_off(const ClusterState& state, const Task& task) {
   const auto& up = state.registry.up();
   return std::any_of(up.begin(), up.end(),
                      [&](const NodeRecord* node) { return node->health.keeps_off(task.id); });
+}
+
+// Of a task that no node can take now: some could, but for their room for swapping.
+bool lacks_swap_room(const ClusterState& state, const Task& task) {
+  const uint64_t wanted = task.spec.swap_room_bytes;
+  if (wanted == 0) return false;
+  const auto& up = state.registry.up();
+  const Resources needed = task.spec.needs(state.catalog.data_bytes(task.spec));
+  const auto could_take_it = [&](const NodeRecord* node) {
+    return node->takes(task.id) && node->facts.resources().hold(needed) &&
+           (task.spec.node.empty() || task.spec.node == node->facts.name);
+  };
+  return std::any_of(up.begin(), up.end(), could_take_it) &&
+         std::none_of(up.begin(), up.end(), [&](const NodeRecord* node) {
+           return could_take_it(node) && node->has_swap_room(wanted);
+         });
+}
+
+// Who may pass a task that no node can take now.
+enum class Passes { kEveryone, kWhoSwapsNot, kNobody };
+
+// Writes down what it waits for.
+Passes note_why(const ClusterState& state, Task& task) {
+  const auto& bound_to = task.spec.node;
+  if (lacks_swap_room(state, task)) {
+    task.reason = fmt::format(
+        "waiting for room for swapping: {} {} left",
+        bound_to.empty() ? "no node has" : fmt::format("node '{}' does not have", bound_to),
+        format_bytes(task.spec.swap_room_bytes));
+    // Others that swap must not take what comes free before it.
+    return bound_to.empty() ? Passes::kWhoSwapsNot : Passes::kEveryone;
+  }
+  if (!bound_to.empty()) {
+    const auto* node = state.registry.find(bound_to);
+    const std::string closed = node ? node->closed_because() : std::string();
+    task.reason = fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
+                              bound_to, closed.empty() ? "" : ", which is closed: ", closed);
+    return Passes::kEveryone;
+  }
+  if (is_kept_off(state, task)) {
+    task.reason = "waiting for a node that it was not tried on just now without success";
+    return Passes::kEveryone;
+  }
+  task.reason = "waiting for a node with room";
+  return Passes::kNobody;
 }
 
 bool has_room(const ClusterState& state, const NodeRecord& node) {
@@ -155,11 +201,16 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
   QueueLook queue(state);
   QueueTurns turns;
   turns.begin(state.held.size());
+  bool swap_room_is_awaited = false;
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.summary().up_shapes.hold(
             task->spec.needs(state.catalog.data_bytes(task->spec)))) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
+      continue;
+    }
+    if (swap_room_is_awaited && task->spec.swap_room_bytes > 0) {
+      task->reason = "waiting for its turn: a task before it waits for room for swapping";
       continue;
     }
     if (task->spec.is_gang()) {
@@ -173,18 +224,9 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
     auto placement = make_view(state, *task, shows_full);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};
-    if (!task->spec.node.empty()) {
-      const auto* node = state.registry.find(task->spec.node);
-      const std::string closed = node ? node->closed_because() : std::string();
-      task->reason =
-          fmt::format("waiting for {} node '{}'{}{}", closed.empty() ? "room on" : "its",
-                      task->spec.node, closed.empty() ? "" : ", which is closed: ", closed);
-    } else if (is_kept_off(state, *task)) {
-      task->reason = "waiting for a node that it was not tried on just now without success";
-    } else {
-      task->reason = "waiting for a node with room";
-      break;
-    }
+    const Passes passes = note_why(state, *task);
+    if (passes == Passes::kNobody) break;
+    if (passes == Passes::kWhoSwapsNot) swap_room_is_awaited = true;
   }
   return {};
 }

@@ -28,7 +28,8 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
 // The queued task to place next and why others before it could not be; tasks wait for room in the
 // order of their places, those whose data no node with room has in fast memory later than they
 // stand, but one that waits for a dataset, for a node of its own or for a larger one lets others
-// pass, and so does one that is kept back.
+// pass, and so does one that is kept back. One that waits for room for swapping lets those pass
+// that want none.
 struct NextTask {
   Task* task = nullptr;
   PlacementView placement;

@@ -122,7 +122,8 @@ void GangLife::place(Task& gang, const GangPlan& plan) {
     rank.rank->cpu_units.clear();
     rank.rank->gpus = place.gpus;
     for (const auto& gpu : place.gpus) state_.units.take(gpu_unit_id(on, gpu), gang.id);
-    state_.registry.assign(node, {rank.id, rank.attempt}, rank.spec.units);
+    state_.registry.assign(node, {rank.id, rank.attempt}, rank.spec.units,
+                           rank.spec.swap_room_bytes);
     node.count(rank, 0, 0);
     current.ranks.push_back({plan.ranks[i]});
     changed->push_back(rank);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "coordinator/core/data/discard.h"
 #include "coordinator/core/nodes/node_events.h"
 #include "coordinator/store/records.h"
 #include "model/registration.h"
+#include "model/swap_room.h"
 
 namespace tierpilot {
 namespace {
@@ -33,6 +35,12 @@ Status check_facts(const NodeFacts& facts) {
                 fmt::format("node '{}': it offers {} compute units, at most {} are taken: set "
                             "fewer in its configuration",
                             facts.name, facts.units, kMaxUnits));
+  if (facts.swap_room_bytes > kMostSwapRoomBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("node '{}': it offers {} of room for swapping, at most {} are taken: "
+                            "give smaller sizes in [swap] of its configuration",
+                            facts.name, format_bytes(facts.swap_room_bytes),
+                            format_bytes(kMostSwapRoomBytes)));
   return {};
 }
 

@@ -104,6 +104,10 @@ struct NodeRecord {
   bool has_units(uint32_t backlog_units, uint32_t wanted = 1) const {
     return has_units_left(assigned_units, facts.units, backlog_units, wanted);
   }
+  // Of it nothing is promised twice: what swaps cannot wait for what others have there.
+  bool has_swap_room(uint64_t wanted_bytes) const {
+    return idle_resources().swap_room_bytes >= wanted_bytes;
+  }
   // But for units and room for swapping that are given: memory and GPUs are counted where they are
   // given.
   Resources idle_resources() const {

@@ -61,8 +61,10 @@ const NodeRecord* Registry::find(const std::string& name) const {
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units) {
+void Registry::assign(NodeRecord& node, AttemptId attempt, uint32_t units,
+                      uint64_t swap_room_bytes) {
   node.held.insert(attempt);
+  node.assigned_swap_bytes += swap_room_bytes;
   change_place(node, [&] { node.assigned_units += units; });
 }
 
@@ -71,8 +73,10 @@ void Registry::run(NodeRecord& node, uint32_t units) {
   if (summary_ && node.life == NodeLife::kUp) summary_->busy_units += units;
 }
 
-bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running) {
+bool Registry::release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running,
+                       uint64_t swap_room_bytes) {
   if (!node.held.erase(attempt)) return false;
+  node.assigned_swap_bytes -= swap_room_bytes;
   change_place(node, [&] { node.assigned_units -= units; });
   if (!running) return true;
   node.running_units -= units;

@@ -53,13 +53,15 @@ class Registry {
   // A node that tasks were left on when the coordinator stopped.
   NodeRecord& expect(const std::string& name, uint64_t instance, int64_t lease_end_ns);
 
-  // Units and attempts of a node are changed here only, so that the sums below cost nothing.
-  void assign(NodeRecord& node, AttemptId attempt, uint32_t units);
+  // Units, room for swapping and attempts of a node are changed here only, so that the sums below
+  // cost nothing.
+  void assign(NodeRecord& node, AttemptId attempt, uint32_t units, uint64_t swap_room_bytes = 0);
   void run(NodeRecord& node, uint32_t units);
   // A task has run there: each of its units has done so many operations, as it says, in so long.
   void ran(NodeRecord& node, double operations, double seconds);
   // False: the node did not have the attempt.
-  bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running);
+  bool release(NodeRecord& node, AttemptId attempt, uint32_t units, bool running,
+               uint64_t swap_room_bytes = 0);
   void set_life(NodeRecord& node, NodeLife life);
   // Which nodes are up, or what NodeRecord::is_closed() says of one, has changed.
   void look_anew();

@@ -191,8 +191,9 @@ void Lifecycle::superseded(const std::string& node, AttemptId attempt, const Tas
 
 void Lifecycle::detach(Task& task, bool succeeded) {
   auto* node = state_.registry.find(task.node);
-  if (node && state_.registry.release(*node, {task.id, task.attempt}, task.spec.own_units(),
-                                      task.state == TaskState::kRunning)) {
+  if (node &&
+      state_.registry.release(*node, {task.id, task.attempt}, task.spec.own_units(),
+                              task.state == TaskState::kRunning, task.spec.swap_room_bytes)) {
     node->uncount(task);
     state_.held.room(node->slot);
     state_.units_changed();

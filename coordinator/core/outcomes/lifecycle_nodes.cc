@@ -50,7 +50,7 @@ bool Lifecycle::adopt(NodeRecord& node, AttemptId attempt) {
   task->attempt = attempt.attempt;
   task->node = node.facts.name;
   task->reason.clear();
-  state_.registry.assign(node, attempt, task->spec.own_units());
+  state_.registry.assign(node, attempt, task->spec.own_units(), task->spec.swap_room_bytes);
   state_.catalog.lock_writes(*task);
   spdlog::info("task {}: attempt {} on node '{}' is adopted", task->id, attempt.attempt,
                node.facts.name);

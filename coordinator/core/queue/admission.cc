@@ -11,6 +11,7 @@
 #include "base/memory_wish.h"
 #include "base/utf8.h"
 #include "coordinator/core/gangs/gang_plan.h"
+#include "model/swap_room.h"
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/share.h"
 
@@ -80,6 +81,14 @@ Status check_numbers(const TaskSpec& spec, const std::string& who) {
                   who + ": the estimated operations must be 0 (not known) or from 1 to 1e24");
   if (spec.time_limit_ms < 0)
     return fail(ErrorCode::kInvalid, who + ": the time limit must not be negative");
+  if (spec.swap_room_bytes > kMostSwapRoomBytes)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: asks for {} of room for swapping, at most {} are taken", who,
+                            format_bytes(spec.swap_room_bytes), format_bytes(kMostSwapRoomBytes)));
+  if (spec.swap_room_bytes % kSwapRoomStepBytes != 0)
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: asks for {} bytes of room for swapping: ask for whole MiB", who,
+                            spec.swap_room_bytes));
   return {};
 }
 
@@ -196,11 +205,17 @@ Status check_fits(const TaskSpec& spec, const std::string& who, const Catalog& c
   if (needed.fast_bytes > most.fast_bytes)
     return refused(fmt::format("its datasets are {}", format_bytes(needed.fast_bytes)),
                    format_bytes(most.fast_bytes) + " of fast memory for datasets");
+  if (needed.swap_room_bytes > most.swap_room_bytes)
+    return refused(
+        fmt::format("asks for {} of room for swapping", format_bytes(needed.swap_room_bytes)),
+        most.swap_room_bytes > 0 ? format_bytes(most.swap_room_bytes)
+                                 : "none: give it some with [swap] of tierpilotd.toml");
   return fail(ErrorCode::kInvalid,
-              fmt::format("{}: asks for {} units, {} of memory and {} of fast memory for datasets: "
-                          "there are such nodes for each, but none for all together",
+              fmt::format("{}: asks for {} units, {} of memory, {} of fast memory for datasets and "
+                          "{} of room for swapping: there are such nodes for each, but none for "
+                          "all together",
                           who, needed.units, format_bytes(needed.memory_bytes),
-                          format_bytes(needed.fast_bytes)));
+                          format_bytes(needed.fast_bytes), format_bytes(needed.swap_room_bytes)));
 }
 
 Result<Dependencies> resolve_dependencies(const std::vector<TaskSpec>& specs) {
@@ -281,6 +296,10 @@ Status check_share(const TaskSpec& spec, const std::string& who) {
     return refuse("a promise is for the class latency-sensitive: best-effort tasks get none");
   if (share.promise_on_trial && share.promise_ms == 0)
     return refuse("it is to be on trial for a promise, and asks for none: add 'promise'");
+  if (share.promise_ms > 0 && spec.swap_room_bytes > 0)
+    return refuse(
+        "a promise is not made to a task with room for swapping, as nobody knows when others give "
+        "that back: leave out one of them");
   if (share.model_card.empty()) return {};
   if (auto card = sharing::read_card(share.model_card); !card)
     return refuse("its model card: " + card.error().message);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
@@ -131,9 +132,15 @@ bool ShareKeeper::look_at(Task& task, Units& now) {
   }
   const auto start = policy_->place(open_to(task, now), job);
   if (!start) {
+    const bool no_swap_room = std::none_of(
+        now.nodes.begin(), now.nodes.end(),
+        [&](const NodeRecord* node) { return node->has_swap_room(task.spec.swap_room_bytes); });
     task.reason =
-        "waiting for a share of a unit: none has enough left beside jobs that it would not slow "
-        "too much, nor they it";
+        no_swap_room
+            ? fmt::format("waiting for room for swapping: no node with shared units has {} left",
+                          format_bytes(task.spec.swap_room_bytes))
+            : "waiting for a share of a unit: none has enough left beside jobs that it would not "
+              "slow too much, nor they it";
     return false;
   }
   const auto& node = *now.nodes[start->node];
@@ -184,7 +191,7 @@ void ShareKeeper::place(Task& task, const NodeRecord& chosen, const sharing::Sta
   holder.attempt = {task.id, task.attempt};
   holder.node = task.node;
   std::erase_if(kept_for_, [&](const auto& kept) { return kept.second == task.id; });
-  state_.registry.assign(node, holder.attempt, task.spec.own_units());
+  state_.registry.assign(node, holder.attempt, task.spec.own_units(), task.spec.swap_room_bytes);
   node.count(task, 0, 0);
   state_.catalog.lock_writes(task);
 

@@ -162,8 +162,8 @@ std::vector<sharing::LiveNode> ShareKeeper::open_to(const Task& task, const Unit
   auto live = units.live;
   for (size_t n = 0; n < live.size(); ++n) {
     const auto& node = *units.nodes[n];
-    const bool closed =
-        !node.takes(task.id) || (!task.spec.node.empty() && task.spec.node != node.facts.name);
+    const bool closed = !node.takes(task.id) || !node.has_swap_room(task.spec.swap_room_bytes) ||
+                        (!task.spec.node.empty() && task.spec.node != node.facts.name);
     for (size_t u = 0; u < live[n].size(); ++u) {
       const auto kept = kept_for_.find({node.facts.name, u});
       if (closed || !is_sound(state_.units, node, u) ||

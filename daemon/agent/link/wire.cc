@@ -217,6 +217,7 @@ Result<Assignment> read_assignment(wire::Assignment::Reader from) {
   assignment.units = from.getUnits();
   assignment.max_units = from.getMaxUnits();
   assignment.memory_limit_bytes = from.getMemoryLimitBytes();
+  assignment.swap_room_bytes = from.getSwapRoomBytes();
   assignment.time_limit_ms = from.getTimeLimitMs();
   if (assignment.time_limit_ms < 0) return refuse("the time limit is negative");
   assignment.name = text(from.getName());

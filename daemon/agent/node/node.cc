@@ -24,7 +24,18 @@ Status stay_on(const std::vector<int>& cpus) {
   return {};
 }
 
+// In each directory for swapping this daemon's own, with a folder of each attempt that has room
+// there.
+Status prepare_swap_folders(const NodeConfig& config) {
+  for (const auto& folder : SwapRoom(config.swap_tiers, config.name).folders()) {
+    auto ready = config.task_users.others() ? let_others_pass(folder) : keep_to_oneself(folder);
+    if (!ready) return ready;
+  }
+  return {};
+}
+
 Status prepare_folders(const NodeConfig& config) {
+  if (auto ready = prepare_swap_folders(config); !ready) return ready;
   if (!config.task_users.others()) return {};
   return let_others_pass(config.work_dir)
       .and_then([&] { return let_others_pass(config.work_dir / "tasks"); })
@@ -44,6 +55,8 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   ExecutorOptions exec;
   exec.cgroup = config.cgroup;
   exec.task_root = config.work_dir / "tasks";
+  for (const auto& folder : SwapRoom(config.swap_tiers, config.name).folders())
+    exec.folder_roots.push_back(folder);
   const auto& users = config.task_users;
   exec.other_users = users.others();
   exec.first_reserved = users.first;

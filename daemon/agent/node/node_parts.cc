@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/log.h"
+#include "daemon/agent/calibration/swap_order.h"
 #include "daemon/agent/node/node_service.h"
 #include "daemon/agent/node/systemd.h"
 #include "rpc/tls/tls_refresh.h"
@@ -138,13 +139,16 @@ Status Node::Parts::make_lifecycle() {
     checkpoints->save(attempt, asked);
   };
   for (const uid_t uid : executor->uncleared_users()) users.retire(uid);
+  swap_room =
+      std::make_unique<SwapRoom>(fast_to_slow(config.swap_tiers, calibration.tiers), config.name);
   runner = std::make_unique<ExecRunner>(
       ExecRunner::Options{config.name, config.cancel_grace_ms, config.work_dir / "tasks"},
-      *executor, dirs, users, *placement, channels, *checkpoints, *shares, *gpu_shares,
+      *executor, dirs, users, *placement, channels, *checkpoints, *shares, *gpu_shares, *swap_room,
       probe.get());
   tasks = std::make_unique<TaskTable>(NodeLimits{.cpus = config.cpus,
                                                  .units = config.units,
                                                  .memory_bytes = config.memory_bytes,
+                                                 .swap_room_bytes = swap_room->offered_bytes(),
                                                  .shared_units = shared_units},
                                       *plane, *runner, system_clock(),
                                       [this](EventBody body) { events.add(std::move(body)); });
@@ -161,6 +165,7 @@ std::vector<MetricValue> Node::Parts::more_metrics() const {
   auto values = recalibration ? recalibration->metrics() : tier_metrics(calibration);
   for (auto& value : placement->metrics()) values.push_back(std::move(value));
   for (auto& value : gpu_shares->metrics()) values.push_back(std::move(value));
+  for (auto& value : swap_room->metrics()) values.push_back(std::move(value));
   if (data_server)
     for (auto& value : turn_metrics(data_server->turns())) values.push_back(std::move(value));
   return values;

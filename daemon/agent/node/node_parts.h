@@ -79,6 +79,7 @@ struct Node::Parts {
   TaskUsers users{config.task_users,
                   [this](std::function<void()> work) { loop.post(std::move(work)); }};
   JobChannels channels{loop, system_clock()};
+  std::unique_ptr<SwapRoom> swap_room;
   std::unique_ptr<Checkpoints> checkpoints;
   std::unique_ptr<ExecRunner> runner;
   std::unique_ptr<TaskTable> tasks;

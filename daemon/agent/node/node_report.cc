@@ -123,6 +123,7 @@ void write_info(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   to.setMemoryBytes(config.memory_bytes);
   write_shared_units(to, facts);
   to.setFastBudgetBytes(config.pool.fast_budget_bytes);
+  to.setSwapRoomBytes(swap_room_bytes(config.swap_tiers));
   to.setSlowBudgetBytes(config.pool.slow_budget_bytes);
   to.setDataAddress(facts.data_address);
   auto predecessors = to.initPredecessors(static_cast<uint32_t>(facts.predecessors.size()));

@@ -28,6 +28,10 @@ Status check_admissible(const Assignment& assignment, const NodeLimits& limits,
     return refuse(ErrorCode::kExhausted,
                   fmt::format("needs {} bytes of memory, this node offers {}",
                               assignment.memory_limit_bytes, limits.memory_bytes));
+  if (assignment.swap_room_bytes > limits.swap_room_bytes)
+    return refuse(ErrorCode::kExhausted,
+                  fmt::format("needs {} bytes of room for swapping, this node offers {}",
+                              assignment.swap_room_bytes, limits.swap_room_bytes));
   if (assignment.rank && !assignment.rank->place.cpu_units.empty()) {
     const auto& among = assignment.rank->place.cpu_units;
     const auto there = std::count_if(among.begin(), among.end(),

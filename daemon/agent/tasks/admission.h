@@ -15,6 +15,7 @@ struct NodeLimits {
   std::vector<int> cpus;
   uint32_t units = 1;
   uint64_t memory_bytes = UINT64_MAX;
+  uint64_t swap_room_bytes = 0;
   std::vector<SharedUnit> shared_units{};  // beside `units`
   size_t max_live = 4096;                  // attempts that have not ended
   size_t max_ended = 10000;                // remembered ones; the oldest go first

@@ -70,7 +70,25 @@ Status ExecRunner::launch_as(const LaunchOrder& order, const std::optional<TaskU
   users_.give_back(attempt);
   dirs_.mark_ended(attempt);
   channels_.close(attempt);
+  swap_room_.give_back(attempt);
+  swap_room_.remove_folders(attempt);
   return launched;
+}
+
+Status ExecRunner::give_swap_room(const Assignment& assignment, TaskLaunch& task) {
+  if (assignment.swap_room_bytes == 0) return {};
+  const auto grant = swap_room_.take(assignment.attempt, assignment.swap_room_bytes);
+  if (!grant) return tl::unexpected(grant.error());
+  merge(task.env, swap_environment(assignment, *grant));
+  task.swap_memory_bytes = grant->memory_bytes();
+  task.given_folders = grant->folders();
+  return {};
+}
+
+void ExecRunner::take_back_swap_room(AttemptId attempt) {
+  swap_room_.give_back(attempt);
+  // Those of another user come back when its tasks are cleared away.
+  if (!users_.others()) swap_room_.remove_folders(attempt);
 }
 
 Status ExecRunner::start_in(const fs::path& dir, const LaunchOrder& order,
@@ -105,6 +123,7 @@ Status ExecRunner::start_in(const fs::path& dir, const LaunchOrder& order,
   task.memory_nodes = memory.nodes;
   task.interleave_memory = memory.interleave;
   merge(task.env, std::move(memory.env));
+  if (auto given = give_swap_room(assignment, task); !given) return given;
   auto launched = executor_.launch(task);
   if (!launched) return launched;
   checkpoints_.begin(assignment, work);
@@ -158,6 +177,7 @@ void ExecRunner::deliver(TaskTable& tasks) {
       started(*start, tasks);
     } else if (const auto* cleared = std::get_if<TaskCleared>(&event)) {
       users_.cleared({cleared->task_id, cleared->attempt}, cleared->left);
+      swap_room_.remove_folders({cleared->task_id, cleared->attempt});
     } else {
       auto& exit = std::get<ProcessExit>(event);
       const AttemptId attempt{exit.task_id, exit.attempt};
@@ -178,6 +198,7 @@ void ExecRunner::ended(ProcessExit exit, TaskTable& tasks) {
   channels_.close(attempt);
   checkpoints_.end(attempt);
   shares_.end(attempt);
+  take_back_swap_room(attempt);
   const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
   auto said = report(std::move(exit));
   if (auto end = gpus_.ended(attempt); end && !well) {

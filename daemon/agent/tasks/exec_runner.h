@@ -15,6 +15,7 @@
 #include "daemon/agent/job_channel/checkpoints.h"
 #include "daemon/agent/paging/paging.h"
 #include "daemon/agent/tasks/cpu_shares.h"
+#include "daemon/agent/tasks/swap_room.h"
 #include "daemon/agent/tasks/task_dirs.h"
 #include "daemon/agent/tasks/task_table.h"
 #include "daemon/agent/tasks/task_users.h"
@@ -34,7 +35,7 @@ class ExecRunner final : public TaskRunner {
   // `probe` may be null.
   ExecRunner(Options options, Executor& executor, TaskDirs& dirs, TaskUsers& users,
              Paging& placement, JobChannels& channels, Checkpoints& checkpoints, CpuShares& shares,
-             GpuShares& gpus, PassiveProbe* probe)
+             GpuShares& gpus, SwapRoom& swap_room, PassiveProbe* probe)
       : options_(std::move(options)),
         executor_(executor),
         dirs_(dirs),
@@ -44,6 +45,7 @@ class ExecRunner final : public TaskRunner {
         checkpoints_(checkpoints),
         shares_(shares),
         gpus_(gpus),
+        swap_room_(swap_room),
         self_(std::make_shared<ExecRunner*>(this)),
         probe_(probe) {}
 
@@ -84,6 +86,9 @@ class ExecRunner final : public TaskRunner {
   Status launch_as(const LaunchOrder& order, const std::optional<TaskUser>& user);
   Status start_in(const std::filesystem::path& dir, const LaunchOrder& order,
                   const std::optional<TaskUser>& user);
+  // Room for swapping, where it asks for some: who runs it has to give that back.
+  Status give_swap_room(const Assignment& assignment, TaskLaunch& task);
+  void take_back_swap_room(AttemptId attempt);
   void started(const TaskStarted& event, TaskTable& tasks);
   void ended(ProcessExit exit, TaskTable& tasks);
   OwnCgroup own_cgroup(AttemptId attempt) const;
@@ -98,6 +103,7 @@ class ExecRunner final : public TaskRunner {
   Checkpoints& checkpoints_;
   CpuShares& shares_;
   GpuShares& gpus_;
+  SwapRoom& swap_room_;
   // Looks at GPUs that outlive it find it gone.
   std::shared_ptr<ExecRunner*> self_;
   PassiveProbe* probe_;

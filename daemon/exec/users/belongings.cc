@@ -53,6 +53,14 @@ Status give_file(const std::string& path, Owner to) {
   return change_owner(file, to, path);
 }
 
+Status give_folder(const std::string& path, Owner to) {
+  const auto folder = handle(AT_FDCWD, path.c_str());
+  struct stat info {};
+  if (!folder || ::fstat(folder.get(), &info) != 0) return fail_errno(errno, path);
+  if (!S_ISDIR(info.st_mode)) return fail_errno(ENOTDIR, path);
+  return change_owner(folder, to, path);
+}
+
 void take_file(const std::string& path, uid_t from) {
   const auto file = handle(AT_FDCWD, path.c_str());
   struct stat info {};
@@ -179,12 +187,10 @@ Status hand_over(const TaskLaunch& task) {
     if (status) status = give_file(task.log_directory + "/" + log, user);
   for (const auto& path : task.given)
     if (status) status = give_file(path, user);
+  for (const auto& folder : task.given_folders)
+    if (status) status = give_folder(folder, user);
   if (!status) return status;
-  const auto directory = handle(AT_FDCWD, task.working_directory.c_str());
-  struct stat info {};
-  if (!directory || ::fstat(directory.get(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return fail_errno(errno ? errno : ENOTDIR, task.working_directory);
-  return change_owner(directory, user, task.working_directory);
+  return give_folder(task.working_directory, user);
 }
 
 void take_back_logs(const TaskLaunch& task) {

@@ -153,8 +153,10 @@ std::string clear_task(const TaskLaunch& task) {
   take_back_logs(task);
   auto cleared = user.reserved ? clear_user(user.uid, user.gid) : Status();
   // Last: no process is left that could undo it.
-  const auto taken =
-      take_over_tree(task.working_directory, user.uid, ::geteuid(), ::getegid(), true);
+  auto taken = take_over_tree(task.working_directory, user.uid, ::geteuid(), ::getegid(), true);
+  for (const auto& folder : task.given_folders)
+    if (auto back = take_over_tree(folder, user.uid, ::geteuid(), ::getegid(), true); taken)
+      taken = std::move(back);
   take_back_logs(task);  // of a second name, which is gone now
   if (cleared) cleared = taken;
   if (!cleared) return cleared.error().message;

@@ -335,8 +335,20 @@ os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
 
 
-def swap(budget, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
+def _budget_of_the_task():
+    budget = os.environ.get("TIERPILOT_SWAP_BUDGET")
+    if not budget:
+        raise ValueError(
+            'tierpilot.swap: no budget: give one, as in swap(budget="4GiB"), or set TIERPILOT_SWAP_BUDGET, which '
+            "tierpilot-swap run sets, and a task with --memory and --swap-room has"
+        )
+    return budget
+
+
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
+    if budget is None:
+        budget = _budget_of_the_task()
     with _opening:
         key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states
         if key not in _opened:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 from scene import BIG, MODULES, PROGRAM, Case, Swap, data, net, train
@@ -88,6 +89,20 @@ class Budgets(Case):
         ):
             with self.subTest(settings=settings), self.assertRaisesRegex(ValueError, words):
                 Swap(*settings)
+
+    def test_without_a_budget_it_is_that_of_the_task(self):
+        with unittest.mock.patch.dict(os.environ, {}):
+            os.environ.pop("TIERPILOT_SWAP_BUDGET", None)
+            with self.assertRaisesRegex(ValueError, r'swap\(budget="4GiB"\).*TIERPILOT_SWAP_BUDGET'):
+                tierpilot.swap()
+            os.environ.update(TIERPILOT_SWAP_BUDGET="3000000000", TIERPILOT_SWAP_TIERS="memory=64MiB")
+            given = tierpilot.swap()
+            self.assertEqual(given.statistics()["budget_bytes"], 3_000_000_000)
+            self.assertEqual([tier["name"] for tier in given.tiers()], ["memory"])
+            self.assertEqual(given.tiers()[0]["capacity_bytes"], 64 << 20)
+            said = tierpilot.swap("2GiB", tiers="memory=32MiB")
+            self.assertEqual(said.statistics()["budget_bytes"], 2 << 30)
+            self.assertEqual(said.tiers()[0]["capacity_bytes"], 32 << 20)
 
     def test_the_same_settings_are_the_same_swap(self):
         self.assertIs(tierpilot.swap(BIG, "none"), tierpilot.swap(BIG, "none"))
@@ -175,6 +190,20 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
             again, said = run("7GiB")  # it was replaced
             self.assertEqual((again["restored_steps"], said), (1, ""))
             self.assertEqual(sorted(os.listdir(folder)), ["plans", "report"])
+
+    def test_a_task_has_a_budget_and_swaps_only_where_it_is_asked_to(self):
+        given = {"TIERPILOT_SWAP_BUDGET": BIG, "TIERPILOT_SWAP_TIERS": "memory=64MiB"}
+        plain = self.run_it(**given, TIERPILOT_SWAP_LIBRARY="/nonexistent")
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        with tempfile.NamedTemporaryFile() as report:
+            swapped = self.run_it(PROGRAM, "run", "--policy", "swap-all", "--report", report.name, "--", **given)
+            self.assertEqual((swapped.returncode, swapped.stdout), (0, plain.stdout), swapped.stderr)
+            said = json.loads(report.read())
+        self.assertGreater(said["copies_in"], 4)
+        self.assertEqual(list(said["host_bytes_by_tier"]), ["memory"])
+        neither = self.run_it(PROGRAM, "run", "--")
+        self.assertEqual((neither.returncode, neither.stdout), (2, ""))
+        self.assertRegex(neither.stderr, r"--budget.*TIERPILOT_SWAP_BUDGET")
 
     def test_wrong_arguments_start_nothing(self):
         ended = self.run_it(PROGRAM, "run", "--budget", "much", "--")

@@ -134,6 +134,39 @@ TEST_F(Admission, OneNodeMustHaveAllOfIt) {
   EXPECT_TRUE(admit({task}, catalog_, registry_));
 }
 
+TEST_F(Admission, RoomForSwappingIsInWholeMiBAndNoMoreThanANodeOffers) {
+  constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+  auto task = spec();
+  task.swap_room_bytes = kGiB;
+  EXPECT_THAT(refused({task}).message,
+              HasSubstr("asks for 1.0 GiB of room for swapping, the largest node has none"));
+  NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
+  facts.swap_room_bytes = 2 * kGiB;
+  (void)registry_.add(facts);
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.swap_room_bytes = 2 * kGiB + kMiB;
+  EXPECT_THAT(refused({task}).message, HasSubstr("the largest node has 2.0 GiB"));
+  task.swap_room_bytes = kGiB + 1;
+  EXPECT_THAT(refused({task}).message, HasSubstr("whole MiB"));
+  task.swap_room_bytes = UINT64_MAX / kMiB * kMiB;
+  EXPECT_THAT(refused({task}).message, HasSubstr("at most"));
+  task.swap_room_bytes = kGiB;
+  task.node = "a";
+  EXPECT_THAT(refused({task}).message, HasSubstr("node 'a' has none"));
+}
+
+TEST_F(Admission, NoPromiseIsMadeToATaskWithRoomForSwapping) {
+  NodeFacts facts{"b", 2, 4, 1 << 30, 1 << 20, "unix:/b", 1};
+  facts.swap_room_bytes = 1 << 30;
+  (void)registry_.add(facts);
+  auto task = spec();
+  task.share = {.wanted = true, .milli = 100, .latency_sensitive = true};
+  task.swap_room_bytes = 1 << 20;
+  EXPECT_TRUE(admit({task}, catalog_, registry_));
+  task.share.promise_ms = 1000;
+  EXPECT_THAT(refused({task}).message, HasSubstr("a promise is not made"));
+}
+
 TEST_F(Admission, RefusesOperationsThatWouldMakeNonsenseOfSpeeds) {
   auto task = spec();
   for (const double operations : {1e-300, 0.5, 1e300, -1.0}) {

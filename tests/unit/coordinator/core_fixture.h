@@ -225,7 +225,7 @@ class CoreTest : public ::testing::Test {
     ++task.attempt;
     task.node = node;
     auto& record = *state_->registry.find(node);
-    state_->registry.assign(record, {id, task.attempt}, task.spec.units);
+    state_->registry.assign(record, {id, task.attempt}, task.spec.units, task.spec.swap_room_bytes);
     state_->catalog.lock_writes(task);
     for (const auto& use : task.spec.datasets)
       task.data_versions[use.dataset] = state_->catalog.find(use.dataset)->dataset.version;

@@ -29,6 +29,22 @@ TEST_F(ShareKeeperTest, SeveralTasksHavePartsOfOneUnit) {
   EXPECT_LE(milli(b) + milli(c), 1000u);
 }
 
+TEST_F(ShareKeeperTest, RoomForSwappingIsCountedBesideShares) {
+  state_->registry.find("n1")->facts.swap_room_bytes = 8 << 20;
+  state_->registry.look_anew();
+  auto one = shared("a", 300), other = shared("b", 300);
+  one.swap_room_bytes = other.swap_room_bytes = 5 << 20;
+  const auto a = accept(one), b = accept(other);
+  pump();
+  EXPECT_EQ(task(a).state, TaskState::kRunning);
+  EXPECT_EQ(task(b).state, TaskState::kQueued);
+  EXPECT_THAT(task(b).reason, HasSubstr("room for swapping"));
+  EXPECT_EQ(state_->registry.find("n1")->assigned_swap_bytes, 5u << 20);
+  EXPECT_TRUE(exit("n1", {a, 1}, success()));
+  pump();
+  EXPECT_EQ(task(b).state, TaskState::kRunning);
+}
+
 TEST_F(ShareKeeperTest, DoNotStandInTheQueueOfOtherTasks) {
   accept(shared("a", 400));
   EXPECT_TRUE(state_->tasks.queue().empty());

@@ -106,6 +106,41 @@ readers = 0
     EXPECT_NE(error.find(part), std::string::npos) << part << "\nis not in\n" << error;
 }
 
+TEST(NodeConfig, TiersForSwappingAreThoseThatAreThere) {
+  const MachineDefaults machine{"box", {0, 1}, 8ULL << 30, {0, 1}};
+  const auto with = [&](const std::string& tiers) {
+    return read_config(*ConfigReader::parse("[swap]\ntiers = [" + tiers + "]\n", "node.toml"),
+                       machine);
+  };
+  const auto none = read("");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(swap_room_bytes(none->swap_tiers), 0u);
+  const auto both = with("\"node1=16MiB\", \"dir:/var/tmp=4MiB\"");
+  ASSERT_TRUE(both) << both.error().message;
+  ASSERT_EQ(both->swap_tiers.size(), 2u);
+  EXPECT_EQ(both->swap_tiers[0].node, 1);
+  EXPECT_EQ(both->swap_tiers[1].directory, "/var/tmp");
+  EXPECT_EQ(swap_room_bytes(both->swap_tiers), 20u << 20);
+  for (const auto& [tiers, words] : std::vector<std::pair<std::string, std::string>>{
+           {"\"node2=1GiB\"", "no NUMA node 2 with memory: it has 0-1"},
+           {"\"dir:/nonexistent/x=1GiB\"", "make the folder"},
+           {"\"dir:/dev/shm=1MiB\"", "is memory"},
+           {"\"dir:var=1MiB\"", "absolute"},
+           {"\"dir:/etc/passwd=1MiB\"", "is not a folder"},
+           {"\"dir:/var/tmp=63TiB\"", "smaller size"},
+           {"\"dir:/var/a,b=1MiB\"", "','"},
+           {"\"node1\"", "NAME=SIZE"},
+           {"\"disk=1GiB\"", "dir:PATH"},
+           {"\"node1=1.2MiB\"", "whole MiB"},
+           {"\"node1=1MiB\", \"node1=2MiB\"", "named twice"}}) {
+    const auto wrong = with(tiers);
+    ASSERT_FALSE(wrong) << tiers;
+    EXPECT_NE(wrong.error().message.find("node.toml:2: swap.tiers"), std::string::npos)
+        << wrong.error().message;
+    EXPECT_NE(wrong.error().message.find(words), std::string::npos) << wrong.error().message;
+  }
+}
+
 TEST(NodeConfig, TlsAddressNeedsCertificates) {
   EXPECT_NE(error_of("[node]\ncoordinator = \"tls:head:1\"").find("[tls]"), std::string::npos);
   EXPECT_NE(error_of("[tls]\nca = \"/a\"\nkey = \"/b\"").find("tls.certificate"),

@@ -181,6 +181,9 @@ TEST_F(TaskTableTest, RefusesTheImpossible) {
   auto large = work(kFirst);
   large.memory_limit_bytes = 1001;
   EXPECT_FALSE(table.start(large));
+  auto swapping = work(kFirst);
+  swapping.swap_room_bytes = 1;
+  EXPECT_EQ(table.start(swapping).error().code, ErrorCode::kExhausted) << "this node offers none";
   EXPECT_TRUE(table.attempts().live().empty());
   EXPECT_TRUE(reported.empty());
 }

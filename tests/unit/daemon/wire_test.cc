@@ -38,12 +38,14 @@ TEST_F(WireTest, ReadsAnAssignment) {
   need.initSources(1).set(0, "unix:/x");
   from.setReckoning(7);
   from.setPlaceS(12.5);
+  from.setSwapRoomBytes(5 << 20);
   auto read = read_assignment(from.asReader());
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->attempt.task, 3u);
   EXPECT_EQ(read->env.at(0).second, "b=c");
   EXPECT_TRUE(read->datasets.at(0).write);
   EXPECT_EQ(read->reckoning, 7);
+  EXPECT_EQ(read->swap_room_bytes, 5u << 20);
   EXPECT_EQ(read->place_s, 12.5);
   EXPECT_EQ(read->datasets.at(0).sources.at(0), "unix:/x");
   EXPECT_EQ(read->memory_wish.kind, MemoryWish::Kind::kNone);

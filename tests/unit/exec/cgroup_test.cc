@@ -92,6 +92,23 @@ TEST_F(FakeCgroups, SetsTheLimitsOfATask) {
   EXPECT_EQ(read(named_ / "task-7.2/cgroup.kill"), "1");
 }
 
+TEST_F(FakeCgroups, WhatIsSwappedToMemoryIsNotOfTheTasksLimit) {
+  make_group(named_, "memory");
+  const auto tree = CgroupTree::open(sysroot(), "/tierpilot/n1");
+  fill(named_ / "task-7.2");
+  TaskLaunch task{.task_id = 7, .attempt = 2, .swap_memory_bytes = 32 << 20};
+  ASSERT_TRUE(tree.create(task));
+  EXPECT_EQ(read(named_ / "task-7.2/memory.max"), "") << "no limit, none beside it";
+  task.memory_limit_bytes = 64 << 20;
+  fill(named_ / "task-7.2");
+  ASSERT_TRUE(tree.create(task));
+  EXPECT_EQ(read(named_ / "task-7.2/memory.max"), "100663296");
+  task.swap_memory_bytes = UINT64_MAX;
+  fill(named_ / "task-7.2");
+  ASSERT_TRUE(tree.create(task));
+  EXPECT_EQ(read(named_ / "task-7.2/memory.max"), "18446744073709551615") << "no overflow";
+}
+
 TEST_F(FakeCgroups, AQuotaStandsInForAMissingCpuset) {
   make_group(named_, "cpu");
   const auto tree = CgroupTree::open(sysroot(), "/tierpilot/n1");

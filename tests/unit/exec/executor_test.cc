@@ -260,6 +260,7 @@ TEST_F(ExecutorTest, RefusesImpossibleDescriptions) {
   refused([](auto& task) { task.cpus = {1, 1}; });
   refused([](auto& task) { task.time_limit_ms = -1; });
   refused([](auto& task) { task.memory_limit_bytes = 0; });
+  refused([](auto& task) { task.given_folders = {"relative"}; });
   const auto message = refused([](auto& task) { task.argv.assign(300, std::string(1000, 'x')); });
   EXPECT_NE(message.find("task 7: "), std::string::npos) << message;
   EXPECT_NE(message.find("the limit is 262144"), std::string::npos) << message;
@@ -347,6 +348,24 @@ TEST(ExecutorStart, NamesATaskRootThatCannotBeMade) {
   const auto executor = Executor::start({.task_root = "/proc/no/tasks"});
   ASSERT_FALSE(executor);
   EXPECT_NE(executor.error().message.find("task root '/proc/no/tasks'"), std::string::npos);
+}
+
+TEST(ExecutorStart, RemovesTheFoldersOfAttemptsThatAKilledDaemonLeft) {
+  namespace fs = std::filesystem;
+  TempDirectory tasks, elsewhere, roots;
+  for (const auto* path : {"7-1/deep", "12-3", "notes"})
+    fs::create_directories(fs::path(roots.path()) / path);
+  std::ofstream(roots.path("7-1/deep/file")) << "left";
+  fs::permissions(roots.path("7-1/deep"), fs::perms::none);
+  std::ofstream(elsewhere.path("file")) << "mine";
+  fs::create_directory_symlink(elsewhere.path(), roots.path("8-1"));
+  const auto executor =
+      Executor::start({.task_root = tasks.path(), .folder_roots = {roots.path()}});
+  ASSERT_TRUE(executor) << executor.error().message;
+  EXPECT_FALSE(fs::exists(roots.path("7-1")));
+  EXPECT_FALSE(fs::exists(roots.path("12-3")));
+  EXPECT_TRUE(fs::exists(roots.path("notes"))) << "no attempt's";
+  EXPECT_TRUE(fs::exists(elsewhere.path("file"))) << "a link is no folder";
 }
 
 TEST(ExecutorStart, SaysWhatLimitsAreNotAvailable) {

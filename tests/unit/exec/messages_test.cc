@@ -18,7 +18,9 @@ TaskLaunch sample() {
           .memory_nodes = {0, 1023},
           .interleave_memory = true,
           .memory_limit_bytes = 1ULL << 40,
-          .time_limit_ms = INT64_MAX};
+          .swap_memory_bytes = 1ULL << 41,
+          .time_limit_ms = INT64_MAX,
+          .given_folders = {"/srv/slow/7-1"}};
 }
 
 TEST(ExecMessages, ComeBackAsTheyWere) {
@@ -33,7 +35,9 @@ TEST(ExecMessages, ComeBackAsTheyWere) {
   EXPECT_EQ(task.memory_nodes, sample().memory_nodes);
   EXPECT_TRUE(task.interleave_memory);
   EXPECT_EQ(task.memory_limit_bytes, sample().memory_limit_bytes);
+  EXPECT_EQ(task.swap_memory_bytes, sample().swap_memory_bytes);
   EXPECT_EQ(task.time_limit_ms, INT64_MAX);
+  EXPECT_EQ(task.given_folders, sample().given_folders);
 }
 
 TEST(ExecMessages, KeepWhatIsAbsentAbsent) {

@@ -46,8 +46,10 @@ class UsersTest : public testing::Test {
     folder_ = std::make_unique<TempDirectory>();
     ::chmod(folder_->path().c_str(), 0711);
     leave_something();
+    leave_folders();
     forge_something();
     auto started = Executor::start({.task_root = folder_->path(),
+                                    .folder_roots = {folder_->path("roots")},
                                     .other_users = true,
                                     .first_reserved = kFirst,
                                     .last_reserved = kEarlier});
@@ -82,6 +84,19 @@ class UsersTest : public testing::Test {
     ::setsid();
     if (!become_user({.uid = kEarlier, .gid = kEarlier})) ::_exit(1);
     for (;;) ::pause();
+  }
+
+  // Beside what it left: a folder that no task can have had, and one that is no attempt's.
+  static void leave_folders() {
+    const fs::path roots = folder_->path("roots");
+    for (const auto& [name, uid] :
+         {std::pair("9-9", kEarlier), std::pair("8-1", uid_t{1}), std::pair("notes", kEarlier)}) {
+      fs::create_directories(roots / name / "deep");
+      std::ofstream(roots / name / "deep" / "file") << "left";
+      for (const auto* part : {"deep/file", "deep", ""})
+        ASSERT_EQ(::chown((roots / name / part).c_str(), uid, uid), 0);
+    }
+    ::chmod((roots / "9-9" / "deep").c_str(), 0);
   }
 
   // As tasks may that run as the daemon: somebody else's number, and a folder that is a link.
@@ -143,6 +158,30 @@ TEST_F(UsersTest, WhatAnEarlierDaemonsTasksLeftIsTakenBack) {
   int ended = 0;
   EXPECT_EQ(::waitpid(earlier_, &ended, WNOHANG), -1) << "clearing has waited for it";
   EXPECT_FALSE(has_processes(kEarlier));
+}
+
+TEST_F(UsersTest, FoldersThatAnEarlierDaemonGaveAreGone) {
+  const fs::path roots = folder_->path("roots");
+  EXPECT_FALSE(fs::exists(roots / "9-9"));
+  EXPECT_TRUE(fs::exists(roots / "8-1" / "deep" / "file")) << "no task runs as user 1";
+  EXPECT_TRUE(fs::exists(roots / "notes" / "deep" / "file"));
+}
+
+TEST_F(UsersTest, AGivenFolderIsItsUsersAndComesBackWithWhatIsInIt) {
+  const fs::path given = folder_->path("given-folder");
+  fs::create_directory(given);
+  ::chmod(given.c_str(), 0700);
+  auto swaps = task(30, fmt::format("cd {}; stat -c '%u %a' .; mkdir -p a/b; echo x > a/b/c; "
+                                    "chmod 0 a/b a",
+                                    given.native()));
+  swaps.given_folders = {given};
+  EXPECT_EQ(run(swaps).exit_code, 0);
+  EXPECT_EQ(out(swaps), fmt::format("{} 700\n", kFirst + 30));
+  EXPECT_THAT(listener_->wait_cleared(30), IsEmpty());
+  for (const auto& entry : fs::recursive_directory_iterator(given))
+    EXPECT_EQ(status_of(entry.path()).st_uid, ::geteuid()) << entry.path();
+  EXPECT_EQ(status_of(given).st_uid, ::geteuid());
+  EXPECT_EQ(fs::remove_all(given), 4u);
 }
 
 TEST_F(UsersTest, WhatIsForgedClearsNobodyElsesFilesAway) {

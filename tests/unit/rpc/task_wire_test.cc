@@ -20,6 +20,7 @@ TEST(TaskWire, ASpecArrivesAsItWasSubmitted) {
   spec.datasets = {{"genes", true}, {"map", false}};
   spec.units = 3;
   spec.memory_bytes = 1 << 30;
+  spec.swap_room_bytes = 3 << 20;
   spec.float_operations = 1e9;
   spec.int_operations = 2e9;
   spec.time_limit_ms = 5000;
@@ -46,6 +47,7 @@ TEST(TaskWire, ASpecArrivesAsItWasSubmitted) {
   EXPECT_FALSE(got->datasets[1].write);
   EXPECT_EQ(got->units, spec.units);
   EXPECT_EQ(got->memory_bytes, spec.memory_bytes);
+  EXPECT_EQ(got->swap_room_bytes, spec.swap_room_bytes);
   EXPECT_EQ(got->float_operations, spec.float_operations);
   EXPECT_EQ(got->int_operations, spec.int_operations);
   EXPECT_EQ(got->time_limit_ms, spec.time_limit_ms);

@@ -146,7 +146,7 @@ TEST_F(ChangesTest, AForkedChildTrainsWithoutAndCannotHaveWhatIsAway) {
 TEST_F(ChangesTest, WrongSettingsSayWhatIsWrongAndChangeNothing) {
   const std::vector<std::pair<ScopeSettings, std::string>> wrong{
       {{.budget = "fast"}, "the budget 'fast' is no size"},
-      {{.budget = ""}, "is no size"},
+      {{.budget = ""}, "Scope({.budget = \"4GiB\"}), or set TIERPILOT_SWAP_BUDGET"},
       {{.budget = "0"}, "above 0"},
       {{.budget = kRoom, .policy = "magic"}, "policy 'magic' is not known; there are swap"},
       {{.budget = kRoom, .policy = "vdnn"}, "policy 'vdnn' needs to know the model's layers"},
@@ -160,6 +160,18 @@ TEST_F(ChangesTest, WrongSettingsSayWhatIsWrongAndChangeNothing) {
   const auto x = torch::randn({256, 512}, torch::requires_grad());
   x.exp().sum().backward();
   EXPECT_TRUE(x.grad().equal(x.exp()));
+}
+
+TEST_F(ChangesTest, WithoutABudgetAndTiersTheyAreThoseOfTheTask) {
+  setenv("TIERPILOT_SWAP_BUDGET", "3GiB", 1);
+  setenv("TIERPILOT_SWAP_TIERS", "memory=48MiB", 1);
+  const Scope given{{}};
+  unsetenv("TIERPILOT_SWAP_BUDGET");
+  unsetenv("TIERPILOT_SWAP_TIERS");
+  EXPECT_EQ(nlohmann::json::parse(given.statistics())["budget_bytes"], 3LL << 30);
+  const auto tiers = nlohmann::json::parse(given.tiers());
+  ASSERT_EQ(tiers.size(), 1u);
+  EXPECT_EQ(tiers[0]["capacity_bytes"], 48 << 20);
 }
 
 // In a process of its own, which runs all of this test until it has ended.

@@ -12,7 +12,7 @@ TEST(SubmissionFile, ReadsEveryKey) {
   const auto submission = parse_submission(R"({"tasks": [
     {"name": "a", "command": ["sort", "-u"],
      "datasets": [{"name": "genes", "mode": "write"}, {"name": "map"}],
-     "units": 2, "memory": "1GiB", "float_operations": 5, "int_operations": 1e9,
+     "units": 2, "memory": "1GiB", "swap_room": "2MiB", "float_operations": 5, "int_operations": 1e9,
      "time_limit": "1.5m", "env": {"LC_ALL": "C"}, "node": "n1", "mem_tier": "heap:2,1"},
     {"command": ["true"], "memory": 4096, "time_limit": 30, "after": ["a"]}]})",
                                            "tasks.json");
@@ -26,6 +26,7 @@ TEST(SubmissionFile, ReadsEveryKey) {
   EXPECT_FALSE(a.datasets[1].write);
   EXPECT_EQ(a.units, 2u);
   EXPECT_EQ(a.memory_bytes, 1u << 30);
+  EXPECT_EQ(a.swap_room_bytes, 2u << 20);
   EXPECT_EQ(a.float_operations, 5);
   EXPECT_EQ(a.int_operations, 1e9);
   EXPECT_EQ(a.time_limit_ms, 90'000);

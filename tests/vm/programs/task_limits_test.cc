@@ -82,6 +82,17 @@ TEST_F(TaskLimits, FilesInMemoryCount) {
   std::filesystem::remove("/dev/shm/large");
 }
 
+// As the library has it on a NUMA node: shared memory of the task's own.
+TEST_F(TaskLimits, WhatIsSwappedToMemoryIsBesideTheLimit) {
+  auto task = shell(7,
+                    "dd if=/dev/zero of=/dev/shm/swapped bs=1M count=60 && echo survived;"
+                    "rm /dev/shm/swapped");
+  task.memory_limit_bytes = 32 * kMiB;
+  task.swap_memory_bytes = 64 * kMiB;
+  EXPECT_EQ(run(task).exit_code, 0);
+  EXPECT_EQ(log_of(7), "survived\n");
+}
+
 TEST_F(TaskLimits, AnotherTasksMemoryLimitEndsNoNeighbour) {
   ASSERT_TRUE(executor_->launch(shell(8, "sleep 1000")));
   listener_->wait_started(8);

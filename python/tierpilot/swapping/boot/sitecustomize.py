@@ -60,8 +60,9 @@ def _after_torch(then):
     after_import("torch", then)
 
 
-if os.environ.get("TIERPILOT_SWAP_BUDGET"):
-    _after_torch(_start)
-elif os.environ.get("TIERPILOT_SWAP_RECORD"):
+# Recording first: a task with room for swapping has a budget beside it.
+if os.environ.get("TIERPILOT_SWAP_RECORD"):
     _after_torch(_record)
+elif os.environ.get("TIERPILOT_SWAP_BUDGET"):
+    _after_torch(_start)
 _run_the_hidden_one()
