@@ -15,11 +15,12 @@ import pathlib
 import sys
 
 import real_tables
-from real_trainings import MIB, NETS, POLICIES, Bench, speeds_at
+from real_trainings import MIB, NETS, POLICIES, Bench, curves_at, speeds_at
 
 from demo import measured_tiers
 
-PARTS = ("largest", "double", "own")
+PARTS = ("largest", "double", "own", "curve")
+LEARNERS = ("swap", "q-published")
 
 
 def options():
@@ -30,11 +31,12 @@ def options():
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="read and written: every row, once it is measured")
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--parts", default=",".join(PARTS),
-                        help="largest: batches; double: speed at twice plain's; own: speed at each policy's largest")
+                        help="largest: batches; double: speed at twice plain's; own: speed at each policy's largest; curve: the learners' steps from a cold start")
     parser.add_argument("--policies", default=",".join(POLICIES))
-    parser.add_argument("--steps", type=int, default=4, help="of each try at a batch")
-    parser.add_argument("--turns", type=int, default=14, help="of the race at twice plain's batch, the first 3 of which do not count")
+    parser.add_argument("--steps", type=int, default=3, help="of each try at a batch")
+    parser.add_argument("--turns", type=int, default=12, help="of the race at twice plain's batch, the first 3 of which do not count")
     parser.add_argument("--own-turns", type=int, default=8, help="of the race at a policy's own largest batch")
+    parser.add_argument("--curve-turns", type=int, default=24, help="of the learning curve")
     parser.add_argument("--threads", type=int, default=1, help="that compute; copies have their own")
     parser.add_argument("--tiers", metavar="LIST", help="as of tierpilot-swap run")
     return parser.parse_args()
@@ -71,8 +73,9 @@ def find_largest(bench, policies, chosen, results):
     for policy in policies:
         if policy in found:
             continue
-        fitting = [batch for batch in found.values() if batch]
-        first = (fitting[-1] if policy != "plain" else None) or bench.net.first
+        first = bench.net.first
+        if policy != "plain":
+            first = list(found.values())[-1] if len(found) > 1 else 2 * found["plain"]
         found[policy] = bench.largest_batch(policy, chosen.steps, first, say)
         results.write()
 
@@ -98,6 +101,15 @@ def race_own(bench, policies, chosen, results):
         results.write()
 
 
+def follow_learning(bench, policies, chosen, results):
+    net = results.of(bench)
+    plain = net["largest"].get("plain")
+    learners = [policy for policy in LEARNERS if policy in policies]
+    if plain and learners and "curve" not in net:
+        net["curve"] = {"batch": 2 * plain, **curves_at(bench, 2 * plain, learners, chosen.curve_turns)}
+        results.write()
+
+
 def check_tiers(tiers):
     """The first one is the process's own memory: the slow tiers have to be slower, or nothing is shown."""
     own, others = tiers[0]["copy_gb_per_s"], tiers[1:]
@@ -118,7 +130,8 @@ def main():
         net = NETS[name]
         bench = Bench(net, chosen.modules, chosen.library, net.budget(), chosen.threads, chosen.tiers)
         say(f"{name}: {bench.budget // MIB} MiB")
-        for part, measure in (("largest", find_largest), ("double", race_double), ("own", race_own)):
+        for part, measure in (("largest", find_largest), ("double", race_double), ("own", race_own),
+                              ("curve", follow_learning)):
             if part in chosen.parts.split(","):
                 measure(bench, policies, chosen, results)
     results.write()

@@ -1,5 +1,7 @@
 """What real_nets.py measured, as Markdown, worst row first."""
 
+import statistics
+
 MIB = 1 << 20
 
 
@@ -46,6 +48,21 @@ def _speeds(rows):
                   "stalled ms", "gave back ms", "out MiB", "late"], [cells(*row) for row in rows])
 
 
+def _curves(nets):
+    """Medians of a quarter of the steps each, and the steps that were over the budget."""
+    rows = []
+    for name, net in nets.items():
+        curve = dict(net.get("curve", {}))
+        batch = curve.pop("batch", 0)
+        for policy, seen in curve.items():
+            times, over = seen["relative_time"], seen["over_budget"]
+            part = max(len(times) // 4, 1)
+            quarters = [statistics.median(times[at:at + part]) for at in range(0, part * 4, part) if times[at:at + part]]
+            rows.append([name, batch, policy, len(times), *(f"{value:.2f}" for value in quarters), sum(over)])
+    rows.sort(key=lambda row: -row[-1])
+    return table(["net", "batch", "policy", "steps", *(f"time to plain's, {n}. quarter" for n in range(1, 5)), "over the budget"], rows)
+
+
 def _tiers(measured):
     for number, tiers in enumerate(measured, 1):
         own, *others = tiers
@@ -64,4 +81,6 @@ def text(results):
     own = [(name, row["batch"], policy, row) for name, net in nets.items() for policy, row in net.get("own", {}).items()]
     if own:
         parts += ["At each policy's largest batch:", _speeds(own)]
+    if any("curve" in net for net in nets.values()):
+        parts += ["From a cold start at twice plain's largest batch, nobody ended:", _curves(nets)]
     return "\n\n".join(parts)

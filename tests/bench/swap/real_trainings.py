@@ -1,6 +1,7 @@
 """Trainings of one of the published nets within its budget, each in a process of its own: what real_nets.py measures."""
 import dataclasses
 import itertools
+import math
 import pathlib
 import statistics
 import sys
@@ -13,7 +14,7 @@ from child import Child, environment  # noqa: E402
 
 MIB = 1 << 20
 INTERPRETER = 120 * MIB  # Python with PyTorch, before a net
-POLICIES = ["plain", "swap-all", "checkpoint", "vdnn", "capuchin", "q-published", "swap"]
+POLICIES = ["plain", "swap-all", "capuchin", "swap", "q-published", "vdnn", "checkpoint"]
 WARM = 3  # steps that nothing is judged by: the first are measured closely, which takes time
 
 
@@ -74,13 +75,34 @@ class Bench:
         return race.Racer(policy, Child(made, policy=policy, **self.settings(batch, **more)))
 
     def largest_batch(self, policy, steps, first, say):
-        def attempt(batch):
-            good, needs = largest.try_steps(self.start(policy, batch).child, steps)
-            say(f"{self.net.name} {policy}: batch {batch} {'fits' if good else 'does not fit'}")
-            return good, needs
+        """By strides that double from `first` on, then by halving, to 3 %."""
 
-        search = largest.Search(self.budget, attempt, first, stride=1, close=1.02, most_tries=9)
-        return search.run(0, None, 0, self.net.fixed())
+        def fits(batch):
+            good, _ = largest.try_steps(self.start(policy, batch).child, steps)
+            say(f"{self.net.name} {policy}: batch {batch} {'fits' if good else 'does not fit'}")
+            return good
+
+        return search(fits, first)
+
+
+def search(fits, first, close=1.03):
+    """The largest batch that fits, or 0; the next one that was tried is at most so `close`, or one more."""
+    most, fails, batch, stride = 0, None, first, 0.04
+    while batch > 0:
+        if fits(batch):
+            most = batch
+        else:
+            fails = batch
+        if fails is not None and (fails - most <= 1 or fails <= most * close):
+            break
+        if fails is None:
+            batch = math.ceil(most * (1 + stride))
+        elif most == 0:
+            batch = min(int(fails * (1 - stride)), fails - 1)
+        else:
+            batch = (most + fails) // 2
+        stride = min(2 * stride, 0.5)
+    return most
 
 
 def run_race(reference, racers, turns):
@@ -129,12 +151,14 @@ def _row(racer, reference):
     row = {"fits": racer.fits, "peak_bytes": racer.child.peak_bytes, "steps": len(racer.steps)}
     if not racer.fits:
         return {**row, "failed": racer.child.failed}
-    ratios = [plain["seconds"] / ours["seconds"] for ours, plain in zip(racer.steps, racer.pairs)][WARM:]
+    curve = [ours["seconds"] / plain["seconds"] for ours, plain in zip(racer.steps, racer.pairs)]
+    ratios = [1 / relative for relative in curve[WARM:]]
     digests = [(step["gradients"], step["loss"]) for step in reference.steps]
     row.update(
         speed=statistics.median(ratios),
         least=min(ratios),
         most=max(ratios),
+        curve=curve,
         plain_seconds=statistics.median(plain["seconds"] for plain in racer.pairs[WARM:]),
         equal=[(step["gradients"], step["loss"]) for step in racer.steps] == digests[: len(racer.steps)],
     )
@@ -150,3 +174,22 @@ def _row(racer, reference):
             learning_steps=said["learning_steps"],
         )
     return row
+
+
+def curves_at(bench, batch, policies, turns):
+    """From a cold start, of who is not ended: each step's time to plain's beside it, and whether it was over the budget."""
+    reference = bench.unbounded("plain", batch)
+    racers = [bench.unbounded(policy, batch) for policy in policies]
+    for racer in racers:
+        racer.pairs = []
+    run_race(reference, racers, turns)
+    curves = {
+        racer.name: {
+            "relative_time": [ours["seconds"] / plain["seconds"] for ours, plain in zip(racer.steps, racer.pairs)],
+            "over_budget": [step["peak"] > bench.budget for step in racer.steps],
+        }
+        for racer in racers
+    }
+    for racer in [reference, *racers]:
+        racer.child.end()
+    return curves

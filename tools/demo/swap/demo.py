@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from largest import search
+from largest import Search
 from picture import picture
 from race import POLICIES, Race
 from view import View, mib, table
@@ -87,15 +87,15 @@ def policies_of(race, largest):
 
 def search_largest(chosen, race, view):
     """Of every policy, from what its training took in the race."""
-    deadline = Deadline(chosen.seconds)
+    search = Search(chosen, view, Deadline(chosen.seconds))
     fixed = min(racer.child.first_bytes or chosen.budget for racer in race.racers)
     found = {}
     for racer in race.racers:
         if racer.fits:
             needs = racer.statistics().get("least_bytes") or racer.child.peak_bytes
-            found[racer.name] = search(racer.name, chosen, view, deadline, chosen.batch, needs, fixed)
+            found[racer.name] = search.run(racer.name, chosen.batch, needs, fixed)
         else:  # somewhere below; the first try tells
-            found[racer.name] = search(racer.name, chosen, view, deadline, 0, 0, fixed) or None
+            found[racer.name] = search.run(racer.name, 0, 0, fixed) or None
     return found
 
 

@@ -3,6 +3,9 @@
 from race import start
 
 _STEPS = 3  # a plan is there from the second one on
+_MOST_TRIES = 5
+_CLOSE = 1.04  # so near to a batch that fails, the search ends
+_STRIDE = 4
 
 
 def try_steps(child, steps):
@@ -19,22 +22,19 @@ def try_steps(child, steps):
 
 
 class Search:
-    """`attempt(batch)` is what `try_steps` says. It ends so `close` to a batch that fails, or after `most_tries`;
-    `first` is tried where nothing is known."""
+    def __init__(self, options, view, deadline):
+        self.options, self.view, self.deadline = options, view, deadline
 
-    def __init__(self, budget, attempt, first=None, stride=4, close=1.04, most_tries=5):
-        self.budget, self.attempt, self.first = budget, attempt, first
-        self.stride, self.close, self.most_tries = stride, close, most_tries
-
-    def run(self, fits, fails, needs, fixed, over=lambda: False):
+    def run(self, policy, fits, needs, fixed):
         """`fits` is a batch that is known to fit, or 0; it takes `needs` bytes, `fixed` of them
-        whatever the batch. `fails`: one that is known not to, or None. No try begins once it is `over`. The
-        largest that was found to fit."""
-        for _ in range(self.most_tries):
+        whatever the batch. The largest that was found to fit."""
+        fails = None if fits else self.options.batch
+        for _ in range(_MOST_TRIES):
             batch = self._next(fits, fails, needs, fixed)
-            if batch is None or over():
+            if batch is None or self.deadline.passed():
                 break
-            good, took = self.attempt(batch)
+            good, took = self._try(policy, batch)
+            self.view.tried(policy, batch, good)
             if good:
                 fits, needs = batch, took
             else:
@@ -42,31 +42,19 @@ class Search:
         return fits
 
     def _next(self, fits, fails, needs, fixed):
-        stride = self.stride
-        if fails is not None and (fails <= fits * self.close or fails - fits <= stride):
+        if fails is not None and (fails <= fits * _CLOSE or fails - fits <= _STRIDE):
             return None
-        most = fails - stride if fails is not None else None
+        most = fails - _STRIDE if fails is not None else None
         if needs > fixed:  # what it takes grows with the batch
-            guess = fits * (self.budget - fixed) / (needs - fixed) * 0.97
-        elif fails is None:
-            guess = 2 * fits or self.first
+            guess = fits * (self.options.budget - fixed) / (needs - fixed) * 0.97
         else:
             guess = fails / 2
         if most is not None and guess > most:
             guess = (fits + fails) / 2
-        least = max(fits // stride + 1, round(fits * self.close / stride))
-        batch = max(round(guess / stride), least) * stride
+        batch = max(round(guess / _STRIDE), fits // _STRIDE + 1) * _STRIDE
         return batch if most is None else min(batch, most)
 
-
-def search(policy, options, view, deadline, fits, needs, fixed):
-    """Of a policy of the race; `fits` as there."""
-
-    def attempt(batch):
+    def _try(self, policy, batch):
+        options = self.options
         settings = {"blocks": options.blocks, "batch": batch, "budget": options.budget}
-        good, took = try_steps(start(policy, options, settings).child, _STEPS)
-        view.tried(policy, batch, good)
-        return good, took
-
-    fails = None if fits else options.batch
-    return Search(options.budget, attempt).run(fits, fails, needs, fixed, deadline.passed)
+        return try_steps(start(policy, options, settings).child, _STEPS)
