@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 import real_tables
-from real_trainings import MIB, NETS, POLICIES, Bench, curves_at, speeds_at
+from real_trainings import MIB, NETS, POLICIES, WARM, Bench, curves_at, speeds_at
 
 from demo import measured_tiers
 
@@ -33,13 +33,22 @@ def options():
     parser.add_argument("--parts", default=",".join(PARTS),
                         help="largest: batches; double: speed at twice plain's; own: speed at each policy's largest; curve: the learners' steps from a cold start")
     parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--plain", metavar="N", type=int, help="taken for plain's largest batch, which is not searched for then")
     parser.add_argument("--steps", type=int, default=3, help="of each try at a batch")
     parser.add_argument("--turns", type=int, default=12, help="of the race at twice plain's batch, the first 3 of which do not count")
     parser.add_argument("--own-turns", type=int, default=8, help="of the race at a policy's own largest batch")
     parser.add_argument("--curve-turns", type=int, default=24, help="of the learning curve")
     parser.add_argument("--threads", type=int, default=1, help="that compute; copies have their own")
     parser.add_argument("--tiers", metavar="LIST", help="as of tierpilot-swap run")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    for name, known in (("nets", NETS), ("parts", PARTS), ("policies", POLICIES)):
+        values = getattr(chosen, name).split(",")
+        setattr(chosen, name, values)
+        if not set(values) <= set(known):
+            parser.error(f"--{name}: {', '.join(set(values) - set(known))} is none of {', '.join(known)}")
+    if min(chosen.steps, chosen.turns - WARM, chosen.own_turns - WARM, chosen.curve_turns) < 1:
+        parser.error(f"at least one step and {WARM + 1} turns are needed")
+    return chosen
 
 
 class Results:
@@ -82,8 +91,8 @@ def find_largest(bench, policies, chosen, results):
 
 def race_double(bench, policies, chosen, results):
     net = results.of(bench)
-    plain = net["largest"]["plain"]
-    left = [policy for policy in policies if policy != "plain" and policy not in net.get("double", {}).get("rows", {})]
+    plain = net.get("largest", {}).get("plain")
+    left = [policy for policy in policies if policy not in net.get("double", {}).get("rows", {})]
     if plain and left:
         rows = speeds_at(bench, 2 * plain, left, chosen.turns, say)
         net.setdefault("double", {"batch": 2 * plain, "rows": {}})["rows"].update(rows)
@@ -94,7 +103,7 @@ def race_own(bench, policies, chosen, results):
     net = results.of(bench)
     rows = net.setdefault("own", {})
     for policy in policies:
-        batch = net["largest"].get(policy)
+        batch = net.get("largest", {}).get(policy)
         if policy == "plain" or policy in rows or not batch:
             continue
         rows[policy] = {"batch": batch, **speeds_at(bench, batch, [policy], chosen.own_turns, say)[policy]}
@@ -103,7 +112,7 @@ def race_own(bench, policies, chosen, results):
 
 def follow_learning(bench, policies, chosen, results):
     net = results.of(bench)
-    plain = net["largest"].get("plain")
+    plain = net.get("largest", {}).get("plain")
     learners = [policy for policy in LEARNERS if policy in policies]
     if plain and learners and "curve" not in net:
         net["curve"] = {"batch": 2 * plain, **curves_at(bench, 2 * plain, learners, chosen.curve_turns)}
@@ -125,15 +134,16 @@ def main():
     tiers = measured_tiers(chosen.program)
     check_tiers(tiers)
     results.all.setdefault("tiers", []).append(tiers)
-    policies = chosen.policies.split(",")
-    for name in chosen.nets.split(","):
+    for name in chosen.nets:
         net = NETS[name]
         bench = Bench(net, chosen.modules, chosen.library, net.budget(), chosen.threads, chosen.tiers)
         say(f"{name}: {bench.budget // MIB} MiB")
+        if chosen.plain:
+            results.of(bench).setdefault("largest", {})["plain"] = chosen.plain
         for part, measure in (("largest", find_largest), ("double", race_double), ("own", race_own),
                               ("curve", follow_learning)):
-            if part in chosen.parts.split(","):
-                measure(bench, policies, chosen, results)
+            if part in chosen.parts:
+                measure(bench, chosen.policies, chosen, results)
     results.write()
     print(real_tables.text(results.all))
 
