@@ -61,6 +61,8 @@ json statistics_of(Session& session, std::string_view plans_refused) {
           {"saved_peak_bytes", s.saved_peak_bytes},
           {"last_step_ns", s.last_step_ns},
           {"last_stall_ns", s.last_stall_ns},
+          {"last_passes_ns", s.last_passes_ns},
+          {"last_others_ns", s.last_others_ns},
           {"last_peak_bytes", s.last_peak_bytes},
           {"least_bytes", s.least_bytes},
           {"host_bytes_by_tier", by_tier}};

@@ -2,17 +2,22 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <string>
 
 namespace tierpilot::swap {
 namespace {
 
 constexpr size_t kText = 4096;
+constexpr int kMostOfGlibc = 32 << 20;
+constexpr int kFreshBytes = 128 << 20;  // that the heap grows by at once, of addresses only
 
 bool read_text(const UniqueFd& file, char (&text)[kText]) {
   const auto got = file ? pread(file.get(), text, kText - 1, 0) : -1;
@@ -25,6 +30,33 @@ bool read_text(const UniqueFd& file, char (&text)[kText]) {
 int64_t field(const char* text, const char* name) {
   const char* found = std::strstr(text, name);
   return found ? std::strtoll(found + std::strlen(name), nullptr, 10) * 1024 : 0;
+}
+
+// Where the memory begins that brk(2) gives; nullptr: there is none yet.
+char* heap_begin() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with("[heap]"))
+      return reinterpret_cast<char*>(std::strtoull(line.c_str(), nullptr, 16));
+  return nullptr;
+}
+
+// What is given back is taken anew soon: in pages of 2 MiB where the kernel has them, as a fault
+// costs the same for a small one. It has them only where nothing was touched, so the heap grows
+// before anybody needs it.
+void want_huge_pages() {
+  static char* const begin = heap_begin();
+  static const bool filled = [] {  // glibc's check writes to all that is allocated
+    const char* set = std::getenv("MALLOC_PERTURB_");
+    return set && std::atoi(set) != 0;
+  }();
+  if (filled) return;
+  void* volatile top = std::malloc(kMostOfGlibc - (64 << 10));  // volatile: not to be left out
+  auto* const end = static_cast<char*>(sbrk(0));
+  if (begin && end > begin)
+    madvise(begin, static_cast<size_t>(end - begin),
+            MADV_HUGEPAGE);  // a kernel without them says no
+  std::free(top);
 }
 
 }  // namespace
@@ -59,13 +91,15 @@ void ProcessMemory::reset_peak() {
 }
 
 void ProcessMemory::own_freed_memory() {
-  constexpr int kMostOfGlibc = 32 << 20;
   if (!std::getenv("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, kMostOfGlibc);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, kFreshBytes);
+  want_huge_pages();
 }
 
 void ProcessMemory::give_back() {
   malloc_trim(0);
+  want_huge_pages();
 }
 
 }  // namespace tierpilot::swap

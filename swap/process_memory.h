@@ -19,7 +19,8 @@ class ProcessMemory {
   void reset_peak();
 
   // From here on the C library keeps what is freed, up to 32 MiB each, until give_back(): to take
-  // memory from the kernel anew costs as much as to compute with it.
+  // memory from the kernel anew costs as much as to compute with it. Its pages are huge where the
+  // kernel may.
   static void own_freed_memory();
   static void give_back();
 

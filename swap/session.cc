@@ -31,17 +31,21 @@ void Session::finish_step() {
                        true);
     return watch_.begin(true);
   }
-  auto seen = watch_.end(slots_.totals().resident_bytes);
+  const auto copied_ns = transfers_.processor_ns();
+  auto seen =
+      watch_.end(slots_.totals().resident_bytes, copied_ns - std::exchange(copied_ns_, copied_ns));
   auto& s = statistics_;
   ++s.steps;
   s.last_step_ns = seen.step_ns;
   s.last_stall_ns = seen.stall_ns;
+  s.last_passes_ns = seen.passes_ns;
+  s.last_others_ns = seen.others_ns;
   s.last_peak_bytes = seen.peak_bytes;
   s.device_peak_bytes = std::max(s.device_peak_bytes, seen.peak_bytes);
   const bool fits = seen.peak_bytes <= settings_.budget_bytes;
   s.over_budget_steps += !fits;
   // Copies that came late where nothing else was to wait for: earlier the next time.
-  if (seen.stall_ns * 50 > seen.step_ns) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
+  if (seen.stall_ns * 50 > seen.whole_ns()) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
   s.learning_steps += learner_.learning();
   states_.step_ended(seen.peak_bytes, settings_.target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();
@@ -177,7 +181,7 @@ bool Session::drop(Id id) {
   std::unique_lock lock(mutex_);
   auto* slot = slots_.find(id);
   if (!slot) return false;
-  step_.spend(*slot);
+  if (step_.spend(*slot) && step_.spent()) watch_.passed();
   if (slot->kept) states_.ended(*slot);
   if (auto* life = step_.life_of(*slot)) life->ended_ns = watch_.since_begin_ns();
   if (slots_.drop_later(id)) return true;

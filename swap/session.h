@@ -78,6 +78,7 @@ class Session {
   SlotTable slots_;
   KeptStates states_;
   OthersForecast others_;
+  int64_t copied_ns_ = 0;   // of processors, by copies until the step began
   double lead_factor_ = 2;  // of the time that copies in should take
   Statistics statistics_;   // but for what the others count
   StepLife last_life_;

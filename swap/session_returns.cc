@@ -60,6 +60,7 @@ Session::Where Session::use(Id id) {
     watch_.event(0, slots_.totals().resident_bytes);
     watch_.used(slot->save);
     step_.use(*slot, watch_.since_begin_ns());
+    if (step_.spent()) watch_.passed();
   }
   slot->used = true;
   if (slot->kept) states_.ended(*slot);

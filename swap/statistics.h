@@ -26,7 +26,9 @@ struct Statistics {
   int64_t failures = 0;     // told by the front end: the device had no room
   int64_t device_peak_bytes = 0, saved_peak_bytes = 0;
   int64_t last_step_ns = 0, last_stall_ns = 0, last_peak_bytes = 0;
-  int64_t least_bytes = 0;  // that the last step needs, if all that can leave does
+  int64_t last_passes_ns = 0;  // from the first save to the last use
+  int64_t last_others_ns = 0;  // of that, waits for a processor that other programs had
+  int64_t least_bytes = 0;     // that the last step needs, if all that can leave does
 };
 
 // One saved storage in a step: nanoseconds since its begin; -1: did not happen.

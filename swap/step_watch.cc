@@ -1,6 +1,9 @@
 #include "swap/step_watch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 namespace tierpilot::swap {
@@ -19,12 +22,21 @@ void StepWatch::begin(bool closely) {
   step_ = {};
   computed_ns_ = 0;
   begin_ = last_ = Clock::now();
+  delay_ = delay();
+  passes_ns_ = waited_ns_ = 0;
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
   observes_ = complete_ = closely;
   rises_.clear();
   if (closely) look_again();
   memory_.reset_peak();
   at_begin_ = at_event_ = memory_.now();
+}
+
+// As the kernel counts it: nanoseconds on a processor, waiting for one, and how often.
+StepWatch::Delay StepWatch::delay() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  int64_t ran_ns = 0, waited_ns = 0;
+  return file >> ran_ns >> waited_ns ? Delay{gettid(), waited_ns} : Delay{};
 }
 
 // What is free is no part of what an interval needs.
@@ -78,7 +90,13 @@ void StepWatch::event(int64_t fresh, int64_t resident) {
   }
 }
 
-StepEnd StepWatch::end(int64_t resident) {
+void StepWatch::passed() {
+  passes_ns_ = since_begin_ns();
+  const auto now = delay();
+  waited_ns_ = now.thread == delay_.thread ? now.ns - delay_.ns : 0;
+}
+
+StepEnd StepWatch::end(int64_t resident, int64_t copying_ns) {
   event(0, resident);
   peak_bytes_ = std::max(peak_bytes_, memory_.peak());
   growth_bytes_ = memory_.now() - at_begin_;
@@ -90,7 +108,10 @@ StepEnd StepWatch::end(int64_t resident) {
   return {.step = std::exchange(step_, {}),
           .step_ns = since_begin_ns(),
           .stall_ns = stall_ns_,
-          .peak_bytes = peak_bytes_};
+          .peak_bytes = peak_bytes_,
+          .passes_ns = passes_ns_,
+          // What its own copies can have taken is the plan's.
+          .others_ns = std::clamp<int64_t>(waited_ns_ - copying_ns, 0, passes_ns_)};
 }
 
 }  // namespace tierpilot::swap

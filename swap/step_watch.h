@@ -22,8 +22,10 @@ class StepWatch {
   bool observes() const { return observes_; }
   void save(const SavedStorage& storage) { step_.saves.push_back(storage); }
   void used(size_t save) { step_.uses.push_back(static_cast<uint32_t>(save)); }
-  // Ends the last interval.
-  StepEnd end(int64_t resident);
+  // All that was saved was asked for or dropped: what follows is no plan's.
+  void passed();
+  // Ends the last interval. `copying_ns`: of processors, by this library's own threads in the step.
+  StepEnd end(int64_t resident, int64_t copying_ns);
   // Bytes that the device holds more at the end than at the begin of the step.
   int64_t growth_bytes() const { return growth_bytes_; }
 
@@ -51,12 +53,20 @@ class StepWatch {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // How long a thread has waited for a processor since it began.
+  struct Delay {
+    int thread = 0;
+    int64_t ns = 0;
+  };
+  static Delay delay();
   void look_again();
 
   bool observes_ = true, complete_ = true;
   ProcessMemory memory_;
   ObservedStep step_;
   Clock::time_point begin_{}, last_{};
+  Delay delay_{};  // when the step began
+  int64_t passes_ns_ = 0, waited_ns_ = 0;
   int64_t stall_ns_ = 0, pending_stall_ns_ = 0, computed_ns_ = 0;
   int64_t at_event_ = 0, last_peak_ = 0;
   int64_t given_back_ = 0, giving_ns_ = 0;

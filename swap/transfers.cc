@@ -1,5 +1,7 @@
 #include "swap/transfers.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -12,6 +14,13 @@ namespace {
 int64_t now_ns() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+// Of processors, that this thread has taken.
+int64_t thread_ns() {
+  timespec took{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &took);
+  return int64_t{took.tv_sec} * 1'000'000'000 + took.tv_nsec;
 }
 
 }  // namespace
@@ -46,6 +55,7 @@ void Transfers::wait(std::unique_lock<std::mutex>& lock, const std::function<boo
 }
 
 void Transfers::run_out(Id id, Staging& staging) {
+  const auto began_ns = thread_ns();
   std::unique_lock lock(mutex_);
   // Other storages move the table while the lock is open.
   const auto slot = *slots_.find(id);
@@ -64,10 +74,12 @@ void Transfers::run_out(Id id, Staging& staging) {
   } else if (slots_.not_copied(id)) {
     ++refused_;
   }
+  processor_ns_ += thread_ns() - began_ns;
   changed_.notify_all();
 }
 
 void Transfers::run_in(Id id, Staging& staging) {
+  const auto began_ns = thread_ns();
   std::unique_lock lock(mutex_);
   const auto slot = *slots_.find(id);
   in_pace_.began(now_ns());
@@ -80,6 +92,7 @@ void Transfers::run_in(Id id, Staging& staging) {
   bytes_in_ += slot.bytes;
   lost_ += !status;
   back_(*slots_.find(id));
+  processor_ns_ += thread_ns() - began_ns;
   changed_.notify_all();
 }
 

@@ -40,6 +40,8 @@ class Transfers {
   // As copies in have been; and as the slower way has been.
   Link link_in() const;
   Link link() const;
+  // Of processors, that all copies have taken.
+  int64_t processor_ns() const { return processor_ns_; }
   const HostPool& pool() const { return pool_; }
   void add_to(Statistics& statistics) const;
 
@@ -53,6 +55,7 @@ class Transfers {
   SlotTable& slots_;
   Back back_;
   std::condition_variable changed_;
+  int64_t processor_ns_ = 0;
   int64_t copies_out_ = 0, bytes_out_ = 0, refused_ = 0;
   int64_t copies_in_ = 0, bytes_in_ = 0, lost_ = 0;
   Lane out_, in_;  // last: their threads end first

@@ -113,9 +113,10 @@ void StepLearner::learn_as_published(Known& known, const StepEnd& seen) {
     for (const auto& save : known.step.saves) kinds.push_back(save.kind);
     known.published.emplace(kinds, known.now.away);
   }
-  const auto compute_ns = std::max<int64_t>(known.step.compute_ns(), 1);
+  const auto behind_ns = seen.passes_ns > 0 ? known.step.time_ns.back() : 0;
+  const auto compute_ns = std::max<int64_t>(known.step.compute_ns() - behind_ns, 1);
   known.published->end_round(
-      static_cast<double>(seen.step_ns) / static_cast<double>(compute_ns),
+      static_cast<double>(seen.cost_ns()) / static_cast<double>(compute_ns),
       static_cast<double>(seen.peak_bytes) / static_cast<double>(settings_.limits.budget_bytes));
   known.now = {.away = known.published->plan()};
   for (size_t i = 0; i < known.now.away.size(); ++i)
@@ -132,7 +133,7 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
     return plan(known);
   }
   auto& now = known.now;
-  now.least_ns = now.runs == 0 ? seen.step_ns : std::min(now.least_ns, seen.step_ns);
+  now.least_ns = now.runs == 0 ? seen.cost_ns() : std::min(now.least_ns, seen.cost_ns());
   if (++now.runs < kRunsOfAnAttempt) return;
   const bool first = known.best.runs == 0;
   if (first || static_cast<double>(now.least_ns) < kGain * static_cast<double>(known.best.least_ns))
@@ -145,7 +146,7 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
   if (known.widened < std::size(kWider) && widen(known)) return;
   const auto unused = budget - seen.peak_bytes;
   const bool stalls =
-      static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.step_ns);
+      static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.whole_ns());
   if (!stalls || known.explorations >= settings_.most_explorations) return;
   ++known.explorations;
   if (seen.peak_bytes > 0 && static_cast<double>(unused) > kUnused * static_cast<double>(budget)) {

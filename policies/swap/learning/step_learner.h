@@ -34,6 +34,13 @@ struct StepEnd {
   int64_t step_ns = 0;  // with stalls
   int64_t stall_ns = 0;
   int64_t peak_bytes = 0;  // of the device; 0: not known
+  // From the first save to the last use; 0: not known. What follows is no plan's: updates, and
+  // waits for data.
+  int64_t passes_ns = 0;
+  int64_t others_ns = 0;  // of that, waits for a processor that other programs had
+  int64_t whole_ns() const { return passes_ns > 0 ? passes_ns : step_ns; }
+  // What the plan really cost.
+  int64_t cost_ns() const { return whole_ns() - others_ns; }
 };
 
 class StepLearner {
@@ -73,7 +80,7 @@ class StepLearner {
     std::vector<char> away{};
     int64_t foretold_ns = 0;
     int runs = 0;
-    int64_t least_ns = 0;  // the shortest of its steps
+    int64_t least_ns = 0;  // the cheapest of its steps
   };
   struct Known {
     ObservedStep step{};

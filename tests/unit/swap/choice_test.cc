@@ -198,6 +198,30 @@ TEST_F(Learning, KeepsThePlanWhereMoreCopiesAreMeasuredToBeSlower) {
   EXPECT_LE(std::count(away.begin(), away.end(), 1), 13);
 }
 
+// Other programs and what follows the passes take much more than the plans differ in, and not from
+// all alike.
+TEST_F(Learning, WhatOthersTakeAndWhatFollowsThePassesCountsForNoPlan) {
+  const auto step = chain_of(20, kMiB, 10'000'000);
+  const auto cost_ns = [](const std::vector<char>& away) {
+    return 500'000'000 + 5'000'000 * std::count(away.begin(), away.end(), 0);
+  };
+  std::vector<char> away(20, true);
+  for (int i = 0; i < 14; ++i) {
+    learner.begin();
+    away.clear();
+    for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+    const auto stay = std::count(away.begin(), away.end(), 0);
+    const int64_t others_ns = 20'000'000 * (20 - stay), behind_ns = 30'000'000 * (20 - stay);
+    learner.end({.step = step,
+                 .step_ns = cost_ns(away) + others_ns + behind_ns,
+                 .peak_bytes = 19 * kMiB,
+                 .passes_ns = cost_ns(away) + others_ns,
+                 .others_ns = others_ns},
+                0);
+  }
+  EXPECT_EQ(std::count(away.begin(), away.end(), 1), 20);
+}
+
 // Whatever steps take, what is tried is foretold to be little worse, and the best one is kept.
 TEST_F(Learning, ExploringEndsWithTheBestThatWasTried) {
   const auto step = chain_of(20);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "policies/swap/policies.h"
+#include "policies/swap/published_replay.h"
 #include "tests/unit/swap/chain.h"
 
 namespace tierpilot::swap {
@@ -197,6 +198,20 @@ TEST(Rivals, ThePublishedTableIsNotWorseThanItsFirstPlan) {
     ASSERT_TRUE(learned.done) << learned.reason;
     EXPECT_LE(learned.clock_ns, all.clock_ns);
   }
+}
+
+// Pre-training on a part of the data: the training on all of it starts where that ended.
+TEST(Rivals, ThePublishedLearnerStartsFromThePlanThatAnotherRunKept) {
+  const auto graph = chain(30, 1);
+  Limits limits{.budget_bytes = baseline(graph).peak_bytes, .link = kPcie};
+  PublishedReplay first(graph, limits, 1);
+  const auto everything = first.plan();
+  EXPECT_EQ(std::count(everything.begin(), everything.end(), 0), 0);
+  while (first.plan() == everything) first.round();
+  PublishedReplay second(graph, limits, 2, first.plan());
+  EXPECT_EQ(second.plan(), first.plan());
+  EXPECT_LT(second.round().counts.swaps_out,
+            PublishedReplay(graph, limits, 2).round().counts.swaps_out);
 }
 
 }  // namespace

@@ -197,6 +197,21 @@ TEST(Session, SaysHowEachStorageFared) {
   }
 }
 
+// A program that reads data or waits between two steps is not slow by its plan.
+TEST(Session, WhatFollowsTheLastUseIsNoneOfThePasses) {
+  FrontEnd front("swap-all");
+  front.step(6);
+  constexpr int kPauseMs = 200;
+  std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+  tierpilot_swap_begin(front.swap());
+  const auto said = front.said("statistics");
+  const int64_t passes = said["last_passes_ns"], step = said["last_step_ns"];
+  EXPECT_GT(passes, 0);
+  EXPECT_GE(step - passes, kPauseMs * int64_t{1'000'000});
+  EXPECT_GE(said["last_others_ns"], 0);
+  EXPECT_LE(said["last_others_ns"], passes);
+}
+
 TEST(Session, InAForkedChildNothingIsTakenAndNothingIsHad) {
   FrontEnd front("swap-all");
   for (size_t layer = 0; layer < 4; ++layer) front.save(layer);

@@ -25,6 +25,7 @@ class Child:
         self._limit = limit
         self.settings = settings
         self.peak_bytes = 0  # of private resident memory: the most that was seen or that it tells
+        self.last_peak_bytes = 0  # the same, of the last answer
         self.first_bytes = 0  # the same, before its first step
         self.failed = None  # why
 
@@ -35,6 +36,7 @@ class Child:
             self.first_bytes = ready["ready_bytes"] if ready else 0
         if self.failed:
             return None
+        self.last_peak_bytes = 0
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended,), daemon=True)
         watch.start()
@@ -60,6 +62,7 @@ class Child:
 
     def _seen(self, used):
         self.peak_bytes = max(self.peak_bytes, used)
+        self.last_peak_bytes = max(self.last_peak_bytes, used)
         if self._limit and used > self._limit and not self.failed:
             self.failed = "took more than the budget"
             self._process.kill()

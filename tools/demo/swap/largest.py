@@ -8,6 +8,19 @@ _CLOSE = 1.04  # so near to a batch that fails, the search ends
 _STRIDE = 4
 
 
+def try_steps(child, steps):
+    """(whether it trained so many steps within its limit, the bytes that it needs at least)"""
+    try:
+        said = None
+        for _ in range(steps):
+            said = child.ask("step")
+            if said is None:
+                return False, 0
+        return True, said.get("swap", {}).get("least_bytes") or child.peak_bytes
+    finally:
+        child.end()
+
+
 class Search:
     def __init__(self, options, view, deadline):
         self.options, self.view, self.deadline = options, view, deadline
@@ -44,13 +57,4 @@ class Search:
     def _try(self, policy, batch):
         options = self.options
         settings = {"blocks": options.blocks, "batch": batch, "budget": options.budget}
-        child = start(policy, options, settings).child
-        try:
-            said = None
-            for _ in range(_STEPS):
-                said = child.ask("step")
-                if said is None:
-                    return False, 0
-            return True, said.get("swap", {}).get("least_bytes") or child.peak_bytes
-        finally:
-            child.end()
+        return try_steps(start(policy, options, settings).child, _STEPS)

@@ -6,9 +6,11 @@ Its settings are JSON in its only argument.
 import contextlib
 import hashlib
 import json
+import resource
 import sys
 import time
 
+import published_nets
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -54,28 +56,39 @@ def kilobytes(name):
 class Training:
     def __init__(self, settings):
         torch.manual_seed(1)
+        if "threads" in settings:
+            torch.set_num_threads(settings["threads"])
         self.swap = None
         if settings["policy"] != "plain":
             import tierpilot
 
-            self.swap = tierpilot.swap(settings["budget"], settings["policy"], settings.get("tiers"))
-        self.model = net(settings["blocks"])
+            named = {name: settings[name] for name in ("tiers", "recompute", "plan_file") if name in settings}
+            self.swap = tierpilot.swap(settings["budget"], settings["policy"], **named)
+        published = published_nets.NETS.get(settings.get("net"))
+        self.model = published() if published else net(settings["blocks"])
+        if settings.get("channels_last"):
+            self.model.to(memory_format=torch.channels_last)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
         self.x = torch.randn(settings["batch"], 3, 32, 32)
+        if settings.get("channels_last"):
+            self.x = self.x.to(memory_format=torch.channels_last)
         self.y = torch.randint(0, 10, (settings["batch"],))
 
     def step(self):
-        begin = time.monotonic()
+        begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
         with self.swap or contextlib.nullcontext():
             loss = F.cross_entropy(self.model(self.x), self.y)
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
-        took = time.monotonic() - begin
+        took, now = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF)
         digest = hashlib.blake2b(digest_size=16)
         for parameter in self.model.parameters():
-            digest.update(parameter.grad.numpy().tobytes())
-        said = {"seconds": took, "loss": loss.item(), "gradients": digest.hexdigest()}
+            gradient = parameter.grad
+            digest.update(gradient.as_strided([gradient.numel()], [1]).numpy())  # as it lies: a copy would be memory
+        said = {"seconds": took, "loss": loss.item(), "gradients": digest.hexdigest(),
+                "user_seconds": now.ru_utime - used.ru_utime, "system_seconds": now.ru_stime - used.ru_stime,
+                "page_faults": now.ru_minflt - used.ru_minflt}  # of all threads
         if self.swap is None:
             # The kernel's own mark of the most that was resident, without what files are mapped.
             said["peak_bytes"] = (kilobytes("VmHWM") - kilobytes("RssFile") - kilobytes("RssShmem")) * 1024
