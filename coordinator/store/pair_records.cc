@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/log.h"
 #include "coordinator/json_text.h"
 #include "coordinator/store/records.h"
 #include "coordinator/store/rows.h"
@@ -24,6 +25,8 @@ std::string measured_text(const PairMeasured& measured) {
 Result<PairMeasured> parse_measured(const std::string& text) {
   try {
     const auto in = nlohmann::json::parse(text);
+    if (!in.at("times").is_number_unsigned())
+      return fail(ErrorCode::kInvalid, "store: what was measured of a pair: 'times' is no count");
     return PairMeasured{in.at("ln").get<double>(), in.at("weight").get<double>(),
                         in.at("times").get<uint32_t>()};
   } catch (const nlohmann::json::exception& e) {
@@ -60,11 +63,18 @@ Result<std::vector<MeasuredPair>> pairs(Db& db, PairKind kind) {
       db.query("SELECT first, second, body FROM pair_effects WHERE kind = ? ORDER BY measured_ms");
   if (!query) return tl::unexpected(query.error());
   query->bind(name_in(kKinds, kind));
-  return read_all<MeasuredPair>(*query, [](const Query& row) -> Result<MeasuredPair> {
-    const auto measured = parse_measured(row.text(2));
-    if (!measured) return tl::unexpected(measured.error());
-    return MeasuredPair{row.text(0), row.text(1), *measured};
-  });
+  std::vector<MeasuredPair> all;
+  size_t damaged = 0;
+  for (;;) {
+    const auto more = query->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    if (const auto measured = parse_measured(query->text(2)))
+      all.push_back({query->text(0), query->text(1), *measured});
+    else if (damaged++ == 0)
+      spdlog::warn("{}: such rows are left out, and measured anew", measured.error().message);
+  }
+  return all;
 }
 
 }  // namespace tierpilot::records

@@ -18,22 +18,24 @@ double CoreSpeeds::probed(const NodeFacts& node) const {
   return std::clamp(node.float32_ops_per_s / reference_ops_per_s_, kLeast, kMost);
 }
 
-double CoreSpeeds::of(const NodeFacts& node) {
-  const double ln = std::log(probed(node)) - effects_.of_victim(node.name).ln;
-  return std::exp(std::round(std::clamp(ln, std::log(kLeast), std::log(kMost)) / kStep) * kStep);
+CoreSpeed CoreSpeeds::of(const NodeFacts& node) {
+  const auto effect = effects_.of_victim(node.name);
+  const double ln = std::log(probed(node)) - effect.ln;
+  return {std::exp(std::round(std::clamp(ln, std::log(kLeast), std::log(kMost)) / kStep) * kStep),
+          std::ceil(std::sqrt(effect.variance) / kStep) * kStep};
 }
 
-RunCorrection CoreSpeeds::of_name(const std::string& name) {
-  const auto effect = effects_.of_neighbour(name);
+RunCorrection CoreSpeeds::of_model(const std::string& model) {
+  const auto effect = effects_.of_neighbour(model);
   const double around = kSpreads.pair * kSpreads.pair + kRunSd * kRunSd;
   return {effect.ln, std::sqrt(effect.variance + around), effect.of_names};
 }
 
-void CoreSpeeds::ran(const NodeFacts& node, const std::string& name, double ratio) {
-  if (name.empty() || !(ratio > 1 / kMostRatio && ratio < kMostRatio)) return;
-  effects_.measured(node.name, name, std::log(ratio), kRunSd * kRunSd);
-  if (const auto measured = effects_.measured(node.name, name))
-    learned_.push_back({node.name, name, *measured});
+void CoreSpeeds::ran(const NodeFacts& node, const std::string& model, double ratio) {
+  if (model.empty() || !(ratio > 1 / kMostRatio && ratio < kMostRatio)) return;
+  effects_.measured(node.name, model, std::log(ratio), kRunSd * kRunSd);
+  if (const auto measured = effects_.measured(node.name, model))
+    learned_.push_back({node.name, model, *measured});
 }
 
 void CoreSpeeds::restore(const std::vector<records::MeasuredPair>& pairs) {

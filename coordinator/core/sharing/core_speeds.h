@@ -1,6 +1,6 @@
 // How fast the cores of nodes run trainings, against the core that these are predicted for, and how
-// far runs of a name are from what its model card foretells: first by what nodes' probes measure,
-// then by the trainings that ran. Event loop thread only.
+// far runs of a model are from what its card foretells: first by what nodes' probes measure, then
+// by the trainings that ran. Event loop thread only.
 #pragma once
 
 #include <map>
@@ -14,11 +14,17 @@
 
 namespace tierpilot {
 
-// Of a name: its runs take exp(ln) times as long as its card foretells.
+// Of a model: its runs take exp(ln) times as long as its card foretells.
 struct RunCorrection {
   double ln = 0;
-  double sd = 0;      // of ln, of its next run
+  double sd = 0;      // of ln, of its next run on a core of a known speed
   uint32_t runs = 0;  // it is known by
+};
+
+// Against the core that trainings are predicted for.
+struct CoreSpeed {
+  double times = 1;
+  double sd = 0.25;  // of its logarithm
 };
 
 class CoreSpeeds {
@@ -27,13 +33,14 @@ class CoreSpeeds {
   explicit CoreSpeeds(double reference_float32_ops_per_s)
       : reference_ops_per_s_(reference_float32_ops_per_s) {}
 
-  // 1: as fast as that; in steps of a twentieth, so that few differ.
-  double of(const NodeFacts& node);
-  RunCorrection of_name(const std::string& name);
+  // In steps of a twentieth, so that few differ.
+  CoreSpeed of(const NodeFacts& node);
+  // By ShareForecasts::model_of().
+  RunCorrection of_model(const std::string& model);
 
-  // A training of the name ran to its end: for `ratio` times as long as foretold by its card for a
+  // A training of the model ran to its end: for `ratio` times as long as foretold by its card for a
   // core as fast as the node's probe says.
-  void ran(const NodeFacts& node, const std::string& name, double ratio);
+  void ran(const NodeFacts& node, const std::string& model, double ratio);
   // What ran() is told of is relative to this.
   double probed(const NodeFacts& node) const;
 
@@ -49,7 +56,7 @@ class CoreSpeeds {
       .all = 0.2, .victim = 0.15, .neighbour = 0.2, .pair = 0.05};
 
   double reference_ops_per_s_;
-  sharing::PairEffects effects_{kSpreads};  // of nodes as victims, of names as neighbours
+  sharing::PairEffects effects_{kSpreads};  // of nodes as victims, of models as neighbours
   std::vector<records::MeasuredPair> learned_;
 };
 

@@ -1,6 +1,8 @@
 // What running jobs have of their units: looked at every few seconds.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
@@ -25,8 +27,16 @@ void ShareKeeper::adjust() {
       holder.record.saved(boot_s(state_));
     }
   for (const auto& [unit, running] : running_by_unit()) heed(running);
-  for (const auto& node : units(false).live)
-    for (const auto& unit : node) review_trials(unit);
+  foretell_restored();
+  const bool any_on_trial = std::any_of(holders_.begin(), holders_.end(), [&](const auto& holder) {
+    const auto* task = state_.tasks.find(holder.first);
+    return task && is_on_trial(*task);
+  });
+  if (any_on_trial && state_.store.trouble().empty()) {
+    const auto before = units(false);
+    for (const auto& node : before.live)
+      for (const auto& unit : node) review_trials(unit);
+  }
   const auto now = units(false);
   for (size_t n = 0; n < now.live.size(); ++n)
     for (size_t u = 0; u < now.live[n].size(); ++u) {
@@ -38,6 +48,17 @@ void ShareKeeper::adjust() {
       for (const uint64_t id : adjustment.preempted)
         preempt(id, "what is left of its unit is too little to go on with");
     }
+}
+
+// Nodes tell of their units when they join, which is after a restart of the coordinator.
+void ShareKeeper::foretell_restored() {
+  for (auto& [id, holder] : holders_) {
+    const auto* task = state_.tasks.find(id);
+    const auto* node = state_.registry.find(holder.node);
+    if (holder.unit_is_known || !task || !task->share || !node || !node->can_be_asked()) continue;
+    holder.record.foretold(forecast(task->spec, features(node->facts, task->share->unit)));
+    holder.unit_is_known = true;
+  }
 }
 
 void ShareKeeper::heed(const std::vector<sharing::Neighbour>& running) {

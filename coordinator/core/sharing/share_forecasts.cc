@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "base/content_digest.h"
 #include "policies/sharing/card/card_reader.h"
 
 namespace tierpilot {
@@ -37,6 +39,13 @@ CoreUse at_speed(const CoreUse& use, double factor) {
   return {use.milli / factor / longer, use.run_s * longer};
 }
 
+// Of all that its card says of the model, and nothing of the training.
+std::string model_id(sharing::ModelCard card) {
+  card.job.reset();
+  card.producer.clear();
+  return to_string(digest_of(sharing::card_json(card).dump()));
+}
+
 uint32_t milli_of_unit(double milli_of_core, const UnitFeatures& unit) {
   return static_cast<uint32_t>(
       std::clamp<double>(std::ceil(milli_of_core / unit.cores), 1, sharing::kWholeUnit));
@@ -56,31 +65,47 @@ ShareForecast ShareForecasts::of(const TaskSpec& spec, const UnitFeatures& unit,
   return *forecast;
 }
 
+ShareForecasts::KnownCard* ShareForecasts::known_card(const TaskSpec& spec) const {
+  const auto& text = spec.share.model_card;
+  if (!predictor_ || text.empty() || spec.has_gpu_share()) return nullptr;
+  constexpr size_t kMostRemembered = 1000;
+  if (by_card_.size() >= kMostRemembered && !by_card_.contains(text)) by_card_.clear();
+  const auto [known, is_new] = by_card_.try_emplace(text);
+  auto& card = known->second;
+  if (is_new) {
+    if (auto read = sharing::read_card(text)) card.card = std::move(*read);
+    if (card.card) card.model = model_id(*card.card);
+  }
+  return card.card ? &card : nullptr;
+}
+
 const sharing::JobPrediction* ShareForecasts::said_by_card(const TaskSpec& spec,
                                                            double speed) const {
-  const auto& card = spec.share.model_card;
-  if (!predictor_ || card.empty() || spec.has_gpu_share()) return nullptr;
-  constexpr size_t kMostRemembered = 1000;
-  if (by_card_.size() >= kMostRemembered) by_card_.clear();
-  auto& by_speed = by_card_[card];
-  auto known = by_speed.find(speed);
-  if (known == by_speed.end()) {
-    const auto read = sharing::read_card(card);
-    if (!read) return nullptr;
+  auto* const known = known_card(spec);
+  if (!known) return nullptr;
+  auto said = known->by_speed.find(speed);
+  if (said == known->by_speed.end()) {
     const sharing::EngineFeatures core{.engine = "cpu", .relative_speed = speed};
-    known = by_speed.emplace(speed, predictor_->predict(*read, core)).first;
+    said = known->by_speed.emplace(speed, predictor_->predict(*known->card, core)).first;
   }
-  return known->second.unlike ? nullptr : &known->second;
+  return said->second.unlike ? nullptr : &said->second;
+}
+
+std::string ShareForecasts::model_of(const TaskSpec& spec) const {
+  const auto* const known = known_card(spec);
+  return known ? known->model : std::string();
 }
 
 double ShareForecasts::run_by_card_s(const TaskSpec& spec, double speed) const {
-  const auto* said = said_by_card(spec, speed);
-  return said ? said->run_s : 0;
+  const auto* const known = known_card(spec);
+  if (!known) return 0;
+  const auto said = predictor_->predict(*known->card, {.engine = "cpu", .relative_speed = speed});
+  return said.unlike ? 0 : said.run_s;
 }
 
 std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const UnitFeatures& unit,
                                                      const RunCorrection& correction) const {
-  const auto* found = said_by_card(spec, unit.speed);
+  const auto* found = said_by_card(spec, unit.speed.times);
   if (!found) return std::nullopt;
   const auto& said = *found;
   ShareForecast forecast{{milli_of_unit(said.milli_upper, unit), said.memory_upper_bytes},
@@ -97,10 +122,10 @@ std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const
     double upper = said.run_upper_s / said.run_s;
     if (correction.runs > 0) {
       constexpr double kOneSided95 = 1.645;
-      upper = std::min(upper, std::exp(kOneSided95 * correction.sd));
+      upper = std::min(upper, std::exp(kOneSided95 * std::hypot(correction.sd, unit.speed.sd)));
       forecast.by += correction.runs == 1
-                         ? ", corrected by a run of its name"
-                         : fmt::format(", corrected by {} runs of its name", correction.runs);
+                         ? ", corrected by a run of its model"
+                         : fmt::format(", corrected by {} runs of its model", correction.runs);
     }
     predicted.run_upper_s = predicted.run_s * upper;
   }
@@ -128,11 +153,11 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
   forecast.by =
       seen.runs == 1 ? "a run of its name" : fmt::format("{} runs of its name", seen.runs);
   auto& predicted = forecast.predicted;
-  const auto use = at_speed({seen.milli, seen.run_s}, unit.speed);
+  const auto use = at_speed({seen.milli, seen.run_s}, unit.speed.times);
   predicted.milli = milli_of_unit(use.milli * kMargin, unit);
   predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = use.run_s;
-  const double longest_s = at_speed({seen.milli, seen.longest_s}, unit.speed).run_s;
+  const double longest_s = at_speed({seen.milli, seen.longest_s}, unit.speed.times).run_s;
   predicted.run_upper_s = seen.runs == 1 ? use.run_s * kUncertain : longest_s * kMargin;
   forecast.of_training = seen.start_s.has_value();
   predicted.start_s = std::min(seen.start_s.value_or(0), predicted.run_s);
@@ -159,7 +184,7 @@ ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, const UnitFe
     learned.forgotten = oldest->first;
     past_.erase(oldest);
   }
-  const auto use = at_speed({milli * unit.cores, run_s}, 1 / unit.speed);
+  const auto use = at_speed({milli * unit.cores, run_s}, 1 / unit.speed.times);
   auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, use.milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);

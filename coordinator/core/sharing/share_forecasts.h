@@ -7,13 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 
 #include "coordinator/core/sharing/core_speeds.h"
 #include "coordinator/core/sharing/past_runs.h"
 #include "coordinator/core/sharing/share_record.h"
 #include "model/task_spec.h"
+#include "policies/sharing/card/model_card.h"
 #include "policies/sharing/predict/job_predictor.h"
 
 namespace tierpilot {
@@ -21,10 +21,7 @@ namespace tierpilot {
 // Of a unit that a task may have a share of.
 struct UnitFeatures {
   double cores = 1;
-  double speed = 1;  // of one of them, against the core that trainings are predicted for
-  bool operator<(const UnitFeatures& other) const {
-    return std::tie(cores, speed) < std::tie(other.cores, other.speed);
-  }
+  CoreSpeed speed;  // of one of them
 };
 
 class ShareForecasts {
@@ -38,6 +35,9 @@ class ShareForecasts {
   // `correction`: of what its card foretells.
   ShareForecast of(const TaskSpec& spec, const UnitFeatures& unit = {},
                    const RunCorrection& correction = {}) const;
+  // What stands for the model of its card, whatever the task is called and for how many iterations
+  // it trains; empty: no card, or one that tells nothing.
+  std::string model_of(const TaskSpec& spec) const;
   // Of a run without its start, by its card alone, on a core so fast; 0: nothing tells it.
   double run_by_card_s(const TaskSpec& spec, double speed) const;
   // A task has run to its end: for so long, its start included, if nothing had held it back, with
@@ -67,8 +67,14 @@ class ShareForecasts {
   std::shared_ptr<const sharing::JobPredictor> predictor_;
   PastRunsByName past_;
   double start_s_ = kUsualStart_s;  // of trainings here
-  // Of those that wait, by speed of a core.
-  mutable std::unordered_map<std::string, std::map<double, sharing::JobPrediction>> by_card_;
+  struct KnownCard {
+    std::optional<sharing::ModelCard> card;  // nothing: it cannot be read
+    std::string model;
+    std::map<double, sharing::JobPrediction> by_speed;  // of a core
+  };
+  // Null: there is none, or nothing to predict by.
+  KnownCard* known_card(const TaskSpec& spec) const;
+  mutable std::unordered_map<std::string, KnownCard> by_card_;  // of those that wait, by its text
 };
 
 }  // namespace tierpilot

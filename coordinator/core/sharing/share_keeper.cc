@@ -50,16 +50,12 @@ ShareKeeper::ShareKeeper(ClusterState& state, Lifecycle& lifecycle, Checkpoints&
 
 void ShareKeeper::begin() {
   restore_learned();
-  if (auto past = records::past_runs(state_.store.reader()))
-    forecasts_.restore(std::move(*past));
-  else
-    spdlog::warn("{}: jobs are predicted as if none had run", past.error().message);
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
     if (!task.spec.is_shared() || !has || task.is_copied()) continue;
-    const auto* node = state_.registry.find(task.node);
-    const auto unit = node && task.share ? features(node->facts, task.share->unit) : UnitFeatures{};
-    auto& holder = holders_.try_emplace(id, forecast(task.spec, unit)).first->second;
+    auto& holder = holders_.try_emplace(id, forecast(task.spec, {})).first->second;
+    holder.unit_is_known = false;
+    holder.record.taken_up();
     holder.attempt = {id, task.attempt};
     holder.node = task.node;
     if (task.state == TaskState::kRunning && task.share) begin_record(holder.record, task, state_);
@@ -83,7 +79,7 @@ void ShareKeeper::reported(const Task& task, const JobPoint& report) {
   auto& record = found->second.record;
   const bool began = record.start_s().has_value();
   record.add(boot_s(state_), report, cores);
-  if (!began && record.start_s()) forecasts_.began(*record.start_s());
+  if (!began && record.start_s() && record.saw_all()) forecasts_.began(*record.start_s());
   slow_downs_.reported(task.id, sharer(task, record), report, boot_s(state_));
   remember_slow_downs();
   share.used_milli = found->second.record.mean_milli();
@@ -98,7 +94,8 @@ void ShareKeeper::ended(const Task& task, bool succeeded) {
   if (found == holders_.end() || found->second.attempt.attempt != task.attempt) return;
   const auto& record = found->second.record;
   // What goes on from a checkpoint tells nothing of a whole run.
-  const bool whole = task.share && task.share->preemptions == 0;
+  const bool anew = task.attempt == 1 || checkpoints_.totals(task.id) == nullptr;
+  const bool whole = task.share && task.share->preemptions == 0 && anew && record.saw_all();
   if (succeeded && whole && record.has_started() && record.used_milli()) learn_of(task, record);
   const std::string node = std::move(found->second.node);
   holders_.erase(found);

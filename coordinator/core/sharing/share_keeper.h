@@ -76,7 +76,8 @@ class ShareKeeper {
     std::string node;
     ShareRecord record;
     std::optional<Preemption> preemption;
-    std::string checkpoint;  // the newest one
+    std::string checkpoint;     // the newest one
+    bool unit_is_known = true;  // what it is foretold is for that
   };
   struct UnitType {
     Engine engine = Engine::kCpu;
@@ -108,7 +109,8 @@ class ShareKeeper {
   sharing::WaitingJob waiting_job(const Task& task, const Units& units) const;
   Status check_promise(TaskSpec& spec, const std::string& who, const Units& units,
                        std::vector<sharing::WaitingJob>& ahead);
-  void review_trials(const sharing::LiveUnit& unit);
+  void foretell_restored();
+  void review_trials(sharing::LiveUnit unit);
   void end_trial(Task& task, TrialEnd end);
   bool look_at(Task& task, Units& units);
   // Those that it may use: of its own node, if it wants one, and not kept for others.

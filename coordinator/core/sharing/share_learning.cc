@@ -49,7 +49,8 @@ void ShareKeeper::learn_of(const Task& task, const ShareRecord& record) {
                                        state_.clock.wall_ms()));
   if (!node || !record.start_s()) return;
   const double foretold_s = forecasts_.run_by_card_s(task.spec, speeds_.probed(node->facts));
-  if (foretold_s > 0) speeds_.ran(node->facts, task.spec.name, worked_s / foretold_s);
+  if (foretold_s > 0)
+    speeds_.ran(node->facts, forecasts_.model_of(task.spec), worked_s / foretold_s);
   keep(state_.store, PairKind::kRuns, speeds_.take_learned(), state_.clock.wall_ms());
 }
 

@@ -16,8 +16,11 @@ Status ShareKeeper::check_promises(std::vector<TaskSpec>& specs) {
   if (!any) return {};
   const auto now = units(true);
   std::vector<sharing::WaitingJob> ahead;
-  for (const uint64_t id : waiting_for_shares(state_.tasks))
-    ahead.push_back(waiting_job(*state_.tasks.find(id), now));
+  for (const uint64_t id : waiting_for_shares(state_.tasks)) {
+    const auto& task = *state_.tasks.find(id);
+    if (!task.spec.share.latency_sensitive) break;  // the others give way
+    ahead.push_back(waiting_job(task, now));
+  }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i].share.wanted) continue;
     const auto who =
@@ -55,8 +58,8 @@ Status ShareKeeper::check_promise(TaskSpec& spec, const std::string& who, const 
   return {};
 }
 
-void ShareKeeper::review_trials(const sharing::LiveUnit& unit) {
-  for (const auto& each : unit.jobs) {
+void ShareKeeper::review_trials(sharing::LiveUnit unit) {
+  for (auto& each : unit.jobs) {
     auto& task = *state_.tasks.find(each.id);
     const auto& holder = holders_.at(each.id);
     const auto& record = holder.record;
@@ -70,6 +73,7 @@ void ShareKeeper::review_trials(const sharing::LiveUnit& unit) {
         break;
       case sharing::TrialVerdict::kMade:
         end_trial(task, TrialEnd::kMade);
+        each = trial.job;  // for the others, as it is and no longer as it was hoped to be
         break;
       case sharing::TrialVerdict::kNotMade:
         end_trial(task, TrialEnd::kNotMade);
@@ -82,7 +86,11 @@ void ShareKeeper::end_trial(Task& task, TrialEnd end) {
   spdlog::info("task {}: its promise, which was on trial, is {}", task.id,
                end == TrialEnd::kMade ? "made" : "not made");
   task.share->trial_end = end;
-  lifecycle_.writes().write({task.id}, {}, nullptr);
+  lifecycle_.writes().write({task.id}, {}, [self = std::weak_ptr(self_), id = task.id](Status put) {
+    const auto alive = self.lock();
+    auto* undecided = put || !alive ? nullptr : (*alive)->state_.tasks.find(id);
+    if (undecided && undecided->share) undecided->share->trial_end = TrialEnd::kNone;
+  });
 }
 
 }  // namespace tierpilot

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tierpilot {
 namespace {
 
-constexpr double kWindow_s = 1;         // that use and pace are measured over, at least
-constexpr double kAsGoodAsDone = 0.02;  // of what takes longer than predicted, until it is done
-constexpr double kNewest = 0.4;         // weight of the newest window
-constexpr double kAboveUse = 1.05;      // a share that does not hold back what was measured
-constexpr double kLongestStart_s = 60;  // of work; who tells no iterations by then never will
+constexpr double kWindow_s = 1;            // that use and pace are measured over, at least
+constexpr double kAsGoodAsDone = 0.02;     // of what takes longer than predicted, until it is done
+constexpr double kNewest = 0.4;            // weight of the newest window
+constexpr double kAboveUse = 1.05;         // a share that does not hold back what was measured
+constexpr uint64_t kFirstIterations = 10;  // by the first report that tells of any,
+constexpr double kFirstPart = 0.05;        // or this part of all
+constexpr double kLongestStart_s = 60;     // of work; who tells no iterations by then never will
 
 // What it would use of the unit if it never waited for a CPU: of the time that it does not wait it
 // computes a part. Several threads that are always ready wait more than all the time.
@@ -28,6 +31,11 @@ double averaged(const std::optional<double>& before, double now) {
 void ShareRecord::started(double now_s, uint32_t milli) {
   started_s_ = saved_s_ = given_s_ = now_s;
   milli_ = milli;
+}
+
+void ShareRecord::foretold(ShareForecast forecast) {
+  forecast_ = std::move(forecast);
+  if (!used_milli_ && !wanted_milli_) need_milli_ = forecast_.predicted.milli;
 }
 
 void ShareRecord::given(double now_s, uint32_t milli) {
@@ -56,6 +64,9 @@ void ShareRecord::add(double now_s, const JobPoint& report, double cores) {
   if (!started_s_) return;
   if (report.milli_units > 0) given(now_s, report.milli_units);
   const bool trains = report.iteration > 0 && !start_s_;
+  if (trains && report.iteration > kFirstIterations &&
+      report.iteration > kFirstPart * static_cast<double>(report.iterations))
+    saw_all_ = false;  // it goes on from a checkpoint
   if (trains || (starts_ && worked_s(now_s) > kLongestStart_s)) end_start(now_s);
   if (report.cpu_ns > 0 && !report.says_something()) measure_use(now_s, report, cores);
   if (report.iterations > 0) measure_pace(now_s, report);

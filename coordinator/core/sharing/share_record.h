@@ -26,6 +26,10 @@ class ShareRecord {
 
   // Times are seconds of one clock.
   void started(double now_s, uint32_t milli);
+  // It ran before anybody watched: it tells nothing of a whole run.
+  void taken_up() { saw_all_ = false; }
+  // For the unit that it is on, which was not known before.
+  void foretold(ShareForecast forecast);
   void given(double now_s, uint32_t milli);
   // What its neighbours are thought to leave of its speed from now on.
   void beside(double now_s, double kept);
@@ -52,6 +56,8 @@ class ShareRecord {
   // Of the run so far, as if nothing had held it back, neighbours neither.
   double worked_s(double now_s) const;
   bool counts_iterations() const { return iteration_s_.has_value(); }
+  // From its start on, which was no checkpoint.
+  bool saw_all() const { return saw_all_; }
 
  private:
   double speed() const {
@@ -65,6 +71,7 @@ class ShareRecord {
   uint32_t need_milli_;
   uint32_t milli_ = sharing::kWholeUnit;
   bool starts_;  // it has not come to its first iteration
+  bool saw_all_ = true;
   std::optional<double> start_s_;
   std::optional<double> started_s_;
   double saved_s_ = 0;

@@ -44,7 +44,9 @@ std::string promise_words(const Task& task) {
 std::string type_name(const std::string& type, const UnitFeatures& unit) {
   std::string name = type;
   if (unit.cores != 1) name += fmt::format(", {:g} cores", unit.cores);
-  if (unit.speed != 1) name += fmt::format(", {:.2f} times as fast", unit.speed);
+  if (unit.speed.times != 1) name += fmt::format(", {:.2f} times as fast", unit.speed.times);
+  // What is as fast, and less surely so, is another type: promises differ.
+  if (unit.speed.sd != CoreSpeed{}.sd) name += fmt::format(", {:.0f} % off", 100 * unit.speed.sd);
   return name;
 }
 
@@ -65,7 +67,7 @@ UnitFeatures ShareKeeper::features(const NodeFacts& node, size_t unit) const {
 }
 
 ShareForecast ShareKeeper::forecast(const TaskSpec& spec, const UnitFeatures& unit) const {
-  return forecasts_.of(spec, unit, speeds_.of_name(spec.name));
+  return forecasts_.of(spec, unit, speeds_.of_model(forecasts_.model_of(spec)));
 }
 
 sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record) const {
@@ -105,6 +107,7 @@ sharing::LiveJob ShareKeeper::known_job(const Task& task, const Holder& holder) 
   job.promise_left_s = promise_left_s(state_, task);
   job.takes_checkpoints = checkpoints_.totals(task.id) != nullptr;
   job.unsaved_s = record.unsaved_s(now);
+  job.leaves = holder.preemption.has_value();
   return job;
 }
 
@@ -142,11 +145,12 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   job.job_class = class_of(spec);
   job.asked = {spec.share.milli, spec.memory_bytes};
   job.promise_left_s = promise_left_s;
-  const auto usual = forecast(spec, {});
+  const auto correction = speeds_.of_model(forecasts_.model_of(spec));
+  const auto usual = forecasts_.of(spec, {}, correction);
   job.sharer = as_sharer(spec, usual, usual.predicted.milli);
   for (const auto& [name, type] : units.types)
     if (type.engine == spec.share.engine)
-      job.predicted.emplace(name, forecast(spec, type.features).predicted);
+      job.predicted.emplace(name, forecasts_.of(spec, type.features, correction).predicted);
   return job;
 }
 

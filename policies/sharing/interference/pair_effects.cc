@@ -9,9 +9,11 @@ namespace {
 
 constexpr double kUsual = 2.5;       // standard deviations, beyond which a measurement counts less
 constexpr double kMostWeight = 1e4;  // of a pair, some ten measurements: older ones fade
-constexpr int kMostSweeps = 40;      // each begins where the last ended
-constexpr double kSettled = 1e-4;    // by which no effect changes in a sweep
-constexpr char kBetween = '\0';      // no name has it
+constexpr double kMostLn = 10;       // of what was kept; more is no measurement
+constexpr uint32_t kMostTimes = 1'000'000'000;
+constexpr int kMostSweeps = 40;    // each begins where the last ended
+constexpr double kSettled = 1e-4;  // by which no effect changes in a sweep
+constexpr char kBetween = '\0';    // no name has it
 
 std::string key(const std::string& victim, const std::string& neighbour) {
   std::string both = victim;
@@ -83,7 +85,9 @@ std::optional<PairMeasured> PairEffects::measured(const std::string& victim,
 
 void PairEffects::restore(const std::string& victim, const std::string& neighbour,
                           const PairMeasured& from) {
-  if (!std::isfinite(from.ln) || !(from.weight > 0) || from.times == 0) return;
+  const bool is_one =
+      std::abs(from.ln) <= kMostLn && from.weight > 0 && from.times > 0 && from.times <= kMostTimes;
+  if (!is_one) return;
   auto& pair = open(victim, neighbour);
   for (auto* own : {&pair.victim->second, &pair.neighbour->second})
     own->measured += from.times - pair.measured;
@@ -150,13 +154,17 @@ double PairEffects::variance_of(const Owns& owns, const std::string& name, doubl
 
 PairEffect PairEffects::of_victim(const std::string& name) {
   fit();
-  PairEffect effect{all_, variance_of(victims_, name, spreads_.victim)};
-  effect.variance += pairs_.empty() ? square(spreads_.all) : all_variance_;
-  if (const auto own = victims_.find(name); own != victims_.end()) {
-    effect.ln += own->second.ln;
-    effect.of_names = own->second.measured;
-  }
-  return effect;
+  const double all = pairs_.empty() ? square(spreads_.all) : all_variance_;
+  const auto found = victims_.find(name);
+  if (found == victims_.end()) return {all_, square(spreads_.victim) + all};
+  // Its own effect and that of all are measured by the same pairs, each of which also has what its
+  // neighbour does.
+  const auto& own = found->second;
+  const double of_each = own.pairs / std::max(1e-12, own.weight) + square(spreads_.neighbour);
+  const double before = square(spreads_.all) + square(spreads_.victim);
+  return {.ln = all_ + own.ln,
+          .variance = 1 / (1 / std::max(1e-12, before) + own.pairs / of_each),
+          .of_names = own.measured};
 }
 
 PairEffect PairEffects::of_neighbour(const std::string& name) {

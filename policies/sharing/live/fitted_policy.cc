@@ -177,31 +177,50 @@ LiveUnit without_who_breaks_promises(LiveUnit unit, const Retained& retained,
   return unit;
 }
 
-// The others lose as much of their speeds as it has.
-bool adds_nothing(const LiveJob& job, const LiveUnit& unit, const Retained& retained) {
+// With all that each can use, the others lose as much of their speeds as it has; which was
+// measured, of one pair at least.
+bool adds_nothing(const LiveJob& job, const std::vector<LiveJob>& together,
+                  const Retained& retained) {
   std::vector<LiveJob> others;
-  for (const auto& other : unit.jobs)
-    if (other.id != job.id) others.push_back(other);
-  const double speed = speed_with(job.share.milli, job.usable_milli());
-  return Neighbours(retained, others).gain(job.sharer, speed) <= 0;
+  bool measured = false;
+  for (auto other : together) {
+    if (other.id == job.id) continue;
+    measured = measured || retained(job.sharer, other.sharer).measured > 0 ||
+               retained(other.sharer, job.sharer).measured > 0;
+    other.share.milli = other.usable_milli();
+    others.push_back(std::move(other));
+  }
+  return measured && Neighbours(retained, others).gain(job.sharer, 1) <= 0;
 }
 
 // Best-effort jobs that turn out to do no more together than one after the other go apart: whoever
 // has the newest checkpoint goes first.
-LiveUnit without_who_adds_nothing(LiveUnit unit, const Retained& retained,
-                                  std::vector<uint64_t>& preempted) {
-  while (retained && unit.jobs.size() > 1) {
-    const LiveJob* least = nullptr;
-    for (const auto& job : unit.jobs) {
-      if (job.job_class != JobClass::kBestEffort || !job.takes_checkpoints) continue;
-      if (!adds_nothing(job, unit, retained)) continue;
-      if (least == nullptr || job.unsaved_s < least->unsaved_s) least = &job;
-    }
-    if (least == nullptr) break;
+void part_who_add_nothing(const LiveUnit& unit, const Retained& retained,
+                          std::vector<uint64_t>& preempted) {
+  if (!retained) return;
+  std::vector<LiveJob> together;
+  for (const auto& job : unit.jobs)
+    if (job.job_class == JobClass::kBestEffort) together.push_back(job);
+  while (together.size() > 1) {
+    auto least = together.end();
+    for (auto job = together.begin(); job != together.end(); ++job)
+      if (job->takes_checkpoints && adds_nothing(*job, together, retained) &&
+          (least == together.end() || job->unsaved_s < least->unsaved_s))
+        least = job;
+    if (least == together.end()) return;
     preempted.push_back(least->id);
-    std::erase_if(unit.jobs, [id = least->id](const LiveJob& each) { return each.id == id; });
+    together.erase(least);
   }
-  return unit;
+}
+
+// Those that end already are not asked again, and are not counted with who is judged.
+std::vector<uint64_t> who_has_to_go(const LiveUnit& whole, const Retained& retained) {
+  std::vector<uint64_t> preempted;
+  LiveUnit staying = whole;
+  std::erase_if(staying.jobs, [](const LiveJob& job) { return job.leaves; });
+  staying = without_who_breaks_promises(std::move(staying), retained, preempted);
+  part_who_add_nothing(staying, retained, preempted);
+  return preempted;
 }
 
 // Gives each what its promise needs, as far as there is room, and gives the sum.
@@ -231,9 +250,11 @@ std::optional<Start> FittedPolicy::place(const std::vector<LiveNode>& nodes,
 
 Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
   Adjustment adjustment;
-  const LiveUnit unit =
-      without_who_adds_nothing(without_who_breaks_promises(whole, retained_, adjustment.preempted),
-                               retained_, adjustment.preempted);
+  adjustment.preempted = who_has_to_go(whole, retained_);
+  LiveUnit unit = whole;
+  std::erase_if(unit.jobs, [&](const LiveJob& job) {
+    return std::count(adjustment.preempted.begin(), adjustment.preempted.end(), job.id) > 0;
+  });
   LiveUnit now = unit;
   std::vector<LiveJob*> sensitive, best_effort;
   uint32_t goes_on = 0;  // with which all best-effort jobs go on
@@ -248,9 +269,10 @@ Adjustment FittedPolicy::adjust(const LiveUnit& whole) {
     if (!first) goes_on += held(&job);
     job.share.milli = 0;
   }
-  // What has no promise, or none any more, takes nothing from one that was made.
-  std::stable_partition(sensitive.begin(), sensitive.end(),
-                        [](const auto* job) { return job->is_promised(); });
+  // What is only on trial, or has no promise, takes nothing from one that was made.
+  const auto rank = [](const auto* job) { return job->on_trial ? 1 : job->is_promised() ? 0 : 2; };
+  std::stable_sort(sensitive.begin(), sensitive.end(),
+                   [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
   uint32_t room = unit.whole.milli - serve(sensitive, unit, retained_, kAim);
   if (room < goes_on) room = unit.whole.milli - serve(sensitive, unit, retained_, kTightAim);
   // Each of the others goes on with a little, or ends: who loses least ends first.

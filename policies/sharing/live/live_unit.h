@@ -37,6 +37,8 @@ struct LiveJob {
   double start_left_s = 0;  // of both: it still starts
   double kept = 1;          // of its speed, that is thought to be left of it by who is beside it
   double promise_left_s = kNoPromise;  // until it is to be done
+  bool on_trial = false;               // the promise is not made
+  bool leaves = false;                 // it is to end, and does so soon
   bool takes_checkpoints = false;
   double unsaved_s = 0;  // what an end now would lose
 

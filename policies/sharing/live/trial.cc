@@ -12,6 +12,7 @@ WaitingJob hoped(WaitingJob job) {
 
 LiveJob hoped(LiveJob job) {
   job.left_upper_s = job.left_s;
+  job.on_trial = true;
   return job;
 }
 
@@ -24,7 +25,8 @@ namespace {
 
 bool is_over(const OnTrial& trial) {
   const auto& job = trial.job;
-  if (job.predicted_s <= 0) return false;
+  if (job.predicted_s <= 0)
+    return job.elapsed_s > kTrialPart * (job.elapsed_s + job.promise_left_s);
   if (job.start_left_s > 0) return job.elapsed_s > job.predicted_s;
   return job.elapsed_s - trial.start_s > kTrialPart * (job.predicted_s - trial.start_s);
 }

@@ -29,10 +29,10 @@ class ShareKeeperTest : public CoreTest {
     checkpoints_.reset();
   }
   std::shared_ptr<FakeNode> join_sharing(const std::string& name, size_t units,
-                                         std::set<AttemptId> live = {}) {
+                                         std::set<AttemptId> live = {}, double cores = 1) {
     auto link = std::make_shared<FakeNode>();
     auto facts = CoreTest::facts(name);
-    facts.shared_units.assign(units, {"cpu", 1, 1 << 30});
+    facts.shared_units.assign(units, {"cpu", cores, 1 << 30});
     EXPECT_TRUE(membership_->join(facts, link, {}, live));
     return link;
   }

@@ -96,14 +96,14 @@ TaskSpec named(const std::string& name) {
 TEST(ShareForecasts, ARunOfANameIsForetoldForCoresOfAnotherSpeed) {
   ShareForecasts forecasts(nullptr);
   const auto spec = named("a");
-  forecasts.ended(spec, {.cores = 1, .speed = 1}, 500, 1, 40, {}, 0);
-  const auto fast = forecasts.of(spec, {.cores = 1, .speed = 2}).predicted;
+  forecasts.ended(spec, {.cores = 1, .speed = {1, 0}}, 500, 1, 40, {}, 0);
+  const auto fast = forecasts.of(spec, {.cores = 1, .speed = {2, 0}}).predicted;
   EXPECT_NEAR(fast.run_s, 20 / 2.0 + 20, 1e-9);
   EXPECT_NEAR(fast.milli, 1000 * 10 / 30.0 * 1.1, 2);
-  const auto slow = forecasts.of(spec, {.cores = 1, .speed = 0.5}).predicted;
+  const auto slow = forecasts.of(spec, {.cores = 1, .speed = {0.5, 0}}).predicted;
   EXPECT_NEAR(slow.run_s, 20 * 2 + 20, 1e-9);
   // What it shows there tells the same.
-  forecasts.ended(spec, {.cores = 1, .speed = 2}, 333, 1, 30, {}, 1);
+  forecasts.ended(spec, {.cores = 1, .speed = {2, 0}}, 333, 1, 30, {}, 1);
   EXPECT_NEAR(forecasts.of(spec).predicted.run_s, 40, 0.2);
 }
 
@@ -111,11 +111,11 @@ TEST(ShareForecasts, ARunOfANameIsForetoldForCoresOfAnotherSpeed) {
 TEST(ShareForecasts, OfAUnitOfSeveralCoresItUsesAPart) {
   ShareForecasts forecasts(nullptr);
   const auto spec = named("a");
-  forecasts.ended(spec, {.cores = 4, .speed = 1}, 250, 1, 40, {}, 0);
-  EXPECT_NEAR(forecasts.of(spec, {.cores = 4, .speed = 1}).predicted.milli, 275, 1);
-  EXPECT_NEAR(forecasts.of(spec, {.cores = 2, .speed = 1}).predicted.milli, 550, 1);
-  EXPECT_EQ(forecasts.of(spec, {.cores = 1, .speed = 1}).predicted.milli, 1000u);
-  EXPECT_NEAR(forecasts.of(spec, {.cores = 2, .speed = 1}).predicted.run_s, 40, 1e-9);
+  forecasts.ended(spec, {.cores = 4, .speed = {1, 0}}, 250, 1, 40, {}, 0);
+  EXPECT_NEAR(forecasts.of(spec, {.cores = 4, .speed = {1, 0}}).predicted.milli, 275, 1);
+  EXPECT_NEAR(forecasts.of(spec, {.cores = 2, .speed = {1, 0}}).predicted.milli, 550, 1);
+  EXPECT_EQ(forecasts.of(spec, {.cores = 1, .speed = {1, 0}}).predicted.milli, 1000u);
+  EXPECT_NEAR(forecasts.of(spec, {.cores = 2, .speed = {1, 0}}).predicted.run_s, 40, 1e-9);
 }
 
 class ByCard : public ::testing::Test {
@@ -160,25 +160,45 @@ class ByCard : public ::testing::Test {
 };
 
 TEST_F(ByCard, AFasterCoreIsDoneSooner) {
-  EXPECT_NEAR(run_s({.cores = 1, .speed = 2}), run_s({}) / 2, 0.01 * run_s({}));
+  EXPECT_NEAR(run_s({.cores = 1, .speed = {2, 0}}), run_s({}) / 2, 0.01 * run_s({}));
   EXPECT_NEAR(forecasts_->run_by_card_s(spec_, 0.5), 2 * run_s({}), 0.01 * run_s({}));
 }
 
 TEST_F(ByCard, OfAUnitOfSeveralCoresItUsesAPart) {
-  const auto one = forecasts_->of(spec_, {.cores = 1, .speed = 1}).predicted;
-  const auto four = forecasts_->of(spec_, {.cores = 4, .speed = 1}).predicted;
+  const auto one = forecasts_->of(spec_, {.cores = 1, .speed = {1, 0}}).predicted;
+  const auto four = forecasts_->of(spec_, {.cores = 4, .speed = {1, 0}}).predicted;
   EXPECT_NEAR(four.milli, one.milli / 4.0, 1);
   EXPECT_EQ(four.run_s, one.run_s) << "it has one thread";
 }
 
-TEST_F(ByCard, RunsOfItsNameCorrectItAndMakeItMoreCertain) {
+TEST_F(ByCard, RunsOfItsModelCorrectItAndMakeItMoreCertain) {
   const auto before = forecasts_->of(spec_).predicted;
   const RunCorrection known{.ln = std::log(1.3), .sd = 0.06, .runs = 2};
-  const auto after = forecasts_->of(spec_, {}, known);
+  const UnitFeatures core{.cores = 1, .speed = {1, 0.05}}, unsure{.cores = 1, .speed = {1, 0.15}};
+  const auto after = forecasts_->of(spec_, core, known);
+  EXPECT_LT(after.predicted.run_upper_s,
+            forecasts_->of(spec_, unsure, known).predicted.run_upper_s);
   EXPECT_NEAR(run_s({}, known), 1.3 * run_s({}), 0.01 * run_s({}));
-  EXPECT_EQ(after.by, "its model card, corrected by 2 runs of its name");
+  EXPECT_EQ(after.by, "its model card, corrected by 2 runs of its model");
   EXPECT_LT(after.predicted.run_upper_s / after.predicted.run_s, before.run_upper_s / before.run_s);
   EXPECT_GT(after.predicted.run_upper_s, after.predicted.run_s);
+}
+
+// Whatever it is called and however long it trains; another one is another one.
+TEST_F(ByCard, AModelIsKnownByItsCard) {
+  const auto model = forecasts_->model_of(spec_);
+  EXPECT_FALSE(model.empty());
+  auto same = spec_, other = spec_;
+  same.name = "again";
+  auto json = nlohmann::ordered_json::parse(spec_.share.model_card);
+  json["job"]["iterations"] = 77;
+  same.share.model_card = json.dump();
+  json["operators"]["MatMul"]["flops"] = 2e8;
+  other.share.model_card = json.dump();
+  EXPECT_EQ(forecasts_->model_of(same), model);
+  EXPECT_FALSE(forecasts_->model_of(other).empty());
+  EXPECT_NE(forecasts_->model_of(other), model);
+  EXPECT_TRUE(forecasts_->model_of(named("none")).empty());
 }
 
 TEST_F(ByCard, WithoutACardNothingIsToldByOne) {

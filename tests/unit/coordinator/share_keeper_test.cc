@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/store/records.h"
 #include "tests/unit/coordinator/share_fixture.h"
 
 namespace tierpilot::testing {
@@ -314,6 +315,59 @@ TEST_F(ShareKeeperTest, WhatNeighboursTookOutlivesTheCoordinator) {
   ASSERT_EQ(shown->slow_downs.size(), 1u);
   EXPECT_LT(shown->slow_downs[0].kept.part(), 0.6);
   EXPECT_THAT(shown->slow_downs[0].by, HasSubstr("this pair of names, measured once"));
+}
+
+// Half of a run is no run.
+TEST_F(ShareKeeperTest, WhatWasNotSeenFromItsStartTeachesNothing) {
+  keeper_->begin();
+  const auto first = accept(shared("train", 0));
+  pump();
+  const auto run = [&](int from, int to) {
+    for (int s = from; s <= to; ++s) {
+      pass(1);
+      JobPoint point{.attempt = 1, .iteration = static_cast<uint64_t>(s), .iterations = 40};
+      keeper_->reported(task(first), point);
+      keeper_->reported(task(first),
+                        {.attempt = 1, .cpu_ns = static_cast<uint64_t>(s) * 300'000'000});
+    }
+  };
+  run(1, 20);
+  flush();
+  keeper_.reset();
+  restart();
+  make_keeper("share");
+  keeper_->begin();
+  node_ = join_sharing("n1", 1, {{first, 1}});
+  run(21, 40);
+  ASSERT_TRUE(exit("n1", {first, 1}, success()));
+  flush();
+  EXPECT_TRUE(records::past_runs(store_->reader())->empty());
+}
+
+TEST_F(ShareKeeperTest, AJobIsForetoldForItsUnitAgainWhenTheNodeIsBack) {
+  keeper_->begin();
+  state_->registry.set_order("n1", {NodeOrder::Kind::kCordoned});
+  const auto wide = join_sharing("n2", 1, {}, 4);
+  const auto first = accept(shared("train", 0));
+  pump();
+  for (int s = 1; s <= 20; ++s) {
+    pass(1);
+    keeper_->reported(task(first),
+                      {.attempt = 1, .cpu_ns = static_cast<uint64_t>(s) * 1'000'000'000});
+  }
+  ASSERT_TRUE(exit("n2", {first, 1}, success()));
+  const auto second = accept(shared("train", 0));
+  pump();
+  EXPECT_NEAR(keeper_->share_of(second)->forecast.predicted.milli, 275, 10) << "a core of four";
+  flush();
+  keeper_.reset();
+  checkpoints_.reset();
+  restart();
+  make_keeper("share");
+  keeper_->begin();
+  join_sharing("n2", 1, {{second, 1}}, 4);
+  pass(3);
+  EXPECT_NEAR(keeper_->share_of(second)->forecast.predicted.milli, 275, 10);
 }
 
 TEST_F(ShareKeeperTest, ANodeThatIsClosedGetsNone) {

@@ -19,9 +19,11 @@ LiveJob best_effort(uint64_t id, double unsaved_s, bool takes_checkpoints = true
 }
 
 // Each keeps `part` of its speed beside another one.
-std::vector<uint64_t> preempted(double part, std::vector<LiveJob> jobs) {
-  const auto policy = *make_share_policy(
-      "share", [part](const Sharer&, const Sharer&) { return Kept{.ln = std::log(part)}; });
+std::vector<uint64_t> preempted(double part, std::vector<LiveJob> jobs, uint32_t measured = 1) {
+  const Retained retained = [part, measured](const Sharer&, const Sharer&) {
+    return Kept{.ln = std::log(part), .by = KeptBy::kPair, .measured = measured};
+  };
+  const auto policy = *make_share_policy("share", retained);
   return policy->adjust({"cpu", {kWholeUnit, 0}, std::move(jobs)}).preempted;
 }
 
@@ -37,6 +39,29 @@ TEST(Parting, WhoDoMoreTogetherStay) {
 
 TEST(Parting, NobodyEndsForItWhoWouldBeginAnew) {
   EXPECT_TRUE(preempted(0.4, {best_effort(1, 50, false), best_effort(2, 5, false)}).empty());
+}
+
+TEST(Parting, WhatIsOnlyPredictedPartsNobody) {
+  EXPECT_TRUE(preempted(0.4, {best_effort(1, 50), best_effort(2, 5)}, 0).empty());
+}
+
+// The other one saves its work meanwhile.
+TEST(Parting, WhoeverLeavesAlreadyIsEnough) {
+  auto leaving = best_effort(1, 50);
+  leaving.leaves = true;
+  EXPECT_TRUE(preempted(0.4, {leaving, best_effort(2, 1)}).empty());
+}
+
+// It has little of the unit while a promise needs the rest: that is lent, and no reason to end.
+TEST(Parting, ASmallShareBesideAPromiseIsNoReason) {
+  LiveJob promised = best_effort(1, 50);
+  promised.job_class = JobClass::kLatencySensitive;
+  promised.need_milli = promised.share.milli = 900;
+  promised.left_s = promised.left_upper_s = 100;
+  promised.promise_left_s = 1000;
+  auto small = best_effort(2, 1);
+  small.share.milli = 30;
+  EXPECT_TRUE(preempted(0.8, {promised, small}).empty());
 }
 
 // Of three that each keep a little over half beside one other, two do as much.

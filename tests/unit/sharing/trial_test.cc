@@ -123,5 +123,27 @@ TEST(Trial, WhatHasNoPromiseTakesNothingFromOneThatWasMade) {
   EXPECT_GE(milli, 800u);
 }
 
+// The trial's job came first and turns out to need more than was predicted.
+TEST(Trial, ATrialTakesNothingFromAPromiseThatWasMade) {
+  LiveUnit unit = alone();
+  auto on_trial = hoped(running(10, 100, 110, true).job), made = running(10, 50, 55, true).job;
+  made.id = 2;
+  made.need_milli = 600;
+  unit.jobs = {on_trial, made};
+  const auto adjustment = share()->adjust(unit);
+  uint32_t milli = made.share.milli;
+  for (const auto& [id, given] : adjustment.milli)
+    if (id == 2) milli = given;
+  EXPECT_GE(milli, 600u);
+}
+
+TEST(Trial, IsOverAlsoWhereNothingTellsTheRun) {
+  auto trial = running(20, 0, 80, false);
+  trial.job.predicted_s = 0;
+  EXPECT_EQ(verdict(trial), TrialVerdict::kGoesOn);
+  trial.job.elapsed_s = 40;
+  EXPECT_EQ(verdict(trial), TrialVerdict::kNotMade);
+}
+
 }  // namespace
 }  // namespace tierpilot::sharing
