@@ -23,6 +23,7 @@ const std::vector<Column> kInTime{
     {"KEPT OF MADE", "/promises_kept_of_made", Format::kPercent},
     {"WORST SEED", "/promises_kept_of_made_least", Format::kPercent},
     {"MADE", "/promises_made", Format::kPercent},
+    {"OF THEM ON TRIAL", "/promises_made_on_trial", Format::kPercent},
     {"KEPT OF ALL", "/promises_kept_of_asked", Format::kPercent},
     {"BEST EFFORT UNITS", "/best_effort_throughput_units", Format::kNumber},
     {"DONE AFTER s", "/best_effort_completion_s", Format::kNumber},

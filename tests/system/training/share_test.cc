@@ -127,6 +127,34 @@ TEST_F(ShareTest, PromisesAreMadeKeptAndRefused) {
 }
 
 // The same name comes twice: the second time its neighbour has shown what it keeps beside it.
+// Its user says a minute, which may be half more: too uncertain for a promise of 70 s. One takes a
+// quarter of a minute, the other three.
+TEST_F(ShareTest, PromisesOnTrialAreDecidedByThePaceOfTheirJobs) {
+  start("share");
+  if (!cluster_) return;
+  const auto asked = [](const std::string& name) {  // runs of a name would tell of the next one
+    return std::vector<std::string>{"--name",     name,  "--share",   "auto",
+                                    "--estimate", "60s", "--promise", "70s"};
+  };
+  const auto on_trial = [&](const std::string& name) {
+    auto options = asked(name);
+    options.emplace_back("--promise-on-trial");
+    return options;
+  };
+  EXPECT_NE(submit(asked("quick"), 1500).err.find("on trial"), std::string::npos);
+  const auto promise = [&](uint64_t id) {
+    return shown(id)["unit_share"].value("promise", std::string());
+  };
+  const auto quick = accepted(on_trial("quick"), 1500);
+  EXPECT_EQ(promise(quick), "on trial");
+  EXPECT_TRUE(eventually([&] { return promise(quick) == "made on trial"; })) << shown(quick);
+  ended(quick);
+  const auto slow = accepted(on_trial("slow"), 18000);
+  EXPECT_TRUE(eventually([&] { return promise(slow).starts_with("not made"); })) << shown(slow);
+  EXPECT_TRUE(runs(slow)) << "it goes on without";
+  tierctl_at(cluster_->address(), {"task", "cancel", std::to_string(slow)});
+}
+
 TEST_F(ShareTest, WhatNeighboursTakeIsLearnedFromPaces) {
   start("share");
   if (!cluster_) return;
