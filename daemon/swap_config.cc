@@ -39,6 +39,13 @@ std::string complaint_about_owner(const struct stat& info) {
   return {};
 }
 
+// By whatever names.
+bool is_same_folder(const SwapTierWords& a, const SwapTierWords& b) {
+  std::error_code error;
+  return a.kind == SwapTierWords::Kind::kDirectory && b.kind == a.kind &&
+         std::filesystem::equivalent(a.directory, b.directory, error);
+}
+
 // What is wrong with it; empty: nothing.
 std::string complaint_about_directory(const SwapTierWords& tier) {
   const auto* path = tier.directory.c_str();
@@ -95,8 +102,9 @@ std::vector<SwapTierWords> read_swap_tiers(ConfigReader& reader,
     }
     if (const auto wrong = complaint_about(*tier, numa_nodes); !wrong.empty())
       section.complain("tiers", fmt::format("'{}': {}", entry, wrong));
-    if (std::any_of(tiers.begin(), tiers.end(),
-                    [&](const auto& known) { return known.name() == tier->name(); }))
+    if (std::any_of(tiers.begin(), tiers.end(), [&](const auto& known) {
+          return known.name() == tier->name() || is_same_folder(known, *tier);
+        }))
       section.complain("tiers", fmt::format("'{}' is named twice", tier->name()));
     tiers.push_back(*tier);
   }

@@ -174,6 +174,14 @@ TEST_F(SwapDirectory, OthersMustNotBeAbleToPutSomethingInThePlaceOfTheDaemonsFol
   }
 }
 
+TEST_F(SwapDirectory, IsNamedOnceHoweverItIsSpelled) {
+  for (const auto* same : {"/is/", "/link", "/is/../is"})
+    EXPECT_NE(complaint(tier("/is") + ", " + tier(same)).find("named twice"), std::string::npos)
+        << same;
+  std::filesystem::create_directory(slow_ + "/other");
+  EXPECT_EQ(complaint(tier("/is") + ", " + tier("/other")), "");
+}
+
 TEST(NodeConfig, TlsAddressNeedsCertificates) {
   EXPECT_NE(error_of("[node]\ncoordinator = \"tls:head:1\"").find("[tls]"), std::string::npos);
   EXPECT_NE(error_of("[tls]\nca = \"/a\"\nkey = \"/b\"").find("tls.certificate"),
