@@ -25,6 +25,27 @@ bool is_in_memory(const char* directory) {
          (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
 }
 
+// Who else could put something in the place of the daemon's folder there; empty: nobody. Root, who
+// may only be checking the file, is told of other owners when the daemon starts.
+std::string complaint_about_owner(const struct stat& info) {
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) && !(info.st_mode & S_ISVTX))
+    return fmt::format(
+        "others than its owner may write there (mode {:o}), and so take the place of the daemon's "
+        "folder: chmod go-w it, or chmod +t it",
+        info.st_mode & 07777);
+  if (::geteuid() != 0 && info.st_uid != 0 && info.st_uid != ::geteuid())
+    return fmt::format("belongs to user {}: chown it to user {}, whom tierpilotd runs as",
+                       info.st_uid, ::geteuid());
+  return {};
+}
+
+// By whatever names.
+bool is_same_folder(const SwapTierWords& a, const SwapTierWords& b) {
+  std::error_code error;
+  return a.kind == SwapTierWords::Kind::kDirectory && b.kind == a.kind &&
+         std::filesystem::equivalent(a.directory, b.directory, error);
+}
+
 // What is wrong with it; empty: nothing.
 std::string complaint_about_directory(const SwapTierWords& tier) {
   const auto* path = tier.directory.c_str();
@@ -38,6 +59,7 @@ std::string complaint_about_directory(const SwapTierWords& tier) {
     return fmt::format("{}: make the folder, for the user that tierpilotd runs as",
                        std::strerror(errno));
   if (!S_ISDIR(info.st_mode)) return "is not a folder";
+  if (const auto wrong = complaint_about_owner(info); !wrong.empty()) return wrong;
   if (is_in_memory(path))
     return "is on a tmpfs, which is memory: name a folder on a disk, or a NUMA node as node1=SIZE";
   if (::access(path, R_OK | W_OK | X_OK) != 0)
@@ -80,8 +102,9 @@ std::vector<SwapTierWords> read_swap_tiers(ConfigReader& reader,
     }
     if (const auto wrong = complaint_about(*tier, numa_nodes); !wrong.empty())
       section.complain("tiers", fmt::format("'{}': {}", entry, wrong));
-    if (std::any_of(tiers.begin(), tiers.end(),
-                    [&](const auto& known) { return known.name() == tier->name(); }))
+    if (std::any_of(tiers.begin(), tiers.end(), [&](const auto& known) {
+          return known.name() == tier->name() || is_same_folder(known, *tier);
+        }))
       section.complain("tiers", fmt::format("'{}' is named twice", tier->name()));
     tiers.push_back(*tier);
   }

@@ -83,7 +83,11 @@ std::set<uid_t> clear_leftovers(const ExecutorOptions& options) {
 
 // With what is in them, whoever's it is. Holds the lock, as above.
 void remove_leftover_folders(const ExecutorOptions& options) {
-  for (const auto& root : options.folder_roots)
+  for (const auto& root : options.folder_roots) {
+    if (!is_own_folder(root)) {
+      spdlog::warn("folder '{}' is not the daemon's own: nothing in it is removed", root);
+      continue;
+    }
     for (const auto& name : Sysroot().list(root)) {
       const auto folder = root + "/" + name;
       struct stat info {};
@@ -100,6 +104,7 @@ void remove_leftover_folders(const ExecutorOptions& options) {
       else
         spdlog::info("{}: left by an earlier daemon, is removed", folder);
     }
+  }
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ class ListedCluster {
     NodesByLoad::const_iterator next, end;
   };
 
-  ListedCluster(const ClusterState& state, const Task& task, uint64_t data_bytes)
-      : state_(state), task_(task), data_bytes_(data_bytes) {
+  ListedCluster(const ClusterState& state, const Task& task, uint64_t data_bytes,
+                const Awaiting& first)
+      : state_(state), task_(task), data_bytes_(data_bytes), first_(first) {
     chosen_.reserve(state.settings.considered_nodes + kMostFullShown);
     find_holders();
     const auto& by_speed = state.registry.up_by_speed(state.settings.backlog_units);
@@ -37,9 +38,11 @@ class ListedCluster {
     for (const auto& [node, held] : holders_) visit(node, held.fast_bytes, held.slow_bytes);
   }
   bool can_take(Node node) const {
-    return tierpilot::can_take(state_.settings, *node, task_, data_bytes_);
+    return tierpilot::can_take(state_.settings, *node, task_, data_bytes_) && !first_.keeps(*node);
   }
-  bool could_take(Node node) const { return tierpilot::could_take(*node, task_, data_bytes_); }
+  bool could_take(Node node) const {
+    return tierpilot::could_take(*node, task_, data_bytes_) && !first_.keeps(*node);
+  }
   double load(Node node) const { return assigned_load(node->assigned_units, node->facts.units); }
   uint32_t slot(Node node) const { return node->slot; }
   size_t chosen() const { return chosen_.size(); }
@@ -85,6 +88,7 @@ class ListedCluster {
   const ClusterState& state_;
   const Task& task_;
   const uint64_t data_bytes_;
+  const Awaiting& first_;
   std::map<Node, Held> holders_;
   std::vector<Class> classes_;
   Nodes chosen_;
@@ -106,15 +110,18 @@ bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& 
 }
 
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
-                                         uint64_t data_bytes, bool with_full) {
+                                         uint64_t data_bytes, bool with_full,
+                                         const Awaiting& first) {
   const size_t count = state.settings.considered_nodes;
   const Nodes& up = state.registry.up();
   if (up.size() <= count) return up;
   if (!task.spec.node.empty()) {
     const auto* node = state.registry.find(task.spec.node);
-    return node && can_take(state.settings, *node, task, data_bytes) ? Nodes{node} : Nodes{};
+    return node && can_take(state.settings, *node, task, data_bytes) && !first.keeps(*node)
+               ? Nodes{node}
+               : Nodes{};
   }
-  ListedCluster cluster(state, task, data_bytes);
+  ListedCluster cluster(state, task, data_bytes, first);
   std::vector<DataHolder<const NodeRecord*>> scratch;
   make_shortlist(cluster, count, with_full, scratch);
   return cluster.take_chosen();

@@ -15,10 +15,23 @@ bool could_take(const NodeRecord& node, const Task& task, uint64_t data_bytes);
 bool can_take(const CoreSettings& settings, const NodeRecord& node, const Task& task,
               uint64_t data_bytes);
 
+// A task that waits for units where it would have room for swapping, while others pass.
+struct Awaiting {
+  const Task* task = nullptr;
+  uint64_t data_bytes = 0;
+
+  // Units that come free there are its.
+  bool keeps(const NodeRecord& node) const {
+    return task != nullptr && could_take(node, *task, data_bytes);
+  }
+};
+
 // All nodes that are up, if there are at most CoreSettings::considered_nodes, else the shortlist;
 // of a task for one node that node, if it can take it. By slot. `with_full`: and a few for the data
-// they hold, although they cannot take it now.
+// they hold, although they cannot take it now. Of a shortlist nodes that are kept for `first` are
+// no part.
 std::vector<const NodeRecord*> shortlist(const ClusterState& state, const Task& task,
-                                         uint64_t data_bytes, bool with_full = false);
+                                         uint64_t data_bytes, bool with_full = false,
+                                         const Awaiting& first = {});
 
 }  // namespace tierpilot

@@ -14,12 +14,30 @@
 namespace tierpilot {
 namespace {
 
+bool has_room(const ClusterState& state, const NodeRecord& node) {
+  return node.has_units(state.settings.backlog_units);
+}
+
 // By a node that could take it else: others must not wait for that.
 bool is_kept_off(const ClusterState& state, const Task& task) {
   if (task.faults == 0) return false;
   const auto& up = state.registry.up();
   return std::any_of(up.begin(), up.end(),
                      [&](const NodeRecord* node) { return node->health.keeps_off(task.id); });
+}
+
+// Of a task that no node can take now: one with units free could in time, but for its room for
+// swapping. Units there are nothing that it waits for.
+bool is_passed_for_swap_room(const ClusterState& state, const Task& task) {
+  const uint64_t wanted = task.spec.swap_room_bytes;
+  if (wanted == 0) return false;
+  auto needed = task.spec.needs(state.catalog.data_bytes(task.spec));
+  needed.swap_room_bytes = 0;
+  const auto& up = state.registry.up();
+  return std::any_of(up.begin(), up.end(), [&](const NodeRecord* node) {
+    return !node->has_swap_room(wanted) && has_room(state, *node) && node->takes(task.id) &&
+           node->facts.resources().hold(needed);
+  });
 }
 
 // Of a task that no node can take now: some could, but for their room for swapping.
@@ -64,11 +82,7 @@ Passes note_why(const ClusterState& state, Task& task) {
     return Passes::kEveryone;
   }
   task.reason = "waiting for a node with room";
-  return Passes::kNobody;
-}
-
-bool has_room(const ClusterState& state, const NodeRecord& node) {
-  return node.has_units(state.settings.backlog_units);
+  return is_passed_for_swap_room(state, task) ? Passes::kWhoSwapsNot : Passes::kNobody;
 }
 
 // What data is far, in one look at the queue: many tasks want the same.
@@ -169,7 +183,8 @@ NodeState seen_of(const ClusterState& state, const NodeRecord& node, const TaskS
   return seen;
 }
 
-PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full) {
+PlacementView make_view(const ClusterState& state, const Task& task, bool shows_full,
+                        const Awaiting& first) {
   PlacementView placement;
   auto& features = placement.view.task;
   features.operations = operations_of(task.spec, state.registry.summary().int32_to_float);
@@ -177,16 +192,17 @@ PlacementView make_view(const ClusterState& state, const Task& task, bool shows_
   features.writes = std::any_of(task.spec.datasets.begin(), task.spec.datasets.end(),
                                 [](const DatasetUse& use) { return use.write; });
   features.units = task.spec.units;
-  const auto listed_nodes = shortlist(state, task, features.data_bytes, shows_full);
+  const auto listed_nodes = shortlist(state, task, features.data_bytes, shows_full, first);
   placement.view.nodes.reserve(listed_nodes.size());
   placement.records.reserve(listed_nodes.size());
   for (const NodeRecord* listed : listed_nodes) {
     const NodeRecord& node = *listed;
     NodeState seen = seen_of(state, node, task.spec);
-    seen.candidate = can_take(state.settings, node, task, features.data_bytes);
+    const bool is_kept = first.keeps(node);
+    seen.candidate = !is_kept && can_take(state.settings, node, task, features.data_bytes);
     if (shows_full) {
       const auto kept_back = state.held.load(node.slot);
-      seen.full = !seen.candidate && could_take(node, task, features.data_bytes);
+      seen.full = !is_kept && !seen.candidate && could_take(node, task, features.data_bytes);
       seen.held_units = kept_back.units;
       seen.held_operations = kept_back.operations;
     }
@@ -201,7 +217,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
   QueueLook queue(state);
   QueueTurns turns;
   turns.begin(state.held.size());
-  bool swap_room_is_awaited = false;
+  Awaiting swaps;
   while (const auto turn = turns.next(queue)) {
     Task* const task = state.tasks.find(turn->place.second);
     if (!state.registry.summary().up_shapes.hold(
@@ -209,7 +225,7 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
       task->reason = "waiting for a node that is large enough: none of those that are up is";
       continue;
     }
-    if (swap_room_is_awaited && task->spec.swap_room_bytes > 0) {
+    if (swaps.task && task->spec.swap_room_bytes > 0) {
       task->reason = "waiting for its turn: a task before it waits for room for swapping";
       continue;
     }
@@ -221,12 +237,12 @@ NextTask next_task(ClusterState& state, GangPolicies& gangs, bool shows_full) {
       if (plan.could_fit && waited_ms > state.settings.gang_patience_ms) break;
       continue;
     }
-    auto placement = make_view(state, *task, shows_full);
+    auto placement = make_view(state, *task, shows_full, swaps);
     task->reason.clear();
     if (placement.has_candidate()) return {task, std::move(placement)};
     const Passes passes = note_why(state, *task);
     if (passes == Passes::kNobody) break;
-    if (passes == Passes::kWhoSwapsNot) swap_room_is_awaited = true;
+    if (passes == Passes::kWhoSwapsNot) swaps = {task, state.catalog.data_bytes(task->spec)};
   }
   return {};
 }

@@ -28,7 +28,9 @@ Status stay_on(const std::vector<int>& cpus) {
 // there.
 Status prepare_swap_folders(const NodeConfig& config) {
   for (const auto& folder : SwapRoom(config.swap_tiers, config.name).folders()) {
-    auto ready = config.task_users.others() ? let_others_pass(folder) : keep_to_oneself(folder);
+    const bool others = config.task_users.others();
+    auto ready = own_folder(folder, others ? 0711 : 0700);
+    if (ready && others) ready = passable_above(folder);
     if (!ready) return ready;
   }
   return {};

@@ -81,16 +81,18 @@ Result<SwapGrant> SwapRoom::take(AttemptId attempt, uint64_t bytes) {
     if (!tiers_[i].folder.empty())
       grant.tiers.back().directory = tiers_[i].folder / to_string(attempt);
   }
-  const auto folders = grant.folders();
-  for (const auto& folder : folders)
+  std::vector<std::string> made;
+  for (const auto& folder : grant.folders()) {
     if (::mkdir(folder.c_str(), 0700) != 0) {
       const int error = errno;
-      remove_all(folders);
+      remove_all(made);
       return fail_errno(error, fmt::format("folder {} for swapping cannot be made", folder));
     }
+    made.push_back(folder);
+  }
   for (const auto& [tier, part] : parts) tiers_[tier].left_bytes -= part;
   given_[attempt] = std::move(parts);
-  if (!folders.empty()) folders_[attempt] = folders;
+  if (!made.empty()) folders_[attempt] = std::move(made);
   return grant;
 }
 

@@ -53,11 +53,16 @@ Status give_file(const std::string& path, Owner to) {
   return change_owner(file, to, path);
 }
 
+// One that the daemon has made: in a directory where others write, it may be somebody's by now.
 Status give_folder(const std::string& path, Owner to) {
   const auto folder = handle(AT_FDCWD, path.c_str());
   struct stat info {};
   if (!folder || ::fstat(folder.get(), &info) != 0) return fail_errno(errno, path);
   if (!S_ISDIR(info.st_mode)) return fail_errno(ENOTDIR, path);
+  if (info.st_uid != ::geteuid())
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("folder '{}' belongs to user {}, not to the daemon", path, info.st_uid));
   return change_owner(folder, to, path);
 }
 

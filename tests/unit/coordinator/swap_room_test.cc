@@ -88,6 +88,73 @@ TEST_F(SwapRoomTest, OneThatWantsLessDoesNotTakeWhatOthersWaitFor) {
   EXPECT_TRUE(is_given(small)) << "beside it there is room for both";
 }
 
+TEST_F(SwapRoomTest, OneThatWaitsForTheUnitsOfTheOnlyNodeWithRoomLetsThosePassThatWantNone) {
+  join_with("with", 8 * kGiB);
+  const auto first = accept(0, "with"), second = accept(0, "with");
+  place();
+  ASSERT_TRUE(is_given(first) && is_given(second));
+  join_with("without", 0);
+  const auto waiting = accept(2 * kGiB), plain = accept(0);
+  place();
+  EXPECT_FALSE(is_given(waiting));
+  EXPECT_TRUE(is_given(plain)) << task(plain).reason;
+  finish(first);
+  EXPECT_EQ(task(waiting).node, "with");
+}
+
+TEST_F(SwapRoomTest, WhereOneNodeHasTheRoomAndAnotherTheUnitsOthersPass) {
+  join_with("room", 8 * kGiB);
+  join_with("units", 8 * kGiB);
+  const auto swaps = accept(8 * kGiB, "units"), first = accept(0, "room"),
+             second = accept(0, "room");
+  place();
+  ASSERT_TRUE(is_given(swaps) && is_given(first) && is_given(second));
+  const auto waiting = accept(2 * kGiB), plain = accept(0);
+  place();
+  EXPECT_FALSE(is_given(waiting));
+  EXPECT_EQ(task(plain).node, "units") << task(plain).reason;
+}
+
+TEST_F(SwapRoomTest, ThoseThatPassLeaveItTheNodesThatItWaitsFor) {
+  state_->settings.considered_nodes = 2;
+  state_->settings.service_order = ServiceOrder::kArrival;
+  join_with("with", 8 * kGiB);
+  const auto running = accept(0, "with");
+  place();
+  ASSERT_TRUE(is_given(running));
+  for (int i = 0; i < 3; ++i) join_with(fmt::format("without{}", i), 0);
+  auto wide = spec();
+  wide.units = 2;
+  wide.swap_room_bytes = 2 * kGiB;
+  const auto waiting = submit({wide})->first_task;
+  std::vector<uint64_t> plain;
+  for (int i = 0; i < 7; ++i) plain.push_back(accept(0));
+  place();
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(is_given(plain[i])) << i;
+  EXPECT_FALSE(is_given(plain[6])) << "the unit that is left is its, of " << task(plain[6]).node;
+  finish(running);
+  EXPECT_EQ(task(waiting).node, "with");
+  finish(plain[0]);
+  EXPECT_TRUE(is_given(plain[6]));
+}
+
+TEST_F(SwapRoomTest, WhereRoomIsNotWhatIsMissingNobodyPasses) {
+  state_->settings.service_order = ServiceOrder::kArrival;
+  join_with("a", 8 * kGiB);
+  join_with("b", 8 * kGiB);
+  const auto one = accept(0, "a"), other = accept(0, "b");
+  place();
+  ASSERT_TRUE(is_given(one) && is_given(other));
+  auto wide = spec();
+  wide.units = 2;
+  wide.swap_room_bytes = 2 * kGiB;
+  const auto waiting = submit({wide})->first_task, plain = accept(0);
+  place();
+  EXPECT_FALSE(is_given(plain)) << "it would have to wait for ever";
+  finish(one);
+  EXPECT_EQ(task(waiting).node, "a");
+}
+
 TEST_F(SwapRoomTest, OneThatIsBoundToItsNodeLetsOthersPass) {
   join_with("a", 8 * kGiB);
   join_with("b", 8 * kGiB);

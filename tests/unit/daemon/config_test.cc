@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -139,6 +140,46 @@ TEST(NodeConfig, TiersForSwappingAreThoseThatAreThere) {
         << wrong.error().message;
     EXPECT_NE(wrong.error().message.find(words), std::string::npos) << wrong.error().message;
   }
+}
+
+// A directory of mode `mode`, and a link to it beside.
+class SwapDirectory : public ::testing::Test {
+ protected:
+  SwapDirectory() : slow_("/var/tmp/tierpilot-test-XXXXXX") {
+    if (!::mkdtemp(slow_.data())) ADD_FAILURE() << slow_ << " cannot be made";
+    std::filesystem::create_directory(slow_ + "/is");
+    std::filesystem::create_directory_symlink(slow_ + "/is", slow_ + "/link");
+  }
+  ~SwapDirectory() override { std::filesystem::remove_all(slow_); }
+  // Empty: it is taken.
+  static std::string complaint(const std::string& tiers) {
+    const auto config =
+        read_config(*ConfigReader::parse("[swap]\ntiers = [" + tiers + "]\n", "node.toml"),
+                    MachineDefaults{"box", {0, 1}, 8ULL << 30, {0, 1}});
+    return config ? std::string() : config.error().message;
+  }
+  std::string tier(const std::string& path) { return "\"dir:" + slow_ + path + "=1MiB\""; }
+
+  std::string slow_;
+};
+
+TEST_F(SwapDirectory, OthersMustNotBeAbleToPutSomethingInThePlaceOfTheDaemonsFolder) {
+  for (const mode_t mode : {0777, 0770, 0702}) {
+    ASSERT_EQ(::chmod((slow_ + "/is").c_str(), mode), 0);
+    EXPECT_NE(complaint(tier("/is")).find("chmod"), std::string::npos) << std::oct << mode;
+  }
+  for (const mode_t mode : {01777, 01770, 0755, 0700}) {
+    ASSERT_EQ(::chmod((slow_ + "/is").c_str(), mode), 0);
+    EXPECT_EQ(complaint(tier("/is")), "") << std::oct << mode;
+  }
+}
+
+TEST_F(SwapDirectory, IsNamedOnceHoweverItIsSpelled) {
+  for (const auto* same : {"/is/", "/link", "/is/../is"})
+    EXPECT_NE(complaint(tier("/is") + ", " + tier(same)).find("named twice"), std::string::npos)
+        << same;
+  std::filesystem::create_directory(slow_ + "/other");
+  EXPECT_EQ(complaint(tier("/is") + ", " + tier("/other")), "");
 }
 
 TEST(NodeConfig, TlsAddressNeedsCertificates) {

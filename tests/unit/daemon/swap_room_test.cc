@@ -110,6 +110,19 @@ TEST_F(SwapRoomTest, AFolderThatCannotBeMadeTakesNothing) {
   EXPECT_EQ(swap.given_bytes(), 0u);
 }
 
+TEST_F(SwapRoomTest, WhatWasThereBeforeStaysWhereAFolderCannotBeMade) {
+  const auto other = slow() + "/other";
+  SwapRoom swap({tier("dir:" + slow() + "=4MiB"), tier("dir:" + other + "=4MiB")}, "n1");
+  for (const auto& folder : swap.folders()) fs::create_directories(folder);
+  const auto there = other + "/tierpilot-n1/1-1";
+  fs::create_directory(there);
+  std::ofstream(there + "/file") << "somebody's";
+  EXPECT_FALSE(swap.take(kFirst, 8 * kMiB));
+  EXPECT_TRUE(fs::exists(there + "/file"));
+  EXPECT_FALSE(fs::exists(folder(kFirst))) << "it was made for nothing";
+  EXPECT_EQ(swap.given_bytes(), 0u);
+}
+
 TEST_F(SwapRoomTest, OfATaskInMemoryAloneThereIsNoFolder) {
   auto swap = room("memory=4MiB");
   const auto grant = swap.take(kFirst, 4 * kMiB);

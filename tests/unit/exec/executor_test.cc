@@ -368,6 +368,23 @@ TEST(ExecutorStart, RemovesTheFoldersOfAttemptsThatAKilledDaemonLeft) {
   EXPECT_TRUE(fs::exists(elsewhere.path("file"))) << "a link is no folder";
 }
 
+TEST(ExecutorStart, RemovesNothingBehindALinkAndNothingInAnothersFolder) {
+  namespace fs = std::filesystem;
+  TempDirectory tasks, elsewhere, slow;
+  fs::create_directories(elsewhere.path("7-1"));
+  fs::create_directory_symlink(elsewhere.path(), slow.path("link"));
+  fs::create_directories(slow.path("others/7-1"));
+  const bool is_root = ::geteuid() == 0;  // who alone can make it another's
+  ExecutorOptions options{.task_root = tasks.path(), .folder_roots = {slow.path("link")}};
+  if (is_root) {
+    ASSERT_EQ(::chown(slow.path("others").c_str(), 1234, 1234), 0);
+    options.folder_roots.push_back(slow.path("others"));
+  }
+  const auto executor = Executor::start(options);
+  EXPECT_TRUE(fs::exists(elsewhere.path("7-1")));
+  EXPECT_TRUE(fs::exists(slow.path("others/7-1")));
+}
+
 TEST(ExecutorStart, SaysWhatLimitsAreNotAvailable) {
   TempDirectory empty;
   auto executor = Executor::start({.sysroot = Sysroot(empty.path())});

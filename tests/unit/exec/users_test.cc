@@ -101,6 +101,9 @@ class UsersTest : public testing::Test {
 
   // As tasks may that run as the daemon: somebody else's number, and a folder that is a link.
   static void forge_something() {
+    const auto strangers = folder_->path("strangers-folder");
+    fs::create_directory(strangers);
+    ASSERT_EQ(::chown(strangers.c_str(), kStranger, kStranger), 0);
     std::ofstream(stranger_) << "mine";
     ASSERT_EQ(::chown(stranger_.c_str(), kStranger, kStranger), 0);
     const fs::path forged = folder_->path("8-8"), elsewhere = folder_->path("elsewhere");
@@ -182,6 +185,16 @@ TEST_F(UsersTest, AGivenFolderIsItsUsersAndComesBackWithWhatIsInIt) {
     EXPECT_EQ(status_of(entry.path()).st_uid, ::geteuid()) << entry.path();
   EXPECT_EQ(status_of(given).st_uid, ::geteuid());
   EXPECT_EQ(fs::remove_all(given), 4u);
+}
+
+TEST_F(UsersTest, AFolderOfSomebodyElsesIsNotGiven) {
+  const fs::path given = folder_->path("strangers-folder");
+  auto swaps = task(31, "true");
+  swaps.given_folders = {given};
+  const auto end = run(swaps);
+  EXPECT_EQ(end.how, TaskEnd::kCouldNotStart);
+  EXPECT_THAT(end.reason, HasSubstr("strangers-folder"));
+  EXPECT_EQ(status_of(given).st_uid, kStranger);
 }
 
 TEST_F(UsersTest, WhatIsForgedClearsNobodyElsesFilesAway) {
