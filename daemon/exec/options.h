@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/sysroot.h"
 
 namespace tierpilot {
+
+// Before the name of an attempt's folder that is being removed.
+inline constexpr std::string_view kRemovedPrefix = ".removed-";
 
 struct ExecutorOptions {
   // For finding cgroups and the hardware clock; processes are always real.
