@@ -122,7 +122,13 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
   if (!options.task_root.empty()) {
     auto lock = lock_task_root(options.task_root, options.start_patience_ms);
     if (!lock) return tl::unexpected(lock.error());
-    lifeline.lock = std::move(*lock);
+    lifeline.locks.push_back(std::move(*lock));
+  }
+  for (const auto& root : options.folder_roots) {
+    if (!is_own_folder(root)) continue;  // and nothing in it is touched
+    auto lock = lock_folder_root(root, options.task_root, options.start_patience_ms);
+    if (!lock) return tl::unexpected(lock.error());
+    lifeline.locks.push_back(std::move(*lock));
   }
   std::set<uid_t> uncleared;
   if (options.other_users) {
