@@ -81,6 +81,12 @@ std::set<uid_t> clear_leftovers(const ExecutorOptions& options) {
   return uncleared;
 }
 
+// Or was, and is being removed.
+bool is_of_an_attempt(std::string_view folder) {
+  if (folder.starts_with(kRemovedPrefix)) folder.remove_prefix(kRemovedPrefix.size());
+  return parse_attempt(folder).has_value();
+}
+
 // With what is in them, whoever's it is. Holds the lock, as above.
 void remove_leftover_folders(const ExecutorOptions& options) {
   for (const auto& root : options.folder_roots) {
@@ -91,7 +97,7 @@ void remove_leftover_folders(const ExecutorOptions& options) {
     for (const auto& name : Sysroot().list(root)) {
       const auto folder = root + "/" + name;
       struct stat info {};
-      if (!parse_attempt(name) || ::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+      if (!is_of_an_attempt(name) || ::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
         continue;
       if (info.st_uid != ::geteuid() && info.st_uid < options.lowest_user) continue;  // no task's
       if (auto taken = take_over_tree(folder, info.st_uid, ::geteuid(), ::getegid(), true); !taken)
@@ -116,7 +122,13 @@ Result<std::unique_ptr<Executor>> Executor::start(ExecutorOptions options) {
   if (!options.task_root.empty()) {
     auto lock = lock_task_root(options.task_root, options.start_patience_ms);
     if (!lock) return tl::unexpected(lock.error());
-    lifeline.lock = std::move(*lock);
+    lifeline.locks.push_back(std::move(*lock));
+  }
+  for (const auto& root : options.folder_roots) {
+    if (!is_own_folder(root)) continue;  // and nothing in it is touched
+    auto lock = lock_folder_root(root, options.task_root, options.start_patience_ms);
+    if (!lock) return tl::unexpected(lock.error());
+    lifeline.locks.push_back(std::move(*lock));
   }
   std::set<uid_t> uncleared;
   if (options.other_users) {

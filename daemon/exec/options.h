@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/sysroot.h"
 
 namespace tierpilot {
+
+// Before the name of an attempt's folder that is being removed.
+inline constexpr std::string_view kRemovedPrefix = ".removed-";
 
 struct ExecutorOptions {
   // For finding cgroups and the hardware clock; processes are always real.
@@ -20,7 +24,7 @@ struct ExecutorOptions {
   // executor at a time runs tasks there; empty: nothing is created, and nobody excluded.
   std::string task_root;
   // In each of them attempts have folders as "7-1" (TaskLaunch::given_folders): start() removes
-  // those that a killed predecessor has left.
+  // those that a killed predecessor has left. One executor at a time has each of them, too.
   std::vector<std::string> folder_roots{};
   // Tasks may have users of their own: start() then needs the privileges for it, and leaves them to
   // warden and supervisors alone. Otherwise every task runs as the daemon.

@@ -308,7 +308,7 @@ void supervise(const TaskLaunch& task, const ExecutorOptions& options, const Cgr
   const int socket = warden.get();
   Supervisor supervisor(task, options, std::move(warden));
   auto signals = become_minder(fmt::format("task {}.{}", task.task_id, task.attempt),
-                               {socket, lifeline.pipe.get(), lifeline.lock.get()});
+                               lifeline.fds_and(socket));
   if (signals)
     supervisor.run(cgroups, std::move(*signals));
   else
@@ -319,7 +319,7 @@ void supervise(const TaskLaunch& task, const ExecutorOptions& options, const Cgr
 
 void clear_after(const TaskLaunch& task, UniqueFd warden, Lifeline lifeline) {
   MessageSocket channel(std::move(warden));
-  (void)become_minder("clears a task", {channel.fd(), lifeline.pipe.get(), lifeline.lock.get()});
+  (void)become_minder("clears a task", lifeline.fds_and(channel.fd()));
   (void)channel.send(TaskCleared{task.task_id, task.attempt, clear_task(task)});
   ::_exit(0);
 }

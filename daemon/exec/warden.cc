@@ -114,8 +114,7 @@ Status Warden::prepare() {
   ::setpriority(PRIO_PROCESS, 0, kWardenNice);
   if (UniqueFd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); score)
     (void)!::write(score.get(), kWardenOomScore.data(), kWardenOomScore.size());
-  auto signals = become_minder("tierpilot-warden",
-                               {daemon_channel_.fd(), lifeline_.pipe.get(), lifeline_.lock.get()});
+  auto signals = become_minder("tierpilot-warden", lifeline_.fds_and(daemon_channel_.fd()));
   if (!signals) return tl::unexpected(signals.error());
   signals_ = std::move(*signals);
   // A second sign beside the socket, whose other end a child of the daemon could have inherited.

@@ -16,10 +16,10 @@ namespace {
 
 using Kind = SwapTierWords::Kind;
 
-void remove_all(const std::vector<std::string>& folders) {
+void remove_empty(const std::vector<std::string>& folders) {
   for (const auto& folder : folders) {
     std::error_code error;
-    fs::remove_all(folder, error);
+    fs::remove(folder, error);
     if (error) spdlog::warn("folder {} cannot be removed: {}", folder, error.message());
   }
 }
@@ -85,7 +85,7 @@ Result<SwapGrant> SwapRoom::take(AttemptId attempt, uint64_t bytes) {
   for (const auto& folder : grant.folders()) {
     if (::mkdir(folder.c_str(), 0700) != 0) {
       const int error = errno;
-      remove_all(made);
+      remove_empty(made);
       return fail_errno(error, fmt::format("folder {} for swapping cannot be made", folder));
     }
     made.push_back(folder);
@@ -103,7 +103,8 @@ void SwapRoom::give_back(AttemptId attempt) {
 }
 
 void SwapRoom::remove_folders(AttemptId attempt) {
-  if (const auto folders = folders_.extract(attempt)) remove_all(folders.mapped());
+  if (const auto folders = folders_.extract(attempt))
+    for (const auto& folder : folders.mapped()) remover_->remove(folder);
 }
 
 uint64_t SwapRoom::offered_bytes() const {

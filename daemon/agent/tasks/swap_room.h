@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "base/swap_tier_words.h"
 #include "daemon/agent/node/model.h"
+#include "daemon/agent/tasks/remover.h"
 
 namespace tierpilot::agent {
 
@@ -35,7 +37,7 @@ class SwapRoom {
   Result<SwapGrant> take(AttemptId attempt, uint64_t bytes);
   // Its processes are gone.
   void give_back(AttemptId attempt);
-  // With what is in them, which has to be the daemon's by now.
+  // With what is in them, which has to be the daemon's by now, and goes on another thread.
   void remove_folders(AttemptId attempt);
 
   uint64_t offered_bytes() const;
@@ -53,6 +55,7 @@ class SwapRoom {
   std::vector<Tier> tiers_;
   std::map<AttemptId, std::vector<Part>> given_;
   std::map<AttemptId, std::vector<std::string>> folders_;
+  std::unique_ptr<Remover> remover_ = std::make_unique<Remover>();
 };
 
 // What tells the attempt's program where it may swap to, and within which memory.

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "daemon/agent/calibration/swap_order.h"
 #include "daemon/agent/tasks/whose_fault.h"
@@ -99,6 +101,33 @@ TEST_F(SwapRoomTest, AFolderIsItsOwnersAloneAndGoesWithWhatIsInIt) {
   swap.remove_folders(kFirst);
   EXPECT_FALSE(fs::exists(folder(kFirst)));
   EXPECT_TRUE(fs::exists(slow())) << "the operator's stays";
+}
+
+// Whoever asks for it is the daemon's event loop, which keeps the lease.
+TEST_F(SwapRoomTest, NobodyWaitsUntilAllThatATaskLeftIsRemoved) {
+  auto swap = room();
+  ASSERT_TRUE(swap.take(kFirst, 6 * kMiB));
+  const auto fill = [](const fs::path& folder) {
+    fs::create_directories(folder);
+    for (int i = 0; i < 5'000; ++i) std::ofstream(folder / std::to_string(i));
+  };
+  const auto seconds_of = [](const auto& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const fs::path like_it = slow() + "/like-it";
+  fill(like_it);
+  fill(folder(kFirst));
+  const double removal_s = seconds_of([&] { fs::remove_all(like_it); });
+  swap.give_back(kFirst);
+  EXPECT_LT(seconds_of([&] { swap.remove_folders(kFirst); }), removal_s / 4);
+  EXPECT_FALSE(fs::exists(folder(kFirst))) << "its name is free";
+  ASSERT_TRUE(swap.take(kFirst, 6 * kMiB));
+  swap.remove_folders(kFirst);
+  for (int tries = 0; tries < 3000 && !fs::is_empty(slow() + "/tierpilot-n1"); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(fs::is_empty(slow() + "/tierpilot-n1"));
 }
 
 TEST_F(SwapRoomTest, AFolderThatCannotBeMadeTakesNothing) {

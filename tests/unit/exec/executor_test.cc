@@ -385,6 +385,38 @@ TEST(ExecutorStart, RemovesNothingBehindALinkAndNothingInAnothersFolder) {
   EXPECT_TRUE(fs::exists(slow.path("others/7-1")));
 }
 
+TEST(ExecutorStart, TwoDoNotShareAFolderOfTasksThoughTheirTaskRootsDiffer) {
+  namespace fs = std::filesystem;
+  TempDirectory tasks, other_tasks, slow;
+  auto first = Executor::start({.task_root = tasks.path(), .folder_roots = {slow.path()}});
+  ASSERT_TRUE(first) << first.error().message;
+  fs::create_directories(slow.path("7-1"));
+  const ExecutorOptions same{.task_root = other_tasks.path(), .folder_roots = {slow.path()}};
+  auto impatient = same;
+  impatient.start_patience_ms = 20;
+  const auto second = Executor::start(impatient);
+  EXPECT_TRUE(fs::exists(slow.path("7-1"))) << "the first one's";
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kConflict);
+  for (const auto& part : {slow.path(), tasks.path(), fmt::format("process {}", ::getpid())})
+    EXPECT_NE(second.error().message.find(part), std::string::npos) << second.error().message;
+  first->reset();
+  const auto third = Executor::start(same);
+  EXPECT_TRUE(third) << third.error().message;
+  EXPECT_FALSE(fs::exists(slow.path("7-1")));
+}
+
+TEST(ExecutorStart, RemovesWhatItsPredecessorWasRemoving) {
+  namespace fs = std::filesystem;
+  TempDirectory tasks, slow;
+  fs::create_directories(slow.path(".removed-7-1/deep"));
+  fs::create_directories(slow.path(".removed-notes"));
+  const auto executor = Executor::start({.task_root = tasks.path(), .folder_roots = {slow.path()}});
+  ASSERT_TRUE(executor) << executor.error().message;
+  EXPECT_FALSE(fs::exists(slow.path(".removed-7-1")));
+  EXPECT_TRUE(fs::exists(slow.path(".removed-notes")));
+}
+
 TEST(ExecutorStart, SaysWhatLimitsAreNotAvailable) {
   TempDirectory empty;
   auto executor = Executor::start({.sysroot = Sysroot(empty.path())});
