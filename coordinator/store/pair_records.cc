@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "coordinator/json_text.h"
 #include "coordinator/store/records.h"
-#include "coordinator/store/rows.h"
 #include "model/names.h"
 
 namespace tierpilot::records {

@@ -3,7 +3,6 @@
 // by the trainings that ran. Event loop thread only.
 #pragma once
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

@@ -10,7 +10,6 @@
 #include "coordinator/core/decisions/assignment.h"
 #include "coordinator/core/decisions/handover.h"
 #include "coordinator/core/sharing/share_waits.h"
-#include "coordinator/store/records.h"
 
 namespace tierpilot {
 namespace {
