@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -14,8 +15,8 @@
 #include "base/bytes.h"
 #include "policies/swap/graph_builder.h"
 #include "swap/describe.h"
+#include "swap/device/process_memory.h"
 #include "swap/plan_file.h"
-#include "swap/process_memory.h"
 #include "swap/session.h"
 #include "swap/tierpilot_swap.h"
 #include "swap/warnings.h"
@@ -68,9 +69,17 @@ Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
   return given && *given ? swap::tiers_of(given) : swap::found_tiers();
 }
 
-Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {
-  if (settings.size < sizeof settings)
+// Of a front end that was built with an earlier version, and knows of less.
+Result<tierpilot_swap_settings> whole(const tierpilot_swap_settings& said) {
+  constexpr size_t kFirstVersion = offsetof(tierpilot_swap_settings, device);
+  tierpilot_swap_settings settings{};
+  if (said.size < kFirstVersion)
     return fail(ErrorCode::kInvalid, "settings of another version of the library");
+  std::memcpy(&settings, &said, std::min<size_t>(said.size, sizeof settings));
+  return settings;
+}
+
+Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings) {
   if (settings.budget_bytes <= 0) return fail(ErrorCode::kInvalid, "the budget has to be above 0");
   swap::SessionSettings made{.budget_bytes = settings.budget_bytes};
   if (settings.policy && *settings.policy) made.rule = settings.policy;
@@ -86,11 +95,14 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   constexpr uint32_t kMostThreads = 64;
   if (settings.out_threads) made.threads.out = std::min(settings.out_threads, kMostThreads);
   if (settings.in_threads) made.threads.in = std::min(settings.in_threads, kMostThreads);
+  auto device = swap::open_device(settings.device ? settings.device : "");
+  if (!device) return tl::unexpected(device.error());
+  if (!(*device)->runs_ahead()) swap::ProcessMemory::own_freed_memory();
   auto tiers = wanted_tiers(settings);
   if (!tiers) return tl::unexpected(tiers.error());
-  auto ranked = swap::measured(std::move(*tiers));
+  auto ranked = swap::measured(std::move(*tiers), **device);
   if (!ranked) return tl::unexpected(ranked.error());
-  return std::make_unique<Session>(made, std::move(*ranked));
+  return std::make_unique<Session>(made, std::move(*device), std::move(*ranked));
 }
 
 void say(const std::string& what, char* text, size_t bytes) {
@@ -116,12 +128,12 @@ tierpilot_swap_where where_of(Session::Where where) {
 
 }  // namespace
 
-tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* settings, char* error,
+tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* said, char* error,
                                     size_t error_bytes) {
   count_forks();
-  swap::ProcessMemory::own_freed_memory();
   try {
-    auto session = opened(*settings);
+    const auto settings = whole(*said);
+    auto session = settings ? opened(*settings) : tl::unexpected(settings.error());
     if (session) {
       const std::string plan_file = settings->plan_file ? settings->plan_file : "";
       const auto status = plan_file.empty() ? Status{} : restore_plans(**session, plan_file);
@@ -157,14 +169,27 @@ tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap
   if (storage->bytes <= 0 || storage->bytes > swap::kMaxBytes || !storage->data) return 0;
   return guarded(swap, tierpilot_swap_id{0}, [&](Session& session) {
     if (storage->flags & TIERPILOT_SWAP_STATE)
-      return session.save_state(storage->bytes, static_cast<const std::byte*>(storage->data));
+      return session.save_state(storage->bytes, static_cast<const std::byte*>(storage->data),
+                                storage->stream);
     return session.save(
         {.place = storage->place,
          .kind = storage->kind,
          .bytes = storage->bytes,
          .convolution_input = (storage->flags & TIERPILOT_SWAP_CONVOLUTION_INPUT) != 0},
-        static_cast<const std::byte*>(storage->data));
+        static_cast<const std::byte*>(storage->data), storage->stream);
   });
+}
+
+const uint32_t* tierpilot_swap_news(tierpilot_swap* swap) {
+  using News = std::atomic<uint32_t>;
+  static_assert(sizeof(News) == sizeof(uint32_t) && News::is_always_lock_free);
+  return guarded(swap, static_cast<const uint32_t*>(nullptr), [](const Session& session) {
+    return reinterpret_cast<const uint32_t*>(&session.news());
+  });
+}
+
+void tierpilot_swap_memory(tierpilot_swap* swap, int64_t held_bytes, int64_t peak_bytes) {
+  guarded(swap, [&](Session& session) { session.tell_memory(held_bytes, peak_bytes); });
 }
 
 size_t tierpilot_swap_left(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most) {
@@ -180,8 +205,9 @@ size_t tierpilot_swap_ahead(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t
   return guarded(swap, size_t{0}, [&](Session& session) { return session.ahead(ids, most); });
 }
 
-void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data) {
-  guarded(swap, [&](Session& session) { session.fetch(id, static_cast<std::byte*>(data)); });
+void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data, uint64_t stream) {
+  guarded(swap,
+          [&](Session& session) { session.fetch(id, static_cast<std::byte*>(data), stream); });
 }
 
 tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_swap_id id) {

@@ -32,6 +32,8 @@ json statistics_of(Session& session, std::string_view plans_refused) {
   for (size_t i = 0; i < use.size(); ++i)
     by_tier[session.pool().tiers()[i].tier->name()] = use[i].peak_bytes;
   return {{"policy", session.settings().rule},
+          {"device", session.device().name()},
+          {"pinned_bytes", session.device().pinned_bytes()},
           {"budget_bytes", session.settings().budget_bytes},
           {"steps", s.steps},
           {"known_steps", s.known_steps},

@@ -16,12 +16,12 @@ Block HostPool::take(size_t tier, int64_t bytes) {
   return offset ? Block{tier, *offset, bytes} : Block{};
 }
 
-Result<Block> HostPool::write(const std::byte* data, int64_t bytes, Staging& staging) {
+Result<Block> HostPool::write(const std::byte* data, int64_t bytes, Copier& copier) {
   std::string reason = "every tier is full";
   for (size_t tier = 0; tier < tiers_.size(); ++tier) {
     const auto block = take(tier, bytes);
     if (!block.exists()) continue;
-    const auto status = tiers_[tier].tier->write(block.offset, data, bytes, staging);
+    const auto status = copier.out(*tiers_[tier].tier, block.offset, data, bytes);
     if (status) return block;
     reason = status.error().message;
     free(block);
@@ -31,8 +31,8 @@ Result<Block> HostPool::write(const std::byte* data, int64_t bytes, Staging& sta
   return fail(ErrorCode::kExhausted, fmt::format("{} bytes found no room: {}", bytes, reason));
 }
 
-Status HostPool::read(const Block& block, std::byte* data, Staging& staging) {
-  return tiers_[block.tier].tier->read(block.offset, data, block.bytes, staging);
+Status HostPool::read(const Block& block, std::byte* data, Copier& copier) {
+  return copier.in(*tiers_[block.tier].tier, block.offset, data, block.bytes);
 }
 
 void HostPool::free(const Block& block) {

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "swap/device/compute_device.h"
 #include "swap/extents.h"
 #include "swap/tier_list.h"
 
@@ -28,8 +29,8 @@ class HostPool {
   explicit HostPool(std::vector<MeasuredTier> tiers);
 
   // Spills to the next tier where one has no room, or fails. kExhausted: none has room.
-  Result<Block> write(const std::byte* data, int64_t bytes, Staging& staging);
-  Status read(const Block& block, std::byte* data, Staging& staging);
+  Result<Block> write(const std::byte* data, int64_t bytes, Copier& copier);
+  Status read(const Block& block, std::byte* data, Copier& copier);
   void free(const Block& block);
 
   const std::vector<MeasuredTier>& tiers() const { return tiers_; }

@@ -5,12 +5,14 @@
 
 namespace tierpilot::swap {
 
-Lane::Lane(const std::string& name, size_t threads, Work work) : work_(std::move(work)) {
+Lane::Lane(const std::string& name, size_t threads, ComputeDevice& device, Work work)
+    : work_(std::move(work)) {
   // The host program's signals are not for these threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this, name] { run(name); });
+  for (size_t i = 0; i < threads; ++i)
+    threads_.emplace_back([this, name, &device] { run(name, device); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -31,9 +33,9 @@ void Lane::push(uint32_t item) {
   wake_.notify_one();
 }
 
-void Lane::run(const std::string& name) {
+void Lane::run(const std::string& name, ComputeDevice& device) {
   pthread_setname_np(pthread_self(), name.c_str());
-  Staging staging;
+  const auto copier = device.copier();
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return ending_ || !items_.empty(); });
@@ -41,7 +43,7 @@ void Lane::run(const std::string& name) {
     const auto item = items_.front();
     items_.pop_front();
     lock.unlock();
-    work_(item, staging);
+    work_(item, *copier);
     lock.lock();
   }
 }

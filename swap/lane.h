@@ -9,21 +9,21 @@
 #include <thread>
 #include <vector>
 
-#include "swap/tier.h"
+#include "swap/device/compute_device.h"
 
 namespace tierpilot::swap {
 
 class Lane {
  public:
-  using Work = std::function<void(uint32_t item, Staging& staging)>;
-  // `name` of the threads has at most 15 characters.
-  Lane(const std::string& name, size_t threads, Work work);
+  using Work = std::function<void(uint32_t item, Copier& copier)>;
+  // `name` of the threads has at most 15 characters. `device` has to outlive it.
+  Lane(const std::string& name, size_t threads, ComputeDevice& device, Work work);
   // What has not begun is left undone.
   ~Lane();
   void push(uint32_t item);
 
  private:
-  void run(const std::string& name);
+  void run(const std::string& name, ComputeDevice& device);
 
   Work work_;
   std::mutex mutex_;

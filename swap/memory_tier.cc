@@ -21,6 +21,7 @@ class MemoryTier : public Tier {
   const std::string& name() const override { return name_; }
   std::string_view kind() const override { return "memory"; }
   int64_t capacity_bytes() const override { return bytes_; }
+  std::span<std::byte> memory() override { return {data_, static_cast<size_t>(bytes_)}; }
   Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging&) override {
     std::memcpy(data_ + offset, data, static_cast<size_t>(bytes));
     return {};

@@ -5,21 +5,64 @@
 
 namespace tierpilot::swap {
 
-Session::Session(const SessionSettings& settings, std::vector<MeasuredTier> tiers)
+Session::Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,
+                 std::vector<MeasuredTier> tiers)
     : settings_(settings),
+      device_(std::move(device)),
       learner_({.rule = settings.rule,
                 .limits = {.budget_bytes = settings.target_bytes(), .recompute = false}}),
       segments_(settings.rule),
+      watch_(device_->memory()),
       states_(settings.rule),
-      transfers_(std::move(tiers), settings.threads, mutex_, slots_, [this](const Slot& slot) {
-        if (auto* life = step_.life_of(slot)) life->back_ns = watch_.since_begin_ns();
-      }) {
+      transfers_(std::move(tiers), *device_, settings.threads, mutex_, slots_,
+                 [this](const Slot& slot, bool in) { copied(slot, in); }) {
   learner_.set_link(transfers_.link());
   watch_.begin(true);
+  tell_news();
+}
+
+void Session::copied(const Slot& slot, bool in) {
+  if (in)
+    if (auto* life = step_.life_of(slot)) life->back_ns = watch_.since_begin_ns();
+  tell_news();
+}
+
+// What is worth a call of the front end.
+void Session::tell_news() {
+  const auto& totals = slots_.totals();
+  uint32_t news = totals.away > 0 ? kAhead : 0;
+  if (slots_.any_copied() || watch_.near(settings_.target_bytes()) ||
+      (totals.leaving > 0 && over_budget()))
+    news |= kLeft;
+  if (device_->runs_ahead() && (watch_.observes() || step_.spent())) news |= kMemory;
+  news_.store(news, std::memory_order_relaxed);
+}
+
+void Session::tell_memory(int64_t held_bytes, int64_t peak_bytes) {
+  device_->tell_memory(held_bytes, peak_bytes);
+}
+
+// What has been told to compute is no time of what comes next.
+void Session::settle() {
+  const auto mark = device_->mark(last_stream_);
+  (void)device_->reach(mark);
+  device_->forget(mark);
+}
+
+void Session::settle_to_measure() {
+  if (news_.load(std::memory_order_relaxed) & kMemory) settle();
+}
+
+// The last of what the step saved was asked for, and is computed with.
+void Session::passed() {
+  if (device_->runs_ahead()) settle();
+  watch_.passed();
 }
 
 void Session::begin() {
+  settle_to_measure();
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   finish_step();
 }
 
@@ -75,14 +118,17 @@ void Session::segment_end(bool possible) {
   segments_.end(possible, watch_.computed_ns());
 }
 
-Id Session::save(const SavedStorage& storage, const std::byte* data) {
+Id Session::save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream) {
+  last_stream_ = stream;
+  settle_to_measure();
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   if (step_.over_before(storage, watch_.step())) finish_step();
   ++statistics_.saves;
   statistics_.saved_bytes += storage.bytes;
   if (!watch_.step().uses.empty()) {
     step_.save_late();  // recomputed in a backward pass, to be used at once: stays
-    return slots_.add(storage.bytes, data);
+    return slots_.add(storage.bytes, data, false, stream);
   }
   const auto resident = slots_.totals().resident_bytes;
   watch_.event(storage.bytes, resident);
@@ -91,7 +137,7 @@ Id Session::save(const SavedStorage& storage, const std::byte* data) {
   watch_.observe(advice.observe, resident);
   watch_.save(storage);
   segments_.saved(storage.bytes);
-  const auto id = slots_.add(storage.bytes, data);
+  const auto id = slots_.add(storage.bytes, data, false, stream);
   step_.save(id, *slots_.find(id), storage, watch_.since_begin_ns());
   if (advice.away) transfers_.copy_out(id);
   mend();
@@ -99,10 +145,11 @@ Id Session::save(const SavedStorage& storage, const std::byte* data) {
 }
 
 // None of a step's: how long it stays away is not for the step's plan to say.
-Id Session::save_state(int64_t bytes, const std::byte* data) {
+Id Session::save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stream stream) {
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   ++statistics_.state_saves;
-  const auto id = slots_.add(bytes, data, true);
+  const auto id = slots_.add(bytes, data, true, stream);
   states_.kept(id, *slots_.find(id));
   if (states_.leave()) transfers_.copy_out(id);
   return id;
@@ -158,6 +205,7 @@ bool Session::nothing_to_wait_for() const {
 
 size_t Session::left(Id* ids, size_t most) {
   std::unique_lock lock(mutex_);
+  const Telling telling(*this);
   if (over_budget()) stall(lock, [this] { return nothing_to_wait_for() || !over_budget(); });
   size_t count = 0;
   while (count < most) {
@@ -179,9 +227,10 @@ size_t Session::left(Id* ids, size_t most) {
 
 bool Session::drop(Id id) {
   std::unique_lock lock(mutex_);
+  const Telling telling(*this);
   auto* slot = slots_.find(id);
   if (!slot) return false;
-  if (step_.spend(*slot) && step_.spent()) watch_.passed();
+  if (step_.spend(*slot) && step_.spent()) passed();
   if (slot->kept) states_.ended(*slot);
   if (auto* life = step_.life_of(*slot)) life->ended_ns = watch_.since_begin_ns();
   if (slots_.drop_later(id)) return true;

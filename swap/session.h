@@ -2,7 +2,9 @@
 // what was learned of the steps before.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -30,22 +32,28 @@ struct SessionSettings {
 class Session {
  public:
   enum class Where { kHere, kAway, kComing, kLost };
+  // Bits of news(): see tierpilot_swap_news.
+  enum News : uint32_t { kLeft = 1, kAhead = 2, kMemory = 4 };
 
-  Session(const SessionSettings& settings, std::vector<MeasuredTier> tiers);
+  // `device`'s copies go to `tiers`.
+  Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,
+          std::vector<MeasuredTier> tiers);
 
   // The functions of tierpilot_swap.h, where their contracts stand.
   void begin();
-  Id save(const SavedStorage& storage, const std::byte* data);
-  Id save_state(int64_t bytes, const std::byte* data);
+  Id save(const SavedStorage& storage, const std::byte* data, ComputeDevice::Stream stream);
+  Id save_state(int64_t bytes, const std::byte* data, ComputeDevice::Stream stream);
   size_t left(Id* ids, size_t most);
   Where use(Id id);
   size_t ahead(Id* ids, size_t most);
-  void fetch(Id id, std::byte* data);
+  void fetch(Id id, std::byte* data, ComputeDevice::Stream stream);
   Where wait(Id id);
   void release(Id id);
   void held(Id id);
   bool room(int64_t bytes, bool wait);
   bool drop(Id id);
+  const std::atomic<uint32_t>& news() const { return news_; }
+  void tell_memory(int64_t held_bytes, int64_t peak_bytes);
   bool segment_begin(uint64_t place, int64_t input_bytes);
   void segment_end(bool possible);
   void failed();
@@ -56,6 +64,7 @@ class Session {
 
   const SessionSettings& settings() const { return settings_; }
   const HostPool& pool() const { return transfers_.pool(); }
+  const ComputeDevice& device() const { return *device_; }
   Statistics statistics();
   StepLife last_step();
 
@@ -68,8 +77,25 @@ class Session {
   size_t states_ahead(Id* ids, size_t most, int64_t& bytes,
                       const std::function<bool(int64_t)>& is_time_for);
   void stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
+  void settle_to_measure();
+  void settle();
+  void passed();
+  void copied(const Slot& slot, bool in);
+  void tell_news();
+  // At the end of what changes them.
+  class Telling {
+   public:
+    explicit Telling(Session& session) : session_(session) {}
+    ~Telling() { session_.tell_news(); }
+
+   private:
+    Session& session_;
+  };
 
   const SessionSettings settings_;
+  const std::unique_ptr<ComputeDevice> device_;
+  std::atomic<ComputeDevice::Stream> last_stream_ = 0;  // that was saved in
+  std::atomic<uint32_t> news_ = 0;
   std::mutex mutex_;
   StepLearner learner_;
   StepSegments segments_;

@@ -53,14 +53,16 @@ class NextUses {
 }  // namespace
 
 Session::Where Session::use(Id id) {
+  settle_to_measure();
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   auto* slot = slots_.find(id);
   if (!slot) return Where::kLost;
   if (step_.spend(*slot)) {
     watch_.event(0, slots_.totals().resident_bytes);
     watch_.used(slot->save);
     step_.use(*slot, watch_.since_begin_ns());
-    if (step_.spent()) watch_.passed();
+    if (step_.spent()) passed();
   }
   slot->used = true;
   if (slot->kept) states_.ended(*slot);
@@ -79,12 +81,13 @@ Session::Where Session::use(Id id) {
   }
 }
 
-void Session::fetch(Id id, std::byte* data) {
+void Session::fetch(Id id, std::byte* data, ComputeDevice::Stream stream) {
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   const auto* slot = slots_.find(id);
   if (!slot || slot->state != State::kAway) return;
   if (auto* life = step_.life_of(*slot)) life->fetched_ns = watch_.since_begin_ns();
-  transfers_.copy_in(id, data);
+  transfers_.copy_in(id, data, stream);
 }
 
 Session::Where Session::wait(Id id) {
@@ -98,6 +101,7 @@ Session::Where Session::wait(Id id) {
 
 void Session::release(Id id) {
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   const auto* slot = slots_.find(id);
   if (slot && slot->state == State::kBack) slots_.let_go(id);
 }

@@ -16,14 +16,17 @@ void SlotTable::release(const Slot& slot) {
   if (!slot.kept) totals_.resident_bytes -= slot.bytes;
 }
 
-Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept) {
+Id SlotTable::add(int64_t bytes, const std::byte* data, bool kept, ComputeDevice::Stream stream) {
   auto id = static_cast<Id>(slots_.size());
   if (free_.empty())
     slots_.emplace_back();
   else
     id = free_.back(), free_.pop_back();
-  slots_[id] = {
-      .state = State::kHere, .kept = kept, .bytes = bytes, .data = const_cast<std::byte*>(data)};
+  slots_[id] = {.state = State::kHere,
+                .kept = kept,
+                .bytes = bytes,
+                .data = const_cast<std::byte*>(data),
+                .stream = stream};
   hold(slots_[id]);
   return id;
 }

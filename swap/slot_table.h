@@ -30,6 +30,8 @@ struct Slot {
   int64_t bytes = 0;
   std::byte* data = nullptr;
   Block block{};
+  ComputeDevice::Stream stream = 0;  // in which it is made
+  ComputeDevice::Mark after = 0;     // what its copy has to wait for
 };
 
 struct SlotTotals {
@@ -52,7 +54,7 @@ class SlotTable {
   bool any_copied() const { return !copied_.empty(); }
 
   // In the device from now on.
-  Id add(int64_t bytes, const std::byte* data, bool kept = false);
+  Id add(int64_t bytes, const std::byte* data, bool kept = false, ComputeDevice::Stream stream = 0);
   // The block of its copy, for whoever frees it.
   [[nodiscard]] Block remove(Id id);
 

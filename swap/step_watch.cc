@@ -41,13 +41,13 @@ StepWatch::Delay StepWatch::delay() {
 
 // What is free is no part of what an interval needs.
 void StepWatch::look_again() {
-  ProcessMemory::give_back();
+  memory_.give_back();
   at_event_ = memory_.now();
   memory_.reset_peak();
 }
 
 void StepWatch::make_room(int64_t bytes) {
-  if (observes_ || last_peak_ < bytes / 4 * 3) return;
+  if (!near(bytes)) return;
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
   if (memory_.now() + rise > bytes) give_back();
@@ -55,7 +55,7 @@ void StepWatch::make_room(int64_t bytes) {
 
 void StepWatch::give_back() {
   const auto begin = since_begin_ns();
-  ProcessMemory::give_back();
+  memory_.give_back();
   ++given_back_;
   giving_ns_ += since_begin_ns() - begin;
 }

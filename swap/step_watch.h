@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "policies/swap/learning/step_learner.h"
-#include "swap/process_memory.h"
+#include "swap/device/compute_device.h"
 
 namespace tierpilot::swap {
 
 class StepWatch {
  public:
+  // `memory` has to outlive it.
+  explicit StepWatch(DeviceMemory& memory) : memory_(memory) {}
+
   // `closely`: what every interval takes is to be measured from the first one on.
   void begin(bool closely);
   // An event; `fresh` bytes that are now saved were made since the last one, `resident` bytes of
@@ -37,6 +40,8 @@ class StepWatch {
   // Gives back what is free where the next interval might not fit into `bytes` beside it. Nothing
   // is looked at while steps stay far below.
   void make_room(int64_t bytes);
+  // Whether it might look.
+  bool near(int64_t bytes) const { return !observes_ && last_peak_ >= bytes / 4 * 3; }
   // How often that was, and how long it took.
   int64_t given_back() const { return given_back_; }
   int64_t giving_ns() const { return giving_ns_; }
@@ -62,7 +67,7 @@ class StepWatch {
   void look_again();
 
   bool observes_ = true, complete_ = true;
-  ProcessMemory memory_;
+  DeviceMemory& memory_;
   ObservedStep step_;
   Clock::time_point begin_{}, last_{};
   Delay delay_{};  // when the step began

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -31,6 +33,8 @@ class Tier {
   virtual const std::string& name() const = 0;
   virtual std::string_view kind() const = 0;  // "memory" or "directory"
   virtual int64_t capacity_bytes() const = 0;
+  // All of it, where it can be reached so; else empty.
+  virtual std::span<std::byte> memory() { return {}; }
   // From several threads at once; ranges of one call do not meet those of another.
   virtual Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging& staging) = 0;
   virtual Status read(int64_t offset, std::byte* data, int64_t bytes, Staging& staging) = 0;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "policies/swap/link/link.h"
-#include "swap/tier.h"
+#include "swap/device/compute_device.h"
 
 namespace tierpilot::swap {
 
@@ -24,9 +24,10 @@ Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list);
 // free of each.
 Result<std::vector<std::unique_ptr<Tier>>> found_tiers();
 
-// Fast to slow by the time of a copy out and back. A tier that fails here is left out;
-// kUnavailable when none is left.
-Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers);
+// Fast to slow by the time of a copy out of the device and back. A tier that fails here is left
+// out; kUnavailable when none is left.
+Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers,
+                                           ComputeDevice& device);
 
 // What copying within the process's own memory reaches, in GB/s.
 double memory_gb_per_s();

@@ -22,26 +22,24 @@ int64_t nanoseconds(const Work& work) {
   return std::max<int64_t>(took.count(), 1);
 }
 
-// Medians: the first write of a file also finds room for it. A tier that cannot take all that is
-// measured with is measured with what it takes.
-Status measure(MeasuredTier& measured) {
+// `data` has kProbeBytes of the device. Medians: the first write of a file also finds room for it.
+// A tier that cannot take all that is measured with is measured with what it takes.
+Status measure(MeasuredTier& measured, Copier& copier, std::byte* data) {
   auto& tier = *measured.tier;
   const auto bytes = std::min(kProbeBytes, tier.capacity_bytes());
-  std::vector<std::byte> data(static_cast<size_t>(bytes), std::byte{0x5a});
-  Staging staging;
   Status status;
   std::array<int64_t, kRounds> writes{}, reads{};
   for (int round = 0; round < kRounds; ++round) {
-    writes[round] = nanoseconds([&] { status = tier.write(0, data.data(), bytes, staging); });
+    writes[round] = nanoseconds([&] { status = copier.out(tier, 0, data, bytes); });
     if (!status) return status;
-    reads[round] = nanoseconds([&] { status = tier.read(0, data.data(), bytes, staging); });
+    reads[round] = nanoseconds([&] { status = copier.in(tier, 0, data, bytes); });
     if (!status) return status;
   }
   std::array<int64_t, kSmallReads> small{};
   const auto steps = bytes / kSmallBytes;
   for (int at = 0; at < kSmallReads; ++at) {
     const auto offset = (at * 997) % steps * kSmallBytes;
-    small[at] = nanoseconds([&] { status = tier.read(offset, data.data(), kSmallBytes, staging); });
+    small[at] = nanoseconds([&] { status = copier.in(tier, offset, data, kSmallBytes); });
     if (!status) return status;
   }
   std::sort(writes.begin(), writes.end());
@@ -63,16 +61,21 @@ Link MeasuredTier::link() const {
   return {.gb_per_s = std::min(read_gb_per_s, write_gb_per_s), .latency_ns = latency_ns};
 }
 
-Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers) {
+Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers,
+                                           ComputeDevice& device) {
+  const auto data = device.take(kProbeBytes);
+  if (!data) return tl::unexpected(data.error());
+  const auto copier = device.copier();
   std::vector<MeasuredTier> good;
   std::string reasons;
   for (auto& tier : tiers) {
     MeasuredTier one{.tier = std::move(tier)};
-    if (auto status = measure(one); !status)
+    if (auto status = measure(one, *copier, *data); !status)
       reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", status.error().message);
     else
       good.push_back(std::move(one));
   }
+  device.give(*data);
   if (good.empty()) return fail(ErrorCode::kUnavailable, "no tier can be used: " + reasons);
   std::stable_sort(good.begin(), good.end(), [](const auto& a, const auto& b) {
     return seconds_a_gigabyte(a) < seconds_a_gigabyte(b);

@@ -43,6 +43,9 @@ typedef struct tierpilot_swap_settings {
    * is damaged or was learned under other settings is not used ("plans_refused" in the statistics)
    * and replaced. */
   const char* plan_file;
+  /* What the program trains on: "cpu" (NULL is the same) or "cuda:0", as the CUDA driver counts.
+   * Of a GPU the budget is what the front end says that it holds (tierpilot_swap_memory). */
+  const char* device;
 } tierpilot_swap_settings;
 
 /* What the front end says of a storage. */
@@ -53,6 +56,7 @@ typedef struct tierpilot_swap_storage {
   const void* data; /* stays valid and unchanged until the id is named by tierpilot_swap_left,
                        dropped, or asked for */
   int64_t bytes;
+  uint64_t stream; /* of a GPU: the CUstream in which the data are made; else 0 */
 } tierpilot_swap_storage;
 
 enum {
@@ -80,9 +84,22 @@ void tierpilot_swap_begin(tierpilot_swap* swap);
 /* A forward pass saves a storage. The id stands for it until it is dropped; 0: not taken. */
 tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage);
 
+/* Where to read which calls have something to do, which costs less than to make them: bits of
+ * TIERPILOT_SWAP_NEWS_. Valid until the end; NULL after a fork. */
+const uint32_t* tierpilot_swap_news(tierpilot_swap* swap);
+enum {
+  TIERPILOT_SWAP_NEWS_LEFT = 1,   /* tierpilot_swap_left, after a save or use */
+  TIERPILOT_SWAP_NEWS_AHEAD = 2,  /* tierpilot_swap_ahead, after a use */
+  TIERPILOT_SWAP_NEWS_MEMORY = 4, /* tierpilot_swap_memory, before a save, use, begin or room */
+};
+
+/* Of a GPU: what the program holds of its memory, as its allocator counts it, and the most since
+ * this was called last. */
+void tierpilot_swap_memory(tierpilot_swap* swap, int64_t held_bytes, int64_t peak_bytes);
+
 /* Ids whose memory the front end has to let go of now, up to `most`; their number. Waits while the
  * device is over its budget and copies are under way that will change it. Call it after each save
- * and use until it gives 0. */
+ * and use, where there are news of it, until it gives 0. */
 size_t tierpilot_swap_left(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most);
 
 enum tierpilot_swap_where {
@@ -97,8 +114,9 @@ enum tierpilot_swap_where tierpilot_swap_use(tierpilot_swap* swap, tierpilot_swa
  * at once; their number. */
 size_t tierpilot_swap_ahead(tierpilot_swap* swap, tierpilot_swap_id* ids, size_t most);
 /* Begins to bring a storage back into `data`, which has its bytes and stays valid until the id is
- * released or dropped. */
-void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data);
+ * released or dropped. `stream`: of a GPU, the CUstream that may still use that memory for what was
+ * in it before; else 0. */
+void tierpilot_swap_fetch(tierpilot_swap* swap, tierpilot_swap_id id, void* data, uint64_t stream);
 /* Until it is back; TIERPILOT_SWAP_HERE or TIERPILOT_SWAP_LOST. */
 enum tierpilot_swap_where tierpilot_swap_wait(tierpilot_swap* swap, tierpilot_swap_id id);
 /* The front end lets go of the memory of a storage that came back; the pool's copy stays. */

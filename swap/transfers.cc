@@ -25,25 +25,40 @@ int64_t thread_ns() {
 
 }  // namespace
 
-Transfers::Transfers(std::vector<MeasuredTier> tiers, const CopyThreads& threads, std::mutex& mutex,
-                     SlotTable& slots, Back back)
-    : pool_(std::move(tiers)),
+Transfers::Transfers(std::vector<MeasuredTier> tiers, ComputeDevice& device,
+                     const CopyThreads& threads, std::mutex& mutex, SlotTable& slots, Ended ended)
+    : device_(device),
+      pool_(std::move(tiers)),
       out_pace_(pool_.tiers().front().write_gb_per_s),
       in_pace_(pool_.tiers().front().read_gb_per_s),
       mutex_(mutex),
       slots_(slots),
-      back_(std::move(back)),
-      out_("tp-swap-out", threads.out, [this](Id id, Staging& s) { run_out(id, s); }),
-      in_("tp-swap-in", threads.in, [this](Id id, Staging& s) { run_in(id, s); }) {}
+      ended_(std::move(ended)),
+      out_("tp-swap-out", threads.out, device, [this](Id id, Copier& c) { run_out(id, c); }),
+      in_("tp-swap-in", threads.in, device, [this](Id id, Copier& c) { run_in(id, c); }) {}
 
 void Transfers::copy_out(Id id) {
   slots_.leave(id);
+  auto& slot = *slots_.find(id);
+  slot.after = device_.mark(slot.stream);
   out_.push(id);
 }
 
-void Transfers::copy_in(Id id, std::byte* data) {
+void Transfers::copy_in(Id id, std::byte* data, ComputeDevice::Stream stream) {
   slots_.fetch(id, data);
+  slots_.find(id)->after = device_.mark(stream);
   in_.push(id);
+}
+
+// What the copy has to wait for, without the lock.
+Status Transfers::reach(std::unique_lock<std::mutex>& lock, Id id) {
+  const auto after = std::exchange(slots_.find(id)->after, 0);
+  if (after == 0) return {};
+  lock.unlock();
+  auto status = device_.reach(after);
+  device_.forget(after);
+  lock.lock();
+  return status;
 }
 
 void Transfers::forget(Id id) {
@@ -54,16 +69,17 @@ void Transfers::wait(std::unique_lock<std::mutex>& lock, const std::function<boo
   changed_.wait(lock, until);
 }
 
-void Transfers::run_out(Id id, Staging& staging) {
+void Transfers::run_out(Id id, Copier& copier) {
   const auto began_ns = thread_ns();
   std::unique_lock lock(mutex_);
+  const auto reached = reach(lock, id);
   // Other storages move the table while the lock is open.
   const auto slot = *slots_.find(id);
   std::optional<Block> block;
-  if (!slot.dropped) {
+  if (reached && !slot.dropped) {
     out_pace_.began(now_ns());
     lock.unlock();
-    if (const auto written = pool_.write(slot.data, slot.bytes, staging)) block = *written;
+    if (const auto written = pool_.write(slot.data, slot.bytes, copier)) block = *written;
     lock.lock();
     out_pace_.ended(now_ns(), block ? slot.bytes : 0);
   }
@@ -74,24 +90,26 @@ void Transfers::run_out(Id id, Staging& staging) {
   } else if (slots_.not_copied(id)) {
     ++refused_;
   }
+  ended_(*slots_.find(id), false);
   processor_ns_ += thread_ns() - began_ns;
   changed_.notify_all();
 }
 
-void Transfers::run_in(Id id, Staging& staging) {
+void Transfers::run_in(Id id, Copier& copier) {
   const auto began_ns = thread_ns();
   std::unique_lock lock(mutex_);
+  auto status = reach(lock, id);
   const auto slot = *slots_.find(id);
   in_pace_.began(now_ns());
   lock.unlock();
-  const auto status = pool_.read(slot.block, slot.data, staging);
+  if (status) status = pool_.read(slot.block, slot.data, copier);
   lock.lock();
   in_pace_.ended(now_ns(), status ? slot.bytes : 0);
   slots_.copied_in(id, status.has_value());
   ++copies_in_;
   bytes_in_ += slot.bytes;
   lost_ += !status;
-  back_(*slots_.find(id));
+  ended_(*slots_.find(id), true);
   processor_ns_ += thread_ns() - began_ns;
   changed_.notify_all();
 }

@@ -22,16 +22,17 @@ struct CopyThreads {
 // All but pool() is for who holds the lock.
 class Transfers {
  public:
-  // Hears of what has come back, under the lock.
-  using Back = std::function<void(const Slot& slot)>;
-  // `mutex` is the lock, of `slots` too; both have to outlive this. `tiers` fast to slow, not
-  // empty.
-  Transfers(std::vector<MeasuredTier> tiers, const CopyThreads& threads, std::mutex& mutex,
-            SlotTable& slots, Back back);
+  // Hears of a copy's end, under the lock; `in`: which way.
+  using Ended = std::function<void(const Slot& slot, bool in)>;
+  // `mutex` is the lock, of `slots` too; they and the device have to outlive this. `tiers` fast to
+  // slow, not empty.
+  Transfers(std::vector<MeasuredTier> tiers, ComputeDevice& device, const CopyThreads& threads,
+            std::mutex& mutex, SlotTable& slots, Ended ended);
 
-  // Ask for a copy out of what is here, or of what is away into `data`.
+  // Ask for a copy out of what is here, or of what is away into `data`, when the slot's stream, or
+  // `stream`, has done what it was told before.
   void copy_out(Id id);
-  void copy_in(Id id, std::byte* data);
+  void copy_in(Id id, std::byte* data, ComputeDevice::Stream stream);
   // Frees what the copy takes in the pool, with the id.
   void forget(Id id);
   // Until a copy's end has made it true.
@@ -46,14 +47,22 @@ class Transfers {
   void add_to(Statistics& statistics) const;
 
  private:
-  void run_out(Id id, Staging& staging);
-  void run_in(Id id, Staging& staging);
+  // Nothing of tiers is pinned any more when they end.
+  struct Unpinned {
+    ComputeDevice& device;
+    ~Unpinned() { device.unpin(); }
+  };
+  void run_out(Id id, Copier& copier);
+  void run_in(Id id, Copier& copier);
+  Status reach(std::unique_lock<std::mutex>& lock, Id id);
 
+  ComputeDevice& device_;
   HostPool pool_;
+  Unpinned unpinned_{device_};
   Pace out_pace_, in_pace_;
   std::mutex& mutex_;
   SlotTable& slots_;
-  Back back_;
+  Ended ended_;
   std::condition_variable changed_;
   int64_t processor_ns_ = 0;
   int64_t copies_out_ = 0, bytes_out_ = 0, refused_ = 0;

@@ -313,7 +313,7 @@ def job():
         return _job
 
 
-def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
     """Keeps a PyTorch training within a memory budget, as "4GiB": see tierpilot-swap(1).
 
         with tierpilot.swap(budget="4GiB"):
@@ -329,13 +329,16 @@ def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None
     With `states`, what optimisers of torch.optim keep for their parameters leaves between their
     steps, too, from the first `with` on.
 
+    The budget is of the memory of `device`: "cpu", "cuda" or "cuda:N". If it is not said, it is a GPU
+    that PyTorch uses by then, else the processor. Tensors of others stay where they are.
+
     What was learned is kept in `plan_file` at the end of the program, and the next run starts from it.
 
     Needs PyTorch, from 1.13 on, and libtierpilot-swap, which are loaded with the first call.
     """
     from . import swapping
 
-    return swapping.swap(budget, policy, tiers, recompute, plan_file, states)
+    return swapping.swap(budget, policy, tiers, recompute, plan_file, states, device)
 
 
 def describe(module, example_inputs, batch=None, iterations=None, job=None):

@@ -140,7 +140,7 @@ void TensorPool::mark_used(Handle& handle) {
 void TensorPool::fetch(Stored& stored) {
   const auto room = at::empty({stored.bytes()}, at::device(at::kCPU).dtype(at::kByte));
   stored.come_back(room.storage());
-  tierpilot_swap_fetch(core_, stored.id, room.data_ptr());
+  tierpilot_swap_fetch(core_, stored.id, room.data_ptr(), 0);
 }
 
 void TensorPool::prefetch() {

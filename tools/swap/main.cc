@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -19,7 +21,7 @@ using namespace tierpilot;
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string budget, policy = "swap", tiers, report, plans;
+  std::string budget, policy = "swap", device, tiers, report, plans;
   bool recompute = false, states = false;
   std::vector<std::string> command;
 };
@@ -61,6 +63,7 @@ int run(const Output& output, const Options& options) {
   set("TIERPILOT_SWAP_BUDGET", options.budget);
   set("TIERPILOT_SWAP_RECORD", "");
   set("TIERPILOT_SWAP_POLICY", options.policy);
+  set("TIERPILOT_SWAP_DEVICE", options.device);
   set("TIERPILOT_SWAP_TIERS", options.tiers);
   set("TIERPILOT_SWAP_REPORT", options.report.empty() ? "" : fs::absolute(options.report).string());
   set("TIERPILOT_SWAP_PLANS", options.plans.empty() ? "" : fs::absolute(options.plans).string());
@@ -75,13 +78,16 @@ int run(const Output& output, const Options& options) {
 }
 
 int show_tiers(const Output& output, const Options& options) {
+  auto device = swap::open_device(options.device);
+  if (!device) return print_error(output, device.error());
   auto tiers = options.tiers.empty() ? swap::found_tiers() : swap::tiers_of(options.tiers);
   if (!tiers) return print_error(output, tiers.error());
-  const auto measured = swap::measured(std::move(*tiers));
+  const auto measured = swap::measured(std::move(*tiers), **device);
   if (!measured) return print_error(output, measured.error());
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  list.push_back(
-      {{"name", "this process"}, {"kind", "memory"}, {"copy_gb_per_s", swap::memory_gb_per_s()}});
+  if (!(*device)->runs_ahead())
+    list.push_back(
+        {{"name", "this process"}, {"kind", "memory"}, {"copy_gb_per_s", swap::memory_gb_per_s()}});
   for (const auto& tier : *measured)
     list.push_back({{"name", tier.tier->name()},
                     {"kind", tier.tier->kind()},
@@ -143,7 +149,18 @@ int main(int argc, char** argv) {
           "--memory and --swap-room has");
   });
   auto* tiers_command = app.add_subcommand("tiers", "measure what there is to swap to");
-  for (auto* command : {run_command, tiers_command})
+  for (auto* command : {run_command, tiers_command}) {
+    command
+        ->add_option("--device", options.device,
+                     "what trains: cpu or cuda:N; for run, if it is not said, a GPU that PyTorch "
+                     "uses, else the processor")
+        ->type_name("cpu|cuda|cuda:N")
+        ->envname("TIERPILOT_SWAP_DEVICE")
+        ->check([](const std::string& name) {
+          const bool known = name == "cpu" || name == "cuda" || name.starts_with("cuda:");
+          return known ? ""
+                       : fmt::format("device '{}' is not known: say cpu, cuda or cuda:N", name);
+        });
     command->add_option("--tiers", options.tiers, "where to, as node1=2GiB,dir:/srv/slow=16GiB")
         ->type_name("LIST")
         ->envname("TIERPILOT_SWAP_TIERS")
@@ -151,6 +168,7 @@ int main(int argc, char** argv) {
           const auto tiers = swap::tiers_of(list);
           return tiers ? std::string() : tiers.error().message;
         });
+  }
   if (const auto code = parse_arguments(app, argc, argv, output)) return *code;
   return run_command->parsed() ? run(output, options) : show_tiers(output, options);
 }

@@ -7,6 +7,7 @@ import struct
 
 HERE, AWAY, COMING, LOST = range(4)
 CONVOLUTION_INPUT, STATE = 1, 2
+LEFT_NEWS, AHEAD_NEWS, MEMORY_NEWS = 1, 2, 4
 _MOST_IDS = 64
 
 
@@ -20,11 +21,12 @@ class _Settings(ctypes.Structure):
         ("out_threads", ctypes.c_uint32),
         ("in_threads", ctypes.c_uint32),
         ("plan_file", ctypes.c_char_p),
+        ("device", ctypes.c_char_p),
     ]
 
 
-# tierpilot_swap_storage: place, kind, flags, data, bytes. Packing it costs less than five fields of a Structure.
-_STORAGE = struct.Struct("=QIIQq")
+# tierpilot_swap_storage: place, kind, flags, data, bytes, stream. Packing it costs less than six fields of a Structure.
+_STORAGE = struct.Struct("=QIIQqQ")
 # They wait for nothing: keeping the interpreter's lock costs less than giving it up and taking it again.
 _QUICK = ("save", "use", "ahead", "drop")
 
@@ -46,11 +48,13 @@ def _library():
         ("keep", ctypes.c_int, [pointer, ctypes.c_char_p, size]),
         ("close", None, [pointer]),
         ("begin", None, [pointer]),
+        ("news", ctypes.c_void_p, [pointer]),
+        ("memory", None, [pointer, ctypes.c_int64, ctypes.c_int64]),
         ("save", number, [pointer, pointer]),
         ("left", size, [pointer, ids, size]),
         ("use", ctypes.c_int, [pointer, number]),
         ("ahead", size, [pointer, ids, size]),
-        ("fetch", None, [pointer, number, pointer]),
+        ("fetch", None, [pointer, number, pointer, ctypes.c_uint64]),
         ("wait", ctypes.c_int, [pointer, number]),
         ("release", None, [pointer, number]),
         ("held", None, [pointer, number]),
@@ -71,7 +75,7 @@ def _library():
 class Core:
     """One pool with its threads and what it has learned. `close` ends it."""
 
-    def __init__(self, budget, policy="swap", tiers=None, plan_file=None, out_threads=0, in_threads=0):
+    def __init__(self, budget, policy="swap", tiers=None, plan_file=None, device="cpu", out_threads=0, in_threads=0):
         library, quick = _library()
         self._library = library
         if isinstance(budget, str):
@@ -86,6 +90,7 @@ class Core:
             out_threads=out_threads,
             in_threads=in_threads,
             plan_file=os.fsencode(plan_file) if plan_file else None,
+            device=device.encode(),
         )
         error = ctypes.create_string_buffer(1024)
         handle = library.tierpilot_swap_open(ctypes.byref(settings), error, len(error))
@@ -93,6 +98,8 @@ class Core:
             raise ValueError(error.value.decode(errors="replace"))
         self.budget_bytes = int(budget)
         self._handle = ctypes.c_void_p(handle)
+        # What calls have something to do: its `value` is bits of _NEWS.
+        self.news = ctypes.c_uint32.from_address(library.tierpilot_swap_news(self._handle))
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
         self._numbers = (ctypes.c_uint32 * _MOST_IDS)()
         for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead"):
@@ -102,16 +109,19 @@ class Core:
     def begin(self):
         self._library.tierpilot_swap_begin(self._handle)
 
-    def save(self, place, kind, flags, data, size):
+    def memory(self, held, peak):
+        self._library.tierpilot_swap_memory(self._handle, held, peak)
+
+    def save(self, place, kind, flags, data, size, stream=0):
         """Not from two threads at once: callers hold a lock."""
-        _STORAGE.pack_into(self._storage, 0, place, kind, flags, data, size)
+        _STORAGE.pack_into(self._storage, 0, place, kind, flags, data, size, stream)
         return self._save(self._handle, self._storage)
 
     def use(self, number):
         return self._use(self._handle, number)
 
-    def fetch(self, number, data):
-        self._fetch(self._handle, number, data)
+    def fetch(self, number, data, stream=0):
+        self._fetch(self._handle, number, data, stream)
 
     def wait(self, number):
         return self._wait(self._handle, number)

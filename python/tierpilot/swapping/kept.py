@@ -22,12 +22,12 @@ def may_leave(tensor):
 class Kept:
     """A tensor that is here, or away: then `layout` is how it lay. With a number the core has it."""
 
-    __slots__ = ("keeper", "key", "number", "size", "tensor", "storage", "layout", "handles", "shown")
+    __slots__ = ("keeper", "key", "number", "size", "tensor", "storage", "stream", "layout", "handles", "shown")
 
     def __init__(self, keeper, tensor, shown):
         self.keeper = keeper
         self.key = self.storage = self.layout = None
-        self.number = 0
+        self.number = self.stream = 0
         self.size = tensor.numel() * tensor.element_size()
         self.tensor = tensor
         self.handles = 1
@@ -103,14 +103,15 @@ class Keeper:
         if kept.number:
             return
         tensor = kept.tensor
-        if sys.getrefcount(tensor) > _HOLDERS or not may_leave(tensor):
+        if sys.getrefcount(tensor) > _HOLDERS or not self._swap._device.takes(tensor) or not may_leave(tensor):
             return
         words = tuple(tensor.shape), str(tensor.dtype)
         del tensor
         if not kept.make_private():
             return
         data = kept.tensor.data_ptr()
-        kept.number = self._swap._core.save(number_of(words, 8), 0, core.STATE, data, kept.size)
+        stream = self._swap._current_stream()
+        kept.number = self._swap._core.save(number_of(words, 8), 0, core.STATE, data, kept.size, stream)
         if kept.number:
             self._swap._by_number[kept.number] = kept
 

@@ -6,6 +6,8 @@ import torch
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from .core import CONVOLUTION_INPUT
+
 
 def number_of(words, size):
     return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=size).digest(), "little")
@@ -35,14 +37,20 @@ class Places:
         first = inputs[0] if inputs and isinstance(module, _ConvNd) else None
         self._convolved = first.data_ptr() if isinstance(first, torch.Tensor) else 0
 
-    def of(self, tensor):
-        """(place, kind, whether it is a convolution's input); the same in every process."""
-        maker = tensor.grad_fn
-        made_by = "" if maker is None else maker.name()
-        key = (self._layer, made_by, tensor.shape, tensor.dtype)
-        found = self._known.get(key)
+    def of(self, tensor, maker):
+        """(place, kind, flags) of a tensor with that grad_fn; the same in every process."""
+        # Its type stands for its name, which takes longer to ask for.
+        found = self._known.get((self._layer, type(maker), tensor.shape, tensor.dtype))
         if found is None:
-            words = (self._layer, made_by, tuple(tensor.shape), str(tensor.dtype))
-            found = number_of(words, 8), number_of(words[:2], 4)
-            self._known[key] = found
-        return *found, self._convolved != 0 and tensor.data_ptr() == self._convolved
+            found = self._numbers(maker, tensor)
+        if self._convolved != 0 and tensor.data_ptr() == self._convolved:
+            return found[0], found[1], CONVOLUTION_INPUT
+        return found
+
+    def _numbers(self, maker, tensor):
+        made_by = "" if maker is None else maker.name()
+        words = (self._layer, made_by, tuple(tensor.shape), str(tensor.dtype))
+        found = number_of(words, 8), number_of(words[:2], 4), 0
+        if type(maker).__name__ != "CppFunction":  # which operators without a type of their own share
+            self._known[self._layer, type(maker), tensor.shape, tensor.dtype] = found
+        return found

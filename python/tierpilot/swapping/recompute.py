@@ -2,12 +2,15 @@
 would have saved: checkpointing (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016) by
 saved-tensor hooks."""
 
+import contextlib
 import threading
 import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from .randomness import random_states, same_states, set_random_states
 
 _here = threading.local()
 
@@ -85,8 +88,12 @@ class Recomputed:
         ]
         self._modes = [part.training for part in _modules_of(modules)]
         self._weights = [(p, p._version) for module in modules for p in module.parameters()]
-        self._autocast = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype(), torch.is_autocast_cache_enabled()
-        self._random = torch.get_rng_state()
+        self._autocast = (
+            ("cpu", torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()),
+            ("cuda", torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()),
+        )
+        self._cached = torch.is_autocast_cache_enabled()
+        self._random = random_states()
         self._saved = []  # weak, by order, with shape and type
         self._again = {}
         self._lock = threading.RLock()
@@ -94,7 +101,7 @@ class Recomputed:
     def forward(self, *inputs, **named):
         with saved_tensors_hooks(self._pack, _unpack):
             made = self._run(*inputs, **named)
-        if torch.equal(self._random, torch.get_rng_state()):
+        if same_states(self._random, random_states()):
             self._random = None  # nothing random: another backward pass may be
         return made
 
@@ -121,8 +128,7 @@ class Recomputed:
             given if kept is None else kept.get().detach().requires_grad_(given) for kept, given in self._inputs
         ]
         inputs, named = tree_unflatten(leaves, self._shape)
-        on, dtype, cached = self._autocast
-        random = torch.get_rng_state()
+        random = random_states()
         count = 0
 
         def pack(tensor):
@@ -142,9 +148,12 @@ class Recomputed:
         _here.depth = getattr(_here, "depth", 0) + 1
         try:
             if self._random is not None:
-                torch.set_rng_state(self._random)
+                set_random_states(self._random)
             with _Own(self._modules, self._modes), torch.enable_grad(), saved_tensors_hooks(pack, unpack):
-                with torch.autocast("cpu", enabled=on, dtype=dtype, cache_enabled=cached):
+                with contextlib.ExitStack() as modes:
+                    for kind, on, dtype in self._autocast:
+                        if kind == "cpu" or on:  # that of a GPU warns where there is none
+                            modes.enter_context(torch.autocast(kind, enabled=on, dtype=dtype, cache_enabled=self._cached))
                     self._run(*inputs, **named)
             if count != len(self._saved):
                 raise _differs()
@@ -153,7 +162,7 @@ class Recomputed:
             raise
         finally:
             _here.depth -= 1
-            torch.set_rng_state(random)
+            set_random_states(random)
 
 
 def _differs():

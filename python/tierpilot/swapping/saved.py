@@ -35,22 +35,21 @@ class Untouched:
 class Stored:
     """A saved storage: one for all tensors in it that were saved at one version."""
 
-    __slots__ = (
-        "key", "number", "size", "storage", "witness", "version", "weak", "layout", "handles", "unused", "spoiled"
-    )
+    # Most of what is set later never is: a save costs less without.
+    number = 0
+    stream = 0  # in which its memory was taken anew
+    # Of what has left: whether the program holds it, and how the first tensor lay.
+    weak = layout = None
+    handles = 0
+    unused = 0  # handles that no backward pass has asked for
+    spoiled = None  # the version that it was changed to before its copy was complete
 
     def __init__(self, key, tensor, storage, size):
         self.key = key
-        self.number = 0
         self.size = size
         self.storage = storage
         self.witness = tensor.detach()  # shares its version counter
-        self.version = tensor._version
-        # Of what has left, as most never does: whether the program holds it, and how the first tensor lay.
-        self.weak = self.layout = None
-        self.handles = 0
-        self.unused = 0  # handles that no backward pass has asked for
-        self.spoiled = None  # the version that it was changed to before its copy was complete
+        self.version = key[1]
 
     def check(self):
         if self.witness is not None and self.witness._version != self.version:
@@ -81,7 +80,9 @@ class Handle:
     __slots__ = ("swap", "stored", "layout", "used")
 
     def __init__(self, swap, stored, layout=None):
-        self.swap, self.stored, self.layout = swap, stored, layout
+        self.swap = swap
+        self.stored = stored
+        self.layout = layout
         self.used = False
         stored.handles += 1
         stored.unused += 1
@@ -101,16 +102,18 @@ class Handle:
 
 def is_plain(tensor):
     """Whether its storage and layout tell all of it."""
-    # Asked for each saved tensor: the cheap questions first.
-    if type(tensor) is not _Tensor or not tensor.is_cpu or tensor.layout is not _strided or tensor.is_quantized:
-        return False
-    return not (tensor.is_conj() or tensor.is_neg())  # which a storage does not say of its values
+    return (
+        type(tensor) is _Tensor
+        and tensor.layout is _strided
+        and not tensor.is_quantized
+        and not tensor.is_neg()  # nor this does a storage say of its values
+        and not tensor.is_conj()
+    )
 
 
-def swappable(tensor):
-    if not is_plain(tensor):
-        return False
-    if tensor.requires_grad and tensor.is_leaf:
-        return False  # a parameter: the program has it anyway
+def swappable(tensor, maker):
+    """`maker` is its grad_fn."""
+    if not is_plain(tensor) or maker is None and tensor.requires_grad:
+        return False  # the latter is a parameter, which the program has anyway
     base = tensor._base
     return base is None or not (base.requires_grad and base.is_leaf)

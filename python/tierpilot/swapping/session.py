@@ -13,22 +13,26 @@ from torch.autograd.graph import saved_tensors_hooks
 
 import tierpilot
 
-from . import core, steps
+from . import core, devices, steps
+from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
 from .optimisers import States
 from .places import Places, number_of
+from .randomness import random_states, set_random_states
 from .recompute import Recomputed, Unchanged, tensors_of
 from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable
 from .segments import Calls, Segments, place_of
-from .storages import Layout, new_storage, untyped
+from .storages import Layout, untyped
 
 class Swap:
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
-                 states=False):
+                 states=False, device=None):
         self._settings = budget, policy, tiers, plan_file
-        self._core = None if lazy else core.Core(*self._settings)
+        self._device = devices.named(device) if isinstance(device, str) else device
+        self._core = self._news = None
+        self._elsewhere = False
         self._forked = False
         self._places = Places()
         self._lock = threading.RLock()
@@ -41,6 +45,8 @@ class Swap:
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
         self._states = States(self) if states else None
+        if not lazy:
+            self._begin_core()
         _all.add(self)
 
     # With the hooks
@@ -77,22 +83,23 @@ class Swap:
         """What `work()` returns, run within this: a step that can be repeated, from clearing the
         gradients to the backward pass. Where memory runs out it is run again with everything away,
         random numbers as before; running means of normalisations count it twice then."""
-        random = torch.get_rng_state()
+        random = random_states()
         for attempt in range(1, tries + 1):
             try:
                 with self:
                     return work()
             except (RuntimeError, MemoryError) as error:
-                if attempt == tries or not _no_memory(error):
+                if attempt == tries or not self._no_memory(error):
                     raise
                 traceback.clear_frames(error.__traceback__)  # they hold its tensors
             self._open().failed()
             warnings.warn("tierpilot.swap: no memory: the step runs again, with everything away", RuntimeWarning, 2)
             gc.collect()
-            torch.set_rng_state(random)
+            set_random_states(random)
 
     def _pack(self, tensor):
-        if self._forked or not swappable(tensor):
+        maker = tensor.grad_fn
+        if self._forked or not swappable(tensor, maker):
             return Untouched(tensor)
         storage = untyped(tensor)
         size = storage.nbytes()
@@ -100,9 +107,13 @@ class Swap:
             return Untouched(tensor)
         with self._lock:
             if not self._told:
-                self._open()
-            handle = self._saved(tensor, storage, size)
-            self._reap()
+                self._open(tensor)
+            if not self._device.takes(tensor):
+                self._warn_of(tensor)
+                return Untouched(tensor)
+            handle = self._saved(tensor, maker, storage, size)
+            if self._news.value & LEFT_NEWS:
+                self._reap()
         return handle
 
     def _segment(self, name, modules, work, inputs, named):
@@ -126,16 +137,18 @@ class Swap:
                 self._core.segment_end(possible)
         return made
 
-    def _saved(self, tensor, storage, size):
+    def _saved(self, tensor, maker, storage, size):
         key = storage._cdata, tensor._version
         stored = self._live.get(key)
         if stored is not None and stored.at_its_address():
             return Handle(self, stored, Layout(tensor))
         self._backward = False
         stored = Stored(key, tensor, storage, size)
-        place, kind, convolved = self._places.of(tensor)
-        flags = core.CONVOLUTION_INPUT if convolved else 0
-        number = self._core.save(place, kind, flags, storage.data_ptr(), size)
+        place, kind, flags = self._places.of(tensor, maker)
+        if self._news.value & MEMORY_NEWS:
+            self._tell_memory()
+        stream = self._current_stream() if self._streams else 0
+        number = self._core.save(place, kind, flags, storage.data_ptr(), size, stream)
         if number == 0:
             return Untouched(tensor)
         stored.number = number
@@ -161,8 +174,9 @@ class Swap:
 
     def _make_room(self, size):
         """Waits for what leaves, as long as there is too little room."""
+        self._tell_memory()
         while not self._core.room(size, True) and self._reap():
-            pass
+            self._tell_memory()
 
     def _get(self, handle):
         stored = handle.stored
@@ -175,17 +189,23 @@ class Swap:
                 self._warn()
                 self._report()
             stored.check()
+            if self._news.value & MEMORY_NEWS:
+                self._tell_memory()
             where = self._core.use(stored.number)
             if where == core.AWAY:
                 self._fetch(stored)
-            self._prefetch()
+            if self._news.value & AHEAD_NEWS:
+                self._prefetch()
             if where in (core.AWAY, core.COMING):
                 where = self._core.wait(stored.number)
             if where != core.HERE or stored.storage is None:
                 raise RuntimeError("tierpilot.swap: a saved tensor cannot be read back from its memory tier")
             tensor = handle.tensor()
+            if self._streams and stored.stream != self._current_stream():
+                self._device.used_here(tensor)
             self._used(handle)
-            self._reap()
+            if self._news.value & LEFT_NEWS:
+                self._reap()
         return tensor
 
     def _used(self, handle):
@@ -199,9 +219,10 @@ class Swap:
             self._core.release(stored.number)
 
     def _fetch(self, stored):
-        storage = new_storage(stored.size)
+        storage = self._device.new_storage(stored.size)
         stored.storage = storage
-        self._core.fetch(stored.number, storage.data_ptr())
+        stored.stream = self._current_stream()
+        self._core.fetch(stored.number, storage.data_ptr(), stored.stream)
 
     def _prefetch(self):
         try:
@@ -232,6 +253,28 @@ class Swap:
         if self._live.get(stored.key) is stored:
             del self._live[stored.key]
 
+    # Of devices
+
+    def _current_stream(self):
+        return self._device.stream() if self._streams else 0
+
+    def _tell_memory(self):
+        if self._device.memory:
+            self._core.memory(*self._device.memory())
+
+    def _warn_of(self, tensor):
+        if not self._elsewhere and tensor.is_cuda:
+            self._elsewhere = True
+            warnings.warn(
+                f"tierpilot.swap: tensors on {tensor.device} stay where they are, as the budget is of {self._device.name}: "
+                f"say device='{tensor.device}'", RuntimeWarning, 4
+            )
+
+    def _no_memory(self, error):
+        if isinstance(error, MemoryError):
+            return True
+        return self._device is not None and self._device.out_of_memory(error)
+
     # What it says
 
     @property
@@ -261,11 +304,19 @@ class Swap:
         """A step of the training is over, where that could not be seen by what is saved."""
         with self._lock:
             if self.opened:
+                self._tell_memory()
                 self._core.begin()
 
-    def _open(self):
+    def _begin_core(self, tensor=None):
+        if self._device is None:
+            self._device = devices.found(tensor)
+        self._core = core.Core(*self._settings, device=self._device.name)
+        self._news = self._core.news
+        self._streams = self._device.stream is not None
+
+    def _open(self, tensor=None):
         if self._core is None:
-            self._core = core.Core(*self._settings)
+            self._begin_core(tensor)
         if not self._told:
             self._told = True
             self._warn()
@@ -292,10 +343,6 @@ class Swap:
     def _after_fork(self):
         self._lock = threading.RLock()
         self._forked = True
-
-
-def _no_memory(error):
-    return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def _unpack(kept):
@@ -345,12 +392,12 @@ def _budget_of_the_task():
     return budget
 
 
-def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False):
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
     if budget is None:
         budget = _budget_of_the_task()
     with _opening:
-        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states
+        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states, device
         if key not in _opened:
-            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states)
+            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
         return _opened[key]

@@ -3,9 +3,8 @@
 import torch
 
 
-def untyped(tensor):
-    """The tensor's storage, as bytes."""
-    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+# The tensor's storage, as bytes.
+untyped = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 
 
 class Weak:
@@ -53,7 +52,3 @@ class Layout:
     def tensor(self, storage):
         empty = torch.empty(0, dtype=self.dtype, device=storage.device)
         return empty.set_(storage, self.offset, self.size, self.stride)
-
-
-def new_storage(size):
-    return untyped(torch.empty(size, dtype=torch.uint8))

@@ -22,7 +22,8 @@ std::vector<std::byte> pattern(int64_t bytes, int seed) {
 std::vector<MeasuredTier> tiers(std::string_view list) {
   auto opened = tiers_of(list);
   EXPECT_TRUE(opened) << opened.error().message;
-  auto ranked = measured(std::move(*opened));
+  const auto device = processor();
+  auto ranked = measured(std::move(*opened), *device);
   EXPECT_TRUE(ranked) << ranked.error().message;
   return std::move(*ranked);
 }
@@ -53,17 +54,18 @@ class TierKinds : public testing::TestWithParam<const char*> {};
 
 TEST_P(TierKinds, GiveBackWhatTheyTookWhateverItsSize) {
   HostPool pool(tiers(GetParam()));
-  Staging staging;
+  const auto device = processor();
+  const auto copier = device->copier();
   const int64_t sizes[] = {1, 511, 4096, 4097, Staging::kBytes, Staging::kBytes + 1, 9'000'001};
   std::vector<Block> blocks;
   for (const auto bytes : sizes) {
-    auto block = pool.write(pattern(bytes, 1).data(), bytes, staging);
+    auto block = pool.write(pattern(bytes, 1).data(), bytes, *copier);
     ASSERT_TRUE(block) << block.error().message;
     blocks.push_back(*block);
   }
   for (const auto& block : blocks) {
     std::vector<std::byte> got(static_cast<size_t>(block.bytes));
-    ASSERT_TRUE(pool.read(block, got.data(), staging));
+    ASSERT_TRUE(pool.read(block, got.data(), *copier));
     EXPECT_EQ(got, pattern(block.bytes, 1)) << block.bytes;
     pool.free(block);
   }
@@ -76,16 +78,17 @@ INSTANTIATE_TEST_SUITE_P(All, TierKinds,
 
 TEST(HostPool, SpillsToTheNextTierAndThenRefuses) {
   HostPool pool(tiers("memory=2MiB,dir:/var/tmp=2MiB"));
-  Staging staging;
+  const auto device = processor();
+  const auto copier = device->copier();
   const auto data = pattern(1 << 20, 3);
   std::vector<size_t> went;
   for (int i = 0; i < 4; ++i) {
-    const auto block = pool.write(data.data(), 1 << 20, staging);
+    const auto block = pool.write(data.data(), 1 << 20, *copier);
     ASSERT_TRUE(block);
     went.push_back(block->tier);
   }
   EXPECT_EQ(went, (std::vector<size_t>{0, 0, 1, 1}));
-  const auto refused = pool.write(data.data(), 1 << 20, staging);
+  const auto refused = pool.write(data.data(), 1 << 20, *copier);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
 }
@@ -99,18 +102,19 @@ TEST(HostPool, GoesOnWithTheNextTierWhereOneCannotBeWritten) {
   const auto old = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit none{16 << 20, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &none);
-  Staging staging;
+  const auto device = processor();
+  const auto copier = device->copier();
   const auto data = pattern(3 << 20, 5);
   std::vector<Block> blocks;
   std::vector<std::byte> got(data.size());
   for (int i = 0; i < 12; ++i)
-    if (const auto block = pool.write(data.data(), 3 << 20, staging)) blocks.push_back(*block);
+    if (const auto block = pool.write(data.data(), 3 << 20, *copier)) blocks.push_back(*block);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old);
   EXPECT_GE(blocks.size(), 5U);
   EXPECT_LT(blocks.size(), 12U);
   for (const auto& block : blocks) {
-    ASSERT_TRUE(pool.read(block, got.data(), staging));
+    ASSERT_TRUE(pool.read(block, got.data(), *copier));
     EXPECT_EQ(got, data);
   }
   EXPECT_EQ(pool.use()[directory_first ? 0 : 1].errors, 1);

@@ -1,5 +1,5 @@
 // Memory that is given back is taken anew at little cost.
-#include "swap/process_memory.h"
+#include "swap/device/process_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -41,11 +41,11 @@ TEST(ProcessMemory, WhatWasGivenBackIsTakenAnewInHugePages) {
   GTEST_SKIP() << "a sanitizer has its own heap";
 #endif
   if (!huge_pages()) GTEST_SKIP() << "the kernel gives no huge pages";
-  const ProcessMemory memory;
+  ProcessMemory memory;
   ProcessMemory::own_freed_memory();
   touch_blocks();
   const auto kept = memory.now();
-  ProcessMemory::give_back();
+  memory.give_back();
   EXPECT_LT(memory.now(), kept - static_cast<int64_t>(kBlock * (kBlocks - 1)));
   const auto before = faults();
   touch_blocks();

@@ -128,7 +128,7 @@ class FrontEnd {
   }
   void fetch(tierpilot_swap_id id, int64_t bytes) {
     memory_[id] = std::make_unique<char[]>(static_cast<size_t>(bytes));
-    tierpilot_swap_fetch(swap_, id, memory_[id].get());
+    tierpilot_swap_fetch(swap_, id, memory_[id].get(), 0);
   }
 
   tierpilot_swap* swap_ = nullptr;
@@ -310,7 +310,7 @@ TEST(Session, NonsenseIsNoCrash) {
     EXPECT_EQ(tierpilot_swap_drop(swap, id), 0);
     tierpilot_swap_release(swap, id);
     tierpilot_swap_held(swap, id);
-    tierpilot_swap_fetch(swap, id, nullptr);
+    tierpilot_swap_fetch(swap, id, nullptr, 0);
   }
   char data[8] = "";
   tierpilot_swap_storage storage{.place = 1, .kind = 1, .flags = 0, .data = data, .bytes = 0};
@@ -388,7 +388,7 @@ TEST(Session, SeveralThreadsAtOnce) {
         auto where = tierpilot_swap_use(swap, id);
         if (where == TIERPILOT_SWAP_AWAY) {
           memory[id].resize(kBytes);
-          tierpilot_swap_fetch(swap, id, memory[id].data());
+          tierpilot_swap_fetch(swap, id, memory[id].data(), 0);
           where = tierpilot_swap_wait(swap, id);
         }
         EXPECT_EQ(where, TIERPILOT_SWAP_HERE);

@@ -55,7 +55,8 @@ class LinkedTier : public Tier {
 class Program {
  public:
   explicit Program(SharedLink& link)
-      : transfers_(tiers_on(link), {.out = 1, .in = 1}, mutex_, slots_, [](const Slot&) {}) {}
+      : transfers_(tiers_on(link), *device_, {.out = 1, .in = 1}, mutex_, slots_,
+                   [](const Slot&, bool) {}) {}
 
   void send(int count) {
     std::unique_lock lock(mutex_);
@@ -77,6 +78,7 @@ class Program {
                      .latency_ns = 0});
     return tiers;
   }
+  const std::unique_ptr<ComputeDevice> device_ = processor();
   std::mutex mutex_;
   SlotTable slots_;
   Transfers transfers_;

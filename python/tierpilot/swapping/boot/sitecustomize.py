@@ -23,6 +23,7 @@ def _start(_):
         plan_file=os.environ.get("TIERPILOT_SWAP_PLANS"),
         recompute=bool(os.environ.get("TIERPILOT_SWAP_RECOMPUTE")),
         states=bool(os.environ.get("TIERPILOT_SWAP_STATES")),
+        device=os.environ.get("TIERPILOT_SWAP_DEVICE"),
         lazy=True,  # processes that train nothing open nothing
     )
     swap.__enter__()

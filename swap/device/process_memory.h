@@ -5,24 +5,24 @@
 #include <cstdint>
 
 #include "base/unique_fd.h"
+#include "swap/device/compute_device.h"
 
 namespace tierpilot::swap {
 
-class ProcessMemory {
+class ProcessMemory : public DeviceMemory {
  public:
   ProcessMemory();
-  // Bytes; 0 where /proc does not tell.
-  int64_t now() const;
-  // The most since reset_peak(), of all pages; no less than now(). Where the kernel cannot set its
-  // mark back this is now().
-  int64_t peak() const;
-  void reset_peak();
+  // 0 where /proc does not tell.
+  int64_t now() const override;
+  // Of all pages. Where the kernel cannot set its mark back this is now().
+  int64_t peak() const override;
+  void reset_peak() override;
+  void give_back() override;
 
   // From here on the C library keeps what is freed, up to 32 MiB each, until give_back(): to take
   // memory from the kernel anew costs as much as to compute with it. Its pages are huge where the
   // kernel may.
   static void own_freed_memory();
-  static void give_back();
 
  private:
   UniqueFd statm_, status_, clear_;

@@ -1,4 +1,4 @@
-#include "swap/process_memory.h"
+#include "swap/device/process_memory.h"
 
 #include <fcntl.h>
 #include <malloc.h>

@@ -1,0 +1,74 @@
+"""What a model trains on: which tensors lie there, in which stream they are made, and how much of its memory the program
+holds."""
+
+import operator
+
+import torch
+
+from .storages import untyped
+
+
+class Processor:
+    """Libtierpilot-swap measures what the process holds; nothing is computed later than it is called for."""
+
+    name = "cpu"
+    takes = staticmethod(operator.attrgetter("is_cpu"))
+    stream = memory = None
+
+    def new_storage(self, size):
+        return untyped(torch.empty(size, dtype=torch.uint8))
+
+    def out_of_memory(self, error):
+        return "allocate memory" in str(error)
+
+
+class Cuda:
+    """A GPU, in the streams of whoever computes. What it holds is what PyTorch's allocator has given out: what lies free
+    in that one's cache is none of it."""
+
+    def __init__(self, index):
+        self.index = index
+        self.name = f"cuda:{index}"
+        self._device = torch.device("cuda", index)
+
+    def takes(self, tensor):
+        return tensor.is_cuda and tensor.get_device() == self.index
+
+    def stream(self):
+        return torch.cuda.current_stream(self.index).cuda_stream
+
+    def memory(self):
+        """Bytes held, and the most since this was asked for last."""
+        held, peak = torch.cuda.memory_allocated(self.index), torch.cuda.max_memory_allocated(self.index)
+        torch.cuda.reset_peak_memory_stats(self.index)
+        return held, peak
+
+    def new_storage(self, size):
+        return untyped(torch.empty(size, dtype=torch.uint8, device=self._device))
+
+    def used_here(self, tensor):
+        """By the stream that computes now, beside the one in which its memory was taken."""
+        tensor.record_stream(torch.cuda.current_stream(self.index))
+
+    def out_of_memory(self, error):
+        return "out of memory" in str(error)
+
+
+def named(name):
+    """"cpu", "cuda" (the one that PyTorch computes on) or "cuda:1"; ValueError for anything else."""
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError):
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ValueError(f"tierpilot.swap: device {name!r} is not known: say 'cpu', 'cuda' or 'cuda:N'")
+    if device.type == "cpu":
+        return Processor()
+    return Cuda(torch.cuda.current_device() if device.index is None else device.index)
+
+
+def found(tensor=None):
+    """That of the tensor; without one a GPU, where PyTorch uses one by now, else the processor."""
+    if tensor is not None:
+        return Cuda(tensor.get_device()) if tensor.is_cuda else Processor()
+    return Cuda(torch.cuda.current_device()) if torch.cuda.is_initialized() else Processor()

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""tierpilot.swap with tensors of a GPU, by a stand-in for the CUDA driver. PyTorch's own part of it is stood in for, too:
+its tensors are a processor's, which PyTorch computes with at once."""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+import warnings
+
+from scene import BIG, LIBRARY, MODULES, PROGRAM, Case, Swap, train, used
+
+import torch  # after scene, which skips without it
+
+from tierpilot.swapping import devices
+
+
+def memory(name):
+    with open("/proc/self/status", encoding="ascii") as status:
+        return int(re.search(name + r":\s+(\d+) kB", status.read())[1]) << 10
+
+
+class StandIn(devices.Cuda):
+    takes = staticmethod(devices.Processor.takes)
+    asked = 0
+
+    def __init__(self):
+        super().__init__(0)
+        self._device = torch.device("cpu")
+
+    def stream(self):
+        return 0
+
+    def memory(self):
+        StandIn.asked += 1
+        held, peak = memory("RssAnon"), memory("VmHWM") - memory("RssFile") - memory("RssShmem")
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
+            clear.write("5")
+        return held, max(held, peak)
+
+
+class Gpu(Case):
+    def test_gradients_are_those_without_to_the_last_bit(self):
+        plain = train(None)
+        for policy in ("swap-all", "swap", "capuchin"):
+            for tiers in ("memory=256MiB", "dir:/var/tmp=256MiB"):
+                with self.subTest(policy=policy, tiers=tiers), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    swap = Swap("1MiB", policy, tiers, device=StandIn())
+                    self.same(train(swap), plain)
+                    said = swap.statistics()
+                    self.assertEqual(said["device"], "cuda:0")
+                    self.assertGreater(said["copies_out"], 20)
+                    self.assertGreater(said["copies_in"], 20)
+                    self.assertGreater(said["pinned_bytes"], 0 if tiers[0] == "m" else -1)
+                    self.assertEqual(used(swap), 0)
+
+    def test_it_keeps_to_a_budget_of_what_it_is_told(self):
+        def step(x):
+            y = x
+            for _ in range(24):
+                y = torch.sin(y)
+            y.sum().backward()
+
+        x = torch.randn(1 << 20, requires_grad=True)  # 24 times 4 MiB
+        step(x)
+        budget = memory("RssAnon") + (48 << 20)
+        before = StandIn.asked
+        swap = Swap(budget, device=StandIn(), tiers="memory=256MiB")
+        for _ in range(12):
+            with swap:
+                step(x)
+        said = swap.statistics()
+        self.assertGreater(StandIn.asked, before)
+        self.assertGreaterEqual(said["steps"], 11)
+        self.assertLessEqual(said["over_budget_steps"], 2)
+        self.assertLessEqual(said["last_peak_bytes"], budget)
+        self.assertGreater(said["last_peak_bytes"], budget // 2)
+        self.assertGreater(said["copies_out"], 11 * 8)
+
+    def test_tensors_of_another_device_stay(self):
+        plain = train(None)
+        swap = Swap(BIG, "swap-all", "memory=64MiB", device="cuda:1")
+        self.same(train(swap), plain)
+        self.assertEqual(swap.statistics()["saves"], 0)
+        self.assertEqual(swap.statistics()["device"], "cuda:1")
+
+    def test_states_of_optimisers_leave_too(self):
+        plain, swapped = (self.weights(swap) for swap in (None, Swap("1MiB", tiers="memory=256MiB", states=True, device=StandIn())))
+        self.assertTrue(torch.equal(plain, swapped))
+
+    def weights(self, swap):
+        torch.manual_seed(3)
+        layer = torch.nn.Linear(512, 512)
+        optimiser = torch.optim.Adam(layer.parameters())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(4):
+                optimiser.zero_grad()
+                if swap:
+                    with swap:
+                        loss = layer(torch.ones(64, 512)).sum()
+                else:
+                    loss = layer(torch.ones(64, 512)).sum()
+                loss.backward()
+                optimiser.step()
+        if swap:
+            self.assertGreater(swap.statistics()["state_saves"], 0)
+        return layer.weight.detach().clone()
+
+    def test_devices_that_are_none_are_named(self):
+        for name, words in (("tpu", "'tpu' is not known"), ("cuda:9", "this process sees 2 CUDA devices"), ("xla:0", "cuda:N")):
+            with self.subTest(name=name), self.assertRaises(ValueError) as raised:
+                Swap(BIG, device=name)
+            self.assertIn(words, str(raised.exception))
+
+    def test_without_a_driver_it_says_so(self):
+        code = f"import sys; sys.path.insert(0, {MODULES!r}); import tierpilot; tierpilot.swap('1GiB', device='cuda:0')"
+        environment = {**os.environ, "LD_LIBRARY_PATH": "", "TIERPILOT_SWAP_LIBRARY": LIBRARY}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+        if "sees" in done.stderr or done.returncode == 0:
+            self.skipTest("this machine has a CUDA driver")
+        self.assertIn("the CUDA driver cannot be loaded", done.stderr)
+
+
+class Program(unittest.TestCase):
+    def run_tiers(self, device):
+        return subprocess.run([PROGRAM, "tiers", "--device", device, "--tiers", "memory=64MiB", "-j"],
+                              capture_output=True, text=True, check=False)
+
+    def test_tiers_are_measured_from_the_device(self):
+        done = self.run_tiers("cuda:0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (tier,) = json.loads(done.stdout)["tiers"]
+        self.assertEqual(tier["name"], "memory")
+        # Each piece waits 200 us in the stand-in.
+        self.assertGreater(tier["latency_us"], 200)
+
+    def test_devices_that_are_none(self):
+        for device, words in (("cuda:7", "sees 2 CUDA devices"), ("gpu0", "say cpu, cuda or cuda:N")):
+            done = self.run_tiers(device)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr + done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
