@@ -85,7 +85,7 @@ void tierpilot_swap_begin(tierpilot_swap* swap);
 tierpilot_swap_id tierpilot_swap_save(tierpilot_swap* swap, const tierpilot_swap_storage* storage);
 
 /* Where to read which calls have something to do, which costs less than to make them: bits of
- * TIERPILOT_SWAP_NEWS_. Valid until the end; NULL after a fork. */
+ * TIERPILOT_SWAP_NEWS_, to be read atomically. Valid until the end; NULL after a fork. */
 const uint32_t* tierpilot_swap_news(tierpilot_swap* swap);
 enum {
   TIERPILOT_SWAP_NEWS_LEFT = 1,   /* tierpilot_swap_left, after a save or use */

@@ -24,7 +24,7 @@ struct Kernel {
   static void run(void* self) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const auto& kernel = *static_cast<Kernel*>(self);
-    kernel.to = kernel.from;
+    std::memcpy(kernel.to.data(), kernel.from.data(), kernel.to.size());
   }
 };
 

@@ -49,8 +49,8 @@ void run(void* argument) {
   const std::unique_ptr<Kernel> kernel(static_cast<Kernel*>(argument));
   if (!kernel->wrong)
     std::memset(kernel->data.get(), kernel->value, kBytes);
-  else if (!std::all_of(kernel->data.get(), kernel->data.get() + kBytes,
-                        [&](char at) { return at == kernel->value; }))
+  else if (kernel->data[0] != kernel->value ||
+           std::memcmp(kernel->data.get(), kernel->data.get() + 1, kBytes - 1) != 0)
     ++*kernel->wrong;
 }
 
@@ -112,7 +112,7 @@ class Trainer {
     auto where = tierpilot_swap_use(swap_, id);
     if (where == TIERPILOT_SWAP_AWAY) fetch(id);
     tierpilot_swap_id ids[8];
-    if (*news_ & TIERPILOT_SWAP_NEWS_AHEAD) {
+    if (news() & TIERPILOT_SWAP_NEWS_AHEAD) {
       const auto count = tierpilot_swap_ahead(swap_, ids, 8);
       for (size_t i = 0; i < count; ++i) fetch(ids[i]);
     }
@@ -129,14 +129,15 @@ class Trainer {
   }
   void reap() {
     tierpilot_swap_id ids[8];
-    while (*news_ & TIERPILOT_SWAP_NEWS_LEFT) {
+    while (news() & TIERPILOT_SWAP_NEWS_LEFT) {
       const auto count = tierpilot_swap_left(swap_, ids, 8);
       for (size_t i = 0; i < count; ++i) memory_.erase(ids[i]);
       if (count == 0) break;
     }
   }
+  uint32_t news() const { return __atomic_load_n(news_, __ATOMIC_RELAXED); }
   void tell() {
-    if (*news_ & TIERPILOT_SWAP_NEWS_MEMORY)
+    if (news() & TIERPILOT_SWAP_NEWS_MEMORY)
       tierpilot_swap_memory(swap_, allocator_.held(), allocator_.peak());
   }
 
