@@ -87,8 +87,7 @@ void Session::finish_step() {
   s.device_peak_bytes = std::max(s.device_peak_bytes, seen.peak_bytes);
   const bool fits = seen.peak_bytes <= settings_.budget_bytes;
   s.over_budget_steps += !fits;
-  // Copies that came late where nothing else was to wait for: earlier the next time.
-  if (seen.stall_ns * 50 > seen.whole_ns()) lead_factor_ = std::min(lead_factor_ * 1.3, 8.0);
+  lead_.step_ended(seen.whole_ns(), seen.stall_ns);
   s.learning_steps += learner_.learning();
   states_.step_ended(seen.peak_bytes, settings_.target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();

@@ -11,6 +11,7 @@
 
 #include "policies/swap/learning/step_learner.h"
 #include "swap/kept_states.h"
+#include "swap/lead.h"
 #include "swap/others_forecast.h"
 #include "swap/running_step.h"
 #include "swap/slot_table.h"
@@ -104,9 +105,9 @@ class Session {
   SlotTable slots_;
   KeptStates states_;
   OthersForecast others_;
-  int64_t copied_ns_ = 0;   // of processors, by copies until the step began
-  double lead_factor_ = 2;  // of the time that copies in should take
-  Statistics statistics_;   // but for what the others count
+  int64_t copied_ns_ = 0;  // of processors, by copies until the step began
+  Lead lead_;
+  Statistics statistics_;  // but for what the others count
   StepLife last_life_;
   Transfers transfers_;  // last: its threads end first
 };

@@ -120,7 +120,7 @@ size_t Session::ahead(Id* ids, size_t most) {
   const auto is_time_for = [&](int64_t more) {
     bytes += more;
     coming_bytes += more;
-    const auto lead_ns = lead_factor_ * static_cast<double>(link.copy_ns(coming_bytes)) +
+    const auto lead_ns = lead_.factor() * static_cast<double>(link.copy_ns(coming_bytes)) +
                          2.0 * static_cast<double>(link.latency_ns);
     if (order && static_cast<double>(uses.until_ns()) > lead_ns) return false;
     const auto beside = others_.most_bytes(learner_.expected(), saves + used, saves + uses.use(),
