@@ -316,9 +316,13 @@ class Simulation {
   uint32_t best_effort_ = 0;
 };
 
+bool is_clairvoyant(std::string_view policy) {
+  return policy == kClairvoyant || policy == kAskedAlike;
+}
+
 Thought thought_of(std::string_view policy, const TimedWorkload& workload) {
   if (policy == kUnaware) return {};
-  if (policy == kClairvoyant || policy == kForetold)
+  if (is_clairvoyant(policy) || policy == kForetold)
     return {[&workload](const Sharer& victim, const Sharer& neighbour) {
               const size_t pair =
                   model_number(victim.name) * kModels + model_number(neighbour.name);
@@ -341,7 +345,8 @@ TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, cons
 
 Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings settings,
                            const TimedRules& given, const JobSource* source) {
-  settings.knows_all = policy == kClairvoyant;
+  settings.knows_all = is_clairvoyant(policy);
+  settings.asked_alike = policy == kAskedAlike;
   TimedRules rules = given;
   rules.users_ask = policy == "best-fit";
   rules.trials = policy == kOnTrial;
@@ -349,7 +354,7 @@ Result<TimedRun> run_timed(std::string_view policy, uint64_t seed, TimedSettings
       source ? timed_workload(*source, seed, settings) : generate_timed(seed, settings);
   const auto thought = thought_of(policy, workload);
   const bool is_share =
-      policy == kClairvoyant || policy == kForetold || policy == kUnaware || policy == kOnTrial;
+      is_clairvoyant(policy) || policy == kForetold || policy == kUnaware || policy == kOnTrial;
   auto made = make_share_policy(is_share ? "share" : policy, thought.retained);
   if (!made) return tl::unexpected(made.error());
   return simulate_timed(workload, **made, rules, thought);

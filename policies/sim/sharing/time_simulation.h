@@ -46,9 +46,10 @@ TimedRun simulate_timed(const TimedWorkload& workload, SharePolicy& policy, cons
 
 // Beside the policies of share_policies(): `share` where all users let promises be on trial, and
 // what it is held against: without slow-downs, with each pair's as well as published pairs are
-// predicted, and with all that is to be known.
+// predicted, and with all that is to be known: then users ask for promises by the truth, or alike.
 inline constexpr std::string_view kOnTrial = "share-on-trial", kUnaware = "share-unaware",
-                                  kForetold = "share-foretold", kClairvoyant = "clairvoyant";
+                                  kForetold = "share-foretold", kClairvoyant = "clairvoyant",
+                                  kAskedAlike = "clairvoyant-asked-alike";
 // Policies of share_policies(), that learn of slow-downs what they would measure, and those above.
 // kNotFound.
 // `source`: where jobs come from; null: all is drawn.

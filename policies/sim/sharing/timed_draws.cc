@@ -52,13 +52,17 @@ void draw_pairs(SeededRandom& random, const TimedSettings& settings, TimedWorklo
 Predicted predict(SeededRandom& random, const TimedJob& job, const TimedSettings& settings) {
   const double need = std::exp(settings.need_error * draw_normal(random));
   const double run = std::exp(settings.run_error * draw_normal(random));
-  if (settings.knows_all) return {job.need_milli, 0, job.run_s, job.run_s};
   return {as_milli(job.need_milli * need * std::exp(kUpper * settings.need_error)), 0,
           job.run_s * run, job.run_s * run * std::exp(kUpper * settings.run_error)};
 }
 
 void ask_for_promise(TimedJob& job, double factor, const TimedSettings& settings) {
-  job.promise_s = factor * (settings.knows_all ? job.run_s : job.predicted.run_s);
+  const bool by_truth = settings.knows_all && !settings.asked_alike;
+  job.promise_s = factor * (by_truth ? job.run_s : job.predicted.run_s);
+}
+
+void reveal(TimedJob& job, const TimedSettings& settings) {
+  if (settings.knows_all) job.predicted = {job.need_milli, 0, job.run_s, job.run_s};
 }
 
 }  // namespace tierpilot::sharing

@@ -16,8 +16,11 @@ double draw_overask(SeededRandom& random);
 // A promise is so many times the predicted time.
 double draw_promise_factor(SeededRandom& random);
 void draw_pairs(SeededRandom& random, const TimedSettings& settings, TimedWorkload& into);
+// As wrong as it was measured to be.
 Predicted predict(SeededRandom& random, const TimedJob& job, const TimedSettings& settings);
 // Asks for what users would ask for: by what they were told, not by what nobody knows.
 void ask_for_promise(TimedJob& job, double factor, const TimedSettings& settings);
+// To a policy that knows all.
+void reveal(TimedJob& job, const TimedSettings& settings);
 
 }  // namespace tierpilot::sharing

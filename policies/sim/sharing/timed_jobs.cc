@@ -33,6 +33,7 @@ TimedWorkload generate_timed(uint64_t seed, const TimedSettings& settings) {
       job.job_class = JobClass::kLatencySensitive;
       ask_for_promise(job, factor, settings);
     }
+    reveal(job, settings);
     work_s += job.run_s * job.need_milli / kWholeUnit;
   }
   const double gap_s = work_s / (settings.units * settings.load) / settings.jobs;

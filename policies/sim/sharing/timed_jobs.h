@@ -56,6 +56,7 @@ struct TimedSettings {
   double need_error = 0.124, run_error = 0.209;
   double retained_error = 0.085;  // mean absolute, of published pairs
   bool knows_all = false;         // predictions are exact
+  bool asked_alike = false;       // and promises are of what would be predicted without
 };
 
 // One seed gives the same jobs whatever is known of them.

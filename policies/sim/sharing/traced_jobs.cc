@@ -45,6 +45,7 @@ TimedJob make_job(SeededRandom& random, const SourceJob& from, const TimedSettin
   job.job_class = from.job_class.value_or(drawn_sensitive ? JobClass::kLatencySensitive
                                                           : JobClass::kBestEffort);
   if (job.job_class == JobClass::kLatencySensitive) ask_for_promise(job, factor, settings);
+  reveal(job, settings);
   return job;
 }
 

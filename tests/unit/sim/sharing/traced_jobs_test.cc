@@ -116,6 +116,26 @@ TEST(TracedJobs, OneSeedGivesTheSameJobsWhateverIsKnown) {
   EXPECT_EQ(unsure.retained, sure.retained);
 }
 
+TEST(TracedJobs, WhoKnowsAllIsAskedByTheTruthOrAlike) {
+  TimedSettings settings{.jobs = 200, .sensitive_part = 1};
+  const auto source = generated(1, 20, 300);
+  const auto unsure = timed_workload(source, 7, settings);
+  settings.knows_all = true;
+  const auto by_truth = timed_workload(source, 7, settings);
+  settings.asked_alike = true;
+  const auto alike = timed_workload(source, 7, settings);
+  size_t asked = 0, others = 0;
+  for (size_t i = 0; i < unsure.jobs.size(); ++i) {
+    EXPECT_EQ(alike.jobs[i].predicted.run_s, alike.jobs[i].run_s);
+    EXPECT_EQ(alike.jobs[i].promise_s, unsure.jobs[i].promise_s);
+    EXPECT_GE(by_truth.jobs[i].promise_s, 1.2 * by_truth.jobs[i].run_s);
+    asked += alike.jobs[i].promise_s < kNoPromise;
+    others += by_truth.jobs[i].promise_s != alike.jobs[i].promise_s;
+  }
+  EXPECT_GT(asked, 50U);
+  EXPECT_EQ(others, asked);
+}
+
 TEST(TracedJobs, SeveralUnitsAreWholeOnesOfOneJob) {
   const auto workload = timed_workload(source_of(10, 4), 1, {});
   ASSERT_EQ(workload.jobs.size(), 40U);
