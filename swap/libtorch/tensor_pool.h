@@ -33,6 +33,8 @@ class TensorPool : public std::enable_shared_from_this<TensorPool> {
   void drop(Handle& handle);
 
   // JSON of tierpilot_swap_describe().
+  // The device had no room.
+  void failed() { tierpilot_swap_failed(core_); }
   std::string describe(const char* what) const;
   // Writes the plan file, if there is one. What went wrong; empty: nothing.
   std::string keep();

@@ -16,6 +16,7 @@
 // use tierpilot.swap. Tensors of a GPU stay where they are.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -23,7 +24,8 @@ namespace tierpilot::swap {
 
 namespace libtorch {
 class TensorPool;
-}
+class RandomState;
+}  // namespace libtorch
 
 struct ScopeSettings {
   // Of the process's private resident memory: "4GiB"; empty: TIERPILOT_SWAP_BUDGET, which a task
@@ -49,6 +51,22 @@ class [[gnu::visibility("default")]] Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
+  // What `work()` returns: a step that can be repeated, from clearing the gradients to the backward
+  // pass. Where memory runs out it is run again with everything away, random numbers as before;
+  // running means of normalisations count it twice then.
+  template <class Work>
+  auto step(const Work& work, int tries = 2) {
+    const auto random = random_state();
+    for (int attempt = 1;; ++attempt) {
+      try {
+        return work();
+      } catch (const std::exception& error) {
+        if (attempt >= tries || !ran_out_of_memory(error)) throw;
+      }
+      begin_again(*random);
+    }
+  }
+
   // JSON objects and a list: what tierpilot-swap(1) names, the tiers as measured, and the last
   // whole step, tensor by tensor.
   std::string statistics() const;
@@ -56,6 +74,10 @@ class [[gnu::visibility("default")]] Scope {
   std::string last_step() const;
 
  private:
+  static std::shared_ptr<libtorch::RandomState> random_state();
+  static bool ran_out_of_memory(const std::exception& error);
+  void begin_again(libtorch::RandomState & random);
+
   std::shared_ptr<libtorch::TensorPool> pool_;
   libtorch::TensorPool* outer_;
 };

@@ -37,6 +37,46 @@ std::string error_of(const Work& work) {
   return "";
 }
 
+constexpr int64_t kTooMuch = int64_t{1} << 46;
+
+TEST_F(ChangesTest, AStepThatHadNoMemoryRunsAgainWithItsRandomNumbers) {
+  const ScopeSettings settings{.budget = kRoom, .policy = "swap", .tiers = "memory=96MiB"};
+  Scope scope(settings);
+  std::vector<torch::Tensor> drawn;
+  const auto loss = scope.step([&] {
+    drawn.push_back(torch::randn({128}));
+    const auto x = torch::randn({256, 512}, torch::requires_grad());
+    auto sum = (x.exp() * x.tanh()).sum();
+    if (drawn.size() == 1) (void)torch::empty({kTooMuch});
+    sum.backward();
+    return sum;
+  });
+  ASSERT_EQ(drawn.size(), 2U);
+  EXPECT_TRUE(drawn[0].equal(drawn[1]));
+  EXPECT_TRUE(loss.defined());
+  EXPECT_EQ(statistics_of(settings)["failures"], 1);
+}
+
+TEST_F(ChangesTest, AStepIsNotRepeatedForOtherErrorsNorForEver) {
+  Scope scope({.budget = kRoom, .tiers = "memory=80MiB"});
+  int runs = 0;
+  EXPECT_EQ(error_of([&] {
+              scope.step([&]() -> int { throw std::runtime_error(std::to_string(++runs)); });
+            }),
+            "1");
+  runs = 0;
+  const auto error = error_of([&] {
+    scope.step(
+        [&] {
+          ++runs;
+          return torch::empty({kTooMuch});
+        },
+        3);
+  });
+  EXPECT_NE(error.find("allocate memory"), std::string::npos) << error;
+  EXPECT_EQ(runs, 3);
+}
+
 // The gradient of x * exp(x), whose exponential is changed between the passes.
 torch::Tensor gradient_after_change(const ScopeSettings& settings, const torch::Tensor& x,
                                     bool leaves_before) {
