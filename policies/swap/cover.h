@@ -61,12 +61,14 @@ class Cover {
   Gap* find(StorageId storage, Position at);
   double covered(StorageId storage, const Gap& gap) const;
   // The cheapest way for the gap; a cost of kCannot or more: there is none.
-  Offer offer(StorageId storage, const Gap& gap);
+  // One whose ratio is above `stop` may say too little.
+  Offer offer(StorageId storage, const Gap& gap, double stop);
   double cost(StorageId storage, const Gap& gap);
   double bias(StorageId storage) const;
   // The time to have at `to` again what its operator needs of the storage; ancestors_ then holds
   // the storages that have to be there.
-  double recompute_ns(StorageId storage, Position to);
+  // More than `stop_ns` need not be all.
+  double recompute_ns(StorageId storage, Position to, double stop_ns);
   void need(TensorId tensor, Position at, double weight);
   void take(StorageId storage, Gap& gap, const Gap& chosen);
   void give_up(StorageId storage, Gap& gap);
@@ -82,6 +84,7 @@ class Cover {
   LinkCalendar calendar_;
   std::vector<int64_t> deficit_;  // bytes over the budget by position
   std::vector<std::vector<Gap>> gaps_;
+  std::vector<uint32_t> recomputed_;  // by storage: its gaps after which it is recomputed
   std::priority_queue<Candidate> queue_;
   Position worst_ = 0;  // no position before it is over the budget
 
@@ -90,6 +93,7 @@ class Cover {
     double weight;
   };
   std::vector<Need> walk_;
+  size_t walked_ = 0;  // operators, by all walks
   std::vector<StorageId> ancestors_;
   std::vector<uint32_t> seen_operator_, seen_storage_;
   uint32_t round_ = 0;

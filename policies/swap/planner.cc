@@ -22,6 +22,7 @@ constexpr int kMostTrials = 3'000;
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
 constexpr double kPromising = 1.6;
+constexpr int64_t kMostQuickLooks = 1'500'000;  // of one score, at candidates
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
@@ -54,8 +55,10 @@ class Search {
       sweep();
     }
     if (settings_.limits.recompute) {
+      // A replay that is behind the best is given up: the fast ones come first.
+      if (quick) try_rivals();
       try_scores(quick);  // they drop
-      try_rivals();
+      if (!quick) try_rivals();
       if (!quick)
         try_segments();
       else if (link)
@@ -85,15 +88,22 @@ class Search {
   }
 
  private:
-  // Whether it is the best so far. The timetable is the one that the manager goes by.
+  // Whether it is the best so far. The timetable is the one that the manager goes by. A replay is
+  // given up where its overhead will be so many times that of the best.
   bool attempt(Manager& manager, const Timetable& timetable, std::string_view origin,
-               Outcome* seen = nullptr) {
+               Outcome* seen = nullptr, double patience = 1) {
     ++done_;
     Recording recording(graph_, manager);
-    const auto outcome = run_step(graph_, settings_.limits, recording);
+    auto limits = settings_.limits;
+    if (best_.outcome.done) {
+      const auto over_ns = best_.outcome.clock_ns - 1 - best_.outcome.base_time_ns;
+      limits.give_up_ns = 1 + best_.outcome.base_time_ns +
+                          static_cast<int64_t>(patience * static_cast<double>(over_ns));
+    }
+    const auto outcome = run_step(graph_, limits, recording);
     if (seen) *seen = outcome;
     if (done_ > 1 && !better(outcome, best_.outcome)) return false;
-    best_.plan = recording.take();
+    best_.plan = recording.plan();
     best_.outcome = outcome;
     best_timetable_ = timetable;
     if (!origin.empty()) best_.origin = std::string(origin);
@@ -131,8 +141,9 @@ class Search {
   }
 
   bool try_score(const NamedScore& named, const std::vector<float>* bias) {
-    ScoredEviction manager(graph_, named.score, settings_.seed);
+    ScoredEviction manager(graph_, named.score, settings_.seed, near());
     if (bias) manager.set_bias(*bias);
+    if (settings_.work == kQuickWork) manager.set_most_looks(kMostQuickLooks);
     if (!attempt(manager, timetable_, named.name)) return false;
     score_ = named;
     return true;
@@ -210,8 +221,8 @@ class Search {
 
   void try_linked(Linked linked) {
     LinkedEviction manager(graph_, linked.timetable, linked.plan, linked.score.score,
-                           settings_.limits.link, settings_.seed);
-    attempt(manager, linked.timetable, linked.score.name, &linked.outcome);
+                           settings_.limits.link, settings_.seed, near());
+    attempt(manager, linked.timetable, linked.score.name, &linked.outcome, kPromising);
     if (linked.score.score.cost != Score::Cost::kClasses) done_ += kSlowScore;
     if (!linked_ || better(linked.outcome, linked_->outcome)) linked_ = std::move(linked);
   }
@@ -245,12 +256,16 @@ class Search {
       knobs.slack = slack;
       try_cover(knobs, {});
     }
-    for (const double shared : {0.0, 1.0}) {
-      auto knobs = knobs_;
-      knobs.shared_cost = shared;
-      try_cover(knobs, {});
+    if (settings_.limits.recompute) {
+      for (const double shared : {0.0, 1.0}) {
+        auto knobs = knobs_;
+        knobs.shared_cost = shared;
+        try_cover(knobs, {});
+      }
     }
     if (!settings_.limits.link.exists()) return;
+    // Where all is copied one price is as good as another.
+    if (!settings_.limits.recompute) return sweep_link({0.3}, true);
     sweep_link({0.02, 0.4, 1.0, 3.0}, false);
     sweep_link({0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5}, true);
   }
@@ -285,6 +300,11 @@ class Search {
     for (auto& factor : child)
       if (random_.chance(share)) factor *= static_cast<float>(random_.log_uniform(0.25, 4));
     if (try_score(score_, &child)) score_bias_ = std::move(child);
+  }
+
+  const Neighbourhood& near() {
+    if (!near_) near_.emplace(graph_);
+    return *near_;
   }
 
   OperatorId maker(StorageId storage) const {
@@ -338,6 +358,7 @@ class Search {
   const Graph& graph_;
   const PlannerSettings& settings_;
   Timetable timetable_, best_timetable_;
+  std::optional<Neighbourhood> near_;
   SeededRandom random_;
   Planned best_;
   Knobs knobs_;
