@@ -22,7 +22,7 @@ constexpr int kMostTrials = 3'000;
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
 constexpr double kPromising = 1.6;
-constexpr int64_t kMostQuickLooks = 1'500'000;  // of one score, at candidates
+constexpr int64_t kMostQuickLooks = 700'000;  // of one score, at candidates
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
