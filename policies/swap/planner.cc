@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "policies/swap/bound/bound.h"
+#include "policies/swap/bound/peak_plans.h"
 #include "policies/swap/capuchin.h"
 #include "policies/swap/cover.h"
 #include "policies/swap/link/link_use.h"
@@ -59,9 +61,10 @@ class Search {
       if (quick) try_rivals();
       try_scores(quick);  // they drop
       if (!quick) try_rivals();
-      if (!quick)
+      if (!quick) {
         try_segments();
-      else if (link)
+        try_peak();
+      } else if (link)
         try_link(Plan(best_.plan), Timetable(best_timetable_), {0.1, 0.3, 1.0});
     }
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
@@ -192,6 +195,21 @@ class Search {
     }
     for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
       follow(timetable_, plan, "capuchin");
+  }
+
+  // What is cheapest where most has to be away.
+  void try_peak() {
+    const auto at = tightest(graph_, timetable_, settings_.limits);
+    if (at == kNone) return;
+    std::vector<PeakShares> shares;
+    const bool link = settings_.limits.link.exists();
+    for (const double carried : {1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0})
+      for (const double slack : {0.0, 0.03, 0.06, 0.1, 0.15, 0.25, 0.4})
+        if (link || carried == 0) shares.push_back({slack, carried});
+    peak_plans(graph_, timetable_, settings_.limits, at, shares,
+               [&](const Plan& plan, const Timetable& timetable) {
+                 follow(timetable, plan, "peak");
+               });
   }
 
   // Scores decide what is dropped, and the longest to recompute leaves over the link before.

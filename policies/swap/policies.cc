@@ -6,6 +6,7 @@
 #include <array>
 
 #include "policies/swap/belady.h"
+#include "policies/swap/bound/bound.h"
 #include "policies/swap/capuchin.h"
 #include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
@@ -120,6 +121,7 @@ const std::vector<PolicyInfo>& policy_infos() {
       {"checkpoint", "planner", "recomputes segments of square-root length"},
       {"belady", "planner", "what is needed again last leaves first"},
       {"q-published", "planner", "swaps by the published Q table: the best of 200 rounds"},
+      {"bound", "bound", "what none can be better than; it may be out of reach"},
   };
   return infos;
 }
@@ -134,6 +136,8 @@ Result<Replayed> replay(const Graph& graph, std::string_view policy,
       return Replayed{.policy = info,
                       .outcome = replay_rival(graph, policy, settings),
                       .runs = policy == "q-published" ? kPublishedRounds : 1};
+    if (policy == "bound")
+      return Replayed{.policy = info, .outcome = bound(graph, settings.limits), .runs = 0};
     if (policy == "h_rand") return replay_random(graph, info, settings);
     return Replayed{
         .policy = info,

@@ -1,0 +1,24 @@
+// Plans from the point of a step where most has to be away: what is cheapest to make again after
+// it is dropped before it, and of the rest the link carries what leaves first.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "policies/swap/bound/peak.h"
+#include "policies/swap/plan.h"
+
+namespace tierpilot::swap {
+
+// Of the room for what may be away: how much the plan leaves free, and how much of what the link
+// can carry it counts on.
+struct PeakShares {
+  double slack = 0, carried = 1;
+};
+
+// Called with each plan and the uses that it counts on.
+using TakePlan = std::function<void(const Plan&, const Timetable&)>;
+void peak_plans(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
+                std::span<const PeakShares> shares, const TakePlan& take);
+
+}  // namespace tierpilot::swap
