@@ -21,7 +21,7 @@ namespace {
 constexpr int kMostTrials = 3'000;
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
-constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
+constexpr double kPeakShare = 0.3, kCoverShare = 0.35, kScoreShare = 0.25, kLinkedShare = 0.25, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
 constexpr double kPromising = 1.6;
 constexpr int64_t kMostQuickLooks = 700'000;  // of one score, at candidates
@@ -72,12 +72,14 @@ class Search {
         done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
     while (done_ < most) {
       const double draw = random_.unit();
-      if (draw < kCoverShare)
+      if (draw < kPeakShare && is_promising(peaked_))
+        vary_peak();
+      else if (draw < kCoverShare)
         vary_costs();
       else if (draw < kCoverShare + kScoreShare && !link &&
                score_.score.cost == Score::Cost::kClasses)
         vary_scores();
-      else if (draw < kCoverShare + kLinkedShare && is_promising())
+      else if (draw < kCoverShare + kLinkedShare && is_promising(linked_))
         vary_linked();
       else if (link && settings_.limits.recompute && draw < 1 - kAbsenceShare)
         vary_ways();
@@ -199,17 +201,49 @@ class Search {
 
   // What is cheapest where most has to be away.
   void try_peak() {
-    const auto at = tightest(graph_, timetable_, settings_.limits);
-    if (at == kNone) return;
+    peak_ = tightest(graph_, timetable_, settings_.limits);
+    if (peak_ == kNone) return;
     std::vector<PeakShares> shares;
     const bool link = settings_.limits.link.exists();
     for (const double carried : {1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0})
       for (const double slack : {0.0, 0.03, 0.06, 0.1, 0.15, 0.25, 0.4})
         if (link || carried == 0) shares.push_back({slack, carried});
-    peak_plans(graph_, timetable_, settings_.limits, at, shares,
-               [&](const Plan& plan, const Timetable& timetable) {
-                 follow(timetable, plan, "peak");
+    peak_plans(graph_, timetable_, settings_.limits, peak_, shares,
+               [&](const PeakChoice& choice, const Plan& plan, const Timetable& timetable) {
+                 try_peak(choice, {}, plan, timetable);
                });
+  }
+
+  struct Peaked {
+    PeakChoice choice;
+    std::vector<float> factors;
+    Outcome outcome{};
+  };
+
+  void try_peak(const PeakChoice& choice, const std::vector<float>& factors, const Plan& plan,
+                const Timetable& timetable) {
+    for (const auto following : {Following::kMending, Following::kStrict}) {
+      PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
+      Outcome outcome;
+      attempt(manager, timetable, "peak", &outcome, kPromising);
+      if (!peaked_ || better(outcome, peaked_->outcome)) peaked_ = {choice, factors, outcome};
+    }
+  }
+
+  void vary_peak() {
+    auto choice = peaked_->choice;
+    choice.price *= random_.log_uniform(0.8, 1.25);
+    if (random_.chance(0.5))
+      choice.slack = std::clamp(choice.slack + 0.1 * (random_.unit() - 0.5), -0.1, 0.6);
+    auto factors = peaked_->factors;
+    if (factors.empty()) factors.assign(graph_.operators.size(), 1);
+    const double share = random_.log_uniform(0.005, 0.3);
+    for (auto& factor : factors)
+      if (random_.chance(share)) factor *= static_cast<float>(random_.log_uniform(0.5, 2));
+    peak_plan(graph_, timetable_, settings_.limits, peak_, choice, factors,
+              [&](const PeakChoice&, const Plan& plan, const Timetable& timetable) {
+                try_peak(choice, factors, plan, timetable);
+              });
   }
 
   // Scores decide what is dropped, and the longest to recompute leaves over the link before.
@@ -226,7 +260,7 @@ class Search {
       try_linked({plan, timetable, own_scores().front()});
     }
     for (const auto& named : own_scores())
-      if (!named.score.look_ahead && is_promising())
+      if (!named.score.look_ahead && is_promising(linked_))
         try_linked({linked_->plan, linked_->timetable, named});
   }
 
@@ -246,9 +280,10 @@ class Search {
   }
 
   // Not far behind the best.
-  bool is_promising() const {
-    return linked_ && linked_->outcome.done &&
-           linked_->outcome.overhead() - 1 < kPromising * (best_.outcome.overhead() - 1);
+  template <class Candidate>
+  bool is_promising(const std::optional<Candidate>& found) const {
+    return found && found->outcome.done &&
+           found->outcome.overhead() - 1 < kPromising * (best_.outcome.overhead() - 1);
   }
 
   void vary_linked() {
@@ -384,6 +419,8 @@ class Search {
   NamedScore score_ = own_scores().front();  // the best of them
   std::vector<float> score_bias_;
   std::optional<Linked> linked_;  // the best of them
+  Position peak_ = kNone;
+  std::optional<Peaked> peaked_;  // the best of them
   int done_ = 0;
 };
 

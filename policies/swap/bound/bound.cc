@@ -107,6 +107,7 @@ class Bound {
     const auto room = static_cast<double>(limits_.budget_bytes - peak.fixed_bytes());
     double most_ns = 0;
     for (const double price : price_ladder(peak)) {
+      if (price > dearest_price(limits_.link)) break;
       const auto cost = static_cast<double>(peak.solve(price));
       const auto short_ns = [&](double more_ns) {
         return cost - price * (room + carried(at, more_ns)) - more_ns;
@@ -141,7 +142,8 @@ class Bound {
     double sum_ns = 0;
     for (const auto& item : items_) {
       if (bytes <= 0) break;
-      sum_ns += item.time_ns * std::min(1.0, bytes / item.bytes);
+      const double all_ns = std::min(item.time_ns, item.bytes * dearest_price(limits_.link));
+      sum_ns += all_ns * std::min(1.0, bytes / item.bytes);
       bytes -= item.bytes;
     }
     return sum_ns;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tierpilot::swap {
 
-Peak::Peak(const Graph& graph, const Timetable& timetable, Position at)
+Peak::Peak(const Graph& graph, const Timetable& timetable, Position at,
+           std::span<const float> factors)
     : graph_(graph),
       at_(at),
       storages_(static_cast<uint32_t>(graph.storages.size())),
@@ -33,7 +35,9 @@ Peak::Peak(const Graph& graph, const Timetable& timetable, Position at)
     if (!made[op]) continue;
     makers_.push_back(op);
     const auto& [_, time_ns, args, outputs] = graph.operators[op];
-    cut_.add(node_of_operator(op), MinCut::kSink, time_ns);
+    const double factor = factors.empty() ? 1 : factors[op];
+    cut_.add(node_of_operator(op), MinCut::kSink,
+             static_cast<int64_t>(factor * static_cast<double>(time_ns)));
     for (const auto arg : args) {
       const auto near = graph.tensors[arg].storage;
       if (choice[near]) cut_.add(node_of_operator(op), node_of(near), MinCut::kUncut);
@@ -83,14 +87,17 @@ int64_t Peak::made_again_ns() const {
   return sum;
 }
 
-double carried_bytes(const Timetable& timetable, const Link& link, Position at, double more_ns) {
+double carried_bytes(const Timetable& timetable, const Link& link, Position at, double again_ns) {
   if (!link.exists()) return 0;
   const auto end = timetable.end();
   const auto before = static_cast<double>(timetable.start_ns(at));
   const auto after =
       static_cast<double>(timetable.start_ns(end) - timetable.start_ns(std::min(at + 1, end)));
-  return link.gb_per_s *
-         std::min(std::min(before, after) + more_ns, (before + after + more_ns) / 2);
+  return link.gb_per_s * std::min(before, after + again_ns);
+}
+
+double dearest_price(const Link& link) {
+  return link.exists() ? 1 / link.gb_per_s : std::numeric_limits<double>::infinity();
 }
 
 std::vector<double> price_ladder(const Peak& peak) {

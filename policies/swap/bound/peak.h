@@ -7,6 +7,7 @@
 // that is available turns the choice into a least cut (Picard, Maximal Closure of a Graph, 1976).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "policies/swap/bound/min_cut.h"
@@ -17,7 +18,9 @@ namespace tierpilot::swap {
 
 class Peak {
  public:
-  Peak(const Graph& graph, const Timetable& timetable, Position at);
+  // `factors` on the time of each operator are for searches; empty: 1.
+  Peak(const Graph& graph, const Timetable& timetable, Position at,
+       std::span<const float> factors = {});
 
   // The cheapest choice at a price, in ns a byte; prices have to rise from call to call.
   // Returns what it costs, with the price for all that is available.
@@ -51,9 +54,10 @@ class Peak {
   double least_price_ = 0, most_price_ = 0;
 };
 
-// Bytes that the link can have carried out by `at` and bring back after it, if there are `more_ns`
-// in all beside the operators' own time, whichever side they are on.
-double carried_bytes(const Timetable& timetable, const Link& link, Position at, double more_ns);
+// Bytes that the link can have carried out by `at` and bring back after it, if what is made again
+// after it takes `again_ns`. To wait for more before it costs dearest_price(), in ns a byte.
+double carried_bytes(const Timetable& timetable, const Link& link, Position at, double again_ns);
+double dearest_price(const Link& link);
 
 // Prices in ns a byte, rising, from the least to the most that matters.
 std::vector<double> price_ladder(const Peak& peak);

@@ -13,8 +13,8 @@ class Drafts {
   Drafts(const Graph& graph, const Timetable& timetable, const Limits& limits, const Peak& peak)
       : graph_(graph), timetable_(timetable), limits_(limits), peak_(peak) {}
 
-  // `swap_bytes` leave over the link, as far as it has time.
-  void draft(double swap_bytes, const TakePlan& take) {
+  // What is available and does not stay leaves over the link, as far as that has time.
+  void draft(const PeakChoice& choice, const TakePlan& take) {
     plan_ = {.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
     uses_ = timetable_;
     needed_.assign(graph_.storages.size(), kNone);
@@ -23,8 +23,9 @@ class Drafts {
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
       uses_.also_used(storage, {kept_[storage].begin(), kept_[storage].end()});
     drop();
-    carry(swap_bytes);
-    take(plan_, uses_);
+    const auto room = static_cast<double>(limits_.budget_bytes - peak_.fixed_bytes());
+    carry(static_cast<double>(peak_.available_bytes()) - room * (1 - choice.slack));
+    take(choice, plan_, uses_);
   }
 
  private:
@@ -145,9 +146,16 @@ void peak_plans(const Graph& graph, const Timetable& timetable, const Limits& li
           shares[i].carried * carried_bytes(timetable, limits.link, at, again_ns);
       if (drafted[i] || available > stays + carried) continue;
       drafted[i] = true;
-      drafts.draft(available - stays, take);
+      drafts.draft({price, shares[i].slack}, take);
     }
   }
+}
+
+void peak_plan(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
+               const PeakChoice& choice, std::span<const float> factors, const TakePlan& take) {
+  Peak peak(graph, timetable, at, factors);
+  peak.solve(choice.price);
+  Drafts(graph, timetable, limits, peak).draft(choice, take);
 }
 
 }  // namespace tierpilot::swap

@@ -16,9 +16,19 @@ struct PeakShares {
   double slack = 0, carried = 1;
 };
 
+// What a plan was made with.
+struct PeakChoice {
+  double price = 0;  // ns a byte
+  double slack = 0;
+};
+
 // Called with each plan and the uses that it counts on.
-using TakePlan = std::function<void(const Plan&, const Timetable&)>;
+using TakePlan = std::function<void(const PeakChoice&, const Plan&, const Timetable&)>;
 void peak_plans(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
                 std::span<const PeakShares> shares, const TakePlan& take);
+
+// One, with factors on the times of operators.
+void peak_plan(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
+               const PeakChoice& choice, std::span<const float> factors, const TakePlan& take);
 
 }  // namespace tierpilot::swap
