@@ -51,7 +51,7 @@ void Cover::count_deficit() {
   }
 }
 
-Plan Cover::plan() {
+Plan Cover::plan(const Plan& begun) {
   count_deficit();
   for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
     if (graph_.storages[storage].constant) continue;
@@ -61,6 +61,7 @@ Plan Cover::plan() {
       propose(storage, gaps_[storage].back());
     }
   }
+  begin_with(begun);
   while (!queue_.empty() && !satisfied()) {
     const auto top = queue_.top();
     queue_.pop();
@@ -82,6 +83,20 @@ Plan Cover::plan() {
       if (gap.action != Action::kKeep)
         plan.absences[storage].push_back({gap.from, gap.to, gap.action});
   return plan;
+}
+
+void Cover::begin_with(const Plan& begun) {
+  for (StorageId storage = 0; storage < begun.absences.size(); ++storage)
+    for (const auto& [from, to, action] : begun.absences[storage]) {
+      const auto* around = find(storage, from + 1);
+      if (around && to < around->to) split(storage, to);
+      auto* gap = find(storage, from + 1);
+      if (!gap || gap->action != Action::kKeep) continue;
+      Gap chosen{.from = gap->from, .to = gap->to, .action = action};
+      if (action == Action::kSwap)
+        chosen.trip = calendar_.find(gap->from, gap->to, graph_.storages[storage].bytes);
+      take(storage, *gap, chosen);
+    }
 }
 
 bool Cover::satisfied() {

@@ -33,7 +33,8 @@ struct CoverSettings {
 class Cover {
  public:
   Cover(const Graph& graph, const Timetable& timetable, const CoverSettings& settings);
-  Plan plan();
+  // Of what `begun` lets leave, and what has to beside it.
+  Plan plan(const Plan& begun = {});
 
  private:
   struct Gap {
@@ -71,6 +72,7 @@ class Cover {
   double recompute_ns(StorageId storage, Position to, double stop_ns);
   void need(TensorId tensor, Position at, double weight);
   void take(StorageId storage, Gap& gap, const Gap& chosen);
+  void begin_with(const Plan& begun);
   void give_up(StorageId storage, Gap& gap);
   void split(StorageId storage, Position at);
   // Keeps again what later choices made unnecessary, dearest first.

@@ -18,10 +18,10 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int kMostTrials = 3'000;
+constexpr int kMostTrials = 5'000;
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
-constexpr double kPeakShare = 0.3, kCoverShare = 0.35, kScoreShare = 0.25, kLinkedShare = 0.25, kAbsenceShare = 0.25;
+constexpr double kPeakShare = 0.3, kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
 constexpr double kPromising = 1.6;
 constexpr int64_t kMostQuickLooks = 700'000;  // of one score, at candidates
@@ -72,7 +72,7 @@ class Search {
         done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
     while (done_ < most) {
       const double draw = random_.unit();
-      if (draw < kPeakShare && is_promising(peaked_))
+      if (is_promising(peaked_) && random_.chance(kPeakShare))
         vary_peak();
       else if (draw < kCoverShare)
         vary_costs();
@@ -211,7 +211,20 @@ class Search {
     peak_plans(graph_, timetable_, settings_.limits, peak_, shares,
                [&](const PeakChoice& choice, const Plan& plan, const Timetable& timetable) {
                  try_peak(choice, {}, plan, timetable);
+                 try_covered(plan, timetable);
                });
+  }
+
+  // With what has to leave elsewhere.
+  void try_covered(const Plan& plan, const Timetable& timetable) {
+    const auto& limits = settings_.limits;
+    const auto covered = Cover(graph_, timetable,
+                               {.budget_bytes = limits.budget_bytes,
+                                .on_time = limits.link.exists(),
+                                .link = limits.link,
+                                .recompute = limits.recompute})
+                             .plan(plan);
+    follow(timetable, covered, "peak");
   }
 
   struct Peaked {
