@@ -23,6 +23,8 @@ constexpr int kMostTrials = 5'000;
 // link the rest changes ways.
 constexpr double kPeakShare = 0.3, kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr Position kShortGap = 8;  // operators
+constexpr size_t kLate = 40;
+constexpr double kReturn = 0.01;
 constexpr double kPromising = 1.6;
 constexpr int64_t kMostQuickLooks = 700'000;  // of one score, at candidates
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
@@ -70,6 +72,7 @@ class Search {
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
     const auto most =
         done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
+    begin_walk();
     while (done_ < most) {
       const double draw = random_.unit();
       if (is_promising(peaked_) && random_.chance(kPeakShare))
@@ -126,6 +129,35 @@ class Search {
       PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
       attempt(manager, timetable, {});
     }
+  }
+
+  // A walk from plan to plan by changes, which may also go to a worse one: not worse than where it
+  // was some changes ago (Burke and Bykov, The Late Acceptance Hill-Climbing Heuristic, 2017).
+  void begin_walk() {
+    walk_ = {best_.plan, best_timetable_, best_.outcome};
+    late_ns_.assign(kLate, best_.outcome.clock_ns);
+  }
+
+  void walk_to(const Plan& plan, const Timetable& timetable) {
+    auto& late_ns = late_ns_[steps_++ % kLate];
+    for (const auto following : {Following::kMending, Following::kStrict}) {
+      PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
+      ++done_;
+      Recording recording(graph_, manager);
+      auto limits = settings_.limits;
+      if (walk_.outcome.done)
+        limits.give_up_ns = std::max(late_ns, walk_.outcome.clock_ns) + 1;
+      const auto outcome = run_step(graph_, limits, recording);
+      if (!outcome.done) continue;
+      walk_ = {recording.plan(), timetable, outcome};
+      if (!better(outcome, best_.outcome)) continue;
+      best_.plan = walk_.plan;
+      best_.outcome = outcome;
+      best_timetable_ = timetable;
+    }
+    if (better(best_.outcome, walk_.outcome) && random_.chance(kReturn))
+      walk_ = {best_.plan, best_timetable_, best_.outcome};
+    late_ns = walk_.outcome.clock_ns;
   }
 
   bool try_cover(const Knobs& knobs, std::span<const float> bias) {
@@ -395,14 +427,14 @@ class Search {
   }
 
   void vary_ways() {
-    auto plan = best_.plan;
-    auto timetable = best_timetable_;
-    if (change_ways(plan, timetable)) try_change(plan, timetable);
+    auto plan = walk_.plan;
+    auto timetable = walk_.timetable;
+    if (change_ways(plan, timetable)) walk_to(plan, timetable);
   }
 
   // What really left under the best plan, but for a few that stay and a few that leave instead.
   void vary_absences() {
-    auto plan = best_.plan;
+    auto plan = walk_.plan;
     const double share = random_.log_uniform(0.002, 0.15);
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
       auto& list = plan.absences[storage];
@@ -410,7 +442,7 @@ class Search {
       list.erase(std::remove_if(list.begin(), list.end(), stays), list.end());
       if (list.empty() && random_.chance(share * 0.3)) add_absence(plan, storage);
     }
-    try_change(plan, Timetable(best_timetable_));
+    walk_to(plan, Timetable(walk_.timetable));
   }
 
   void add_absence(Plan& plan, StorageId storage) {
@@ -427,6 +459,14 @@ class Search {
   std::optional<Neighbourhood> near_;
   SeededRandom random_;
   Planned best_;
+  struct Walk {
+    Plan plan;
+    Timetable timetable;
+    Outcome outcome;
+  };
+  Walk walk_{{}, timetable_, {}};
+  std::vector<int64_t> late_ns_;
+  size_t steps_ = 0;
   Knobs knobs_;
   std::vector<float> bias_;
   NamedScore score_ = own_scores().front();  // the best of them
