@@ -237,14 +237,21 @@ class Search {
     if (peak_ == kNone) return;
     std::vector<PeakShares> shares;
     const bool link = settings_.limits.link.exists();
-    for (const double carried : {1.0, 0.9, 0.8, 0.65, 0.5, 0.25, 0.0})
-      for (const double slack : {0.0, 0.03, 0.06, 0.1, 0.15, 0.25, 0.4})
+    for (const double carried : {1.0, 0.93, 0.8, 0.5, 0.0})
+      for (const double slack : {0.0, 0.04, 0.1, 0.2, 0.4})
         if (link || carried == 0) shares.push_back({slack, carried});
-    peak_plans(graph_, timetable_, settings_.limits, peak_, shares,
-               [&](const PeakChoice& choice, const Plan& plan, const Timetable& timetable) {
-                 try_peak(choice, {}, plan, timetable);
-                 try_covered(plan, timetable);
-               });
+    // Layers that are alike are told apart by where they stand.
+    for (const double slope : {0.0, -0.03, 0.03}) {
+      std::vector<float> factors(graph_.operators.size());
+      for (size_t op = 0; op < factors.size(); ++op)
+        factors[op] = static_cast<float>(1 + slope * static_cast<double>(op) /
+                                                 static_cast<double>(factors.size()));
+      peak_plans(graph_, timetable_, settings_.limits, peak_, factors, shares,
+                 [&](const PeakChoice& choice, const Plan& plan, const Timetable& timetable) {
+                   try_peak(choice, factors, plan, timetable);
+                   try_covered(plan, timetable);
+                 });
+    }
   }
 
   // With what has to leave elsewhere.

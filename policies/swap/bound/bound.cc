@@ -101,12 +101,14 @@ class Bound {
     return carried_bytes(timetable_, limits_.link, at, more_ns);
   }
 
+  static constexpr size_t kRungs = 200;
+
   // With all that recomputing needs, at one point.
   double least_with_ancestors_ns(Position at) const {
     Peak peak(graph_, timetable_, at);
     const auto room = static_cast<double>(limits_.budget_bytes - peak.fixed_bytes());
     double most_ns = 0;
-    for (const double price : price_ladder(peak)) {
+    for (const double price : price_ladder(peak.least_price(), peak.most_price(), kRungs)) {
       if (price > dearest_price(limits_.link)) break;
       const auto cost = static_cast<double>(peak.solve(price));
       const auto short_ns = [&](double more_ns) {

@@ -100,12 +100,11 @@ double dearest_price(const Link& link) {
   return link.exists() ? 1 / link.gb_per_s : std::numeric_limits<double>::infinity();
 }
 
-std::vector<double> price_ladder(const Peak& peak) {
-  constexpr int kRungs = 120;
+std::vector<double> price_ladder(double least, double most, size_t rungs) {
   std::vector<double> prices;
-  for (int i = 0; i <= kRungs; ++i)
-    prices.push_back(peak.least_price() * std::pow(peak.most_price() / peak.least_price(),
-                                                   static_cast<double>(i) / kRungs));
+  for (size_t i = 0; i < rungs; ++i)
+    prices.push_back(least * std::pow(most / least, static_cast<double>(i) /
+                                                        static_cast<double>(rungs - 1)));
   return prices;
 }
 

@@ -59,7 +59,7 @@ class Peak {
 double carried_bytes(const Timetable& timetable, const Link& link, Position at, double again_ns);
 double dearest_price(const Link& link);
 
-// Prices in ns a byte, rising, from the least to the most that matters.
-std::vector<double> price_ladder(const Peak& peak);
+// Prices in ns a byte, rising by equal factors.
+std::vector<double> price_ladder(double least, double most, size_t rungs);
 
 }  // namespace tierpilot::swap

@@ -128,23 +128,60 @@ class Drafts {
   std::vector<std::set<Position>> kept_;
 };
 
+constexpr size_t kCoarse = 60, kFine = 240;  // rungs of ladders of prices
+
+// How much is available at most, for each of the shares.
+class Targets {
+ public:
+  Targets(const Timetable& timetable, const Limits& limits, std::span<const PeakShares> shares)
+      : timetable_(timetable), limits_(limits), shares_(shares) {}
+
+  bool met(const Peak& peak, size_t share) const {
+    const auto room = static_cast<double>(limits_.budget_bytes - peak.fixed_bytes());
+    const auto carried = carried_bytes(timetable_, limits_.link, peak.at(),
+                                       static_cast<double>(peak.made_again_ns()));
+    return static_cast<double>(peak.available_bytes()) <=
+           room * (1 - shares_[share].slack) + shares_[share].carried * carried;
+  }
+  size_t count_met(const Peak& peak) const {
+    size_t count = 0;
+    for (size_t i = 0; i < shares_.size(); ++i) count += met(peak, i);
+    return count;
+  }
+  // Prices between which all of them are met.
+  std::pair<double, double> range(Peak peak) const {
+    std::pair<double, double> found{peak.least_price(), peak.most_price()};
+    for (const double price : price_ladder(peak.least_price(), peak.most_price(), kCoarse)) {
+      peak.solve(price);
+      const auto count = count_met(peak);
+      if (count == 0) found.first = price;
+      if (count < shares_.size()) continue;
+      found.second = price;
+      break;
+    }
+    return found;
+  }
+
+ private:
+  const Timetable& timetable_;
+  const Limits& limits_;
+  std::span<const PeakShares> shares_;
+};
+
 }  // namespace
 
 void peak_plans(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
-                std::span<const PeakShares> shares, const TakePlan& take) {
-  Peak peak(graph, timetable, at);
-  const auto room = static_cast<double>(limits.budget_bytes - peak.fixed_bytes());
+                std::span<const float> factors, std::span<const PeakShares> shares,
+                const TakePlan& take) {
+  Peak peak(graph, timetable, at, factors);
+  const Targets targets(timetable, limits, shares);
+  const auto [least, most] = targets.range(peak);
   std::vector<char> drafted(shares.size());
   Drafts drafts(graph, timetable, limits, peak);
-  for (const double price : price_ladder(peak)) {
+  for (const double price : price_ladder(least, most, kFine)) {
     peak.solve(price);
-    const auto available = static_cast<double>(peak.available_bytes());
-    const auto again_ns = static_cast<double>(peak.made_again_ns());
     for (size_t i = 0; i < shares.size(); ++i) {
-      const double stays = room * (1 - shares[i].slack);
-      const double carried =
-          shares[i].carried * carried_bytes(timetable, limits.link, at, again_ns);
-      if (drafted[i] || available > stays + carried) continue;
+      if (drafted[i] || !targets.met(peak, i)) continue;
       drafted[i] = true;
       drafts.draft({price, shares[i].slack}, take);
     }

@@ -24,10 +24,11 @@ struct PeakChoice {
 
 // Called with each plan and the uses that it counts on.
 using TakePlan = std::function<void(const PeakChoice&, const Plan&, const Timetable&)>;
+// There are factors on the times of operators.
 void peak_plans(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
-                std::span<const PeakShares> shares, const TakePlan& take);
-
-// One, with factors on the times of operators.
+                std::span<const float> factors, std::span<const PeakShares> shares,
+                const TakePlan& take);
+// One.
 void peak_plan(const Graph& graph, const Timetable& timetable, const Limits& limits, Position at,
                const PeakChoice& choice, std::span<const float> factors, const TakePlan& take);
 
