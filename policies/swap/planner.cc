@@ -18,7 +18,8 @@
 namespace tierpilot::swap {
 namespace {
 
-constexpr int kMostTrials = 5'000;
+constexpr int kMostTrials = 6'000;
+constexpr double kFirstShare = 0.5;  // of them, before plans of the tightest point
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
 constexpr double kPeakShare = 0.3, kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
@@ -63,16 +64,28 @@ class Search {
       if (quick) try_rivals();
       try_scores(quick);  // they drop
       if (!quick) try_rivals();
-      if (!quick) {
+      if (!quick)
         try_segments();
-        try_peak();
-      } else if (link)
+      else if (link)
         try_link(Plan(best_.plan), Timetable(best_timetable_), {0.1, 0.3, 1.0});
     }
+    if (!quick) {
+      vary(kFirstShare);
+      if (settings_.limits.recompute) try_peak();
+      begin_walk();
+      vary(1 - kFirstShare);
+    }
+    best_.trials = done_;
+    return std::move(best_);
+  }
+
+ private:
+  // By chance, around the best: `share` of the trials.
+  void vary(double share) {
+    const bool link = settings_.limits.link.exists();
     const auto size = std::max<size_t>(graph_.operators.size(), 1);
-    const auto most =
-        done_ + static_cast<int>(std::min<size_t>(settings_.work / size, kMostTrials));
-    begin_walk();
+    const auto trials = std::min<size_t>(settings_.work / size, kMostTrials);
+    const auto most = done_ + static_cast<int>(share * static_cast<double>(trials));
     while (done_ < most) {
       const double draw = random_.unit();
       if (is_promising(peaked_) && random_.chance(kPeakShare))
@@ -91,11 +104,8 @@ class Search {
       else
         vary_costs();
     }
-    best_.trials = done_;
-    return std::move(best_);
   }
 
- private:
   // Whether it is the best so far. The timetable is the one that the manager goes by. A replay is
   // given up where its overhead will be so many times that of the best.
   bool attempt(Manager& manager, const Timetable& timetable, std::string_view origin,
@@ -131,6 +141,12 @@ class Search {
     }
   }
 
+  struct Walk {
+    Plan plan;
+    Timetable timetable;
+    Outcome outcome;
+  };
+
   // A walk from plan to plan by changes, which may also go to a worse one: not worse than where it
   // was some changes ago (Burke and Bykov, The Late Acceptance Hill-Climbing Heuristic, 2017).
   void begin_walk() {
@@ -138,7 +154,13 @@ class Search {
     late_ns_.assign(kLate, best_.outcome.clock_ns);
   }
 
+  bool walking() const { return !late_ns_.empty(); }
+
+  // What changes start from.
+  Walk here() const { return walking() ? walk_ : Walk{best_.plan, best_timetable_, {}}; }
+
   void walk_to(const Plan& plan, const Timetable& timetable) {
+    if (!walking()) return try_change(plan, timetable);
     auto& late_ns = late_ns_[steps_++ % kLate];
     for (const auto following : {Following::kMending, Following::kStrict}) {
       PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
@@ -417,7 +439,7 @@ class Search {
   }
 
   // Other ways for what a few operators made, each as a whole: it is run again unless all comes
-  // back. False: nothing is away.
+  // back. Or it stays. False: nothing is away.
   bool change_ways(Plan& plan, Timetable& timetable) {
     std::vector<OperatorId> makers;
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
@@ -427,21 +449,26 @@ class Search {
     std::vector<char> drawn(graph_.operators.size());
     do drawn[makers[random_.below(makers.size())]] = true;
     while (random_.chance(0.5));
-    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage)
-      for (auto& absence : plan.absences[storage])
-        if (drawn[maker(storage)]) change_way(storage, absence, timetable);
+    const bool stays = walking() && random_.chance(0.3);
+    for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
+      if (plan.absences[storage].empty() || !drawn[maker(storage)]) continue;
+      if (stays)
+        plan.absences[storage].clear();
+      else
+        for (auto& absence : plan.absences[storage]) change_way(storage, absence, timetable);
+    }
     return true;
   }
 
   void vary_ways() {
-    auto plan = walk_.plan;
-    auto timetable = walk_.timetable;
+    auto plan = here().plan;
+    auto timetable = here().timetable;
     if (change_ways(plan, timetable)) walk_to(plan, timetable);
   }
 
   // What really left under the best plan, but for a few that stay and a few that leave instead.
   void vary_absences() {
-    auto plan = walk_.plan;
+    auto plan = here().plan;
     const double share = random_.log_uniform(0.002, 0.15);
     for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
       auto& list = plan.absences[storage];
@@ -449,7 +476,7 @@ class Search {
       list.erase(std::remove_if(list.begin(), list.end(), stays), list.end());
       if (list.empty() && random_.chance(share * 0.3)) add_absence(plan, storage);
     }
-    walk_to(plan, Timetable(walk_.timetable));
+    walk_to(plan, Timetable(here().timetable));
   }
 
   void add_absence(Plan& plan, StorageId storage) {
@@ -466,11 +493,6 @@ class Search {
   std::optional<Neighbourhood> near_;
   SeededRandom random_;
   Planned best_;
-  struct Walk {
-    Plan plan;
-    Timetable timetable;
-    Outcome outcome;
-  };
   Walk walk_{{}, timetable_, {}};
   std::vector<int64_t> late_ns_;
   size_t steps_ = 0;

@@ -45,6 +45,8 @@ Replayed replay_random(const Graph& graph, const PolicyInfo& info, const ReplayS
 Replayed replay_planned(const Graph& graph, const PolicyInfo& info, size_t work,
                         const ReplaySettings& settings) {
   auto planned = plan_step(graph, {.limits = settings.limits, .work = work, .seed = settings.seed});
+  if (!planned.outcome.done)
+    if (auto reason = impossible(graph, settings.limits)) planned.outcome.reason = *reason;
   return {.policy = info,
           .outcome = std::move(planned.outcome),
           .runs = planned.trials,

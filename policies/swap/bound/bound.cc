@@ -26,7 +26,7 @@ class Bound {
     Position worst = 0;
     for (Position at = 0; at <= timetable_.end(); ++at)
       if (needs(at) > needs(worst)) worst = at;
-    if (needs(worst) <= limits_.budget_bytes) return {};
+    if (needs(worst) <= limits_.budget_bytes) return std::nullopt;
     const auto what = worst == timetable_.end() ? std::string("the end of the step")
                                                 : fmt::format("operator {} '{}'", worst,
                                                               graph_.operators[worst].name);
@@ -175,6 +175,11 @@ Outcome bound(const Graph& graph, const Limits& limits) {
   outcome.clock_ns = 1 + outcome.base_time_ns + more_ns;
   outcome.done = true;
   return outcome;
+}
+
+std::optional<std::string> impossible(const Graph& graph, const Limits& limits) {
+  const Timetable timetable(graph);
+  return Bound(graph, timetable, limits).impossible();
 }
 
 Position tightest(const Graph& graph, const Timetable& timetable, const Limits& limits) {

@@ -8,6 +8,9 @@
 // have to end, and that points far apart may each cost something: so it may be out of reach.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "policies/swap/graph.h"
 #include "policies/swap/machine/limits.h"
 #include "policies/swap/machine/outcome.h"
@@ -19,6 +22,10 @@ namespace tierpilot::swap {
 // themselves, or where that or the least recomputing is over the thrash limit: nothing can get
 // through.
 Outcome bound(const Graph& graph, const Limits& limits);
+
+// Why no policy can get through, with the bytes that are needed; nothing where the room suffices for
+// each operator by itself.
+std::optional<std::string> impossible(const Graph& graph, const Limits& limits);
 
 // The point of the step that costs most by itself, by the operators that are cheapest by byte; kNone
 // where the step fits.
