@@ -15,8 +15,6 @@ constexpr double kLeastCost = 1;     // ns: what is free is still not taken for 
 constexpr double kCannot = 1e300;    // ns
 // Of a copy without a time on the link, each way: the step waits for it.
 constexpr double kWaited = 2;
-// Ratios that are as good as equal; many are where all is copied.
-constexpr double kTie = 1.0001, kTieOfCopies = 1.03;
 constexpr double kAhead = 2;  // times the next one's ratio, to where an offer is worked out
 }  // namespace
 
@@ -63,14 +61,13 @@ Plan Cover::plan(const Plan& begun) {
     }
   }
   begin_with(begun);
-  const double tie = settings_.recompute ? kTie : kTieOfCopies;
   while (!queue_.empty() && !satisfied()) {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
     if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep)
       continue;
-    const double next = queue_.empty() ? kCannot : queue_.top().ratio * tie;
+    const double next = queue_.empty() ? kCannot : queue_.top().ratio * settings_.tie;
     const auto now = offer(top.storage, *gap, next * kAhead);
     if (now.cost >= kCannot) continue;
     if (now.ratio > next)

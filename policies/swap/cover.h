@@ -26,6 +26,8 @@ struct CoverSettings {
   bool on_time = false;
   Link link{};
   bool recompute = true;  // as in Limits
+  // Ratios of costs that are as good as equal: the larger, the faster.
+  double tie = 1.0001;
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.
   std::span<const float> bias{};
 };

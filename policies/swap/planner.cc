@@ -27,7 +27,8 @@ constexpr Position kShortGap = 8;  // operators
 constexpr size_t kLate = 40;
 constexpr double kReturn = 0.01;
 constexpr double kPromising = 1.6;
-constexpr int64_t kMostQuickLooks = 700'000;  // of one score, at candidates
+constexpr double kQuickTie = 1.03;  // as in CoverSettings
+constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
@@ -192,6 +193,7 @@ class Search {
                              .on_time = knobs.on_time,
                              .link = limits.link,
                              .recompute = limits.recompute,
+                             .tie = settings_.work == kQuickWork ? kQuickTie : 1.0001,
                              .bias = bias})
                           .plan();
     if (!try_plan(plan, timetable_, "cover")) return false;
