@@ -95,8 +95,8 @@ class Rule {
     while (left_bytes_ > 0 && !offers.empty()) {
       const auto at = offers.top().candidate;
       offers.pop();
-      const double next = offers.empty() ? std::numeric_limits<double>::infinity()
-                                         : offers.top().cost_per_byte;
+      const double next =
+          offers.empty() ? std::numeric_limits<double>::infinity() : offers.top().cost_per_byte;
       const auto [cost, action] = price(candidates_[at], next);
       const Offer now{cost, at};
       if (!offers.empty() && now < offers.top())

@@ -11,8 +11,8 @@ constexpr Position kSamples = 48;    // of a gap's positions, when its worth is 
 constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
 // After so many in all, where graphs are large and recomputations long, fewer of each.
 constexpr size_t kManyWalked = 1'000'000, kFewWalked = 24;
-constexpr double kLeastCost = 1;     // ns: what is free is still not taken for nothing
-constexpr double kCannot = 1e300;    // ns
+constexpr double kLeastCost = 1;   // ns: what is free is still not taken for nothing
+constexpr double kCannot = 1e300;  // ns
 // Of a copy without a time on the link, each way: the step waits for it.
 constexpr double kWaited = 2;
 constexpr double kAhead = 2;  // times the next one's ratio, to where an offer is worked out

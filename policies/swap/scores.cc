@@ -117,8 +117,7 @@ StorageId ScoredEviction::victim(const Machine& machine) {
       now = static_cast<double>(machine.history().last_access_ns(at));
     } else {
       const double under = below(machine, at, now_ns);
-      if (least != kNone &&
-          factor * least_cost(machine, at) > least_value * under * kRounding)
+      if (least != kNone && factor * least_cost(machine, at) > least_value * under * kRounding)
         continue;
       now = under == 0 ? std::numeric_limits<double>::infinity() : cost(machine, at) / under;
     }

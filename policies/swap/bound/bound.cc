@@ -27,9 +27,9 @@ class Bound {
     for (Position at = 0; at <= timetable_.end(); ++at)
       if (needs(at) > needs(worst)) worst = at;
     if (needs(worst) <= limits_.budget_bytes) return std::nullopt;
-    const auto what = worst == timetable_.end() ? std::string("the end of the step")
-                                                : fmt::format("operator {} '{}'", worst,
-                                                              graph_.operators[worst].name);
+    const auto what = worst == timetable_.end()
+                          ? std::string("the end of the step")
+                          : fmt::format("operator {} '{}'", worst, graph_.operators[worst].name);
     return fmt::format(
         "no policy can get through: {} needs {} bytes at once ({} of them constants), which is {} "
         "more than the budget",

@@ -38,8 +38,7 @@ int64_t MinCut::push_one() {
   Node at = kSource;
   while (at != kSink) {
     auto& edge = next_[at];
-    while (edge != kEnd &&
-           (edges_[edge].left <= 0 || level_[edges_[edge].to] != level_[at] + 1))
+    while (edge != kEnd && (edges_[edge].left <= 0 || level_[edges_[edge].to] != level_[at] + 1))
       edge = edges_[edge].next;
     if (edge != kEnd) {
       path_.push_back(edge);

@@ -103,8 +103,8 @@ double dearest_price(const Link& link) {
 std::vector<double> price_ladder(double least, double most, size_t rungs) {
   std::vector<double> prices;
   for (size_t i = 0; i < rungs; ++i)
-    prices.push_back(least * std::pow(most / least, static_cast<double>(i) /
-                                                        static_cast<double>(rungs - 1)));
+    prices.push_back(
+        least * std::pow(most / least, static_cast<double>(i) / static_cast<double>(rungs - 1)));
   return prices;
 }
 

@@ -74,8 +74,7 @@ Limits library_limits(const ObservedStep& step) {
   const auto all = static_cast<double>(step.saved_bytes());
   return {.budget_bytes = static_cast<int64_t>(0.5 * static_cast<double>(step.kept_bytes())),
           .recompute = false,
-          .link = {.gb_per_s = all / static_cast<double>(step.compute_ns()),
-                   .latency_ns = 10'000}};
+          .link = {.gb_per_s = all / static_cast<double>(step.compute_ns()), .latency_ns = 10'000}};
 }
 
 // The longest that the learner takes between two steps, over its first twelve.

@@ -156,8 +156,7 @@ Graph dense_net(size_t tensors) {
     auto x = tape.op("stem", {"input"}, 1024 * kKiB, 30 * kUs);
     std::vector<std::string> parts{x};
     for (size_t at = 0; at < layers; ++at) {
-      if (parts.size() > kBlock)
-        parts = {tape.op("transition", parts, 1024 * kKiB, 20 * kUs)};
+      if (parts.size() > kBlock) parts = {tape.op("transition", parts, 1024 * kKiB, 20 * kUs)};
       const auto bytes = static_cast<int64_t>(512 * kKiB * (1 + parts.size()));
       const auto joined = tape.op("join", parts, bytes, 5 * kUs + bytes / 300);
       const auto norm = tape.op("norm", {joined}, bytes, 5 * kUs + bytes / 300);
@@ -202,8 +201,8 @@ std::optional<Graph> repeated(const std::filesystem::path& table, const std::str
     for (auto& at : comma) from = (at = line.find(',', from)) + 1;
     if (line.substr(0, comma[0]) + "/" + line.substr(comma[0] + 1, comma[1] - comma[0] - 1) != net)
       continue;
-    rows.push_back({line.substr(0, comma[3]), std::stoll(line.substr(comma[3] + 1)),
-                    line.substr(comma[4])});
+    rows.push_back(
+        {line.substr(0, comma[3]), std::stoll(line.substr(comma[3] + 1)), line.substr(comma[4])});
   }
   // Where no row is a part of a block, the net as a whole is one.
   const bool blocks =
