@@ -26,6 +26,7 @@ constexpr double kPeakShare = 0.3;  // of what is left then varies plans of the 
 constexpr double kPromising = 1.6;
 constexpr double kQuickTie = 1.03;            // as in CoverSettings
 constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
+constexpr size_t kMostQuickPeak = 1'000;      // operators: larger cuts take too long
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
@@ -61,6 +62,7 @@ class Search {
         try_segments();
       else if (link)
         try_link(Tried(trials_.best()), {0.1, 0.3, 1.0});
+      if (quick && graph_.operators.size() <= kMostQuickPeak) try_quick_peak();
     }
     if (!quick) {
       vary(kFirstShare);
@@ -164,6 +166,20 @@ class Search {
     }
     for (const auto& plan : capuchin_plans(graph_, timetable_, limits))
       trials_.follow(plan, timetable_, "capuchin");
+  }
+
+  void try_quick_peak() {
+    peak_ = tightest(graph_, timetable_, settings_.limits);
+    if (peak_ == kNone) return;
+    std::vector<PeakShares> shares;
+    for (const double carried : {1.0, 0.8, 0.0})
+      for (const double slack : {0.0, 0.1, 0.25})
+        if (settings_.limits.link.exists() || carried == 0) shares.push_back({slack, carried});
+    peak_plans(graph_, timetable_, settings_.limits, peak_, {}, shares,
+               [&](const PeakChoice&, const Plan& plan, const Timetable& timetable) {
+                 trials_.change(plan, timetable, "peak");
+                 if (graph_.operators.size() <= kMostQuickPeak / 2) try_covered(plan, timetable);
+               });
   }
 
   // What is cheapest where most has to be away.

@@ -46,10 +46,10 @@ void Trials::follow(const Plan& plan, const Timetable& timetable, std::string_vi
   }
 }
 
-void Trials::change(const Plan& plan, const Timetable& timetable) {
+void Trials::change(const Plan& plan, const Timetable& timetable, std::string_view origin) {
   for (const auto following : {Following::kMending, Following::kStrict}) {
     PlannedEviction manager(graph_, timetable, plan, limits_.link, following);
-    attempt(manager, timetable, {});
+    attempt(manager, timetable, origin);
   }
 }
 

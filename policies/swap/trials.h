@@ -33,7 +33,7 @@ class Trials {
   // As published, and mended where they do not fit.
   void follow(const Plan& plan, const Timetable& timetable, std::string_view origin);
   // A change of the best one.
-  void change(const Plan& plan, const Timetable& timetable);
+  void change(const Plan& plan, const Timetable& timetable, std::string_view origin = {});
 
   // A walk from plan to plan by changes, which may also go to a worse one: not worse than where it
   // was some changes ago (Burke and Bykov, The Late Acceptance Hill-Climbing Heuristic, 2017).
