@@ -68,7 +68,7 @@ Plan Cover::plan(const Plan& begun) {
     if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep)
       continue;
     const double next = queue_.empty() ? kCannot : queue_.top().ratio * settings_.tie;
-    const auto now = offer(top.storage, *gap, next * kAhead);
+    const auto now = offer(top.storage, *gap, settings_.hurried ? next * kAhead : kCannot);
     if (now.cost >= kCannot) continue;
     if (now.ratio > next)
       queue_.push({now.ratio, top.storage, top.from, top.to});
@@ -105,7 +105,7 @@ bool Cover::satisfied() {
 
 void Cover::propose(StorageId storage, const Gap& gap) {
   if (gap.to - gap.from < 2) return;
-  const auto now = offer(storage, gap, 0);
+  const auto now = offer(storage, gap, settings_.hurried ? 0 : kCannot);
   if (now.cost < kCannot) queue_.push({now.ratio, storage, gap.from, gap.to});
 }
 
@@ -185,7 +185,7 @@ double Cover::recompute_ns(StorageId storage, Position to, double stop_ns) {
       if (graph_.tensors[arg].storage == storage) need(arg, to, 1);
   }
   double total = 0;
-  const size_t most = walked_ < kManyWalked ? kMostWalked : kFewWalked;
+  const size_t most = settings_.hurried && walked_ > kManyWalked ? kFewWalked : kMostWalked;
   for (size_t i = 0; i < walk_.size() && i < most && total <= stop_ns; ++i) {
     ++walked_;
     const auto [tensor, weight] = walk_[i];

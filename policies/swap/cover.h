@@ -26,6 +26,9 @@ struct CoverSettings {
   bool on_time = false;
   Link link{};
   bool recompute = true;  // as in Limits
+  // Costs are worked out as far as they matter, and all of long ones only at first: fast, and as
+  // good on the whole.
+  bool hurried = false;
   // Ratios of costs that are as good as equal: the larger, the faster.
   double tie = 1.0001;
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.

@@ -113,6 +113,7 @@ class Search {
                              .on_time = knobs.on_time,
                              .link = limits.link,
                              .recompute = limits.recompute,
+                             .hurried = settings_.work == kQuickWork,
                              .tie = settings_.work == kQuickWork ? kQuickTie : 1.0001,
                              .bias = bias})
                           .plan();
@@ -212,7 +213,8 @@ class Search {
                                {.budget_bytes = limits.budget_bytes,
                                 .on_time = limits.link.exists(),
                                 .link = limits.link,
-                                .recompute = limits.recompute})
+                                .recompute = limits.recompute,
+                                .hurried = true})
                              .plan(plan);
     trials_.follow(covered, timetable, "peak");
   }
