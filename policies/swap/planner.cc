@@ -18,7 +18,8 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr int kMostTrials = 6'000;
-constexpr double kFirstShare = 0.5;  // of them, before plans of the tightest point
+constexpr double kShareAlone = 0.12;  // of them after these, where there is no link
+constexpr double kFirstShare = 0.5;   // of them, before plans of the tightest point
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
@@ -68,7 +69,7 @@ class Search {
       vary(kFirstShare);
       if (settings_.limits.recompute) try_peak();
       trials_.begin_walk();
-      vary(1 - kFirstShare);
+      vary(link ? 1 - kFirstShare : kShareAlone);
     }
     return {.plan = trials_.best().plan,
             .outcome = trials_.best().outcome,
