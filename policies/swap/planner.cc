@@ -67,7 +67,7 @@ class Search {
     }
     if (!quick) {
       vary(kFirstShare);
-      if (settings_.limits.recompute) try_peak();
+      if (settings_.limits.recompute && graph_.operators.size() <= kMostCutOperators) try_peak();
       trials_.begin_walk();
       vary(link ? 1 - kFirstShare : kShareAlone);
     }

@@ -16,6 +16,9 @@
 
 namespace tierpilot::swap {
 
+// In larger steps cuts take too long.
+inline constexpr size_t kMostCutOperators = 20'000;
+
 class Peak {
  public:
   // `factors` on the time of each operator are for searches; empty: 1.
