@@ -1,6 +1,7 @@
 #include "policies/swap/capuchin.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include "policies/swap/rival_plans.h"
@@ -85,29 +86,46 @@ class Rule {
     return std::max<int64_t>(-candidate.free_ns, 0);
   }
 
-  // Costs only grow with what is away, so an offer that is still the cheapest now is it.
+  // Costs only grow with what is away, so an offer that is still the cheapest now is it. At first
+  // each stands with what it costs at least.
   void take_cheapest() {
     std::priority_queue<Offer> offers;
     for (size_t i = 0; i < candidates_.size(); ++i)
-      if (!taken(candidates_[i].storage)) offers.push({price(candidates_[i]).first, i});
+      if (!taken(candidates_[i].storage)) offers.push({least_price(candidates_[i]), i});
     while (left_bytes_ > 0 && !offers.empty()) {
       const auto at = offers.top().candidate;
       offers.pop();
-      const auto [cost, action] = price(candidates_[at]);
-      if (!offers.empty() && cost > offers.top().cost_per_byte)
-        offers.push({cost, at});
+      const double next =
+          offers.empty() ? std::numeric_limits<double>::infinity() : offers.top().cost_per_byte;
+      const auto [cost, action] = price(candidates_[at], next);
+      const Offer now{cost, at};
+      if (!offers.empty() && now < offers.top())
+        offers.push(now);
       else if (action != Action::kKeep)
         take(candidates_[at], action);
     }
   }
 
-  std::pair<double, Action> price(const Candidate& candidate) {
+  double least_price(const Candidate& candidate) const {
+    const auto bytes = static_cast<double>(candidate.bytes);
+    int64_t least_ns = limits_.link.exists() ? wait_ns(candidate) : candidate.free_ns;
+    if (!limits_.recompute) return static_cast<double>(least_ns) / bytes;
+    int64_t making_ns = 0;
+    for (const auto tensor : graph_.storages[candidate.storage].tensors)
+      if (const auto& made = graph_.tensors[tensor]; made.owner && made.maker != kNone)
+        making_ns += graph_.operators[made.maker].time_ns;
+    if (!limits_.link.exists() || making_ns < least_ns) least_ns = making_ns;
+    return static_cast<double>(least_ns) / bytes;
+  }
+
+  // A cost by byte above `stop` need not be all.
+  std::pair<double, Action> price(const Candidate& candidate, double stop) {
     const auto bytes = static_cast<double>(candidate.bytes);
     std::pair<double, Action> best{0, Action::kKeep};
     if (limits_.link.exists())
       best = {static_cast<double>(wait_ns(candidate)) / bytes, Action::kSwap};
     if (!limits_.recompute) return best;
-    const auto again = static_cast<double>(recompute_ns(candidate)) / bytes;
+    const auto again = static_cast<double>(recompute_ns(candidate, 2 * stop * bytes)) / bytes;
     if (best.second == Action::kKeep || again < best.first) best = {again, Action::kRecompute};
     return best;
   }
@@ -122,13 +140,13 @@ class Rule {
     return timetable_.uses(storage).back() >= at;
   }
 
-  int64_t recompute_ns(const Candidate& candidate) {
+  int64_t recompute_ns(const Candidate& candidate, double stop_ns) {
     ++round_;
     int64_t sum_ns = 0;
     walk_.clear();
     for (const auto tensor : graph_.storages[candidate.storage].tensors)
       if (graph_.tensors[tensor].owner) walk_.push_back(graph_.tensors[tensor].maker);
-    while (!walk_.empty()) {
+    while (!walk_.empty() && static_cast<double>(sum_ns) <= stop_ns) {
       const auto op = walk_.back();
       walk_.pop_back();
       if (op == kNone || op >= candidate.absence.to || seen_[op] == round_) continue;

@@ -9,10 +9,13 @@ namespace tierpilot::swap {
 namespace {
 constexpr Position kSamples = 48;    // of a gap's positions, when its worth is estimated
 constexpr size_t kMostWalked = 400;  // operators of one recomputation that are looked at
-constexpr double kLeastCost = 1;     // ns: what is free is still not taken for nothing
-constexpr double kCannot = 1e300;    // ns
+// After so many in all, where graphs are large and recomputations long, fewer of each.
+constexpr size_t kManyWalked = 1'000'000, kFewWalked = 24;
+constexpr double kLeastCost = 1;   // ns: what is free is still not taken for nothing
+constexpr double kCannot = 1e300;  // ns
 // Of a copy without a time on the link, each way: the step waits for it.
 constexpr double kWaited = 2;
+constexpr double kAhead = 2;  // times the next one's ratio, to where an offer is worked out
 }  // namespace
 
 bool Cover::Candidate::operator<(const Candidate& other) const {
@@ -26,6 +29,7 @@ Cover::Cover(const Graph& graph, const Timetable& timetable, const CoverSettings
       settings_(settings),
       calendar_(timetable, settings.link),
       gaps_(graph.storages.size()),
+      recomputed_(graph.storages.size()),
       seen_operator_(graph.operators.size()),
       seen_storage_(graph.storages.size()) {}
 
@@ -46,7 +50,7 @@ void Cover::count_deficit() {
   }
 }
 
-Plan Cover::plan() {
+Plan Cover::plan(const Plan& begun) {
   count_deficit();
   for (StorageId storage = 0; storage < graph_.storages.size(); ++storage) {
     if (graph_.storages[storage].constant) continue;
@@ -56,15 +60,17 @@ Plan Cover::plan() {
       propose(storage, gaps_[storage].back());
     }
   }
+  begin_with(begun);
   while (!queue_.empty() && !satisfied()) {
     const auto top = queue_.top();
     queue_.pop();
     auto* gap = find(top.storage, top.from + 1);
     if (!gap || gap->from != top.from || gap->to != top.to || gap->action != Action::kKeep)
       continue;
-    const auto now = offer(top.storage, *gap);
+    const double next = queue_.empty() ? kCannot : queue_.top().ratio * settings_.tie;
+    const auto now = offer(top.storage, *gap, settings_.hurried ? next * kAhead : kCannot);
     if (now.cost >= kCannot) continue;
-    if (!queue_.empty() && now.ratio > queue_.top().ratio * 1.0001)
+    if (now.ratio > next)
       queue_.push({now.ratio, top.storage, top.from, top.to});
     else
       take(top.storage, *gap, now.gap);
@@ -78,6 +84,20 @@ Plan Cover::plan() {
   return plan;
 }
 
+void Cover::begin_with(const Plan& begun) {
+  for (StorageId storage = 0; storage < begun.absences.size(); ++storage)
+    for (const auto& [from, to, action] : begun.absences[storage]) {
+      const auto* around = find(storage, from + 1);
+      if (around && to < around->to) split(storage, to);
+      auto* gap = find(storage, from + 1);
+      if (!gap || gap->action != Action::kKeep) continue;
+      Gap chosen{.from = gap->from, .to = gap->to, .action = action};
+      if (action == Action::kSwap)
+        chosen.trip = calendar_.find(gap->from, gap->to, graph_.storages[storage].bytes);
+      take(storage, *gap, chosen);
+    }
+}
+
 bool Cover::satisfied() {
   while (worst_ < deficit_.size() && deficit_[worst_] <= 0) ++worst_;
   return worst_ == deficit_.size();
@@ -85,7 +105,7 @@ bool Cover::satisfied() {
 
 void Cover::propose(StorageId storage, const Gap& gap) {
   if (gap.to - gap.from < 2) return;
-  const auto now = offer(storage, gap);
+  const auto now = offer(storage, gap, settings_.hurried ? 0 : kCannot);
   if (now.cost < kCannot) queue_.push({now.ratio, storage, gap.from, gap.to});
 }
 
@@ -115,13 +135,14 @@ double Cover::bias(StorageId storage) const {
 
 // Of a gap as it is.
 double Cover::cost(StorageId storage, const Gap& gap) {
-  if (gap.action == Action::kRecompute) return recompute_ns(storage, gap.to) * bias(storage);
+  if (gap.action == Action::kRecompute)
+    return recompute_ns(storage, gap.to, kCannot) * bias(storage);
   const auto copy_ns = static_cast<double>(settings_.link.copy_ns(graph_.storages[storage].bytes));
   const bool waited = settings_.on_time && !gap.trip;
   return copy_ns * (waited ? kWaited : settings_.link_price) * bias(storage);
 }
 
-Cover::Offer Cover::offer(StorageId storage, const Gap& gap) {
+Cover::Offer Cover::offer(StorageId storage, const Gap& gap, double stop) {
   Offer best{.cost = kCannot, .ratio = kCannot, .gap = {}};
   const auto consider = [&](double cost_ns, const Gap& way) {
     const auto worth = covered(storage, way);
@@ -132,7 +153,8 @@ Cover::Offer Cover::offer(StorageId storage, const Gap& gap) {
   if (settings_.recompute) {
     auto way = plain;
     way.action = Action::kRecompute;
-    consider(recompute_ns(storage, gap.to), way);
+    const double stop_ns = stop * covered(storage, way) / bias(storage);
+    consider(recompute_ns(storage, gap.to, stop_ns), way);
   }
   if (settings_.link.exists()) {
     const auto bytes = graph_.storages[storage].bytes;
@@ -152,7 +174,7 @@ void Cover::need(TensorId tensor, Position, double weight) {
   walk_.push_back({tensor, weight});
 }
 
-double Cover::recompute_ns(StorageId storage, Position to) {
+double Cover::recompute_ns(StorageId storage, Position to, double stop_ns) {
   ++round_;
   walk_.clear();
   ancestors_.clear();
@@ -163,7 +185,9 @@ double Cover::recompute_ns(StorageId storage, Position to) {
       if (graph_.tensors[arg].storage == storage) need(arg, to, 1);
   }
   double total = 0;
-  for (size_t i = 0; i < walk_.size() && i < kMostWalked; ++i) {
+  const size_t most = settings_.hurried && walked_ > kManyWalked ? kFewWalked : kMostWalked;
+  for (size_t i = 0; i < walk_.size() && i < most && total <= stop_ns; ++i) {
+    ++walked_;
     const auto [tensor, weight] = walk_[i];
     const auto& op = graph_.operators[graph_.tensors[tensor].maker];
     total += weight * static_cast<double>(op.time_ns);
@@ -180,6 +204,7 @@ double Cover::recompute_ns(StorageId storage, Position to) {
         continue;
       }
       if (std::exchange(seen_storage_[near], round_) != round_) ancestors_.push_back(near);
+      if (recomputed_[near] == 0) continue;
       const auto* gap = find(near, to);
       if (!gap || gap->action != Action::kRecompute) continue;
       if (gap->to != to) need(arg, to, weight * settings_.shared_cost);
@@ -200,7 +225,8 @@ void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
   add(gap.away_from(), gap.back_at(), -bytes);
   if (gap.trip) calendar_.take(*gap.trip);
   if (gap.action != Action::kRecompute) return;
-  recompute_ns(storage, to);
+  ++recomputed_[storage];
+  recompute_ns(storage, to, kCannot);
   const auto ancestors = ancestors_;
   for (const auto near : ancestors) split(near, to);
 }
@@ -210,6 +236,7 @@ void Cover::give_up(StorageId storage, Gap& gap) {
   const auto bytes = graph_.storages[storage].bytes;
   add(gap.away_from(), gap.back_at(), bytes);
   if (gap.trip) calendar_.release(*gap.trip);
+  if (gap.action == Action::kRecompute) --recomputed_[storage];
   gap = {.from = gap.from, .to = gap.to};
 }
 

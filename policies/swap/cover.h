@@ -26,6 +26,11 @@ struct CoverSettings {
   bool on_time = false;
   Link link{};
   bool recompute = true;  // as in Limits
+  // Costs are worked out as far as they matter, and all of long ones only at first: fast, and as
+  // good on the whole.
+  bool hurried = false;
+  // Ratios of costs that are as good as equal: the larger, the faster.
+  double tie = 1.0001;
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.
   std::span<const float> bias{};
 };
@@ -33,7 +38,8 @@ struct CoverSettings {
 class Cover {
  public:
   Cover(const Graph& graph, const Timetable& timetable, const CoverSettings& settings);
-  Plan plan();
+  // Of what `begun` lets leave, and what has to beside it.
+  Plan plan(const Plan& begun = {});
 
  private:
   struct Gap {
@@ -61,14 +67,17 @@ class Cover {
   Gap* find(StorageId storage, Position at);
   double covered(StorageId storage, const Gap& gap) const;
   // The cheapest way for the gap; a cost of kCannot or more: there is none.
-  Offer offer(StorageId storage, const Gap& gap);
+  // One whose ratio is above `stop` may say too little.
+  Offer offer(StorageId storage, const Gap& gap, double stop);
   double cost(StorageId storage, const Gap& gap);
   double bias(StorageId storage) const;
   // The time to have at `to` again what its operator needs of the storage; ancestors_ then holds
   // the storages that have to be there.
-  double recompute_ns(StorageId storage, Position to);
+  // More than `stop_ns` need not be all.
+  double recompute_ns(StorageId storage, Position to, double stop_ns);
   void need(TensorId tensor, Position at, double weight);
   void take(StorageId storage, Gap& gap, const Gap& chosen);
+  void begin_with(const Plan& begun);
   void give_up(StorageId storage, Gap& gap);
   void split(StorageId storage, Position at);
   // Keeps again what later choices made unnecessary, dearest first.
@@ -82,6 +91,7 @@ class Cover {
   LinkCalendar calendar_;
   std::vector<int64_t> deficit_;  // bytes over the budget by position
   std::vector<std::vector<Gap>> gaps_;
+  std::vector<uint32_t> recomputed_;  // by storage: its gaps after which it is recomputed
   std::priority_queue<Candidate> queue_;
   Position worst_ = 0;  // no position before it is over the budget
 
@@ -90,6 +100,7 @@ class Cover {
     double weight;
   };
   std::vector<Need> walk_;
+  size_t walked_ = 0;  // operators, by all walks
   std::vector<StorageId> ancestors_;
   std::vector<uint32_t> seen_operator_, seen_storage_;
   uint32_t round_ = 0;

@@ -88,7 +88,7 @@ void EvictedSums::changed(const Machine& machine, StorageId storage) {
 }
 
 EvictedClasses::EvictedClasses(const Graph& graph, const Neighbourhood& near)
-    : near_(near), node_(graph.storages.size(), kNone) {}
+    : near_(near), node_(graph.storages.size(), kNone), known_(graph.storages.size()) {}
 
 uint32_t EvictedClasses::root(uint32_t node) {
   while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
@@ -104,6 +104,7 @@ int64_t EvictedClasses::around(const Machine& machine, StorageId storage) {
       const auto top = root(node_[near]);
       if (std::exchange(seen_[top], round_) != round_) total += cost_[top];
     }
+  known_[storage] = {total, dropped_ns_};
   return total;
 }
 
@@ -127,6 +128,10 @@ void EvictedClasses::arrived(const Machine& machine, StorageId storage) {
   if (node_[storage] == kNone) return;
   cost_[root(node_[storage])] -= machine.history().cost_ns(storage);
   node_[storage] = kNone;
+  dropped_ns_ += machine.history().cost_ns(storage);
+  // Whoever stood beside it may stand beside its class no more.
+  for (const auto* side : {&near_.makers(storage), &near_.users(storage)})
+    for (const auto& [near, _] : *side) known_[near] = {};
 }
 
 }  // namespace tierpilot::swap

@@ -1,6 +1,7 @@
 // What stands around a storage in the graph: whose recomputing it needs, and who needs it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "policies/swap/machine/machine.h"
@@ -54,17 +55,28 @@ class EvictedClasses {
   EvictedClasses(const Graph& graph, const Neighbourhood& near);
   // Over the distinct classes beside `storage`.
   int64_t around(const Machine& machine, StorageId storage);
+  // Not more than that, from when it was asked for last.
+  int64_t least_around(StorageId storage) const {
+    const auto& [sum_ns, dropped_ns] = known_[storage];
+    return std::max<int64_t>(0, sum_ns - (dropped_ns_ - dropped_ns));
+  }
   void left(const Machine& machine, StorageId storage);
   void arrived(const Machine& machine, StorageId storage);
 
  private:
   uint32_t root(uint32_t node);
+  struct Known {
+    int64_t sum_ns = 0;
+    int64_t dropped_ns = 0;  // then
+  };
 
   const Neighbourhood& near_;
   std::vector<uint32_t> node_;    // of each evicted storage, else kNone
   std::vector<uint32_t> parent_;  // a new node with each eviction
   std::vector<int64_t> cost_;     // at roots
   std::vector<uint32_t> seen_;    // by node: the last `around` that counted it
+  std::vector<Known> known_;      // by storage
+  int64_t dropped_ns_ = 0;        // all that classes have lost so far
   uint32_t round_ = 0;
 };
 

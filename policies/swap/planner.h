@@ -12,7 +12,7 @@
 namespace tierpilot::swap {
 
 inline constexpr size_t kQuickWork = 0;
-inline constexpr size_t kThoroughWork = 600'000;
+inline constexpr size_t kThoroughWork = 1'200'000;
 
 struct PlannerSettings {
   Limits limits{};

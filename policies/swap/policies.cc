@@ -6,6 +6,7 @@
 #include <array>
 
 #include "policies/swap/belady.h"
+#include "policies/swap/bound/bound.h"
 #include "policies/swap/capuchin.h"
 #include "policies/swap/machine/step_run.h"
 #include "policies/swap/planned_eviction.h"
@@ -44,6 +45,8 @@ Replayed replay_random(const Graph& graph, const PolicyInfo& info, const ReplayS
 Replayed replay_planned(const Graph& graph, const PolicyInfo& info, size_t work,
                         const ReplaySettings& settings) {
   auto planned = plan_step(graph, {.limits = settings.limits, .work = work, .seed = settings.seed});
+  if (!planned.outcome.done)
+    if (auto reason = impossible(graph, settings.limits)) planned.outcome.reason = *reason;
   return {.policy = info,
           .outcome = std::move(planned.outcome),
           .runs = planned.trials,
@@ -120,6 +123,7 @@ const std::vector<PolicyInfo>& policy_infos() {
       {"checkpoint", "planner", "recomputes segments of square-root length"},
       {"belady", "planner", "what is needed again last leaves first"},
       {"q-published", "planner", "swaps by the published Q table: the best of 200 rounds"},
+      {"bound", "bound", "what none can be better than; it may be out of reach"},
   };
   return infos;
 }
@@ -134,6 +138,8 @@ Result<Replayed> replay(const Graph& graph, std::string_view policy,
       return Replayed{.policy = info,
                       .outcome = replay_rival(graph, policy, settings),
                       .runs = policy == "q-published" ? kPublishedRounds : 1};
+    if (policy == "bound")
+      return Replayed{.policy = info, .outcome = bound(graph, settings.limits), .runs = 0};
     if (policy == "h_rand") return replay_random(graph, info, settings);
     return Replayed{
         .policy = info,

@@ -12,9 +12,7 @@ namespace tierpilot::swap {
 class Recording : public Manager {
  public:
   Recording(const Graph& graph, Manager& manager)
-      : manager_(manager), used_at_(graph.storages.size()), away_(graph.storages.size()) {
-    plan_.absences.resize(graph.storages.size());
-  }
+      : manager_(manager), used_at_(graph.storages.size()), away_(graph.storages.size()) {}
 
   bool make_room(Machine& machine, int64_t bytes) override {
     return manager_.make_room(machine, bytes);
@@ -36,17 +34,21 @@ class Recording : public Manager {
   void arrived(Machine& machine, StorageId storage) override {
     const auto from = std::exchange(used_at_[storage], now_);
     if (std::exchange(away_[storage], false) && from < now_)
-      plan_.absences[storage].push_back(
-          {from, now_, machine.has_copy(storage) ? Action::kSwap : Action::kRecompute});
+      absences_.push_back(
+          {storage, {from, now_, machine.has_copy(storage) ? Action::kSwap : Action::kRecompute}});
     manager_.arrived(machine, storage);
   }
 
   // What left and came back, from its last use on.
-  Plan take() { return std::move(plan_); }
+  Plan plan() const {
+    Plan plan{.absences = std::vector<std::vector<Absence>>(used_at_.size())};
+    for (const auto& [storage, absence] : absences_) plan.absences[storage].push_back(absence);
+    return plan;
+  }
 
  private:
   Manager& manager_;
-  Plan plan_;
+  std::vector<std::pair<StorageId, Absence>> absences_;
   std::vector<Position> used_at_;
   std::vector<char> away_;
   Position now_ = 0;

@@ -38,62 +38,90 @@ std::optional<Score> score_by_name(std::string_view name) {
 }
 
 ScoredEviction::ScoredEviction(const Graph& graph, const Score& score, uint64_t seed)
-    : score_(score), random_(seed), near_(graph) {
+    : ScoredEviction(graph, score, seed, std::make_unique<const Neighbourhood>(graph)) {}
+
+ScoredEviction::ScoredEviction(const Graph& graph, const Score& score, uint64_t seed,
+                               std::unique_ptr<const Neighbourhood> own)
+    : ScoredEviction(graph, score, seed, *own) {
+  own_near_ = std::move(own);
+}
+
+ScoredEviction::ScoredEviction(const Graph& graph, const Score& score, uint64_t seed,
+                               const Neighbourhood& near)
+    : score_(score), random_(seed), near_(near), bytes_(graph.storages.size(), 1) {
+  for (StorageId storage = 0; score.by_size && storage < bytes_.size(); ++storage)
+    bytes_[storage] = static_cast<double>(graph.storages[storage].bytes);
   if (score.cost == Cost::kNeighbourhood || score.cost == Cost::kAncestors)
     sums_.emplace(graph, near_, score.cost == Cost::kNeighbourhood);
-  if (score.look_ahead) timetable_.emplace(graph);
+  if (score.look_ahead) {
+    timetable_.emplace(graph);
+    next_uses_.resize(graph.storages.size());
+  }
   if (score.cost == Cost::kClasses) classes_.emplace(graph, near_);
 }
 
-double ScoredEviction::cost(const Machine& machine, StorageId storage) {
+inline double ScoredEviction::least_cost(const Machine& machine, StorageId storage) const {
+  if (score_.cost == Cost::kNone) return 1;
   // It is copied back, and makes nothing else dearer.
-  if (score_.cost != Cost::kNone && machine.has_copy(storage))
+  if (machine.limits().link.exists() && machine.has_copy(storage))
     return static_cast<double>(
         machine.limits().link.copy_ns(machine.graph().storages[storage].bytes));
-  switch (score_.cost) {
-    case Cost::kNeighbourhood:
-    case Cost::kAncestors:
-      return static_cast<double>(machine.history().cost_ns(storage) +
-                                 sums_->around(machine, storage));
-    case Cost::kClasses:
-      return static_cast<double>(machine.history().cost_ns(storage) +
-                                 classes_->around(machine, storage));
-    case Cost::kLocal:
-      return static_cast<double>(machine.history().cost_ns(storage));
-    case Cost::kNone:
-      break;
-  }
-  return 1;
+  const auto around = classes_ ? classes_->least_around(storage) : 0;
+  return static_cast<double>(machine.history().cost_ns(storage) + around);
 }
 
-double ScoredEviction::value(const Machine& machine, StorageId storage) {
-  if (score_.random) return random_.unit();
-  // Staleness alone is an order, not a quotient: 1 / s would give every fresh storage infinity.
-  if (score_.cost == Cost::kNone && !score_.by_size)
-    return static_cast<double>(machine.history().last_access_ns(storage));
-  double below = 1;
-  if (score_.by_size) below *= static_cast<double>(machine.graph().storages[storage].bytes);
-  if (score_.by_staleness && timetable_)
-    below *= static_cast<double>(timetable_->start_ns(timetable_->next_use(storage, now_)) -
-                                 timetable_->start_ns(now_));
-  else if (score_.by_staleness)
-    below *= static_cast<double>(machine.clock_ns() - machine.history().last_access_ns(storage));
-  return below == 0 ? std::numeric_limits<double>::infinity() : cost(machine, storage) / below;
+double ScoredEviction::cost(const Machine& machine, StorageId storage) {
+  const bool alone = score_.cost == Cost::kNone || score_.cost == Cost::kLocal;
+  if (alone || machine.has_copy(storage)) return least_cost(machine, storage);
+  const auto around =
+      classes_ ? classes_->around(machine, storage) : sums_->around(machine, storage);
+  return static_cast<double>(machine.history().cost_ns(storage) + around);
 }
 
-bool ScoredEviction::useless(const Machine& machine, StorageId storage) const {
+inline Position ScoredEviction::next_use(StorageId storage) {
+  auto& next = next_uses_[storage];
+  if (next <= now_) next = timetable_->next_use(storage, now_);
+  return next;
+}
+
+// `now_ns` is on the program's clock where the score looks ahead, else on the machine's.
+inline double ScoredEviction::below(const Machine& machine, StorageId storage, int64_t now_ns) {
+  if (!score_.by_staleness) return bytes_[storage];
+  const auto away_ns = timetable_ ? timetable_->start_ns(next_use(storage)) - now_ns
+                                  : now_ns - machine.history().last_access_ns(storage);
+  return bytes_[storage] * static_cast<double>(away_ns);
+}
+
+inline bool ScoredEviction::useless(const Machine& machine, StorageId storage) {
   if (score_.unreferenced_first && !machine.history().referenced(storage)) return true;
-  return timetable_ && timetable_->next_use(storage, now_) == kNone;
+  return timetable_ && next_use(storage) == kNone;
 }
 
-// Of equals the one that became evictable last; a score of 0 ends the search.
+// Of equals the one that became evictable last; a score of 0 ends the search. A cost is summed up
+// only where the candidate's own part of it does not rule it out.
 StorageId ScoredEviction::victim(const Machine& machine) {
+  constexpr double kRounding = 1 + 1e-9;
   StorageId least = kNone;
   double least_value = 0;
+  const auto now_ns = timetable_ ? timetable_->start_ns(now_) : machine.clock_ns();
   const auto& evictables = machine.device().evictables();
   for (auto at = evictables.first(); at != kNone; at = evictables.next(at)) {
     if (useless(machine, at)) return at;
-    const double now = value(machine, at) * (bias_ ? (*bias_)[at] : 1);
+    if (--looks_left_ < 0) return kNone;
+    const double factor = bias_ ? (*bias_)[at] : 1;
+    double now = 0;
+    if (score_.random) {
+      now = random_.unit();
+    } else if (orders_by_access()) {
+      // Staleness alone is an order, not a quotient: 1 / s would give every fresh storage infinity.
+      now = static_cast<double>(machine.history().last_access_ns(at));
+    } else {
+      const double under = below(machine, at, now_ns);
+      if (least != kNone && factor * least_cost(machine, at) > least_value * under * kRounding)
+        continue;
+      now = under == 0 ? std::numeric_limits<double>::infinity() : cost(machine, at) / under;
+    }
+    now *= factor;
     if (least != kNone && now > least_value) continue;
     least = at;
     least_value = now;

@@ -50,8 +50,12 @@ class ScoredEviction : public Manager {
  public:
   // `seed` is for h_rand.
   ScoredEviction(const Graph& graph, const Score& score, uint64_t seed);
+  // With a neighbourhood that was made before and outlives this.
+  ScoredEviction(const Graph& graph, const Score& score, uint64_t seed, const Neighbourhood& near);
   // Factors on the score of each storage, for searches: has to outlive this.
   void set_bias(const std::vector<float>& bias) { bias_ = &bias; }
+  // It gives up when it has looked at so many candidates in all.
+  void set_most_looks(int64_t looks) { looks_left_ = looks; }
 
   bool make_room(Machine& machine, int64_t bytes) override;
   bool frees_unreferenced() const override { return true; }
@@ -63,16 +67,28 @@ class ScoredEviction : public Manager {
   StorageId victim(const Machine& machine);
 
  private:
-  double value(const Machine& machine, StorageId storage);
+  ScoredEviction(const Graph& graph, const Score& score, uint64_t seed,
+                 std::unique_ptr<const Neighbourhood> own);
+
+  // A score is a cost over this.
+  double below(const Machine& machine, StorageId storage, int64_t now_ns);
+  // What the cost is at least, fast.
+  double least_cost(const Machine& machine, StorageId storage) const;
   double cost(const Machine& machine, StorageId storage);
-  bool useless(const Machine& machine, StorageId storage) const;
+  bool orders_by_access() const { return score_.cost == Score::Cost::kNone && !score_.by_size; }
+  bool useless(const Machine& machine, StorageId storage);
+  Position next_use(StorageId storage);
 
   Score score_;
   const std::vector<float>* bias_ = nullptr;
   std::optional<Timetable> timetable_;
+  std::vector<Position> next_uses_;  // as of when they were asked for: known until they have passed
   Position now_ = 0;
   SeededRandom random_;
-  Neighbourhood near_;
+  std::unique_ptr<const Neighbourhood> own_near_;
+  const Neighbourhood& near_;
+  std::vector<double> bytes_;  // by storage; 1 where they do not count
+  int64_t looks_left_ = std::numeric_limits<int64_t>::max();
   std::optional<EvictedSums> sums_;
   std::optional<EvictedClasses> classes_;
 };

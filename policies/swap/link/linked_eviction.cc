@@ -7,10 +7,11 @@ constexpr Position kSoon = 4;  // operators
 }  // namespace
 
 LinkedEviction::LinkedEviction(const Graph& graph, const Timetable& timetable, const Plan& plan,
-                               const Score& score, const Link& link, uint64_t seed)
+                               const Score& score, const Link& link, uint64_t seed,
+                               const Neighbourhood& near)
     : timetable_(timetable),
       plan_(plan),
-      scores_(graph, score, seed),
+      scores_(graph, score, seed, near),
       returns_(graph, timetable, plan, link) {}
 
 // Waiting for a copy that is on its way is better than recomputing for longer.

@@ -12,7 +12,7 @@ class LinkedEviction : public Manager {
  public:
   // `plan` has what is swapped; what it recomputes is up to the score.
   LinkedEviction(const Graph& graph, const Timetable& timetable, const Plan& plan,
-                 const Score& score, const Link& link, uint64_t seed);
+                 const Score& score, const Link& link, uint64_t seed, const Neighbourhood& near);
   void set_bias(const std::vector<float>& bias) { scores_.set_bias(bias); }
 
   bool make_room(Machine& machine, int64_t bytes) override;

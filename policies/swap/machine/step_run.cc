@@ -20,6 +20,7 @@ class StepRun {
         history_(graph.storages.size()),
         machine_(graph, limits, history_, clock_, manager) {
     for (const auto& op : graph.operators) outcome_.base_time_ns += op.time_ns;
+    left_ns_ = outcome_.base_time_ns;
   }
 
   Outcome run() {
@@ -161,10 +162,13 @@ class StepRun {
     for (const auto arg : op.args)
       clock_.stall_until(machine_.ready_ns(graph_.tensors[arg].storage));
     clock_.compute(op.time_ns);
-    if (frame.first)
+    if (frame.first) {
       history_.ran(frame.op);
-    else if (!count_recomputation(op.time_ns))
+      left_ns_ -= op.time_ns;
+    } else if (!count_recomputation(op.time_ns)) {
       return false;
+    }
+    if (clock_.now_ns() >= limits_.give_up_ns - left_ns_) return fail("given up");
     for (const auto output : op.outputs) {
       if (frame.first)
         history_.made(graph_.tensors[output].storage, frame.op, op.time_ns, clock_.now_ns());
@@ -191,6 +195,7 @@ class StepRun {
   const Limits& limits_;
   Manager& manager_;
   Outcome outcome_;
+  int64_t left_ns_ = 0;  // of the program's own operators
   ReplayClock clock_;
   ProgramHistory history_;
   Machine machine_;

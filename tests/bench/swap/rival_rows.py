@@ -33,17 +33,17 @@ def shown(row):
 
 
 def overheads(tiertool, data, bandwidth):
-    print(f"| net | budget | {' | '.join(POLICIES)} | swap over best |")
-    print("|---" * (len(POLICIES) + 3) + "|")
+    print(f"| net | budget | bound | {' | '.join(POLICIES)} | swap over best |")
+    print("|---" * (len(POLICIES) + 4) + "|")
     rows = []
     for step in STEPS:
         for ratio in (0.5, 0.3):
-            results = replay(tiertool, data, step, POLICIES, ratio, bandwidth)
+            results = replay(tiertool, data, step, ["bound", *POLICIES], ratio, bandwidth)
             done = [results[policy]["overhead"] for policy in POLICIES[OWN:] if results[policy]["done"]]
             own = results["swap"]
             gain = own["overhead"] / min(done) if own["done"] and done else 0 if own["done"] else float("inf")
             rows.append((-gain, -(own["overhead"] or 0) if own["done"] else 0,
-                         [step[0], f"{ratio:.0%}", *(shown(results[policy]) for policy in POLICIES),
+                         [step[0], f"{ratio:.0%}", shown(results["bound"]), *(shown(results[policy]) for policy in POLICIES),
                           f"{gain:.3f}" if 0 < gain < float("inf") else ""]))
     for row in sorted(rows):
         print("| " + " | ".join(row[2]) + " |")

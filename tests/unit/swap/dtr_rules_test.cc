@@ -19,6 +19,27 @@ TEST(DtrRules, Baseline) {
   EXPECT_EQ(base.time_ns, 172);
 }
 
+// For searches: what cannot end in time is not replayed to its end, and nothing else changes.
+TEST(DtrRules, AReplayIsGivenUpOnlyWhereItCannotEndInTime) {
+  const auto graph = example();
+  const auto clock_ns = [&](int64_t give_up_ns) {
+    ScoredEviction manager(graph, *score_by_name("h_DTR"), 1);
+    const auto outcome = run_step(graph, {.budget_bytes = 4899, .give_up_ns = give_up_ns}, manager);
+    return outcome.done ? outcome.clock_ns : 0;
+  };
+  EXPECT_EQ(clock_ns(256), 255);
+  EXPECT_EQ(clock_ns(255), 0);
+}
+
+TEST(DtrRules, AScoreMayLookAtSoManyCandidatesOnly) {
+  const auto graph = example();
+  for (const int64_t looks : {0, 100}) {
+    ScoredEviction manager(graph, *score_by_name("h_DTR"), 1);
+    manager.set_most_looks(looks);
+    EXPECT_EQ(run_step(graph, {.budget_bytes = 4899}, manager).done, looks > 0);
+  }
+}
+
 TEST(DtrRules, TheWholePeakRecomputesNothing) {
   const auto graph = example();
   for (const auto* score : kScores) {

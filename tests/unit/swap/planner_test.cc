@@ -70,6 +70,18 @@ TEST(Planner, ASlowLinkStillSavesSomeRecomputing) {
   }
 }
 
+// Where recomputing needs no more than a storage's own operator, plans come near what is possible.
+TEST(Planner, ComesNearTheBoundOverALink) {
+  for (const uint64_t seed : {21, 22, 23}) {
+    const auto graph = chain(60, seed);
+    const Link link{.gb_per_s = 10};
+    const double least = outcome_of(graph, "bound", 0.5, link).overhead();
+    const double own = outcome_of(graph, "swap", 0.5, link).overhead();
+    EXPECT_GT(least, 1);
+    EXPECT_LT(own - 1, 1.5 * (least - 1)) << seed;
+  }
+}
+
 TEST(Planner, SameStepSamePlan) {
   const auto graph = chain(30, 7);
   EXPECT_EQ(outcome_of(graph, "swap", 0.5).clock_ns, outcome_of(graph, "swap", 0.5).clock_ns);
