@@ -11,6 +11,7 @@
 #include "policies/sharing/predict/job_predictor.h"
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/jobs/job_study.h"
 #include "tests/fake_nvml/made_gpus.h"
 
 namespace tierpilot::sharing {
@@ -133,6 +134,48 @@ TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
   broken = saved;
   broken["gpus"] = nlohmann::json::array();
   EXPECT_FALSE(read_gpu_model(broken));
+}
+
+double error_of(const nlohmann::ordered_json& study, const std::string& split,
+                const std::string& predictor) {
+  for (const auto& score : study["scores"])
+    if (score["split"] == split && score["predictor"] == predictor)
+      return score["error"].get<double>();
+  ADD_FAILURE() << split << " " << predictor << " in " << study.dump(1);
+  return NAN;
+}
+
+TEST(GpuStudy, LeavesOutEachArchitectureAndEachCard) {
+  TrainingTable table;
+  table.rows = made_trainings({kOld, kBetween, kNew});
+  table.rows.resize(120);  // it takes a while
+  const auto studies = study_trainings(table, nullptr);
+  ASSERT_EQ(studies.size(), 3u);
+  for (const auto& study : studies)
+    for (const char* split : {"architecture", "card"})
+      EXPECT_LT(error_of(study, split, "default"), 0.6 * error_of(study, split, "constant"))
+          << study["target"] << split;
+  for (const auto& score : studies[2]["scores"])
+    if (score["split"] == "card") {
+      const auto worst = score["worst_group"].get<std::string>();
+      EXPECT_TRUE(worst == "Old" || worst == "Between" || worst == "New") << worst;
+    }
+}
+
+// A table of both is two questions; of what is only in one file the other tells nothing.
+TEST(GpuStudy, CoresAndGpusAreApart) {
+  TrainingTable both, gpus;
+  gpus.rows = made_trainings({kOld});
+  both = gpus;
+  for (auto& row : both.rows) row.gpu.reset();
+  both.rows.insert(both.rows.end(), gpus.rows.begin(), gpus.rows.end());
+  for (auto& row : both.rows) row.architecture += row.gpu ? " on a GPU" : " on a core";
+  const auto trained_on_gpus = study_trainings(both, &gpus);
+  ASSERT_EQ(trained_on_gpus.size(), 3u) << "of cores nothing is known";
+  for (const auto& study : trained_on_gpus) {
+    EXPECT_NE(study["target"].get<std::string>().find("GPU"), std::string::npos);
+    EXPECT_EQ(study["rows"], gpus.rows.size());
+  }
 }
 
 TEST(GpuKinds, AreNamedOrDescribed) {
