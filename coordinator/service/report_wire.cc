@@ -25,7 +25,7 @@ Figure read_figure(wire::Measure::Reader in) {
 }
 
 // Of the GPU with that UUID, as far as its node tells.
-GpuFeatures read_gpu_kind(wire::NodeInfo::Reader in, const std::string& uuid) {
+sharing::GpuFeatures read_gpu_kind(wire::NodeInfo::Reader in, const std::string& uuid) {
   for (const auto gpu : in.getGpus()) {
     if (uuid.empty() || text(gpu.getUuid()) != uuid) continue;
     const double capability = gpu.getComputeCapability();

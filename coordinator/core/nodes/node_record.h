@@ -11,12 +11,12 @@
 #include "coordinator/core/nodes/node_health.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/model.h"
-#include "model/gpu_features.h"
 #include "model/node_order.h"
 #include "model/resources.h"
 #include "policies/interface/values.h"
 #include "policies/scheduling/room.h"
 #include "policies/scheduling/work_rate.h"
+#include "policies/sharing/gpu_features.h"
 
 namespace tierpilot {
 
@@ -42,8 +42,8 @@ struct NodeFacts {
     std::string type;
     double cores = 1;
     uint64_t memory_bytes = 0;
-    std::string gpu{};       // UUID; empty: a group of cores
-    GpuFeatures gpu_kind{};  // of it
+    std::string gpu{};                // UUID; empty: a group of cores
+    sharing::GpuFeatures gpu_kind{};  // of it
 
     Engine engine() const { return gpu.empty() ? Engine::kCpu : Engine::kGpu; }
   };

@@ -23,7 +23,7 @@ namespace tierpilot {
 struct UnitFeatures {
   double cores = 1;
   CoreSpeed speed;  // of one of them; of a GPU, against what is foretold for its kind
-  GpuFeatures gpu{};
+  sharing::GpuFeatures gpu{};
 };
 
 class ShareForecasts {
@@ -74,7 +74,8 @@ class ShareForecasts {
   struct KnownCard {
     std::optional<sharing::ModelCard> card;  // nothing: it cannot be read
     std::string model;
-    std::map<std::pair<GpuFeatures, double>, sharing::JobPrediction> by_unit;  // and its speed
+    std::map<std::pair<sharing::GpuFeatures, double>, sharing::JobPrediction>
+        by_unit;  // and its speed
   };
   // Null: there is none, or nothing to predict by.
   KnownCard* known_card(const TaskSpec& spec) const;

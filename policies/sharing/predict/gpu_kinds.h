@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/gpu_features.h"
+#include "policies/sharing/gpu_features.h"
 
 namespace tierpilot::sharing {
 

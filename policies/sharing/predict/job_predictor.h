@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/gpu_features.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/gpu_features.h"
 #include "policies/sharing/interference/pair_prior.h"
 
 namespace tierpilot::sharing {

@@ -230,7 +230,7 @@ class ByCardOnGpu : public ::testing::Test {
     }();
     return kPredictor;
   }
-  ShareForecast of(const GpuFeatures& gpu, double speed = 1,
+  ShareForecast of(const sharing::GpuFeatures& gpu, double speed = 1,
                    const RunCorrection& correction = {}) const {
     return forecasts_.of(spec_, {.cores = 1, .speed = {speed, 0.05}, .gpu = gpu}, correction);
   }

@@ -50,10 +50,12 @@ class CollectOnGpu(unittest.TestCase):
         with open(self.path(name), "a") as file:
             file.write(text)
 
-    def lab(self, *words, nvml=FAKE_NVML, stand_in=STAND_IN, visible=None):
+    def lab(self, *words, nvml=FAKE_NVML, stand_in=STAND_IN, visible=None, loses=None):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name}
         environment.update(LD_LIBRARY_PATH=nvml, PYTHONPATH=stand_in)
         environment.pop("CUDA_VISIBLE_DEVICES", None)
+        if loses is not None:
+            environment["STAND_IN_LOSES"] = loses
         if visible is not None:
             environment["CUDA_VISIBLE_DEVICES"] = visible
         return subprocess.run([LAB, *words], capture_output=True, text=True, env=environment)
@@ -157,6 +159,12 @@ class CollectOnGpu(unittest.TestCase):
         # What others took of the core while it was measured counts as none of its time.
         self.assertGreaterEqual(float(self.rows()[0]["utilisation_milli"]), 30)
         self.assertLess(float(self.rows()[0]["utilisation_milli"]), 300)
+
+    def test_a_gpu_that_is_lost_meanwhile_is_told(self):
+        done = self.collected("--configurations", "1", "--architectures", "mlp", loses="GPU-a")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("GPU is lost", done.stderr)
+        self.assertEqual(self.rows(), [])
 
     def test_says_what_is_missing(self):
         self.assertIn("no driver of NVIDIA", self.refused(nvml=""))

@@ -109,7 +109,7 @@ void add_predictor(CLI::App& app, Context& context) {
   evaluate
       ->add_option("--data", given->data,
                    "measurements; its header tells of what (trainings, pairs, perceptrons, "
-                   "memory estimators)")
+                   "memory estimators, times by card)")
       ->required()
       ->type_name("FILE");
   evaluate

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/gpu_features.h"
+#include "policies/sharing/gpu_features.h"
 #include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/regressor.h"

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "base/table/csv_table.h"
-#include "model/gpu_features.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/gpu_features.h"
 
 namespace tierpilot::sharing {
 

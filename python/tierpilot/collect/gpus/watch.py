@@ -17,19 +17,21 @@ class Watch:
         self._device = self._nvml.device(index)
         self._before_bytes = self._nvml.used_bytes(self._device)
         self._pid = os.getpid()
-        self._stop = threading.Event()
+        self._begun, self._stop = threading.Event(), threading.Event()
+        self._failed = ""
         self._newest_us = 0
         self._by_process, self._rates = {}, []  # percents
+        self._samples = True  # the driver has them, by process
+        self._listed = False  # by the number that this process has here
         self.bytes = 0  # of the GPU's memory that the process had at most
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self):
-        self._begun = threading.Event()
         self._thread.start()
         self._begun.wait()
 
     def samples(self):
-        return max(len(self._own()), len(self._rates))
+        return len(self._own() if self._samples else self._rates)
 
     def end(self):
         self._stop.set()
@@ -39,24 +41,29 @@ class Watch:
     def percent(self):
         """Of the time, that the GPU computed for this process."""
         percents = self._own() or self._rates
-        if not percents:
-            raise RuntimeError("the driver told nothing of what it used")
+        if self._failed or not percents:
+            raise RuntimeError(self._failed or "the driver told nothing of what it used")
         return sum(percents) / len(percents)
 
     def _own(self):
         # Within a container processes have other numbers: who computes alone is known all the same.
-        if self._pid not in self._by_process and len(self._by_process) == 1:
+        if not self._listed and self._pid not in self._by_process and len(self._by_process) == 1:
             return next(iter(self._by_process.values()))
         return self._by_process.get(self._pid, [])
 
     def _run(self):
-        self._take()
-        self._by_process.clear()
-        self._rates.clear()
-        self._begun.set()
-        while not self._stop.wait(_PERIOD_S):
+        try:
             self._take()
-        self._take_memory()
+            self._by_process.clear()
+            self._rates.clear()
+            self._begun.set()
+            while not self._stop.wait(_PERIOD_S):
+                self._take()
+            self._take_memory()
+        except NvmlError as error:
+            self._failed = str(error)
+        finally:
+            self._begun.set()
 
     def _take(self):
         try:
@@ -64,7 +71,8 @@ class Watch:
                 self._newest_us = max(self._newest_us, at_us)
                 self._by_process.setdefault(pid, []).append(percent)
         except NvmlError:
-            self._rates.append(self._nvml.busy_percent(self._device))
+            self._samples = False
+        self._rates.append(self._nvml.busy_percent(self._device))
         self._take_memory()
 
     def _take_memory(self):
@@ -73,6 +81,7 @@ class Watch:
             told = self._nvml.processes(self._device)
         except NvmlError:
             pass
+        self._listed = self._listed or self._pid in told
         own = told.get(self._pid) or (next(iter(told.values())) if len(told) == 1 else None)
         if own is None:
             own = max(0, self._nvml.used_bytes(self._device) - self._before_bytes)

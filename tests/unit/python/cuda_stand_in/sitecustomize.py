@@ -14,6 +14,9 @@ def _become_client():
         _clients.add(os.getpid())
         with open(os.path.join(os.environ["FAKE_NVML"], "clients"), "a") as file:
             file.write(f"{os.environ['CUDA_VISIBLE_DEVICES']} {os.getpid()} {CLIENT_BYTES}\n")
+        if lost := os.environ.get("STAND_IN_LOSES"):
+            with open(os.path.join(os.environ["FAKE_NVML"], "lost"), "w") as file:
+                file.write(f"{lost}\n")
 
 
 def _moving(to):

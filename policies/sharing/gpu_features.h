@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tierpilot {
+namespace tierpilot::sharing {
 
 // 0: not known.
 struct GpuFeatures {
@@ -30,4 +30,4 @@ struct GpuFeatures {
   double memory_bytes_per_s() const { return 2e6 / 8 * memory_clock_mhz * bus_width_bits; }
 };
 
-}  // namespace tierpilot
+}  // namespace tierpilot::sharing
