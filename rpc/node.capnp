@@ -37,6 +37,12 @@ struct Gpu {
   name @0 :Text;
   uuid @1 :Text;
   memoryBytes @2 :UInt64;
+  # Of its kind; 0: its driver does not tell, or the program is older.
+  computeCapability @3 :Float64;
+  cores @4 :UInt32;            # CUDA's
+  smClockMhz @5 :UInt32;       # the most, of this and of the memory's
+  memoryClockMhz @6 :UInt32;
+  busWidthBits @7 :UInt32;
 }
 
 struct Program {

@@ -24,6 +24,22 @@ Figure read_figure(wire::Measure::Reader in) {
   return figure;
 }
 
+// Of the GPU with that UUID, as far as its node tells.
+sharing::GpuFeatures read_gpu_kind(wire::NodeInfo::Reader in, const std::string& uuid) {
+  for (const auto gpu : in.getGpus()) {
+    if (uuid.empty() || text(gpu.getUuid()) != uuid) continue;
+    const double capability = gpu.getComputeCapability();
+    return {.name = text(gpu.getName()),
+            .compute_capability = capability > 0 && capability < kMostPlausible ? capability : 0,
+            .memory_bytes = gpu.getMemoryBytes(),
+            .cores = gpu.getCores(),
+            .sm_clock_mhz = gpu.getSmClockMhz(),
+            .memory_clock_mhz = gpu.getMemoryClockMhz(),
+            .bus_width_bits = gpu.getBusWidthBits()};
+  }
+  return {};
+}
+
 }  // namespace
 
 TaskExit read_exit(wire::Exit::Reader in) {
@@ -133,7 +149,7 @@ NodeFacts read_facts(wire::NodeInfo::Reader in) {
     const double cores = gpu.empty() ? unit.getCores() : 1;
     if (!(cores > 0) || cores >= kMostPlausible) continue;
     const auto type = gpu.empty() ? text(unit.getType()) : "gpu/" + text(unit.getType());
-    facts.shared_units.push_back({type, cores, unit.getMemoryBytes(), gpu});
+    facts.shared_units.push_back({type, cores, unit.getMemoryBytes(), gpu, read_gpu_kind(in, gpu)});
   }
   constexpr size_t kMostGpus = 1024;
   for (const auto gpu : in.getGpus()) {

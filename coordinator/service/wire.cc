@@ -159,8 +159,9 @@ void write_assignment(const Assignment& assignment, wire::Assignment::Builder ou
     share.setUnit(assignment.share->unit);
     share.setMilli(assignment.share->milli);
     share.setMostMilli(assignment.share->predicted_milli);
-    // Of cores it limits nothing; what swaps keeps to it all the same.
-    if (spec.has_gpu_share() || spec.swap_room_bytes > 0)
+    // Of cores, and where it is only predicted, it limits nothing; what swaps keeps to it all the
+    // same.
+    if ((spec.has_gpu_share() && spec.memory_bytes > 0) || spec.swap_room_bytes > 0)
       share.setMemoryBytes(assignment.share->memory_bytes);
   }
   auto datasets = out.initDatasets(count(assignment.datasets));

@@ -11,7 +11,7 @@ namespace {
 using sharing::PairEffects;
 using sharing::PairMeasured;
 
-constexpr std::array<std::string_view, 3> kKinds{"on_cores", "on_gpus", "runs"};
+constexpr std::array<std::string_view, 4> kKinds{"on_cores", "on_gpus", "runs", "gpu_runs"};
 
 std::string measured_text(const PairMeasured& measured) {
   JsonText out;

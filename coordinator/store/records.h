@@ -15,8 +15,9 @@
 
 namespace tierpilot::records {
 
-// Of jobs beside each other on units of cores and on GPUs; of nodes and the jobs that ran there.
-enum class PairKind { kOnCores, kOnGpus, kRuns };
+// Of jobs beside each other on units of cores and on GPUs; of nodes, and of kinds of GPUs, and the
+// models that ran there.
+enum class PairKind { kOnCores, kOnGpus, kRuns, kGpuRuns };
 struct MeasuredPair {
   std::string first, second;
   sharing::PairMeasured measured;

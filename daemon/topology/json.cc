@@ -83,7 +83,12 @@ ordered_json gpu_to_json(const Gpu& gpu) {
           {"memory_total_bytes", or_null(gpu.memory_total_bytes)},
           {"memory_free_bytes", or_null(gpu.memory_free_bytes)},
           {"utilisation_percent", or_null(gpu.utilisation_percent)},
-          {"numa_node", or_null(gpu.numa_node)}};
+          {"numa_node", or_null(gpu.numa_node)},
+          {"compute_capability", or_null(gpu.compute_capability)},
+          {"cores", or_null(gpu.cores)},
+          {"sm_clock_mhz", or_null(gpu.sm_clock_mhz)},
+          {"memory_clock_mhz", or_null(gpu.memory_clock_mhz)},
+          {"bus_width_bits", or_null(gpu.bus_width_bits)}};
 }
 
 }  // namespace

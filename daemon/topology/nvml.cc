@@ -17,6 +17,7 @@ constexpr Return kSuccess = 0;
 constexpr Return kNotFound = 6;
 constexpr Return kTooSmall = 7;
 constexpr int kGpuSensor = 0;
+constexpr int kSmClock = 1, kMemoryClock = 2;
 constexpr size_t kMostProcesses = 4096;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned kNameBytes = 96;
@@ -68,6 +69,10 @@ struct Nvml::Library {
   Return (*process_samples)(Device, ProcessSample*, unsigned*, unsigned long long) = nullptr;
   Return (*temperature)(Device, int, unsigned*) = nullptr;
   Return (*power_mw)(Device, unsigned*) = nullptr;
+  Return (*compute_capability)(Device, int*, int*) = nullptr;
+  Return (*most_mhz)(Device, int, unsigned*) = nullptr;
+  Return (*cores)(Device, unsigned*) = nullptr;           // driver 455
+  Return (*bus_width_bits)(Device, unsigned*) = nullptr;  // driver 470
 
   ~Library() {
     if (initialised) shutdown();
@@ -97,6 +102,10 @@ struct Nvml::Library {
     bind(process_samples, "nvmlDeviceGetProcessUtilization");
     bind(temperature, "nvmlDeviceGetTemperature");
     bind(power_mw, "nvmlDeviceGetPowerUsage");
+    bind(compute_capability, "nvmlDeviceGetCudaComputeCapability");
+    bind(most_mhz, "nvmlDeviceGetMaxClockInfo");
+    bind(cores, "nvmlDeviceGetNumGpuCores");
+    bind(bus_width_bits, "nvmlDeviceGetMemoryBusWidth");
     return {};
   }
 
@@ -163,6 +172,21 @@ struct Nvml::Library {
     });
   }
 
+  // Of its kind.
+  void add_features(Device device, Gpu& gpu) const {
+    const auto ask = [](std::optional<uint32_t>& to, auto call, auto... arguments) {
+      if (unsigned value = 0; call && call(arguments..., &value) == kSuccess && value > 0)
+        to = value;
+    };
+    if (int major = 0, minor = 0;
+        compute_capability && compute_capability(device, &major, &minor) == kSuccess)
+      gpu.compute_capability = (10 * major + minor) / 10.0;
+    ask(gpu.cores, cores, device);
+    ask(gpu.sm_clock_mhz, most_mhz, device, kSmClock);
+    ask(gpu.memory_clock_mhz, most_mhz, device, kMemoryClock);
+    ask(gpu.bus_width_bits, bus_width_bits, device);
+  }
+
   Gpu describe(unsigned index, Device device) const {
     Gpu gpu{.index = static_cast<int>(index)};
     std::array<char, kNameBytes> text{};
@@ -178,6 +202,7 @@ struct Nvml::Library {
       gpu.pci_address = fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
     if (Utilization rates{}; utilization(device, &rates) == kSuccess)
       gpu.utilisation_percent = static_cast<int>(rates.gpu);
+    add_features(device, gpu);
     return gpu;
   }
 };

@@ -85,6 +85,12 @@ struct Gpu {
   std::optional<uint64_t> memory_free_bytes;
   std::optional<int> utilisation_percent;
   std::optional<int> numa_node;
+  // Of its kind: what predictors compare kinds by.
+  std::optional<double> compute_capability;  // 8.9
+  std::optional<uint32_t> cores;             // CUDA's
+  std::optional<uint32_t> sm_clock_mhz;      // the most, of this and of the memory's
+  std::optional<uint32_t> memory_clock_mhz;
+  std::optional<uint32_t> bus_width_bits;
 };
 
 struct Topology {

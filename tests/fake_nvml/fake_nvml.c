@@ -6,6 +6,9 @@
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
 //   clients  "UUID PID BYTES" a line: the process computes on the device, as much as its first
 //            thread uses of a CPU, and has so much of its memory
+//   kinds  "UUID NAME CAPABILITY_MAJOR MINOR CORES SM_MHZ MEMORY_MHZ BUS_BITS MEMORY_BYTES" a line:
+//            of what kind the device is; else nothing but its memory is known
+//   no_samples  a number: what processes use is not sampled, and the devices are so busy, in percent
 //
 // Xids that stood there when an event set was made are over.
 #define _POSIX_C_SOURCE 200809L
@@ -15,8 +18,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { kSuccess = 0, kNotFound = 6, kDriverNotLoaded = 9, kTimeout = 10, kGpuIsLost = 15 };
-enum { kMostGpus = 16, kUuidBytes = 64, kPathBytes = 4096, kWaitStepMs = 10, kXidEvent = 8 };
+enum { kSuccess = 0, kNotSupported = 3, kNotFound = 6, kDriverNotLoaded = 9, kTimeout = 10, kGpuIsLost = 15 };
+enum { kMostGpus = 16, kUuidBytes = 64, kPathBytes = 4096, kWaitStepMs = 10, kXidEvent = 8, kMemoryClock = 2 };
 
 typedef struct {
   char uuid[kUuidBytes];
@@ -55,6 +58,13 @@ typedef struct {
   unsigned gpu_instance, compute_instance;
 } EventData;
 
+typedef struct {
+  char name[kUuidBytes];
+  int major, minor;
+  unsigned cores, sm_mhz, memory_mhz, bus_bits;
+  unsigned long long memory_bytes;
+} Kind;
+
 static Gpu gpus[kMostGpus];
 static unsigned gpu_count;
 
@@ -79,6 +89,28 @@ static int is_lost(const Gpu* gpu) {
   while (file && !lost && fscanf(file, "%63s", uuid) == 1) lost = !strcmp(uuid, gpu->uuid);
   if (file) fclose(file);
   return lost;
+}
+
+static int find_kind(const Gpu* gpu, Kind* kind) {
+  FILE* file = open_file("kinds");
+  char uuid[kUuidBytes];
+  int found = 0;
+  while (file && !found &&
+         fscanf(file, "%63s %63s %d %d %u %u %u %u %llu", uuid, kind->name, &kind->major,
+                &kind->minor, &kind->cores, &kind->sm_mhz, &kind->memory_mhz, &kind->bus_bits,
+                &kind->memory_bytes) == 9)
+    found = !strcmp(uuid, gpu->uuid);
+  if (file) fclose(file);
+  return found;
+}
+
+// Less than nothing: there are samples.
+static int unsampled_percent(void) {
+  FILE* file = open_file("no_samples");
+  int percent = -1;
+  if (file && fscanf(file, "%d", &percent) != 1) percent = 0;
+  if (file) fclose(file);
+  return percent;
 }
 
 int nvmlInit_v2(void) {
@@ -108,15 +140,35 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return *device = &gpus[index], kSuccess;
 }
 int nvmlDeviceGetName(void* device, char* name, unsigned length) {
-  (void)device;
-  return snprintf(name, length, "Fake GPU"), kSuccess;
+  Kind kind;
+  return snprintf(name, length, "%s", find_kind(device, &kind) ? kind.name : "Fake GPU"), kSuccess;
 }
 int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
   return snprintf(uuid, length, "%s", ((Gpu*)device)->uuid), kSuccess;
 }
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
   if (is_lost(device)) return kGpuIsLost;
-  return *memory = (Memory){80ull << 30, 79ull << 30, 1ull << 30}, kSuccess;
+  Kind kind;
+  const unsigned long long total = find_kind(device, &kind) ? kind.memory_bytes : 80ull << 30;
+  return *memory = (Memory){total, total - (1ull << 30), 1ull << 30}, kSuccess;
+}
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  Kind kind;
+  if (!find_kind(device, &kind)) return kNotSupported;
+  return *major = kind.major, *minor = kind.minor, kSuccess;
+}
+int nvmlDeviceGetNumGpuCores(void* device, unsigned* cores) {
+  Kind kind;
+  return find_kind(device, &kind) ? (*cores = kind.cores, kSuccess) : kNotSupported;
+}
+int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
+  Kind kind;
+  if (!find_kind(device, &kind)) return kNotSupported;
+  return *mhz = type == kMemoryClock ? kind.memory_mhz : kind.sm_mhz, kSuccess;
+}
+int nvmlDeviceGetMemoryBusWidth(void* device, unsigned* bits) {
+  Kind kind;
+  return find_kind(device, &kind) ? (*bits = kind.bus_bits, kSuccess) : kNotSupported;
 }
 int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
   memset(pci, 0, sizeof *pci);
@@ -125,7 +177,8 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
 }
 int nvmlDeviceGetUtilizationRates(void* device, Utilization* rates) {
   if (is_lost(device)) return kGpuIsLost;
-  return *rates = (Utilization){0, 0}, kSuccess;
+  const int percent = unsampled_percent();
+  return *rates = (Utilization){percent < 0 ? 0 : (unsigned)percent, 0}, kSuccess;
 }
 
 int nvmlEventSetCreate(void** set) {
@@ -211,6 +264,7 @@ int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsign
   struct timespec now;
   (void)since_us;
   if (is_lost(device)) return kGpuIsLost;
+  if (unsampled_percent() >= 0) return kNotSupported;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const unsigned long long now_us = now.tv_sec * 1000000ull + now.tv_nsec / 1000;
   const unsigned clients = list_clients(device, infos, 64);

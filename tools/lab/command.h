@@ -27,7 +27,8 @@ void add_rates(CLI::App& unit, Context& context);
 // `model` and `predictor` with their verbs.
 void add_model(CLI::App& app, Context& context);
 void add_predictor(CLI::App& app, Context& context);
-// Verb of `predictor`.
+// Verbs of `predictor`.
+void add_training(CLI::App& predictor, Context& context);
 void add_prediction(CLI::App& predictor, Context& context);
 
 }  // namespace tierpilot::lab

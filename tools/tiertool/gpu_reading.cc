@@ -72,7 +72,12 @@ ordered_json gpu_row(const Gpu& gpu, const GpuUse& use) {
           {"memory_used_bytes", known(used)},
           {"memory_total_bytes", known(gpu.memory_total_bytes)},
           {"temperature_c", known(use.temperature_c)},
-          {"power_w", known(use.power_w)}};
+          {"power_w", known(use.power_w)},
+          {"compute_capability", known(gpu.compute_capability)},
+          {"cores", known(gpu.cores)},
+          {"sm_clock_mhz", known(gpu.sm_clock_mhz)},
+          {"memory_clock_mhz", known(gpu.memory_clock_mhz)},
+          {"bus_width_bits", known(gpu.bus_width_bits)}};
 }
 
 }  // namespace

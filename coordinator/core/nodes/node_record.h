@@ -16,6 +16,7 @@
 #include "policies/interface/values.h"
 #include "policies/scheduling/room.h"
 #include "policies/scheduling/work_rate.h"
+#include "policies/sharing/gpu_features.h"
 
 namespace tierpilot {
 
@@ -41,7 +42,8 @@ struct NodeFacts {
     std::string type;
     double cores = 1;
     uint64_t memory_bytes = 0;
-    std::string gpu{};  // UUID; empty: a group of cores
+    std::string gpu{};                // UUID; empty: a group of cores
+    sharing::GpuFeatures gpu_kind{};  // of it
 
     Engine engine() const { return gpu.empty() ? Engine::kCpu : Engine::kGpu; }
   };

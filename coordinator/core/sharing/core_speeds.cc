@@ -18,9 +18,9 @@ double CoreSpeeds::probed(const NodeFacts& node) const {
   return std::clamp(node.float32_ops_per_s / reference_ops_per_s_, kLeast, kMost);
 }
 
-CoreSpeed CoreSpeeds::of(const NodeFacts& node) {
-  const auto effect = effects_.of_victim(node.name);
-  const double ln = std::log(probed(node)) - effect.ln;
+CoreSpeed CoreSpeeds::of(const std::string& where, double probed) {
+  const auto effect = effects_.of_victim(where);
+  const double ln = std::log(probed) - effect.ln;
   return {std::exp(std::round(std::clamp(ln, std::log(kLeast), std::log(kMost)) / kStep) * kStep),
           std::ceil(std::sqrt(effect.variance) / kStep) * kStep};
 }
@@ -31,11 +31,11 @@ RunCorrection CoreSpeeds::of_model(const std::string& model) {
   return {effect.ln, std::sqrt(effect.variance + around), effect.of_names};
 }
 
-void CoreSpeeds::ran(const NodeFacts& node, const std::string& model, double ratio) {
+void CoreSpeeds::ran(const std::string& where, const std::string& model, double ratio) {
   if (model.empty() || !(ratio > 1 / kMostRatio && ratio < kMostRatio)) return;
-  effects_.measured(node.name, model, std::log(ratio), kRunSd * kRunSd);
-  if (const auto measured = effects_.measured(node.name, model))
-    learned_.push_back({node.name, model, *measured});
+  effects_.measured(where, model, std::log(ratio), kRunSd * kRunSd);
+  if (const auto measured = effects_.measured(where, model))
+    learned_.push_back({where, model, *measured});
 }
 
 void CoreSpeeds::restore(const std::vector<records::MeasuredPair>& pairs) {

@@ -1,6 +1,7 @@
 // How fast the cores of nodes run trainings, against the core that these are predicted for, and how
 // far runs of a model are from what its card foretells: first by what nodes' probes measure, then
-// by the trainings that ran. Event loop thread only.
+// by the trainings that ran. The same of kinds of GPUs, whose features predictions know already.
+// Event loop thread only.
 #pragma once
 
 #include <string>
@@ -33,13 +34,17 @@ class CoreSpeeds {
       : reference_ops_per_s_(reference_float32_ops_per_s) {}
 
   // In steps of a twentieth, so that few differ.
-  CoreSpeed of(const NodeFacts& node);
+  CoreSpeed of(const NodeFacts& node) { return of(node.name, probed(node)); }
+  CoreSpeed of(const std::string& where, double probed = 1);
   // By ShareForecasts::model_of().
   RunCorrection of_model(const std::string& model);
 
   // A training of the model ran to its end: for `ratio` times as long as foretold by its card for a
   // core as fast as the node's probe says.
-  void ran(const NodeFacts& node, const std::string& model, double ratio);
+  void ran(const NodeFacts& node, const std::string& model, double ratio) {
+    ran(node.name, model, ratio);
+  }
+  void ran(const std::string& where, const std::string& model, double ratio);
   // What ran() is told of is relative to this.
   double probed(const NodeFacts& node) const;
 

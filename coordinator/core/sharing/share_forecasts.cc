@@ -15,7 +15,7 @@ namespace {
 constexpr double kUncertain = 1.5;  // of one run, or of what a user says
 constexpr double kMargin = 1.1;     // beyond the longest of several
 
-ShareForecast by_user(const TaskSpec& spec) {
+ShareForecast said_by_user(const TaskSpec& spec) {
   ShareForecast forecast;
   forecast.by = "its user";
   auto& predicted = forecast.predicted;
@@ -39,6 +39,17 @@ CoreUse at_speed(const CoreUse& use, double factor) {
   return {use.milli / factor / longer, use.run_s * longer};
 }
 
+// Of GPUs the runs that a name did are known as they were: kinds are told apart by cards only.
+double core_speed(const UnitFeatures& unit) {
+  return unit.gpu.name.empty() ? unit.speed.times : 1;
+}
+
+sharing::EngineFeatures engine_of(const TaskSpec& spec, const UnitFeatures& unit) {
+  return {.engine = spec.has_gpu_share() ? "gpu" : "cpu",
+          .relative_speed = unit.speed.times,
+          .gpu = unit.gpu};
+}
+
 // Of all that its card says of the model, and nothing of the training.
 std::string model_id(sharing::ModelCard card) {
   card.job.reset();
@@ -57,7 +68,7 @@ ShareForecast ShareForecasts::of(const TaskSpec& spec, const UnitFeatures& unit,
                                  const RunCorrection& correction) const {
   auto forecast = by_card(spec, unit, correction);
   if (!forecast) forecast = by_past(spec, unit);
-  if (!forecast) forecast = by_user(spec);
+  if (!forecast) forecast = by_user(spec, unit);
   auto& predicted = forecast->predicted;
   // What its user asks for is what it is to have.
   if (spec.share.milli > 0) predicted.milli = spec.share.milli;
@@ -65,9 +76,23 @@ ShareForecast ShareForecasts::of(const TaskSpec& spec, const UnitFeatures& unit,
   return *forecast;
 }
 
+ShareForecast ShareForecasts::by_user(const TaskSpec& spec, const UnitFeatures& unit) const {
+  auto forecast = said_by_user(spec);
+  if (spec.share.model_card.empty()) return forecast;
+  const auto* said = said_by_card(spec, unit);
+  const auto why = said          ? said->why
+                   : !predictor_ ? std::string("no predictor is installed")
+                                 : std::string("it cannot be read");
+  const bool user_tells = spec.share.milli > 0 || spec.share.estimate_ms > 0;
+  forecast.by = fmt::format(
+      "{}; its model card tells nothing: {}",
+      user_tells ? "its user" : "nothing: there is no run of its name and no estimate", why);
+  return forecast;
+}
+
 ShareForecasts::KnownCard* ShareForecasts::known_card(const TaskSpec& spec) const {
   const auto& text = spec.share.model_card;
-  if (!predictor_ || text.empty() || spec.has_gpu_share()) return nullptr;
+  if (!predictor_ || text.empty()) return nullptr;
   constexpr size_t kMostRemembered = 1000;
   if (by_card_.size() >= kMostRemembered && !by_card_.contains(text)) by_card_.clear();
   const auto [known, is_new] = by_card_.try_emplace(text);
@@ -80,15 +105,15 @@ ShareForecasts::KnownCard* ShareForecasts::known_card(const TaskSpec& spec) cons
 }
 
 const sharing::JobPrediction* ShareForecasts::said_by_card(const TaskSpec& spec,
-                                                           double speed) const {
+                                                           const UnitFeatures& unit) const {
   auto* const known = known_card(spec);
   if (!known) return nullptr;
-  auto said = known->by_speed.find(speed);
-  if (said == known->by_speed.end()) {
-    const sharing::EngineFeatures core{.engine = "cpu", .relative_speed = speed};
-    said = known->by_speed.emplace(speed, predictor_->predict(*known->card, core)).first;
-  }
-  return said->second.unlike ? nullptr : &said->second;
+  const std::pair key(unit.gpu, unit.speed.times);
+  auto said = known->by_unit.find(key);
+  if (said == known->by_unit.end())
+    said =
+        known->by_unit.emplace(key, predictor_->predict(*known->card, engine_of(spec, unit))).first;
+  return &said->second;
 }
 
 std::string ShareForecasts::model_of(const TaskSpec& spec) const {
@@ -96,25 +121,29 @@ std::string ShareForecasts::model_of(const TaskSpec& spec) const {
   return known ? known->model : std::string();
 }
 
-double ShareForecasts::run_by_card_s(const TaskSpec& spec, double speed) const {
+double ShareForecasts::run_by_card_s(const TaskSpec& spec, const UnitFeatures& unit) const {
   const auto* const known = known_card(spec);
   if (!known) return 0;
-  const auto said = predictor_->predict(*known->card, {.engine = "cpu", .relative_speed = speed});
+  const auto said = predictor_->predict(*known->card, engine_of(spec, unit));
   return said.unlike ? 0 : said.run_s;
 }
 
 std::optional<ShareForecast> ShareForecasts::by_card(const TaskSpec& spec, const UnitFeatures& unit,
                                                      const RunCorrection& correction) const {
-  const auto* found = said_by_card(spec, unit.speed.times);
-  if (!found) return std::nullopt;
+  const auto* found = said_by_card(spec, unit);
+  if (!found || found->unlike) return std::nullopt;
   const auto& said = *found;
   ShareForecast forecast{{milli_of_unit(said.milli_upper, unit), said.memory_upper_bytes},
                          "its model card",
                          true,
                          said.traffic_bytes_s};
   auto& predicted = forecast.predicted;
+  // What it hardly ever takes is no reason to leave it out where it fits as it usually does.
+  const auto whole = unit.gpu.memory_bytes;
+  if (static_cast<double>(whole) >= said.memory_bytes && whole > 0)
+    predicted.memory_bytes = std::min(predicted.memory_bytes, whole);
   if (said.run_s <= 0) {  // the card has no iterations
-    const auto user = by_user(spec);
+    const auto user = said_by_user(spec);
     predicted.run_s = user.predicted.run_s;
     predicted.run_upper_s = user.predicted.run_upper_s;
   } else {
@@ -153,11 +182,11 @@ std::optional<ShareForecast> ShareForecasts::by_past(const TaskSpec& spec,
   forecast.by =
       seen.runs == 1 ? "a run of its name" : fmt::format("{} runs of its name", seen.runs);
   auto& predicted = forecast.predicted;
-  const auto use = at_speed({seen.milli, seen.run_s}, unit.speed.times);
+  const auto use = at_speed({seen.milli, seen.run_s}, core_speed(unit));
   predicted.milli = milli_of_unit(use.milli * kMargin, unit);
   predicted.memory_bytes = seen.memory_bytes;
   predicted.run_s = use.run_s;
-  const double longest_s = at_speed({seen.milli, seen.longest_s}, unit.speed.times).run_s;
+  const double longest_s = at_speed({seen.milli, seen.longest_s}, core_speed(unit)).run_s;
   predicted.run_upper_s = seen.runs == 1 ? use.run_s * kUncertain : longest_s * kMargin;
   forecast.of_training = seen.start_s.has_value();
   predicted.start_s = std::min(seen.start_s.value_or(0), predicted.run_s);
@@ -184,7 +213,7 @@ ShareForecasts::Learned ShareForecasts::ended(const TaskSpec& spec, const UnitFe
     learned.forgotten = oldest->first;
     past_.erase(oldest);
   }
-  const auto use = at_speed({milli * unit.cores, run_s}, 1 / unit.speed.times);
+  const auto use = at_speed({milli * unit.cores, run_s}, 1 / core_speed(unit));
   auto& past = past_[id];
   past.milli = std::max<double>(past.milli * 0.9, use.milli);
   past.memory_bytes = std::max(past.memory_bytes, memory_bytes);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "coordinator/core/sharing/core_speeds.h"
 #include "coordinator/core/sharing/past_runs.h"
@@ -21,14 +22,16 @@ namespace tierpilot {
 // Of a unit that a task may have a share of.
 struct UnitFeatures {
   double cores = 1;
-  CoreSpeed speed;  // of one of them
+  CoreSpeed speed;  // of one of them; of a GPU, against what is foretold for its kind
+  sharing::GpuFeatures gpu{};
 };
 
 class ShareForecasts {
  public:
   static constexpr size_t kMostNames = 10'000;
 
-  // Without a predictor model cards tell nothing; of GPUs they tell nothing yet: none was measured.
+  // Without a predictor model cards tell nothing; of GPUs they tell nothing where it was trained on
+  // none.
   explicit ShareForecasts(std::shared_ptr<const sharing::JobPredictor> predictor)
       : predictor_(std::move(predictor)) {}
 
@@ -38,8 +41,8 @@ class ShareForecasts {
   // What stands for the model of its card, whatever the task is called and for how many iterations
   // it trains; empty: no card, or one that tells nothing.
   std::string model_of(const TaskSpec& spec) const;
-  // Of a run without its start, by its card alone, on a core so fast; 0: nothing tells it.
-  double run_by_card_s(const TaskSpec& spec, double speed) const;
+  // Of a run without its start, by its card alone; 0: nothing tells it.
+  double run_by_card_s(const TaskSpec& spec, const UnitFeatures& unit) const;
   // A task has run to its end: for so long, its start included, if nothing had held it back, with
   // `milli` of such a unit. `start_s`: nothing where it told no iterations.
   // Gives what is known of the name now; null: it has none. For a new one that has ended longest
@@ -58,8 +61,9 @@ class ShareForecasts {
  private:
   // A framework is loaded and a model made, which no card tells of.
   static constexpr double kUsualStart_s = 4;
-  // Null: the card cannot be read, or it is of a model unlike all that are known.
-  const sharing::JobPrediction* said_by_card(const TaskSpec& spec, double speed) const;
+  // Null: there is no card that can be read.
+  const sharing::JobPrediction* said_by_card(const TaskSpec& spec, const UnitFeatures& unit) const;
+  ShareForecast by_user(const TaskSpec& spec, const UnitFeatures& unit) const;
   std::optional<ShareForecast> by_card(const TaskSpec& spec, const UnitFeatures& unit,
                                        const RunCorrection& correction) const;
   std::optional<ShareForecast> by_past(const TaskSpec& spec, const UnitFeatures& unit) const;
@@ -70,7 +74,8 @@ class ShareForecasts {
   struct KnownCard {
     std::optional<sharing::ModelCard> card;  // nothing: it cannot be read
     std::string model;
-    std::map<double, sharing::JobPrediction> by_speed;  // of a core
+    std::map<std::pair<sharing::GpuFeatures, double>, sharing::JobPrediction>
+        by_unit;  // and its speed
   };
   // Null: there is none, or nothing to predict by.
   KnownCard* known_card(const TaskSpec& spec) const;

@@ -52,7 +52,8 @@ void ShareKeeper::begin() {
   for (const auto& [id, task] : state_.tasks.all()) {
     const bool has = task.state == TaskState::kAssigned || task.state == TaskState::kRunning;
     if (!task.spec.is_shared() || !has || task.is_copied()) continue;
-    auto& holder = holders_.try_emplace(id, forecast(task.spec, {})).first->second;
+    auto& holder =
+        holders_.try_emplace(id, forecast(task.spec, usual_unit(task.spec))).first->second;
     holder.unit_is_known = false;
     holder.record.taken_up();
     holder.attempt = {id, task.attempt};

@@ -98,6 +98,9 @@ class ShareKeeper {
   void remember(const TaskSpec& spec, const ShareForecasts::Learned& learned);
   void remember_slow_downs();
   UnitFeatures features(const NodeFacts& node, size_t unit) const;
+  // Where it is not known yet on which it runs: of GPUs, one that there is.
+  UnitFeatures usual_unit(const TaskSpec& spec) const;
+  RunCorrection correction(const TaskSpec& spec) const;
   ShareForecast forecast(const TaskSpec& spec, const UnitFeatures& unit) const;
   Units units(bool open_only) const;
   // As it is known; on trial, as it is hoped to be.
@@ -135,7 +138,9 @@ class ShareKeeper {
   SlowDowns slow_downs_;
   std::unique_ptr<sharing::SharePolicy> policy_;
   ShareForecasts forecasts_;
-  mutable CoreSpeeds speeds_;  // fits when it is asked
+  // They fit when they are asked.
+  mutable CoreSpeeds speeds_;
+  mutable CoreSpeeds gpu_speeds_{0};  // by kind
   std::map<uint64_t, Holder> holders_;
   std::map<UnitId, uint64_t> kept_for_;  // units on which jobs end for a task that waits
   int64_t next_look_ns_ = 0;

@@ -25,6 +25,15 @@ std::vector<MeasuredPair> kept(Store& store, PairKind kind) {
   return {};
 }
 
+// The most that it had of what its share is counted in; 0: not told.
+uint64_t peak_bytes(const Task& task) {
+  if (!task.exit) return 0;
+  if (!task.spec.has_gpu_share()) return task.exit->max_resident_bytes;
+  for (const auto& [name, figure] : task.exit->memory)
+    if (name == "gpu_peak_bytes") return static_cast<uint64_t>(figure.value.value_or(0));
+  return 0;
+}
+
 }  // namespace
 
 void ShareKeeper::restore_learned() {
@@ -37,6 +46,7 @@ void ShareKeeper::restore_learned() {
     for (const auto& pair : kept(state_.store, kind))
       slow_downs_.restore({on, pair.first, pair.second, pair.measured});
   speeds_.restore(kept(state_.store, PairKind::kRuns));
+  gpu_speeds_.restore(kept(state_.store, PairKind::kGpuRuns));
 }
 
 void ShareKeeper::learn_of(const Task& task, const ShareRecord& record) {
@@ -44,14 +54,19 @@ void ShareKeeper::learn_of(const Task& task, const ShareRecord& record) {
   const auto unit = node ? features(node->facts, task.share->unit) : UnitFeatures{};
   const double worked_s = record.worked_s(boot_s(state_));
   remember(task.spec, forecasts_.ended(task.spec, unit, static_cast<uint32_t>(*record.used_milli()),
-                                       task.exit ? task.exit->max_resident_bytes : 0,
-                                       record.start_s().value_or(0) + worked_s, record.start_s(),
-                                       state_.clock.wall_ms()));
+                                       peak_bytes(task), record.start_s().value_or(0) + worked_s,
+                                       record.start_s(), state_.clock.wall_ms()));
   if (!node || !record.start_s()) return;
-  const double foretold_s = forecasts_.run_by_card_s(task.spec, speeds_.probed(node->facts));
+  const bool on_gpu = task.spec.has_gpu_share();
+  auto& speeds = on_gpu ? gpu_speeds_ : speeds_;
+  auto as_probed = unit;
+  as_probed.speed.times = on_gpu ? 1 : speeds_.probed(node->facts);
+  const double foretold_s = forecasts_.run_by_card_s(task.spec, as_probed);
   if (foretold_s > 0)
-    speeds_.ran(node->facts, forecasts_.model_of(task.spec), worked_s / foretold_s);
-  keep(state_.store, PairKind::kRuns, speeds_.take_learned(), state_.clock.wall_ms());
+    speeds.ran(on_gpu ? unit.gpu.name : node->facts.name, forecasts_.model_of(task.spec),
+               worked_s / foretold_s);
+  keep(state_.store, on_gpu ? PairKind::kGpuRuns : PairKind::kRuns, speeds.take_learned(),
+       state_.clock.wall_ms());
 }
 
 void ShareKeeper::remember(const TaskSpec& spec, const ShareForecasts::Learned& learned) {

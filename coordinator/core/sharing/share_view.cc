@@ -60,14 +60,28 @@ bool is_sound(const UnitBook& units, const NodeRecord& node, size_t unit) {
 }  // namespace
 
 UnitFeatures ShareKeeper::features(const NodeFacts& node, size_t unit) const {
-  if (unit >= node.shared_units.size() || node.shared_units[unit].engine() != Engine::kCpu)
-    return {};
-  const double cores = node.shared_units[unit].cores;
-  return {cores > 0 ? cores : 1, speeds_.of(node)};
+  if (unit >= node.shared_units.size()) return {};
+  const auto& shared = node.shared_units[unit];
+  if (shared.engine() == Engine::kGpu)
+    return {1, gpu_speeds_.of(shared.gpu_kind.name), shared.gpu_kind};
+  return {shared.cores > 0 ? shared.cores : 1, speeds_.of(node)};
+}
+
+UnitFeatures ShareKeeper::usual_unit(const TaskSpec& spec) const {
+  if (!spec.has_gpu_share()) return {};
+  for (const auto* node : state_.registry.up())
+    for (size_t u = 0; u < node->facts.shared_units.size(); ++u)
+      if (node->facts.shared_units[u].engine() == Engine::kGpu) return features(node->facts, u);
+  return {};
+}
+
+RunCorrection ShareKeeper::correction(const TaskSpec& spec) const {
+  auto& speeds = spec.has_gpu_share() ? gpu_speeds_ : speeds_;
+  return speeds.of_model(forecasts_.model_of(spec));
 }
 
 ShareForecast ShareKeeper::forecast(const TaskSpec& spec, const UnitFeatures& unit) const {
-  return forecasts_.of(spec, unit, speeds_.of_model(forecasts_.model_of(spec)));
+  return forecasts_.of(spec, unit, correction(spec));
 }
 
 sharing::Sharer ShareKeeper::sharer(const Task& task, const ShareRecord& record) const {
@@ -123,6 +137,12 @@ ShareKeeper::Units ShareKeeper::units(bool open_only) const {
       const auto& unit = node->facts.shared_units[u];
       const auto of_unit = features(node->facts, u);
       auto type = type_name(unit.type, of_unit);
+      // Drivers call what differs by the same name.
+      if (const auto same = units.types.find(type);
+          same != units.types.end() && same->second.features.gpu != of_unit.gpu)
+        type += fmt::format(", {} cores of {} MHz, memory of {} MHz, {} bits", of_unit.gpu.cores,
+                            of_unit.gpu.sm_clock_mhz, of_unit.gpu.memory_clock_mhz,
+                            of_unit.gpu.bus_width_bits);
       units.types.try_emplace(type, UnitType{unit.engine(), of_unit});
       live.push_back({std::move(type), {sharing::kWholeUnit, unit.memory_bytes}, {}});
     }
@@ -145,12 +165,12 @@ sharing::WaitingJob ShareKeeper::waiting_job(uint64_t id, const TaskSpec& spec,
   job.job_class = class_of(spec);
   job.asked = {spec.share.milli, spec.memory_bytes};
   job.promise_left_s = promise_left_s;
-  const auto correction = speeds_.of_model(forecasts_.model_of(spec));
-  const auto usual = forecasts_.of(spec, {}, correction);
+  const auto corrected_by = correction(spec);
+  const auto usual = forecasts_.of(spec, usual_unit(spec), corrected_by);
   job.sharer = as_sharer(spec, usual, usual.predicted.milli);
   for (const auto& [name, type] : units.types)
     if (type.engine == spec.share.engine)
-      job.predicted.emplace(name, forecasts_.of(spec, type.features, correction).predicted);
+      job.predicted.emplace(name, forecasts_.of(spec, type.features, corrected_by).predicted);
   return job;
 }
 
@@ -200,7 +220,7 @@ std::optional<ShownShare> ShareKeeper::share_of(uint64_t id) const {
   const auto found = holders_.find(id);
   if (found == holders_.end()) {
     shown.given.milli = 0;  // it waits
-    shown.forecast = forecast(task->spec, {});
+    shown.forecast = forecast(task->spec, usual_unit(task->spec));
     return shown;
   }
   const auto& record = found->second.record;

@@ -161,8 +161,7 @@ void GpuShares::looked(const GpuLook& look) {
   }
   for (const auto& [attempt, used_ns] : use_of(look)) {
     auto& running = running_.at(attempt);
-    if (known->mps_folder.empty())
-      check_memory(running, attempt, look, running.processes.list(executor_));
+    see_memory(running, look);
     if (look.unmeasured.empty()) keep(running, used_ns);
   }
   auto waiting = std::exchange(waiting_, {});
@@ -184,13 +183,23 @@ void GpuShares::keep(Running& running, int64_t used_ns) {
   if (may_run == running.stands) stand(running, !may_run);
 }
 
-void GpuShares::check_memory(Running& running, AttemptId attempt, const GpuLook& look,
-                             const std::vector<pid_t>& processes) {
-  if (running.part.memory_bytes == 0 || running.ending) return;
+uint64_t GpuShares::peak_bytes(AttemptId attempt) const {
+  const auto found = running_.find(attempt);
+  return found == running_.end() ? 0 : found->second.peak_bytes;
+}
+
+void GpuShares::see_memory(Running& running, const GpuLook& look) {
   uint64_t bytes = 0;
-  for (const pid_t process : processes)
+  for (const pid_t process : running.processes.list(executor_))
     if (const auto has = look.memory_bytes.find(process); has != look.memory_bytes.end())
       bytes += has->second;
+  running.peak_bytes = std::max(running.peak_bytes, bytes);
+  // MPS refuses what is beyond the share by itself.
+  if (unit(look.gpu)->mps_folder.empty()) check_memory(running, running.attempt, bytes);
+}
+
+void GpuShares::check_memory(Running& running, AttemptId attempt, uint64_t bytes) {
+  if (running.part.memory_bytes == 0 || running.ending) return;
   if (bytes <= running.part.memory_bytes) return;
   end(attempt, running,
       {TaskEnd::kMemoryLimit,

@@ -67,6 +67,8 @@ class GpuShares {
 
   // Of its GPU's time, weighed by the part of the multiprocessors that it may use.
   uint64_t used_ns(AttemptId attempt) const;
+  // Of the GPU's memory, the most that it was seen with; 0: it was not seen.
+  uint64_t peak_bytes(AttemptId attempt) const;
   // That it stood still for its share.
   uint64_t stood_ns(AttemptId attempt);
 
@@ -85,6 +87,7 @@ class GpuShares {
     UseTokens tokens;
     int64_t refilled_ns = 0;
     uint64_t used_ns = 0;
+    uint64_t peak_bytes = 0;
     bool stands = false;
     int64_t stands_since_ns = 0;
     uint64_t stood_ns = 0;
@@ -100,8 +103,8 @@ class GpuShares {
   const Unit* unit(const std::string& gpu) const;
   // Of each attempt on the GPU, by what its processes and the servers of MPS used.
   std::map<AttemptId, int64_t> use_of(const GpuLook& look) const;
-  void check_memory(Running& running, AttemptId attempt, const GpuLook& look,
-                    const std::vector<pid_t>& processes);
+  void see_memory(Running& running, const GpuLook& look);
+  void check_memory(Running& running, AttemptId attempt, uint64_t bytes);
   void keep(Running& running, int64_t used_ns);
   void stand(Running& running, bool still);
   void count_standing(Running& running) const;

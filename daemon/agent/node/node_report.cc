@@ -51,9 +51,15 @@ void write_tiers(wire::NodeInfo::Builder to, const Calibration& calibration) {
 void write_gpus(wire::NodeInfo::Builder to, const Topology& topology) {
   auto gpus = to.initGpus(static_cast<uint32_t>(topology.gpus.size()));
   for (uint32_t i = 0; i < gpus.size(); ++i) {
-    gpus[i].setName(topology.gpus[i].name);
-    gpus[i].setUuid(topology.gpus[i].uuid);
-    gpus[i].setMemoryBytes(topology.gpus[i].memory_total_bytes.value_or(0));
+    const auto& gpu = topology.gpus[i];
+    gpus[i].setName(gpu.name);
+    gpus[i].setUuid(gpu.uuid);
+    gpus[i].setMemoryBytes(gpu.memory_total_bytes.value_or(0));
+    gpus[i].setComputeCapability(gpu.compute_capability.value_or(0));
+    gpus[i].setCores(gpu.cores.value_or(0));
+    gpus[i].setSmClockMhz(gpu.sm_clock_mhz.value_or(0));
+    gpus[i].setMemoryClockMhz(gpu.memory_clock_mhz.value_or(0));
+    gpus[i].setBusWidthBits(gpu.bus_width_bits.value_or(0));
   }
   to.setGpusUnavailable(topology.gpus_unavailable);
 }

@@ -201,6 +201,8 @@ void ExecRunner::ended(ProcessExit exit, TaskTable& tasks) {
   take_back_swap_room(attempt);
   const bool well = exit.how == TaskEnd::kExited && exit.exit_code == 0;
   auto said = report(std::move(exit));
+  if (const auto bytes = gpus_.peak_bytes(attempt); bytes > 0)
+    said.memory.push_back({"gpu_peak_bytes", static_cast<double>(bytes)});
   if (auto end = gpus_.ended(attempt); end && !well) {
     said.how = end->how;
     said.reason = std::move(end->reason);

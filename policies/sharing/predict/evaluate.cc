@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "policies/sharing/predict/card_times.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/estimator_data.h"
 #include "policies/sharing/predict/jobs/job_study.h"
@@ -75,6 +76,19 @@ Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train) {
   return value;
 }
 
+// Nothing is trained: what is published of cards tells how they differ.
+Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train) {
+  if (train)
+    return fail(ErrorCode::kInvalid,
+                "times on cards are told by features of these, and nothing is trained: leave out "
+                "--train");
+  const auto data = read_card_times(table);
+  if (!data) return tl::unexpected(data.error());
+  auto value = read_json("times by card", *data);
+  value["studies"] = study_card_times(*data);
+  return value;
+}
+
 struct Format {
   bool (*is)(const CsvTable&);
   Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train);
@@ -82,7 +96,8 @@ struct Format {
 constexpr Format kFormats[]{{is_pair_table, of_pairs},
                             {is_perceptron_table, of_perceptrons},
                             {is_estimator_table, of_estimators},
-                            {is_training_table, of_trainings}};
+                            {is_training_table, of_trainings},
+                            {is_card_times, of_card_times}};
 
 }  // namespace
 
@@ -127,7 +142,8 @@ Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
       fmt::format("'{}': its header is of no known measurement: wanted are model_a, alone_a, "
                   "together_a and the same of b (pairs); batch, parameters, widths, "
                   "memory_mib or gpu_util (perceptrons); model, actual_mib, horus_mib or "
-                  "faketensor_mib (memory estimators); or what `tierctl predictor collect` "
+                  "faketensor_mib (memory estimators); gpu, model, gpus, steps_s or gpu, network, "
+                  "epoch_s (times by card); or what `tierctl predictor collect` "
                   "writes (trainings)",
                   data.string()));
 }

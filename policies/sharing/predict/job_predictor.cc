@@ -11,46 +11,47 @@ namespace tierpilot::sharing {
 namespace {
 
 constexpr double kMib = 1 << 20;
-constexpr double kFarther = 4;         // times the least and the most that it was trained on
-constexpr double kMostUnknown = 0.05;  // of a card's operators
-constexpr double kMostLogMib = 30;     // no machine has more
+constexpr double kMostLogMib = 30;  // no machine has more
 constexpr double kMostLogMs = 30;
-constexpr const char* kTotalNames[]{"FLOPs", "parameters", "bytes of activations", "operators"};
-
-std::string unlike_card(const JobModel& model, const ModelCard& card) {
-  uint64_t operators = 0, unknown = 0;
-  for (const auto& [kind, use] : card.operators) {
-    operators += use.count;
-    if (kind == "Unknown") unknown += use.count;
-    if (use.count > 0 && kind != "Unknown" && !model.kinds.contains(kind))
-      return fmt::format("no operator of kind {} was among what it was trained on", kind);
-  }
-  if (operators == 0) return "the card has no operators";
-  if (static_cast<double>(unknown) > kMostUnknown * static_cast<double>(operators))
-    return fmt::format("{} of {} operators are of no known kind", unknown, operators);
-  if (card.unknown_shapes > 0)
-    return fmt::format("the sizes of {} values are not known", card.unknown_shapes);
-  const auto totals = totals_of(card);
-  for (size_t i = 0; i < totals.size(); ++i) {
-    const auto& range = model.totals[i];
-    if (totals[i] < range.least / kFarther || totals[i] > range.most * kFarther)
-      return fmt::format("it has {:.3g} {}, and was trained on {:.3g} to {:.3g}", totals[i],
-                         kTotalNames[i], range.least, range.most);
-  }
-  return {};
-}
 
 std::string unlike_why(const JobModel& model, const ModelCard& card, const EngineFeatures& engine) {
   if (engine.engine != model.engine)
     return fmt::format("it was trained on engine '{}', not '{}'", model.engine, engine.engine);
   if (card.job && card.job->threads > 1)
     return fmt::format("it was trained on jobs of one thread, not of {}", card.job->threads);
-  return unlike_card(model, card);
+  return model.cards.unlike_why(card);
 }
 
 // The most, too, where a broken predictor gives no number.
 double at_most(double value, double most) {
   return value < most ? value : most;
+}
+
+double speed_of(const EngineFeatures& engine) {
+  return engine.relative_speed > 0 ? engine.relative_speed : 1;
+}
+
+JobPrediction on_gpu(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu,
+                     double speed) {
+  const auto use = gpu_use(model, card, gpu, speed);
+  const auto& margins = model.has_seen(gpu) ? model.margins : model.unseen_margins;
+  const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);
+  const double log_mib = std::log1p(use.memory_bytes / kMib);
+  const auto milli = [](double figure) {
+    return static_cast<uint32_t>(std::lround(std::clamp(figure, 1.0, 1000.0)));
+  };
+  JobPrediction prediction{.milli = milli(use.milli()),
+                           .milli_upper = milli(use.milli() * std::exp(margins.milli)),
+                           .memory_bytes = use.memory_bytes,
+                           .memory_upper_bytes = static_cast<uint64_t>(
+                               kMib * std::expm1(at_most(log_mib + margins.memory, kMostLogMib))),
+                           .run_s = iterations * use.iteration_s,
+                           .run_upper_s = iterations * use.iteration_s * std::exp(margins.run),
+                           .traffic_bytes_s = card.traffic_bytes / std::max(use.busy_s, 1e-9),
+                           .why = model.unlike_why(gpu)};
+  if (prediction.why.empty()) prediction.why = model.cards.unlike_why(card);
+  prediction.unlike = !prediction.why.empty();
+  return prediction;
 }
 
 uint32_t milli_of(double busy_s, double threads, const ModelCard& card) {
@@ -77,10 +78,17 @@ double JobPredictor::float32_ops_per_s() const {
   return model_->float32_ops_per_s;
 }
 
+const std::vector<GpuFeatures>& JobPredictor::gpus() const {
+  static const std::vector<GpuFeatures> kNone;
+  return model_->gpu ? model_->gpu->kinds : kNone;
+}
+
 JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures& engine) const {
+  if (engine.engine == "gpu" && model_->gpu)
+    return on_gpu(*model_->gpu, card, engine.gpu, speed_of(engine));
   const double asked = card.job ? std::max<double>(card.job->threads, 1) : 1;
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));
-  const double speed = engine.relative_speed > 0 ? engine.relative_speed : 1;
+  const double speed = speed_of(engine);
   const auto busy_s = [&](double log_ms) {
     return std::exp(at_most(log_ms, kMostLogMs)) / 1e3 / speed / threads;
   };

@@ -5,29 +5,34 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/gpu_features.h"
 #include "policies/sharing/interference/pair_prior.h"
 
 namespace tierpilot::sharing {
 
 struct JobPrediction {
-  uint32_t milli = 0;               // of one core that is fully used: 1000
+  uint32_t milli = 0;               // of one core or GPU that is fully used: 1000
   uint32_t milli_upper = 0;         // what 95 % of jobs stay below
-  double memory_bytes = 0;          // beyond the bare interpreter
+  double memory_bytes = 0;          // beyond the bare interpreter; of a GPU all that it has there
   uint64_t memory_upper_bytes = 0;  // what 99.5 % of jobs stay below
   double run_s = 0;                 // of all iterations; 0 where the card tells of none
   double run_upper_s = 0;           // what 95 % of jobs stay below
-  double traffic_bytes_s = 0;       // of tensors, per second that it keeps a core busy
+  double traffic_bytes_s = 0;       // of tensors, per second that it keeps a unit busy
   bool unlike = false;              // unlike all it was trained on: take the user's share
   std::string why;                  // it is unlike
 };
 
 struct EngineFeatures {
-  std::string engine;  // "cpu"
+  std::string engine;  // "cpu", "gpu"
   double cores_per_unit = 1;
-  double relative_speed = 1;  // of this core against the training machine's; 1 where not known
+  // Of this core against the training machine's, of this GPU against what its kind is thought to
+  // do; 1 where not known.
+  double relative_speed = 1;
+  GpuFeatures gpu{};
 };
 
 struct JobModel;
@@ -46,6 +51,9 @@ class JobPredictor {
   // Float32 operations per second of the core it was trained on, as nodes measure theirs; 0: not
   // known.
   double float32_ops_per_s() const;
+
+  // That were measured; none: nothing is known of any GPU.
+  const std::vector<GpuFeatures>& gpus() const;
 
   JobPrediction predict(const ModelCard& card, const EngineFeatures& engine) const;
 

@@ -1,4 +1,4 @@
-"""python3 -m tierpilot.collect: measures training configurations on one core, for predictors.
+"""python3 -m tierpilot.collect: measures training configurations on one core or GPU, for predictors.
 
 `tierctl predictor collect` runs it.
 """
@@ -20,10 +20,13 @@ except ImportError:
 from .architectures import ARCHITECTURES
 from .calibration import Calibration
 from .cores import core_beside
+from .gpus.device import Gpu
+from .gpus.measure import measure_on
+from .gpus.nvml import NvmlError
 from .measure import measure_apart
 from .pairs import COLUMNS as PAIR_COLUMNS
 from .pairs import collect_pairs
-from .table import COLUMNS, row, text
+from .table import COLUMNS, GPU_COLUMNS, row, text
 
 
 def _arguments():
@@ -35,6 +38,7 @@ def _arguments():
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
+    parser.add_argument("--device", default="cpu", metavar="cpu|cuda[:N]")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--float32-ops-per-s", type=float, default=None, metavar="N")
     return parser.parse_args()
@@ -50,7 +54,7 @@ def _chosen(names):
     return chosen
 
 
-def _machine(cpu):
+def _machine(cpu, gpu):
     model = "unknown"
     with open("/proc/cpuinfo") as lines:
         for line in lines:
@@ -58,9 +62,9 @@ def _machine(cpu):
                 model = line.split(":", 1)[1].strip()
                 break
     return {
-        "engine": "cpu",
+        **(gpu.machine() if gpu else {"engine": "cpu"}),
         "cpu_model": model,
-        "cpu": cpu,
+        **({} if cpu is None else {"cpu": cpu}),
         "cpus": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
@@ -74,15 +78,25 @@ def _machine(cpu):
 def main():
     given = _arguments()
     chosen = _chosen(given.architectures)
-    cpu = max(os.sched_getaffinity(0)) if given.cpu is None else given.cpu
-    beside = core_beside(cpu)  # of those that may be used before this process is held to one
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", module="torch")
     try:
-        os.sched_setaffinity(0, {cpu})
+        gpu = None if given.device == "cpu" else Gpu(given.device)
+    except NvmlError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 4
+    if gpu and given.pairs:
+        print("error: pairs are measured on cores only: leave out --device or --pairs", file=sys.stderr)
+        return 2
+    # On a GPU a training has its own threads beside it, for which one core is too few.
+    cpu = max(os.sched_getaffinity(0)) if given.cpu is None and not gpu else given.cpu
+    beside = None if cpu is None else core_beside(cpu)  # of those that may be used until it is held to one
+    try:
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
     except OSError as error:
         print(f"error: CPU {cpu} cannot be used: {error.strerror}", file=sys.stderr)
         return 2
-    torch.set_num_threads(1)
-    warnings.filterwarnings("ignore", module="torch")
     try:
         out = open(given.out, "w", newline="")
     except OSError as error:
@@ -99,9 +113,9 @@ def main():
             write(PAIR_COLUMNS)
             failed = collect_pairs(chosen, given, cpu, beside, write)
         else:
-            write(COLUMNS)
-            failed = _collect_trainings(chosen, given, write)
-    _describe_machine(given, cpu, beside)
+            write(COLUMNS + (GPU_COLUMNS if gpu else []))
+            failed = _collect_trainings(chosen, given, gpu, write)
+    _describe_machine(given, cpu, beside, gpu)
     measured = given.configurations - failed
     if given.json:
         print(json.dumps({"schema": 1, "table": given.out, "measured": measured, "left_out": failed}))
@@ -111,14 +125,17 @@ def main():
     return 1 if failed == given.configurations else 0
 
 
-def _collect_trainings(chosen, given, write):
+def _collect_trainings(chosen, given, gpu, write):
     """Rows go to `write`. How many were left out."""
     calibration = Calibration()
     failed = 0
     for i in range(given.configurations):
         architecture, seed = chosen[i % len(chosen)], given.seed * 100_000 + i
         try:
-            card, figures = measure_apart(architecture, seed, given.seconds, calibration)
+            if gpu:
+                card, figures = measure_on(gpu, architecture, seed, given.seconds, calibration)
+            else:
+                card, figures = measure_apart(architecture, seed, given.seconds, calibration)
         except RuntimeError as error:
             failed += 1
             print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
@@ -129,8 +146,8 @@ def _collect_trainings(chosen, given, write):
     return failed
 
 
-def _describe_machine(given, cpu, beside):
-    machine = _machine(cpu)
+def _describe_machine(given, cpu, beside, gpu):
+    machine = _machine(cpu, gpu)
     if given.float32_ops_per_s:
         machine["float32_ops_per_s"] = given.float32_ops_per_s
     if given.pairs:

@@ -29,9 +29,9 @@ _FEWEST = 5  # iterations that are measured
 _TRIES = 20
 _CALIBRATE_EVERY_S = 0.1
 # For rates of input pipelines only, so that they are of the order of what a model computes: drawn
-# from what a card says, never from what was measured.
-_FLOPS_PER_S = 3e10
-_LAUNCH_S = 6e-5
+# from what a card says, never from what was measured. Of a core and of a GPU.
+_FLOPS_PER_S = {False: 3e10, True: 3e12}
+_LAUNCH_S = {False: 6e-5, True: 3e-5}
 
 
 def build(architecture, seed, attempt):
@@ -40,14 +40,15 @@ def build(architecture, seed, attempt):
     return ARCHITECTURES[architecture](random_), random_
 
 
-def draw(architecture, seed):
-    """Which attempt is small enough, and its card with what is known of the job."""
+def draw(architecture, seed, on_gpu=False):
+    """Which attempt is small enough, and its card with what is known of the job: the same on a GPU,
+    but for how fast its data comes."""
     for attempt in range(_TRIES):
         task, random_ = build(architecture, seed, attempt)
         card = describe(task.model, task.inputs, task.batch)
         if card["flops"] <= _MOST_FLOPS:
             break
-    rough_s = 3 * card["flops"] / _FLOPS_PER_S + card["launches"] * _LAUNCH_S
+    rough_s = 3 * card["flops"] / _FLOPS_PER_S[on_gpu] + card["launches"] * _LAUNCH_S[on_gpu]
     kind = random_.choice(["memory", "waits", "waits", "reads", "waits ahead", "reads ahead"])
     job = {
         "optimizer": random_.choice(sorted(OPTIMIZERS)),
@@ -67,7 +68,7 @@ def memory(field):
     return 0
 
 
-def _waited_s():
+def waited_s():
     """How long this thread could have run and did not."""
     try:
         with open("/proc/thread-self/schedstat") as figures:
@@ -76,7 +77,7 @@ def _waited_s():
         return 0.0
 
 
-def _own_s(wall_s, waited_s, load_s):
+def own_s(wall_s, waited_s, load_s):
     """Without what others took of the core, unless the job waited for its data meanwhile."""
     return max(wall_s - waited_s, min(wall_s, load_s))
 
@@ -89,11 +90,15 @@ def _give_back_freed():
         pass  # another C library
 
 
+def step(task, optimizer):
+    optimizer.zero_grad()
+    task.loss(task.model(*task.inputs), task.wanted).backward()
+    optimizer.step()
+
+
 def iterate(task, optimizer, pipeline):
     pipeline.batch()
-    optimizer.zero_grad()
-    task.loss(task.model(*task.inputs)).backward()
-    optimizer.step()
+    step(task, optimizer)
 
 
 def measure(architecture, seed, drawn, seconds, calibration):
@@ -136,17 +141,17 @@ class _Window:
             self._rounds.append(self._calibration.round())
             self._pipeline.delay(self._rounds[-1])
             self._next_round_s = self._wall_s + _CALIBRATE_EVERY_S
-        waited, busy, at = _waited_s(), time.process_time(), time.monotonic()
+        waited, busy, at = waited_s(), time.process_time(), time.monotonic()
         iterate()
         wall_s = time.monotonic() - at
         self._busy_s += time.process_time() - busy
-        waited = _waited_s() - waited
+        waited = waited_s() - waited
         self._waited_s += waited
         self._wall_s += wall_s
-        self._times.append(_own_s(wall_s, waited, ahead_s))
+        self._times.append(own_s(wall_s, waited, ahead_s))
 
     def figures(self, ahead_s):
-        wall_s = _own_s(self._wall_s, self._waited_s, ahead_s * len(self._times))
+        wall_s = own_s(self._wall_s, self._waited_s, ahead_s * len(self._times))
         return {
             "utilisation_milli": round(min(1000, 1000 * self._busy_s / wall_s), 1),
             "iteration_s": statistics.median(self._times),

@@ -17,6 +17,9 @@ COLUMNS = [
     *MEASURED,
     *(f"{kind}.{name}" for kind in KINDS for name in _OF_KIND),
 ]
+# Behind them in a table of a GPU: what is known of it, and the time of an iteration whose data is there.
+GPU_COLUMNS = """step_s gpu_name gpu_compute_capability gpu_memory_bytes gpu_cores gpu_sm_clock_mhz
+    gpu_memory_clock_mhz gpu_bus_width_bits""".split()
 
 
 def text(value):
@@ -27,7 +30,8 @@ def text(value):
 
 
 def row(architecture, seed, card, figures):
-    """In the order of COLUMNS; a kind that a model has not is empty."""
+    """In the order of COLUMNS, and of GPU_COLUMNS where it was a GPU; a kind that a model has not is
+    empty."""
     cells = [architecture, seed]
     cells += [card[name] for name in _OF_CARD]
     cells += [card["job"].get(name, "") for name in _OF_JOB]
@@ -35,4 +39,6 @@ def row(architecture, seed, card, figures):
     for kind in KINDS:
         use = card["operators"].get(kind, {})
         cells += [use.get(name) or "" for name in _OF_KIND]
+    if "gpu_name" in figures:
+        cells += [figures[name] for name in GPU_COLUMNS]
     return cells

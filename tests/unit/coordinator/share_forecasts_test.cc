@@ -10,6 +10,8 @@
 
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/predict/jobs/job_model.h"
+#include "tests/fake_nvml/made_gpus.h"
 
 namespace tierpilot {
 namespace {
@@ -161,7 +163,8 @@ class ByCard : public ::testing::Test {
 
 TEST_F(ByCard, AFasterCoreIsDoneSooner) {
   EXPECT_NEAR(run_s({.cores = 1, .speed = {2, 0}}), run_s({}) / 2, 0.01 * run_s({}));
-  EXPECT_NEAR(forecasts_->run_by_card_s(spec_, 0.5), 2 * run_s({}), 0.01 * run_s({}));
+  EXPECT_NEAR(forecasts_->run_by_card_s(spec_, {.cores = 1, .speed = {0.5, 0}}), 2 * run_s({}),
+              0.01 * run_s({}));
 }
 
 TEST_F(ByCard, OfAUnitOfSeveralCoresItUsesAPart) {
@@ -202,10 +205,113 @@ TEST_F(ByCard, AModelIsKnownByItsCard) {
 }
 
 TEST_F(ByCard, WithoutACardNothingIsToldByOne) {
-  EXPECT_EQ(forecasts_->run_by_card_s(named("other"), 1), 0);
+  EXPECT_EQ(forecasts_->run_by_card_s(named("other"), {}), 0);
   auto broken = named("broken");
   broken.share.model_card = "{";
-  EXPECT_EQ(forecasts_->run_by_card_s(broken, 1), 0);
+  EXPECT_EQ(forecasts_->run_by_card_s(broken, {}), 0);
+}
+
+// A predictor that two kinds of GPUs were measured for.
+class ByCardOnGpu : public ::testing::Test {
+ protected:
+  ByCardOnGpu() : forecasts_(predictor()) {
+    spec_.share.engine = Engine::kGpu;
+    auto json = sharing::card_json(card_);
+    json["schema"] = 1;
+    json["kind"] = "model card";
+    spec_.share.model_card = json.dump();
+  }
+  static std::shared_ptr<const sharing::JobPredictor> predictor() {
+    static const auto kPredictor = [] {
+      sharing::JobModel model;
+      model.gpu = sharing::fit_gpu_model(sharing::made_trainings({sharing::kOld, sharing::kNew}));
+      return std::make_shared<const sharing::JobPredictor>(
+          std::make_shared<const sharing::JobModel>(std::move(model)));
+    }();
+    return kPredictor;
+  }
+  ShareForecast of(const sharing::GpuFeatures& gpu, double speed = 1,
+                   const RunCorrection& correction = {}) const {
+    return forecasts_.of(spec_, {.cores = 1, .speed = {speed, 0.05}, .gpu = gpu}, correction);
+  }
+
+  // It keeps the GPU busy for a part of the time that its data takes.
+  const sharing::ModelCard card_ = sharing::made_card(1e11, 1e6, 10, 0.2);
+  TaskSpec spec_ = named("train");
+  ShareForecasts forecasts_;
+};
+
+TEST_F(ByCardOnGpu, UseMemoryAndTimeAreForetoldForEachKind) {
+  const auto on_old = of(sharing::kOld), on_new = of(sharing::kNew);
+  EXPECT_EQ(on_old.by, "its model card");
+  const double milli = 1000 * sharing::made_busy_s(card_, sharing::kOld) / 0.2;
+  EXPECT_GE(on_old.predicted.milli, 0.8 * milli);
+  EXPECT_LE(on_old.predicted.milli, 2 * milli) << "an upper figure";
+  EXPECT_LT(on_new.predicted.milli, 0.8 * on_old.predicted.milli);
+  EXPECT_GT(static_cast<double>(on_old.predicted.memory_bytes), 0.9 * sharing::made_bytes(card_));
+  EXPECT_NEAR(on_old.predicted.run_s - on_old.predicted.start_s, 200, 20);
+  EXPECT_GT(on_old.predicted.run_upper_s, on_old.predicted.run_s);
+}
+
+// An upper figure that no GPU has would wait for ever.
+TEST_F(ByCardOnGpu, WhatUsuallyFitsIsNotLeftOut) {
+  const auto at_most = of(sharing::kOld).predicted.memory_bytes;
+  auto tight = sharing::kOld, small = sharing::kOld;
+  tight.memory_bytes = at_most - 1;
+  EXPECT_EQ(of(tight).predicted.memory_bytes, at_most - 1);
+  small.memory_bytes = at_most / 10;
+  EXPECT_EQ(of(small).predicted.memory_bytes, at_most) << "it does not fit at all";
+}
+
+TEST_F(ByCardOnGpu, RunsCorrectIt) {
+  const auto corrected = of(sharing::kOld, 1, {.ln = std::log(1.3), .sd = 0.06, .runs = 2});
+  EXPECT_EQ(corrected.by, "its model card, corrected by 2 runs of its model");
+  EXPECT_NEAR(corrected.predicted.run_s - corrected.predicted.start_s, 1.3 * 200, 30);
+  EXPECT_LT(of(sharing::kOld, 2).predicted.milli, 0.8 * of(sharing::kOld).predicted.milli);
+}
+
+// As before: what ran of its name tells, else its user; and it is said why.
+TEST_F(ByCardOnGpu, WhatIsUnlikeIsLeftToOthers) {
+  const auto on_none = of({});
+  EXPECT_NE(on_none.by.find("its model card tells nothing: "), std::string::npos) << on_none.by;
+  spec_.share.milli = 300;
+  const auto asked = of({.name = "Silent"});
+  EXPECT_EQ(asked.by.find("its user; its model card tells nothing: the GPU Silent"), 0u)
+      << asked.by;
+  EXPECT_EQ(asked.predicted.milli, 300u);
+  spec_.share.milli = 0;
+  forecasts_.ended(spec_, {.cores = 1, .speed = {1, 0}, .gpu = {.name = "Silent"}}, 400, 0, 50, {},
+                   0);
+  EXPECT_EQ(of({.name = "Silent"}).by, "a run of its name");
+  EXPECT_NEAR(of({.name = "Silent"}).predicted.run_s, 50, 1e-9);
+}
+
+// How fast a kind is thought to be is of what cards foretell: what a name did is known as it was.
+TEST_F(ByCardOnGpu, RunsOfANameAreAsTheyWere) {
+  auto plain = named("plain");
+  plain.share.engine = Engine::kGpu;
+  forecasts_.ended(plain, {.cores = 1, .speed = {1.5, 0}, .gpu = sharing::kOld}, 400, 0, 50, {}, 0);
+  const auto again = forecasts_.of(plain, {.cores = 1, .speed = {1.5, 0}, .gpu = sharing::kOld});
+  EXPECT_NEAR(again.predicted.run_s, 50, 1e-9);
+  EXPECT_NEAR(again.predicted.milli, 440, 1);
+}
+
+TEST(ShareForecasts, APredictorThatKnowsNoGpuSaysSo) {
+  auto spec = named("a");
+  spec.share.engine = Engine::kGpu;
+  spec.share.model_card = "{";
+  EXPECT_NE(ShareForecasts(nullptr).of(spec).by.find("no predictor"), std::string::npos);
+  std::ifstream file(TEST_PREDICTOR);
+  auto read = sharing::JobPredictor::read(std::string{std::istreambuf_iterator<char>(file), {}});
+  ASSERT_TRUE(read);
+  ShareForecasts forecasts(std::make_shared<const sharing::JobPredictor>(std::move(*read)));
+  EXPECT_NE(forecasts.of(spec).by.find("cannot be read"), std::string::npos);
+  auto json = sharing::card_json(sharing::made_card(1e8, 1e5, 4));
+  json["schema"] = 1;
+  json["kind"] = "model card";
+  spec.share.model_card = json.dump();
+  const auto said = forecasts.of(spec, {.cores = 1, .speed = {1, 0}, .gpu = sharing::kOld}).by;
+  EXPECT_NE(said.find("'cpu', not 'gpu'"), std::string::npos) << said;
 }
 
 }  // namespace

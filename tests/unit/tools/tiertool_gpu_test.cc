@@ -57,6 +57,9 @@ TEST_F(TiertoolGpu, ShowsWhoUsesWhat) {
   EXPECT_EQ(first["memory_used_bytes"], 1ULL << 30);
   EXPECT_EQ(first["temperature_c"], 61);
   EXPECT_EQ(first["power_w"], 250.5);
+  EXPECT_EQ(first["compute_capability"], 8.9);
+  EXPECT_EQ(first["cores"], 16384);
+  EXPECT_EQ(first["bus_width_bits"], 384);
   ASSERT_EQ(value["processes"].size(), 2U);
   const auto& own = value["processes"][0];
   EXPECT_EQ(own["gpu"], 0);
@@ -72,7 +75,9 @@ TEST_F(TiertoolGpu, WhatIsNotToldIsNull) {
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
   const auto value = ordered_json::parse(out_.str());
   const auto& second = value["gpus"][1];
-  for (const auto* key : {"utilisation", "memory_used_bytes", "temperature_c", "power_w"})
+  for (const auto* key :
+       {"utilisation", "memory_used_bytes", "temperature_c", "power_w", "compute_capability",
+        "cores", "sm_clock_mhz", "memory_clock_mhz", "bus_width_bits"})
     EXPECT_TRUE(second[key].is_null()) << key;
   const auto& gone = value["processes"][1];
   EXPECT_EQ(gone["mps"], true);

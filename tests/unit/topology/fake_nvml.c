@@ -105,6 +105,22 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   return *milliwatts = 250500, kSuccess;
 }
 #ifndef FAKE_OLD
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  if (*(int*)device) return kNotSupported;
+  return *major = 8, *minor = 9, kSuccess;
+}
+int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
+  if (*(int*)device) return kNotSupported;
+  return *mhz = type == 1 ? 2520 : type == 2 ? 10501 : 0, kSuccess;
+}
+int nvmlDeviceGetNumGpuCores(void* device, unsigned* cores) {
+  if (*(int*)device) return kNotSupported;
+  return *cores = 16384, kSuccess;
+}
+int nvmlDeviceGetMemoryBusWidth(void* device, unsigned* bits) {
+  if (*(int*)device) return kNotSupported;
+  return *bits = 384, kSuccess;
+}
 int nvmlDeviceGetUtilizationRates(void* device, Utilization* rates) {
   if (*(int*)device) return kNotSupported;
   *rates = (Utilization){37, 5};

@@ -24,6 +24,23 @@ TEST(Gpus, AreReadThroughNvml) {
   EXPECT_EQ(gpu.numa_node, std::nullopt) << "the fake machine does not tell";
 }
 
+TEST(Gpus, AreToldByTheirKind) {
+  const auto topology = discover_fake("one_node", fake("good"));
+  ASSERT_TRUE(topology);
+  ASSERT_EQ(topology->gpus.size(), 2U);
+  const auto& gpu = topology->gpus[0];
+  EXPECT_EQ(gpu.compute_capability, 8.9);
+  EXPECT_EQ(gpu.cores, 16384U);
+  EXPECT_EQ(gpu.sm_clock_mhz, 2520U);
+  EXPECT_EQ(gpu.memory_clock_mhz, 10501U);
+  EXPECT_EQ(gpu.bus_width_bits, 384U);
+  const auto& other = topology->gpus[1];
+  EXPECT_EQ(other.compute_capability, std::nullopt);
+  for (const auto& figure : {other.cores, other.sm_clock_mhz, other.memory_clock_mhz})
+    EXPECT_EQ(figure, std::nullopt) << "not supported, which is not zero";
+  EXPECT_EQ(other.bus_width_bits, std::nullopt);
+}
+
 TEST(Gpus, WhatOneDoesNotSupportIsNotZero) {
   const auto topology = discover_fake("one_node", fake("good"));
   ASSERT_EQ(topology->gpus.size(), 2U);

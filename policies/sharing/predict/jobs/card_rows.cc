@@ -15,6 +15,9 @@ double moved(const OperatorUse& use) {
   return use.input_sum + use.output_sum;
 }
 
+// A depthwise product is used once, so that memory is what it waits for.
+constexpr double kFlops = 1e7, kDepthwiseFlops = 1e6, kElements = 1e6, kOperators = 20;
+
 enum class Optimizer { kPlain, kMomentum, kAdam, kScaled };
 
 Optimizer optimizer_of(const std::string& name) {
@@ -55,8 +58,6 @@ Row work_row(const ModelCard& card) {
   const auto normed = static_cast<double>(use("BatchNorm").count + use("LayerNorm").count);
   const auto convolved = static_cast<double>(use("Conv2D").count + use("DepthwiseConv2D").count +
                                              use("Conv2DTranspose").count);
-  // A depthwise product is used once, so that memory is what it waits for.
-  constexpr double kFlops = 1e7, kDepthwiseFlops = 1e6, kElements = 1e6, kOperators = 20;
   Row row{
       1,
       plain / kOperators,
@@ -97,6 +98,29 @@ Row work_row(const ModelCard& card) {
     row.push_back(own == each ? card.parameters / kElements : 0);
   }
   return row;
+}
+
+const std::vector<WorkPart>& work_parts() {
+  static const std::vector<WorkPart> kParts = [] {
+    const WorkPart calls{WorkKind::kCalls, kOperators}, elements{WorkKind::kElements, kElements};
+    const WorkPart operations{WorkKind::kOperations, kFlops};
+    std::vector<WorkPart> parts(6, calls);
+    parts.insert(parts.end(), {operations,
+                               elements,
+                               elements,
+                               operations,
+                               elements,
+                               elements,
+                               {WorkKind::kOperations, kDepthwiseFlops},
+                               elements,
+                               operations,
+                               elements});
+    parts.insert(parts.end(), 14, elements);
+    for (int tensors_and_values = 0; tensors_and_values < 5; ++tensors_and_values)
+      parts.insert(parts.end(), {calls, elements});
+    return parts;
+  }();
+  return kParts;
 }
 
 Row memory_row(const ModelCard& card) {

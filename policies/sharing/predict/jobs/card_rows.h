@@ -10,6 +10,13 @@ namespace tierpilot::sharing {
 // kind, elements that are moved, tensors and parameters that an optimizer steps. In units of about
 // a millisecond on a usual core.
 Row work_row(const ModelCard& card);
+// What each column of it is made of, and how much of it its unit is.
+enum class WorkKind { kCalls, kOperations, kElements };
+struct WorkPart {
+  WorkKind kind = WorkKind::kCalls;
+  double unit = 1;
+};
+const std::vector<WorkPart>& work_parts();
 // Bytes that a training may have resident, by what has them, in MiB.
 Row memory_row(const ModelCard& card);
 // Logarithms of totals, and of what each kind has.

@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/jobs/margins.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr double kBusyQuantile = 0.95;
 constexpr double kMemoryQuantile = 0.995;
-constexpr size_t kFolds = 8;
 constexpr double kMib = 1 << 20;
 constexpr CostSettings kSettings{.penalty = 3e-4};
 
@@ -27,24 +26,12 @@ std::vector<size_t> columns(size_t from, size_t to) {
   return all;
 }
 
-// Architectures are dealt to a few folds, so that each is left out once.
-std::vector<size_t> folds_of(const std::vector<MeasuredTraining>& rows) {
-  std::map<std::string, size_t> fold;
-  for (const auto& row : rows) fold.emplace(row.architecture, 0);
-  size_t next = 0;
-  for (auto& [architecture, at] : fold) at = next++ % kFolds;
-  std::vector<size_t> found;
-  for (size_t i = 0; i < rows.size(); ++i)
-    found.push_back(fold.size() > 1 ? fold[rows[i].architecture] : i % 2);
-  return found;
-}
-
 // The quantile by which targets exceed what a regressor says that has not seen their architecture.
 double margin(std::unique_ptr<Regressor> (*make)(), const std::vector<Row>& rows,
               const std::vector<double>& targets, const std::vector<size_t>& folds,
               double quantile) {
   std::vector<double> exceeds;
-  for (size_t fold = 0; fold < kFolds; ++fold) {
+  for (size_t fold = 0; fold < kMarginFolds; ++fold) {
     std::vector<Row> known;
     std::vector<double> their_targets;
     for (size_t i = 0; i < rows.size(); ++i)
@@ -58,11 +45,7 @@ double margin(std::unique_ptr<Regressor> (*make)(), const std::vector<Row>& rows
     for (size_t i = 0; i < rows.size(); ++i)
       if (folds[i] == fold) exceeds.push_back(targets[i] - regressor->predict(rows[i]));
   }
-  if (exceeds.empty()) return 0;
-  std::sort(exceeds.begin(), exceeds.end());
-  // Of so many and one more that is not known yet.
-  const auto rank = std::ceil(quantile * static_cast<double>(exceeds.size() + 1));
-  return std::max(exceeds[std::min(static_cast<size_t>(rank), exceeds.size()) - 1], 0.0);
+  return upper_margin(std::move(exceeds), quantile);
 }
 
 double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
@@ -72,28 +55,15 @@ double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
   return all[all.size() / 2];
 }
 
-void learn_ranges(JobModel& model, const std::vector<MeasuredTraining>& rows) {
-  for (const auto& row : rows) {
-    const auto totals = totals_of(row.card);
-    if (model.totals.empty())
-      for (const double total : totals) model.totals.push_back({total, total});
-    for (size_t i = 0; i < totals.size(); ++i) {
-      model.totals[i].least = std::min(model.totals[i].least, totals[i]);
-      model.totals[i].most = std::max(model.totals[i].most, totals[i]);
-    }
-    for (const auto& [kind, use] : row.card.operators) model.kinds.insert(kind);
-  }
-}
-
 JobModel read_fields(const nlohmann::json& saved) {
   JobModel model{.engine = saved.at("engine").get<std::string>(),
                  .calibration_s = saved.at("calibration_s").get<double>(),
                  .float32_ops_per_s = saved.value("float32_ops_per_s", 0.0),
                  .busy_margin = saved.at("busy_margin").get<double>(),
                  .memory_margin = saved.at("memory_margin").get<double>(),
-                 .kinds = saved.at("kinds").get<std::set<std::string>>()};
+                 .cards = {.totals = {}, .kinds = saved.at("kinds").get<std::set<std::string>>()}};
   for (const auto& range : saved.at("totals"))
-    model.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
+    model.cards.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
   return model;
 }
 
@@ -105,10 +75,6 @@ Row busy_row(const ModelCard& card) {
 
 Row resident_row(const ModelCard& card) {
   return joined(memory_row(card), figures_row(card));
-}
-
-std::vector<double> totals_of(const ModelCard& card) {
-  return {card.flops, card.parameters, card.activation_bytes, static_cast<double>(card.launches)};
 }
 
 // The mean of a sum of costs, and of it with trees on what it leaves.
@@ -139,13 +105,16 @@ JobModel fit_job_model(const std::vector<MeasuredTraining>& rows) {
   JobModel model{.calibration_s = median_calibration_s(rows)};
   std::vector<Row> busy_rows, resident_rows;
   std::vector<double> busy, memory;
+  std::vector<std::string> architectures;
   for (const auto& row : rows) {
+    architectures.push_back(row.architecture);
+    model.cards.add(row.card);
     busy_rows.push_back(busy_row(row.card));
     busy.push_back(busy_target(row, model.calibration_s));
     resident_rows.push_back(resident_row(row.card));
     memory.push_back(memory_target(row));
   }
-  const auto folds = folds_of(rows);
+  const auto folds = folds_of(architectures);
   model.busy_margin = margin(make_busy_regressor, busy_rows, busy, folds, kBusyQuantile);
   model.memory_margin =
       margin(make_memory_regressor, resident_rows, memory, folds, kMemoryQuantile);
@@ -153,19 +122,18 @@ JobModel fit_job_model(const std::vector<MeasuredTraining>& rows) {
   model.busy->fit(busy_rows, busy);
   model.memory = make_memory_regressor();
   model.memory->fit(resident_rows, memory);
-  learn_ranges(model, rows);
   return model;
 }
 
-double iteration_s(double busy_s, const ModelCard& card) {
-  if (!card.job) return busy_s;
+double iteration_s(double step_s, const ModelCard& card) {
+  if (!card.job) return step_s;
   const double loading_s = card.job->loading_s(card.batch);
-  return card.job->loads_ahead ? std::max(busy_s, loading_s) : busy_s + loading_s;
+  return card.job->loads_ahead ? std::max(step_s, loading_s) : step_s + loading_s;
 }
 
 nlohmann::json job_model_json(const JobModel& model) {
   nlohmann::json totals = nlohmann::json::array();
-  for (const auto& range : model.totals) totals.push_back({range.least, range.most});
+  for (const auto& range : model.cards.totals) totals.push_back({range.least, range.most});
   nlohmann::json saved{{"schema", 1},
                        {"kind", "job predictor"},
                        {"engine", model.engine},
@@ -174,10 +142,11 @@ nlohmann::json job_model_json(const JobModel& model) {
                        {"busy_margin", model.busy_margin},
                        {"memory_margin", model.memory_margin},
                        {"totals", totals},
-                       {"kinds", model.kinds},
+                       {"kinds", model.cards.kinds},
                        {"busy", model.busy->saved()},
                        {"memory", model.memory->saved()}};
   if (model.pairs) saved["pairs"] = pair_prior_json(*model.pairs);
+  if (model.gpu) saved["gpu"] = gpu_model_json(*model.gpu);
   return saved;
 }
 
@@ -197,13 +166,18 @@ Result<JobModel> read_job_model(std::string_view text) {
     auto memory = read_regressor(saved.at("memory"), resident_row({}).size());
     if (!busy) return wrong(busy.error().message);
     if (!memory) return wrong(memory.error().message);
-    if (model.totals.size() != totals_of({}).size()) return wrong("it has other totals");
+    if (model.cards.totals.size() != totals_of({}).size()) return wrong("it has other totals");
     model.busy = std::move(*busy);
     model.memory = std::move(*memory);
     if (saved.contains("pairs")) {
       auto pairs = read_pair_prior(saved["pairs"]);
       if (!pairs) return wrong(pairs.error().message);
       model.pairs = std::move(*pairs);
+    }
+    if (saved.contains("gpu")) {
+      auto gpu = read_gpu_model(saved["gpu"]);
+      if (!gpu) return wrong(gpu.error().message);
+      model.gpu = std::move(*gpu);
     }
     return model;
   } catch (const nlohmann::json::exception& error) {

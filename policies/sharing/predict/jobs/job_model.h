@@ -4,22 +4,19 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "policies/sharing/interference/pair_prior.h"
+#include "policies/sharing/predict/jobs/gpu_model.h"
+#include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
 #include "policies/sharing/predict/regressor.h"
 
 namespace tierpilot::sharing {
 
-// Of the totals of cards: those much smaller or larger are unlike what was learned from.
-struct Range {
-  double least = 0, most = 0;
-};
-
+// Of cores, and of GPUs where such were measured.
 struct JobModel {
   std::string engine = "cpu";
   double calibration_s = 0;           // of the core it was trained on, the median
@@ -28,15 +25,13 @@ struct JobModel {
   std::unique_ptr<Regressor> memory;  // ln(1 + MiB), of resident_row()
   double busy_margin = 0;             // 95 % of jobs never seen stay below busy and this
   double memory_margin = 0;           // 99.5 % of them
-  std::vector<Range> totals;          // of totals_of()
-  std::set<std::string> kinds;        // of operators
-  std::optional<PairPrior> pairs;     // of two trainings on one core, where pairs were measured
+  SeenCards cards;
+  std::optional<PairPrior> pairs;  // of two trainings on one core, where pairs were measured
+  std::optional<GpuModel> gpu;
 };
 
 Row busy_row(const ModelCard& card);
 Row resident_row(const ModelCard& card);
-// FLOPs, parameters, activation bytes, launches.
-std::vector<double> totals_of(const ModelCard& card);
 
 // The predictors alone, and what they are to say.
 std::unique_ptr<Regressor> make_busy_regressor();
@@ -44,12 +39,11 @@ std::unique_ptr<Regressor> make_memory_regressor();
 double busy_target(const MeasuredTraining& row, double calibration_s);
 double memory_target(const MeasuredTraining& row);
 
-// Margins are what targets exceed predictions by where an architecture was left out (conformal
-// prediction by groups: Vovk, Gammerman, Shafer: Algorithmic Learning in a Random World, 2005). At
-// least one row.
+// Of rows of cores, at least one. Margins are what targets exceed predictions by where an
+// architecture was left out.
 JobModel fit_job_model(const std::vector<MeasuredTraining>& rows);
 
-// Seconds of an iteration that keeps the core busy for `busy_s` of them.
+// Seconds of an iteration that takes, its data being there, `busy_s` of them.
 double iteration_s(double busy_s, const ModelCard& card);
 
 nlohmann::json job_model_json(const JobModel& model);

@@ -14,11 +14,21 @@ Row seen(const MeasuredTraining& row) {
   seen.push_back(job.loads_ahead ? 1 : 0);
   seen.push_back(std::log1p(static_cast<double>(job.iterations)));
   seen.push_back(std::log(row.calibration_s));
+  if (!row.gpu) return seen;
+  seen.push_back(std::log1p(row.gpu->float32_ops_per_s()));
+  seen.push_back(std::log1p(row.gpu->memory_bytes_per_s()));
+  seen.push_back(row.gpu->compute_capability);
   return seen;
 }
 
+// Of a GPU its compute capability, its memory and the number of its cores.
 Row published(const MeasuredTraining& row) {
-  return published_row(row.card);
+  Row seen = published_row(row.card);
+  if (!row.gpu) return seen;
+  seen.push_back(row.gpu->compute_capability);
+  seen.push_back(std::log1p(static_cast<double>(row.gpu->memory_bytes)));
+  seen.push_back(std::log1p(row.gpu->cores));
+  return seen;
 }
 
 // Iterations beside FLOPs, else nothing of a run time could be said.

@@ -23,10 +23,19 @@ using Rows = std::vector<MeasuredTraining>;
 struct Part {
   Rows train, test;
 };
+using Group = std::string (*)(const MeasuredTraining&);
 struct Parts {
   std::string name;
   std::vector<Part> parts;
+  Group group;  // that errors are told of
 };
+
+std::string architecture_of(const MeasuredTraining& row) {
+  return row.architecture;
+}
+std::string card_of(const MeasuredTraining& row) {
+  return row.gpu->name;
+}
 
 struct Sums {
   double squares = 0;
@@ -87,7 +96,8 @@ class Under {
 // What was measured, and what the default says, of one target.
 struct Target {
   const char* name;
-  double goal;
+  const char* name_on_gpu;
+  double goal;  // of cores
   double (*measured)(const MeasuredTraining&);
   double (*middle)(const JobPrediction&);
   double (*upper)(const JobPrediction&);
@@ -99,14 +109,16 @@ double run_s(const MeasuredTraining& row) {
 }
 
 const Target kTargets[]{
-    {"utilisation of a core, percent", kUtilisationGoal,
+    {"utilisation of a core, percent", "utilisation of a GPU, percent", kUtilisationGoal,
      [](const MeasuredTraining& row) { return row.utilisation_milli / 10; },
      [](const JobPrediction& said) { return said.milli / 10.0; },
      [](const JobPrediction& said) { return said.milli_upper / 10.0; }},
-    {"memory, MiB", 0, [](const MeasuredTraining& row) { return row.memory_bytes / kMib; },
+    {"memory, MiB", "memory of a GPU, MiB", 0,
+     [](const MeasuredTraining& row) { return row.memory_bytes / kMib; },
      [](const JobPrediction& said) { return said.memory_bytes / kMib; },
      [](const JobPrediction& said) { return static_cast<double>(said.memory_upper_bytes) / kMib; }},
-    {"run time, seconds", kRunGoal, run_s, [](const JobPrediction& said) { return said.run_s; },
+    {"run time, seconds", "run time on a GPU, seconds", kRunGoal, run_s,
+     [](const JobPrediction& said) { return said.run_s; },
      [](const JobPrediction& said) { return said.run_upper_s; }, Sees::kCardAndUtilisation}};
 
 std::vector<double> log_targets(const Rows& rows, const Target& target) {
@@ -122,37 +134,48 @@ struct Tested {
   Under placed;
 };
 
-void test_default(const Part& part, std::array<Tested, std::size(kTargets)>& tested) {
-  const auto model = std::make_shared<const JobModel>(fit_job_model(part.train));
+JobModel fitted(const Rows& rows) {
+  if (!rows.front().gpu) return fit_job_model(rows);
+  JobModel model;
+  model.gpu = fit_gpu_model(rows);
+  return model;
+}
+
+EngineFeatures engine_of(const MeasuredTraining& row, const JobModel& model) {
+  if (row.gpu) return {.engine = "gpu", .gpu = *row.gpu};
+  return {.engine = "cpu", .relative_speed = model.calibration_s / row.calibration_s};
+}
+
+void test_default(const Part& part, Group group, std::array<Tested, std::size(kTargets)>& tested) {
+  const auto model = std::make_shared<const JobModel>(fitted(part.train));
   const JobPredictor predictor(model);
   for (const auto& row : part.test) {
-    const auto said = predictor.predict(
-        row.card, {.engine = "cpu", .relative_speed = model->calibration_s / row.calibration_s});
+    const auto said = predictor.predict(row.card, engine_of(row, *model));
     for (size_t t = 0; t < std::size(kTargets); ++t) {
       const auto& target = kTargets[t];
       const double measured = target.measured(row);
-      tested[t].errors.add("default", row.architecture,
+      tested[t].errors.add("default", group(row),
                            std::log1p(target.middle(said)) - std::log1p(measured));
       tested[t].placed.add(target.upper(said), measured);
     }
   }
 }
 
-void test_rivals(const Part& part, const Target& target, Errors& errors) {
+void test_rivals(const Part& part, Group group, const Target& target, Errors& errors) {
   const auto wanted = log_targets(part.test, target);
   const auto all =
       rivals_say(part.train, log_targets(part.train, target), part.test, target.published_sees);
   for (const auto& [name, said] : all)
     for (size_t i = 0; i < said.size(); ++i)
-      errors.add(name, part.test[i].architecture, said[i] - wanted[i]);
+      errors.add(name, group(part.test[i]), said[i] - wanted[i]);
 }
 
 void run_parts(const Parts& parts, Results& results) {
   std::array<Tested, std::size(kTargets)> tested;
   for (const auto& part : parts.parts) {
-    test_default(part, tested);
+    test_default(part, parts.group, tested);
     for (size_t t = 0; t < std::size(kTargets); ++t)
-      test_rivals(part, kTargets[t], tested[t].errors);
+      test_rivals(part, parts.group, kTargets[t], tested[t].errors);
   }
   for (size_t t = 0; t < std::size(kTargets); ++t) {
     for (auto& score : tested[t].errors.scores(parts.name))
@@ -161,26 +184,30 @@ void run_parts(const Parts& parts, Results& results) {
   }
 }
 
-// Without the architectures that are set aside each one is left out in turn.
-std::vector<Parts> parts_of(const Rows& rows) {
-  Part apart;
+// Each group of rows is left out in turn.
+Parts turns_of(std::string name, const Rows& rows, Group group) {
   std::set<std::string> names;
-  for (const auto& row : rows) {
-    const bool is_aside = architectures_set_aside().contains(row.architecture);
-    (is_aside ? apart.test : apart.train).push_back(row);
-    if (!is_aside) names.insert(row.architecture);
-  }
-  Parts turns{"architecture", {}};
-  for (const auto& name : names) {
+  for (const auto& row : rows) names.insert(group(row));
+  Parts turns{std::move(name), {}, group};
+  for (const auto& left_out : names) {
     Part part;
-    for (const auto& row : apart.train)
-      (row.architecture == name ? part.test : part.train).push_back(row);
+    for (const auto& row : rows) (group(row) == left_out ? part.test : part.train).push_back(row);
     if (!part.train.empty()) turns.parts.push_back(std::move(part));
   }
-  std::vector<Parts> found;
-  if (!turns.parts.empty()) found.push_back(std::move(turns));
+  return turns;
+}
+
+// But for the architectures that are set aside; of GPUs each card, too.
+std::vector<Parts> parts_of(const Rows& rows) {
+  Part apart;
+  for (const auto& row : rows)
+    (architectures_set_aside().contains(row.architecture) ? apart.test : apart.train)
+        .push_back(row);
+  std::vector<Parts> found{turns_of("architecture", apart.train, architecture_of)};
+  if (rows.front().gpu) found.push_back(turns_of("card", apart.train, card_of));
+  std::erase_if(found, [](const Parts& parts) { return parts.parts.empty(); });
   if (!apart.train.empty() && !apart.test.empty())
-    found.push_back({"set aside", {std::move(apart)}});
+    found.push_back({"set aside", {std::move(apart)}, architecture_of});
   return found;
 }
 
@@ -190,8 +217,15 @@ std::vector<Parts> parts_of(const Rows& rows, const Rows& train) {
   Part part{train, {}};
   for (const auto& row : rows)
     if (!known.contains(row.architecture)) part.test.push_back(row);
-  if (part.test.empty()) return {};
-  return {{"files", {std::move(part)}}};
+  if (part.train.empty() || part.test.empty()) return {};
+  return {{"files", {std::move(part)}, architecture_of}};
+}
+
+Rows rows_on(const TrainingTable& table, bool on_gpu) {
+  Rows rows;
+  for (const auto& row : table.rows)
+    if (row.gpu.has_value() == on_gpu) rows.push_back(row);
+  return rows;
 }
 
 }  // namespace
@@ -202,16 +236,20 @@ const std::set<std::string>& architectures_set_aside() {
 }
 
 nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train) {
-  Results results;
-  const auto all = train ? parts_of(table.rows, train->rows) : parts_of(table.rows);
-  for (const auto& parts : all) run_parts(parts, results);
   nlohmann::ordered_json studies = nlohmann::ordered_json::array();
-  for (size_t t = 0; t < std::size(kTargets) && !all.empty(); ++t) {
-    Study study{.target = kTargets[t].name,
-                .measure = Measure::kRootMeanSquareLog,
-                .rows = std::vector<Row>(table.rows.size()),
-                .goal = kTargets[t].goal};
-    studies.push_back(study_json(study, results[t]));
+  for (const bool on_gpu : {false, true}) {
+    const auto rows = rows_on(table, on_gpu);
+    if (rows.empty()) continue;
+    Results results;
+    const auto all = train ? parts_of(rows, rows_on(*train, on_gpu)) : parts_of(rows);
+    for (const auto& parts : all) run_parts(parts, results);
+    for (size_t t = 0; t < std::size(kTargets) && !all.empty(); ++t) {
+      Study study{.target = on_gpu ? kTargets[t].name_on_gpu : kTargets[t].name,
+                  .measure = Measure::kRootMeanSquareLog,
+                  .rows = std::vector<Row>(rows.size()),
+                  .goal = on_gpu ? 0 : kTargets[t].goal};
+      studies.push_back(study_json(study, results[t]));
+    }
   }
   return studies;
 }

@@ -13,6 +13,7 @@ namespace tierpilot::sharing {
 // all others.
 const std::set<std::string>& architectures_set_aside();
 
+// Of cores and of GPUs, where the table tells of both.
 // {"studies": of utilisation, memory and run time, as study_json() writes them, "prediction_us"}:
 // each architecture left out in turn, and those that are set aside. With `train` that table trains,
 // and all of `table` is tested whose architecture is not in it.

@@ -41,10 +41,13 @@ class Reader {
                          .memory_bytes = figure("memory_bytes"),
                          .iteration_s = figure("iteration_s"),
                          .busy_s = figure("busy_s"),
-                         .calibration_s = figure("calibration_s")};
+                         .calibration_s = figure("calibration_s"),
+                         .gpu = gpu(),
+                         .step_s = figure("step_s")};
     const bool whole = !row.architecture.empty() && row.card.batch > 0 &&
                        row.utilisation_milli > 0 && row.utilisation_milli <= 1000 &&
-                       row.iteration_s > 0 && row.busy_s > 0 && row.calibration_s > 0;
+                       row.iteration_s > 0 && row.busy_s > 0 && row.calibration_s > 0 &&
+                       (!row.gpu || row.step_s > 0);
     return whole ? std::optional(row) : std::nullopt;
   }
 
@@ -55,6 +58,21 @@ class Reader {
   }
   double figure(const char* name) const { return figure(table_.find({name})); }
   uint64_t count(const char* name) const { return static_cast<uint64_t>(figure(name)); }
+
+  std::optional<GpuFeatures> gpu() const {
+    const auto name = table_.cell(table_.find({"gpu_name"}));
+    if (name.empty()) return std::nullopt;
+    const auto whole = [&](const char* column) {
+      return static_cast<uint32_t>(std::min(figure(column), 4e9));
+    };
+    return GpuFeatures{.name = std::string(name),
+                       .compute_capability = figure("gpu_compute_capability"),
+                       .memory_bytes = count("gpu_memory_bytes"),
+                       .cores = whole("gpu_cores"),
+                       .sm_clock_mhz = whole("gpu_sm_clock_mhz"),
+                       .memory_clock_mhz = whole("gpu_memory_clock_mhz"),
+                       .bus_width_bits = whole("gpu_bus_width_bits")};
+  }
 
   ModelCard card() const {
     ModelCard card{.batch = static_cast<uint32_t>(std::min(figure("batch"), 4e9)),

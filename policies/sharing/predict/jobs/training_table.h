@@ -1,11 +1,14 @@
 // Measured training configurations: the table of `tierctl predictor collect`.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/table/csv_table.h"
 #include "policies/sharing/card/model_card.h"
+#include "policies/sharing/gpu_features.h"
 
 namespace tierpilot::sharing {
 
@@ -15,8 +18,10 @@ struct MeasuredTraining {
   double utilisation_milli = 0;
   double memory_bytes = 0;
   double iteration_s = 0;
-  double busy_s = 0;         // of the core, per iteration
-  double calibration_s = 0;  // how long a fixed piece of work took meanwhile
+  double busy_s = 0;                 // of the core or GPU, per iteration
+  double calibration_s = 0;          // how long a fixed piece of work took a core meanwhile
+  std::optional<GpuFeatures> gpu{};  // that it ran on; nothing: on a core
+  double step_s = 0;                 // on a GPU: of an iteration whose data is there
 };
 
 struct TrainingTable {

@@ -32,8 +32,9 @@ def recommender(draw):
     return Task(
         model,
         (torch.randn(batch, dense), lookups),
-        lambda made: functional.binary_cross_entropy_with_logits(made, wanted),
+        functional.binary_cross_entropy_with_logits,
         batch,
+        wanted,
     )
 
 
@@ -56,8 +57,9 @@ def factorisation(draw):
     return Task(
         _Factors(users, things, draw.choice([8, 16, 32, 64, 128])),
         (torch.randint(0, users, (batch,)), torch.randint(0, things, (batch,))),
-        lambda made: functional.mse_loss(made, wanted),
+        functional.mse_loss,
         batch,
+        wanted,
     )
 
 
@@ -94,7 +96,7 @@ def skip_gram(draw):
     words, batch = draw.choice([1000, 5000, 20000]), draw.choice([64, 128, 256, 512, 1024])
     centre, context = torch.randint(0, words, (batch,)), torch.randint(0, words, (batch, 6))
     model = _SkipGram(words, draw.choice([16, 32, 64, 100]))
-    return Task(model, (centre, context), lambda made: -made.mean(), batch)
+    return Task(model, (centre, context), lambda made, _: -made.mean(), batch)
 
 
 class _GraphConvolution(nn.Module):
@@ -131,6 +133,10 @@ class _Propagation(nn.Module):
         super().__init__()
         self.adjacency, self.hops = adjacency, hops
         self.first, self.last = nn.Linear(*widths), nn.Linear(widths[1], 10)
+
+    def _apply(self, move):
+        self.adjacency = move(self.adjacency)  # no buffer: its table of measurements was made without
+        return super()._apply(move)
 
     def forward(self, x):
         x = functional.leaky_relu(self.first(x))

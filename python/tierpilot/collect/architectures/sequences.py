@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .task import Task, classification
+from .task import Task, classification, next_words
 
 
 class _LastOf(nn.Module):
@@ -53,8 +53,9 @@ def tagger(draw):
     return Task(
         _Tagger(words, width),
         (tokens,),
-        lambda made: functional.cross_entropy(made, wanted),
+        functional.cross_entropy,
         len(tokens),
+        wanted,
     )
 
 
@@ -81,12 +82,7 @@ def translator(draw):
     """One recurrent cell reads, another one writes."""
     words, width = draw.choice([100, 500, 2000]), draw.choice([16, 32, 64, 128])
     tokens = torch.randint(0, words, (draw.choice([4, 8, 16, 32]), draw.choice([4, 8, 16, 24])))
-    return Task(
-        _Translator(words, width),
-        (tokens,),
-        lambda made: functional.cross_entropy(made.flatten(0, 1), tokens.flatten()),
-        len(tokens),
-    )
+    return next_words(_Translator(words, width), tokens)
 
 
 class _Elman(nn.Module):
@@ -149,7 +145,7 @@ class _Decoder(nn.Module):
         return give((weights @ v).transpose(1, 2).reshape(x.shape))
 
     def forward(self, tokens):
-        x = self.words(tokens) + self.places(torch.arange(tokens.shape[1]))
+        x = self.words(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
         for i, inner in enumerate(self.inner):
             x = x + self._attend(self.norms[2 * i](x), self.takes[i], self.gives[i])
             x = x + inner(self.norms[2 * i + 1](x))
@@ -161,12 +157,7 @@ def decoder(draw):
     words, length = draw.choice([100, 500, 2000]), draw.choice([16, 32, 64])
     model = _Decoder(words, draw.choice([32, 64, 128]), draw.choice([2, 4]), draw.randint(1, 4), length)
     tokens = torch.randint(0, words, (draw.choice([1, 2, 4, 8]), length))
-    return Task(
-        model,
-        (tokens,),
-        lambda made: functional.cross_entropy(made.flatten(0, 1), tokens.flatten()),
-        len(tokens),
-    )
+    return next_words(model, tokens)
 
 
 class _Causal(nn.Module):

@@ -11,8 +11,15 @@ from torch.nn import functional
 class Task:
     model: Any
     inputs: tuple
-    loss: Callable  # of the model's output
+    loss: Callable  # of the model's output and what is wanted of it
     batch: int
+    wanted: Any = None
+
+    def move(self, device):
+        """To where it is to run."""
+        self.model = self.model.to(device)
+        self.inputs = tuple(given.to(device) for given in self.inputs)
+        self.wanted = None if self.wanted is None else self.wanted.to(device)
 
 
 def classification(model, *inputs_and_classes):
@@ -20,8 +27,19 @@ def classification(model, *inputs_and_classes):
     *inputs, classes = inputs_and_classes
     batch = inputs[0].shape[0]
     wanted = torch.randint(0, classes, (batch,))
-    return Task(model, tuple(inputs), lambda made: functional.cross_entropy(made, wanted), batch)
+    return Task(model, tuple(inputs), functional.cross_entropy, batch, wanted)
 
 
 def reconstruction(model, given):
-    return Task(model, (given,), lambda made: functional.mse_loss(made, given), given.shape[0])
+    return Task(model, (given,), functional.mse_loss, given.shape[0], given)
+
+
+def next_words(model, tokens):
+    """A word for each that is given."""
+    return Task(
+        model,
+        (tokens,),
+        lambda made, wanted: functional.cross_entropy(made.flatten(0, 1), wanted.flatten()),
+        len(tokens),
+        tokens,
+    )

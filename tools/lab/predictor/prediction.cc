@@ -2,25 +2,23 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/card/card_reader.h"
+#include "policies/sharing/predict/gpu_kinds.h"
 #include "policies/sharing/predict/job_predictor.h"
-#include "tools/cluster/program.h"
 #include "tools/lab/command.h"
+#include "tools/lab/predictor/predictor_file.h"
 
 namespace tierpilot::lab {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kMaxPredictorBytes = 64 << 20;
-
 const std::vector<Column> kColumns{
-    {"Use, thousandths of a core", "/milli", Format::kNumber},
+    {"Use, thousandths of a core or GPU", "/milli", Format::kNumber},
     {"at most (95 %)", "/milli_upper", Format::kNumber},
-    {"Memory beyond the interpreter", "/memory_bytes", Format::kBytes},
+    {"Memory beyond the interpreter, or on the GPU", "/memory_bytes", Format::kBytes},
     {"at most (99.5 %)", "/memory_upper_bytes", Format::kBytes},
     {"Run time s", "/run_s", Format::kNumber},
     {"at most (95 %) s", "/run_upper_s", Format::kNumber},
@@ -28,47 +26,36 @@ const std::vector<Column> kColumns{
     {"Why", "/why"}};
 
 struct Arguments {
-  std::string card, predictor;
+  std::string card, predictor, gpu;
   double cores = 1, speed = 1;
 };
 
-Result<std::string> read_file(const std::string& path, size_t most) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail_errno(errno, fmt::format("'{}' cannot be opened", path));
-  std::string text(most + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (file.bad()) return fail(ErrorCode::kIo, fmt::format("'{}' cannot be read", path));
-  if (text.size() > most)
-    return fail(ErrorCode::kInvalid, fmt::format("'{}' is larger than {} bytes", path, most));
-  return text;
-}
-
-Result<sharing::JobPredictor> read_predictor(std::string path) {
-  if (path.empty()) {
-    auto shipped = find_data_file("job-predictor.json");
-    if (!shipped) return tl::unexpected(shipped.error());
-    path = shipped->string();
-  }
-  const auto text = read_file(path, kMaxPredictorBytes);
-  if (!text) return tl::unexpected(text.error());
-  auto predictor = sharing::JobPredictor::read(*text);
-  if (!predictor)
-    predictor.error().message = fmt::format("'{}': {}", path, predictor.error().message);
-  return predictor;
+// As the user names it: a GPU that was measured, or features.
+Result<sharing::EngineFeatures> engine_of(const Arguments& given,
+                                          const sharing::JobPredictor& predictor) {
+  if (given.gpu.empty())
+    return sharing::EngineFeatures{
+        .engine = "cpu", .cores_per_unit = given.cores, .relative_speed = given.speed};
+  auto gpu = sharing::parse_gpu(given.gpu, predictor.gpus());
+  if (!gpu) return tl::unexpected(gpu.error());
+  return sharing::EngineFeatures{
+      .engine = "gpu", .relative_speed = given.speed, .gpu = std::move(*gpu)};
 }
 
 int run(const Context& context, const Arguments& given) {
-  const auto text = read_file(given.card, sharing::kMaxCardBytes);
+  const auto text = read_whole_file(given.card, sharing::kMaxCardBytes);
   if (!text) return print_error(context.output, text.error());
   const auto card = sharing::read_card(*text);
   if (!card)
     return print_error(context.output, {card.error().code,
                                         fmt::format("'{}': {}", given.card, card.error().message)});
-  const auto predictor = read_predictor(given.predictor);
-  if (!predictor) return print_error(context.output, predictor.error());
-  const auto said = predictor->predict(
-      *card, {.engine = "cpu", .cores_per_unit = given.cores, .relative_speed = given.speed});
+  auto model = read_job_model_file(given.predictor);
+  if (!model) return print_error(context.output, model.error());
+  const sharing::JobPredictor predictor(
+      std::make_shared<const sharing::JobModel>(std::move(*model)));
+  const auto engine = engine_of(given, predictor);
+  if (!engine) return print_error(context.output, engine.error());
+  const auto said = predictor.predict(*card, *engine);
   ordered_json value{{"milli", said.milli},
                      {"milli_upper", said.milli_upper},
                      {"memory_bytes", static_cast<uint64_t>(said.memory_bytes)},
@@ -93,18 +80,28 @@ int run(const Context& context, const Arguments& given) {
 
 void add_prediction(CLI::App& predictor, Context& context) {
   auto* command = predictor.add_subcommand(
-      "predict", "what a training will use of a core, its memory and its time, by its model card");
+      "predict",
+      "what a training will use of a core or GPU, its memory and its time, by its model card");
   auto given = std::make_shared<Arguments>();
   command
       ->add_option("CARD", given->card, "CARD.json, by tierpilot.describe() or `model describe -j`")
       ->required();
   command->add_option("--predictor", given->predictor, "by `train` (default: the one installed)")
       ->type_name("FILE.json");
+  command
+      ->add_option("--gpu", given->gpu,
+                   "on a GPU: one that was measured, by name, or its features as NAME=VALUE,... "
+                   "with cores, sm_clock_mhz, memory_clock_mhz, bus_width_bits, "
+                   "compute_capability, memory_bytes")
+      ->type_name("NAME|FEATURES");
   command->add_option("--cores", given->cores, "of the unit that it runs on")
       ->check(CLI::Range(0.001, 4096.0))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--speed", given->speed, "of such a core, against the one trained on")
+  command
+      ->add_option(
+          "--speed", given->speed,
+          "of such a core, against the one trained on; of the GPU, against what is foretold for it")
       ->check(CLI::Range(0.001, 1000.0))
       ->type_name("X")
       ->capture_default_str();

@@ -2,18 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/evaluate.h"
-#include "policies/sharing/predict/jobs/job_model.h"
-#include "tools/lab/collect.h"
 #include "tools/lab/command.h"
+#include "tools/lab/predictor/collect.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -54,79 +47,10 @@ int run(const Context& context, const std::string& data, const std::string& trai
   return print(context.output, *value, tables, warnings);
 }
 
-const std::vector<Column> kTrained{
-    {"Predictor", "/predictor"},
-    {"Configurations", "/configurations", Format::kNumber},
-    {"Architectures", "/architectures", Format::kNumber},
-    {"Margin of time, ln", "/busy_margin", Format::kNumber},
-    {"Margin of memory, ln", "/memory_margin", Format::kNumber},
-    {"Speed kept beside another", "/kept_beside_another", Format::kPercent}};
-
-Result<sharing::TrainingTable> read_table(const std::string& path) {
-  auto table = CsvTable::open(path);
-  if (!table) return tl::unexpected(table.error());
-  if (sharing::is_training_table(*table)) return sharing::read_trainings(*table);
-  return fail(ErrorCode::kInvalid,
-              fmt::format("'{}' is no table of `tierctl predictor collect`", path));
-}
-
-// What trainings keep beside each other; nothing without a table.
-Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
-  if (path.empty()) return std::nullopt;
-  auto table = CsvTable::open(path);
-  if (!table) return tl::unexpected(table.error());
-  if (!sharing::is_pair_table(*table))
-    return fail(ErrorCode::kInvalid,
-                fmt::format("'{}' is no table of `tierctl predictor collect --pairs`", path));
-  const auto pairs = sharing::read_pairs(*table);
-  if (!pairs) return tl::unexpected(pairs.error());
-  auto prior = sharing::fit_pair_prior(*pairs);
-  if (!prior) return fail(prior.error().code, path + ": " + prior.error().message);
-  return std::move(*prior);
-}
-
-// Of the core that the table was measured on, as its description beside it says; 0: it does not.
-double float32_ops_per_s(const std::string& table) {
-  std::ifstream file(std::filesystem::path(table).replace_extension(".json"));
-  const auto described = nlohmann::json::parse(file, nullptr, false);
-  if (!described.is_object() || !described.contains("machine")) return 0;
-  const auto& machine = described["machine"];
-  const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();
-  return found != machine.end() && found->is_number() ? std::max(0.0, found->get<double>()) : 0;
-}
-
-int train(const Context& context, const std::string& data, const std::string& pairs,
-          const std::string& out) {
-  const auto table = read_table(data);
-  if (!table) return print_error(context.output, table.error());
-  auto prior = fit_pairs(pairs);
-  if (!prior) return print_error(context.output, prior.error());
-  auto model = sharing::fit_job_model(table->rows);
-  model.pairs = std::move(*prior);
-  model.float32_ops_per_s = float32_ops_per_s(data);
-  std::ofstream file(out, std::ios::binary);
-  file << sharing::job_model_json(model).dump(1) << '\n';
-  if (!file.flush())
-    return print_error(context.output,
-                       fail_errno(errno, fmt::format("'{}' cannot be written", out)).value());
-  std::set<std::string> architectures;
-  for (const auto& row : table->rows) architectures.insert(row.architecture);
-  const ordered_json value{
-      {"predictor", out},
-      {"configurations", table->rows.size()},
-      {"architectures", architectures.size()},
-      {"skipped", table->skipped},
-      {"busy_margin", model.busy_margin},
-      {"memory_margin", model.memory_margin},
-      {"kept_beside_another", model.pairs ? ordered_json(std::exp(model.pairs->ln)) : nullptr}};
-  std::vector<std::string> warnings;
-  if (table->skipped > 0) warnings.push_back("rows were skipped: " + table->first_skipped);
-  return print(context.output, value, {{.rows = "", .columns = kTrained}}, warnings);
-}
-
 void add_collect(CLI::App& predictor, Context& context) {
   auto* collect = predictor.add_subcommand(
-      "collect", "train models of many architectures on one core, and measure what they use");
+      "collect",
+      "train models of many architectures on one core or GPU, and measure what they use");
   auto given = std::make_shared<CollectOptions>();
   collect->add_option("--out", given->out, "the table; its machine goes beside it as .json")
       ->required()
@@ -154,34 +78,16 @@ void add_collect(CLI::App& predictor, Context& context) {
       ->check(CLI::Range(0, 1 << 16))
       ->type_name("N");
   collect
+      ->add_option("--device", given->device,
+                   "cpu, or the GPU to measure on: cuda, or cuda:N as CUDA numbers them")
+      ->type_name("cpu|cuda[:N]")
+      ->capture_default_str();
+  collect
       ->add_option("--python", given->python,
                    "with PyTorch (default: python3, or /usr/bin/python3)")
       ->type_name("PROGRAM");
   collect->callback([&context, given] {
     context.command = [&context, given] { return lab::collect(context, *given); };
-  });
-}
-
-void add_training(CLI::App& predictor, Context& context) {
-  auto* command = predictor.add_subcommand(
-      "train", "predict use of a core, memory and run time of trainings from their model cards");
-  struct Arguments {
-    std::string data, pairs, out;
-  };
-  auto given = std::make_shared<Arguments>();
-  command->add_option("--data", given->data, "what `tierctl predictor collect` wrote")
-      ->required()
-      ->type_name("FILE.csv");
-  command
-      ->add_option("--pairs", given->pairs,
-                   "what `tierctl predictor collect --pairs` wrote: it learns slow-downs by "
-                   "neighbours, too")
-      ->type_name("FILE.csv");
-  command->add_option("--out", given->out, "the predictor")->required()->type_name("FILE.json");
-  command->callback([&context, given] {
-    context.command = [&context, given] {
-      return train(context, given->data, given->pairs, given->out);
-    };
   });
 }
 
@@ -203,7 +109,7 @@ void add_predictor(CLI::App& app, Context& context) {
   evaluate
       ->add_option("--data", given->data,
                    "measurements; its header tells of what (trainings, pairs, perceptrons, "
-                   "memory estimators)")
+                   "memory estimators, times by card)")
       ->required()
       ->type_name("FILE");
   evaluate

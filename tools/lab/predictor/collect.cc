@@ -1,4 +1,4 @@
-#include "tools/lab/collect.h"
+#include "tools/lab/predictor/collect.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -105,6 +105,7 @@ int collect(const Context& context, const CollectOptions& options) {
   if (options.cpu >= 0) words.insert(words.end(), {"--cpu", std::to_string(options.cpu)});
   words.insert(words.end(),
                {"--float32-ops-per-s", fmt::format("{}", float32_ops_per_s(options.cpu))});
+  words.insert(words.end(), {"--device", options.device});
   if (options.pairs) words.emplace_back("--pairs");
   if (context.output.json) words.emplace_back("--json");
   become(words);

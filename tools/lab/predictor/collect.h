@@ -8,7 +8,7 @@
 namespace tierpilot::lab {
 
 struct CollectOptions {
-  std::string out, architectures, python;
+  std::string out, architectures, python, device = "cpu";
   uint32_t configurations = 500;
   double seconds = 1;
   uint64_t seed = 1;

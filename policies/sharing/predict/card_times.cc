@@ -1,0 +1,146 @@
+#include "policies/sharing/predict/card_times.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/table/cell.h"
+#include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/gpu_kinds.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+struct Scaling {
+  const char* name;
+  // ln(time on `to` / time on `from`)
+  double (*ln)(const GpuFeatures& from, const GpuFeatures& to);
+};
+
+double by_operations(const GpuFeatures& from, const GpuFeatures& to) {
+  return std::log(from.float32_ops_per_s() / to.float32_ops_per_s());
+}
+double by_memory(const GpuFeatures& from, const GpuFeatures& to) {
+  return std::log(from.memory_bytes_per_s() / to.memory_bytes_per_s());
+}
+
+// A training does both in turn.
+const Scaling kScalings[]{
+    {"default",
+     [](const GpuFeatures& from, const GpuFeatures& to) {
+       return (by_operations(from, to) + by_memory(from, to)) / 2;
+     }},
+    {"as on others", [](const GpuFeatures&, const GpuFeatures&) { return 0.0; }},
+    {"operations", by_operations},
+    {"memory", by_memory}};
+
+struct TimeOfCard {
+  std::string card, job;
+  double seconds = 0;
+  double power_w = 0;
+};
+
+std::optional<TimeOfCard> row_of(const CsvTable& table) {
+  const auto text = [&](const char* name) { return std::string(table.cell(table.find({name}))); };
+  const auto figure = [&](const char* name) { return parse_number(text(name)).value_or(0); };
+  TimeOfCard row{.card = text("gpu")};
+  if (table.find({"epoch_s"})) {
+    row.job = fmt::format("{}, {}, {}, {}", text("dataset"), text("network"), text("batch_size"),
+                          text("optimizer"));
+    row.seconds = figure("epoch_s");
+    row.power_w = figure("power_limit_w");
+  } else {
+    row.job = fmt::format("{}, {}", text("model"), text("batch"));
+    const double steps_s = figure("steps_s");
+    if (figure("gpus") != 1) return TimeOfCard{};
+    row.seconds = steps_s > 0 ? 1 / steps_s : 0;
+  }
+  const bool whole = published_gpu(row.card) && row.seconds > 0 && std::isfinite(row.seconds);
+  return whole ? std::optional(row) : std::nullopt;
+}
+
+struct Sums {
+  double squares = 0;
+  size_t count = 0;
+  double error() const { return std::sqrt(squares / static_cast<double>(count)); }
+};
+
+// Of each card that is left out: how far what the others say of it is off.
+std::map<std::string, Sums> errors(const CardTimes& times, const Scaling& scaling) {
+  std::map<std::string, Sums> by_card;
+  for (const auto& [job, on] : times.by_job)
+    for (const auto& [card, seconds] : on) {
+      if (on.size() < 2) continue;
+      double said = 0;
+      for (const auto& [other, its] : on)
+        if (other != card)
+          said += std::log(its) + scaling.ln(*published_gpu(other), *published_gpu(card));
+      said /= static_cast<double>(on.size() - 1);
+      by_card[card].squares += std::pow(said - std::log(seconds), 2);
+      ++by_card[card].count;
+    }
+  return by_card;
+}
+
+Scored score(const CardTimes& times, const Scaling& scaling) {
+  Scored scored{"card", scaling.name, 0, 0, {}, 0};
+  Sums all;
+  for (const auto& [card, sums] : errors(times, scaling)) {
+    all.squares += sums.squares;
+    all.count += sums.count;
+    if (!scored.worst_group.empty() && sums.error() <= scored.worst_error) continue;
+    scored.worst_group = card;
+    scored.worst_error = sums.error();
+  }
+  scored.tested = all.count;
+  scored.error = all.count > 0 ? all.error() : 0;
+  return scored;
+}
+
+}  // namespace
+
+bool is_card_times(const CsvTable& table) {
+  const bool alone = table.find({"model"}) && table.find({"gpus"}) && table.find({"steps_s"});
+  const bool epochs = table.find({"network"}) && table.find({"epoch_s"});
+  return table.find({"gpu"}) && (alone || epochs);
+}
+
+Result<CardTimes> read_card_times(CsvTable& table) {
+  CardTimes times;
+  std::map<std::pair<std::string, std::string>, double> most_w;
+  for (;;) {
+    const auto more = table.next();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    const auto row = row_of(table);
+    if (!row) {
+      if (times.skipped++ == 0)
+        times.first_skipped =
+            fmt::format("{}: no time, or a card of which nothing is published", table.place());
+      continue;
+    }
+    if (row->job.empty() || row->seconds == 0) continue;  // on several GPUs
+    auto& most = most_w[{row->job, row->card}];
+    if (row->power_w < most) continue;
+    most = row->power_w;
+    times.by_job[row->job][row->card] = row->seconds;
+  }
+  if (times.by_job.empty())
+    return fail(ErrorCode::kInvalid, fmt::format("{}: no time of a job", table.place()));
+  return times;
+}
+
+nlohmann::ordered_json study_card_times(const CardTimes& times) {
+  StudyResult result;
+  for (const auto& scaling : kScalings) result.scores.push_back(score(times, scaling));
+  if (result.scores.front().tested == 0) return nlohmann::ordered_json::array();
+  const Study study{.target = "time on a card never seen, by its features and times on others",
+                    .measure = Measure::kRootMeanSquareLog,
+                    .rows = std::vector<Row>(result.scores.front().tested)};
+  return nlohmann::ordered_json::array({study_json(study, result)});
+}
+
+}  // namespace tierpilot::sharing

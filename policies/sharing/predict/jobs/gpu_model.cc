@@ -1,0 +1,198 @@
+#include "policies/sharing/predict/jobs/gpu_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/jobs/margins.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+constexpr double kUseQuantile = 0.95, kMemoryQuantile = 0.995;
+constexpr double kMib = 1 << 20;
+constexpr double kLeastMs = 1e-4;
+constexpr double kMostLog = 30;  // of milliseconds and MiB: no machine has more
+// Columns are milliseconds at a GPU's most, so that a weight of one is a sane one.
+constexpr CostSettings kTimeSettings{.start = 1, .penalty = 3e-4};
+constexpr CostSettings kMemorySettings{.penalty = 3e-4};
+// Where a driver tells nothing of a kind: one of the middle.
+constexpr double kUsualOps = 1e13, kUsualBytes = 5e11;
+constexpr double kLaunchMs = 0.01;
+
+double known(double figure, double usual) {
+  return figure > 0 ? figure : usual;
+}
+
+// The sum of costs sees the columns of work only, trees all.
+std::unique_ptr<Regressor> make_time_regressor() {
+  std::vector<size_t> work(work_parts().size());
+  std::iota(work.begin(), work.end(), 0);
+  const auto costs = [&] { return make_on_columns(work, make_cost_sum(kTimeSettings)); };
+  std::vector<std::unique_ptr<Regressor>> members;
+  members.push_back(costs());
+  members.push_back(make_stacked(
+      costs(), make_boosted_trees({.trees = 100, .depth = 3, .rate = 0.05, .least_rows = 20})));
+  return make_average(std::move(members));
+}
+
+double log_ms(double seconds) {
+  return std::log(std::max(1e3 * seconds, kLeastMs));
+}
+
+using Rows = std::vector<MeasuredTraining>;
+
+// The regressors alone.
+GpuModel fitted(const Rows& rows) {
+  GpuModel model;
+  std::vector<Row> work, resident;
+  std::vector<double> busy, step, memory;
+  for (const auto& row : rows) {
+    work.push_back(gpu_row(row.card, *row.gpu));
+    busy.push_back(log_ms(row.busy_s));
+    step.push_back(log_ms(row.step_s));
+    resident.push_back(gpu_memory_row(row.card, *row.gpu));
+    memory.push_back(std::log1p(row.memory_bytes / kMib));
+  }
+  model.busy = make_time_regressor();
+  model.busy->fit(work, busy);
+  model.step = make_time_regressor();
+  model.step->fit(work, step);
+  model.memory = make_cost_sum(kMemorySettings);
+  model.memory->fit(resident, memory);
+  return model;
+}
+
+// By groups that are left out in turn.
+GpuMargins margins_over(const Rows& rows, const std::vector<std::string>& groups) {
+  std::vector<double> milli, run, memory;
+  const auto folds = folds_of(groups);
+  for (size_t fold = 0; fold < kMarginFolds; ++fold) {
+    Rows train, test;
+    for (size_t i = 0; i < rows.size(); ++i) (folds[i] == fold ? test : train).push_back(rows[i]);
+    if (train.empty() || test.empty()) continue;
+    const auto model = fitted(train);
+    for (const auto& row : test) {
+      const auto said = gpu_use(model, row.card, *row.gpu, 1);
+      milli.push_back(std::log(row.utilisation_milli / said.milli()));
+      run.push_back(std::log(row.iteration_s / said.iteration_s));
+      memory.push_back(std::log1p(row.memory_bytes / kMib) - std::log1p(said.memory_bytes / kMib));
+    }
+  }
+  return {upper_margin(std::move(milli), kUseQuantile), upper_margin(std::move(run), kUseQuantile),
+          upper_margin(std::move(memory), kMemoryQuantile)};
+}
+
+GpuMargins larger(const GpuMargins& a, const GpuMargins& b) {
+  return {std::max(a.milli, b.milli), std::max(a.run, b.run), std::max(a.memory, b.memory)};
+}
+
+struct Figure {
+  const char* name;
+  double farther;  // times beyond those that were measured
+  double (*of)(const GpuFeatures&);
+};
+const Figure kFigures[]{
+    {"float32 operations/s", 1.5, [](const GpuFeatures& gpu) { return gpu.float32_ops_per_s(); }},
+    {"bytes/s of memory", 1.5, [](const GpuFeatures& gpu) { return gpu.memory_bytes_per_s(); }},
+    {"as its compute capability", 1.15,
+     [](const GpuFeatures& gpu) { return gpu.compute_capability; }}};
+
+}  // namespace
+
+bool GpuModel::has_seen(const GpuFeatures& gpu) const {
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const GpuFeatures& kind) { return kind.is_like(gpu); });
+}
+
+std::string GpuModel::unlike_why(const GpuFeatures& gpu) const {
+  if (has_seen(gpu)) return {};
+  const auto named = gpu.name.empty() ? "such a GPU" : fmt::format("the GPU {}", gpu.name);
+  if (kinds.size() < 2)
+    return fmt::format("{} was not measured, only {}: one kind tells nothing of others", named,
+                       kinds.front().name);
+  for (const auto& figure : kFigures) {
+    const double its = figure.of(gpu);
+    double least = INFINITY, most = 0;
+    for (const auto& kind : kinds) {
+      least = std::min(least, figure.of(kind));
+      most = std::max(most, figure.of(kind));
+    }
+    if (!(its > 0))
+      return fmt::format("{} was not measured, and its driver does not tell what it has {}", named,
+                         figure.name);
+    if (its < least / figure.farther || its > most * figure.farther)
+      return fmt::format("{} has {:.3g} {}, and those that were measured have {:.3g} to {:.3g}",
+                         named, its, figure.name, least, most);
+  }
+  return {};
+}
+
+Row gpu_row(const ModelCard& card, const GpuFeatures& gpu) {
+  const double ops = known(gpu.float32_ops_per_s(), kUsualOps);
+  const double bytes = known(gpu.memory_bytes_per_s(), kUsualBytes);
+  Row row = work_row(card);
+  const auto& parts = work_parts();
+  for (size_t i = 0; i < row.size(); ++i) switch (parts[i].kind) {
+      case WorkKind::kCalls:
+        row[i] *= parts[i].unit * kLaunchMs;
+        break;
+      case WorkKind::kOperations:
+        row[i] *= parts[i].unit * 1e3 / ops;
+        break;
+      case WorkKind::kElements:
+        row[i] *= parts[i].unit * 1e3 * sizeof(float) / bytes;
+        break;
+    }
+  const auto figures = figures_row(card);
+  row.insert(row.end(), figures.begin(), figures.end());
+  return row;
+}
+
+// What CUDA takes for itself grows with the GPU.
+Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu) {
+  Row row = memory_row(card);
+  row.push_back(1000);
+  row.push_back(gpu.cores / 10.0);
+  return row;
+}
+
+double GpuUse::milli() const {
+  return std::clamp(1000 * busy_s / std::max(iteration_s, 1e-12), 1.0, 1000.0);
+}
+
+GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu, double speed) {
+  const auto seconds = [&](const Regressor& regressor, const Row& row) {
+    const double log = regressor.predict(row);
+    return std::exp(log < kMostLog ? log : kMostLog) / 1e3 / speed;  // the most, too, of no number
+  };
+  const auto work = gpu_row(card, gpu);
+  GpuUse use{.busy_s = seconds(*model.busy, work)};
+  use.iteration_s = iteration_s(std::max(seconds(*model.step, work), use.busy_s), card);
+  const double log_mib = model.memory->predict(gpu_memory_row(card, gpu));
+  use.memory_bytes =
+      kMib * std::expm1(std::clamp(log_mib < kMostLog ? log_mib : kMostLog, 0.0, kMostLog));
+  return use;
+}
+
+GpuModel fit_gpu_model(const Rows& rows) {
+  auto model = fitted(rows);
+  std::vector<std::string> architectures, kinds;
+  for (const auto& row : rows) {
+    if (!model.has_seen(*row.gpu)) model.kinds.push_back(*row.gpu);
+    architectures.push_back(row.architecture);
+    kinds.push_back(row.gpu->name);
+    model.cards.add(row.card);
+  }
+  model.margins = margins_over(rows, architectures);
+  model.unseen_margins =
+      model.kinds.size() < 2 ? model.margins : larger(model.margins, margins_over(rows, kinds));
+  return model;
+}
+
+}  // namespace tierpilot::sharing

@@ -1,0 +1,57 @@
+// What the default predictor has learned of trainings on GPUs: of the same figures of a model card
+// as on a core, and of what is known of a kind of GPU, so that what was measured on some kinds
+// tells of another one.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "policies/sharing/gpu_features.h"
+#include "policies/sharing/predict/jobs/seen_cards.h"
+#include "policies/sharing/predict/jobs/training_table.h"
+#include "policies/sharing/predict/regressor.h"
+
+namespace tierpilot::sharing {
+
+// Of logarithms: by how much at most (of use and time 95 %, of memory 99.5 %) they are exceeded.
+struct GpuMargins {
+  double milli = 0, run = 0, memory = 0;
+};
+
+struct GpuModel {
+  std::vector<GpuFeatures> kinds;     // that were measured
+  std::unique_ptr<Regressor> busy;    // ln(milliseconds of the GPU per iteration), of gpu_row()
+  std::unique_ptr<Regressor> step;    // the same until it is done, once its data is there
+  std::unique_ptr<Regressor> memory;  // ln(1 + MiB), of gpu_memory_row()
+  GpuMargins margins;                 // of architectures never seen
+  GpuMargins unseen_margins;          // of kinds of GPUs never seen, too
+  SeenCards cards;
+
+  bool has_seen(const GpuFeatures& gpu) const;
+  // What makes it unlike all that were measured; empty: nothing.
+  std::string unlike_why(const GpuFeatures& gpu) const;
+};
+
+// Milliseconds that the GPU would take at the most that its kind can do, by what an iteration is
+// made of; beside them what is known of the card.
+Row gpu_row(const ModelCard& card, const GpuFeatures& gpu);
+Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu);
+
+struct GpuUse {
+  double busy_s = 0, iteration_s = 0, memory_bytes = 0;
+  double milli() const;
+};
+// `speed`: of this GPU against what its kind is thought to do.
+GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu, double speed);
+
+// Of rows of GPUs, at least one.
+GpuModel fit_gpu_model(const std::vector<MeasuredTraining>& rows);
+
+nlohmann::json gpu_model_json(const GpuModel& model);
+// Throws nlohmann's exceptions where a field is missing or of another type. kInvalid: a regressor
+// is none.
+Result<GpuModel> read_gpu_model(const nlohmann::json& saved);
+
+}  // namespace tierpilot::sharing

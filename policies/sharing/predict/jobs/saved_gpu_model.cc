@@ -1,0 +1,78 @@
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/jobs/gpu_model.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+using nlohmann::json;
+
+json margins_json(const GpuMargins& margins) {
+  return {{"milli", margins.milli}, {"run", margins.run}, {"memory", margins.memory}};
+}
+
+GpuMargins read_margins(const json& saved) {
+  return {saved.at("milli").get<double>(), saved.at("run").get<double>(),
+          saved.at("memory").get<double>()};
+}
+
+json kind_json(const GpuFeatures& gpu) {
+  return {{"name", gpu.name},
+          {"compute_capability", gpu.compute_capability},
+          {"memory_bytes", gpu.memory_bytes},
+          {"cores", gpu.cores},
+          {"sm_clock_mhz", gpu.sm_clock_mhz},
+          {"memory_clock_mhz", gpu.memory_clock_mhz},
+          {"bus_width_bits", gpu.bus_width_bits}};
+}
+
+GpuFeatures read_kind(const json& saved) {
+  return {.name = saved.at("name").get<std::string>(),
+          .compute_capability = saved.at("compute_capability").get<double>(),
+          .memory_bytes = saved.at("memory_bytes").get<uint64_t>(),
+          .cores = saved.at("cores").get<uint32_t>(),
+          .sm_clock_mhz = saved.at("sm_clock_mhz").get<uint32_t>(),
+          .memory_clock_mhz = saved.at("memory_clock_mhz").get<uint32_t>(),
+          .bus_width_bits = saved.at("bus_width_bits").get<uint32_t>()};
+}
+
+}  // namespace
+
+json gpu_model_json(const GpuModel& model) {
+  json kinds = json::array(), totals = json::array();
+  for (const auto& gpu : model.kinds) kinds.push_back(kind_json(gpu));
+  for (const auto& range : model.cards.totals) totals.push_back({range.least, range.most});
+  return {{"gpus", kinds},
+          {"margins", margins_json(model.margins)},
+          {"unseen_margins", margins_json(model.unseen_margins)},
+          {"totals", totals},
+          {"kinds", model.cards.kinds},
+          {"busy", model.busy->saved()},
+          {"step", model.step->saved()},
+          {"memory", model.memory->saved()}};
+}
+
+Result<GpuModel> read_gpu_model(const json& saved) {
+  GpuModel model;
+  for (const auto& gpu : saved.at("gpus")) model.kinds.push_back(read_kind(gpu));
+  model.margins = read_margins(saved.at("margins"));
+  model.unseen_margins = read_margins(saved.at("unseen_margins"));
+  for (const auto& range : saved.at("totals"))
+    model.cards.totals.push_back({range.at(0).get<double>(), range.at(1).get<double>()});
+  model.cards.kinds = saved.at("kinds").get<std::set<std::string>>();
+  if (model.kinds.empty() || model.cards.totals.size() != totals_of({}).size())
+    return fail(ErrorCode::kInvalid, "its figures of GPUs are not whole");
+  const std::pair<const char*, std::pair<std::unique_ptr<Regressor>*, size_t>> parts[]{
+      {"busy", {&model.busy, gpu_row({}, {}).size()}},
+      {"step", {&model.step, gpu_row({}, {}).size()}},
+      {"memory", {&model.memory, gpu_memory_row({}, {}).size()}}};
+  for (const auto& [name, part] : parts) {
+    auto regressor = read_regressor(saved.at(name), part.second);
+    if (!regressor) return tl::unexpected(regressor.error());
+    *part.first = std::move(*regressor);
+  }
+  return model;
+}
+
+}  // namespace tierpilot::sharing

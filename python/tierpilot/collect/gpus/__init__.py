@@ -1,0 +1,1 @@
+"""Measures training configurations on a GPU, by what its driver counts."""

@@ -1,0 +1,65 @@
+"""The GPU that is measured."""
+
+import os
+
+import torch
+
+from ..measure import in_child
+from .nvml import Nvml, NvmlError
+
+
+class Gpu:
+    """`wanted`: "cuda" or "cuda:N", as CUDA numbers those that may be used. NvmlError: there is none
+    such, or others compute on it. The children of this process see it alone."""
+
+    def __init__(self, wanted):
+        number = _number(wanted)
+        if torch.version.cuda is None and not torch.cuda.is_available():
+            raise NvmlError(
+                f"this PyTorch ({torch.__version__}) was built without CUDA: name a Python whose PyTorch has it with --python"
+            )
+        with Nvml() as nvml:
+            self.index = _index(nvml, number)
+            device = nvml.device(self.index)
+            self.uuid, self.features = nvml.uuid(device), nvml.features(device)
+            self.driver = nvml.driver_version()
+            others = sorted(nvml.processes(device))
+        if others:
+            pids = ", ".join(str(pid) for pid in others)
+            raise NvmlError(f"on GPU {self.index} others compute (process {pids}): what is measured there would be wrong")
+        os.environ["CUDA_VISIBLE_DEVICES"] = self.uuid
+        # CUDA does not outlive a fork, so that only children use it.
+        if not in_child(torch.cuda.is_available):
+            raise NvmlError(f"PyTorch {torch.__version__} finds no CUDA on GPU {self.index}, {self.features['gpu_name']}")
+
+    def machine(self):
+        """For the description of a table."""
+        return {
+            "engine": "gpu",
+            **self.features,
+            "driver": self.driver,
+            "cuda": torch.version.cuda,
+        }
+
+
+def _number(wanted):
+    name, _, number = wanted.partition(":")
+    if name != "cuda" or not (number or "0").isdecimal():
+        raise NvmlError(f"device '{wanted}' is unknown: 'cuda', or 'cuda:N'")
+    return int(number or 0)
+
+
+def _index(nvml, number):
+    """By which NVML knows it."""
+    count = nvml.count()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(i) for i in range(count)] if visible is None else [name for name in visible.split(",") if name]
+    if number >= len(names):
+        raise NvmlError(f"there is no GPU {number}: {len(names)} may be used")
+    name = names[number]
+    if name.isdecimal() and int(name) < count:
+        return int(name)
+    for index in range(count):
+        if name.startswith("GPU-") and nvml.uuid(nvml.device(index)).startswith(name):
+            return index
+    raise NvmlError(f"CUDA_VISIBLE_DEVICES names '{name}', which the driver does not know as a whole GPU")

@@ -1,0 +1,88 @@
+// Times of jobs on cards: what is published of a card tells how it compares with others.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/predict/card_times.h"
+#include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/gpu_kinds.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+const std::filesystem::path kTraces = TRACES;
+
+std::filesystem::path table_of(const std::string& text) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "sharing-card-times.csv";
+  std::ofstream(path) << text;
+  return path;
+}
+
+double error_of(const nlohmann::ordered_json& value, const std::string& predictor) {
+  for (const auto& score : value["studies"][0]["scores"])
+    if (score["predictor"] == predictor) return score["error"].get<double>();
+  ADD_FAILURE() << predictor;
+  return NAN;
+}
+
+TEST(CardTimes, OneGpuAloneCountsAndTheMostPowerDoes) {
+  const auto alone = table_of(
+      "gpu,model,batch,gpus,steps_s,steps_s_unconsolidated\n"
+      "k80,LM,5,1,2,2\nk80,LM,5,2,3,3\np100,LM,5,1,8,8\np100,A3C,4,1,0,0\nabacus,LM,5,1,2,2\n");
+  auto table = CsvTable::open(alone);
+  ASSERT_TRUE(table);
+  ASSERT_TRUE(is_card_times(*table));
+  const auto times = read_card_times(*table);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->skipped, 2u);
+  ASSERT_EQ(times->by_job.size(), 1u);
+  EXPECT_EQ(times->by_job.begin()->second,
+            (std::map<std::string, double>{{"k80", 0.5}, {"p100", 0.125}}));
+  const auto epochs = table_of(
+      "gpu,dataset,network,batch_size,optimizer,power_limit_w,epoch_s,average_w\n"
+      "v100,squad,bert,8,adam,100,50,90\nv100,squad,bert,8,adam,250,20,200\n"
+      "v100,squad,bert,8,adam,200,30,190\n");
+  auto other = CsvTable::open(epochs);
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(is_card_times(*other));
+  EXPECT_EQ(read_card_times(*other)->by_job.begin()->second.at("v100"), 20);
+}
+
+// A job that only computes: its times are as the cards' operations per second.
+TEST(CardTimes, EachRuleIsExactWhereItHolds) {
+  const double slow = 1 / published_gpu("k80")->float32_ops_per_s();
+  const double fast = 1 / published_gpu("p100")->float32_ops_per_s();
+  const auto value = evaluate_predictors(
+      table_of("gpu,model,batch,gpus,steps_s\nk80,a,1,1," + std::to_string(1e-9 / slow) +
+               "\np100,a,1,1," + std::to_string(1e-9 / fast) + "\n"),
+      {});
+  ASSERT_TRUE(value) << value.error().message;
+  EXPECT_NEAR(error_of(*value, "operations"), 0, 1e-6);
+  EXPECT_NEAR(error_of(*value, "as on others"), std::log(slow / fast), 1e-6);
+  EXPECT_GT(error_of(*value, "default"), 0.05);
+}
+
+TEST(CardTimes, WhatRanOnOneCardTellsNothing) {
+  const auto value =
+      evaluate_predictors(table_of("gpu,model,batch,gpus,steps_s\nk80,a,1,1,2\n"), {});
+  ASSERT_TRUE(value);
+  EXPECT_TRUE((*value)["studies"].empty());
+  const auto path = table_of("gpu,model,batch,gpus,steps_s\nk80,a,1,1,2\n");
+  EXPECT_FALSE(evaluate_predictors(path, path));
+}
+
+TEST(CardTimes, FeaturesTellMoreThanOtherCardsAlone) {
+  for (const char* name : {"s3_gavel_alone.csv", "s3_zeus_power.csv"}) {
+    const auto data = kTraces / name;
+    if (!std::filesystem::exists(data)) GTEST_SKIP() << data << " is not here";
+    const auto value = evaluate_predictors(data, {});
+    ASSERT_TRUE(value) << value.error().message;
+    EXPECT_LT(error_of(*value, "default"), 0.7 * error_of(*value, "as on others")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing

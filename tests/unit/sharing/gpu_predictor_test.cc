@@ -1,0 +1,238 @@
+// Trainings on GPUs: a made law of how long they take, by what a GPU can do, is learned from a few
+// kinds of GPUs and holds for another one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "policies/sharing/predict/evaluate.h"
+#include "policies/sharing/predict/gpu_kinds.h"
+#include "policies/sharing/predict/job_predictor.h"
+#include "policies/sharing/predict/jobs/card_rows.h"
+#include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/jobs/job_study.h"
+#include "tests/fake_nvml/made_gpus.h"
+
+namespace tierpilot::sharing {
+namespace {
+
+std::shared_ptr<const JobModel> model_of(const std::vector<GpuFeatures>& gpus) {
+  JobModel model;
+  model.gpu = fit_gpu_model(made_trainings(gpus));
+  return std::make_shared<const JobModel>(std::move(model));
+}
+
+const std::shared_ptr<const JobModel>& model_of_two() {
+  static const auto kModel = model_of({kOld, kNew});
+  return kModel;
+}
+
+JobPrediction said(const ModelCard& card, const GpuFeatures& gpu, double speed = 1) {
+  return JobPredictor(model_of_two())
+      .predict(card, {.engine = "gpu", .relative_speed = speed, .gpu = gpu});
+}
+
+struct Errors {
+  double run = 0, milli = 0, memory = 0;  // root mean squares of logarithms
+  int run_over = 0, memory_over = 0, count = 0;
+};
+
+Errors errors_on(const GpuFeatures& gpu) {
+  Errors errors;
+  SeededRandom random(11);
+  for (errors.count = 0; errors.count < 200; ++errors.count) {
+    const auto card = drawn_card(random);
+    const auto prediction = said(card, gpu);
+    EXPECT_FALSE(prediction.unlike) << prediction.why;
+    const double iteration_s = made_iteration_s(card, gpu);
+    const double milli = std::clamp(1000 * made_busy_s(card, gpu) / iteration_s, 1.0, 1000.0);
+    errors.run += std::pow(std::log(prediction.run_s / (1000 * iteration_s)), 2);
+    errors.milli += std::pow(std::log(prediction.milli / milli), 2);
+    errors.memory += std::pow(std::log(prediction.memory_bytes / made_bytes(card)), 2);
+    errors.run_over += 1000 * iteration_s > prediction.run_upper_s;
+    errors.memory_over += made_bytes(card) > static_cast<double>(prediction.memory_upper_bytes);
+  }
+  for (auto* sum : {&errors.run, &errors.milli, &errors.memory})
+    *sum = std::sqrt(*sum / errors.count);
+  return errors;
+}
+
+TEST(GpuPredictor, FindsUseMemoryAndTimeOfTrainingsOnAGpuThatWasMeasured) {
+  const auto errors = errors_on(kNew);
+  EXPECT_LT(errors.run, 0.25);
+  EXPECT_LT(errors.milli, 0.35);
+  EXPECT_LT(errors.memory, 0.15);
+  EXPECT_LT(errors.run_over, errors.count / 8);
+  EXPECT_LT(errors.memory_over, errors.count / 20);
+}
+
+TEST(GpuPredictor, ItsFeaturesTellOfAGpuThatWasNot) {
+  const auto errors = errors_on(kBetween);
+  EXPECT_LT(errors.run, 0.3);
+  EXPECT_LT(errors.milli, 0.35);
+  // A card that keeps the GPU busy, where it is the GPU that counts.
+  const auto busy = made_card(8e11, 1e6, 10);
+  EXPECT_GT(said(busy, kOld).run_s, 1.15 * said(busy, kBetween).run_s);
+  EXPECT_GT(said(busy, kBetween).run_s, 1.08 * said(busy, kNew).run_s);
+}
+
+TEST(GpuPredictor, WhatWasCorrectedForTheGpuCounts) {
+  const auto card = made_card(8e11, 1e6, 10);
+  EXPECT_NEAR(said(card, kOld, 2).run_s, said(card, kOld).run_s / 2, 1e-9 * said(card, kOld).run_s);
+}
+
+TEST(GpuPredictor, SaysWhichGpuIsUnlike) {
+  const auto card = made_card(1e10, 1e6, 10);
+  EXPECT_EQ(said(card, kOld).why, "");
+  auto fast = kNew;
+  fast.name = "Tomorrow's";
+  fast.cores *= 4;
+  EXPECT_NE(said(card, fast).why.find("Tomorrow's"), std::string::npos) << said(card, fast).why;
+  const auto silent = said(card, {.name = "Silent"});
+  EXPECT_TRUE(silent.unlike);
+  EXPECT_NE(silent.why.find("driver does not tell"), std::string::npos) << silent.why;
+  // Another amount of memory is no other kind.
+  auto smaller = kOld;
+  smaller.memory_bytes = 12ull << 30;
+  EXPECT_EQ(said(card, smaller).why, "");
+  // As unlike as on a core.
+  EXPECT_NE(said(made_card(1e16, 1e6, 10), kOld).why.find("FLOPs"), std::string::npos);
+}
+
+TEST(GpuPredictor, OneKindTellsNothingOfOthers) {
+  const JobPredictor predictor(model_of({kOld}));
+  const auto card = made_card(1e10, 1e6, 10);
+  const auto on = [&](const GpuFeatures& gpu) {
+    return predictor.predict(card, {.engine = "gpu", .gpu = gpu});
+  };
+  EXPECT_FALSE(on(kOld).unlike);
+  EXPECT_TRUE(on(kBetween).unlike);
+  EXPECT_NE(on(kBetween).why.find("Old"), std::string::npos) << on(kBetween).why;
+}
+
+TEST(GpuPredictor, WithoutGpusNothingIsKnownOfThem) {
+  const JobPredictor predictor(std::make_shared<const JobModel>());
+  EXPECT_TRUE(predictor.gpus().empty());
+  EXPECT_EQ(JobPredictor(model_of_two()).gpus().size(), 2u);
+}
+
+TEST(GpuPredictor, WhatIsSavedSaysTheSame) {
+  const auto saved = gpu_model_json(*model_of_two()->gpu);
+  const auto read = read_gpu_model(nlohmann::json::parse(saved.dump()));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(gpu_model_json(*read).dump(), saved.dump());
+  const auto card = made_card(1e10, 1e6, 10);
+  const auto before = gpu_use(*model_of_two()->gpu, card, kBetween, 1);
+  const auto after = gpu_use(*read, card, kBetween, 1);
+  EXPECT_EQ(before.busy_s, after.busy_s);
+  EXPECT_EQ(before.iteration_s, after.iteration_s);
+  EXPECT_EQ(before.memory_bytes, after.memory_bytes);
+  auto broken = saved;
+  broken["step"] = broken["memory"];
+  EXPECT_FALSE(read_gpu_model(broken));
+  broken = saved;
+  broken["gpus"] = nlohmann::json::array();
+  EXPECT_FALSE(read_gpu_model(broken));
+}
+
+double error_of(const nlohmann::ordered_json& study, const std::string& split,
+                const std::string& predictor) {
+  for (const auto& score : study["scores"])
+    if (score["split"] == split && score["predictor"] == predictor)
+      return score["error"].get<double>();
+  ADD_FAILURE() << split << " " << predictor << " in " << study.dump(1);
+  return NAN;
+}
+
+TEST(GpuStudy, LeavesOutEachArchitectureAndEachCard) {
+  TrainingTable table;
+  table.rows = made_trainings({kOld, kBetween, kNew});
+  table.rows.resize(120);  // it takes a while
+  const auto studies = study_trainings(table, nullptr);
+  ASSERT_EQ(studies.size(), 3u);
+  for (const auto& study : studies)
+    for (const char* split : {"architecture", "card"})
+      EXPECT_LT(error_of(study, split, "default"), 0.6 * error_of(study, split, "constant"))
+          << study["target"] << split;
+  for (const auto& score : studies[2]["scores"])
+    if (score["split"] == "card") {
+      const auto worst = score["worst_group"].get<std::string>();
+      EXPECT_TRUE(worst == "Old" || worst == "Between" || worst == "New") << worst;
+    }
+}
+
+// A table of both is two questions; of what is only in one file the other tells nothing.
+TEST(GpuStudy, CoresAndGpusAreApart) {
+  TrainingTable both, gpus;
+  gpus.rows = made_trainings({kOld});
+  both = gpus;
+  for (auto& row : both.rows) row.gpu.reset();
+  both.rows.insert(both.rows.end(), gpus.rows.begin(), gpus.rows.end());
+  for (auto& row : both.rows) row.architecture += row.gpu ? " on a GPU" : " on a core";
+  const auto trained_on_gpus = study_trainings(both, &gpus);
+  ASSERT_EQ(trained_on_gpus.size(), 3u) << "of cores nothing is known";
+  for (const auto& study : trained_on_gpus) {
+    EXPECT_NE(study["target"].get<std::string>().find("GPU"), std::string::npos);
+    EXPECT_EQ(study["rows"], gpus.rows.size());
+  }
+}
+
+TEST(GpuKinds, AreNamedOrDescribed) {
+  const auto named = parse_gpu("New", {kOld, kNew});
+  ASSERT_TRUE(named);
+  EXPECT_EQ(*named, kNew);
+  const auto told = parse_gpu("cores=5120,sm_clock_mhz=1530,compute_capability=7.0", {});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->cores, 5120u);
+  EXPECT_EQ(told->sm_clock_mhz, 1530u);
+  EXPECT_EQ(told->compute_capability, 7.0);
+  EXPECT_EQ(told->bus_width_bits, 0u);
+  const auto unknown = parse_gpu("H100", {kOld, kNew});
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("Old, New"), std::string::npos) << unknown.error().message;
+  EXPECT_NE(parse_gpu("bricks=3", {}).error().message.find("bricks"), std::string::npos);
+  EXPECT_NE(parse_gpu("cores=many", {}).error().message.find("many"), std::string::npos);
+}
+
+TEST(WorkParts, AreAsManyAsTheColumnsOfWork) {
+  EXPECT_EQ(work_parts().size(), work_row({}).size());
+  // More of what a kind of GPU does fast costs less there.
+  const auto card = made_card(1e10, 1e6, 10);
+  auto twice = kOld;
+  twice.sm_clock_mhz *= 2;
+  const auto slow = gpu_row(card, kOld), fast = gpu_row(card, twice);
+  for (size_t i = 0; i < work_parts().size(); ++i) {
+    const bool computes = work_parts()[i].kind == WorkKind::kOperations;
+    EXPECT_DOUBLE_EQ(fast[i], computes ? slow[i] / 2 : slow[i]) << i;
+  }
+}
+
+std::filesystem::path table_of(const std::string& rows) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "sharing-gpu-trainings.csv";
+  std::ofstream(path) << "architecture,batch,iterations,utilisation_milli,memory_bytes,iteration_s,"
+                         "busy_s,calibration_s,MatMul.count,step_s,gpu_name,gpu_cores,"
+                         "gpu_sm_clock_mhz,gpu_compute_capability\n"
+                      << rows;
+  return path;
+}
+
+TEST(TrainingTable, ReadsTheGpuOfARow) {
+  auto table =
+      CsvTable::open(table_of("mlp,32,100,250,1e6,0.1,0.02,0.004,3,0.05,V100,5120,1530,7\n"
+                              "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,,,,\n"
+                              "mlp,32,100,250,1e6,0.1,0.02,0.004,3,,V100,5120,1530,7\n"));
+  ASSERT_TRUE(table);
+  const auto trainings = read_trainings(*table);
+  ASSERT_TRUE(trainings);
+  ASSERT_EQ(trainings->rows.size(), 2u);
+  EXPECT_EQ(trainings->skipped, 1u) << "a row of a GPU without the time of a step";
+  ASSERT_TRUE(trainings->rows[0].gpu);
+  EXPECT_EQ(trainings->rows[0].gpu->name, "V100");
+  EXPECT_EQ(trainings->rows[0].gpu->cores, 5120u);
+  EXPECT_EQ(trainings->rows[0].step_s, 0.05);
+  EXPECT_FALSE(trainings->rows[1].gpu) << "of a core";
+}
+
+}  // namespace
+}  // namespace tierpilot::sharing

@@ -1,0 +1,176 @@
+// tierctl predictor train: a predictor of measured trainings.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "policies/sharing/predict/core_pairs.h"
+#include "policies/sharing/predict/jobs/job_model.h"
+#include "policies/sharing/predict/pair_data.h"
+#include "tools/lab/command.h"
+#include "tools/lab/predictor/predictor_file.h"
+
+namespace tierpilot::lab {
+namespace {
+
+using nlohmann::ordered_json;
+using sharing::JobModel;
+using sharing::MeasuredTraining;
+
+const std::vector<Column> kTrained{
+    {"Predictor", "/predictor"},
+    {"Configurations", "/configurations", Format::kNumber},
+    {"Architectures", "/architectures", Format::kNumber},
+    {"Margin of time, ln", "/busy_margin", Format::kNumber},
+    {"Margin of memory, ln", "/memory_margin", Format::kNumber},
+    {"Speed kept beside another", "/kept_beside_another", Format::kPercent},
+    {"GPUs", "/gpus"},
+    {"Configurations on GPUs", "/gpu_configurations", Format::kNumber},
+    {"Margin of use, ln", "/gpu_margins/milli", Format::kNumber},
+    {"Margin of time on a GPU, ln", "/gpu_margins/run", Format::kNumber},
+    {"Margin of memory on a GPU, ln", "/gpu_margins/memory", Format::kNumber}};
+
+struct Arguments {
+  std::vector<std::string> data;
+  std::string pairs, cores, out;
+};
+
+// Of all tables, by engine.
+struct Measured {
+  std::vector<MeasuredTraining> cores, gpus;
+  std::string cores_table;  // the first that tells of cores
+  uint64_t skipped = 0;
+  std::string first_skipped;
+};
+
+Status add_table(const std::string& path, Measured& to) {
+  auto table = CsvTable::open(path);
+  if (!table) return tl::unexpected(table.error());
+  if (!sharing::is_training_table(*table))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no table of `tierctl predictor collect`", path));
+  auto read = sharing::read_trainings(*table);
+  if (!read) return tl::unexpected(read.error());
+  for (auto& row : read->rows) {
+    if (!row.gpu && to.cores_table.empty()) to.cores_table = path;
+    (row.gpu ? to.gpus : to.cores).push_back(std::move(row));
+  }
+  if (to.skipped == 0) to.first_skipped = read->first_skipped;
+  to.skipped += read->skipped;
+  return {};
+}
+
+// What trainings keep beside each other; nothing without a table.
+Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  auto table = CsvTable::open(path);
+  if (!table) return tl::unexpected(table.error());
+  if (!sharing::is_pair_table(*table))
+    return fail(ErrorCode::kInvalid,
+                fmt::format("'{}' is no table of `tierctl predictor collect --pairs`", path));
+  const auto pairs = sharing::read_pairs(*table);
+  if (!pairs) return tl::unexpected(pairs.error());
+  auto prior = sharing::fit_pair_prior(*pairs);
+  if (!prior) return fail(prior.error().code, path + ": " + prior.error().message);
+  return std::move(*prior);
+}
+
+// Of the core that the table was measured on, as its description beside it says; 0: it does not.
+double float32_ops_per_s(const std::string& table) {
+  std::ifstream file(std::filesystem::path(table).replace_extension(".json"));
+  const auto described = nlohmann::json::parse(file, nullptr, false);
+  if (!described.is_object() || !described.contains("machine")) return 0;
+  const auto& machine = described["machine"];
+  const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();
+  return found != machine.end() && found->is_number() ? std::max(0.0, found->get<double>()) : 0;
+}
+
+// Where no table tells of cores, what another predictor knows of them is kept.
+Result<JobModel> fit_cores(const Measured& measured, const std::string& known) {
+  if (measured.cores.empty()) return read_job_model_file(known);
+  auto model = sharing::fit_job_model(measured.cores);
+  model.float32_ops_per_s = float32_ops_per_s(measured.cores_table);
+  return model;
+}
+
+ordered_json described(const JobModel& model, const Measured& measured, const std::string& out) {
+  std::set<std::string> architectures;
+  for (const auto* rows : {&measured.cores, &measured.gpus})
+    for (const auto& row : *rows) architectures.insert(row.architecture);
+  ordered_json value{
+      {"predictor", out},
+      {"configurations", measured.cores.size()},
+      {"architectures", architectures.size()},
+      {"skipped", measured.skipped},
+      {"busy_margin", model.busy_margin},
+      {"memory_margin", model.memory_margin},
+      {"kept_beside_another", model.pairs ? ordered_json(std::exp(model.pairs->ln)) : nullptr},
+      {"gpus", ordered_json::array()},
+      {"gpu_configurations", measured.gpus.size()},
+      {"gpu_margins", nullptr}};
+  if (!model.gpu) return value;
+  for (const auto& kind : model.gpu->kinds) value["gpus"].push_back(kind.name);
+  const auto& margins = model.gpu->margins;
+  value["gpu_margins"] = {
+      {"milli", margins.milli}, {"run", margins.run}, {"memory", margins.memory}};
+  return value;
+}
+
+int train(const Context& context, const Arguments& given) {
+  Measured measured;
+  for (const auto& path : given.data)
+    if (auto added = add_table(path, measured); !added)
+      return print_error(context.output, added.error());
+  auto prior = fit_pairs(given.pairs);
+  if (!prior) return print_error(context.output, prior.error());
+  auto model = fit_cores(measured, given.cores);
+  if (!model) return print_error(context.output, model.error());
+  if (*prior) model->pairs = std::move(*prior);
+  if (!measured.gpus.empty()) model->gpu = sharing::fit_gpu_model(measured.gpus);
+  std::ofstream file(given.out, std::ios::binary);
+  file << sharing::job_model_json(*model).dump(1) << '\n';
+  if (!file.flush())
+    return print_error(context.output,
+                       fail_errno(errno, fmt::format("'{}' cannot be written", given.out)).value());
+  std::vector<std::string> warnings;
+  if (measured.skipped > 0) warnings.push_back("rows were skipped: " + measured.first_skipped);
+  return print(context.output, described(*model, measured, given.out),
+               {{.rows = "", .columns = kTrained}}, warnings);
+}
+
+}  // namespace
+
+void add_training(CLI::App& predictor, Context& context) {
+  auto* command = predictor.add_subcommand(
+      "train", "predict use of a unit, memory and run time of trainings from their model cards");
+  auto given = std::make_shared<Arguments>();
+  command
+      ->add_option("--data", given->data,
+                   "what `tierctl predictor collect` wrote; several tables, of cores and of GPUs, "
+                   "one after the other")
+      ->required()
+      ->type_name("FILE.csv")
+      ->expected(1, 1000);
+  command
+      ->add_option("--pairs", given->pairs,
+                   "what `tierctl predictor collect --pairs` wrote: it learns slow-downs by "
+                   "neighbours, too")
+      ->type_name("FILE.csv");
+  command
+      ->add_option("--cores", given->cores,
+                   "where no table tells of cores: the predictor whose knowledge of them is kept "
+                   "(default: the one installed)")
+      ->type_name("FILE.json");
+  command->add_option("--out", given->out, "the predictor")->required()->type_name("FILE.json");
+  command->callback([&context, given] {
+    context.command = [&context, given] { return train(context, *given); };
+  });
+}
+
+}  // namespace tierpilot::lab
