@@ -35,6 +35,57 @@ optimizer.step()
 """
 
 
+class Clock:
+    """That stands still until it is told; a processor works a part of the time."""
+
+    def __init__(self):
+        self.now = self.worked = 0.0
+
+    def pass_by(self, seconds, worked):
+        self.now += seconds
+        self.worked += worked
+
+    def monotonic(self):
+        return self.now
+
+    def process_time(self):
+        return self.worked
+
+
+class CostlyLosses(unittest.TestCase):
+    def reported(self, worked):
+        """Iterations of which a loss is told, where each takes 10 ms and its loss 60 ms, of which so much is work."""
+        sys.path.insert(0, MODULES)
+        from tierpilot import hooks
+
+        clock, told = Clock(), []
+
+        class Job:
+            @staticmethod
+            def report(iteration, loss):
+                told.append(iteration)
+
+        def loss():
+            clock.pass_by(0.06, worked)
+            return 1.0
+
+        real, hooks.time = hooks.time, clock
+        try:
+            progress = hooks.Progress(Job)
+            for _ in range(100):
+                clock.pass_by(0.01, 0.01)
+                progress.advance(loss)
+        finally:
+            hooks.time = real
+        return told
+
+    def test_take_a_twentieth_of_the_time(self):
+        self.assertEqual(self.reported(0.06), [1])
+
+    def test_that_waited_for_a_processor_are_told_as_often_as_others(self):
+        self.assertGreaterEqual(len(self.reported(0.002)), 9)
+
+
 class UnchangedScripts(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
