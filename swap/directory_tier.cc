@@ -1,9 +1,9 @@
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -15,12 +15,14 @@
 
 namespace tierpilot::swap {
 
-Staging::Staging()
-    : data_(static_cast<std::byte*>(std::aligned_alloc(Extents::kAlignment, kBytes))) {
-  if (!data_) throw std::bad_alloc();
+Staging::Staging(Pages pages) {
+  const int kind = pages == Pages::kShared ? MAP_SHARED : MAP_PRIVATE;
+  void* const data = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(data);
 }
 Staging::~Staging() {
-  std::free(data_);
+  munmap(data_, kBytes);
 }
 
 namespace {

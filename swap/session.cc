@@ -54,8 +54,12 @@ void Session::settle_to_measure() {
 }
 
 // The last of what the step saved was asked for, and is computed with.
-void Session::passed() {
-  if (device_->runs_ahead()) settle();
+void Session::passed(std::unique_lock<std::mutex>& lock) {
+  if (device_->runs_ahead()) {
+    lock.unlock();  // copies end meanwhile
+    settle();
+    lock.lock();
+  }
   watch_.passed();
 }
 
@@ -229,7 +233,11 @@ bool Session::drop(Id id) {
   const Telling telling(*this);
   auto* slot = slots_.find(id);
   if (!slot) return false;
-  if (step_.spend(*slot) && step_.spent()) passed();
+  if (step_.spend(*slot) && step_.spent()) {
+    passed(lock);
+    slot = slots_.find(id);
+    if (!slot) return false;
+  }
   if (slot->kept) states_.ended(*slot);
   if (auto* life = step_.life_of(*slot)) life->ended_ns = watch_.since_begin_ns();
   if (slots_.drop_later(id)) return true;

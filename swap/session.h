@@ -80,7 +80,7 @@ class Session {
   void stall(std::unique_lock<std::mutex>& lock, const std::function<bool()>& until);
   void settle_to_measure();
   void settle();
-  void passed();
+  void passed(std::unique_lock<std::mutex>& lock);
   void copied(const Slot& slot, bool in);
   void tell_news();
   // At the end of what changes them.

@@ -54,7 +54,7 @@ class NextUses {
 
 Session::Where Session::use(Id id) {
   settle_to_measure();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const Telling telling(*this);
   auto* slot = slots_.find(id);
   if (!slot) return Where::kLost;
@@ -62,7 +62,9 @@ Session::Where Session::use(Id id) {
     watch_.event(0, slots_.totals().resident_bytes);
     watch_.used(slot->save);
     step_.use(*slot, watch_.since_begin_ns());
-    if (step_.spent()) passed();
+    if (step_.spent()) passed(lock);
+    slot = slots_.find(id);
+    if (!slot) return Where::kLost;
   }
   slot->used = true;
   if (slot->kept) states_.ended(*slot);

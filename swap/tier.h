@@ -17,7 +17,10 @@ namespace tierpilot::swap {
 class Staging {
  public:
   static constexpr int64_t kBytes = 4 << 20;
-  Staging();
+  // Private pages count in the program's budget. Shared ones stay what they are after a fork, as
+  // those that a GPU was given must.
+  enum class Pages : uint8_t { kPrivate, kShared };
+  explicit Staging(Pages pages = Pages::kPrivate);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;

@@ -76,6 +76,7 @@ Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> ti
       good.push_back(std::move(one));
   }
   device.give(*data);
+  device.unpin();  // before a tier that is left out ends
   if (good.empty()) return fail(ErrorCode::kUnavailable, "no tier can be used: " + reasons);
   std::stable_sort(good.begin(), good.end(), [](const auto& a, const auto& b) {
     return seconds_a_gigabyte(a) < seconds_a_gigabyte(b);

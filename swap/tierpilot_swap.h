@@ -29,7 +29,7 @@ typedef struct tierpilot_swap tierpilot_swap;
 typedef struct tierpilot_swap_settings {
   uint32_t size;        /* sizeof(tierpilot_swap_settings), for later versions */
   uint32_t reserved;    /* 0 */
-  int64_t budget_bytes; /* above 0: of the process's private resident memory */
+  int64_t budget_bytes; /* above 0: of the process's private resident memory, or of `device` */
   /* Where bytes go, "node1=2GiB,dir:/srv/slow=16GiB": NUMA nodes, "memory" (any node) and
    * directories, with what may be used of each. NULL: TIERPILOT_SWAP_TIERS, or without that other
    * NUMA nodes of this machine and then TIERPILOT_SWAP_DIR or /var/tmp, half of what is free there.

@@ -14,10 +14,13 @@ CudaDriver::Address address_of(const std::byte* data) {
 // With the first copy, in the thread of which they are.
 Status CudaCopier::begin() {
   if (stream_) return {};
+  if (!done_)
+    if (auto status = said(driver_.event_create(&done_, CudaDriver::kBlockingWithoutTime)); !status)
+      return status;
   if (auto status = said(driver_.stream_create(&stream_, CudaDriver::kNonBlocking)); !status)
-    return status;
+    return stream_ = nullptr, status;
   staged_ = driver_.host_register(staging_.data(), Staging::kBytes, CudaDriver::kPortable) == 0;
-  return said(driver_.event_create(&done_, CudaDriver::kBlockingWithoutTime));
+  return {};
 }
 
 template <class Copy>
@@ -35,8 +38,11 @@ Status CudaCopier::in_pieces(std::span<std::byte> memory, int64_t offset, int64_
 }
 
 Status CudaCopier::finish() {
-  if (auto status = said(driver_.event_record(done_, stream_)); !status) return status;
-  return said(driver_.event_synchronize(done_));
+  auto status = said(driver_.event_record(done_, stream_));
+  if (status) status = said(driver_.event_synchronize(done_));
+  // Whatever failed, what still runs uses memory that is to be used for something else.
+  if (!status) driver_.stream_synchronize(stream_);
+  return status;
 }
 Status CudaCopier::said(CudaDriver::Code code) const {
   return driver_.checked(code, "a copy of a GPU's");

@@ -48,7 +48,7 @@ class CudaCopier : public Copier {
   Pins& pins_;
   CudaDriver::Stream stream_ = nullptr;
   CudaDriver::Event done_ = nullptr;
-  Staging staging_, file_staging_;
+  Staging staging_{Staging::Pages::kShared}, file_staging_;
   bool staged_ = false;
 };
 

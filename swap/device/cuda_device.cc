@@ -20,7 +20,7 @@ class ToldMemory : public DeviceMemory {
  public:
   void tell(int64_t held, int64_t peak) {
     held_ = held;
-    peak_ = std::max(held, peak);
+    peak_ = std::max({peak_.load(), held, peak});
   }
   int64_t now() const override { return held_; }
   int64_t peak() const override { return peak_; }
@@ -42,6 +42,7 @@ class CudaDevice : public ComputeDevice {
   ~CudaDevice() override {
     {
       const Within within(driver_, context_);
+      pins_.unpin();
       for (const auto event : events_) driver_.event_destroy(event);
     }
     driver_.release(device_);

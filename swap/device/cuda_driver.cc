@@ -28,6 +28,7 @@ Result<CudaDriver> CudaDriver::open(const std::string& library) {
   bind(driver.pop, "cuCtxPopCurrent_v2");
   bind(driver.stream_create, "cuStreamCreate");
   bind(driver.stream_destroy, "cuStreamDestroy_v2");
+  bind(driver.stream_synchronize, "cuStreamSynchronize");
   bind(driver.event_create, "cuEventCreate");
   bind(driver.event_destroy, "cuEventDestroy_v2");
   bind(driver.event_record, "cuEventRecord");

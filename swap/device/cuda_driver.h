@@ -33,6 +33,7 @@ struct CudaDriver {
   Code (*pop)(Context*) = nullptr;
   Code (*stream_create)(Stream*, unsigned) = nullptr;
   Code (*stream_destroy)(Stream) = nullptr;
+  Code (*stream_synchronize)(Stream) = nullptr;
   Code (*event_create)(Event*, unsigned) = nullptr;
   Code (*event_destroy)(Event) = nullptr;
   Code (*event_record)(Event, Stream) = nullptr;

@@ -51,8 +51,10 @@ std::optional<Handle> TensorPool::save(const at::Tensor& tensor) {
   {
     const std::lock_guard lock(mutex_);
     const auto known = live_.find(Stored::key_of(tensor));
-    if (known != live_.end()) handle.layout = Layout(tensor);
-    handle.stored = known != live_.end() ? known->second : enter(tensor);
+    // Without handles it has ended, and only its copy is under way.
+    const bool lives = known != live_.end() && known->second->handles > 0;
+    if (lives) handle.layout = Layout(tensor);
+    handle.stored = lives ? known->second : enter(tensor);
     if (!handle.stored) return std::nullopt;
     ++handle.stored->handles;
     ++handle.stored->unused;

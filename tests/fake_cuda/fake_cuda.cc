@@ -154,6 +154,18 @@ int cuStreamDestroy_v2(void* stream) {
   --driver().counts.streams;
   return 0;
 }
+int cuStreamSynchronize(void* stream) {
+  Event done;
+  done.done = false;
+  stream_of(stream).push([&done] {
+    const std::lock_guard lock(done.mutex);
+    done.done = true;
+    done.changed.notify_all();
+  });
+  std::unique_lock lock(done.mutex);
+  done.changed.wait(lock, [&done] { return done.done; });
+  return 0;
+}
 int cuEventCreate(void** event, unsigned) {
   *event = new Event;
   const std::lock_guard lock(driver().mutex);

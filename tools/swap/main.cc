@@ -152,12 +152,14 @@ int main(int argc, char** argv) {
   for (auto* command : {run_command, tiers_command}) {
     command
         ->add_option("--device", options.device,
-                     "what trains: cpu or cuda:N; for run, if it is not said, a GPU that PyTorch "
-                     "uses, else the processor")
+                     "what trains, whose memory is scarce; if it is not said, for run that of the "
+                     "first tensor that could leave, else the processor")
         ->type_name("cpu|cuda|cuda:N")
         ->envname("TIERPILOT_SWAP_DEVICE")
         ->check([](const std::string& name) {
-          const bool known = name == "cpu" || name == "cuda" || name.starts_with("cuda:");
+          const bool numbered = name.starts_with("cuda:") && name.size() > 5 && name.size() < 9 &&
+                                name.find_first_not_of("0123456789", 5) == std::string::npos;
+          const bool known = name == "cpu" || name == "cuda" || numbered;
           return known ? ""
                        : fmt::format("device '{}' is not known: say cpu, cuda or cuda:N", name);
         });

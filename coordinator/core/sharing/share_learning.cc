@@ -1,4 +1,6 @@
 // What shares learn from the jobs that ran, and where it is kept.
+#include <algorithm>
+
 #include "base/log.h"
 #include "coordinator/core/sharing/share_keeper.h"
 #include "coordinator/core/sharing/share_waits.h"
@@ -25,12 +27,15 @@ std::vector<MeasuredPair> kept(Store& store, PairKind kind) {
   return {};
 }
 
+constexpr double kMostPeakBytes = 1e15;
+
 // The most that it had of what its share is counted in; 0: not told.
 uint64_t peak_bytes(const Task& task) {
   if (!task.exit) return 0;
   if (!task.spec.has_gpu_share()) return task.exit->max_resident_bytes;
   for (const auto& [name, figure] : task.exit->memory)
-    if (name == "gpu_peak_bytes") return static_cast<uint64_t>(figure.value.value_or(0));
+    if (name == "gpu_peak_bytes")  // a node's word: any number
+      return static_cast<uint64_t>(std::clamp(figure.value.value_or(0), 0.0, kMostPeakBytes));
   return 0;
 }
 

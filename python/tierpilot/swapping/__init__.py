@@ -3,6 +3,7 @@
 Everything here needs PyTorch and libtierpilot-swap; nothing of it is loaded by `import tierpilot`.
 """
 
-from .session import Swap, swap
+from .opened import swap
+from .session import Swap
 
 __all__ = ["Swap", "swap"]

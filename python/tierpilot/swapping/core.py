@@ -103,7 +103,8 @@ class Core:
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
         self._numbers = (ctypes.c_uint32 * _MOST_IDS)()
         for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead"):
-            of = quick if name in _QUICK else library
+            # With a GPU they wait for it now and then.
+            of = quick if name in _QUICK and device == "cpu" else library
             setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
 
     def begin(self):

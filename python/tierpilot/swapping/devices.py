@@ -16,7 +16,7 @@ class Processor:
     stream = memory = None
 
     def new_storage(self, size):
-        return untyped(torch.empty(size, dtype=torch.uint8))
+        return untyped(torch.empty(size, dtype=torch.uint8, device="cpu"))
 
     def out_of_memory(self, error):
         return "allocate memory" in str(error)
@@ -54,17 +54,27 @@ class Cuda:
         return "out of memory" in str(error)
 
 
-def named(name):
-    """"cpu", "cuda" (the one that PyTorch computes on) or "cuda:1"; ValueError for anything else."""
+def checked(name):
+    """The name, if it is "cpu", "cuda" (the one that PyTorch computes on) or "cuda:1"; else ValueError. Begins no CUDA."""
     try:
-        device = torch.device(name)
+        known = torch.device(name).type in ("cpu", "cuda")
     except (RuntimeError, TypeError):
-        device = None
-    if device is None or device.type not in ("cpu", "cuda"):
+        known = False
+    if not known:
         raise ValueError(f"tierpilot.swap: device {name!r} is not known: say 'cpu', 'cuda' or 'cuda:N'")
+    return name
+
+
+def named(name):
+    device = torch.device(name)
     if device.type == "cpu":
         return Processor()
-    return Cuda(torch.cuda.current_device() if device.index is None else device.index)
+    if device.index is not None:
+        return Cuda(device.index)
+    try:
+        return Cuda(torch.cuda.current_device())
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(f"tierpilot.swap: device {name!r}: {error}") from None
 
 
 def found(tensor=None):

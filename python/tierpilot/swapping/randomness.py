@@ -4,11 +4,10 @@ import torch
 
 
 def random_states():
-    """Of the processor and, once PyTorch uses GPUs, of the one that computes."""
+    """Of the processor and, once PyTorch uses them, of all GPUs."""
     states = [(None, torch.get_rng_state())]
     if torch.cuda.is_initialized():
-        index = torch.cuda.current_device()
-        states.append((index, torch.cuda.get_rng_state(index)))
+        states += enumerate(torch.cuda.get_rng_state_all())
     return states
 
 

@@ -33,6 +33,16 @@ def _counts_means(module):
     return isinstance(module, torch.nn.modules.batchnorm._NormBase) and module.training
 
 
+def _autocast():
+    """(kind of device, whether it is on, type) of each kind."""
+    if hasattr(torch, "get_autocast_dtype"):  # later versions warn of what earlier ones have
+        return [(kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)) for kind in ("cpu", "cuda")]
+    return [
+        ("cpu", torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()),
+        ("cuda", torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()),
+    ]
+
+
 class Unchanged:
     """Whether computing a segment again could give something else: by what its forward pass changes."""
 
@@ -88,10 +98,7 @@ class Recomputed:
         ]
         self._modes = [part.training for part in _modules_of(modules)]
         self._weights = [(p, p._version) for module in modules for p in module.parameters()]
-        self._autocast = (
-            ("cpu", torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()),
-            ("cuda", torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()),
-        )
+        self._autocast = _autocast()
         self._cached = torch.is_autocast_cache_enabled()
         self._random = random_states()
         self._saved = []  # weak, by order, with shape and type
@@ -151,8 +158,8 @@ class Recomputed:
                 set_random_states(self._random)
             with _Own(self._modules, self._modes), torch.enable_grad(), saved_tensors_hooks(pack, unpack):
                 with contextlib.ExitStack() as modes:
-                    for kind, on, dtype in self._autocast:
-                        if kind == "cpu" or on:  # that of a GPU warns where there is none
+                    for (kind, on, dtype), (_, now, _) in zip(self._autocast, _autocast()):
+                        if on or now:  # that of a GPU warns where there is none
                             modes.enter_context(torch.autocast(kind, enabled=on, dtype=dtype, cache_enabled=self._cached))
                     self._run(*inputs, **named)
             if count != len(self._saved):

@@ -30,7 +30,7 @@ class Swap:
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
                  states=False, device=None):
         self._settings = budget, policy, tiers, plan_file
-        self._device = devices.named(device) if isinstance(device, str) else device
+        self._device = devices.checked(device) if isinstance(device, str) else device
         self._core = self._news = None
         self._elsewhere = False
         self._forked = False
@@ -140,8 +140,9 @@ class Swap:
     def _saved(self, tensor, maker, storage, size):
         key = storage._cdata, tensor._version
         stored = self._live.get(key)
-        if stored is not None and stored.at_its_address():
-            return Handle(self, stored, Layout(tensor))
+        # Without handles it has ended, and only its copy is under way.
+        if stored is not None and stored.handles > 0 and stored.at_its_address():
+            return self._another(stored, tensor)
         self._backward = False
         stored = Stored(key, tensor, storage, size)
         place, kind, flags = self._places.of(tensor, maker)
@@ -155,6 +156,13 @@ class Swap:
         self._by_number[number] = stored
         self._live[key] = stored
         return Handle(self, stored)
+
+    def _another(self, stored, tensor):
+        stored.handles += 1  # or what is collected meanwhile might end it
+        try:
+            return Handle(self, stored, Layout(tensor))
+        finally:
+            stored.handles -= 1
 
     def _reap(self):
         """Lets go of what has left; whether that was anything."""
@@ -227,7 +235,9 @@ class Swap:
     def _prefetch(self):
         try:
             for number in self._core.ahead():
-                self._fetch(self._by_number[number])
+                stored = self._by_number.get(number)
+                if stored is not None:  # else it was collected meanwhile
+                    self._fetch(stored)
         except RuntimeError:  # no memory for it now: it comes when it is asked for
             self._core.failed()
 
@@ -271,9 +281,7 @@ class Swap:
             )
 
     def _no_memory(self, error):
-        if isinstance(error, MemoryError):
-            return True
-        return self._device is not None and self._device.out_of_memory(error)
+        return isinstance(error, MemoryError) or self._core is not None and self._device.out_of_memory(error)
 
     # What it says
 
@@ -310,6 +318,8 @@ class Swap:
     def _begin_core(self, tensor=None):
         if self._device is None:
             self._device = devices.found(tensor)
+        elif isinstance(self._device, str):
+            self._device = devices.named(self._device)
         self._core = core.Core(*self._settings, device=self._device.name)
         self._news = self._core.news
         self._streams = self._device.stream is not None
@@ -359,14 +369,11 @@ def _active():
 
 _calls = Calls(_active)
 _all = weakref.WeakSet()
-_opened = {}
-_opening = threading.Lock()
 
 
 def _forked():
     for swap in list(_all):
         swap._after_fork()
-    _opened.clear()
     steps.take_charge(None)
 
 
@@ -380,24 +387,3 @@ def _ended():
 
 os.register_at_fork(after_in_child=_forked)
 atexit.register(_ended)
-
-
-def _budget_of_the_task():
-    budget = os.environ.get("TIERPILOT_SWAP_BUDGET")
-    if not budget:
-        raise ValueError(
-            'tierpilot.swap: no budget: give one, as in swap(budget="4GiB"), or set TIERPILOT_SWAP_BUDGET, which '
-            "tierpilot-swap run sets, and a task with --memory and --swap-room has"
-        )
-    return budget
-
-
-def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
-    """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
-    if budget is None:
-        budget = _budget_of_the_task()
-    with _opening:
-        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states, device
-        if key not in _opened:
-            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
-        return _opened[key]

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """tierpilot.swap with tensors of a GPU, by a stand-in for the CUDA driver. PyTorch's own part of it is stood in for, too:
 its tensors are a processor's, which PyTorch computes with at once."""
+import ctypes
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import unittest
 import warnings
 
@@ -13,7 +16,7 @@ from scene import BIG, LIBRARY, MODULES, PROGRAM, Case, Swap, train, used
 
 import torch  # after scene, which skips without it
 
-from tierpilot.swapping import devices
+from tierpilot.swapping import core, devices
 
 
 def memory(name):
@@ -40,6 +43,28 @@ class StandIn(devices.Cuda):
         return held, max(held, peak)
 
 
+class Wandering(StandIn):
+    """Whoever asks computes in another stream than who asked before."""
+
+    def __init__(self):
+        super().__init__()
+        driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+        driver.cuInit(0)
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        driver.cuCtxPushCurrent_v2(context)
+        made = [ctypes.c_void_p() for _ in range(2)]
+        for stream in made:
+            driver.cuStreamCreate(ctypes.byref(stream), 1)
+        self._streams = itertools.cycle(stream.value for stream in made)
+        self.used_elsewhere = 0
+
+    def stream(self):
+        return next(self._streams)
+
+    def used_here(self, tensor):
+        self.used_elsewhere += 1
+
+
 class Gpu(Case):
     def test_gradients_are_those_without_to_the_last_bit(self):
         plain = train(None)
@@ -55,6 +80,12 @@ class Gpu(Case):
                     self.assertGreater(said["copies_in"], 20)
                     self.assertGreater(said["pinned_bytes"], 0 if tiers[0] == "m" else -1)
                     self.assertEqual(used(swap), 0)
+
+    def test_what_comes_back_in_another_stream_is_told_the_allocator(self):
+        device = Wandering()
+        swap = Swap(BIG, "swap-all", "memory=256MiB", device=device)
+        self.same(train(swap), train(None))
+        self.assertGreater(device.used_elsewhere, 20)
 
     def test_it_keeps_to_a_budget_of_what_it_is_told(self):
         def step(x):
@@ -108,6 +139,31 @@ class Gpu(Case):
         if swap:
             self.assertGreater(swap.statistics()["state_saves"], 0)
         return layer.weight.detach().clone()
+
+    def test_other_threads_run_while_it_waits_for_the_gpu(self):
+        fake, library = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(None)
+        fake.fake_cuda_launch.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
+        kernel = ctypes.cast(library.usleep, ctypes.c_void_p)
+        pool = core.Core(1 << 30, "none", "memory=64MiB", device="cuda:0")
+        data = ctypes.create_string_buffer(1 << 20)
+        turns, ended = 0, threading.Event()
+
+        def beside():
+            nonlocal turns
+            while not ended.wait(0.001):
+                turns += 1
+
+        thread = threading.Thread(target=beside)
+        thread.start()
+        pool.memory(1 << 20, 1 << 20)
+        fake.fake_cuda_launch(0, kernel, 300_000)
+        before = turns
+        number = pool.save(7, 1, 0, ctypes.addressof(data), 128 << 10)
+        during = turns - before
+        ended.set()
+        thread.join()
+        self.assertGreater(during, 5)
+        pool.drop(number)
 
     def test_devices_that_are_none_are_named(self):
         for name, words in (("tpu", "'tpu' is not known"), ("cuda:9", "this process sees 2 CUDA devices"), ("xla:0", "cuda:N")):

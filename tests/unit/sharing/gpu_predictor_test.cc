@@ -111,6 +111,22 @@ TEST(GpuPredictor, OneKindTellsNothingOfOthers) {
   EXPECT_NE(on(kBetween).why.find("Old"), std::string::npos) << on(kBetween).why;
 }
 
+TEST(GpuPredictor, AKindWhoseDriverTellsNothingIsNoneThatOthersAreComparedWith) {
+  const GpuFeatures silent{.name = "silent"};
+  const JobPredictor predictor(model_of({kNew, silent}));
+  SeededRandom random(3);
+  const auto card = drawn_card(random);
+  const GpuFeatures tiny{.name = "tiny",
+                         .compute_capability = kNew.compute_capability,
+                         .cores = 1,
+                         .sm_clock_mhz = 1,
+                         .memory_clock_mhz = 1,
+                         .bus_width_bits = 1};
+  EXPECT_TRUE(predictor.predict(card, {.engine = "gpu", .gpu = tiny}).unlike);
+  EXPECT_TRUE(predictor.predict(card, {.engine = "gpu", .gpu = kBetween}).unlike);
+  EXPECT_FALSE(predictor.predict(card, {.engine = "gpu", .gpu = kNew}).unlike);
+}
+
 TEST(GpuPredictor, WithoutGpusNothingIsKnownOfThem) {
   const JobPredictor predictor(std::make_shared<const JobModel>());
   EXPECT_TRUE(predictor.gpus().empty());

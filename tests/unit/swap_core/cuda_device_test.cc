@@ -175,6 +175,31 @@ TEST(CudaDevice, CopiesAlsoWhereNothingCanBePinned) {
   unsetenv("FAKE_CUDA_PINS_NOTHING");
 }
 
+TEST(CudaDevice, ATierThatFailsWhileItIsMeasuredIsNotPinnedAnyMore) {
+  const auto before = fake_cuda_count();
+  const auto device = std::move(*open_device("cuda:0"));
+  fake_cuda_fail_copies(1);
+  auto tiers = *tiers_of("memory=64MiB,dir:/var/tmp=64MiB");
+  const auto left = measured(std::move(tiers), *device);
+  ASSERT_TRUE(left) << left.error().message;
+  ASSERT_EQ(left->size(), 1U);
+  EXPECT_EQ(left->front().tier->kind(), "directory");
+  EXPECT_EQ(fake_cuda_count().pinned_bytes, before.pinned_bytes);
+}
+
+TEST(CudaDevice, ThePeakIsTheMostThatWasToldSinceItWasSetBack) {
+  const auto device = std::move(*open_device("cuda:0"));
+  auto& memory = device->memory();
+  device->tell_memory(100, 3000);
+  device->tell_memory(200, 200);
+  EXPECT_EQ(memory.now(), 200);
+  EXPECT_EQ(memory.peak(), 3000);
+  memory.reset_peak();
+  EXPECT_EQ(memory.peak(), 200);
+  device->tell_memory(50, 150);
+  EXPECT_EQ(memory.peak(), 200);
+}
+
 TEST(CudaDevice, WhatCannotBeCopiedOutStaysAndWhatCannotComeBackIsLost) {
   Gpu gpu("memory=64MiB,dir:/var/tmp=64MiB");
   const auto data = pattern(kMiB, 5);

@@ -119,13 +119,19 @@ std::string GpuModel::unlike_why(const GpuFeatures& gpu) const {
   for (const auto& figure : kFigures) {
     const double its = figure.of(gpu);
     double least = INFINITY, most = 0;
+    size_t told = 0;
     for (const auto& kind : kinds) {
+      if (!(figure.of(kind) > 0)) continue;
+      ++told;
       least = std::min(least, figure.of(kind));
       most = std::max(most, figure.of(kind));
     }
     if (!(its > 0))
       return fmt::format("{} was not measured, and its driver does not tell what it has {}", named,
                          figure.name);
+    if (told < 2)
+      return fmt::format("{} was not measured, and drivers of {} of those that were tell {}", named,
+                         told == 1 ? "one" : "none", figure.name);
     if (its < least / figure.farther || its > most * figure.farther)
       return fmt::format("{} has {:.3g} {}, and those that were measured have {:.3g} to {:.3g}",
                          named, its, figure.name, least, most);
@@ -186,7 +192,9 @@ GpuModel fit_gpu_model(const Rows& rows) {
   for (const auto& row : rows) {
     if (!model.has_seen(*row.gpu)) model.kinds.push_back(*row.gpu);
     architectures.push_back(row.architecture);
-    kinds.push_back(row.gpu->name);
+    const auto kind = std::find_if(model.kinds.begin(), model.kinds.end(),
+                                   [&](const GpuFeatures& each) { return each.is_like(*row.gpu); });
+    kinds.push_back(std::to_string(kind - model.kinds.begin()));  // two may have one name
     model.cards.add(row.card);
   }
   model.margins = margins_over(rows, architectures);

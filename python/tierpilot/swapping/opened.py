@@ -1,0 +1,31 @@
+"""The Swaps of this process, by their settings."""
+
+import os
+import threading
+
+from .session import Swap
+
+_opened = {}
+_opening = threading.Lock()
+os.register_at_fork(after_in_child=_opened.clear)
+
+
+def _budget_of_the_task():
+    budget = os.environ.get("TIERPILOT_SWAP_BUDGET")
+    if not budget:
+        raise ValueError(
+            'tierpilot.swap: no budget: give one, as in swap(budget="4GiB"), or set TIERPILOT_SWAP_BUDGET, which '
+            "tierpilot-swap run sets, and a task with --memory and --swap-room has"
+        )
+    return budget
+
+
+def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
+    """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
+    if budget is None:
+        budget = _budget_of_the_task()
+    with _opening:
+        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states, device
+        if key not in _opened:
+            _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
+        return _opened[key]
