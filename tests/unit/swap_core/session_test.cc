@@ -233,13 +233,13 @@ TEST(Session, InAForkedChildNothingIsTakenAndNothingIsHad) {
 }
 
 TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
-  FrontEnd front("swap", 3 << 20), roomy("swap");
+  FrontEnd front("swap", 1 << 20), roomy("swap");
   char text[256] = "", few[9] = "";
   EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U) << "nothing is known yet";
   for (int step = 0; step < 3; ++step) front.step(8), roomy.step(8);
   EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U) << "of one step only";
   EXPECT_GT(tierpilot_swap_warning(front.swap(), text, sizeof text), 20U);
-  EXPECT_NE(std::strstr(text, "budget of 3 MiB is too small"), nullptr) << text;
+  EXPECT_NE(std::strstr(text, "budget of 1 MiB is too small"), nullptr) << text;
   EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U);
   EXPECT_EQ(tierpilot_swap_warning(roomy.swap(), text, sizeof text), 0U);
 
