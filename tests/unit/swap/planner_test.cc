@@ -181,6 +181,19 @@ TEST(Planner, SameStepSamePlan) {
   EXPECT_EQ(outcome_of(graph, "swap", 0.5).clock_ns, outcome_of(graph, "swap", 0.5).clock_ns);
 }
 
+TEST(Planner, WhereNothingGetsThroughItComesAsFarAsAnyRival) {
+  const auto ran_ns = [](const Outcome& outcome) {
+    return outcome.clock_ns - outcome.counts.recomputed_ns - outcome.counts.stall_ns;
+  };
+  for (const uint64_t seed : {31, 32, 33}) {
+    const auto graph = chain(60, seed);
+    const auto own = outcome_of(graph, "swap", 0.12);
+    EXPECT_FALSE(own.done);
+    for (const auto* rival : {"h_DTR", "h_DTR_eq", "h_LRU", "h_MSPS"})
+      EXPECT_GE(ran_ns(own), ran_ns(outcome_of(graph, rival, 0.12))) << rival << seed;
+  }
+}
+
 TEST(Planner, SaysWhatDoesNotFit) {
   const auto outcome = outcome_of(chain(10, 8), "swap", 0.01);
   EXPECT_FALSE(outcome.done);
