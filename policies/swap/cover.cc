@@ -31,8 +31,12 @@ Cover::Cover(const Graph& graph, const Timetable& timetable, const CoverSettings
       gaps_(graph.storages.size()),
       recomputed_(graph.storages.size()),
       held_(graph.storages.size()),
+      last_use_(graph.storages.size()),
       seen_operator_(graph.operators.size()),
-      seen_storage_(graph.storages.size()) {}
+      seen_storage_(graph.storages.size()) {
+  for (StorageId storage = 0; storage < last_use_.size(); ++storage)
+    if (const auto& uses = timetable.uses(storage); !uses.empty()) last_use_[storage] = uses.back();
+}
 
 void Cover::count_deficit() {
   const auto positions = timetable_.end() + 1;
@@ -207,7 +211,7 @@ double Cover::recompute_ns(StorageId storage, Position to, double stop_ns, bool 
         need(arg, to, weight);
         continue;
       }
-      if (to > last_use(near)) {
+      if (to > last_use_[near]) {
         walked_dead_ = true;
         if (!holds)
           need(arg, to, weight);
@@ -244,27 +248,23 @@ void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
   for (const auto near : ancestors) split(near, to);
 }
 
-Position Cover::last_use(StorageId storage) const {
-  return held_[storage].empty() ? timetable_.uses(storage).back() : held_[storage].back();
-}
-
 double Cover::covered_holding(StorageId storage, const Gap& gap) const {
   const Position first = gap.away_from(), to = gap.back_at();
   Position begin = first;
-  for (const auto near : dead_) begin = std::min(begin, last_use(near) + 1);
+  for (const auto near : dead_) begin = std::min(begin, last_use_[near] + 1);
   const auto step = std::max<Position>(1, (to - begin) / kSamples);
   int64_t sum = 0;
   for (Position at = begin; at < to; at += step) {
     int64_t more = at >= first ? -graph_.storages[storage].bytes : 0;
     for (const auto near : dead_)
-      if (at > last_use(near)) more += graph_.storages[near].bytes;
+      if (at > last_use_[near]) more += graph_.storages[near].bytes;
     sum += std::max<int64_t>(deficit_[at], 0) - std::max<int64_t>(deficit_[at] + more, 0);
   }
   return static_cast<double>(sum) * step;
 }
 
 void Cover::hold(StorageId storage, Position to) {
-  const auto from = last_use(storage);
+  const auto from = std::exchange(last_use_[storage], to);
   add(from + 1, to + 1, graph_.storages[storage].bytes);
   held_[storage].push_back(to);
   gaps_[storage].push_back({from, to});

@@ -82,7 +82,6 @@ class Cover {
   // More than `stop_ns` need not be all.
   // With `holds` what the program has released by then is there, and stands in dead_.
   double recompute_ns(StorageId storage, Position to, double stop_ns, bool holds = false);
-  Position last_use(StorageId storage) const;
   // Of a gap that holds: what it covers less what that takes.
   double covered_holding(StorageId storage, const Gap& gap) const;
   // It stays from its last use to there.
@@ -115,6 +114,7 @@ class Cover {
   size_t walked_ = 0;  // operators, by all walks
   std::vector<StorageId> ancestors_, dead_;
   std::vector<std::vector<Position>> held_;  // by storage: later uses than the program's own
+  std::vector<Position> last_use_;           // those included
   std::vector<uint32_t> seen_operator_, seen_storage_;
   uint32_t round_ = 0;
   bool walked_dead_ = false;  // by the last walk
