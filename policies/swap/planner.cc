@@ -56,7 +56,8 @@ class Search {
     if (quick && settings_.limits.recompute) {
       try_cover({}, {});
       if (link) sweep_link({0.3, 1.0}, true);
-      if (graph_.operators.size() <= kMostQuickHold) sweep_holding();
+      if (graph_.operators.size() <= kMostQuickHold && !impossible(graph_, settings_.limits))
+        sweep_holding();
     } else {
       sweep();
     }
