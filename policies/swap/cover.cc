@@ -30,8 +30,13 @@ Cover::Cover(const Graph& graph, const Timetable& timetable, const CoverSettings
       calendar_(timetable, settings.link),
       gaps_(graph.storages.size()),
       recomputed_(graph.storages.size()),
+      held_(graph.storages.size()),
+      last_use_(graph.storages.size()),
       seen_operator_(graph.operators.size()),
-      seen_storage_(graph.storages.size()) {}
+      seen_storage_(graph.storages.size()) {
+  for (StorageId storage = 0; storage < last_use_.size(); ++storage)
+    if (const auto& uses = timetable.uses(storage); !uses.empty()) last_use_[storage] = uses.back();
+}
 
 void Cover::count_deficit() {
   const auto positions = timetable_.end() + 1;
@@ -145,7 +150,7 @@ double Cover::cost(StorageId storage, const Gap& gap) {
 Cover::Offer Cover::offer(StorageId storage, const Gap& gap, double stop) {
   Offer best{.cost = kCannot, .ratio = kCannot, .gap = {}};
   const auto consider = [&](double cost_ns, const Gap& way) {
-    const auto worth = covered(storage, way);
+    const auto worth = way.holds ? covered_holding(storage, way) : covered(storage, way);
     const double cost = std::max(cost_ns, kLeastCost) * bias(storage);
     if (worth > 0 && cost < kCannot && cost / worth < best.ratio) best = {cost, cost / worth, way};
   };
@@ -155,6 +160,10 @@ Cover::Offer Cover::offer(StorageId storage, const Gap& gap, double stop) {
     way.action = Action::kRecompute;
     const double stop_ns = stop * covered(storage, way) / bias(storage);
     consider(recompute_ns(storage, gap.to, stop_ns), way);
+    if (settings_.hold && walked_dead_) {
+      way.holds = true;
+      consider(recompute_ns(storage, gap.to, stop_ns, true), way);
+    }
   }
   if (settings_.link.exists()) {
     const auto bytes = graph_.storages[storage].bytes;
@@ -174,16 +183,20 @@ void Cover::need(TensorId tensor, Position, double weight) {
   walk_.push_back({tensor, weight});
 }
 
-double Cover::recompute_ns(StorageId storage, Position to, double stop_ns) {
+double Cover::recompute_ns(StorageId storage, Position to, double stop_ns, bool holds) {
   ++round_;
   walk_.clear();
   ancestors_.clear();
+  dead_.clear();
+  walked_dead_ = false;
   if (to == timetable_.end()) {
     for (const auto tensor : graph_.storages[storage].tensors) need(tensor, to, 1);
   } else {
     for (const auto arg : graph_.operators[to].args)
       if (graph_.tensors[arg].storage == storage) need(arg, to, 1);
   }
+  // What only recomputing asks for is none of them.
+  if (walk_.empty() && settings_.hold) need(graph_.storages[storage].tensors.front(), to, 1);
   double total = 0;
   const size_t most = settings_.hurried && walked_ > kManyWalked ? kFewWalked : kMostWalked;
   for (size_t i = 0; i < walk_.size() && i < most && total <= stop_ns; ++i) {
@@ -198,9 +211,12 @@ double Cover::recompute_ns(StorageId storage, Position to, double stop_ns) {
         need(arg, to, weight);
         continue;
       }
-      const auto& uses = timetable_.uses(near);
-      if (to > uses.back()) {
-        need(arg, to, weight);  // dead by then
+      if (to > last_use_[near]) {
+        walked_dead_ = true;
+        if (!holds)
+          need(arg, to, weight);
+        else if (std::exchange(seen_storage_[near], round_) != round_)
+          dead_.push_back(near);
         continue;
       }
       if (std::exchange(seen_storage_[near], round_) != round_) ancestors_.push_back(near);
@@ -219,16 +235,46 @@ void Cover::add(Position from, Position to, int64_t bytes) {
 }
 
 void Cover::take(StorageId storage, Gap& gap, const Gap& chosen) {
-  gap = chosen;
   const auto bytes = graph_.storages[storage].bytes;
+  gap = chosen;
   const auto to = gap.to;
   add(gap.away_from(), gap.back_at(), -bytes);
   if (gap.trip) calendar_.take(*gap.trip);
   if (gap.action != Action::kRecompute) return;
   ++recomputed_[storage];
-  recompute_ns(storage, to, kCannot);
-  const auto ancestors = ancestors_;
+  recompute_ns(storage, to, kCannot, chosen.holds);
+  const auto ancestors = ancestors_, dead = dead_;
+  for (const auto near : dead) hold(near, to);
   for (const auto near : ancestors) split(near, to);
+}
+
+double Cover::covered_holding(StorageId storage, const Gap& gap) const {
+  const Position first = gap.away_from(), to = gap.back_at();
+  Position begin = first;
+  for (const auto near : dead_) begin = std::min(begin, last_use_[near] + 1);
+  const auto step = std::max<Position>(1, (to - begin) / kSamples);
+  int64_t sum = 0;
+  for (Position at = begin; at < to; at += step) {
+    int64_t more = at >= first ? -graph_.storages[storage].bytes : 0;
+    for (const auto near : dead_)
+      if (at > last_use_[near]) more += graph_.storages[near].bytes;
+    sum += std::max<int64_t>(deficit_[at], 0) - std::max<int64_t>(deficit_[at] + more, 0);
+  }
+  return static_cast<double>(sum) * step;
+}
+
+void Cover::hold(StorageId storage, Position to) {
+  const auto from = std::exchange(last_use_[storage], to);
+  add(from + 1, to + 1, graph_.storages[storage].bytes);
+  held_[storage].push_back(to);
+  gaps_[storage].push_back({from, to});
+}
+
+Timetable Cover::timetable() const {
+  auto timetable = timetable_;
+  for (StorageId storage = 0; storage < held_.size(); ++storage)
+    timetable.also_used(storage, held_[storage]);
+  return timetable;
 }
 
 // It stays after all.

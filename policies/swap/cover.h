@@ -29,6 +29,9 @@ struct CoverSettings {
   // Costs are worked out as far as they matter, and all of long ones only at first: fast, and as
   // good on the whole.
   bool hurried = false;
+  // What has to be made again may hold what the program has released until then: where little
+  // memory is left beside large operators, nothing else gets through.
+  bool hold = false;
   // Ratios of costs that are as good as equal: the larger, the faster.
   double tie = 1.0001;
   // Factors on the cost of each storage's absence, for searches around a plan; empty: 1.
@@ -40,12 +43,15 @@ class Cover {
   Cover(const Graph& graph, const Timetable& timetable, const CoverSettings& settings);
   // Of what `begun` lets leave, and what has to beside it.
   Plan plan(const Plan& begun = {});
+  // The timetable with the uses of what the plan holds beyond the program's own.
+  Timetable timetable() const;
 
  private:
   struct Gap {
     Position from, to;
     Action action = Action::kKeep;
     std::optional<RoundTrip> trip{};  // of a swap that nobody waits for
+    bool holds = false;               // what is released before `to` and needed there stays
 
     // The positions that are free of its bytes.
     Position away_from() const { return trip ? trip->away_from : from + 1; }
@@ -74,7 +80,12 @@ class Cover {
   // The time to have at `to` again what its operator needs of the storage; ancestors_ then holds
   // the storages that have to be there.
   // More than `stop_ns` need not be all.
-  double recompute_ns(StorageId storage, Position to, double stop_ns);
+  // With `holds` what the program has released by then is there, and stands in dead_.
+  double recompute_ns(StorageId storage, Position to, double stop_ns, bool holds = false);
+  // Of a gap that holds: what it covers less what that takes.
+  double covered_holding(StorageId storage, const Gap& gap) const;
+  // It stays from its last use to there.
+  void hold(StorageId storage, Position to);
   void need(TensorId tensor, Position at, double weight);
   void take(StorageId storage, Gap& gap, const Gap& chosen);
   void begin_with(const Plan& begun);
@@ -101,9 +112,12 @@ class Cover {
   };
   std::vector<Need> walk_;
   size_t walked_ = 0;  // operators, by all walks
-  std::vector<StorageId> ancestors_;
+  std::vector<StorageId> ancestors_, dead_;
+  std::vector<std::vector<Position>> held_;  // by storage: later uses than the program's own
+  std::vector<Position> last_use_;           // those included
   std::vector<uint32_t> seen_operator_, seen_storage_;
   uint32_t round_ = 0;
+  bool walked_dead_ = false;  // by the last walk
 };
 
 }  // namespace tierpilot::swap

@@ -41,18 +41,18 @@ EvictedSums::EvictedSums(const Graph& graph, const Neighbourhood& near, bool des
     : graph_(graph),
       near_(near),
       descendants_(descendants),
-      known_(graph.storages.size(), -1),
+      known_(graph.storages.size()),
       seen_(graph.storages.size()) {}
 
 bool EvictedSums::fresh(StorageId storage) {
   return std::exchange(seen_[storage], round_) != round_;
 }
 
-int64_t EvictedSums::sum(const Machine& machine, StorageId storage, Side side) {
+int64_t EvictedSums::sum(const Machine& machine, StorageId storage, Side side, double most) {
   ++round_;
   int64_t total = 0;
   walk_.assign(1, storage);
-  while (!walk_.empty()) {
+  while (!walk_.empty() && static_cast<double>(total) <= most) {
     const auto at = walk_.back();
     walk_.pop_back();
     for (const auto& [near, since] : (near_.*side)(at)) {
@@ -64,26 +64,34 @@ int64_t EvictedSums::sum(const Machine& machine, StorageId storage, Side side) {
   return total;
 }
 
-int64_t EvictedSums::around(const Machine& machine, StorageId storage) {
-  if (known_[storage] >= 0) return known_[storage];
-  auto total = sum(machine, storage, &Neighbourhood::makers);
-  if (descendants_) total += sum(machine, storage, &Neighbourhood::users);
-  return known_[storage] = total;
+int64_t EvictedSums::around(const Machine& machine, StorageId storage, double most) {
+  auto& [sum_ns, whole] = known_[storage];
+  if (whole || static_cast<double>(sum_ns) > most) return sum_ns;
+  sum_ns = sum(machine, storage, &Neighbourhood::makers, most);
+  if (descendants_ && static_cast<double>(sum_ns) <= most)
+    sum_ns += sum(machine, storage, &Neighbourhood::users, most - static_cast<double>(sum_ns));
+  whole = static_cast<double>(sum_ns) <= most;
+  return sum_ns;
 }
 
+// It is an ancestor of what its users lead to, and a descendant of what its makers do.
 void EvictedSums::changed(const Machine& machine, StorageId storage) {
+  known_[storage] = {};
+  forget(machine, storage, &Neighbourhood::users);
+  if (descendants_) forget(machine, storage, &Neighbourhood::makers);
+}
+
+void EvictedSums::forget(const Machine& machine, StorageId storage, Side side) {
   ++round_;
   walk_.assign(1, storage);
-  known_[storage] = -1;
   while (!walk_.empty()) {
     const auto at = walk_.back();
     walk_.pop_back();
-    for (const auto* side : {&near_.makers(at), &near_.users(at)})
-      for (const auto& [near, since] : *side) {
-        if (!machine.history().has_run(since) || !fresh(near)) continue;
-        known_[near] = -1;
-        if (evicted(machine, near)) walk_.push_back(near);
-      }
+    for (const auto& [near, since] : (near_.*side)(at)) {
+      if (!machine.history().has_run(since) || !fresh(near)) continue;
+      known_[near] = {};
+      if (evicted(machine, near)) walk_.push_back(near);
+    }
   }
 }
 

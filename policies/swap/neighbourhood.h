@@ -30,19 +30,25 @@ class Neighbourhood {
 class EvictedSums {
  public:
   EvictedSums(const Graph& graph, const Neighbourhood& near, bool descendants);
-  int64_t around(const Machine& machine, StorageId storage);
+  // What is more than `most` may be less than the whole sum.
+  int64_t around(const Machine& machine, StorageId storage, double most);
   // After `storage` has left or come back.
   void changed(const Machine& machine, StorageId storage);
 
  private:
   using Side = const Neighbours& (Neighbourhood::*)(StorageId) const;
-  int64_t sum(const Machine& machine, StorageId storage, Side side);
+  int64_t sum(const Machine& machine, StorageId storage, Side side, double most);
+  void forget(const Machine& machine, StorageId storage, Side side);
   bool fresh(StorageId storage);
 
   const Graph& graph_;
   const Neighbourhood& near_;
   bool descendants_;
-  std::vector<int64_t> known_;  // < 0: not known
+  struct Known {
+    int64_t sum_ns = 0;
+    bool whole = false;  // else it is at least so much
+  };
+  std::vector<Known> known_;
   std::vector<uint32_t> seen_;
   std::vector<StorageId> walk_;
   uint32_t round_ = 0;

@@ -25,8 +25,12 @@ void PlannedEviction::note(Machine& machine, StorageId storage) {
   }
   switch (returns_.is_held(storage, now_) ? Action::kKeep : plan_.action(storage, now_)) {
     case Action::kSwap:
-      if (machine.device().evictable(storage)) machine.swap_out(storage);
-      return;
+      if (!machine.has_copy(storage)) {
+        if (machine.device().evictable(storage)) machine.swap_out(storage);
+        return;
+      }
+      // Came back early for what is made again: gone at once, it would never be there.
+      [[fallthrough]];
     case Action::kRecompute:
       candidates_[kPlanned].push({cost / bytes, storage, version});
       return;

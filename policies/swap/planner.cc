@@ -18,8 +18,9 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr int kMostTrials = 6'000;
-constexpr double kShareAlone = 0.12;  // of them after these, where there is no link
-constexpr double kFirstShare = 0.5;   // of them, before plans of the tightest point
+constexpr double kShareAlone = 0.12;   // of them after these, where there is no link
+constexpr double kFirstShare = 0.5;    // of them, before plans of the tightest point
+constexpr double kHoldingShare = 0.3;  // as many more, where plans that hold are better
 // Of the search's trials: what varies costs of a cover, factors on scores, and absences; over a
 // link the rest changes ways.
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
@@ -27,7 +28,10 @@ constexpr double kPeakShare = 0.3;  // of what is left then varies plans of the 
 constexpr double kPromising = 1.6;
 constexpr double kQuickTie = 1.03;            // as in CoverSettings
 constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
-constexpr size_t kMostQuickPeak = 1'000;      // operators: larger cuts take too long
+// Of an own slow one, in steps of thousands of tensors; rivals' scores are tried to their ends.
+constexpr int64_t kMostOwnLooks = 1'000'000;
+constexpr size_t kMostQuickPeak = 1'000;  // operators: larger cuts take too long
+constexpr size_t kMostQuickHold = 3'000;  // and so do covers that hold
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
 struct Knobs {
@@ -35,6 +39,7 @@ struct Knobs {
   double shared_cost = 0.5;
   double link_price = 0.1;
   bool on_time = false;  // copies have their times on the link
+  bool hold = false;     // as in CoverSettings
 };
 
 class Search {
@@ -51,6 +56,8 @@ class Search {
     if (quick && settings_.limits.recompute) {
       try_cover({}, {});
       if (link) sweep_link({0.3, 1.0}, true);
+      if (graph_.operators.size() <= kMostQuickHold && !impossible(graph_, settings_.limits))
+        sweep_holding();
     } else {
       sweep();
     }
@@ -67,6 +74,7 @@ class Search {
     }
     if (!quick) {
       vary(kFirstShare);
+      if (knobs_.hold) vary(kHoldingShare);
       if (settings_.limits.recompute && graph_.operators.size() <= kMostCutOperators) try_peak();
       trials_.begin_walk();
       vary(link ? 1 - kFirstShare : kShareAlone);
@@ -107,18 +115,19 @@ class Search {
   bool try_cover(const Knobs& knobs, std::span<const float> bias) {
     const auto& limits = settings_.limits;
     const double budget = static_cast<double>(limits.budget_bytes) * (1 - knobs.slack);
-    const auto plan = Cover(graph_, timetable_,
-                            {.budget_bytes = static_cast<int64_t>(budget),
-                             .shared_cost = knobs.shared_cost,
-                             .link_price = knobs.link_price,
-                             .on_time = knobs.on_time,
-                             .link = limits.link,
-                             .recompute = limits.recompute,
-                             .hurried = settings_.work == kQuickWork,
-                             .tie = settings_.work == kQuickWork ? kQuickTie : 1.0001,
-                             .bias = bias})
-                          .plan();
-    if (!trials_.mend(plan, timetable_, "cover")) return false;
+    Cover cover(graph_, timetable_,
+                {.budget_bytes = static_cast<int64_t>(budget),
+                 .shared_cost = knobs.shared_cost,
+                 .link_price = knobs.link_price,
+                 .on_time = knobs.on_time,
+                 .link = limits.link,
+                 .recompute = limits.recompute,
+                 .hurried = settings_.work == kQuickWork,
+                 .hold = knobs.hold,
+                 .tie = settings_.work == kQuickWork ? kQuickTie : 1.0001,
+                 .bias = bias});
+    const auto plan = cover.plan();
+    if (!trials_.mend(plan, knobs.hold ? cover.timetable() : timetable_, "cover")) return false;
     knobs_ = knobs;
     return true;
   }
@@ -126,7 +135,10 @@ class Search {
   bool try_score(const NamedScore& named, const std::vector<float>* bias) {
     ScoredEviction manager(graph_, named.score, settings_.seed, near());
     if (bias) manager.set_bias(*bias);
-    if (settings_.work == kQuickWork) manager.set_most_looks(kMostQuickLooks);
+    if (settings_.work == kQuickWork)
+      manager.set_most_looks(kMostQuickLooks);
+    else if (named.score.unreferenced_first && named.score.cost != Score::Cost::kClasses)
+      manager.set_most_looks(kMostOwnLooks);
     if (!trials_.attempt(manager, timetable_, named.name)) return false;
     score_ = named;
     return true;
@@ -323,11 +335,31 @@ class Search {
         try_cover(knobs, {});
       }
     }
+    if (settings_.limits.recompute) sweep_holding();
     if (!settings_.limits.link.exists()) return;
     // Where all is copied one price is as good as another.
     if (!settings_.limits.recompute) return sweep_link({0.3}, true);
     sweep_link({0.02, 0.4, 1.0, 3.0}, false);
     sweep_link({0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5}, true);
+  }
+
+  // With what is held for recomputing.
+  void sweep_holding() {
+    const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
+    auto knobs = knobs_;
+    knobs.hold = true;
+    for (const double slack : {0.0, 0.03}) {
+      knobs.slack = slack;
+      knobs.on_time = false;
+      if (!link || !quick) try_cover(knobs, {});
+      knobs.on_time = true;
+      for (const double price : {0.02, 0.1, 0.4, 1.0}) {
+        if (!link || (quick && price != 0.4)) continue;
+        knobs.link_price = price;
+        try_cover(knobs, {});
+      }
+      if (quick) break;
+    }
   }
 
   // The dearer the link's time, the fewer leave over it, those that are the longest to recompute.

@@ -70,12 +70,14 @@ inline double ScoredEviction::least_cost(const Machine& machine, StorageId stora
   return static_cast<double>(machine.history().cost_ns(storage) + around);
 }
 
-double ScoredEviction::cost(const Machine& machine, StorageId storage) {
+double ScoredEviction::cost(const Machine& machine, StorageId storage, double most) {
   const bool alone = score_.cost == Cost::kNone || score_.cost == Cost::kLocal;
   if (alone || machine.has_copy(storage)) return least_cost(machine, storage);
-  const auto around =
-      classes_ ? classes_->around(machine, storage) : sums_->around(machine, storage);
-  return static_cast<double>(machine.history().cost_ns(storage) + around);
+  const auto own_ns = machine.history().cost_ns(storage);
+  const auto around = classes_
+                          ? classes_->around(machine, storage)
+                          : sums_->around(machine, storage, most - static_cast<double>(own_ns));
+  return static_cast<double>(own_ns + around);
 }
 
 inline Position ScoredEviction::next_use(StorageId storage) {
@@ -116,10 +118,11 @@ StorageId ScoredEviction::victim(const Machine& machine) {
       // Staleness alone is an order, not a quotient: 1 / s would give every fresh storage infinity.
       now = static_cast<double>(machine.history().last_access_ns(at));
     } else {
+      constexpr auto kInfinity = std::numeric_limits<double>::infinity();
       const double under = below(machine, at, now_ns);
-      if (least != kNone && factor * least_cost(machine, at) > least_value * under * kRounding)
-        continue;
-      now = under == 0 ? std::numeric_limits<double>::infinity() : cost(machine, at) / under;
+      const double most = least == kNone ? kInfinity : least_value * under * kRounding / factor;
+      if (least_cost(machine, at) > most) continue;
+      now = under == 0 ? kInfinity : cost(machine, at, most) / under;
     }
     now *= factor;
     if (least != kNone && now > least_value) continue;

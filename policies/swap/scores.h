@@ -74,7 +74,8 @@ class ScoredEviction : public Manager {
   double below(const Machine& machine, StorageId storage, int64_t now_ns);
   // What the cost is at least, fast.
   double least_cost(const Machine& machine, StorageId storage) const;
-  double cost(const Machine& machine, StorageId storage);
+  // One above `most` may be less than the whole.
+  double cost(const Machine& machine, StorageId storage, double most);
   bool orders_by_access() const { return score_.cost == Score::Cost::kNone && !score_.by_size; }
   bool useless(const Machine& machine, StorageId storage);
   Position next_use(StorageId storage);

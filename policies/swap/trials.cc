@@ -10,11 +10,16 @@ namespace tierpilot::swap {
 namespace {
 constexpr size_t kLate = 40;      // changes ago
 constexpr double kReturn = 0.01;  // of the changes: the walk goes on from the best
+
+// How far the program came.
+int64_t ran_ns(const Outcome& outcome) {
+  return outcome.clock_ns - outcome.counts.recomputed_ns - outcome.counts.stall_ns;
+}
 }  // namespace
 
 bool better(const Outcome& a, const Outcome& b) {
   if (a.done != b.done) return a.done;
-  return a.done && a.clock_ns < b.clock_ns;
+  return a.done ? a.clock_ns < b.clock_ns : ran_ns(a) > ran_ns(b);
 }
 
 bool Trials::attempt(Manager& manager, const Timetable& timetable, std::string_view origin,

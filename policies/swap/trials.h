@@ -10,7 +10,7 @@
 
 namespace tierpilot::swap {
 
-// Whether it is done in less time, or at all.
+// Whether it is done in less time, or at all; of two that failed, which came further.
 bool better(const Outcome& a, const Outcome& b);
 
 // A plan, the uses that it counts on (more than the program has, at times), and what came of it.

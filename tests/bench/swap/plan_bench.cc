@@ -3,10 +3,11 @@
 // same graph under the score h_DTR_eq. Rounds take all in turn, so that a disturbance hits all
 // alike.
 //
-//   bench_swap_plan [--rounds N] [--tensors N] [--table CSV] [LOG...]
+//   bench_swap_plan [--rounds N] [--tensors N] [--table CSV] [--only GRAPH --policy swap] [LOG...]
 //
 // `--table` is an operator table, two nets of which are repeated until they have as many tensors;
-// logs are those of Dynamic Tensor Rematerialization, as they are.
+// logs are those of Dynamic Tensor Rematerialization, as they are. `--only` takes no other graph,
+// and `--policy` is what plans it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -53,18 +54,18 @@ Limits limits_of(const Graph& graph, double ratio, double gb_per_s) {
           .link = {.gb_per_s = gb_per_s, .latency_ns = 10'000}};
 }
 
-void add(std::vector<Row>& rows, const std::shared_ptr<Graph>& graph) {
+void add(std::vector<Row>& rows, const std::shared_ptr<Graph>& graph, const std::string& policy) {
   for (const double ratio : {0.5, 0.3})
     for (const double gb_per_s : {0.0, 12.0}) {
       const auto limits = limits_of(*graph, ratio, gb_per_s);
-      const auto by = [graph, limits](const char* policy) {
-        return replay(*graph, policy, {.limits = limits})->outcome;
+      const auto by = [graph, limits](const std::string& named) {
+        return replay(*graph, named, {.limits = limits})->outcome;
       };
-      rows.push_back({.name = fmt::format("swap-quick {} {:.0f}% {}", graph->name, 100 * ratio,
+      rows.push_back({.name = fmt::format("{} {} {:.0f}% {}", policy, graph->name, 100 * ratio,
                                           gb_per_s > 0 ? "link" : ""),
                       .tensors = graph->tensors.size(),
                       .operators = graph->operators.size(),
-                      .plan = [by] { return shown(by("swap-quick")); },
+                      .plan = [by, policy] { return shown(by(policy)); },
                       .reference = [by] { by("h_DTR_eq"); }});
     }
 }
@@ -126,25 +127,29 @@ int main(int argc, char** argv) {
   CLI::App app{"How long plans take."};
   int rounds = 5;
   size_t tensors = 5'000;
-  std::string table;
+  std::string table, only, policy = "swap-quick";
   std::vector<std::string> logs;
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
   app.add_option("--tensors", tensors)->check(CLI::Range(100, 100'000));
   app.add_option("--table", table)->check(CLI::ExistingFile);
+  app.add_option("--only", only);
+  app.add_option("--policy", policy)->check(CLI::IsMember({"swap-quick", "swap"}));
   app.add_option("logs", logs)->check(CLI::ExistingFile);
   CLI11_PARSE(app, argc, argv);
 
   std::vector<Row> rows;
   for (auto graph : {chain(tensors / 2, 1), transformer(tensors), residual_net(tensors),
                      dense_net(tensors), long_lived(tensors)})
-    add(rows, std::make_shared<Graph>(std::move(graph)));
+    if (only.empty() || graph.name == only)
+      add(rows, std::make_shared<Graph>(std::move(graph)), policy);
   for (const auto* net : {"gpt_350M/1", "gpt_1_3B/1", "resnet_500M/16"})
     if (auto graph = table.empty() ? std::nullopt : repeated(table, net, tensors))
-      add(rows, std::make_shared<Graph>(std::move(*graph)));
+      add(rows, std::make_shared<Graph>(std::move(*graph)), policy);
   for (const auto& log : logs)
-    if (auto graph = read_dtr_log(log)) add(rows, std::make_shared<Graph>(std::move(*graph)));
-  add_library(rows, tensors / 3);
-  add_library(rows, tensors);
+    if (auto graph = read_dtr_log(log))
+      add(rows, std::make_shared<Graph>(std::move(*graph)), policy);
+  for (const size_t saves : {tensors / 3, tensors})
+    if (only.empty()) add_library(rows, saves);
 
   for (int round = 0; round < rounds; ++round)
     for (auto& row : rows) {
