@@ -49,6 +49,7 @@ class StepRun {
   bool bring_outputs() {
     for (const auto output : graph_.outputs) {
       if (!bring_back(output)) return false;
+      if (!machine_.present(output)) return fail("an output left again as it came back");
       const auto storage = graph_.tensors[output].storage;
       clock_.stall_until(machine_.ready_ns(storage));
       machine_.keep_for_good(storage);
