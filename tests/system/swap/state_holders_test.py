@@ -16,7 +16,7 @@ class Holders(Case):
         step and lets them go; what it saw and what becomes of the training, with and without."""
 
         def train(swap):
-            training = Training(OPTIMISERS["adam"], swap).steps(2)
+            training = Training(OPTIMISERS["adam"], swap).slow_steps(2)
             if swap:
                 self.assertEqual(training.away(), 24)
             seen = []
@@ -40,7 +40,7 @@ class Holders(Case):
         self.held(lambda state: state["exp_avg"], lambda held: held.mul_(2))
 
     def test_a_tensor_stays_the_same_one(self):
-        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
         state = ours.optimiser.state[ours.model[0].weight]
         held = state["exp_avg"]
         ours.steps(2)
@@ -100,7 +100,7 @@ class Holders(Case):
         self.same([train(everything_leaves())], [train(None)])
 
     def test_what_is_not_plain_stays(self):
-        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
         state = ours.optimiser.state[ours.model[0].weight]
         base = torch.zeros(2, 512, 512)
         strange = {
@@ -150,7 +150,7 @@ class Dicts(Case):
         expected = plain.optimiser.state[plain.model[0].weight]
         for name, read in self.READERS.items():
             with self.subTest(reader=name):
-                ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+                ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
                 self.assertEqual(ours.away(), 24)
                 read_values = read(ours.optimiser.state[ours.model[0].weight])
                 self.assertIs(type(read_values), dict)
@@ -158,7 +158,7 @@ class Dicts(Case):
                 self.same([list(read_values.values())], [list(expected.values())])
 
     def test_what_is_asked_of_the_dict_itself(self):
-        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
         state = ours.optimiser.state[ours.model[0].weight]
         self.assertIsInstance(state, dict)
         self.assertIn("exp_avg", state)

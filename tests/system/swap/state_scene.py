@@ -71,6 +71,14 @@ class Training:
             self.step()
         return self
 
+    def slow_steps(self, count):
+        """All that may leave is away before the next step: what is asked for while its copy runs stays for that step."""
+        for _ in range(count):
+            self.step()
+            if isinstance(self.swap, Swap):
+                self.away()
+        return self
+
     def step(self):
         def closure():
             self.optimiser.zero_grad()
