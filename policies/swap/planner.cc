@@ -4,12 +4,12 @@
 
 #include "base/random.h"
 #include "policies/swap/bound/bound.h"
-#include "policies/swap/bound/peak_plans.h"
 #include "policies/swap/capuchin.h"
 #include "policies/swap/changes.h"
 #include "policies/swap/cover.h"
 #include "policies/swap/link/link_use.h"
 #include "policies/swap/link/linked_eviction.h"
+#include "policies/swap/peak_search.h"
 #include "policies/swap/rival_plans.h"
 #include "policies/swap/scores.h"
 #include "policies/swap/trials.h"
@@ -25,12 +25,10 @@ constexpr double kHoldingShare = 0.3;  // as many more, where plans that hold ar
 // link the rest changes ways.
 constexpr double kCoverShare = 0.15, kScoreShare = 0.25, kLinkedShare = 0.35, kAbsenceShare = 0.25;
 constexpr double kPeakShare = 0.3;  // of what is left then varies plans of the tightest point
-constexpr double kPromising = 1.6;
-constexpr double kQuickTie = 1.03;            // as in CoverSettings
+constexpr double kQuickTie = 1.03;  // as in CoverSettings
 constexpr int64_t kMostQuickLooks = 300'000;  // of one score, at candidates
 // Of an own slow one, in steps of thousands of tensors; rivals' scores are tried to their ends.
 constexpr int64_t kMostOwnLooks = 1'000'000;
-constexpr size_t kMostQuickPeak = 1'000;  // operators: larger cuts take too long
 constexpr size_t kMostQuickHold = 3'000;  // and so do covers that hold
 constexpr int kSlowScore = 20;  // further trials that one takes which sums up what is evicted
 
@@ -49,7 +47,8 @@ class Search {
         settings_(settings),
         timetable_(graph),
         random_(derived_seed(settings.seed, "plan")),
-        trials_(graph, settings.limits, random_) {}
+        trials_(graph, settings.limits, random_),
+        peaks_(graph, settings.limits, timetable_, random_, trials_) {}
 
   Planned run() {
     const bool quick = settings_.work == kQuickWork, link = settings_.limits.link.exists();
@@ -70,12 +69,14 @@ class Search {
         try_segments();
       else if (link)
         try_link(Tried(trials_.best()), {0.1, 0.3, 1.0});
-      if (quick && graph_.operators.size() <= kMostQuickPeak) try_quick_peak();
+      if (quick && graph_.operators.size() <= PeakSearch::kMostQuickOperators)
+        peaks_.sweep_quickly();
     }
     if (!quick) {
       vary(kFirstShare);
       if (knobs_.hold) vary(kHoldingShare);
-      if (settings_.limits.recompute && graph_.operators.size() <= kMostCutOperators) try_peak();
+      if (settings_.limits.recompute && graph_.operators.size() <= kMostCutOperators)
+        peaks_.sweep();
       trials_.begin_walk();
       vary(link ? 1 - kFirstShare : kShareAlone);
     }
@@ -94,14 +95,14 @@ class Search {
     const auto most = trials_.done() + static_cast<int>(share * static_cast<double>(trials));
     while (trials_.done() < most) {
       const double draw = random_.unit();
-      if (is_promising(peaked_) && random_.chance(kPeakShare))
-        vary_peak();
+      if (peaks_.promising() && random_.chance(kPeakShare))
+        peaks_.vary();
       else if (draw < kCoverShare)
         vary_costs();
       else if (draw < kCoverShare + kScoreShare && !link &&
                score_.score.cost == Score::Cost::kClasses)
         vary_scores();
-      else if (draw < kCoverShare + kLinkedShare && is_promising(linked_))
+      else if (draw < kCoverShare + kLinkedShare && is_promising())
         vary_linked();
       else if (link && settings_.limits.recompute && draw < 1 - kAbsenceShare)
         vary_ways();
@@ -182,88 +183,6 @@ class Search {
       trials_.follow(plan, timetable_, "capuchin");
   }
 
-  void try_quick_peak() {
-    peak_ = tightest(graph_, timetable_, settings_.limits);
-    if (peak_ == kNone) return;
-    std::vector<PeakShares> shares;
-    for (const double carried : {1.0, 0.8, 0.0})
-      for (const double slack : {0.0, 0.1, 0.25})
-        if (settings_.limits.link.exists() || carried == 0) shares.push_back({slack, carried});
-    peak_plans(graph_, timetable_, settings_.limits, peak_, {}, shares,
-               [&](const PeakChoice&, const Plan& plan, const Timetable& timetable) {
-                 trials_.change(plan, timetable, "peak");
-                 if (graph_.operators.size() <= kMostQuickPeak / 2) try_covered(plan, timetable);
-               });
-  }
-
-  // What is cheapest where most has to be away.
-  void try_peak() {
-    peak_ = tightest(graph_, timetable_, settings_.limits);
-    if (peak_ == kNone) return;
-    std::vector<PeakShares> shares;
-    const bool link = settings_.limits.link.exists();
-    for (const double carried : {1.0, 0.93, 0.8, 0.5, 0.0})
-      for (const double slack : {0.0, 0.04, 0.1, 0.2, 0.4})
-        if (link || carried == 0) shares.push_back({slack, carried});
-    // Layers that are alike are told apart by where they stand.
-    for (const double slope : {0.0, -0.03, 0.03}) {
-      std::vector<float> factors(graph_.operators.size());
-      for (size_t op = 0; op < factors.size(); ++op)
-        factors[op] = static_cast<float>(1 + slope * static_cast<double>(op) /
-                                                 static_cast<double>(factors.size()));
-      peak_plans(graph_, timetable_, settings_.limits, peak_, factors, shares,
-                 [&](const PeakChoice& choice, const Plan& plan, const Timetable& timetable) {
-                   try_peak(choice, factors, plan, timetable);
-                   try_covered(plan, timetable);
-                 });
-    }
-  }
-
-  // With what has to leave elsewhere.
-  void try_covered(const Plan& plan, const Timetable& timetable) {
-    const auto& limits = settings_.limits;
-    const auto covered = Cover(graph_, timetable,
-                               {.budget_bytes = limits.budget_bytes,
-                                .on_time = limits.link.exists(),
-                                .link = limits.link,
-                                .recompute = limits.recompute,
-                                .hurried = true})
-                             .plan(plan);
-    trials_.follow(covered, timetable, "peak");
-  }
-
-  struct Peaked {
-    PeakChoice choice;
-    std::vector<float> factors;
-    Outcome outcome{};
-  };
-
-  void try_peak(const PeakChoice& choice, const std::vector<float>& factors, const Plan& plan,
-                const Timetable& timetable) {
-    for (const auto following : {Following::kMending, Following::kStrict}) {
-      PlannedEviction manager(graph_, timetable, plan, settings_.limits.link, following);
-      Outcome outcome;
-      trials_.attempt(manager, timetable, "peak", &outcome, kPromising);
-      if (!peaked_ || better(outcome, peaked_->outcome)) peaked_ = {choice, factors, outcome};
-    }
-  }
-
-  void vary_peak() {
-    auto choice = peaked_->choice;
-    choice.price *= random_.log_uniform(0.8, 1.25);
-    if (random_.chance(0.5))
-      choice.slack = std::clamp(choice.slack + 0.1 * (random_.unit() - 0.5), -0.1, 0.6);
-    auto factors = peaked_->factors;
-    if (factors.empty()) factors.assign(graph_.operators.size(), 1);
-    const double share = random_.log_uniform(0.005, 0.3);
-    for (auto& factor : factors)
-      if (random_.chance(share)) factor *= static_cast<float>(random_.log_uniform(0.5, 2));
-    peak_plan(graph_, timetable_, settings_.limits, peak_, choice, factors,
-              [&](const PeakChoice&, const Plan& plan, const Timetable& timetable) {
-                try_peak(choice, factors, plan, timetable);
-              });
-  }
-
   // Scores decide what is dropped, and the longest to recompute leaves over the link before.
   void try_linked() {
     Plan all{.absences = std::vector<std::vector<Absence>>(graph_.storages.size())};
@@ -278,7 +197,7 @@ class Search {
       try_linked({plan, timetable, own_scores().front()});
     }
     for (const auto& named : own_scores())
-      if (!named.score.look_ahead && is_promising(linked_))
+      if (!named.score.look_ahead && is_promising())
         try_linked({linked_->plan, linked_->timetable, named});
   }
 
@@ -292,17 +211,13 @@ class Search {
   void try_linked(Linked linked) {
     LinkedEviction manager(graph_, linked.timetable, linked.plan, linked.score.score,
                            settings_.limits.link, settings_.seed, near());
-    trials_.attempt(manager, linked.timetable, linked.score.name, &linked.outcome, kPromising);
+    trials_.attempt(manager, linked.timetable, linked.score.name, &linked.outcome,
+                    Trials::kPromising);
     if (linked.score.score.cost != Score::Cost::kClasses) trials_.count(kSlowScore);
     if (!linked_ || better(linked.outcome, linked_->outcome)) linked_ = std::move(linked);
   }
 
-  // Not far behind the best.
-  template <class Candidate>
-  bool is_promising(const std::optional<Candidate>& found) const {
-    return found && found->outcome.done &&
-           found->outcome.overhead() - 1 < kPromising * (trials_.best().outcome.overhead() - 1);
-  }
+  bool is_promising() const { return linked_ && trials_.is_promising(linked_->outcome); }
 
   void vary_linked() {
     auto linked = *linked_;
@@ -418,13 +333,12 @@ class Search {
   std::optional<Neighbourhood> near_;
   SeededRandom random_;
   Trials trials_;
+  PeakSearch peaks_;
   Knobs knobs_;
   std::vector<float> bias_;
   NamedScore score_ = own_scores().front();  // the best of them
   std::vector<float> score_bias_;
   std::optional<Linked> linked_;  // the best of them
-  Position peak_ = kNone;
-  std::optional<Peaked> peaked_;  // the best of them
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ struct Tried {
 
 class Trials {
  public:
+  // A replay that takes so many times more than the best one may be worth a change.
+  static constexpr double kPromising = 1.6;
+
   Trials(const Graph& graph, const Limits& limits, SeededRandom& random)
       : graph_(graph), limits_(limits), random_(random), best_{.timetable = Timetable(graph)} {}
 
@@ -44,6 +47,10 @@ class Trials {
   void go(const Plan& plan, const Timetable& timetable);
 
   const Tried& best() const { return best_; }
+  // Not far behind the best.
+  bool is_promising(const Outcome& outcome) const {
+    return outcome.done && outcome.overhead() - 1 < kPromising * (best_.outcome.overhead() - 1);
+  }
   const std::string& origin() const { return origin_; }
   int done() const { return done_; }
   void count(int more) { done_ += more; }

@@ -8,7 +8,8 @@
 //            thread uses of a CPU, and has so much of its memory
 //   kinds  "UUID NAME CAPABILITY_MAJOR MINOR CORES SM_MHZ MEMORY_MHZ BUS_BITS MEMORY_BYTES" a line:
 //            of what kind the device is; else nothing but its memory is known
-//   no_samples  a number: what processes use is not sampled, and the devices are so busy, in percent
+//   no_samples  a number: what processes use is not sampled, and the devices are so busy, in
+//   percent
 //
 // Xids that stood there when an event set was made are over.
 #define _POSIX_C_SOURCE 200809L
@@ -18,8 +19,22 @@
 #include <string.h>
 #include <time.h>
 
-enum { kSuccess = 0, kNotSupported = 3, kNotFound = 6, kDriverNotLoaded = 9, kTimeout = 10, kGpuIsLost = 15 };
-enum { kMostGpus = 16, kUuidBytes = 64, kPathBytes = 4096, kWaitStepMs = 10, kXidEvent = 8, kMemoryClock = 2 };
+enum {
+  kSuccess = 0,
+  kNotSupported = 3,
+  kNotFound = 6,
+  kDriverNotLoaded = 9,
+  kTimeout = 10,
+  kGpuIsLost = 15
+};
+enum {
+  kMostGpus = 16,
+  kUuidBytes = 64,
+  kPathBytes = 4096,
+  kWaitStepMs = 10,
+  kXidEvent = 8,
+  kMemoryClock = 2
+};
 
 typedef struct {
   char uuid[kUuidBytes];

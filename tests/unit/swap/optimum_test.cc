@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/swap/chain.h"
+#include "tests/unit/swap/ladder.h"
 #include "tests/unit/swap/logs.h"
 
 namespace tierpilot::swap {
@@ -12,29 +13,6 @@ namespace {
 Limits limits_of(const Graph& graph, double ratio) {
   const auto peak = static_cast<double>(baseline(graph).peak_bytes);
   return {.budget_bytes = static_cast<int64_t>(ratio * peak), .thrash_limit = 100};
-}
-
-// w -> a (10 ns) -> b (20 ns) -> c (30 ns), then c, b and a are read in that order. All are of 100
-// bytes, and so is what the readers make.
-Graph ladder() {
-  GraphBuilder builder;
-  const auto call = [&](const char* name, std::vector<std::string> args, const char* result,
-                        int64_t ns) {
-    const NewTensor results[] = {{result, 100}};
-    EXPECT_TRUE(builder.call(name, args, results, ns));
-  };
-  EXPECT_TRUE(builder.constant("w", 100));
-  call("f", {"w"}, "a", 10);
-  call("f", {"a"}, "b", 20);
-  call("f", {"b"}, "c", 30);
-  builder.backward();
-  call("g", {"c"}, "x", 40);
-  EXPECT_TRUE(builder.release("c"));
-  call("g", {"x", "b"}, "y", 50);
-  for (const auto* name : {"x", "b"}) EXPECT_TRUE(builder.release(name));
-  call("g", {"y", "a"}, "z", 60);
-  for (const auto* name : {"y", "a"}) EXPECT_TRUE(builder.release(name));
-  return builder.take("ladder");
 }
 
 TEST(Optimum, IsWhatIsReckonedByHand) {
