@@ -58,13 +58,13 @@ def data(size, seed=7):
     )
 
 
-def train(swap, batches=(24, 24, 24, 9, 24, 24, 9, 24), evaluate=True):
+def train(swap, batches=(24, 24, 24, 9, 24, 24, 9, 24), evaluate=True, device="cpu"):
     """Every gradient of a training with short batches and looks at other data in between."""
-    model, seen = net(), []
+    model, seen = net().to(device), []
     optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     torch.manual_seed(11)
     for step, size in enumerate(batches):
-        x, y = data(size, step)
+        x, y = (part.to(device) for part in data(size, step))
         if swap is None:
             loss = torch.nn.functional.cross_entropy(model(x), y)
         else:
@@ -77,7 +77,7 @@ def train(swap, batches=(24, 24, 24, 9, 24, 24, 9, 24), evaluate=True):
         if evaluate and step % 3 == 1:
             model.eval()
             with torch.no_grad():
-                model(data(5)[0])
+                model(data(5)[0].to(device))
             model.train()
     return seen
 
