@@ -62,11 +62,11 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
 }
 
 Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
-    const tierpilot_swap_settings& settings) {
+    const tierpilot_swap_settings& settings, const swap::ComputeDevice& device) {
   if (settings.tiers && *settings.tiers) return swap::tiers_of(settings.tiers);
   // Those that a task was given.
   const char* given = std::getenv("TIERPILOT_SWAP_TIERS");
-  return given && *given ? swap::tiers_of(given) : swap::found_tiers();
+  return given && *given ? swap::tiers_of(given) : swap::found_tiers(device);
 }
 
 // Of a front end that was built with an earlier version, and knows of less.
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   auto device = swap::open_device(settings.device ? settings.device : "");
   if (!device) return tl::unexpected(device.error());
   if (!(*device)->runs_ahead()) swap::ProcessMemory::own_freed_memory();
-  auto tiers = wanted_tiers(settings);
+  auto tiers = wanted_tiers(settings, **device);
   if (!tiers) return tl::unexpected(tiers.error());
   auto ranked = swap::measured(std::move(*tiers), **device);
   if (!ranked) return tl::unexpected(ranked.error());
@@ -254,8 +254,8 @@ size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* tex
 
 size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes) {
   return guarded(swap, size_t{0}, [&](Session& session) {
-    const auto said =
-        swap->warnings.next(session.settings().budget_bytes, session.statistics().least_bytes);
+    const auto said = swap->warnings.next(session.settings().budget_bytes, session.budget_bytes(),
+                                          session.statistics().least_bytes);
     say(said, text, bytes);
     return said.size();
   });

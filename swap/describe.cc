@@ -34,7 +34,7 @@ json statistics_of(Session& session, std::string_view plans_refused) {
   return {{"policy", session.settings().rule},
           {"device", session.device().name()},
           {"pinned_bytes", session.device().pinned_bytes()},
-          {"budget_bytes", session.settings().budget_bytes},
+          {"budget_bytes", session.budget_bytes()},
           {"steps", s.steps},
           {"known_steps", s.known_steps},
           {"restored_steps", s.restored_steps},

@@ -8,9 +8,10 @@ namespace tierpilot::swap {
 Session::Session(const SessionSettings& settings, std::unique_ptr<ComputeDevice> device,
                  std::vector<MeasuredTier> tiers)
     : settings_(settings),
+      budget_bytes_(settings.budget_bytes),
       device_(std::move(device)),
-      learner_({.rule = settings.rule,
-                .limits = {.budget_bytes = settings.target_bytes(), .recompute = false}}),
+      learner_(
+          {.rule = settings.rule, .limits = {.budget_bytes = target_bytes(), .recompute = false}}),
       segments_(settings.rule),
       watch_(device_->memory()),
       states_(settings.rule),
@@ -31,8 +32,7 @@ void Session::copied(const Slot& slot, bool in) {
 void Session::tell_news() {
   const auto& totals = slots_.totals();
   uint32_t news = totals.away > 0 ? kAhead : 0;
-  if (slots_.any_copied() || watch_.near(settings_.target_bytes()) ||
-      (totals.leaving > 0 && over_budget()))
+  if (slots_.any_copied() || watch_.near(target_bytes()) || (totals.leaving > 0 && over_budget()))
     news |= kLeft;
   if (device_->runs_ahead() && (watch_.observes() || step_.spent())) news |= kMemory;
   news_.store(news, std::memory_order_relaxed);
@@ -74,8 +74,7 @@ void Session::finish_step() {
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
     const auto peak_bytes = watch_.most_held_bytes();
-    states_.step_ended(peak_bytes, settings_.target_bytes(), peak_bytes <= settings_.budget_bytes,
-                       true);
+    states_.step_ended(peak_bytes, target_bytes(), peak_bytes <= budget_bytes_, true);
     return watch_.begin(true);
   }
   const auto copied_ns = transfers_.processor_ns();
@@ -89,15 +88,15 @@ void Session::finish_step() {
   s.last_others_ns = seen.others_ns;
   s.last_peak_bytes = seen.peak_bytes;
   s.device_peak_bytes = std::max(s.device_peak_bytes, seen.peak_bytes);
-  const bool fits = seen.peak_bytes <= settings_.budget_bytes;
+  const bool fits = seen.peak_bytes <= budget_bytes_;
   s.over_budget_steps += !fits;
   lead_.step_ended(seen.whole_ns(), seen.stall_ns);
   s.learning_steps += learner_.learning();
-  states_.step_ended(seen.peak_bytes, settings_.target_bytes(), fits, !learner_.learning());
+  states_.step_ended(seen.peak_bytes, target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();
   const auto growth_bytes = watch_.growth_bytes();
   learner_.set_link(link);
-  segments_.finish(seen, settings_.target_bytes() - std::max<int64_t>(growth_bytes, 0), link, fits);
+  segments_.finish(seen, target_bytes() - std::max<int64_t>(growth_bytes, 0), link, fits);
   last_life_ = step_.end(seen);
   learner_.end(std::move(seen), growth_bytes);
   s.known_steps = static_cast<int64_t>(learner_.known_steps());
@@ -162,7 +161,7 @@ bool Session::over_budget() const {
   const auto events = watch_.step().events();
   const auto beside =
       others_.most_bytes(learner_.expected(), events, events, watch_.observed_other_bytes());
-  return slots_.totals().resident_bytes + beside > settings_.target_bytes();
+  return slots_.totals().resident_bytes + beside > target_bytes();
 }
 
 // What was to stay leaves after all where the device is over its budget: the oldest is needed last.
@@ -189,7 +188,7 @@ void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool
 }
 
 bool Session::fits(int64_t bytes) {
-  const auto most = settings_.target_bytes() - slots_.totals().coming_bytes - bytes;
+  const auto most = target_bytes() - slots_.totals().coming_bytes - bytes;
   if (watch_.held_bytes() > most) watch_.give_back();
   return watch_.held_bytes() <= most;
 }
@@ -224,7 +223,7 @@ size_t Session::left(Id* ids, size_t most) {
   }
   if (count > 0) mend();
   // What comes back is not resident before it is written.
-  if (count == 0) watch_.make_room(settings_.target_bytes() - slots_.totals().coming_bytes);
+  if (count == 0) watch_.make_room(target_bytes() - slots_.totals().coming_bytes);
   return count;
 }
 
@@ -254,7 +253,13 @@ void Session::held(Id id) {
 
 void Session::failed() {
   const std::lock_guard lock(mutex_);
+  const Telling telling(*this);
   ++statistics_.failures;
+  // More than this it never had: of what it was thought to have, nothing else is known.
+  if (const auto most_bytes = watch_.peak_bytes(); most_bytes > 0 && most_bytes < budget_bytes_) {
+    budget_bytes_ = most_bytes;
+    learner_.set_budget(target_bytes());
+  }
   learner_.failed();
 }
 

@@ -26,8 +26,6 @@ struct SessionSettings {
   std::string rule = "swap";
   int64_t budget_bytes = 0;
   CopyThreads threads{};
-  // What is aimed at: the rest is for what nobody foresaw.
-  int64_t target_bytes() const { return budget_bytes - budget_bytes / 20; }
 };
 
 class Session {
@@ -64,12 +62,16 @@ class Session {
   void restore(KeptPlans plans);
 
   const SessionSettings& settings() const { return settings_; }
+  // The one that was set, or what the device was found to have.
+  int64_t budget_bytes() const { return budget_bytes_; }
   const HostPool& pool() const { return transfers_.pool(); }
   const ComputeDevice& device() const { return *device_; }
   Statistics statistics();
   StepLife last_step();
 
  private:
+  // What is aimed at: the rest of the budget is for what nobody foresaw.
+  int64_t target_bytes() const { return budget_bytes_ - budget_bytes_ / 20; }
   void finish_step();
   void mend();
   bool over_budget() const;
@@ -94,6 +96,7 @@ class Session {
   };
 
   const SessionSettings settings_;
+  std::atomic<int64_t> budget_bytes_;
   const std::unique_ptr<ComputeDevice> device_;
   std::atomic<ComputeDevice::Stream> last_stream_ = 0;  // that was saved in
   std::atomic<uint32_t> news_ = 0;

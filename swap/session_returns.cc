@@ -127,7 +127,7 @@ size_t Session::ahead(Id* ids, size_t most) {
     if (order && static_cast<double>(uses.until_ns()) > lead_ns) return false;
     const auto beside = others_.most_bytes(learner_.expected(), saves + used, saves + uses.use(),
                                            watch_.observed_other_bytes());
-    return bytes + beside <= settings_.target_bytes();
+    return bytes + beside <= target_bytes();
   };
   size_t count = 0;
   while (count < most && (order || totals.coming + count < kAheadOfUnknown)) {

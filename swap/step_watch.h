@@ -1,6 +1,7 @@
 // Times and memory between the events of a step.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -51,6 +52,8 @@ class StepWatch {
   int64_t held_bytes() const { return memory_.now(); }
   // The most since the step began, or since it was looked at last.
   int64_t most_held_bytes() const { return memory_.peak(); }
+  // The most since the step began.
+  int64_t peak_bytes() const { return std::max(peak_bytes_, memory_.peak()); }
   // What the device held beside saved storages in the interval that was observed last.
   int64_t other_bytes() const { return other_bytes_; }
   // The same while it observes, else 0.

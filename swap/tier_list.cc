@@ -10,12 +10,14 @@
 #include <cstdlib>
 
 #include "base/swap_tier_words.h"
+#include "swap/device/host_memory.h"
 
 namespace tierpilot::swap {
 namespace {
 
 using Tiers = std::vector<std::unique_ptr<Tier>>;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
+constexpr int64_t kLeastBytes = 64 << 20;
 
 Result<std::unique_ptr<Tier>> tier_of(std::string_view entry) {
   const auto tier = parse_swap_tier(entry);
@@ -31,6 +33,14 @@ std::string swap_directory() {
   return said && *said ? said : "/var/tmp";
 }
 
+// Of all nodes, as new memory is taken near whoever runs: what can be had without swapping.
+void add_host(Tiers& tiers) {
+  const auto bytes = available_memory_bytes() / 2;
+  if (bytes < kLeastBytes) return;
+  auto tier = open_memory_tier("memory", -1, bytes);
+  if (tier) tiers.push_back(std::move(*tier));
+}
+
 void add_nodes(Tiers& tiers) {
   if (numa_available() < 0) return;
   const int here = numa_node_of_cpu(sched_getcpu());
@@ -38,7 +48,7 @@ void add_nodes(Tiers& tiers) {
     if (!numa_bitmask_isbitset(numa_all_nodes_ptr, static_cast<unsigned>(node))) continue;
     if (node == here) continue;
     long long free_bytes = 0;
-    if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < (64 << 20)) continue;
+    if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < kLeastBytes) continue;
     auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2);
     if (tier) tiers.push_back(std::move(*tier));
   }
@@ -59,8 +69,9 @@ Result<Tiers> tiers_of(std::string_view list) {
   return tiers;
 }
 
-Result<Tiers> found_tiers() {
+Result<Tiers> found_tiers(const ComputeDevice& device) {
   Tiers tiers;
+  if (device.runs_ahead()) add_host(tiers);
   add_nodes(tiers);
   const auto directory = swap_directory();
   struct statvfs room {};

@@ -20,9 +20,9 @@ struct MeasuredTier {
 // "node1=2GiB,dir:/srv/slow=16GiB"; messages name the entry that is wrong.
 Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list);
 
-// NUMA nodes that this process does not run on, and TIERPILOT_SWAP_DIR or /var/tmp. Half of what is
-// free of each.
-Result<std::vector<std::unique_ptr<Tier>>> found_tiers();
+// The host's memory, where the device has its own; NUMA nodes that this process does not run on;
+// and TIERPILOT_SWAP_DIR or /var/tmp. Half of what is free of each.
+Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& device);
 
 // Fast to slow by the time of a copy out of the device and back. A tier that fails here is left
 // out; kUnavailable when none is left.

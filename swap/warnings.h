@@ -13,14 +13,16 @@ class Warnings {
   // `plans_refused`: why kept plans are not used; empty: they are, or there are none.
   explicit Warnings(std::string plans_refused) : plans_refused_(std::move(plans_refused)) {}
 
-  // Empty: nothing, or nothing new. `least_bytes` is what the last step needs at least. It counts
-  // the second time: what a first step brings into being is thought to go on growing.
-  std::string next(int64_t budget_bytes, int64_t least_bytes);
+  // Empty: nothing, or nothing new. `budget_bytes` is less than was wanted where the device was
+  // found to have no more. `least_bytes` is what the last step needs at least. It counts the second
+  // time: what a first step brings into being is thought to go on growing.
+  std::string next(int64_t wanted_bytes, int64_t budget_bytes, int64_t least_bytes);
 
  private:
   std::mutex mutex_;
   std::string plans_refused_;  // empty once it is said
-  int too_small_ = 0;          // times in a row that the budget was
+  int64_t lowered_said_bytes_ = 0;
+  int too_small_ = 0;  // times in a row that the budget was
   bool too_small_said_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 
@@ -16,6 +17,7 @@ constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let mor
 constexpr double kGain = 0.98;              // of the best one's time: less is noise
 constexpr double kUnused = 0.05;            // of the budget, from where it is worth a new plan
 constexpr double kStalled = 0.01;           // of a step
+constexpr int kMostFailures = 3;            // of a step, until nothing of it is tried any more
 constexpr double kNewTimes = 0.3;           // weight of the last step's times
 
 uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
@@ -101,6 +103,11 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   const bool over = seen.peak_bytes > settings_.limits.budget_bytes;
   known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || over);
   if (settings_.rule == "q-published") return learn_as_published(known, seen);
+  if (known.failed && known.failures < kMostFailures) {
+    known.failed = false;
+    known.best = {};
+    return plan(known);
+  }
   if (observed && known.runs <= kObservedRuns && !known.failed) return plan(known);
   learn(known, seen);
 }
@@ -201,6 +208,7 @@ bool StepLearner::explore(Known& known) {
 
 void StepLearner::end(StepEnd seen, int64_t growth_bytes) {
   if (prefixes_.empty()) return;
+  if (std::exchange(disturbed_, false)) return begin();
   if (current_ != kUnknown && steps_[current_].prefixes.size() == prefixes_.size())
     update(steps_[current_], std::move(seen), growth_bytes);
   else
@@ -254,9 +262,11 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
 }
 
 void StepLearner::failed() {
+  disturbed_ = true;
   if (current_ == kUnknown) return;
   auto& known = steps_[current_];
   known.failed = true;
+  ++known.failures;
   known.now = {.away = choose("swap-all", known.step, limits_of(known)).away};
 }
 

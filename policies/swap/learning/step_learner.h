@@ -49,6 +49,8 @@ class StepLearner {
 
   // What copies have been found to take.
   void set_link(const Link& link) { settings_.limits.link = link; }
+  // Less than was thought: plans that are made from now on keep to it.
+  void set_budget(int64_t bytes) { settings_.limits.budget_bytes = bytes; }
   // A new step begins.
   void begin();
   // The step's next save.
@@ -58,7 +60,8 @@ class StepLearner {
   // The step is over. Bytes by which the device holds more than at the begin of the step (weights'
   // gradients, states of an optimiser) are added to what is expected of the next.
   void end(StepEnd seen, int64_t growth_bytes);
-  // The device had no room in this step: everything leaves in it from now on.
+  // The device had no room in this step: everything leaves when it is run again. Then it is planned
+  // anew, a few times; after that everything leaves in it for good.
   void failed();
 
   // The best that is known of each step, for the next run; and what another run knew, before the
@@ -87,7 +90,7 @@ class StepLearner {
     std::vector<uint64_t> prefixes{};
     Attempt now{}, best{};
     int64_t margin_bytes = 0;  // kept free of the budget, as steps took more than was foretold
-    int runs = 0, explorations = 0;
+    int runs = 0, explorations = 0, failures = 0;
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
     std::optional<PublishedQ> published{};  // of the rule q-published
@@ -108,6 +111,7 @@ class StepLearner {
   std::unordered_map<uint64_t, size_t> by_prefix_;  // to the first step that begins so
   std::vector<uint64_t> prefixes_;                  // of the step that runs
   size_t current_ = kUnknown;
+  bool disturbed_ = false;  // the step that runs had no room: nothing is learned of it
   int64_t least_bytes_ = 0;
 };
 

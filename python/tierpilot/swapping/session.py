@@ -91,8 +91,8 @@ class Swap:
             except (RuntimeError, MemoryError) as error:
                 if attempt == tries or not self._no_memory(error):
                     raise
-                traceback.clear_frames(error.__traceback__)  # they hold its tensors
-            self._open().failed()
+                self._failed()  # while what was held is, which the frames do
+                traceback.clear_frames(error.__traceback__)
             warnings.warn("tierpilot.swap: no memory: the step runs again, with everything away", RuntimeWarning, 2)
             gc.collect()
             set_random_states(random)
@@ -239,7 +239,7 @@ class Swap:
                 if stored is not None:  # else it was collected meanwhile
                     self._fetch(stored)
         except RuntimeError:  # no memory for it now: it comes when it is asked for
-            self._core.failed()
+            self._failed()
 
     def _tell_held(self):
         """Who else holds a storage that has left: to copy it freed nothing."""
@@ -267,6 +267,12 @@ class Swap:
 
     def _current_stream(self):
         return self._device.stream() if self._streams else 0
+
+    def _failed(self):
+        with self._lock:
+            self._open()
+            self._tell_memory()
+            self._core.failed()
 
     def _tell_memory(self):
         if self._device.memory:

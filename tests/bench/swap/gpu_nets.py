@@ -4,25 +4,34 @@ plain training of the same batch without a bound.
 
     gpu_nets.py MODULES LIBRARY [--cap 11GiB] [--device cuda:0] [--nets NAME,...] [--policies NAME,...] [--json FILE]
 
-A training is a process of its own, whose allocator may have no more than the cap (the publication's card had 11 GiB); policies of
-Tierpilot have nine tenths of it as their budget. With --device cpu nothing is bounded, and only speeds of one batch are printed.
+PyTorch's allocator may have no more than the cap (the publication's card had 11 GiB); policies of Tierpilot have nine tenths of it as
+their budget. Largest batches are searched for beside each other, speeds are measured one after the other. With --device cpu nothing is
+bounded: only the way is tried.
 """
 import argparse
+import concurrent.futures
 import contextlib
+import fcntl
+import gc
 import json
+import math
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import warnings
 
 HERE = pathlib.Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[3] / "tools/demo/swap"), str(HERE.parent)]
-POLICIES = ("plain", "save-on-cpu", "checkpoint", "swap-all", "capuchin", "vdnn", "swap")
+POLICIES = ("plain", "save-on-cpu", "checkpoint", "swap-all", "vdnn", "capuchin", "swap")
 NETS = ("alexnet", "vgg16", "resnet50", "inception_v3", "transformer")
 SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-WARM = 4  # steps that nothing is judged by: the first are measured closely, which takes time
+TRIES = 4  # steps after which a batch is said to fit
+WARM = 6  # steps of a policy that nothing is judged by: the first are measured closely, which takes time
+LEG_S = 4  # seconds that steps of one kind take at most, before those of the other kind have their turn
 
 
 def size_of(text):
@@ -32,102 +41,209 @@ def size_of(text):
 # In the process that trains
 
 
-def model_and_data(torch, name, batch, device):
-    torch.manual_seed(1)
-    if name == "transformer":
-        from nets import Transformer
+def checkpointed(torch, model):
+    """sqrt(n) segments, each computed again from its input by PyTorch's own checkpoint; none begins with what changes its input."""
+    from torch.utils.checkpoint import checkpoint
 
-        model, x = Transformer(layers=12, width=512), torch.randint(0, 1000, (batch, 256))
-    else:
-        import published_nets
+    body = getattr(model, "body", model)
+    layers, parts = list(body), []
+    size = math.ceil(len(layers) / max(1, round(math.sqrt(len(layers)))))
+    for layer in layers:
+        if not parts or len(parts[-1]) >= size and not isinstance(layer, torch.nn.ReLU):
+            parts.append([])
+        parts[-1].append(layer)
+    parts = [torch.nn.Sequential(*part) for part in parts]
 
-        model, x = published_nets.NETS[name](), torch.randn(batch, 3, 32, 32)
-        model, x = (part.to(memory_format=torch.channels_last) for part in (model, x))
-    return model.to(device), x.to(device)
+    def forward(x):
+        for part in parts[:-1]:
+            x = checkpoint(part, x, use_reentrant=False)
+        return parts[-1](x)
 
-
-def around(torch, settings):
-    """What stands around each forward pass, and how to ask for its statistics."""
-    policy = settings["policy"]
-    if policy == "plain":
-        return contextlib.nullcontext, dict
-    if policy == "save-on-cpu":
-        return lambda: torch.autograd.graph.save_on_cpu(pin_memory=settings["device"] != "cpu"), dict
-    import tierpilot
-
-    swap = tierpilot.swap(settings["budget"], policy, settings["tiers"], device=settings["device"])
-    return lambda: swap, swap.statistics
+    return forward if body is model else lambda x: model.head(forward(model.embed(x)).mean(1))
 
 
-def train(settings):
+class Training:
+    def __init__(self, torch, settings):
+        self.torch, self.settings = torch, settings
+        self.gpu = settings["device"] != "cpu"
+        torch.manual_seed(1)
+        if settings["net"] == "transformer":
+            from nets import Transformer
+
+            self.model = Transformer(layers=12, width=512).to(settings["device"])
+        else:
+            import published_nets
+
+            made = published_nets.NETS[settings["net"]]()
+            self.model = made.to(settings["device"], memory_format=torch.channels_last)
+        self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.001, momentum=0.9)
+        self.checkpointed = checkpointed(torch, self.model)
+
+    def data(self, batch):
+        torch, device = self.torch, self.settings["device"]
+        if self.settings["net"] == "transformer":
+            return torch.randint(0, 1000, (batch, 256), device=device)
+        return torch.randn(batch, 3, 32, 32, device=device).to(memory_format=torch.channels_last)
+
+    def bound(self, capped):
+        if not self.gpu:
+            return
+        gc.collect()
+        self.torch.cuda.empty_cache()
+        whole = self.torch.cuda.get_device_properties(self.settings["device"]).total_memory
+        share = self.settings["cap"] / whole if capped and self.settings["cap"] else 1.0
+        self.torch.cuda.set_per_process_memory_fraction(min(1.0, share), self.settings["device"])
+
+    def swap(self):
+        """None: the policy is not Tierpilot's."""
+        if self.settings["policy"] in ("plain", "save-on-cpu", "checkpoint"):
+            return None
+        import tierpilot
+
+        budget = (self.settings["cap"] or 1 << 50) * 9 // 10
+        return tierpilot.swap(budget, self.settings["policy"], self.settings["tiers"], device=self.settings["device"])
+
+    def step(self, x, policy, swap=None):
+        """Its seconds, until the GPU is done."""
+        begin = time.perf_counter()
+
+        def passes():
+            if policy == "save-on-cpu":
+                around = self.torch.autograd.graph.save_on_cpu(pin_memory=self.gpu)
+            else:
+                around = contextlib.nullcontext()
+            self.optimiser.zero_grad(set_to_none=True)
+            with around:
+                loss = (self.checkpointed if policy == "checkpoint" else self.model)(x).square().mean()
+            loss.backward()
+            return loss.detach()
+
+        loss = swap.step(passes) if swap else passes()
+        self.optimiser.step()
+        loss.item()
+        return time.perf_counter() - begin
+
+    def fits(self, batch):
+        swap = None
+        try:
+            x, swap = self.data(batch), self.swap()
+            for _ in range(TRIES):
+                self.step(x, self.settings["policy"], swap)
+            return True
+        except (RuntimeError, MemoryError) as error:
+            if "out of memory" not in str(error) and "too large" not in str(error):
+                raise
+            return False
+        finally:
+            x = None
+            if swap:
+                swap._core.close()  # its pinned memory is the next try's
+            self.bound(True)
+
+    def largest(self, low):
+        """To a sixteenth; `low` is where to begin. 0: not even one."""
+        self.bound(True)
+        while low and not self.fits(low):
+            low //= 2
+        high = 2 * low
+        while 0 < high < 1 << 18 and self.fits(high):
+            low, high = high, 2 * high
+        while high - low > max(1, low // 16):
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.fits(middle) else (low, middle)
+        return low
+
+    def leg(self, x, policy, swap, warm):
+        for _ in range(warm):
+            self.step(x, policy, swap)
+        begin, seconds = time.perf_counter(), []
+        while len(seconds) < 2 or len(seconds) < 8 and time.perf_counter() - begin < LEG_S:
+            seconds.append(self.step(x, policy, swap))
+        return statistics.median(seconds)
+
+    def race(self, batch):
+        """To plain training without a bound, in turn; None: there is no memory."""
+        policy, x, ratios = self.settings["policy"], self.data(batch), []
+        swap = self.swap()
+        try:
+            for turn in range(self.settings["rounds"]):
+                self.bound(False)
+                plain_s = self.leg(x, "plain", None, 2)
+                self.bound(True)
+                if self.gpu:
+                    self.torch.cuda.reset_peak_memory_stats()
+                ratios.append(plain_s / self.leg(x, policy, swap, 1 if turn or not swap else WARM))
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            return None
+        said = swap.statistics() if swap else {}
+        steps = max(1, said.get("steps", 1))
+        return {"plain_s": plain_s, "speed": statistics.median(ratios), "least": min(ratios), "most": max(ratios),
+                "stall_ms": said.get("last_stall_ns", 0) / 1e6, "out_bytes": said.get("bytes_out", 0) / steps,
+                "over_budget_steps": said.get("over_budget_steps", 0), "failures": said.get("failures", 0),
+                "reserved_bytes": self.torch.cuda.max_memory_reserved() if self.gpu else 0}
+
+
+def work(settings):
     import torch
 
-    gpu = settings["device"] != "cpu"
-    if gpu and settings["cap"]:
-        whole = torch.cuda.get_device_properties(settings["device"]).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, settings["cap"] / whole), settings["device"])
-    model, x = model_and_data(torch, settings["net"], settings["batch"], settings["device"])
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    scope, statistics_of = around(torch, settings)
-    seconds = []
-    for _ in range(settings["steps"]):
-        begin = time.perf_counter()
-        with scope():
-            loss = model(x).square().mean()
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        optimiser.step()
-        loss.item()  # waits for the GPU
-        seconds.append(time.perf_counter() - begin)
-    said = statistics_of()
-    peak = torch.cuda.max_memory_reserved(settings["device"]) if gpu else 0
-    print(json.dumps({"seconds": seconds, "loss": loss.item(), "reserved_bytes": peak,
-                      "stall_ms": said.get("stall_ns", 0) / 1e6 / settings["steps"],
-                      "out_bytes": said.get("bytes_out", 0) / settings["steps"],
-                      "over_budget_steps": said.get("over_budget_steps", 0)}))
+    warnings.simplefilter("ignore")
+    training = Training(torch, settings)
+    if settings["batch"] is None:
+        print(json.dumps(training.largest(settings["from"])))
+        return
+    with open(settings["lock"], "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        print(json.dumps(training.race(settings["batch"])))
 
 
 # In the one that compares
 
 
 class Bench:
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, options, lock):
+        self.options, self.lock = options, lock
         self.environment = {**os.environ, "PYTHONPATH": options.modules, "TIERPILOT_SWAP_LIBRARY": options.library}
 
-    def run(self, net, policy, batch, steps, capped=True):
-        """What it says; None: no memory."""
-        cap = self.options.cap if capped else 0
-        settings = {"net": net, "policy": policy, "batch": batch, "steps": steps, "device": self.options.device, "cap": cap,
-                    "budget": (cap or 1 << 50) * 9 // 10, "tiers": self.options.tiers}
+    def run(self, net, policy, **more):
+        settings = {"net": net, "policy": policy, "device": self.options.device, "cap": self.options.cap, "batch": None,
+                    "tiers": self.options.tiers, "rounds": self.options.rounds, "lock": self.lock, **more}
         done = subprocess.run([sys.executable, str(HERE), "--train", json.dumps(settings)], env=self.environment,
                               capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return json.loads(done.stdout.splitlines()[-1])
-        if "out of memory" in done.stderr:
-            return None
-        sys.exit(f"{net} under {policy} at batch {batch} failed: {done.stderr.strip().splitlines()[-1]}")
+        print(f"{net} under {policy} failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr, flush=True)
+        return None
 
-    def largest(self, net, policy):
-        """To 3 %; 0: not even one picture."""
-        low, high = 0, 64
-        while self.run(net, policy, high, 3) and high < 1 << 17:
-            low, high = high, 2 * high
-        while high - low > max(1, low // 32):
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.run(net, policy, middle, 3) else (low, middle)
-        return low
+    def largest(self, net, policy, start):
+        found = self.run(net, policy, **{"from": start})
+        print(f"{net:12s} {policy:11s} largest {found}", flush=True)
+        return found
 
-    def speed(self, net, policy, batch):
-        """To plain training without a bound, in turn; None where it does not fit."""
-        ratios, said = [], None
-        for _ in range(self.options.rounds):
-            plain = self.run(net, "plain", batch, WARM + 8, capped=False)
-            said = self.run(net, policy, batch, WARM + 8)
-            if not plain or not said:
-                return None
-            ratios.append(statistics.median(plain["seconds"][WARM:]) / statistics.median(said["seconds"][WARM:]))
-        return {"speed": statistics.median(ratios), "least": min(ratios), "most": max(ratios), **said}
+    def largest_of_all(self, nets, policies):
+        """By net and policy."""
+        with concurrent.futures.ThreadPoolExecutor(self.options.parallel) as pool:
+            plain = dict(zip(nets, pool.map(lambda net: self.largest(net, "plain", 32), nets)))
+            each = [(net, policy) for policy in policies if policy != "plain" for net in nets]
+            found = pool.map(lambda pair: self.largest(*pair, plain[pair[0]] or 32), each)
+            return {**{(net, "plain"): plain[net] for net in nets}, **dict(zip(each, found))}
+
+    def races(self, batches, policies):
+        """Rows, as they are known: the next one gets ready meanwhile."""
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            each = [(net, policy) for net in batches for policy in policies if policy != "plain"]
+            yield from zip(each, pool.map(lambda pair: self.run(*pair, batch=batches[pair[0]]), each))
+
+
+def shown(row):
+    race = row["race"]
+    text = f"{row['net']:12s} {row['policy']:11s} largest {row['largest_batch'] or '-':>6} batch {row['batch']}"
+    if not race:
+        return text + " does not fit"
+    return (text + f" speed {race['speed']:.2f} ({race['least']:.2f}-{race['most']:.2f}) plain {race['plain_s'] * 1e3:.0f} ms"
+            f" stall {race['stall_ms']:.0f} ms out {race['out_bytes'] / 1e6:.0f} MB reserved {race['reserved_bytes'] >> 20} MiB"
+            f" failures {race['failures']}")
 
 
 def main():
@@ -141,31 +257,25 @@ def main():
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--batch", type=int, help="of the comparison of speeds; else twice the largest of plain training")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parallel", type=int, default=3, help="searches at once: each may have the cap and the tiers' memory")
     parser.add_argument("--json", dest="file")
     options = parser.parse_args()
-    bench, rows = Bench(options), []
-    for net in options.nets.split(","):
-        batch = options.batch
-        for policy in options.policies.split(","):
-            row = {"net": net, "policy": policy}
-            if not options.batch:
-                row["largest_batch"] = bench.largest(net, policy)
-                if policy == "plain":
-                    batch = 2 * row["largest_batch"]
-            row.update(batch=batch, race=bench.speed(net, policy, batch) if batch else None)
-            rows.append(row)
-            race = row["race"] or {}
-            print(f"{net:12s} {policy:11s} largest {row.get('largest_batch', '-'):>6} batch {batch}"
-                  + (f" speed {race['speed']:.2f} ({race['least']:.2f}-{race['most']:.2f}) stall {race['stall_ms']:.0f} ms"
-                     f" out {race['out_bytes'] / 1e6:.0f} MB reserved {race['reserved_bytes'] >> 20} MiB" if race else " does not fit"),
-                  flush=True)
-    if options.file:
-        pathlib.Path(options.file).write_text(json.dumps({"schema": 1, "cap_bytes": options.cap, "rows": rows}, indent=1) + "\n",
-                                              encoding="utf-8")
+    nets, policies, rows = options.nets.split(","), options.policies.split(","), []
+    with tempfile.NamedTemporaryFile() as lock:
+        bench = Bench(options, lock.name)
+        largest = {} if options.batch else bench.largest_of_all(nets, policies)
+        batches = {net: options.batch or 2 * (largest[net, "plain"] or 32) for net in nets}
+        for (net, policy), race in bench.races(batches, policies):
+            rows.append({"net": net, "policy": policy, "largest_batch": largest.get((net, policy)), "batch": batches[net], "race": race})
+            print(shown(rows[-1]), flush=True)
+            if options.file:
+                said = {"schema": 2, "cap_bytes": options.cap, "plain_largest": {net: largest.get((net, "plain")) for net in nets},
+                        "rows": rows}
+                pathlib.Path(options.file).write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--train"]:
-        train(json.loads(sys.argv[2]))
+        work(json.loads(sys.argv[2]))
     else:
         main()

@@ -174,7 +174,43 @@ TEST_F(Learning, WhereTheDeviceHadNoRoomEverythingLeaves) {
   learner.begin();
   for (const auto& save : step.saves) learner.save(save);
   learner.failed();
+  learner.end({.step = step, .step_ns = 50'000'000}, 0);
   EXPECT_EQ(run(step, 19 * kMiB, 50'000'000), std::vector<char>(20, true));
+}
+
+TEST_F(Learning, AfterThatAStepIsPlannedAnewForLessAFewTimes) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) run(step, 19 * kMiB, 50'000'000);
+  const auto planned = run(step, 19 * kMiB, 50'000'000);
+  const auto leaving = [](const std::vector<char>& away) {
+    return std::count(away.begin(), away.end(), 1);
+  };
+  const auto fails = [&] {
+    learner.begin();
+    learner.save(step.saves[0]);
+    learner.failed();
+    learner.end({.step = step, .step_ns = 50'000'000}, 0);
+    return run(step, 14 * kMiB, 50'000'000);
+  };
+  learner.set_budget(15 * kMiB);
+  EXPECT_EQ(leaving(fails()), 20);
+  const auto anew = leaving(run(step, 14 * kMiB, 50'000'000));
+  EXPECT_GT(anew, leaving(planned));
+  EXPECT_LT(anew, 20);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(leaving(fails()), 20);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(leaving(run(step, 14 * kMiB, 50'000'000)), 20);
+}
+
+TEST_F(Learning, OfAStepThatBrokeOffNothingIsLearned) {
+  const auto step = chain_of(20);
+  auto part = step;
+  part.saves.resize(5);
+  learner.begin();
+  for (const auto& save : part.saves) learner.save(save);
+  learner.failed();
+  learner.end({.step = part, .step_ns = 50'000'000}, 0);
+  EXPECT_EQ(learner.known_steps(), 0U);
+  EXPECT_EQ(run(step, 0, 1), std::vector<char>(20, true));
 }
 
 // Without a stall, as on a device that is slow when it is full.

@@ -187,6 +187,18 @@ TEST(CudaDevice, ATierThatFailsWhileItIsMeasuredIsNotPinnedAnyMore) {
   EXPECT_EQ(fake_cuda_count().pinned_bytes, before.pinned_bytes);
 }
 
+TEST(CudaDevice, TheHostsMemoryIsTheFirstPlaceToLeaveTo) {
+  const auto device = std::move(*open_device("cuda:0"));
+  const auto found = found_tiers(*device);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->front()->name(), "memory");
+  EXPECT_GT(found->front()->capacity_bytes(), 64 << 20);
+  EXPECT_GE(found->size(), 2U);  // a directory is the last
+  const auto of_processor = found_tiers(*processor());
+  ASSERT_TRUE(of_processor) << of_processor.error().message;
+  for (const auto& tier : *of_processor) EXPECT_NE(tier->name(), "memory");
+}
+
 TEST(CudaDevice, ThePeakIsTheMostThatWasToldSinceItWasSetBack) {
   const auto device = std::move(*open_device("cuda:0"));
   auto& memory = device->memory();

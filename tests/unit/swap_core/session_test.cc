@@ -136,6 +136,22 @@ TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
   tierpilot_swap_close(unread);
 }
 
+TEST(Session, WhereMemoryRanOutTheBudgetIsWhatWasHeldAndThatIsSaid) {
+  constexpr int64_t kWanted = int64_t{1} << 40;
+  FrontEnd front_end("none", kWanted);
+  char text[256] = "";
+  EXPECT_EQ(tierpilot_swap_warning(front_end.swap(), text, sizeof text), 0U);
+  for (size_t layer = 0; layer < 4; ++layer) front_end.save(layer);
+  tierpilot_swap_failed(front_end.swap());
+  const auto budget = front_end.said("statistics").at("budget_bytes").get<int64_t>();
+  EXPECT_GT(budget, 4 * kSize);
+  EXPECT_LT(budget, kWanted / 2);
+  ASSERT_GT(tierpilot_swap_warning(front_end.swap(), text, sizeof text), 0U);
+  EXPECT_NE(std::strstr(text, "memory ran out"), nullptr) << text;
+  EXPECT_NE(std::strstr(text, std::to_string(budget >> 20).c_str()), nullptr) << text;
+  EXPECT_EQ(tierpilot_swap_warning(front_end.swap(), text, sizeof text), 0U);
+}
+
 TEST(Session, StatesComeBackAsTheyWereAndAreNoneOfAStepsSaves) {
   for (const auto* policy : {"swap-all", "swap", "none"}) {
     FrontEnd front(policy);

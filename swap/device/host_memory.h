@@ -1,0 +1,14 @@
+// Memory of the host that this process could still have.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tierpilot::swap {
+
+// What is free or can be made so without swapping (MemAvailable), and no more than what the limits
+// of the process's cgroups (version 2) leave. 0: the kernel does not tell. `root` is "" but in
+// tests.
+int64_t available_memory_bytes(const std::string& root = {});
+
+}  // namespace tierpilot::swap

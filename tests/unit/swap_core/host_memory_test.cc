@@ -1,0 +1,56 @@
+// What of the host's memory can still be had, by files that stand in for the kernel's.
+#include "swap/device/host_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace tierpilot::swap {
+namespace {
+
+namespace fs = std::filesystem;
+
+class HostMemory : public testing::Test {
+ protected:
+  HostMemory() {
+    char made[] = "/tmp/host_memory_XXXXXX";
+    root_ = mkdtemp(made);
+    write("proc/meminfo", "MemTotal:  4000000 kB\nMemFree:   1000 kB\nMemAvailable:   2000 kB\n");
+  }
+  ~HostMemory() override { fs::remove_all(root_); }
+
+  void write(const std::string& name, const std::string& text) {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  int64_t available() { return available_memory_bytes(root_.string()); }
+
+  fs::path root_;
+};
+
+TEST_F(HostMemory, IsWhatTheKernelCallsAvailable) {
+  EXPECT_EQ(available(), 2000 * 1024);
+  EXPECT_GT(available_memory_bytes(), 0);
+}
+
+TEST_F(HostMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
+  write("proc/self/cgroup", "0::/tasks/one\n");
+  write("sys/fs/cgroup/tasks/memory.max", "900000\n");
+  write("sys/fs/cgroup/tasks/memory.current", "400000\n");
+  write("sys/fs/cgroup/tasks/one/memory.max", "max\n");
+  write("sys/fs/cgroup/tasks/one/memory.current", "300000\n");
+  EXPECT_EQ(available(), 500000);
+  write("sys/fs/cgroup/tasks/memory.current", "1000000\n");
+  EXPECT_EQ(available(), 0);
+}
+
+TEST_F(HostMemory, IsNothingWhereTheKernelDoesNotTell) {
+  write("proc/meminfo", "MemTotal:  4000000 kB\n");
+  EXPECT_EQ(available(), 0);
+}
+
+}  // namespace
+}  // namespace tierpilot::swap
