@@ -98,10 +98,10 @@ class Training:
         """None: the policy is not Tierpilot's."""
         if self.settings["policy"] in ("plain", "save-on-cpu", "checkpoint"):
             return None
-        import tierpilot
+        from tierpilot.swapping import Swap  # a new one each time: tierpilot.swap() has one for all who ask for the same
 
         budget = (self.settings["cap"] or 1 << 50) * 9 // 10
-        return tierpilot.swap(budget, self.settings["policy"], self.settings["tiers"], device=self.settings["device"])
+        return Swap(budget, self.settings["policy"], self.settings["tiers"], device=self.settings["device"])
 
     def step(self, x, policy, swap=None):
         """Its seconds, until the GPU is done."""
