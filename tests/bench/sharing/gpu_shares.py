@@ -65,6 +65,8 @@ class Cluster:
         self.wait("the coordinator answers", lambda: self.ask("node", "list", fails=True) is not None, 15)
         self.begin("tierpilotd", "tierpilotd")
         self.wait("the GPU is shared", lambda: any(unit.get("shared") for unit in self.units()), 20)
+        if self.options.mps == "always":
+            self.wait("MPS's control program answers", lambda: self.counts().get("gpu_mps_control_starts"), 15)
 
     def begin(self, name, config):
         with open(self.folder / f"{name}.log", "wb") as log:
@@ -337,7 +339,8 @@ def main():
     parser.add_argument("--phases", default=",".join(PHASES))
     parser.add_argument("--window", type=float, default=6, help="seconds that rates are taken over")
     parser.add_argument("--seconds", type=float, default=80, help="in all, before what was started is ended")
-    parser.add_argument("--job", type=pathlib.Path, default=pathlib.Path(jobs.__file__).resolve(), help="in place of gpu_share_jobs.py")
+    parser.add_argument("--job", type=lambda text: pathlib.Path(text).resolve(), default=pathlib.Path(jobs.__file__).resolve(),
+                        help="in place of gpu_share_jobs.py")
     parser.add_argument("--logs", action="store_true", help="print their ends also where nothing failed")
     parser.add_argument("--json", dest="file")
     options = parser.parse_args()
