@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -27,6 +28,13 @@ std::string trimmed(std::string text) {
   text.erase(std::find_if_not(text.rbegin(), text.rend(), blank).base(), text.end());
   text.erase(text.begin(), std::find_if_not(text.begin(), text.end(), blank));
   return text;
+}
+
+// One that begins so: "faulted", but not "default".
+bool has_word(const std::string& line, const std::string& word) {
+  for (size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1))
+    if (at == 0 || std::isalpha(static_cast<unsigned char>(line[at - 1])) == 0) return true;
+  return false;
 }
 
 std::vector<int32_t> pids_in(const std::string& text) {
@@ -54,7 +62,12 @@ std::vector<std::pair<std::string, std::string>> MpsControl::client_env(const fs
 std::vector<std::pair<std::string, std::string>> MpsControl::env() const {
   auto env = client_env(options_.folder);
   env.emplace_back("CUDA_VISIBLE_DEVICES", options_.gpu);
-  env.emplace_back("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  // Its server may stand beside it, outside the usual folders, and the driver's libraries where
+  // only the daemon's environment says: so it is in containers.
+  env.emplace_back("PATH", fs::path(options_.program).parent_path().native() +
+                               ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  if (const char* libraries = std::getenv("LD_LIBRARY_PATH"))
+    env.emplace_back("LD_LIBRARY_PATH", libraries);
   return env;
 }
 
@@ -145,7 +158,7 @@ bool MpsControl::log_tells_fault() {
     log_read_ += line.size() + 1;
     std::transform(line.begin(), line.end(), line.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    tells = tells || line.find("fault") != line.npos || line.find("fatal") != line.npos;
+    tells = tells || has_word(line, "fault") || has_word(line, "fatal");
   }
   return tells;
 }

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 class MpsControlTest : public testing::Test {
@@ -82,9 +83,30 @@ TEST_F(MpsControlTest, AFaultFromWhichItHasRecoveredStandsInItsLog) {
   std::ofstream log(folder_ / "GPU-a" / "log" / "server.log", std::ios::app);
   log << "[Server 12] New client 7 connected\n" << std::flush;
   EXPECT_FALSE(control.ask()->faulted);
+  log << "[Server 12] Default active thread percentage is 100.0\n" << std::flush;
+  EXPECT_FALSE(control.ask()->faulted) << "a word that only ends so";
   log << "[Server 12] Client 7 caused a fatal exception\n" << std::flush;
   EXPECT_TRUE(control.ask()->faulted);
   EXPECT_FALSE(control.ask()->faulted);
+}
+
+TEST_F(MpsControlTest, ItFindsTheServerBesideItAndTheDriversLibrariesWhereTheDaemonDoes) {
+  auto elsewhere = options();
+  elsewhere.program = folder_ / "nvidia" / "nvidia-cuda-mps-control";
+  fs::create_directory(folder_ / "nvidia");
+  std::ofstream(elsewhere.program)
+      << "#!/bin/sh\necho \"$PATH $LD_LIBRARY_PATH\" > " << folder_.native() << "/seen\nexec "
+      << options().program << " \"$@\"\n";
+  fs::permissions(elsewhere.program, fs::perms::owner_all);
+  ::setenv("LD_LIBRARY_PATH", "/nowhere/lib64", 1);
+  MpsControl control(elsewhere);
+  const auto begun = control.keep_running();
+  ::unsetenv("LD_LIBRARY_PATH");
+  ASSERT_TRUE(begun) << begun.error().message;
+  std::string path, libraries;
+  std::ifstream(folder_ / "seen") >> path >> libraries;
+  EXPECT_THAT(path, StartsWith((folder_ / "nvidia").native() + ":"));
+  EXPECT_EQ(libraries, "/nowhere/lib64");
 }
 
 TEST_F(MpsControlTest, OneThatHangsIsATimeout) {
