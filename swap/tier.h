@@ -43,9 +43,13 @@ class Tier {
   virtual Status read(int64_t offset, std::byte* data, int64_t bytes, Staging& staging) = 0;
 };
 
-// Memory of a NUMA node (-1: of any), in an anonymous shared mapping: it is no part of the
-// process's private resident set. kUnavailable: no such node.
-Result<std::unique_ptr<Tier>> open_memory_tier(std::string name, int node, int64_t bytes);
+// Shared ones are no part of the process's private resident set; those to be pinned are huge where
+// the kernel has such, which halves what pinning costs.
+enum class MemoryPages { kShared, kToPin };
+
+// Memory of a NUMA node (-1: of any). kUnavailable: no such node.
+Result<std::unique_ptr<Tier>> open_memory_tier(std::string name, int node, int64_t bytes,
+                                               MemoryPages pages = MemoryPages::kShared);
 
 // A file without a name in a directory, past the page cache where the file system allows it.
 Result<std::unique_ptr<Tier>> open_directory_tier(const std::string& directory, int64_t bytes);

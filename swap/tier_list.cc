@@ -19,13 +19,13 @@ using Tiers = std::vector<std::unique_ptr<Tier>>;
 constexpr int64_t kMostBytes = int64_t{1} << 46;
 constexpr int64_t kLeastBytes = 64 << 20;
 
-Result<std::unique_ptr<Tier>> tier_of(std::string_view entry) {
+Result<std::unique_ptr<Tier>> tier_of(std::string_view entry, MemoryPages pages) {
   const auto tier = parse_swap_tier(entry);
   if (!tier) return tl::unexpected(tier.error());
   const auto bytes = static_cast<int64_t>(tier->bytes);
   if (tier->kind == SwapTierWords::Kind::kDirectory)
     return open_directory_tier(tier->directory, bytes);
-  return open_memory_tier(tier->name(), tier->node, bytes);
+  return open_memory_tier(tier->name(), tier->node, bytes, pages);
 }
 
 std::string swap_directory() {
@@ -37,11 +37,11 @@ std::string swap_directory() {
 void add_host(Tiers& tiers) {
   const auto bytes = available_memory_bytes() / 2;
   if (bytes < kLeastBytes) return;
-  auto tier = open_memory_tier("memory", -1, bytes);
+  auto tier = open_memory_tier("memory", -1, bytes, MemoryPages::kToPin);
   if (tier) tiers.push_back(std::move(*tier));
 }
 
-void add_nodes(Tiers& tiers) {
+void add_nodes(Tiers& tiers, MemoryPages pages) {
   if (numa_available() < 0) return;
   const int here = numa_node_of_cpu(sched_getcpu());
   for (int node = 0; node <= numa_max_node(); ++node) {
@@ -49,18 +49,22 @@ void add_nodes(Tiers& tiers) {
     if (node == here) continue;
     long long free_bytes = 0;
     if (numa_node_size64(node, &free_bytes) <= 0 || free_bytes < kLeastBytes) continue;
-    auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2);
+    auto tier = open_memory_tier(fmt::format("node{}", node), node, free_bytes / 2, pages);
     if (tier) tiers.push_back(std::move(*tier));
   }
 }
 
 }  // namespace
 
-Result<Tiers> tiers_of(std::string_view list) {
+MemoryPages pages_for(const ComputeDevice& device) {
+  return device.runs_ahead() ? MemoryPages::kToPin : MemoryPages::kShared;
+}
+
+Result<Tiers> tiers_of(std::string_view list, MemoryPages pages) {
   Tiers tiers;
   while (!list.empty()) {
     const auto comma = std::min(list.find(','), list.size());
-    auto tier = tier_of(list.substr(0, comma));
+    auto tier = tier_of(list.substr(0, comma), pages);
     if (!tier) return tl::unexpected(tier.error());
     tiers.push_back(std::move(*tier));
     list.remove_prefix(std::min(comma + 1, list.size()));
@@ -72,7 +76,7 @@ Result<Tiers> tiers_of(std::string_view list) {
 Result<Tiers> found_tiers(const ComputeDevice& device) {
   Tiers tiers;
   if (device.runs_ahead()) add_host(tiers);
-  add_nodes(tiers);
+  add_nodes(tiers, pages_for(device));
   const auto directory = swap_directory();
   struct statvfs room {};
   Status failed;

@@ -18,7 +18,9 @@ struct MeasuredTier {
 };
 
 // "node1=2GiB,dir:/srv/slow=16GiB"; messages name the entry that is wrong.
-Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list);
+Result<std::vector<std::unique_ptr<Tier>>> tiers_of(std::string_view list,
+                                                    MemoryPages pages = MemoryPages::kShared);
+MemoryPages pages_for(const ComputeDevice& device);
 
 // The host's memory, where the device has its own; NUMA nodes that this process does not run on;
 // and TIERPILOT_SWAP_DIR or /var/tmp. Half of what is free of each.

@@ -329,6 +329,8 @@ class Swap:
         self._core = core.Core(*self._settings, device=self._device.name)
         self._news = self._core.news
         self._streams = self._device.stream is not None
+        if self._device.memory:
+            self._device.memory()  # what was the most before is none of the first step's
 
     def _open(self, tensor=None):
         if self._core is None:

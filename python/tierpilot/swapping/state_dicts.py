@@ -1,5 +1,7 @@
 """What stands in the place of the dict that an optimiser has for each parameter."""
 
+import collections
+
 import torch
 
 from .kept import Kept
@@ -79,7 +81,8 @@ class StateDict(dict):
         return dict(self.items())
 
     def __reduce_ex__(self, protocol):
-        return dict, (self.copy(),)
+        # Of what is no tensor, torch.load(weights_only=True) knows this, and no call of dict().
+        return collections.OrderedDict, (), None, None, iter(self.items())
 
     def __or__(self, other):
         return self.copy() | other

@@ -154,7 +154,8 @@ class Copies(Case):
             torch.save(training.optimiser.state_dict(), file)
             file.seek(0)
             state = torch.load(file)
-            self.assertEqual({type(one) for one in state["state"].values()}, {dict})
+            # Without Tierpilot, too.
+            self.assertLessEqual({type(one) for one in state["state"].values()}, {dict, collections.OrderedDict})
             training.optimiser = OPTIMISERS["adam"](training.model.parameters())
             training.optimiser.load_state_dict(state)
 
