@@ -85,8 +85,8 @@ class Turns(unittest.TestCase):
         gets_ready = [(one.ends[0][0], one.ends[LOADED][0]) for one in self.processes()]
         return max(sum(begun <= at < ended for begun, ended in gets_ready) for at, _ in gets_ready)
 
-    def expect_undisturbed(self):
-        windows = {}
+    def expect_undisturbed(self, impatient):
+        windows, disturbed = {}, set()
         for row in self.rows():
             number, iterations = int(row["memory_bytes"]) - BYTES, int(row["measured_iterations"])
             ends = next(one.ends for one in self.processes() if one.number == number)
@@ -97,8 +97,9 @@ class Turns(unittest.TestCase):
             for other in self.processes():
                 if other.number != number:
                     self.assertFalse(overlap(turns[number], turns[other.number]), "two had the GPU at once")
-                    loading = [end for end in other.ends[1:LOADED] if overlap(end, window)]
-                    self.assertEqual(loading, [], f"{other.number} loaded kernels in the window of {number}")
+                    if any(overlap(end, window) for end in other.ends[1:LOADED]):
+                        disturbed.add(number)
+        self.assertLessEqual(len(disturbed), impatient, "others loaded kernels in more windows than is said")
 
     def test_others_get_ready_meanwhile_and_disturb_no_window(self):
         said = self.collected(8, 8)
@@ -109,8 +110,9 @@ class Turns(unittest.TestCase):
         self.assertEqual({int(row["memory_bytes"]) - BYTES for row in rows}, numbers, "each has its own memory")
         self.assertEqual(len(numbers), 8)
         self.assertGreaterEqual(self.most_at_once(), 3)
-        self.expect_undisturbed()
-        self.assertRegex(said, re.compile(r"^a configuration took \d.*preparing.*waiting for its turn.*measured", re.M))
+        line = r"a configuration took \d.*preparing \d.*waiting for its turn \d.*measured \d.*, (\d+) windows beside"
+        self.assertRegex(said, re.compile("^" + line))
+        self.expect_undisturbed(int(re.match(line, said)[1]))
         self.assertEqual(said.count("\n"), 1, said)
 
     def expect_one_after_another(self):

@@ -5,9 +5,9 @@ Each is a process of its own, which asks before each part of its work:
   context  it makes a context of CUDA and moves the model there, which may be beside a window
   load     its first iterations load kernels, which may not
   turn     the GPU belongs to it: it warms up
-  window   it is measured: nobody loads
+  window   it is measured: nobody begins to load, and who loads has ended, or takes too long
 
-Loading is begun when nobody is ready, by all who wait for it, so that few windows wait for that.
+Loading is begun by several at once, as a turn begins, so that few windows wait for that.
 """
 
 import contextlib
@@ -21,6 +21,9 @@ from multiprocessing import Pipe, connection
 
 _MOST_AHEAD = 6
 _CORES_OF_MEASURED = 2  # its own thread, and the one that PyTorch has for gradients
+_BEGINS_S = 0.05  # of a turn
+_PATIENCE_S = 0.6  # a window waits for who loads so long; two iterations disturb little
+_LOOK_S = 0.02
 _PR_SET_PDEATHSIG = 1
 PARTS = ("start", "context", "load", "turn", "window")
 
@@ -84,8 +87,17 @@ class _Child:
     def has_context(self):
         return self.part != "start"
 
+    def has_turn(self):
+        return self.part in ("turn", "window")
+
+    def begins(self):
+        return self.part == "turn" and not self.asks and time.monotonic() - self._since_s < _BEGINS_S
+
     def loads(self):
         return self.part == "load" and not self.asks
+
+    def loads_long(self):
+        return self.loads() and time.monotonic() - self._since_s > _PATIENCE_S
 
     def end(self):
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
@@ -118,6 +130,7 @@ class Turns:
         self._children = {}  # by number of the work, until they have ended
         self._apart = None  # the driver tells processes apart; None: not known yet
         self._ended = []  # what they spent in each part
+        self._impatient = 0  # windows beside which others loaded
         self._began_s = time.monotonic()
 
     def run(self, works, tell):
@@ -130,7 +143,8 @@ class Turns:
                     number, work = waiting.pop()
                     self._children[number] = _Child(work, [child.pipe for child in self._children.values()])
                 self._grant()
-                ready = connection.wait([child.pipe for child in self._children.values()])
+                patient = any(child.asks == "window" for child in self._children.values())
+                ready = connection.wait([child.pipe for child in self._children.values()], _LOOK_S if patient else None)
                 for number in [number for number, child in self._children.items() if child.pipe in ready]:
                     self._hear(number, tell)
         finally:
@@ -148,7 +162,8 @@ class Turns:
             f"a configuration took {total_s / len(self._ended):.2f} s: preparing {preparing_s:.2f} s "
             f"(described {part['start']:.2f}, context {part['context']:.2f}, first iterations {part['load']:.2f}), "
             f"waiting for its turn {part['wait']:.2f} s, "
-            f"measured {part['turn'] + part['window']:.2f} s (warm-up {part['turn']:.2f}, window {part['window']:.2f})"
+            f"measured {part['turn'] + part['window']:.2f} s (warm-up {part['turn']:.2f}, window {part['window']:.2f}), "
+            f"{self._impatient} windows beside first iterations of others"
         )
 
     def _may_begin(self):
@@ -159,8 +174,12 @@ class Turns:
 
     def _grant(self):
         for part in ("turn", "load", "context", "window"):
-            for _, child in sorted(self._children.items()):
-                if child.asks == part and self._may(child, part):
+            asking = [child for _, child in sorted(self._children.items()) if child.asks == part]
+            if part == "load" and not self._may_load(len(asking)):
+                continue
+            for child in asking:
+                if part == "load" or self._may(child, part):
+                    self._impatient += part == "window" and any(other.loads() for other in self._children.values())
                     child.grant()
 
     def _may(self, asking, part):
@@ -168,13 +187,14 @@ class Turns:
         if part == "context":
             return self._apart or not any(child.has_context() for child in others)
         if part == "turn":
-            return not any(child.part in ("turn", "window") for child in others)
-        loading = any(child.loads() for child in others)
-        if part == "window":
-            return not loading
-        if any("window" in (child.part, child.asks) for child in others):
-            return False
-        return loading or not any(child.asks == "turn" for child in others)
+            return not any(child.has_turn() for child in others)
+        return all(child.loads_long() for child in others if child.loads())
+
+    def _may_load(self, asking):
+        children = self._children.values()
+        begins = all(child.begins() for child in children if child.has_turn())
+        enough = asking >= self._most_ahead / 2 or not any(child.asks == "turn" for child in children)
+        return begins and enough and not any(child.loads() for child in children)
 
     def _hear(self, number, tell):
         child = self._children[number]
