@@ -193,7 +193,7 @@ class Turns:
     def _may_load(self, asking):
         children = self._children.values()
         begins = all(child.begins() for child in children if child.has_turn())
-        enough = asking >= self._most_ahead / 2 or not any(child.asks == "turn" for child in children)
+        enough = asking >= self._most_ahead / 3 or not any(child.asks == "turn" for child in children)
         return begins and enough and not any(child.loads() for child in children)
 
     def _hear(self, number, tell):
