@@ -21,7 +21,7 @@ from .architectures import ARCHITECTURES
 from .calibration import Calibration
 from .cores import core_beside
 from .gpus.device import Gpu
-from .gpus.measure import measure_on
+from .gpus.measure import measure_all
 from .gpus.nvml import NvmlError
 from .measure import measure_apart
 from .pairs import COLUMNS as PAIR_COLUMNS
@@ -114,7 +114,8 @@ def main():
             failed = collect_pairs(chosen, given, cpu, beside, write)
         else:
             write(COLUMNS + (GPU_COLUMNS if gpu else []))
-            failed = _collect_trainings(chosen, given, gpu, write)
+            jobs = [(chosen[i % len(chosen)], given.seed * 100_000 + i) for i in range(given.configurations)]
+            failed = _collect_on_gpu(gpu, jobs, given, write) if gpu else _collect_trainings(jobs, given, write)
     _describe_machine(given, cpu, beside, gpu)
     measured = given.configurations - failed
     if given.json:
@@ -125,25 +126,50 @@ def main():
     return 1 if failed == given.configurations else 0
 
 
-def _collect_trainings(chosen, given, gpu, write):
+def _collect_trainings(jobs, given, write):
     """Rows go to `write`. How many were left out."""
     calibration = Calibration()
     failed = 0
-    for i in range(given.configurations):
-        architecture, seed = chosen[i % len(chosen)], given.seed * 100_000 + i
+    for i, (architecture, seed) in enumerate(jobs):
         try:
-            if gpu:
-                card, figures = measure_on(gpu, architecture, seed, given.seconds, calibration)
-            else:
-                card, figures = measure_apart(architecture, seed, given.seconds, calibration)
+            card, figures = measure_apart(architecture, seed, given.seconds, calibration)
         except RuntimeError as error:
             failed += 1
-            print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
+            _tell_left_out(architecture, seed, error)
             continue
         write(row(architecture, seed, card, figures))
-        if sys.stderr.isatty():
-            print(f"\r{i + 1}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
+        _tell_progress(i + 1, given, architecture)
     return failed
+
+
+def _collect_on_gpu(gpu, jobs, given, write):
+    """As _collect_trainings(), in the order in which they are measured."""
+    ended = failed = 0
+
+    def tell(number, measured, error):
+        nonlocal ended, failed
+        ended += 1
+        architecture, seed = jobs[number]
+        if error:
+            failed += 1
+            _tell_left_out(architecture, seed, error)
+            return
+        write(row(architecture, seed, *measured))
+        _tell_progress(ended, given, architecture)
+
+    spent = measure_all(gpu, jobs, given.seconds, Calibration(), tell)
+    if spent:
+        print(spent, file=sys.stderr)
+    return failed
+
+
+def _tell_left_out(architecture, seed, error):
+    print(f"left out: {architecture}, seed {seed}: {error}", file=sys.stderr)
+
+
+def _tell_progress(ended, given, architecture):
+    if sys.stderr.isatty():
+        print(f"\r{ended}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
 
 
 def _describe_machine(given, cpu, beside, gpu):

@@ -1,41 +1,67 @@
-"""Measures one training configuration on a GPU, in a process of its own."""
+"""Trains one configuration on a GPU and measures it, in a process of its own, as Turns let it."""
 
 import statistics
 import time
+from functools import partial
 
 import torch
 
-from ..measure import OPTIMIZERS, build, draw, in_child, own_s, step, waited_s
+from ..measure import OPTIMIZERS, build, draw, own_s, step, waited_s
 from ..pipelines import Pipeline
-from .watch import ENOUGH, Watch
+from .turns import Turns, ahead
+from .watch import Watch
 
-_WARM_UP, _WARM_UP_S = 10, 0.5  # the first iterations choose among kernels
+_FIRST = 2  # iterations that load kernels
+_WARM_UP, _WARM_UP_S = 10, 0.3  # the next ones choose among kernels
 _FEWEST = 5  # iterations that are measured
-_LONGEST_S = 10  # until the driver has told enough
 
 
-def _measure(architecture, seed, drawn, seconds, calibration, gpu):
-    attempt, card, reads = drawn
+def _train(gpu, architecture, seed, seconds, calibration, turn):
+    """(card, figures), as measure_apart() of a core."""
+    attempt, card, reads = draw(architecture, seed, on_gpu=True)
     job = card["job"]
-    watch = Watch(gpu.index)
     task, _ = build(architecture, seed, attempt)
+    turn.wait("context")
+    watch = Watch(gpu.index)
     task.move("cuda")
+    optimizer = OPTIMIZERS[job["optimizer"]](task.model.parameters())
+    torch.cuda.synchronize()
+    turn.wait("load", watch.tells_apart())
+    for _ in range(_FIRST):
+        step(task, optimizer)
+        torch.cuda.synchronize()
+    turn.wait("turn")
     read_bytes = int(4 * card["input_elements"]) if reads else 0
     pipeline = Pipeline(job["load_s"], read_bytes, job["loads_ahead"])
-    optimizer = OPTIMIZERS[job["optimizer"]](task.model.parameters())
     rounds = [calibration.round()]
-    until, warmed = time.monotonic() + _WARM_UP_S, 0
-    while warmed < _WARM_UP or time.monotonic() < until:
-        _iterate(task, optimizer, pipeline)
-        warmed += 1
+    watch.start()
+    _warm_up(turn, lambda: _iterate(task, optimizer, pipeline))
     watch.begin()
     window = _Window(job["load_s"] if job["loads_ahead"] else 0)
-    while window.wants_more(seconds, watch):
+    while window.wants_more(seconds) or not watch.enough(seconds):
         window.add(lambda: _iterate(task, optimizer, pipeline))
     watch.end()
     rounds.append(calibration.round())
     figures = window.figures(watch.percent())
-    return {**figures, "memory_bytes": watch.bytes, "calibration_s": statistics.median(rounds)}
+    return card, {**figures, "memory_bytes": watch.bytes, "calibration_s": statistics.median(rounds), **gpu.features}
+
+
+def measure_all(gpu, jobs, seconds, calibration, tell):
+    """Of each (architecture, seed): tell(number, (card, figures), why it failed). A line on how long
+    that took."""
+    turns = Turns(ahead())
+    turns.run([partial(_train, gpu, *job, seconds, calibration) for job in jobs], tell)
+    return turns.spent()
+
+
+def _warm_up(turn, iterate):
+    until, warmed = time.monotonic() + _WARM_UP_S, 0
+    while warmed < _WARM_UP or time.monotonic() < until:
+        iterate()
+        warmed += 1
+    turn.ask("window")
+    while not turn.granted():
+        iterate()  # so that the GPU keeps its clocks
 
 
 def _iterate(task, optimizer, pipeline):
@@ -53,10 +79,8 @@ class _Window:
         self._times, self._steps = [], []
         self._wall_s = self._waited_s = 0.0
 
-    def wants_more(self, seconds, watch):
-        if len(self._times) < _FEWEST or self._wall_s < seconds:
-            return True
-        return watch.samples() < ENOUGH and self._wall_s < _LONGEST_S
+    def wants_more(self, seconds):
+        return len(self._times) < _FEWEST or self._wall_s < seconds
 
     def add(self, iterate):
         waited, at = waited_s(), time.monotonic()
@@ -79,10 +103,3 @@ class _Window:
             "step_s": statistics.median(self._steps),
             "measured_iterations": len(self._times),
         }
-
-
-def measure_on(gpu, architecture, seed, seconds, calibration):
-    """(card, figures), as measure_apart() of a core. RuntimeError: it failed."""
-    drawn = in_child(lambda: draw(architecture, seed, on_gpu=True))
-    figures = in_child(lambda: _measure(architecture, seed, drawn, seconds, calibration, gpu))
-    return drawn[1], {**figures, **gpu.features}

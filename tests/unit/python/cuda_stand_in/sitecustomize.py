@@ -1,22 +1,68 @@
 """In place of a PyTorch with CUDA: its device is the processor. Who moves something there is a client
-of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it."""
+of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it. Of the environment:
+
+  STAND_IN_LOSES    this GPU is lost then
+  STAND_IN_CPUS     so many may be used
+  STAND_IN_SLOW_S   a context takes so long, and so do the first iterations, at the end of each of
+                    which stands "PID BEGAN ENDED" in the file "ends"; each process has its number of bytes more
+  STAND_IN_HIDDEN   the driver knows processes by other numbers
+  STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
+"""
 
 import os
+import signal
+import threading
+import time
 
 import torch
 
 CLIENT_BYTES = 3 << 30
-_clients = set()
+_LOADING = 3  # ends: the model is there, and two iterations
+_slow_s = float(os.environ.get("STAND_IN_SLOW_S", 0))
+_ends = {}  # by process
+
+
+def _write(name, text):
+    with open(os.path.join(os.environ["FAKE_NVML"], name), "a") as file:
+        file.write(text)
+
+
+def _number():
+    if not os.environ.get("STAND_IN_HIDDEN"):
+        return os.getpid()
+    # A thread's can be asked for like a process's, and lives as long.
+    thread = threading.Thread(target=threading.Event().wait, daemon=True)
+    thread.start()
+    return thread.native_id
 
 
 def _become_client():
-    if os.getpid() not in _clients:
-        _clients.add(os.getpid())
-        with open(os.path.join(os.environ["FAKE_NVML"], "clients"), "a") as file:
-            file.write(f"{os.environ['CUDA_VISIBLE_DEVICES']} {os.getpid()} {CLIENT_BYTES}\n")
+    if os.getpid() not in _ends:
+        _ends[os.getpid()] = 0
+        time.sleep(_slow_s)
+        own_bytes = CLIENT_BYTES + (os.getpid() if _slow_s else 0)
+        _write("clients", f"{os.environ['CUDA_VISIBLE_DEVICES']} {_number()} {own_bytes}\n")
         if lost := os.environ.get("STAND_IN_LOSES"):
-            with open(os.path.join(os.environ["FAKE_NVML"], "lost"), "w") as file:
-                file.write(f"{lost}\n")
+            _write("lost", f"{lost}\n")
+
+
+def _end(*_):
+    began_s = time.monotonic()
+    ends = _ends[os.getpid()]
+    _ends[os.getpid()] += 1
+    if str(ends) == os.environ.get("STAND_IN_DIES_AT") and _is_first_to_die():
+        os.kill(os.getpid(), signal.SIGKILL)
+    if _slow_s:
+        time.sleep(_slow_s if ends < _LOADING else 0)
+        _write("ends", f"{os.getpid()} {began_s} {time.monotonic()}\n")
+
+
+def _is_first_to_die():
+    try:
+        os.mkdir(os.path.join(os.environ["FAKE_NVML"], "died"))
+    except FileExistsError:
+        return False
+    return True
 
 
 def _moving(to):
@@ -31,6 +77,8 @@ def _moving(to):
 
 torch.version.cuda = "11.8"
 torch.cuda.is_available = lambda: True
-torch.cuda.synchronize = lambda *_: None
+torch.cuda.synchronize = _end
 torch.Tensor.to = _moving(torch.Tensor.to)
 torch.nn.Module.to = _moving(torch.nn.Module.to)
+if cpus := os.environ.get("STAND_IN_CPUS"):
+    os.sched_getaffinity = lambda *_: set(range(int(cpus)))
