@@ -63,10 +63,12 @@ void guarded(const tierpilot_swap* swap, const Work& work) {
 
 Result<std::vector<std::unique_ptr<swap::Tier>>> wanted_tiers(
     const tierpilot_swap_settings& settings, const swap::ComputeDevice& device) {
-  if (settings.tiers && *settings.tiers) return swap::tiers_of(settings.tiers, swap::pages_for(device));
+  if (settings.tiers && *settings.tiers)
+    return swap::tiers_of(settings.tiers, swap::pages_for(device));
   // Those that a task was given.
   const char* given = std::getenv("TIERPILOT_SWAP_TIERS");
-  return given && *given ? swap::tiers_of(given, swap::pages_for(device)) : swap::found_tiers(device);
+  return given && *given ? swap::tiers_of(given, swap::pages_for(device))
+                         : swap::found_tiers(device);
 }
 
 // Of a front end that was built with an earlier version, and knows of less.

@@ -2,6 +2,9 @@
 // interface.
 #include "fake_cuda.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -14,6 +17,14 @@
 #include <thread>
 
 namespace {
+
+// What is pinned is there.
+void populate(char* data, size_t bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(data) / page * page;
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes + page - 1) / page * page;
+  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+}
 
 constexpr int kInvalid = 1, kNoMemory = 2, kNotInitialised = 3, kAlreadyPinned = 712;
 
@@ -209,6 +220,7 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
   return 0;
 }
 int cuMemHostRegister_v2(void* data, size_t bytes, unsigned) {
+  populate(static_cast<char*>(data), bytes);
   auto& d = driver();
   const std::lock_guard lock(d.mutex);
   if (contexts_pushed == 0) return kNotInitialised;

@@ -80,7 +80,8 @@ int run(const Output& output, const Options& options) {
 int show_tiers(const Output& output, const Options& options) {
   auto device = swap::open_device(options.device);
   if (!device) return print_error(output, device.error());
-  auto tiers = options.tiers.empty() ? swap::found_tiers(**device) : swap::tiers_of(options.tiers, swap::pages_for(**device));
+  auto tiers = options.tiers.empty() ? swap::found_tiers(**device)
+                                     : swap::tiers_of(options.tiers, swap::pages_for(**device));
   if (!tiers) return print_error(output, tiers.error());
   const auto measured = swap::measured(std::move(*tiers), **device);
   if (!measured) return print_error(output, measured.error());

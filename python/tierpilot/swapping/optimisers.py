@@ -4,6 +4,7 @@ An optimiser whose class is known treats each parameter by itself: its step is t
 that only their states have to be here together. Of any other one they come as it asks for them.
 """
 
+import collections
 import sys
 import threading
 
@@ -18,6 +19,7 @@ _BY_PARAMETER = frozenset(
     for name in "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop".split()
     if hasattr(torch.optim, name)
 )
+_PLAIN = dict, collections.OrderedDict  # the latter where it was pickled
 _LEAST_PART_BYTES = 16 << 20
 _KEPT = 2  # tensors of a parameter's size, by most of them
 _HOOKS = "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"
@@ -130,7 +132,7 @@ class States:
         dicts = []
         for parameter in parameters:
             state = optimiser.state.get(parameter)
-            if type(state) is dict:
+            if type(state) in _PLAIN:
                 state = optimiser.state[parameter] = StateDict(self, state)
             if type(state) is StateDict:
                 state.adopt(shown)

@@ -32,7 +32,7 @@ class Swap:
         self._settings = budget, policy, tiers, plan_file
         self._device = devices.checked(device) if isinstance(device, str) else device
         self._core = self._news = None
-        self._elsewhere = False
+        self._elsewhere = self._asked = False
         self._forked = False
         self._places = Places()
         self._lock = threading.RLock()
@@ -276,7 +276,9 @@ class Swap:
 
     def _tell_memory(self):
         if self._device.memory:
-            self._core.memory(*self._device.memory())
+            held, peak = self._device.memory()
+            self._core.memory(held, peak if self._asked else held)  # the most before is none of the first step's
+            self._asked = True
 
     def _warn_of(self, tensor):
         if not self._elsewhere and tensor.is_cuda:
@@ -329,8 +331,6 @@ class Swap:
         self._core = core.Core(*self._settings, device=self._device.name)
         self._news = self._core.news
         self._streams = self._device.stream is not None
-        if self._device.memory:
-            self._device.memory()  # what was the most before is none of the first step's
 
     def _open(self, tensor=None):
         if self._core is None:

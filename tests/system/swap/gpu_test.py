@@ -24,6 +24,16 @@ def memory(name):
         return int(re.search(name + r":\s+(\d+) kB", status.read())[1]) << 10
 
 
+class Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int64) for name in ("pinned", "other", "across", "pinned_bytes", "contexts", "streams", "events")]
+
+
+def pinned_bytes():
+    count = ctypes.CDLL("libcuda.so.1").fake_cuda_count
+    count.restype = Counts
+    return count().pinned_bytes
+
+
 class StandIn(devices.Cuda):
     takes = staticmethod(devices.Processor.takes)
     asked = 0
@@ -36,8 +46,10 @@ class StandIn(devices.Cuda):
         return 0
 
     def memory(self):
+        """What the process has, but for the host memory that is pinned for its copies."""
         StandIn.asked += 1
-        held, peak = memory("RssAnon"), memory("VmHWM") - memory("RssFile") - memory("RssShmem")
+        pinned = pinned_bytes()
+        held, peak = memory("RssAnon") - pinned, memory("VmHWM") - memory("RssFile") - memory("RssShmem") - pinned
         with open("/proc/self/clear_refs", "w", encoding="ascii") as clear:
             clear.write("5")
         return held, max(held, peak)
@@ -96,7 +108,7 @@ class Gpu(Case):
 
         x = torch.randn(1 << 20, requires_grad=True)  # 24 times 4 MiB
         step(x)
-        budget = memory("RssAnon") + (48 << 20)
+        budget = StandIn().memory()[0] + (48 << 20)
         before = StandIn.asked
         swap = Swap(budget, device=StandIn(), tiers="memory=256MiB")
         for _ in range(12):
