@@ -29,9 +29,9 @@ sys.path[:0] = [str(HERE.parents[3] / "tools/demo/swap"), str(HERE.parent)]
 POLICIES = ("plain", "save-on-cpu", "checkpoint", "swap-all", "vdnn", "capuchin", "swap")
 NETS = ("alexnet", "vgg16", "resnet50", "inception_v3", "transformer")
 SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-TRIES = 4  # steps after which a batch is said to fit
+TRIES = 3  # steps after which a batch is said to fit
 WARM = 6  # steps of a policy that nothing is judged by: the first are measured closely, which takes time
-LEG_S = 4  # seconds that steps of one kind take at most, before those of the other kind have their turn
+LEG_S = 3  # seconds that steps of one kind take at most, before those of the other kind have their turn
 
 
 def size_of(text):
@@ -78,6 +78,7 @@ class Training:
             self.model = made.to(settings["device"], memory_format=torch.channels_last)
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=0.001, momentum=0.9)
         self.checkpointed = checkpointed(torch, self.model)
+        self.tried = None
 
     def data(self, batch):
         torch, device = self.torch, self.settings["device"]
@@ -124,20 +125,22 @@ class Training:
         return time.perf_counter() - begin
 
     def fits(self, batch):
-        swap = None
+        """One Swap for all tries, as its memory is pinned by then; another one after a failure, which lowers its budget."""
         try:
-            x, swap = self.data(batch), self.swap()
+            x = self.data(batch)
+            self.tried = self.tried or self.swap()
             for _ in range(TRIES):
-                self.step(x, self.settings["policy"], swap)
+                self.step(x, self.settings["policy"], self.tried)
             return True
         except (RuntimeError, MemoryError) as error:
             if "out of memory" not in str(error) and "too large" not in str(error):
                 raise
+            if self.tried:
+                self.tried._core.close()
+            self.tried = None
             return False
         finally:
             x = None
-            if swap:
-                swap._core.close()  # its pinned memory is the next try's
             self.bound(True)
 
     def largest(self, low):
@@ -168,7 +171,7 @@ class Training:
         try:
             for turn in range(self.settings["rounds"]):
                 self.bound(False)
-                plain_s = self.leg(x, "plain", None, 2)
+                plain_s = self.leg(x, "plain", None, 1)
                 self.bound(True)
                 if self.gpu:
                     self.torch.cuda.reset_peak_memory_stats()
@@ -255,6 +258,7 @@ def main():
     parser.add_argument("--tiers", help="as TIERPILOT_SWAP_TIERS; else what the library finds")
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--searched", help="policies whose largest batch is searched for; else all of --policies")
     parser.add_argument("--batch", type=int, help="of the comparison of speeds; else twice the largest of plain training")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parallel", type=int, default=3, help="searches at once: each may have the cap and the tiers' memory")
@@ -263,7 +267,7 @@ def main():
     nets, policies, rows = options.nets.split(","), options.policies.split(","), []
     with tempfile.NamedTemporaryFile() as lock:
         bench = Bench(options, lock.name)
-        largest = {} if options.batch else bench.largest_of_all(nets, policies)
+        largest = {} if options.batch else bench.largest_of_all(nets, options.searched.split(",") if options.searched else policies)
         batches = {net: options.batch or 2 * (largest[net, "plain"] or 32) for net in nets}
         for (net, policy), race in bench.races(batches, policies):
             rows.append({"net": net, "policy": policy, "largest_batch": largest.get((net, policy)), "batch": batches[net], "race": race})
