@@ -26,7 +26,7 @@ import warnings
 
 HERE = pathlib.Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[3] / "tools/demo/swap"), str(HERE.parent)]
-POLICIES = ("plain", "save-on-cpu", "checkpoint", "swap-all", "vdnn", "capuchin", "swap")
+POLICIES = ("plain", "save-on-cpu", "checkpoint", "swap-all", "vdnn", "capuchin", "swap", "swap+recompute")
 NETS = ("alexnet", "vgg16", "resnet50", "inception_v3", "transformer")
 SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 TRIES = 3  # steps after which a batch is said to fit
@@ -101,8 +101,8 @@ class Training:
             return None
         from tierpilot.swapping import Swap  # a new one each time: tierpilot.swap() has one for all who ask for the same
 
-        budget = (self.settings["cap"] or 1 << 50) * 9 // 10
-        return Swap(budget, self.settings["policy"], self.settings["tiers"], device=self.settings["device"])
+        budget, (policy, *more) = (self.settings["cap"] or 1 << 50) * 9 // 10, self.settings["policy"].split("+")
+        return Swap(budget, policy, self.settings["tiers"], device=self.settings["device"], recompute=more == ["recompute"])
 
     def step(self, x, policy, swap=None):
         """Its seconds, until the GPU is done."""
@@ -216,7 +216,8 @@ class Bench:
                               capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return json.loads(done.stdout.splitlines()[-1])
-        print(f"{net} under {policy} failed: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr, flush=True)
+        why = done.stderr.strip().splitlines()[-1:] or [f"ended by signal {-done.returncode}"]
+        print(f"{net} under {policy} failed: {why[0]}", file=sys.stderr, flush=True)
         return None
 
     def largest(self, net, policy, start):
