@@ -8,7 +8,9 @@ namespace {
 
 constexpr double kPriceOfCopies = 0.05;  // of the time they take: they share memory and processors
 constexpr int kRuns = 8;                 // of each way: plans of what leaves have to settle in it
-constexpr size_t kMostSteps = 256;       // more and all are forgotten: shapes that never repeat
+constexpr int kFewRuns = 4;
+constexpr double kClearGain = 1.3;  // from which a few are enough
+constexpr size_t kMostSteps = 256;  // more and all are forgotten: shapes that never repeat
 
 // What copies of so many bytes, out beside the forward and in beside the backward pass, add.
 double copies_ns(const SegmentedStep& step, const Link& link, int64_t bytes) {
@@ -22,9 +24,9 @@ double copies_ns(const SegmentedStep& step, const Link& link, int64_t bytes) {
 
 }  // namespace
 
-std::vector<char> choose_segments(const SegmentedStep& step, const Link& link) {
-  std::vector<char> again(step.segments.size());
-  if (step.over_bytes <= 0) return again;
+SegmentChoice choose_segments(const SegmentedStep& step, const Link& link) {
+  SegmentChoice choice{.again = std::vector<char>(step.segments.size())};
+  if (step.over_bytes <= 0) return choice;
   std::vector<size_t> order;
   for (size_t i = 0; i < step.segments.size(); ++i)
     if (step.segments[i].possible && step.segments[i].freed_bytes > 0) order.push_back(i);
@@ -36,7 +38,8 @@ std::vector<char> choose_segments(const SegmentedStep& step, const Link& link) {
                    [&](size_t a, size_t b) { return price(a) < price(b); });
   size_t best = 0;
   int64_t left = step.over_bytes;
-  double spent = 0, least = link.exists() ? copies_ns(step, link, left) : 0;
+  const double without = link.exists() ? copies_ns(step, link, left) : 0;
+  double spent = 0, least = without;
   for (size_t count = 1; count <= order.size() && left > 0; ++count) {
     const auto& segment = step.segments[order[count - 1]];
     left -= segment.freed_bytes;
@@ -46,8 +49,10 @@ std::vector<char> choose_segments(const SegmentedStep& step, const Link& link) {
     least = cost;
     best = count;
   }
-  for (size_t i = 0; i < best; ++i) again[order[i]] = true;
-  return again;
+  for (size_t i = 0; i < best; ++i) choice.again[order[i]] = true;
+  const auto computing = static_cast<double>(step.forward_ns + step.backward_ns);
+  if (link.exists()) choice.gain = (computing + without) / std::max(computing + least, 1.0);
+  return choice;
 }
 
 bool SegmentLearner::active(const Known& known) const {
@@ -66,13 +71,14 @@ bool SegmentLearner::begin(uint64_t place) {
 }
 
 void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Link& link) {
-  const auto again = choose_segments(step, link);
+  const auto chosen = choose_segments(step, link);
+  known.gain = chosen.gain;
   bool any = false;
   for (size_t i = 0; i < step.segments.size(); ++i) {
     const auto& segment = step.segments[i];
     // A place that occurs twice in a step is one decision.
     auto& choice = known.again.try_emplace(segment.place, true).first->second;
-    choice = choice && segment.possible && (all_ || again[i]);
+    choice = choice && segment.possible && (all_ || chosen.again[i]);
     any = any || choice;
   }
   known.phase = any ? (all_ ? Phase::kSettled : Phase::kWithout) : Phase::kSettled;
@@ -88,7 +94,7 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
   }
   auto& least = known->phase == Phase::kWith ? known->least_with_ns : known->least_without_ns;
   if (fits) least = least == 0 ? step_ns : std::min(least, step_ns);
-  if (++known->runs < kRuns) return;
+  if (++known->runs < kRuns && !is_clear(*known)) return;
   known->runs = 0;
   if (known->phase == Phase::kWithout) {
     known->phase = Phase::kWith;
@@ -98,6 +104,15 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
   // Where neither way kept to the budget, the one that needs less.
   known->with = known->least_without_ns == 0 ||
                 (known->least_with_ns > 0 && known->least_with_ns < known->least_without_ns);
+}
+
+// A few runs tell a large difference. That the way without is so much slower is an estimate as long
+// as only it was tried.
+bool SegmentLearner::is_clear(const Known& known) const {
+  if (known.runs < kFewRuns) return false;
+  if (known.phase == Phase::kWithout) return known.gain > kClearGain;
+  return known.least_with_ns > 0 && static_cast<double>(known.least_without_ns) >
+                                        kClearGain * static_cast<double>(known.least_with_ns);
 }
 
 std::vector<KeptSegments> SegmentLearner::kept() const {

@@ -27,9 +27,14 @@ struct SegmentedStep {
   int64_t forward_ns = 0, backward_ns = 0;  // of computing; copies out and in run beside them
 };
 
-// By segment, whether it is to be computed again: the cheapest for their bytes, as many as make the
-// estimated step shortest. None where everything fits. Without a link, as many as it takes.
-std::vector<char> choose_segments(const SegmentedStep& step, const Link& link);
+struct SegmentChoice {
+  std::vector<char> again{};  // by segment
+  double gain = 1;            // time without over time with it, as estimated; 1 without a link
+};
+
+// Those to be computed again: the cheapest for their bytes, as many as make the estimated step
+// shortest. None where everything fits. Without a link, as many as it takes.
+SegmentChoice choose_segments(const SegmentedStep& step, const Link& link);
 
 // Remembers what to do in steps that begin alike, and holds the choice to what steps really took:
 // without it, and with it.
@@ -53,11 +58,13 @@ class SegmentLearner {
   struct Known {
     Phase phase = Phase::kMeasure;
     std::unordered_map<uint64_t, bool> again{};  // by place
+    double gain = 1;  // time without over time with it, as estimated
     int runs = 0;
     int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
     bool with = false;                                // once settled
   };
   bool active(const Known& known) const;
+  bool is_clear(const Known& known) const;
   void measured(Known& known, const SegmentedStep& step, const Link& link);
 
   const bool learns_, all_;

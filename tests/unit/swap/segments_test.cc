@@ -19,37 +19,40 @@ SegmentedStep step_of(int64_t over_bytes) {
 }
 
 TEST(Segments, WhereAllFitsNothingIsComputedAgain) {
-  EXPECT_EQ(choose_segments(step_of(0), {}), std::vector<char>(3));
-  EXPECT_EQ(choose_segments(step_of(-5), {.gb_per_s = 1}), std::vector<char>(3));
-  EXPECT_TRUE(choose_segments({.over_bytes = 5}, {}).empty());
+  EXPECT_EQ(choose_segments(step_of(0), {}).again, std::vector<char>(3));
+  EXPECT_EQ(choose_segments(step_of(-5), {.gb_per_s = 1}).again, std::vector<char>(3));
+  EXPECT_TRUE(choose_segments({.over_bytes = 5}, {}).again.empty());
 }
 
 TEST(Segments, AFastLinkHidesCopiesAndASlowOneDoesNot) {
-  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 100}), std::vector<char>(3));
+  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 100}).again, std::vector<char>(3));
   // 15 MB at 0.1 GB/s take 150 ms each way: two segments of 3 ms together are cheaper.
-  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 0.1}), (std::vector<char>{0, 1, 1}));
+  EXPECT_EQ(choose_segments(step_of(15 * kMb), {.gb_per_s = 0.1}).again,
+            (std::vector<char>{0, 1, 1}));
 }
 
 // 12 MB at 1 GB/s are 12 ms, 2 more than the forward pass hides, and the cheapest segment is 1 ms.
 TEST(Segments, OnlyWhatTheLinkCannotHideIsComputedAgain) {
-  EXPECT_EQ(choose_segments(step_of(12 * kMb), {.gb_per_s = 1}), (std::vector<char>{0, 1, 0}));
+  EXPECT_EQ(choose_segments(step_of(12 * kMb), {.gb_per_s = 1}).again,
+            (std::vector<char>{0, 1, 0}));
 }
 
 TEST(Segments, WithoutALinkAsManyAsItTakesCheapestFirst) {
-  EXPECT_EQ(choose_segments(step_of(5 * kMb), {}), (std::vector<char>{0, 1, 0}));
-  EXPECT_EQ(choose_segments(step_of(11 * kMb), {}), (std::vector<char>{0, 1, 1}));
-  EXPECT_EQ(choose_segments(step_of(90 * kMb), {}), (std::vector<char>{1, 1, 1}));
+  EXPECT_EQ(choose_segments(step_of(5 * kMb), {}).again, (std::vector<char>{0, 1, 0}));
+  EXPECT_EQ(choose_segments(step_of(11 * kMb), {}).again, (std::vector<char>{0, 1, 1}));
+  EXPECT_EQ(choose_segments(step_of(90 * kMb), {}).again, (std::vector<char>{1, 1, 1}));
 }
 
 TEST(Segments, WhatCannotBeOrFreesNothingIsLeftOut) {
   auto step = step_of(90 * kMb);
   step.segments[0].possible = false;
   step.segments[1].freed_bytes = 0;
-  EXPECT_EQ(choose_segments(step, {}), (std::vector<char>{0, 0, 1}));
+  EXPECT_EQ(choose_segments(step, {}).again, (std::vector<char>{0, 0, 1}));
 }
 
 struct Trainer {
   SegmentLearner learner{true, false};
+  double gb_per_s = 1;
   // Whether the segment at place 2 was computed again.
   bool step(int64_t without_ns, int64_t with_ns, bool fits_without = true) {
     const auto step = step_of(12 * kMb);
@@ -57,7 +60,7 @@ struct Trainer {
     for (const auto& segment : step.segments) again = learner.begin(segment.place) || again;
     const bool with = learner.recomputes();
     EXPECT_EQ(again, with);
-    learner.end(with ? nullptr : &step, {.gb_per_s = 1}, with ? with_ns : without_ns,
+    learner.end(with ? nullptr : &step, {.gb_per_s = gb_per_s}, with ? with_ns : without_ns,
                 with || fits_without);
     return again;
   }
@@ -71,6 +74,18 @@ TEST(SegmentLearner, KeepsWhatIsMeasuredToBeFaster) {
     for (int i = 0; i < 40; ++i) with += trainer.step(100, faster ? 90 : 110);
     EXPECT_GT(with, 0) << "it was tried";
     EXPECT_EQ(trainer.step(100, faster ? 90 : 110), faster);
+  }
+}
+
+TEST(SegmentLearner, AFewStepsTellALargeDifference) {
+  for (const bool faster : {true, false}) {
+    Trainer trainer{.gb_per_s = 0.1};
+    int without = 0;
+    for (int i = 0; i < 9; ++i) without += !trainer.step(100, faster ? 50 : 105);
+    EXPECT_LT(without, 6) << "that it is slow was foretold";
+    int with = 0;
+    for (int i = 0; i < 40; ++i) with += trainer.step(100, faster ? 50 : 105);
+    EXPECT_EQ(with, faster ? 40 : 4) << "a small one takes as many as ever";
   }
 }
 
