@@ -71,6 +71,7 @@ void Session::begin() {
 }
 
 void Session::finish_step() {
+  ran_out_ = false;
   if (watch_.step().saves.empty()) {
     segments_.finish_unsaved(transfers_.link());
     const auto peak_bytes = watch_.most_held_bytes();
@@ -251,15 +252,21 @@ void Session::held(Id id) {
   if (slot && step_.has(*slot)) watch_.step().saves[slot->save].held = true;
 }
 
+// More than it held then the device did not have. Where that is as much as was aimed at, memory
+// lies in pieces that nothing fits into: as good as less.
+void Session::lower_budget() {
+  const auto most_bytes = watch_.peak_bytes();
+  auto bytes = budget_bytes_ - budget_bytes_ / 8;
+  if (most_bytes > 0) bytes = std::min(bytes, most_bytes);
+  budget_bytes_ = std::max<int64_t>(bytes, 1);
+  learner_.set_budget(target_bytes());
+}
+
 void Session::failed() {
   const std::lock_guard lock(mutex_);
   const Telling telling(*this);
   ++statistics_.failures;
-  // More than this it never had: of what it was thought to have, nothing else is known.
-  if (const auto most_bytes = watch_.peak_bytes(); most_bytes > 0 && most_bytes < budget_bytes_) {
-    budget_bytes_ = most_bytes;
-    learner_.set_budget(target_bytes());
-  }
+  if (!std::exchange(ran_out_, true)) lower_budget();
   learner_.failed();
 }
 

@@ -74,6 +74,7 @@ class Session {
   int64_t target_bytes() const { return budget_bytes_ - budget_bytes_ / 20; }
   void finish_step();
   void mend();
+  void lower_budget();
   bool over_budget() const;
   bool fits(int64_t bytes);
   bool nothing_to_wait_for() const;
@@ -97,6 +98,7 @@ class Session {
 
   const SessionSettings settings_;
   std::atomic<int64_t> budget_bytes_;
+  bool ran_out_ = false;  // the device had no room in this step
   const std::unique_ptr<ComputeDevice> device_;
   std::atomic<ComputeDevice::Stream> last_stream_ = 0;  // that was saved in
   std::atomic<uint32_t> news_ = 0;

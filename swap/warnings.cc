@@ -13,10 +13,8 @@ std::string Warnings::next(int64_t wanted_bytes, int64_t budget_bytes, int64_t l
     return "kept plans are not used: " + std::exchange(plans_refused_, {});
   if (budget_bytes < wanted_bytes &&
       std::exchange(lowered_said_bytes_, budget_bytes) != budget_bytes)
-    return fmt::format(
-        "memory ran out when {} MiB were held: that is taken for the budget from now on, not {} "
-        "MiB",
-        budget_bytes / kMiB, wanted_bytes / kMiB);
+    return fmt::format("memory ran out: the budget is taken for {} MiB from now on, not for {} MiB",
+                       budget_bytes / kMiB, wanted_bytes / kMiB);
   too_small_ = least_bytes > budget_bytes ? too_small_ + 1 : 0;
   if (too_small_ < 2 || std::exchange(too_small_said_, true)) return {};
   return fmt::format(

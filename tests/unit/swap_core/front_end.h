@@ -32,8 +32,13 @@ class FrontEnd {
 
   tierpilot_swap* swap() { return swap_; }
   nlohmann::json said(const char* what) {
-    std::string text(tierpilot_swap_describe(swap_, what, nullptr, 0), ' ');
-    tierpilot_swap_describe(swap_, what, text.data(), text.size() + 1);
+    std::string text;
+    // Counts grow meanwhile.
+    for (size_t bytes = 4096; text.size() < bytes;) {
+      text.resize(bytes);
+      bytes = tierpilot_swap_describe(swap_, what, text.data(), text.size() + 1);
+      if (bytes <= text.size()) text.resize(bytes);
+    }
     return nlohmann::json::parse(text);
   }
 

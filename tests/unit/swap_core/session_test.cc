@@ -150,6 +150,23 @@ TEST(Session, WhereMemoryRanOutTheBudgetIsWhatWasHeldAndThatIsSaid) {
   EXPECT_NE(std::strstr(text, "memory ran out"), nullptr) << text;
   EXPECT_NE(std::strstr(text, std::to_string(budget >> 20).c_str()), nullptr) << text;
   EXPECT_EQ(tierpilot_swap_warning(front_end.swap(), text, sizeof text), 0U);
+  tierpilot_swap_failed(front_end.swap());
+  EXPECT_EQ(front_end.said("statistics").at("budget_bytes").get<int64_t>(), budget)
+      << "once a step";
+}
+
+// Memory in pieces that are too small: the device holds as much as it was thought to have.
+TEST(Session, WhereMemoryRunsOutAgainAndAgainLessIsAimedAt) {
+  FrontEnd front_end("swap", int64_t{1} << 40);
+  int64_t last = int64_t{1} << 40;
+  for (int step = 0; step < 4; ++step) {
+    front_end.save(0);
+    tierpilot_swap_failed(front_end.swap());
+    const auto budget = front_end.said("statistics").at("budget_bytes").get<int64_t>();
+    EXPECT_LE(budget, last - last / 8);
+    last = budget;
+    EXPECT_TRUE(front_end.use_and_drop());
+  }
 }
 
 TEST(Session, StatesComeBackAsTheyWereAndAreNoneOfAStepsSaves) {
