@@ -89,6 +89,7 @@ void Session::finish_step() {
   s.last_others_ns = seen.others_ns;
   s.last_peak_bytes = seen.peak_bytes;
   s.device_peak_bytes = std::max(s.device_peak_bytes, seen.peak_bytes);
+  seen.timed = !device_->runs_ahead() || seen.step.other_bytes.size() == seen.step.time_ns.size();
   const bool fits = seen.peak_bytes <= budget_bytes_;
   s.over_budget_steps += !fits;
   lead_.step_ended(seen.whole_ns(), seen.stall_ns);

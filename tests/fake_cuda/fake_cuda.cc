@@ -86,6 +86,14 @@ Stream& stream_of(void* stream) {
   return stream ? *static_cast<Stream*>(stream) : default_stream();
 }
 
+// FAKE_CUDA_MB_PER_S: what the link carries.
+void copy(void* to, const void* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+  if (const char* rate = std::getenv("FAKE_CUDA_MB_PER_S"))
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(bytes / std::strtoull(rate, nullptr, 10)));
+}
+
 // Counts it; whether the copy may be.
 int host_side(const void* host, size_t bytes) {
   auto& d = driver();
@@ -211,12 +219,12 @@ int cuEventSynchronize(void* event) {
 }
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void* stream) {
   if (const int code = host_side(to, bytes)) return code;
-  stream_of(stream).push([=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+  stream_of(stream).push([=] { copy(to, reinterpret_cast<void*>(from), bytes); });
   return 0;
 }
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void* stream) {
   if (const int code = host_side(from, bytes)) return code;
-  stream_of(stream).push([=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+  stream_of(stream).push([=] { copy(reinterpret_cast<void*>(to), from, bytes); });
   return 0;
 }
 int cuMemHostRegister_v2(void* data, size_t bytes, unsigned) {

@@ -89,7 +89,8 @@ void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t st
   auto* known = std::exchange(known_, nullptr);
   if (!known || known->phase == Phase::kSettled) return;
   if (known->phase == Phase::kMeasure) {
-    if (step) measured(*known, *step, link);
+    const bool first = std::exchange(known->first, false);
+    if (step && (all_ || !first)) measured(*known, *step, link);
     return;
   }
   auto& least = known->phase == Phase::kWith ? known->least_with_ns : known->least_without_ns;

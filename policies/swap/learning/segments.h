@@ -58,7 +58,8 @@ class SegmentLearner {
   struct Known {
     Phase phase = Phase::kMeasure;
     std::unordered_map<uint64_t, bool> again{};  // by place
-    double gain = 1;  // time without over time with it, as estimated
+    double gain = 1;                             // time without over time with it, as estimated
+    bool first = true;                           // its first step, which is slow, has not been
     int runs = 0;
     int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
     bool with = false;                                // once settled

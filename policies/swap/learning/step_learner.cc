@@ -88,9 +88,11 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
     return plan(known);
   }
   ++known.runs;
-  for (size_t at = 0; at < known.step.time_ns.size(); ++at) {
+  // The first one of a program is slow: it takes memory, and loads what it computes with.
+  const double weight = known.runs == 1 ? 1 : kNewTimes;
+  for (size_t at = 0; at < known.step.time_ns.size() && seen.timed; ++at) {
     auto& time = known.step.time_ns[at];
-    time += static_cast<int64_t>(kNewTimes * static_cast<double>(seen.step.time_ns[at] - time));
+    time += static_cast<int64_t>(weight * static_cast<double>(seen.step.time_ns[at] - time));
   }
   for (size_t i = 0; i < known.step.saves.size(); ++i)
     known.step.saves[i].held |= seen.step.saves[i].held;

@@ -31,6 +31,7 @@ struct Advice {
 
 struct StepEnd {
   ObservedStep step{};  // other_bytes: empty when it was not measured all the way
+  bool timed = true;    // whether its times are of computing, and not of telling a device to
   int64_t step_ns = 0;  // with stalls
   int64_t stall_ns = 0;
   int64_t peak_bytes = 0;  // of the device; 0: not known

@@ -168,6 +168,30 @@ TEST_F(Learning, APlanThatTookTooMuchLetsMoreLeave) {
             std::count(before.begin(), before.end(), 1) + 3);
 }
 
+TEST_F(Learning, TimesOfTheFirstStepCountForNothing) {
+  const auto step = chain_of(20);
+  run(chain_of(20, kMiB, 500'000'000), 0, 1);
+  run(step, 0, 1);
+  learner.begin();
+  for (const auto& save : step.saves) learner.save(save);
+  ASSERT_NE(learner.expected(), nullptr);
+  EXPECT_EQ(learner.expected()->time_ns, step.time_ns);
+}
+
+TEST_F(Learning, TimesOfTellingADeviceAreNoneOfComputing) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) run(step, 0, 1);
+  for (int i = 0; i < 5; ++i) {
+    learner.begin();
+    for (const auto& save : step.saves) learner.save(save);
+    learner.end({.step = chain_of(20, kMiB, 5), .timed = false, .step_ns = 50'000'000}, 0);
+  }
+  learner.begin();
+  for (const auto& save : step.saves) learner.save(save);
+  ASSERT_NE(learner.expected(), nullptr);
+  EXPECT_EQ(learner.expected()->time_ns, step.time_ns);
+}
+
 TEST_F(Learning, WhereTheDeviceHadNoRoomEverythingLeaves) {
   const auto step = chain_of(20);
   for (int i = 0; i < 3; ++i) run(step, 19 * kMiB, 50'000'000);
