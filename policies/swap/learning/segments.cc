@@ -9,6 +9,7 @@ namespace {
 constexpr double kPriceOfCopies = 0.05;  // of the time they take: they share memory and processors
 constexpr int kRuns = 8;                 // of each way: plans of what leaves have to settle in it
 constexpr int kFewRuns = 4;
+constexpr double kFaster = 0.7;     // than the step that was measured: of more worth
 constexpr double kClearGain = 1.3;  // from which a few are enough
 constexpr size_t kMostSteps = 256;  // more and all are forgotten: shapes that never repeat
 
@@ -70,9 +71,21 @@ bool SegmentLearner::begin(uint64_t place) {
   return found != known_->again.end() && found->second;
 }
 
+// Where others used the machine meanwhile, another step tells more; none does once the way with
+// recomputation was tried, or settled by another run.
+bool SegmentLearner::tells_more(const Known& known, const SegmentedStep& step, bool first) const {
+  if (all_) return known.phase == Phase::kMeasure;
+  const auto computing_ns = static_cast<double>(step.forward_ns + step.backward_ns);
+  return !first && known.least_with_ns == 0 && !known.restored && known.phase != Phase::kWith &&
+         computing_ns < kFaster * static_cast<double>(known.computing_ns);
+}
+
 void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Link& link) {
   const auto chosen = choose_segments(step, link);
   known.gain = chosen.gain;
+  known.computing_ns = step.forward_ns + step.backward_ns;
+  known.again.clear();
+  known.runs = 0;
   bool any = false;
   for (size_t i = 0; i < step.segments.size(); ++i) {
     const auto& segment = step.segments[i];
@@ -87,12 +100,10 @@ void SegmentLearner::measured(Known& known, const SegmentedStep& step, const Lin
 
 void SegmentLearner::end(const SegmentedStep* step, const Link& link, int64_t step_ns, bool fits) {
   auto* known = std::exchange(known_, nullptr);
-  if (!known || known->phase == Phase::kSettled) return;
-  if (known->phase == Phase::kMeasure) {
-    const bool first = std::exchange(known->first, false);
-    if (step && (all_ || !first)) measured(*known, *step, link);
-    return;
-  }
+  if (!known) return;
+  const bool first = std::exchange(known->first, false);
+  if (step && tells_more(*known, *step, first)) return measured(*known, *step, link);
+  if (known->phase == Phase::kMeasure || known->phase == Phase::kSettled) return;
   auto& least = known->phase == Phase::kWith ? known->least_with_ns : known->least_without_ns;
   if (fits) least = least == 0 ? step_ns : std::min(least, step_ns);
   if (++known->runs < kRuns && !is_clear(*known)) return;
@@ -133,7 +144,7 @@ std::vector<KeptSegments> SegmentLearner::kept() const {
 void SegmentLearner::restore(const std::vector<KeptSegments>& kept) {
   for (const auto& one : kept) {
     auto& known = by_first_[one.first];
-    known = {.phase = Phase::kSettled, .with = true};
+    known = {.phase = Phase::kSettled, .restored = true, .with = true};
     known.again.insert(one.again.begin(), one.again.end());
   }
 }

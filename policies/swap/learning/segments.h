@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -57,14 +58,17 @@ class SegmentLearner {
   enum class Phase : uint8_t { kMeasure, kWithout, kWith, kSettled };
   struct Known {
     Phase phase = Phase::kMeasure;
+    bool restored = false;                       // of another run
     std::unordered_map<uint64_t, bool> again{};  // by place
     double gain = 1;                             // time without over time with it, as estimated
     bool first = true;                           // its first step, which is slow, has not been
+    int64_t computing_ns = std::numeric_limits<int64_t>::max();  // of the step that was measured
     int runs = 0;
     int64_t least_without_ns = 0, least_with_ns = 0;  // 0: never fitted
     bool with = false;                                // once settled
   };
   bool active(const Known& known) const;
+  bool tells_more(const Known& known, const SegmentedStep& step, bool first) const;
   bool is_clear(const Known& known) const;
   void measured(Known& known, const SegmentedStep& step, const Link& link);
 

@@ -107,6 +107,16 @@ TEST(SegmentLearner, TheFirstStepTellsNothingOfTimes) {
   EXPECT_TRUE(trainer.step(100, 50));
 }
 
+TEST(SegmentLearner, AStepThatOthersSlowedIsMeasuredAgain) {
+  Trainer trainer{.gb_per_s = 0.1};
+  for (const int64_t slower : {1, 100, 1}) {
+    trainer.slower = slower;
+    (void)trainer.step(100, 50);
+  }
+  for (int i = 0; i < 20; ++i) (void)trainer.step(100, 50);
+  EXPECT_TRUE(trainer.step(100, 50));
+}
+
 TEST(SegmentLearner, RulesAllAndNone) {
   const auto step = step_of(0);
   for (const bool all : {true, false}) {
