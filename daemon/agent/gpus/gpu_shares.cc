@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "daemon/agent/gpus/server_use.h"
 
 namespace tierpilot::agent {
 namespace {
@@ -116,23 +117,23 @@ void GpuShares::stand(Running& running, bool still) {
   executor_.stand_still(running.attempt.task, running.attempt.attempt, still);
 }
 
-// The driver may tell of servers only what their clients used: it is divided by their shares.
+// The driver may tell of servers only what their clients used.
 std::map<AttemptId, int64_t> GpuShares::use_of(const GpuLook& look) const {
   std::map<AttemptId, int64_t> use;
-  double shares = 0;
+  std::vector<ServerClient> clients;
   for (const auto& [attempt, running] : running_) {
     if (running.gpu != look.gpu) continue;
-    shares += running.part.milli;
+    clients.push_back({running.part.milli, running.clients_milli});
     auto& used_ns = use[attempt];
     for (const pid_t process : running.processes.list(executor_))
       if (const auto busy = look.busy_ns.find(process); busy != look.busy_ns.end())
         used_ns += busy->second * running.clients_milli / kWhole;
   }
   for (const pid_t server : look.mps_servers)
-    if (const auto busy = look.busy_ns.find(server); busy != look.busy_ns.end())
-      for (auto& [attempt, used_ns] : use)
-        used_ns += static_cast<int64_t>(static_cast<double>(busy->second) *
-                                        running_.at(attempt).part.milli / shares);
+    if (const auto busy = look.busy_ns.find(server); busy != look.busy_ns.end()) {
+      const auto each = server_use(busy->second, clients);
+      for (auto own = each.begin(); auto& [attempt, used_ns] : use) used_ns += *own++;
+    }
   return use;
 }
 
