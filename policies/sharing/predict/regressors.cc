@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "policies/sharing/predict/regressor.h"
+#include "policies/sharing/predict/saved_kinds.h"
 #include "policies/sharing/predict/standardised.h"
 
 namespace tierpilot::sharing {
@@ -58,6 +60,8 @@ void solve(std::vector<Row>& a, Row& b) {
 class Ridge final : public Regressor {
  public:
   explicit Ridge(double penalty) : penalty_(penalty) {}
+  Ridge(Standardised scale, double mean, Row weights)
+      : scale_(std::move(scale)), mean_(mean), weights_(std::move(weights)) {}
 
   void fit(const std::vector<Row>& rows, const std::vector<double>& targets) override {
     scale_.fit(rows);
@@ -82,8 +86,16 @@ class Ridge final : public Regressor {
     return std::inner_product(scaled.begin(), scaled.end(), weights_.begin(), mean_);
   }
 
+  nlohmann::json saved() const override {
+    return {{"kind", "ridge"},
+            {"means", scale_.means()},
+            {"scales", scale_.scales()},
+            {"mean", mean_},
+            {"weights", weights_}};
+  }
+
  private:
-  const double penalty_;
+  const double penalty_ = 0;
   Standardised scale_;
   double mean_ = 0;
   Row weights_;
@@ -136,6 +148,15 @@ std::unique_ptr<Regressor> make_ridge(double penalty) {
 }
 std::unique_ptr<Regressor> make_nearest(size_t k) {
   return std::make_unique<Nearest>(k);
+}
+
+std::unique_ptr<Regressor> read_ridge(const nlohmann::json& saved, size_t columns) {
+  auto means = saved.at("means").get<Row>(), scales = saved.at("scales").get<Row>();
+  auto weights = saved.at("weights").get<Row>();
+  if (means.size() != columns || scales.size() != columns || weights.size() != columns)
+    return nullptr;
+  return std::make_unique<Ridge>(Standardised(std::move(means), std::move(scales)),
+                                 saved.at("mean").get<double>(), std::move(weights));
 }
 
 }  // namespace tierpilot::sharing

@@ -39,6 +39,7 @@ std::unique_ptr<Regressor> read(const json& saved, size_t columns, int nesting) 
   const auto kind = saved.at("kind").get<std::string>();
   if (kind == "cost sum") return read_cost_sum(saved, columns);
   if (kind == "boosted trees") return read_boosted_trees(saved, columns);
+  if (kind == "ridge") return read_ridge(saved, columns);
   if (kind == "perceptron") return read_perceptron(saved, columns);
   if (kind == "stacked") return read_stacked(saved, columns, nesting + 1);
   if (kind == "average") return read_average(saved, columns, nesting + 1);

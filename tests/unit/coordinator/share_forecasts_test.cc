@@ -296,22 +296,49 @@ TEST_F(ByCardOnGpu, RunsOfANameAreAsTheyWere) {
   EXPECT_NEAR(again.predicted.milli, 440, 1);
 }
 
-TEST(ShareForecasts, APredictorThatKnowsNoGpuSaysSo) {
+// The installed predictor, with and without what it knows of GPUs.
+std::shared_ptr<const sharing::JobPredictor> shipped(bool of_gpus) {
+  std::ifstream file(TEST_PREDICTOR);
+  auto json = nlohmann::json::parse(file);
+  EXPECT_TRUE(json.contains("gpu"));
+  if (!of_gpus) json.erase("gpu");
+  auto read = sharing::JobPredictor::read(json.dump());
+  EXPECT_TRUE(read) << TEST_PREDICTOR;
+  return std::make_shared<const sharing::JobPredictor>(std::move(*read));
+}
+
+TaskSpec with_a_card_on_gpus() {
   auto spec = named("a");
   spec.share.engine = Engine::kGpu;
-  spec.share.model_card = "{";
-  EXPECT_NE(ShareForecasts(nullptr).of(spec).by.find("no predictor"), std::string::npos);
-  std::ifstream file(TEST_PREDICTOR);
-  auto read = sharing::JobPredictor::read(std::string{std::istreambuf_iterator<char>(file), {}});
-  ASSERT_TRUE(read);
-  ShareForecasts forecasts(std::make_shared<const sharing::JobPredictor>(std::move(*read)));
-  EXPECT_NE(forecasts.of(spec).by.find("cannot be read"), std::string::npos);
   auto json = sharing::card_json(sharing::made_card(1e8, 1e5, 4));
   json["schema"] = 1;
   json["kind"] = "model card";
   spec.share.model_card = json.dump();
+  return spec;
+}
+
+TEST(ShareForecasts, APredictorThatKnowsNoGpuSaysSo) {
+  auto spec = with_a_card_on_gpus();
+  ShareForecasts forecasts(shipped(false));
   const auto said = forecasts.of(spec, {.cores = 1, .speed = {1, 0}, .gpu = sharing::kOld}).by;
   EXPECT_NE(said.find("'cpu', not 'gpu'"), std::string::npos) << said;
+  spec.share.model_card = "{";
+  EXPECT_NE(ShareForecasts(nullptr).of(spec).by.find("no predictor"), std::string::npos);
+  EXPECT_NE(forecasts.of(spec).by.find("cannot be read"), std::string::npos);
+}
+
+TEST(ShareForecasts, TheInstalledPredictorTellsOfTheGpuThatItKnowsAndOfNoOther) {
+  const auto predictor = shipped(true);
+  ShareForecasts forecasts(predictor);
+  const auto spec = with_a_card_on_gpus();
+  ASSERT_EQ(predictor->gpus().size(), 1U);
+  const auto on = [&](const sharing::GpuFeatures& gpu) {
+    return forecasts.of(spec, {.cores = 1, .speed = {1, 0}, .gpu = gpu});
+  };
+  EXPECT_EQ(on(predictor->gpus().front()).by, "its model card");
+  EXPECT_NE(on(sharing::kOld).by.find("the GPU Old was not measured, only NVIDIA H200"),
+            std::string::npos)
+      << on(sharing::kOld).by;
 }
 
 }  // namespace

@@ -82,6 +82,74 @@ TEST(GpuPredictor, WhatWasCorrectedForTheGpuCounts) {
   EXPECT_NEAR(said(card, kOld, 2).run_s, said(card, kOld).run_s / 2, 1e-9 * said(card, kOld).run_s);
 }
 
+// Of as many launches: a library's layer is one call, a program's loop calls in each of its steps.
+ModelCard recurrent_card(uint64_t calls, uint64_t steps) {
+  auto card = made_card(1e7, 1e5, 5);
+  card.operators["Recurrent"] = {calls, 1e4, 2e4, 2e4, 1e5, 1e7};
+  card.launches += 4 * steps;
+  return card;
+}
+
+double recurrent_step_s(uint64_t calls) {
+  return 0.4e-3 + 0.3e-3 * static_cast<double>(calls);
+}
+
+TEST(GpuPredictor, ALoopOfRecurrentCallsTakesLongerThanALibrarysLayer) {
+  std::vector<MeasuredTraining> rows;
+  for (uint64_t i = 0; i < 120; ++i) {
+    const uint64_t steps = 4 + 2 * (i / 3 % 20), calls = i % 3 == 0 ? 1 : steps;
+    auto card = recurrent_card(calls, steps);
+    MeasuredTraining row{.architecture = i % 3 == 0 ? "library" : "loop", .gpu = kOld};
+    row.step_s = recurrent_step_s(calls);
+    if (i % 3 == 2) {  // no recurrent layer, and as many calls that take little
+      row.architecture = "plain";
+      card = made_card(1e7, 1e5, 5 + steps);
+      row.step_s = 0.4e-3 + 0.02e-3 * static_cast<double>(steps);
+    }
+    row.card = card;
+    row.busy_s = 0.2 * row.step_s;
+    row.iteration_s = row.step_s;
+    row.utilisation_milli = 200;
+    row.memory_bytes = made_bytes(card);
+    row.calibration_s = 1e-3;
+    rows.push_back(row);
+  }
+  JobModel model;
+  model.gpu = fit_gpu_model(rows);
+  const JobPredictor predictor(std::make_shared<const JobModel>(std::move(model)));
+  for (const uint64_t steps : {9, 21, 60})  // the last beyond all that were seen
+    for (const uint64_t calls : {uint64_t{1}, steps}) {
+      const auto card = recurrent_card(calls, steps);
+      const auto prediction = predictor.predict(card, {.engine = "gpu", .gpu = kOld});
+      EXPECT_NEAR(std::log(prediction.run_s / (1000 * recurrent_step_s(calls))), 0, 0.35)
+          << calls << " calls, " << steps << " steps";
+    }
+}
+
+TEST(GpuPredictor, UseThatADriverTellsAsNoneTellsNothing) {
+  auto rows = made_trainings({kOld});
+  for (size_t i = 0; i < rows.size(); i += 5) {  // these wait for their data
+    rows[i].card.job->load_s = rows[i].iteration_s = 100 * rows[i].busy_s;
+    rows[i].utilisation_milli = 1;
+    rows[i].busy_s = rows[i].iteration_s / 1000;
+  }
+  const auto error = [](const std::vector<MeasuredTraining>& known) {
+    const auto model = fit_gpu_model(known);
+    SeededRandom random(17);
+    double squares = 0;
+    for (int i = 0; i < 200; ++i) {
+      const auto card = drawn_card(random);
+      squares +=
+          std::pow(std::log(gpu_use(model, card, kOld, 1).busy_s / made_busy_s(card, kOld)), 2);
+    }
+    return std::sqrt(squares / 200);
+  };
+  EXPECT_LT(error(rows), 1.5 * error(made_trainings({kOld})));
+  // Where none tells anything they are what there is.
+  for (auto& row : rows) row.utilisation_milli = 1;
+  EXPECT_TRUE(std::isfinite(error(rows)));
+}
+
 TEST(GpuPredictor, SaysWhichGpuIsUnlike) {
   const auto card = made_card(1e10, 1e6, 10);
   EXPECT_EQ(said(card, kOld).why, "");

@@ -74,6 +74,7 @@ std::vector<std::unique_ptr<Regressor>> kept_kinds() {
   std::vector<std::unique_ptr<Regressor>> all, members;
   all.push_back(make_cost_sum({}));
   all.push_back(make_boosted_trees({.trees = 20}));
+  all.push_back(make_ridge(0.1));
   all.push_back(make_perceptron({.hidden = {8}, .epochs = 5}));
   members.push_back(make_stacked(make_cost_sum({}), make_boosted_trees({.trees = 5})));
   members.push_back(make_on_columns({1, 0}, make_cost_sum({})));

@@ -21,6 +21,7 @@ const std::vector<WorkPart>& work_parts();
 Row memory_row(const ModelCard& card);
 // Logarithms of totals, and of what each kind has.
 Row figures_row(const ModelCard& card);
+inline constexpr size_t kTotalFigures = 12;  // its first columns are totals
 // As published: the largest input of each kind, batch, iterations, input size.
 Row published_row(const ModelCard& card);
 
