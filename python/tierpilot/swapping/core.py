@@ -125,6 +125,10 @@ class Core:
         _write_storage(self._storage, 0, place, kind, flags, data, size, stream)
         return self._saves
 
+    def save(self, *storage):
+        for number in self.saving(*storage):
+            return number
+
     def fetch(self, number, data, stream=0):
         self._fetch(self._handle, number, data, stream)
 
