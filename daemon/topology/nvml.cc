@@ -153,6 +153,8 @@ struct Nvml::Library {
       return;
     }
     const auto percents = sm_percents(device);
+    // By pid: who computes through MPS is in both lists.
+    std::map<unsigned, GpuProcess> found;
     for (const bool mps : {false, true}) {
       const auto call = mps ? mps_processes : compute_processes;
       if (!call) continue;
@@ -160,13 +162,15 @@ struct Nvml::Library {
       if (!list && !mps) use.processes_unavailable = list.error().message;
       if (!list) continue;
       for (const auto& info : *list) {
-        GpuProcess process{.pid = info.pid, .memory_bytes = {}, .sm_percent = {}, .mps = mps};
+        auto& process = found[info.pid];
+        process.pid = info.pid;
+        process.mps = mps;
         if (info.memory != kNotAvailable) process.memory_bytes = info.memory;
-        if (const auto found = percents.find(info.pid); found != percents.end())
-          process.sm_percent = found->second;
-        use.processes.push_back(process);
+        if (const auto percent = percents.find(info.pid); percent != percents.end())
+          process.sm_percent = percent->second;
       }
     }
+    for (const auto& [pid, process] : found) use.processes.push_back(process);
     std::stable_sort(use.processes.begin(), use.processes.end(), [](const auto& a, const auto& b) {
       return a.memory_bytes.value_or(0) > b.memory_bytes.value_or(0);
     });

@@ -5,7 +5,8 @@
 //   xids   "UUID NUMBER" a line, appended: an Xid error happens
 //   lost   a UUID a line: these devices do not answer, as long as they stand there
 //   clients  "UUID PID BYTES" a line: the process computes on the device, as much as its first
-//            thread uses of a CPU, and has so much of its memory
+//            thread uses of a CPU, and has so much of its memory; through MPS where it has
+//            CUDA_MPS_PIPE_DIRECTORY: then it is in both lists, as drivers have it
 //   kinds  "UUID NAME CAPABILITY_MAJOR MINOR CORES SM_MHZ MEMORY_MHZ BUS_BITS MEMORY_BYTES" a line:
 //            of what kind the device is; else nothing but its memory is known
 //   no_samples  a number: what processes use is not sampled, and the devices are so busy, in
@@ -237,14 +238,29 @@ int nvmlEventSetWait_v2(void* set, EventData* event, unsigned timeout_ms) {
   }
 }
 
+// Whether its environment sends it to an MPS server.
+static int is_mps_client(unsigned pid) {
+  static const char name[] = "CUDA_MPS_PIPE_DIRECTORY=";
+  char path[64], *entry = NULL;
+  size_t bytes = 0;
+  int found = 0;
+  snprintf(path, sizeof path, "/proc/%u/environ", pid);
+  FILE* file = fopen(path, "re");
+  while (file && !found && getdelim(&entry, &bytes, 0, file) > 0)
+    found = !strncmp(entry, name, sizeof name - 1);
+  free(entry);
+  if (file) fclose(file);
+  return found;
+}
+
 // Those of the device that live, at most so many.
-static unsigned list_clients(const Gpu* gpu, ProcessInfo* infos, unsigned most) {
+static unsigned list_clients(const Gpu* gpu, ProcessInfo* infos, unsigned most, int mps_only) {
   FILE* file = open_file("clients");
   char uuid[kUuidBytes];
   unsigned pid, count = 0;
   unsigned long long bytes;
   while (file && count < most && fscanf(file, "%63s %u %llu", uuid, &pid, &bytes) == 3)
-    if (!strcmp(uuid, gpu->uuid) && !kill((int)pid, 0))
+    if (!strcmp(uuid, gpu->uuid) && !kill((int)pid, 0) && (!mps_only || is_mps_client(pid)))
       infos[count++] = (ProcessInfo){pid, bytes, ~0u, ~0u};
   if (file) fclose(file);
   return count;
@@ -252,7 +268,11 @@ static unsigned list_clients(const Gpu* gpu, ProcessInfo* infos, unsigned most) 
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
   if (is_lost(device)) return kGpuIsLost;
-  return *count = list_clients(device, infos, *count), kSuccess;
+  return *count = list_clients(device, infos, *count, 0), kSuccess;
+}
+int nvmlDeviceGetMPSComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+  if (is_lost(device)) return kGpuIsLost;
+  return *count = list_clients(device, infos, *count, 1), kSuccess;
 }
 
 static unsigned long long cpu_ns_of(unsigned pid) {
@@ -282,7 +302,7 @@ int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsign
   if (unsampled_percent() >= 0) return kNotSupported;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const unsigned long long now_us = now.tv_sec * 1000000ull + now.tv_nsec / 1000;
-  const unsigned clients = list_clients(device, infos, 64);
+  const unsigned clients = list_clients(device, infos, 64, 0);
   unsigned taken = 0;
   for (unsigned i = 0; i < clients && taken < *count; ++i) {
     Seen* seen = seen_of(infos[i].pid);

@@ -1,6 +1,7 @@
 """libtierpilot-swap by its C interface, tierpilot_swap.h."""
 
 import ctypes
+import functools
 import json
 import os
 import struct
@@ -27,6 +28,7 @@ class _Settings(ctypes.Structure):
 
 # tierpilot_swap_storage: place, kind, flags, data, bytes, stream. Packing it costs less than six fields of a Structure.
 _STORAGE = struct.Struct("=QIIQqQ")
+_write_storage = _STORAGE.pack_into
 # They wait for nothing: keeping the interpreter's lock costs less than giving it up and taking it again.
 _QUICK = ("save", "use", "ahead", "drop")
 
@@ -101,11 +103,16 @@ class Core:
         # What calls have something to do: its `value` is bits of _NEWS.
         self.news = ctypes.c_uint32.from_address(library.tierpilot_swap_news(self._handle))
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
-        self._numbers = (ctypes.c_uint32 * _MOST_IDS)()
+        self._left_numbers, self._ahead_numbers = ((ctypes.c_uint32 * _MOST_IDS)() for _ in range(2))
+        self.named = []  # numbers that `left` has named, until whoever asked has let go of each
         for name in ("save", "use", "fetch", "wait", "release", "held", "drop", "left", "ahead"):
             # With a GPU they wait for it now and then.
             of = quick if name in _QUICK and device == "cpu" else library
             setattr(self, "_" + name, getattr(of, "tierpilot_swap_" + name))
+        self.use, self.drop = (functools.partial(of, self._handle) for of in (self._use, self._drop))
+        # What a loop takes it has, where signal handlers run behind calls: they may raise something.
+        self._saves = iter(functools.partial(self._save, self._handle, self._storage), None)
+        self._lefts = iter(functools.partial(self._left, self._handle, self._left_numbers, _MOST_IDS), None)
 
     def begin(self):
         self._library.tierpilot_swap_begin(self._handle)
@@ -113,13 +120,14 @@ class Core:
     def memory(self, held, peak):
         self._library.tierpilot_swap_memory(self._handle, held, peak)
 
-    def save(self, place, kind, flags, data, size, stream=0):
-        """Not from two threads at once: callers hold a lock."""
-        _STORAGE.pack_into(self._storage, 0, place, kind, flags, data, size, stream)
-        return self._save(self._handle, self._storage)
+    def saving(self, place, kind, flags, data, size, stream=0):
+        """For a loop that takes one number, which saves. Not from two threads at once: callers hold a lock."""
+        _write_storage(self._storage, 0, place, kind, flags, data, size, stream)
+        return self._saves
 
-    def use(self, number):
-        return self._use(self._handle, number)
+    def save(self, *storage):
+        for number in self.saving(*storage):
+            return number
 
     def fetch(self, number, data, stream=0):
         self._fetch(self._handle, number, data, stream)
@@ -136,8 +144,9 @@ class Core:
     def room(self, size, wait):
         return self._library.tierpilot_swap_room(self._handle, size, wait) == 1
 
-    def drop(self, number):
-        return self._drop(self._handle, number)
+    def dropping(self, number):
+        """For a loop of one round, which drops and has what `drop` returns."""
+        return map(self._drop, (self._handle,), (number,))
 
     def segment_begin(self, place, input_bytes):
         return self._library.tierpilot_swap_segment_begin(self._handle, place, input_bytes) == 1
@@ -149,14 +158,16 @@ class Core:
         self._library.tierpilot_swap_failed(self._handle)
 
     def left(self):
-        """Likewise."""
-        count = self._left(self._handle, self._numbers, _MOST_IDS)
-        return self._numbers[:count] if count else ()
+        """Whether there are numbers in `named` now. Likewise."""
+        for count in self._lefts:
+            self.named += self._left_numbers[:count]
+            break
+        return len(self.named) > 0
 
     def ahead(self):
         """Likewise."""
-        count = self._ahead(self._handle, self._numbers, _MOST_IDS)
-        return self._numbers[:count] if count else ()
+        count = self._ahead(self._handle, self._ahead_numbers, _MOST_IDS)
+        return self._ahead_numbers[:count] if count else ()
 
     def describe(self, what):
         size = self._library.tierpilot_swap_describe(self._handle, what.encode(), None, 0)

@@ -57,21 +57,23 @@ class Kept:
             copy = self.tensor.clone()
         except RuntimeError:  # no memory for it
             return False
-        if copy.stride() != self.tensor.stride() or not self._free():
+        if copy.stride() != self.tensor.stride() or not self._free(copy):
             return False
-        self.tensor, self.layout, self.shown = copy, None, False
+        self.shown = False
         return True
 
-    def _free(self):
-        """Whether its memory was; else a view holds it, and it is here as it was."""
+    def _free(self, instead=None):
+        """Whether its memory was, with `instead` in its place; else a view holds it, and it is here as it was."""
         layout, weak = Layout(self.tensor), Weak(untyped(self.tensor))
-        self.tensor = None
+        self.layout, self.tensor = layout, instead
         if weak.expired():
-            self.layout = layout
             return True
         self.tensor = layout.tensor(from_weak(weak))
         self.shown = True
         return False
+
+    def end(self, swap):
+        self.keeper.drop(self)
 
 
 class Copied:
@@ -111,9 +113,11 @@ class Keeper:
             return
         data = kept.tensor.data_ptr()
         stream = self._swap._current_stream()
-        kept.number = self._swap._core.save(number_of(words, 8), 0, core.STATE, data, kept.size, stream)
-        if kept.number:
-            self._swap._by_number[kept.number] = kept
+        for number in self._swap._core.saving(number_of(words, 8), 0, core.STATE, data, kept.size, stream):
+            if number:
+                kept.number = number
+                self._swap._by_number[number] = kept
+            break
 
     def ask(self, kept):
         """Lets it begin to come back, if it is away."""
@@ -124,7 +128,7 @@ class Keeper:
         """The tensor, for whoever asks, until it may leave again."""
         if kept.number:
             where = self._swap._core.use(kept.number)
-            if where == core.AWAY and kept.storage is None:
+            if where == core.AWAY:
                 self._swap._fetch(kept)
             if where in (core.AWAY, core.COMING):
                 where = self._swap._core.wait(kept.number)
@@ -136,8 +140,15 @@ class Keeper:
 
     def drop(self, kept):
         """The core has it no more."""
-        number, kept.number = kept.number, 0
-        if number:
-            del self._swap._by_number[number]
-            if self._swap._core.drop(number):
-                self._swap._by_number[number] = Copied(number, kept.tensor)
+        number = kept.number
+        if number == 0:
+            return
+        copied = Copied(number, kept.tensor)
+        for later in self._swap._core.dropping(number):
+            if kept.number == 0:
+                break  # it was collected meanwhile
+            kept.number = 0
+            if later:
+                self._swap._by_number[number] = copied
+            else:
+                del self._swap._by_number[number]

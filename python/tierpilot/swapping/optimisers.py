@@ -32,7 +32,7 @@ class States:
 
     def __init__(self, swap):
         self.keeper = Keeper(swap)
-        self._swap = swap
+        self.swap = swap
 
     # For optimisers
 
@@ -41,7 +41,7 @@ class States:
         try:
             return self._step(optimiser, step, arguments, named)
         finally:
-            self._swap.begin()
+            self.swap.begin()
 
     def _step(self, optimiser, step, arguments, named):
         as_usual = len(arguments) + len(named) <= 1 and set(named) <= {"closure"}
@@ -64,7 +64,7 @@ class States:
             _leave(self._dicts(optimiser, list(optimiser.state), shown=True))
 
     def _step_parts(self, optimiser, step):
-        parts = list(_parts(optimiser, max(_LEAST_PART_BYTES, self._swap._open().budget_bytes // 32)))
+        parts = list(_parts(optimiser, max(_LEAST_PART_BYTES, self.swap._open().budget_bytes // 32)))
         for part, following in zip([[], *parts], [*parts, []]):
             # The next ones come while these are computed, and those before leave.
             self._ask(self._dicts(optimiser, _parameters(following), shown=True), _size(following))
@@ -72,8 +72,8 @@ class States:
                 self._step_part(optimiser, step, part)
 
     def _step_part(self, optimiser, step, part):
-        with self._swap._lock:
-            self._swap._make_room(_size(part))
+        with self.swap._lock:
+            self.swap._make_room(_size(part))
         twin = object.__new__(type(optimiser))
         twin.__dict__.update(optimiser.__dict__)
         twin.param_groups = [{**group, "params": parameters} for group, parameters in part]
@@ -91,35 +91,29 @@ class States:
     # For state dicts
 
     def get(self, kept):
-        if self._swap._forked:
+        if self.swap._forked:
             if kept.tensor is None:
                 raise RuntimeError("tierpilot.swap: this process was forked: states of optimisers that were away "
                                    "are its parent's")
             return kept.tensor
-        with self._swap._lock:
+        with self.swap._lock:
             kept.shown = kept.shown or not getattr(_thread, "stepping", False)
             return self.keeper.get(kept)
 
     def leave(self, state):
-        with self._swap._lock:
-            if not self._swap._forked:
-                self._swap._open()
+        with self.swap._lock:
+            if not self.swap._forked:
+                self.swap._open()
                 for kept in state.kept():
                     self.keeper.leave(kept)
-                self._swap._reap()
-
-    def dropped(self, kept):
-        """From any thread, wherever the last reference ends."""
-        with self._swap._lock:
-            if not self._swap._forked:
-                self.keeper.drop(kept)
+                self.swap._reap()
 
     # Within
 
     def _ask(self, dicts, size):
         """Lets them begin to come back, where there is room for all of them."""
-        with self._swap._lock:
-            if not self._swap.opened or not self._swap._core.room(size, False):
+        with self.swap._lock:
+            if not self.swap.opened or not self.swap._core.room(size, False):
                 return
             try:
                 for kept in (kept for state in dicts if state.states is self for kept in state.kept()):

@@ -2,6 +2,7 @@
 
 import torch
 
+from .endings import Finite, without_signals
 from .storages import Layout, Weak
 
 # Smaller ones are many and hold little; what all of them hold is not worth a hook's time.
@@ -41,7 +42,7 @@ class Stored:
     # Of what has left: whether the program holds it, and how the first tensor lay.
     weak = layout = None
     handles = 0
-    unused = 0  # handles that no backward pass has asked for
+    unused = 0  # handles that no backward pass has used
     spoiled = None  # the version that it was changed to before its copy was complete
 
     def __init__(self, key, tensor, storage, size):
@@ -65,6 +66,10 @@ class Stored:
             self.weak = Weak(self.storage)
         self.storage = self.witness = None
 
+    def end(self, swap):
+        if self.number and not swap._core.drop(self.number):
+            swap._forget(self)
+
     def held(self):
         """The program holds it: that it left freed nothing."""
         return self.storage is None and not self.weak.expired()
@@ -74,30 +79,33 @@ class Stored:
         return self.weak is None or not self.weak.expired()
 
 
-class Handle:
+class Handle(Finite):
     """What autograd keeps in the place of a tensor. `layout` is none for the first one of a storage."""
 
-    __slots__ = ("swap", "stored", "layout", "used")
+    __slots__ = ("owner", "stored", "layout")
+    used = False  # by a backward pass; then its class is `owner.used_handle`
 
-    def __init__(self, swap, stored, layout=None):
-        self.swap = swap
+    def __init__(self, owner, stored, layout=None):
         self.stored = stored
         self.layout = layout
-        self.used = False
         stored.handles += 1
         stored.unused += 1
-
-    def __del__(self):
-        self.swap._dropped(self)
+        self.owner = owner
 
     def get(self):
-        return self.swap._get(self)
+        return self.owner._get(self)
 
     def tensor(self):
         stored = self.stored
         if self.layout is None and stored.witness is not None:
             return stored.witness
         return (self.layout or stored.layout).tensor(stored.storage)
+
+
+def used_handle(ended):
+    """The class of handles that a backward pass has used: they end in it, where signals arrive most, and the next hook
+    sees to them."""
+    return type("UsedHandle", (Handle,), {"__slots__": (), "used": True, "__del__": without_signals(ended.append)})
 
 
 def is_plain(tensor):

@@ -15,20 +15,23 @@ import tierpilot
 
 from . import core, devices, steps
 from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
+from .endings import Owner
 from .optimisers import States
 from .places import Places, number_of
 from .randomness import random_states, set_random_states
 from .recompute import Recomputed, Unchanged, tensors_of
-from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable
+from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable, used_handle
 from .segments import Calls, Segments, place_of
 from .storages import Layout, untyped
 
-class Swap:
+
+class Swap(Owner):
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
                  states=False, device=None):
+        super().__init__(used_handle)
         self._settings = budget, policy, tiers, plan_file
         self._device = devices.checked(device) if isinstance(device, str) else device
         self._core = self._news = None
@@ -40,7 +43,7 @@ class Swap:
         self._live = {}
         self._entered = threading.local()
         self._inside = 0
-        self._backward = False
+        self._backward = self._end_awaited = False
         self._told = False
         self._reports = 0
         self._segments = Segments(self._segment) if recompute or policy == "checkpoint" else None
@@ -64,6 +67,7 @@ class Swap:
             steps.take_charge(self._states)
             steps.watch()
         with self._lock:
+            self._settle()
             self._inside += 1
             self._places.watch()
         return self
@@ -106,6 +110,8 @@ class Swap:
         if size < LEAST_BYTES:
             return Untouched(tensor)
         with self._lock:
+            if self._ended:
+                self._settle()
             if not self._told:
                 self._open(tensor)
             if not self._device.takes(tensor):
@@ -143,19 +149,20 @@ class Swap:
         # Without handles it has ended, and only its copy is under way.
         if stored is not None and stored.handles > 0 and stored.at_its_address():
             return self._another(stored, tensor)
-        self._backward = False
+        self._backward = self._end_awaited = False
         stored = Stored(key, tensor, storage, size)
+        handle = Handle(self, stored)  # its end is what is saved's, wherever this is interrupted
         place, kind, flags = self._places.of(tensor, maker)
         if self._news.value & MEMORY_NEWS:
             self._tell_memory()
         stream = self._current_stream() if self._streams else 0
-        number = self._core.save(place, kind, flags, storage.data_ptr(), size, stream)
-        if number == 0:
-            return Untouched(tensor)
-        stored.number = number
-        self._by_number[number] = stored
-        self._live[key] = stored
-        return Handle(self, stored)
+        for number in self._core.saving(place, kind, flags, storage.data_ptr(), size, stream):
+            if number == 0:
+                return Untouched(tensor)
+            stored.number = number
+            self._by_number[number] = stored
+            self._live[key] = stored
+            return handle
 
     def _another(self, stored, tensor):
         stored.handles += 1  # or what is collected meanwhile might end it
@@ -166,19 +173,24 @@ class Swap:
 
     def _reap(self):
         """Lets go of what has left; whether that was anything."""
-        numbers = self._core.left()
-        any_left = bool(numbers)
-        while numbers:
-            for number in numbers:
-                stored = self._by_number.get(number)
-                if stored is None:
-                    continue
+        any_left = False
+        while self._core.left():
+            any_left = True
+            try:
+                self._let_go(self._core.named)
+            except BaseException:
+                self._let_go(self._core.named)  # before others have their numbers
+                raise
+        return any_left
+
+    def _let_go(self, named):
+        while named:
+            stored = self._by_number.get(named[0])
+            if stored is not None:
                 stored.let_go()
                 if stored.handles == 0:
                     self._forget(stored)
-            del stored
-            numbers = self._core.left()
-        return any_left
+            del named[0]
 
     def _make_room(self, size):
         """Waits for what leaves, as long as there is too little room."""
@@ -191,11 +203,10 @@ class Swap:
         with self._lock:
             if self._forked:
                 raise RuntimeError("tierpilot.swap: this process was forked: run backward where forward ran")
-            if not self._backward:
-                self._backward = True
-                self._tell_held()
-                self._warn()
-                self._report()
+            if self._ended:
+                self._settle()
+            if not self._end_awaited:
+                self._begin_backward()
             stored.check()
             if self._news.value & MEMORY_NEWS:
                 self._tell_memory()
@@ -216,15 +227,32 @@ class Swap:
                 self._reap()
         return tensor
 
+    def _begin_backward(self):
+        self._end_awaited = True
+        try:
+            # The last ones that it uses end behind the last hook.
+            torch.autograd.Variable._execution_engine.queue_callback(self._end_backward)
+        except RuntimeError:  # no backward pass asks
+            pass
+        if not self._backward:
+            self._backward = True
+            self._tell_held()
+            self._warn()
+            self._report()
+
+    def _end_backward(self):
+        self._end_awaited = False
+        self._see_to_ended()
+
     def _used(self, handle):
         """Another backward pass over a graph that is retained gets it from the pool again."""
         stored = handle.stored
-        if not handle.used:
-            handle.used = True
+        if type(handle) is not self.used_handle:
+            handle.__class__ = self.used_handle
             stored.unused -= 1
         if stored.unused == 0 and stored.witness is None:
-            stored.storage = None
             self._core.release(stored.number)
+            stored.storage = None
 
     def _fetch(self, stored):
         storage = self._device.new_storage(stored.size)
@@ -247,16 +275,6 @@ class Swap:
             if stored.held():
                 self._core.held(stored.number)
 
-    def _dropped(self, handle):
-        """From any thread, wherever the last reference ends."""
-        stored = handle.stored
-        with self._lock:
-            stored.handles -= 1
-            stored.unused -= not handle.used
-            if stored.handles == 0 and not self._forked:
-                if not self._core.drop(stored.number):
-                    self._forget(stored)
-
     def _forget(self, stored):
         if self._by_number.get(stored.number) is stored:
             del self._by_number[stored.number]
@@ -270,6 +288,7 @@ class Swap:
 
     def _failed(self):
         with self._lock:
+            self._settle()
             self._open()
             self._tell_memory()
             self._core.failed()
@@ -300,15 +319,19 @@ class Swap:
 
     def statistics(self):
         """Counts since it was opened, a dict; tierpilot-swap(1) has the names."""
-        return self._open().describe("statistics")
+        return self._describe("statistics")
 
     def tiers(self):
         """The memory tiers as measured, fast to slow."""
-        return self._open().describe("tiers")
+        return self._describe("tiers")
 
     def last_step(self):
         """The last whole training step, storage by storage."""
-        return self._open().describe("step")
+        return self._describe("step")
+
+    def _describe(self, what):
+        self._see_to_ended()
+        return self._open().describe(what)
 
     def keep(self):
         """Writes what was learned to the plan file, as the end of the program does; OSError where it
@@ -319,6 +342,7 @@ class Swap:
     def begin(self):
         """A step of the training is over, where that could not be seen by what is saved."""
         with self._lock:
+            self._settle()
             if self.opened:
                 self._tell_memory()
                 self._core.begin()
@@ -328,9 +352,10 @@ class Swap:
             self._device = devices.found(tensor)
         elif isinstance(self._device, str):
             self._device = devices.named(self._device)
-        self._core = core.Core(*self._settings, device=self._device.name)
-        self._news = self._core.news
+        begun = core.Core(*self._settings, device=self._device.name)
+        self._news = begun.news
         self._streams = self._device.stream is not None
+        self._core = begun  # last, as an interrupt may come before
 
     def _open(self, tensor=None):
         if self._core is None:

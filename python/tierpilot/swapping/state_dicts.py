@@ -1,26 +1,27 @@
 """What stands in the place of the dict that an optimiser has for each parameter."""
 
 import collections
+import copy
 
 import torch
 
+from .endings import Finite
 from .kept import Kept
 
 
-class State:
+class State(Finite):
     """One tensor of it. Whoever has this has the tensor, wherever that is."""
 
-    __slots__ = ("states", "kept")
+    __slots__ = ("owner", "states", "stored")
+    used = True
 
     def __init__(self, states, tensor, shown):
         self.states = states
-        self.kept = Kept(states.keeper, tensor, shown)
+        self.stored = Kept(states.keeper, tensor, shown)
+        self.owner = states.swap
 
     def get(self):
-        return self.states.get(self.kept)
-
-    def __del__(self):
-        self.states.dropped(self.kept)
+        return self.states.get(self.stored)
 
 
 class StateDict(dict):
@@ -42,7 +43,7 @@ class StateDict(dict):
                 dict.__setitem__(self, key, State(self.states, value, shown))
 
     def kept(self):
-        return [value.kept for value in dict.values(self) if type(value) is State]
+        return [value.stored for value in dict.values(self) if type(value) is State]
 
     # For everybody
 
@@ -51,7 +52,7 @@ class StateDict(dict):
 
     def __setitem__(self, key, value):
         there = dict.get(self, key)
-        if type(there) is State and there.kept.tensor is value:
+        if type(there) is State and there.stored.tensor is value:
             return  # optimisers put back what they have just taken out
         dict.__setitem__(self, key, value)
 
@@ -79,6 +80,11 @@ class StateDict(dict):
 
     def copy(self):
         return dict(self.items())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, known):
+        return copy.deepcopy(self.copy(), known)
 
     def __reduce_ex__(self, protocol):
         # Of what is no tensor, torch.load(weights_only=True) knows this, and no call of dict().

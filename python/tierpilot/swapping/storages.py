@@ -2,29 +2,29 @@
 
 import torch
 
+from .endings import without_signals
 
 # The tensor's storage, as bytes.
 untyped = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 
 
-class Weak:
+class Weak(int):
     """Whether a storage is still held by anybody else; its address stays its own meanwhile."""
 
-    __slots__ = ("_reference",)
+    __slots__ = ()
 
-    def __init__(self, storage):
-        self._reference = storage._weak_ref()
+    def __new__(cls, storage):
+        return int.__new__(cls, storage._weak_ref())
+
+    __del__ = without_signals(torch.UntypedStorage._free_weak_ref)
 
     def expired(self):
-        return torch.UntypedStorage._expired(self._reference)
-
-    def __del__(self):
-        torch.UntypedStorage._free_weak_ref(self._reference)
+        return torch.UntypedStorage._expired(self)
 
 
 def from_weak(weak):
     """The storage, which somebody holds."""
-    return torch.UntypedStorage._new_with_weak_ptr(weak._reference)
+    return torch.UntypedStorage._new_with_weak_ptr(weak)
 
 
 def allocated_here(storage):

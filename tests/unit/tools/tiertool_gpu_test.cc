@@ -71,6 +71,17 @@ TEST_F(TiertoolGpu, ShowsWhoUsesWhat) {
   EXPECT_TRUE(own["task"].is_null());
 }
 
+TEST_F(TiertoolGpu, AProcessIsOneLine) {
+  ::setenv("FAKE_NVML_MPS_PID", std::to_string(::getpid()).c_str(), 1);
+  EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
+  const auto value = ordered_json::parse(out_.str());
+  ASSERT_EQ(value["processes"].size(), 1U) << value;
+  EXPECT_EQ(value["processes"][0]["pid"], ::getpid());
+  EXPECT_EQ(value["processes"][0]["memory_bytes"], 3ULL << 30) << "which one list only tells";
+  EXPECT_EQ(value["processes"][0]["sm"], 0.3);
+  EXPECT_EQ(value["processes"][0]["mps"], true);
+}
+
 TEST_F(TiertoolGpu, WhatIsNotToldIsNull) {
   EXPECT_EQ(run({"gpu", "show", "-j"}), kExitDegraded);
   const auto value = ordered_json::parse(out_.str());

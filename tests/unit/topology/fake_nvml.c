@@ -55,7 +55,8 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
   pci->bus = 0xA1 + (unsigned)*(int*)device;
   return kSuccess;
 }
-// The first has a process of its own and one through MPS: this one, and that of FAKE_NVML_PID.
+// The first has a process of its own, that of FAKE_NVML_PID, and one through MPS, that of
+// FAKE_NVML_MPS_PID: this one is in both lists, as drivers have it.
 typedef struct {
   unsigned pid;
   unsigned long long memory;
@@ -70,21 +71,23 @@ static unsigned pid_of(const char* variable) {
   const char* text = getenv(variable);
   return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
-static int list(unsigned* count, ProcessInfo* infos, unsigned pid, unsigned long long memory) {
-  const unsigned room = *count;
-  *count = pid ? 1 : 0;
+static int list(unsigned* count, ProcessInfo* infos, int mps_only) {
+  const unsigned room = *count, own = mps_only ? 0 : pid_of("FAKE_NVML_PID");
+  const unsigned client = pid_of("FAKE_NVML_MPS_PID");
+  *count = (own != 0) + (client != 0);
   if (room < *count) return kTooSmall;
-  if (pid) infos[0] = (ProcessInfo){pid, memory, ~0u, ~0u};
+  if (own) *infos++ = (ProcessInfo){own, 3ull << 30, ~0u, ~0u};
+  if (client) *infos = (ProcessInfo){client, ~0ull, ~0u, ~0u};
   return kSuccess;
 }
 #ifndef FAKE_OLD
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
   if (*(int*)device) return kNotSupported;
-  return list(count, infos, pid_of("FAKE_NVML_PID"), 3ull << 30);
+  return list(count, infos, 0);
 }
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
   if (*(int*)device) return kNotSupported;
-  return list(count, infos, pid_of("FAKE_NVML_MPS_PID"), ~0ull);
+  return list(count, infos, 1);
 }
 int nvmlDeviceGetProcessUtilization(void* device, ProcessSample* samples, unsigned* count,
                                     unsigned long long since_us) {

@@ -1,0 +1,69 @@
+"""Ends of objects, which Python tells by __del__, and signals, whose handlers run wherever Python code does: what a handler
+raises within a __del__, as Ctrl-C does, Python forgets.
+
+Handlers run behind a call and when a function is entered or a loop goes round, and nowhere else. What stands between two of
+those is done as a whole, here and wherever it says so.
+"""
+
+import collections
+import functools
+
+
+def without_signals(function):
+    """A __del__ that hands the object to a function of C, so that no handler runs in it."""
+    return functools.lru_cache(maxsize=0)(function)  # of C too, and binds an object as a function of Python does
+
+
+class Finite:
+    """Has an `owner` who hears of its end."""
+
+    __slots__ = ()
+
+    def __del__(self):
+        owner = getattr(self, "owner", None)
+        if owner is None:  # an interrupt came before it was made
+            return
+        try:
+            owner._ended.append(self)
+            owner._see_to_ended()
+        except BaseException as error:
+            owner._ended.append(error)  # whoever calls next is told
+
+
+class Owner:
+    """Of handles and states. For who holds `_lock`, but for what says otherwise."""
+
+    def __init__(self, used_handle):
+        self._ended = collections.deque()  # they go on living here
+        self._over = None  # a storage or a state without any
+        self.used_handle = used_handle(self._ended)
+
+    def _see_to_ended(self):
+        """From any thread, wherever the last reference ends."""
+        with self._lock:
+            self._settle()
+
+    def _settle(self):
+        """Interrupted, it goes on there next time. It is entered again where Python collects garbage meanwhile."""
+        ended, over = self._ended, self._over
+        while ended or over is not None:
+            if over is None:
+                one = ended[0]
+                used = type(one) is self.used_handle
+                if not used and isinstance(one, BaseException):
+                    del ended[0]
+                    raise one
+                # As a whole from here on.
+                del ended[0]
+                over = one.stored
+                over.handles -= 1
+                if not (used or one.used):
+                    over.unused -= 1
+                if over.handles > 0:
+                    over = None
+                    continue
+                self._over = over
+            over.end(self)  # more than once, perhaps
+            if self._over is over:
+                self._over = None
+            over = self._over
