@@ -172,3 +172,25 @@ class Calls:
             self._users -= 1
             if self._users == 0:
                 Module.__call__, Sequential.forward = self._call, self._forward
+
+
+_here = threading.local()
+
+
+def _active():
+    stack = getattr(_here, "stack", None)
+    return stack[-1] if stack else None
+
+
+_calls = Calls(_active)
+
+
+def enter(segments):
+    """From now on this thread's calls of modules are theirs, until `leave`."""
+    _here.stack = [*getattr(_here, "stack", ()), segments]
+    _calls.watch()
+
+
+def leave():
+    _here.stack = _here.stack[:-1]
+    _calls.unwatch()

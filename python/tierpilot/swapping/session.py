@@ -1,19 +1,16 @@
 """Saved tensors of PyTorch's autograd, by its hooks, in the hands of libtierpilot-swap."""
 
-import atexit
 import gc
-import os
 import threading
 import traceback
 import warnings
-import weakref
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 import tierpilot
 
-from . import core, devices, steps
+from . import core, devices, processes, segments, steps
 from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
 from .endings import Owner
 from .optimisers import States
@@ -21,7 +18,7 @@ from .places import Places, number_of
 from .randomness import random_states, set_random_states
 from .recompute import Recomputed, Unchanged, tensors_of
 from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable, used_handle
-from .segments import Calls, Segments, place_of
+from .segments import Segments, place_of
 from .storages import Layout, untyped
 
 
@@ -50,7 +47,7 @@ class Swap(Owner):
         self._states = States(self) if states else None
         if not lazy:
             self._begin_core()
-        _all.add(self)
+        processes.know(self)
 
     # With the hooks
 
@@ -61,8 +58,7 @@ class Swap(Owner):
             self._entered.hooks = []
         self._entered.hooks.append(hooks)
         if self._segments:
-            _segments.stack = [*getattr(_segments, "stack", ()), self._segments]
-            _calls.watch()
+            segments.enter(self._segments)
         if self._states:
             steps.take_charge(self._states)
             steps.watch()
@@ -75,8 +71,7 @@ class Swap(Owner):
     def __exit__(self, *error):
         self._entered.hooks.pop().__exit__(*error)
         if self._segments:
-            _segments.stack = _segments.stack[:-1]
-            _calls.unwatch()
+            segments.leave()
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -390,33 +385,3 @@ class Swap(Owner):
 
 def _unpack(kept):
     return kept.get()
-
-
-_segments = threading.local()
-
-
-def _active():
-    stack = getattr(_segments, "stack", None)
-    return stack[-1] if stack else None
-
-
-_calls = Calls(_active)
-_all = weakref.WeakSet()
-
-
-def _forked():
-    for swap in list(_all):
-        swap._after_fork()
-    steps.take_charge(None)
-
-
-def _ended():
-    for swap in list(_all):
-        try:
-            swap.keep()
-        except OSError as error:
-            warnings.warn(f"tierpilot.swap: {error}", RuntimeWarning, 2)
-
-
-os.register_at_fork(after_in_child=_forked)
-atexit.register(_ended)

@@ -1,0 +1,32 @@
+"""Forks and the end of the process, for all that it has of Swap."""
+
+import atexit
+import os
+import warnings
+import weakref
+
+from . import steps
+
+_all = weakref.WeakSet()
+
+
+def know(swap):
+    _all.add(swap)
+
+
+def _forked():
+    for swap in list(_all):
+        swap._after_fork()
+    steps.take_charge(None)
+
+
+def _ending():
+    for swap in list(_all):
+        try:
+            swap.keep()
+        except OSError as error:
+            warnings.warn(f"tierpilot.swap: {error}", RuntimeWarning, 2)
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_ending)
