@@ -24,7 +24,7 @@ class Values(Case):
         for name, made in OPTIMISERS.items():
             with self.subTest(optimiser=name):
                 swap = everything_leaves()
-                ours = Training(made, swap).steps(3)
+                ours = Training(made, swap).slow_steps(3)
                 self.assertGreater(ours.away(), 0 if name == "lbfgs" else 6)
                 self.assertGreater(swap.statistics()["state_saves"], 1 if name == "lbfgs" else 12)
                 self.same([ours.values()], [Training(made).steps(3).values()])
@@ -38,8 +38,9 @@ class Values(Case):
                 with self.subTest(budget=budget, policy=policy), warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     swap = Swap(budget, policy, "memory=256MiB", states=True)
-                    ours = Training(OPTIMISERS["adam"], swap).steps(4)
                     leaves = policy != "none" and budget != BIG
+                    ours = Training(OPTIMISERS["adam"], swap)
+                    ours.slow_steps(4) if leaves else ours.steps(4)
                     self.assertEqual(ours.away(60 if leaves else 0.2), 24 if leaves else 0)
                     self.same([ours.values()], [plain])
 
@@ -83,9 +84,9 @@ class Values(Case):
         def train(swap):
             training = Training(lambda p: torch.optim.Adam(list(p)[:6], 1e-3), swap).steps(2)
             training.optimiser.add_param_group({"params": list(training.model.parameters())[6:], "lr": 1e-2})
-            training.steps(2)
+            training.slow_steps(2)
             training.optimiser.param_groups[0]["lr"] = 1e-4
-            return training.steps(2)
+            return training.slow_steps(2)
 
         ours = train(everything_leaves())
         self.assertGreater(ours.away(), 12)
@@ -97,7 +98,7 @@ class Values(Case):
             schedule = torch.optim.lr_scheduler.StepLR(training.optimiser, 2)
             training.swap = swap or training.swap
             for _ in range(4):
-                training.step()
+                training.slow_steps(1)
                 schedule.step()
             return training
 
@@ -109,7 +110,7 @@ class Values(Case):
             def step(self, closure=None):
                 super().step(closure)
 
-        ours = Training(lambda p: Later(p, 1e-3), everything_leaves()).steps(3)
+        ours = Training(lambda p: Later(p, 1e-3), everything_leaves()).slow_steps(3)
         self.assertGreater(ours.away(), 12)
         self.same([ours.values()], [Training(OPTIMISERS["adam"]).steps(3).values()])
 
@@ -140,12 +141,12 @@ class Values(Case):
 class Copies(Case):
     def continued(self, make_copy):
         """What a training is that goes on with the copy of an optimiser whose states are away."""
-        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(3)
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(3)
         self.assertGreater(ours.away(), 12)
         plain = Training(OPTIMISERS["adam"]).steps(3)
         for training in (ours, plain):
             make_copy(training)
-            training.steps(2)
+            training.slow_steps(2)
         self.assertGreater(ours.away(), 12)
         self.same([ours.values()], [plain.values()])
 
@@ -199,7 +200,7 @@ class Failures(Case):
         self.same([ours.values()], [plain.values()])
 
     def test_a_forked_child_steps_without_and_cannot_have_what_is_away(self):
-        ours = Training(OPTIMISERS["adam"], everything_leaves()).steps(2)
+        ours = Training(OPTIMISERS["adam"], everything_leaves()).slow_steps(2)
         self.assertGreater(ours.away(), 12)
         child = os.fork()
         if child == 0:
@@ -218,7 +219,7 @@ class Failures(Case):
     def test_an_optimiser_that_ends_frees_what_it_has_away(self):
         swap = everything_leaves()
         for _ in range(2):
-            ours = Training(OPTIMISERS["adam"], swap).steps(2)
+            ours = Training(OPTIMISERS["adam"], swap).slow_steps(2)
             self.assertGreater(ours.away(), 12)
             ours.optimiser.state.clear()
             self.assertEqual(used(swap), 0)
