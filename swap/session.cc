@@ -253,13 +253,15 @@ void Session::held(Id id) {
   if (slot && step_.has(*slot)) watch_.step().saves[slot->save].held = true;
 }
 
-// More than it held then the device did not have. Where that is as much as was aimed at, memory
-// lies in pieces that nothing fits into: as good as less.
+// More than it held then the device did not have, unless what the step began with was too large for
+// any. Where that is as much as was aimed at, memory lies in pieces that nothing fits into: as good
+// as less, but not for what never fits.
 void Session::lower_budget() {
   const auto most_bytes = watch_.peak_bytes();
-  auto bytes = budget_bytes_ - budget_bytes_ / 8;
-  if (most_bytes > 0) bytes = std::min(bytes, most_bytes);
-  budget_bytes_ = std::max<int64_t>(bytes, 1);
+  int64_t bytes = budget_bytes_;
+  if (lowered_++ < kMostLowered) bytes -= bytes / 8;
+  if (most_bytes > 0 && !watch_.step().saves.empty()) bytes = std::min(bytes, most_bytes);
+  budget_bytes_ = bytes;
   learner_.set_budget(target_bytes());
 }
 

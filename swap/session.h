@@ -98,7 +98,9 @@ class Session {
 
   const SessionSettings settings_;
   std::atomic<int64_t> budget_bytes_;
-  bool ran_out_ = false;  // the device had no room in this step
+  bool ran_out_ = false;                  // the device had no room in this step
+  static constexpr int kMostLowered = 5;  // times by an eighth: half of it stays
+  int lowered_ = 0;
   const std::unique_ptr<ComputeDevice> device_;
   std::atomic<ComputeDevice::Stream> last_stream_ = 0;  // that was saved in
   std::atomic<uint32_t> news_ = 0;

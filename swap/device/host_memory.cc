@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 namespace tierpilot::swap {
 namespace {
@@ -19,7 +20,6 @@ int64_t available_of_machine(const std::string& root) {
   return 0;
 }
 
-// Its own and all above it; the topmost has no limit.
 fs::path cgroup_of_process(const std::string& root) {
   std::ifstream file(root + "/proc/self/cgroup");
   for (std::string line; std::getline(file, line);)
@@ -27,17 +27,22 @@ fs::path cgroup_of_process(const std::string& root) {
   return {};
 }
 
+// What its limit leaves; no limit: the most there is.
+int64_t left_of(const fs::path& cgroup) {
+  std::ifstream limit_file(cgroup / "memory.max"), used_file(cgroup / "memory.current");
+  int64_t limit = 0, used = 0;
+  if (limit_file >> limit && used_file >> used) return std::max<int64_t>(limit - used, 0);
+  return std::numeric_limits<int64_t>::max();
+}
+
 }  // namespace
 
 int64_t available_memory_bytes(const std::string& root) {
-  auto least = available_of_machine(root);
+  // The topmost that is to be seen is a container's own.
   const fs::path top = root + "/sys/fs/cgroup";
-  for (auto group = cgroup_of_process(root); !group.empty(); group = group.parent_path()) {
-    std::ifstream limit_file(top / group / "memory.max"), used_file(top / group / "memory.current");
-    int64_t limit = 0, used = 0;
-    if (limit_file >> limit && used_file >> used)
-      least = std::min(least, std::max<int64_t>(limit - used, 0));
-  }
+  auto least = std::min(available_of_machine(root), left_of(top));
+  for (auto group = cgroup_of_process(root); !group.empty(); group = group.parent_path())
+    least = std::min(least, left_of(top / group));
   return least;
 }
 

@@ -64,8 +64,11 @@ std::vector<std::pair<std::string, std::string>> MpsControl::env() const {
   env.emplace_back("CUDA_VISIBLE_DEVICES", options_.gpu);
   // Its server may stand beside it, outside the usual folders, and the driver's libraries where
   // only the daemon's environment says: so it is in containers.
-  env.emplace_back("PATH", fs::path(options_.program).parent_path().native() +
-                               ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  std::string path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  // An empty or relative folder would be whichever the daemon stands in.
+  if (const fs::path program = options_.program; program.is_absolute())
+    path = program.parent_path().native() + ":" + path;
+  env.emplace_back("PATH", path);
   if (const char* libraries = std::getenv("LD_LIBRARY_PATH"))
     env.emplace_back("LD_LIBRARY_PATH", libraries);
   return env;

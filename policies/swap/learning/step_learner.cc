@@ -264,7 +264,7 @@ void StepLearner::restore(std::vector<KeptStep> kept) {
 }
 
 void StepLearner::failed() {
-  disturbed_ = true;
+  disturbed_ = !prefixes_.empty();
   if (current_ == kUnknown) return;
   auto& known = steps_[current_];
   known.failed = true;

@@ -47,6 +47,14 @@ TEST_F(HostMemory, IsNoMoreThanAnyCgroupAboveTheProcessLeaves) {
   EXPECT_EQ(available(), 0);
 }
 
+// Where the process's own cgroup looks like the topmost.
+TEST_F(HostMemory, IsNoMoreThanAContainerLeaves) {
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/memory.max", "900000\n");
+  write("sys/fs/cgroup/memory.current", "300000\n");
+  EXPECT_EQ(available(), 600000);
+}
+
 TEST_F(HostMemory, IsNothingWhereTheKernelDoesNotTell) {
   write("proc/meminfo", "MemTotal:  4000000 kB\n");
   EXPECT_EQ(available(), 0);

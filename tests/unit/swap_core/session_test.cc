@@ -169,6 +169,20 @@ TEST(Session, WhereMemoryRunsOutAgainAndAgainLessIsAimedAt) {
   }
 }
 
+TEST(Session, WhoTriesWhatNeverFitsKeepsHalfOfTheBudget) {
+  FrontEnd front_end("none", int64_t{1} << 40);
+  int64_t first = 0, last = 0;
+  for (int step = 0; step < 40; ++step) {
+    front_end.save(0, 64 * kSize);
+    tierpilot_swap_failed(front_end.swap());
+    last = front_end.said("statistics").at("budget_bytes").get<int64_t>();
+    if (first == 0) first = last;
+    EXPECT_TRUE(front_end.use_and_drop());
+  }
+  EXPECT_LT(last, first);
+  EXPECT_GE(last, first / 2);
+}
+
 TEST(Session, StatesComeBackAsTheyWereAndAreNoneOfAStepsSaves) {
   for (const auto* policy : {"swap-all", "swap", "none"}) {
     FrontEnd front(policy);
