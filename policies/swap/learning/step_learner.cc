@@ -17,6 +17,7 @@ constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let mor
 constexpr double kGain = 0.98;              // of the best one's time: less is noise
 constexpr double kUnused = 0.05;            // of the budget, from where it is worth a new plan
 constexpr double kStalled = 0.01;           // of a step
+constexpr int kMostOvers = 2;               // in a row: that is no chance, and no margin mends it
 constexpr int kMostFailures = 3;            // of a step, until nothing of it is tried any more
 constexpr double kNewTimes = 0.3;           // weight of the last step's times
 
@@ -26,6 +27,12 @@ uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
 
 bool lets_leave(const std::string& rule) {
   return rule != "none" && rule != "checkpoint";
+}
+
+bool more_can_leave(const ObservedStep& step, const std::vector<char>& away) {
+  for (size_t i = 0; i < away.size(); ++i)
+    if (!away[i] && !step.saves[i].held) return true;
+  return false;
 }
 
 }  // namespace
@@ -103,7 +110,12 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   }
   least_bytes_ = known.step.least_bytes();
   const bool over = seen.peak_bytes > settings_.limits.budget_bytes;
-  known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || over);
+  known.overs = over ? known.overs + 1 : 0;
+  // Looking closely gives all free memory back at each event, which makes a step slow.
+  const bool looks_again = settings_.rule == "swap" && known.overs >= kMostOvers &&
+                           more_can_leave(known.step, known.now.away);
+  if (looks_again) known.overs = 0;
+  known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || looks_again);
   if (settings_.rule == "q-published") return learn_as_published(known, seen);
   if (known.failed && known.failures < kMostFailures) {
     known.failed = false;
@@ -137,6 +149,7 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
   if (settings_.rule != "swap" || known.failed) return;
   const auto budget = settings_.limits.budget_bytes;
   if (seen.peak_bytes > budget) {
+    if (!more_can_leave(known.step, known.now.away)) return;
     known.margin_bytes += seen.peak_bytes - budget + budget / 100;
     known.best = {};
     return plan(known);

@@ -92,6 +92,7 @@ class StepLearner {
     Attempt now{}, best{};
     int64_t margin_bytes = 0;  // kept free of the budget, as steps took more than was foretold
     int runs = 0, explorations = 0, failures = 0;
+    int overs = 0;  // of the last runs, that took too much
     size_t next_kind = 0, widened = 0;
     bool exploring = false, observe = true, failed = false;
     std::optional<PublishedQ> published{};  // of the rule q-published

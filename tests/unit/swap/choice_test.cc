@@ -135,6 +135,14 @@ class Learning : public testing::Test {
     learner.end({.step = step, .step_ns = step_ns(away), .peak_bytes = 19 * kMiB}, 0);
     return away;
   }
+  // Whether it is looked at closely, which makes it slow.
+  bool observed(const ObservedStep& step, int64_t peak) {
+    learner.begin();
+    bool any = false;
+    for (const auto& save : step.saves) any |= learner.save(save).observe;
+    learner.end({.step = step, .step_ns = 50'000'000, .peak_bytes = peak}, 0);
+    return any;
+  }
   // When all of it was saved; none: it is not known.
   std::vector<int64_t> expected_times(const ObservedStep& step) {
     learner.begin();
@@ -172,6 +180,30 @@ TEST_F(Learning, APlanThatTookTooMuchLetsMoreLeave) {
   const auto after = run(step, 19 * kMiB, 50'000'000);
   EXPECT_GE(std::count(after.begin(), after.end(), 1),
             std::count(before.begin(), before.end(), 1) + 3);
+}
+
+TEST_F(Learning, AStepThatTookTooMuchOnceIsNotLookedAtCloselyAgain) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(observed(step, 19 * kMiB)) << i;
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, (i == 1 ? 21 : 19) * kMiB)) << i;
+}
+
+TEST_F(Learning, OneThatGoesOnTakingTooMuchIsUntilItIsMended) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) observed(step, 19 * kMiB);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(observed(step, 21 * kMiB)) << i;
+  EXPECT_TRUE(observed(step, 19 * kMiB));
+  EXPECT_FALSE(observed(step, 19 * kMiB));
+}
+
+// Whatever is seen changes nothing.
+TEST_F(Learning, WhereAllLeavesNothingIsLookedForAnyMore) {
+  for (const auto* rule : {"swap", "swap-all", "capuchin"}) {
+    learner = StepLearner{{.rule = rule, .limits = limits(8 * kMiB)}};
+    const auto step = chain_of(20);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(observed(step, 11 * kMiB)) << rule << i;
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, 11 * kMiB)) << rule << i;
+  }
 }
 
 TEST_F(Learning, TimesOfTheFirstStepCountForNothing) {
