@@ -121,7 +121,8 @@ int main(int argc, char** argv) {
       ->envname("TIERPILOT_SWAP_BUDGET")
       ->check([](const std::string& text) {
         const auto bytes = parse_bytes(text);
-        return bytes ? std::string() : bytes.error().message;
+        if (!bytes) return bytes.error().message;
+        return *bytes > 0 ? std::string() : "the budget has to be above 0";
       });
   std::vector<std::string> names;
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);

@@ -206,9 +206,10 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
         self.assertRegex(neither.stderr, r"--budget.*TIERPILOT_SWAP_BUDGET")
 
     def test_wrong_arguments_start_nothing(self):
-        ended = self.run_it(PROGRAM, "run", "--budget", "much", "--")
-        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-        self.assertIn("--budget", ended.stderr)
+        for budget in ("much", "0", "-1", "0GiB"):
+            ended = self.run_it(PROGRAM, "run", "--budget", budget, "--")
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""), budget)
+            self.assertIn("--budget", ended.stderr)
 
     def test_the_module_needs_no_torch_for_jobs(self):
         code = "import sys; sys.modules['torch'] = None; import tierpilot; tierpilot.job()"
