@@ -17,9 +17,10 @@ constexpr double kWider[] = {0.9, 0.8, 0};  // of the budget: plans that let mor
 constexpr double kGain = 0.98;              // of the best one's time: less is noise
 constexpr double kUnused = 0.05;            // of the budget, from where it is worth a new plan
 constexpr double kStalled = 0.01;           // of a step
-constexpr int kMostOvers = 2;               // in a row: that is no chance, and no margin mends it
-constexpr int kMostFailures = 3;            // of a step, until nothing of it is tried any more
-constexpr double kNewTimes = 0.3;           // weight of the last step's times
+constexpr double kTight = 1.025;   // of the budget, which is a twentieth below the real one
+constexpr int kMostOvers = 2;      // in a row: that is no chance, and no margin mends it
+constexpr int kMostFailures = 3;   // of a step, until nothing of it is tried any more
+constexpr double kNewTimes = 0.3;  // weight of the last step's times
 
 uint64_t extended(uint64_t prefix, const SavedStorage& storage) {
   return mixed_bits(prefix * 31 + storage.place) ^ static_cast<uint64_t>(storage.bytes);
@@ -111,11 +112,14 @@ void StepLearner::update(Known& known, StepEnd&& seen, int64_t growth_bytes) {
   least_bytes_ = known.step.least_bytes();
   const bool over = seen.peak_bytes > settings_.limits.budget_bytes;
   known.overs = over ? known.overs + 1 : 0;
-  // Looking closely gives all free memory back at each event, which makes a step slow.
-  const bool looks_again = settings_.rule == "swap" && known.overs >= kMostOvers &&
-                           more_can_leave(known.step, known.now.away);
-  if (looks_again) known.overs = 0;
-  known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || looks_again);
+  // Looking closely gives all free memory back at each event, which makes a step slow, and is all
+  // that there is to do where hardly anything is left of the budget.
+  const bool tight = static_cast<double>(seen.peak_bytes) >
+                     kTight * static_cast<double>(settings_.limits.budget_bytes);
+  const bool mends = settings_.rule == "swap" && known.overs >= kMostOvers &&
+                     more_can_leave(known.step, known.now.away);
+  if (mends) known.overs = 0;
+  known.observe = settings_.rule != "none" && (known.runs < kObservedRuns || tight || mends);
   if (settings_.rule == "q-published") return learn_as_published(known, seen);
   if (known.failed && known.failures < kMostFailures) {
     known.failed = false;

@@ -182,16 +182,26 @@ TEST_F(Learning, APlanThatTookTooMuchLetsMoreLeave) {
             std::count(before.begin(), before.end(), 1) + 3);
 }
 
-TEST_F(Learning, AStepThatTookTooMuchOnceIsNotLookedAtCloselyAgain) {
+constexpr int64_t kLittleOver = 20 * kMiB + kMiB / 4;
+
+TEST_F(Learning, AStepThatTookALittleTooMuchOnceIsNotLookedAtCloselyAgain) {
   const auto step = chain_of(20);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(observed(step, 19 * kMiB)) << i;
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, (i == 1 ? 21 : 19) * kMiB)) << i;
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, i == 1 ? kLittleOver : 19 * kMiB)) << i;
+}
+
+TEST_F(Learning, OneThatTookMuchTooMuchIs) {
+  const auto step = chain_of(20);
+  for (int i = 0; i < 3; ++i) observed(step, 19 * kMiB);
+  EXPECT_FALSE(observed(step, 21 * kMiB));
+  EXPECT_TRUE(observed(step, 19 * kMiB));
+  EXPECT_FALSE(observed(step, 19 * kMiB));
 }
 
 TEST_F(Learning, OneThatGoesOnTakingTooMuchIsUntilItIsMended) {
   const auto step = chain_of(20);
   for (int i = 0; i < 3; ++i) observed(step, 19 * kMiB);
-  for (int i = 0; i < 2; ++i) EXPECT_FALSE(observed(step, 21 * kMiB)) << i;
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(observed(step, kLittleOver)) << i;
   EXPECT_TRUE(observed(step, 19 * kMiB));
   EXPECT_FALSE(observed(step, 19 * kMiB));
 }
@@ -199,10 +209,11 @@ TEST_F(Learning, OneThatGoesOnTakingTooMuchIsUntilItIsMended) {
 // Whatever is seen changes nothing.
 TEST_F(Learning, WhereAllLeavesNothingIsLookedForAnyMore) {
   for (const auto* rule : {"swap", "swap-all", "capuchin"}) {
-    learner = StepLearner{{.rule = rule, .limits = limits(8 * kMiB)}};
+    learner = StepLearner{{.rule = rule, .limits = limits(10 * kMiB)}};
     const auto step = chain_of(20);
-    for (int i = 0; i < 3; ++i) EXPECT_TRUE(observed(step, 11 * kMiB)) << rule << i;
-    for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, 11 * kMiB)) << rule << i;
+    const auto peak = 10 * kMiB + kMiB / 8;
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(observed(step, peak)) << rule << i;
+    for (int i = 0; i < 4; ++i) EXPECT_FALSE(observed(step, peak)) << rule << i;
   }
 }
 
