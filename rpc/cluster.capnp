@@ -79,10 +79,11 @@ struct UnitEntry {
   ratePerHour @7 :Node.Measure;  # mean of its failure rate, and 90 % interval
   rateLow @8 :Node.Measure;
   rateHigh @9 :Node.Measure;
-  temperatureC @10 :Node.Measure;
-  memoryBytes @11 :Node.Measure;
+  temperatureC @10 :Node.Measure;    # of a GPU, as its node last read it, as the next and the last one
+  memoryBytes @11 :Node.Measure;     # in use
   sharedBy @12 :List(UInt64);    # tasks that have parts of it
   shared @13 :Bool;              # for tasks with shares only
+  busyPercent @14 :Node.Measure; # of the time in which anything computed on it
 }
 
 struct Decision {

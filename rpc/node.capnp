@@ -104,11 +104,20 @@ struct NodeStatus {
   metrics @7 :List(Metric);
   takesNone @8 :Text;            # why it takes no tasks now; empty: it takes them
   unhealthy @9 :List(UnitTrouble);  # units that are to get no new work, all of them
+  gpus @10 :List(GpuReading);       # those that answer
 }
 
 struct UnitTrouble {
   unit @0 :Text;     # without its node: cpu/NUMBER, gpu/UUID
   reason @1 :Text;
+}
+
+struct GpuReading {
+  # What a GPU did when it was last looked at, some seconds ago.
+  uuid @0 :Text;
+  temperatureC @1 :Measure;
+  memoryUsedBytes @2 :Measure;
+  busyPercent @3 :Measure;   # of the time in which anything computed on it
 }
 
 struct Metric {

@@ -27,8 +27,34 @@ std::string lost_because(const NodeRecord* node, const UnitName& unit) {
   return {};
 }
 
-void write_unit(const ClusterState& state, const ShareKeeper& shares, const std::string& id,
-                wire::UnitEntry::Builder out) {
+// Nothing: its node has not told of it.
+std::optional<wire::GpuReading::Reader> last_reading(NodeCards& cards, const UnitName& unit) {
+  const auto* card = cards.find(std::string(unit.node));
+  if (!card) return {};
+  for (const auto reading : card->status->getRoot<wire::NodeStatus>().asReader().getGpus())
+    if (text(reading.getUuid()) == unit.unit) return reading;
+  return {};
+}
+
+void write_reading(NodeCards& cards, const UnitName& unit, bool connected,
+                   wire::UnitEntry::Builder out) {
+  if (const auto reading = connected ? last_reading(cards, unit) : std::nullopt) {
+    out.setTemperatureC(reading->getTemperatureC());
+    out.setMemoryBytes(reading->getMemoryUsedBytes());
+    out.setBusyPercent(reading->getBusyPercent());
+    return;
+  }
+  const Figure untold{std::nullopt, unit.engine == Engine::kCpu
+                                        ? "only GPUs are asked"
+                                        : "its node has not told: the driver does not answer, or "
+                                          "its daemon is older or not connected"};
+  write_figure(untold, out.initTemperatureC());
+  write_figure(untold, out.initMemoryBytes());
+  write_figure(untold, out.initBusyPercent());
+}
+
+void write_unit(const ClusterState& state, const ShareKeeper& shares, NodeCards& cards,
+                const std::string& id, wire::UnitEntry::Builder out) {
   const auto name = parse_unit_id(id).value_or(UnitName{});
   const std::string node(name.node);
   out.setId(id);
@@ -57,9 +83,7 @@ void write_unit(const ClusterState& state, const ShareKeeper& shares, const std:
   write_figure(known ? rate_figure(rate->second.mean) : none, out.initRatePerHour());
   write_figure(known ? rate_figure(rate->second.low) : none, out.initRateLow());
   write_figure(known ? rate_figure(rate->second.high) : none, out.initRateHigh());
-  const Figure untold{std::nullopt, "its node does not tell"};
-  write_figure(untold, out.initTemperatureC());
-  write_figure(untold, out.initMemoryBytes());
+  write_reading(cards, name, record && record->can_be_asked(), out);
 }
 
 void check_known(const ClusterState& state, const std::string& id) {
@@ -83,7 +107,8 @@ kj::Promise<void> UnitService::unitList(UnitListContext context) {
   for (; at != all.end() && ids.size() < limit; ++at) ids.push_back(at->first);
   auto units = context.getResults().initUnits(static_cast<uint32_t>(ids.size()));
   for (uint32_t i = 0; i < units.size(); ++i)
-    write_unit(caller_->core().state, caller_->core().shares, ids[i], units[i]);
+    write_unit(caller_->core().state, caller_->core().shares, caller_->shared().cards, ids[i],
+               units[i]);
   return kj::READY_NOW;
 }
 
@@ -92,7 +117,8 @@ kj::Promise<void> UnitService::unitShow(UnitShowContext context) {
   const auto id = text(context.getParams().getId());
   check_known(caller_->core().state, id);
   auto results = context.getResults();
-  write_unit(caller_->core().state, caller_->core().shares, id, results.initUnit());
+  write_unit(caller_->core().state, caller_->core().shares, caller_->shared().cards, id,
+             results.initUnit());
   constexpr size_t kMostNotes = 20;
   std::vector<const UnitFailure*> failures;
   const auto& all = caller_->core().state.units.all_failures();
@@ -129,7 +155,8 @@ kj::Promise<void> UnitService::unitOrder(UnitOrderContext context) {
                auto& core = caller_->core();
                const uint64_t gang = core.state.units.user_of(id);
                if (order == "drain" && gang != 0) core.checkpoints.ask(gang, "unit drained");
-               write_unit(core.state, core.shares, id, context.getResults().initUnit());
+               write_unit(core.state, core.shares, caller_->shared().cards, id,
+                          context.getResults().initUnit());
                (*fulfiller)->fulfill();
                core.dispatcher.pump();
              });

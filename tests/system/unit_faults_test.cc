@@ -95,6 +95,22 @@ TEST_F(UnitFaults, AnXidMovesTheGangAndALostDeviceIsOutUntilItIsBack) {
   EXPECT_EQ(events.find("Xid 13"), std::string::npos) << events;
 }
 
+TEST_F(UnitFaults, AUnitTellsWhatItsGpuDoesAsFarAsTheDriverDoes) {
+  tell("temperatures", "GPU-good 61\n");
+  ASSERT_TRUE(eventually([&] { return unit("GPU-good")["temperature_c"] == 61; }))
+      << unit("GPU-good").dump(2);
+  EXPECT_EQ(unit("GPU-good")["memory_bytes"], 1ull << 30);
+  EXPECT_EQ(unit("GPU-good")["busy_percent"], 0);
+  EXPECT_TRUE(unit("GPU-bad")["temperature_c"].is_null()) << unit("GPU-bad").dump(2);
+  const auto core = json({"unit", "show", fmt::format("{}/cpu/0", Cluster::node_name(0))});
+  EXPECT_TRUE(core["unit"]["memory_bytes"].is_null()) << core.dump(2);
+
+  tell("lost", "GPU-good\n");
+  EXPECT_TRUE(eventually([&] { return unit("GPU-good")["temperature_c"].is_null(); }));
+  std::filesystem::remove(driver_->path() / "lost");
+  EXPECT_TRUE(eventually([&] { return unit("GPU-good")["temperature_c"] == 61; }));
+}
+
 // A command that finds a unit sick while its file is there.
 class HealthCommands : public testing::Test {
  protected:

@@ -14,22 +14,34 @@ struct Order {
   std::string unit, reason;
 };
 
+std::vector<Column> columns_of(bool gpus) {
+  std::vector<Column> columns{{"UNIT", "/id"},
+                              {"STATE", "/state"},
+                              {"TASK", "/task"},
+                              {"SHARED BY", "/shared_by"},
+                              {"FAILURES", "/failures", Format::kNumber},
+                              {"RATE/h", "/rate_per_hour", Format::kNumber},
+                              {"LOW", "/rate_low", Format::kNumber},
+                              {"HIGH", "/rate_high", Format::kNumber}};
+  if (gpus)
+    columns.insert(columns.end(), {{"C", "/temperature_c", Format::kNumber},
+                                   {"MEMORY USED", "/memory_bytes", Format::kBytes},
+                                   {"BUSY %", "/busy_percent", Format::kNumber}});
+  columns.push_back({"REASON", "/reason"});
+  return columns;
+}
+
 Result<int> list(Context& context, ClusterConnection& connection) {
   auto units = ordered_json::array();
-  auto listed = for_each_unit(
-      connection, [&](wire::UnitEntry::Reader unit) { units.push_back(message_json(unit)); });
+  bool gpus = false;
+  auto listed = for_each_unit(connection, [&](wire::UnitEntry::Reader unit) {
+    units.push_back(message_json(unit));
+    gpus = gpus || units.back()["engine"] == "gpu";
+  });
   if (!listed) return tl::unexpected(listed.error());
   return print(context.output, {{"units", units}},
                {{.rows = "/units",
-                 .columns = {{"UNIT", "/id"},
-                             {"STATE", "/state"},
-                             {"TASK", "/task"},
-                             {"SHARED BY", "/shared_by"},
-                             {"FAILURES", "/failures", Format::kNumber},
-                             {"RATE/h", "/rate_per_hour", Format::kNumber},
-                             {"LOW", "/rate_low", Format::kNumber},
-                             {"HIGH", "/rate_high", Format::kNumber},
-                             {"REASON", "/reason"}},
+                 .columns = columns_of(gpus),
                  .empty = "no units: start tierpilotd on a machine"}});
 }
 
@@ -48,7 +60,8 @@ std::vector<Table> unit_tables() {
                        {"from (90 %)", "/rate_low", Format::kNumber},
                        {"to", "/rate_high", Format::kNumber},
                        {"Temperature C", "/temperature_c", Format::kNumber},
-                       {"Memory", "/memory_bytes", Format::kBytes}}}};
+                       {"Memory used", "/memory_bytes", Format::kBytes},
+                       {"Busy percent", "/busy_percent", Format::kNumber}}}};
 }
 
 Result<int> show(Context& context, ClusterConnection& connection, const std::string& id) {

@@ -121,4 +121,19 @@ void expose_pool(Exposition& page, const PoolUsage& usage) {
   tier("slow", usage.slow_used_bytes, usage.slow_budget_bytes);
 }
 
+void expose_gpus(Exposition& page, const std::vector<GpuReading>& readings) {
+  const auto gauge = [&page](const char* name, const char* help, const auto& value, double scale,
+                             const std::string& gpu) {
+    if (value) page.gauge(name, help, static_cast<double>(*value) * scale, {{"gpu", gpu}});
+  };
+  for (const auto& reading : readings) {
+    gauge("tierpilot_gpu_temperature_celsius", "Temperature of a GPU.", reading.temperature_c, 1,
+          reading.gpu);
+    gauge("tierpilot_gpu_memory_used_bytes", "Memory of a GPU that is in use, by anybody.",
+          reading.memory_used_bytes, 1, reading.gpu);
+    gauge("tierpilot_gpu_busy_ratio", "Part of the time in which anything computed on a GPU.",
+          reading.busy_percent, 0.01, reading.gpu);
+  }
+}
+
 }  // namespace tierpilot::agent

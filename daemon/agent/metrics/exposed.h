@@ -7,6 +7,7 @@
 
 #include "base/exposition.h"
 #include "daemon/agent/calibration/calibration.h"
+#include "daemon/agent/gpus/gpu_reading.h"
 #include "daemon/agent/node/model.h"
 
 namespace tierpilot::agent {
@@ -25,5 +26,6 @@ void expose(Exposition& page, const std::vector<MetricValue>& values);
 // Latencies as a distribution, of the rounds since the daemon's start.
 void expose_tiers(Exposition& page, const Calibration& calibration);
 void expose_pool(Exposition& page, const PoolUsage& usage);
+void expose_gpus(Exposition& page, const std::vector<GpuReading>& readings);
 
 }  // namespace tierpilot::agent

@@ -80,6 +80,7 @@ Result<std::unique_ptr<Node>> Node::start(const NodeConfig& config) {
   if (auto status = parts->take_over(); !status) return tl::unexpected(status.error());
   parts->make_link();
   parts->watch_gpus();
+  parts->read_gpus();
   parts->poll_gpus();
   parts->check_units();
   parts->watch();

@@ -99,4 +99,15 @@ void Node::Parts::watch_gpus() {
               }});
 }
 
+void Node::Parts::read_gpus() {
+  if (topology.gpus.empty()) return;
+  gpu_reader = std::make_unique<GpuReader>(
+      GpuReader::Options{}, [this](Result<std::vector<GpuReading>> readings) {
+        if (!readings) spdlog::debug("GPUs: {}", readings.error().message);
+        loop.post([this, told = readings.value_or(std::vector<GpuReading>{})]() mutable {
+          status->set_gpus(std::move(told));
+        });
+      });
+}
+
 }  // namespace tierpilot::agent

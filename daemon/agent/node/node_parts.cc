@@ -45,6 +45,7 @@ Node::Parts::Parts(const NodeConfig& config, std::unique_ptr<Executor> executor,
 
 Node::Parts::~Parts() {
   health_checks.reset();
+  gpu_reader.reset();
   gpu_watch.reset();
   gpu_polls.clear();
   // Its calls come back to the parts below it.

@@ -7,6 +7,7 @@
 #include "daemon/agent/data/data_server.h"
 #include "daemon/agent/data/pool_plane.h"
 #include "daemon/agent/data/remote_fetcher.h"
+#include "daemon/agent/gpus/gpu_reader.h"
 #include "daemon/agent/gpus/gpu_shares.h"
 #include "daemon/agent/job_channel/fresh_checkpoints.h"
 #include "daemon/agent/link/coordinator_link.h"
@@ -40,6 +41,7 @@ struct Node::Parts {
   Status share_gpus();
   void poll_gpus();
   void watch_gpus();
+  void read_gpus();
   void check_units();
   std::vector<JobReport> job_reports();
   void watch();
@@ -90,6 +92,7 @@ struct Node::Parts {
   std::unique_ptr<GpuWatch> gpu_watch;                        // null: there is no GPU
   std::unique_ptr<HealthChecks> health_checks;                // null: no command is configured
   std::unique_ptr<StatusReporter> status;
+  std::unique_ptr<GpuReader> gpu_reader;  // null: there is no GPU
   std::unique_ptr<DataServer> data_server;
   std::unique_ptr<MetricsPage> metrics;  // null: off in the configuration
   std::string data_address;

@@ -83,6 +83,22 @@ void write_shared_units(wire::NodeInfo::Builder to, const NodeFacts& facts) {
   }
 }
 
+template <class Number>
+Result<double> told(const std::optional<Number>& value) {
+  if (value) return static_cast<double>(*value);
+  return fail(ErrorCode::kUnavailable, "the driver does not tell");
+}
+
+void write_readings(wire::NodeStatus::Builder to, const std::vector<GpuReading>& readings) {
+  auto gpus = to.initGpus(static_cast<uint32_t>(readings.size()));
+  for (uint32_t i = 0; i < gpus.size(); ++i) {
+    gpus[i].setUuid(readings[i].gpu);
+    write_measure(gpus[i].initTemperatureC(), told(readings[i].temperature_c));
+    write_measure(gpus[i].initMemoryUsedBytes(), told(readings[i].memory_used_bytes));
+    write_measure(gpus[i].initBusyPercent(), told(readings[i].busy_percent));
+  }
+}
+
 void write_feature(wire::Feature::Builder to, const std::string& name, bool on,
                    const std::string& reason) {
   to.setName(name);
@@ -155,6 +171,7 @@ std::string StatusReporter::page(const Calibration& calibration) {
              static_cast<double>(tasks_.running_units()));
   expose_tiers(page, calibration);
   expose_pool(page, pool_.usage());
+  expose_gpus(page, gpus_);
   expose(page, figures());
   return page.text();
 }
@@ -174,6 +191,7 @@ void StatusReporter::write(wire::NodeStatus::Builder to) {
     unhealthy[n].setUnit(unit);
     unhealthy[n++].setReason(reason);
   }
+  write_readings(to, gpus_);
   write_measure(to.initEvictGbPerS(), data_.evict_gb_per_s());
   const auto values = figures();
   write_measure(to.initSelfCpuShare(), metrics_.cpu_share());

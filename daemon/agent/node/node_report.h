@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "daemon/agent/calibration/calibration.h"
+#include "daemon/agent/gpus/gpu_reading.h"
 #include "daemon/agent/metrics/metrics.h"
 #include "daemon/agent/paging/paging.h"
 #include "daemon/agent/tasks/task_table.h"
@@ -54,6 +55,7 @@ class StatusReporter {
         more_(std::move(more)),
         metrics_(pool, probe, clock) {}
 
+  void set_gpus(std::vector<GpuReading> readings) { gpus_ = std::move(readings); }
   void write(wire::NodeStatus::Builder to);
   // The same and the tiers', for Prometheus.
   std::string page(const Calibration& calibration);
@@ -67,6 +69,7 @@ class StatusReporter {
   const UnitHealth& health_;
   std::function<std::vector<MetricValue>()> more_;
   MetricsCollector metrics_;
+  std::vector<GpuReading> gpus_;
 };
 
 }  // namespace tierpilot::agent

@@ -51,6 +51,17 @@ TEST(Exposed, WhatVariesInANameBecomesALabel) {
   expect_name("placement_tracker_cpu_s", "tierpilot_placement_tracker_cpu_seconds_total", 1, true);
 }
 
+TEST(Exposed, GpusAreLabelledAndWhatADriverDoesNotTellHasNoSeries) {
+  Exposition page;
+  expose_gpus(page, {{"GPU-1", 61, 3ull << 30, 40}, {"GPU-2", {}, 1ull << 30, {}}});
+  const auto text = page.text();
+  for (const char* line : {"tierpilot_gpu_temperature_celsius{gpu=\"GPU-1\"} 61\n",
+                           "tierpilot_gpu_memory_used_bytes{gpu=\"GPU-2\"} 1073741824\n",
+                           "tierpilot_gpu_busy_ratio{gpu=\"GPU-1\"} 0.4\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  EXPECT_EQ(text.find("celsius{gpu=\"GPU-2\"}"), std::string::npos) << text;
+}
+
 TEST(Exposed, WhatIsUnavailableHasNoSeries) {
   Exposition page;
   expose(page, {{"pool_hits", 3.0}, {"bogus", fail(ErrorCode::kUnavailable, "off")}});
