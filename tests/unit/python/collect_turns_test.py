@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
+from functools import partial
 
 try:
     import torch  # noqa: F401
@@ -18,7 +19,11 @@ except ImportError:
     print("skipped: PyTorch is not installed (python3-torch)")
     sys.exit(77)
 
-LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
+LAB, FAKE_NVML, STAND_IN, MODULES = (sys.argv.pop(1) for _ in range(4))
+sys.path.insert(0, MODULES)
+sys.dont_write_bytecode = True
+from tierpilot.collect.gpus.turns import PARTS, Turns  # noqa: E402
+
 BYTES = 3 << 30  # that each client has, and its number more
 SLOW_S = 0.1
 LOADED = 3  # ends: the model has come, and two iterations
@@ -32,7 +37,7 @@ def overlap(one, other):
     return one[0] < other[1] and other[0] < one[1]
 
 
-class Turns(unittest.TestCase):
+class Collecting(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -42,13 +47,13 @@ class Turns(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def begin(self, configurations, cpus, **more):
+    def begin(self, configurations, cpus, *limit, **more):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name, **more}
         environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN)
         environment.update(STAND_IN_CPUS=str(cpus), STAND_IN_SLOW_S=str(SLOW_S))
         environment.pop("CUDA_VISIBLE_DEVICES", None)
         words = ["predictor", "collect", "--out", self.path("t.csv"), "--seconds", "0.2", "--device", "cuda"]
-        words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations)]
+        words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations), *limit]
         return subprocess.Popen(
             [LAB, *words],
             stdout=subprocess.PIPE,
@@ -138,6 +143,12 @@ class Turns(unittest.TestCase):
                 self.assertEqual(len(self.rows()), 4)
                 os.rmdir(self.path("died"))
 
+    def test_who_hangs_is_left_out(self):
+        said = self.collected(4, 8, "--time-limit", "10", STAND_IN_HANGS_AT=str(LOADED + 2))
+        self.assertEqual(said.count("left out"), 1, said)
+        self.assertRegex(said, r"left out: (mlp|lstm), seed \d+: it did not answer within 10.2 s")
+        self.assertEqual(len(self.rows()), 3)
+
     def test_nothing_is_left_behind(self):
         for number in (signal.SIGINT, signal.SIGKILL):
             with self.subTest(signal=number):
@@ -149,6 +160,51 @@ class Turns(unittest.TestCase):
                 wait_for(lambda: not lives(running.pid))
                 running.communicate()
                 os.remove(self.path("ends"))
+
+
+def trains(hangs_in, window_s, turn):
+    """Goes through all parts, as a training does."""
+    for part in PARTS:
+        if part == "window":
+            turn.ask(part)
+            while not turn.granted():
+                time.sleep(0.01)
+            time.sleep(window_s)
+        elif part != "start":
+            turn.wait(part, True)
+        if part == hangs_in:
+            signal.pause()
+    return "measured"
+
+
+class Limit(unittest.TestCase):
+    LIMIT_S = 3
+
+    def ended(self, ahead, works):
+        ended = {}
+        Turns(ahead, self.LIMIT_S).run(works, lambda number, value, error: ended.update({number: (value, error)}))
+        with self.assertRaises(ChildProcessError, msg="a process is left"):
+            os.waitpid(-1, os.WNOHANG)
+        return ended
+
+    def test_who_hangs_in_any_part_is_ended_and_the_others_are_measured(self):
+        for part, ahead in [*((part, 3) for part in PARTS), ("window", 0)]:
+            with self.subTest(part=part, ahead=ahead):
+                ended = self.ended(ahead, [partial(trains, part if i == 1 else None, 0) for i in range(4)])
+                value, error = ended.pop(1)
+                self.assertIsNone(value)
+                self.assertIn(f"{self.LIMIT_S} s", error)
+                self.assertEqual(ended, {i: ("measured", None) for i in (0, 2, 3)})
+
+    def test_several_that_hang_at_once_are_each_told(self):
+        ended = self.ended(6, [partial(trains, "start", 0)] * 6)
+        self.assertEqual(len(ended), 6)
+        self.assertTrue(all(error for _, error in ended.values()), ended)
+
+    def test_waiting_for_the_turns_of_others_does_not_count(self):
+        # The last waits for longer than the limit.
+        ended = self.ended(6, [partial(trains, None, self.LIMIT_S / 4)] * 6)
+        self.assertEqual(ended, dict.fromkeys(range(6), ("measured", None)))
 
 
 def lives(group):
