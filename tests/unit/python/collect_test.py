@@ -4,11 +4,9 @@ module is given to it, by tierpilot-lab as it is installed with tierctl."""
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 try:
@@ -21,7 +19,6 @@ LAB, MODULES, TABLE = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 sys.path.insert(0, MODULES)
 import tierpilot  # noqa: E402
 from tierpilot.collect.architectures import ARCHITECTURES  # noqa: E402
-from tierpilot.collect.child import in_child  # noqa: E402
 from tierpilot.collect.measure import draw  # noqa: E402
 from tierpilot.collect.table import COLUMNS  # noqa: E402
 
@@ -144,14 +141,6 @@ class Collect(unittest.TestCase):
 
     def test_a_pair_of_which_one_hangs_is_left_out(self):
         self.expect_that_the_one_that_hangs_is_left_out("mlp beside mlp", "--pairs")
-
-    def test_a_child_that_does_not_answer_is_ended(self):
-        for work in (signal.pause, lambda: time.sleep(1e6)):
-            with self.assertRaisesRegex(RuntimeError, "within 0.5 s"):
-                in_child(work, 0.5)
-            with self.assertRaises(ChildProcessError, msg="its process is left"):
-                os.waitpid(-1, os.WNOHANG)
-        self.assertEqual(in_child(lambda: "x" * 1_000_000, 100), "x" * 1_000_000)
 
     def test_a_predictor_learns_the_pairs_that_are_kept(self):
         small, out = self.path("t.csv"), self.path("p.json")

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 import unittest
-from functools import partial
 
 try:
     import torch  # noqa: F401
@@ -19,11 +18,7 @@ except ImportError:
     print("skipped: PyTorch is not installed (python3-torch)")
     sys.exit(77)
 
-LAB, FAKE_NVML, STAND_IN, MODULES = (sys.argv.pop(1) for _ in range(4))
-sys.path.insert(0, MODULES)
-sys.dont_write_bytecode = True
-from tierpilot.collect.gpus.turns import PARTS, Turns  # noqa: E402
-
+LAB, FAKE_NVML, STAND_IN = (sys.argv.pop(1) for _ in range(3))
 BYTES = 3 << 30  # that each client has, and its number more
 SLOW_S = 0.1
 LOADED = 3  # ends: the model has come, and two iterations
@@ -37,7 +32,7 @@ def overlap(one, other):
     return one[0] < other[1] and other[0] < one[1]
 
 
-class Collecting(unittest.TestCase):
+class Turns(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -160,51 +155,6 @@ class Collecting(unittest.TestCase):
                 wait_for(lambda: not lives(running.pid))
                 running.communicate()
                 os.remove(self.path("ends"))
-
-
-def trains(hangs_in, window_s, turn):
-    """Goes through all parts, as a training does."""
-    for part in PARTS:
-        if part == "window":
-            turn.ask(part)
-            while not turn.granted():
-                time.sleep(0.01)
-            time.sleep(window_s)
-        elif part != "start":
-            turn.wait(part, True)
-        if part == hangs_in:
-            signal.pause()
-    return "measured"
-
-
-class Limit(unittest.TestCase):
-    LIMIT_S = 3
-
-    def ended(self, ahead, works):
-        ended = {}
-        Turns(ahead, self.LIMIT_S).run(works, lambda number, value, error: ended.update({number: (value, error)}))
-        with self.assertRaises(ChildProcessError, msg="a process is left"):
-            os.waitpid(-1, os.WNOHANG)
-        return ended
-
-    def test_who_hangs_in_any_part_is_ended_and_the_others_are_measured(self):
-        for part, ahead in [*((part, 3) for part in PARTS), ("window", 0)]:
-            with self.subTest(part=part, ahead=ahead):
-                ended = self.ended(ahead, [partial(trains, part if i == 1 else None, 0) for i in range(4)])
-                value, error = ended.pop(1)
-                self.assertIsNone(value)
-                self.assertIn(f"{self.LIMIT_S} s", error)
-                self.assertEqual(ended, {i: ("measured", None) for i in (0, 2, 3)})
-
-    def test_several_that_hang_at_once_are_each_told(self):
-        ended = self.ended(6, [partial(trains, "start", 0)] * 6)
-        self.assertEqual(len(ended), 6)
-        self.assertTrue(all(error for _, error in ended.values()), ended)
-
-    def test_waiting_for_the_turns_of_others_does_not_count(self):
-        # The last waits for longer than the limit.
-        ended = self.ended(6, [partial(trains, None, self.LIMIT_S / 4)] * 6)
-        self.assertEqual(ended, dict.fromkeys(range(6), ("measured", None)))
 
 
 def lives(group):
