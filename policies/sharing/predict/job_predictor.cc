@@ -31,33 +31,28 @@ double speed_of(const EngineFeatures& engine) {
   return engine.relative_speed > 0 ? engine.relative_speed : 1;
 }
 
+uint32_t milli_within(double figure, double most) {
+  return static_cast<uint32_t>(std::lround(std::clamp(figure, 1.0, most)));
+}
+
 JobPrediction on_gpu(const GpuModel& model, const ModelCard& card, const GpuFeatures& gpu,
                      double speed) {
   const auto use = gpu_use(model, card, gpu, speed);
   const auto& margins = model.has_seen(gpu) ? model.margins : model.unseen_margins;
   const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);
-  const double log_mib = std::log1p(use.memory_bytes / kMib);
-  const auto milli = [](double figure) {
-    return static_cast<uint32_t>(std::lround(std::clamp(figure, 1.0, 1000.0)));
-  };
-  JobPrediction prediction{.milli = milli(use.milli()),
-                           .milli_upper = milli(use.milli() * std::exp(margins.milli)),
-                           .memory_bytes = use.memory_bytes,
-                           .memory_upper_bytes = static_cast<uint64_t>(
-                               kMib * std::expm1(at_most(log_mib + margins.memory, kMostLogMib))),
-                           .run_s = iterations * use.iteration_s,
-                           .run_upper_s = iterations * use.iteration_s * std::exp(margins.run),
-                           .traffic_bytes_s = card.traffic_bytes / std::max(use.busy_s, 1e-9),
-                           .why = model.unlike_why(gpu)};
+  JobPrediction prediction{
+      .milli = milli_within(use.milli(), 1000),
+      .milli_upper = milli_within(upper_milli(use.milli(), margins.milli), 1000),
+      .memory_bytes = use.memory_bytes,
+      .memory_upper_bytes =
+          static_cast<uint64_t>(upper_memory_bytes(use.memory_bytes, margins.memory)),
+      .run_s = iterations * use.iteration_s,
+      .run_upper_s = iterations * upper_iteration_s(use.step_s, card, margins.run),
+      .traffic_bytes_s = card.traffic_bytes / std::max(use.busy_s, 1e-9),
+      .why = model.unlike_why(gpu)};
   if (prediction.why.empty()) prediction.why = model.cards.unlike_why(card);
   prediction.unlike = !prediction.why.empty();
   return prediction;
-}
-
-uint32_t milli_of(double busy_s, double threads, const ModelCard& card) {
-  const double share = busy_s / std::max(iteration_s(busy_s, card), 1e-12);
-  return static_cast<uint32_t>(
-      std::lround(std::clamp(1000 * threads * share, 1.0, 1000 * threads)));
 }
 
 }  // namespace
@@ -89,24 +84,24 @@ JobPrediction JobPredictor::predict(const ModelCard& card, const EngineFeatures&
   const double asked = card.job ? std::max<double>(card.job->threads, 1) : 1;
   const double threads = std::clamp(asked, 1.0, std::max(engine.cores_per_unit, 1.0));
   const double speed = speed_of(engine);
-  const auto busy_s = [&](double log_ms) {
-    return std::exp(at_most(log_ms, kMostLogMs)) / 1e3 / speed / threads;
-  };
-  const double log_ms = model_->busy->predict(busy_row(card));
-  const double log_mib = model_->memory->predict(resident_row(card));
-  const auto bytes = [](double log_mib_beyond) {
-    return kMib * std::expm1(std::max(at_most(log_mib_beyond, kMostLogMib), 0.0));
-  };
-  const double middle_s = busy_s(log_ms), upper_s = busy_s(log_ms + model_->busy_margin);
+  const double log_ms = at_most(model_->busy->predict(busy_row(card)), kMostLogMs);
+  const double log_mib = at_most(model_->memory->predict(resident_row(card)), kMostLogMib);
+  const double busy_s = std::exp(log_ms) / 1e3 / speed / threads;
+  const double bytes = kMib * std::expm1(std::max(log_mib, 0.0));
   const auto iterations = static_cast<double>(card.job ? card.job->iterations : 0);
+  const double upper_s =
+      std::exp(at_most(log_ms + model_->busy_margin, kMostLogMs)) / 1e3 / speed / threads;
+  const auto milli = [&](double step_s) {
+    return milli_within(threads * milli_of(step_s, card), 1000 * threads);
+  };
   JobPrediction prediction{
-      .milli = milli_of(middle_s, threads, card),
-      .milli_upper = milli_of(upper_s, threads, card),
-      .memory_bytes = bytes(log_mib),
-      .memory_upper_bytes = static_cast<uint64_t>(bytes(log_mib + model_->memory_margin)),
-      .run_s = iterations * iteration_s(middle_s, card),
-      .run_upper_s = iterations * iteration_s(upper_s, card),
-      .traffic_bytes_s = card.traffic_bytes / std::max(middle_s, 1e-9),
+      .milli = milli(busy_s),
+      .milli_upper = milli(upper_s),
+      .memory_bytes = bytes,
+      .memory_upper_bytes = static_cast<uint64_t>(upper_memory_bytes(bytes, model_->memory_margin)),
+      .run_s = iterations * iteration_s(busy_s, card),
+      .run_upper_s = iterations * upper_iteration_s(busy_s, card, model_->busy_margin),
+      .traffic_bytes_s = card.traffic_bytes / std::max(busy_s, 1e-9),
       .why = unlike_why(*model_, card, engine)};
   prediction.unlike = !prediction.why.empty();
   return prediction;

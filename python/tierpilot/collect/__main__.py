@@ -39,6 +39,7 @@ def _arguments():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
     parser.add_argument("--device", default="cpu", metavar="cpu|cuda[:N]")
+    parser.add_argument("--time-limit", type=float, default=300.0, metavar="S")
     parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--float32-ops-per-s", type=float, default=None, metavar="N")
     return parser.parse_args()
@@ -97,6 +98,7 @@ def main():
     except OSError as error:
         print(f"error: CPU {cpu} cannot be used: {error.strerror}", file=sys.stderr)
         return 2
+    limit_s = given.time_limit + given.seconds  # of a part of a training's work
     try:
         out = open(given.out, "w", newline="")
     except OSError as error:
@@ -111,11 +113,14 @@ def main():
 
         if given.pairs:
             write(PAIR_COLUMNS)
-            failed = collect_pairs(chosen, given, cpu, beside, write)
+            failed = collect_pairs(chosen, given, limit_s, cpu, beside, write)
         else:
             write(COLUMNS + (GPU_COLUMNS if gpu else []))
             jobs = [(chosen[i % len(chosen)], given.seed * 100_000 + i) for i in range(given.configurations)]
-            failed = _collect_on_gpu(gpu, jobs, given, write) if gpu else _collect_trainings(jobs, given, write)
+            if gpu:
+                failed = _collect_on_gpu(gpu, jobs, given, limit_s, write)
+            else:
+                failed = _collect_trainings(jobs, given, limit_s, write)
     _describe_machine(given, cpu, beside, gpu)
     measured = given.configurations - failed
     if given.json:
@@ -126,13 +131,13 @@ def main():
     return 1 if failed == given.configurations else 0
 
 
-def _collect_trainings(jobs, given, write):
+def _collect_trainings(jobs, given, limit_s, write):
     """Rows go to `write`. How many were left out."""
     calibration = Calibration()
     failed = 0
     for i, (architecture, seed) in enumerate(jobs):
         try:
-            card, figures = measure_apart(architecture, seed, given.seconds, calibration)
+            card, figures = measure_apart(architecture, seed, given.seconds, calibration, limit_s)
         except RuntimeError as error:
             failed += 1
             _tell_left_out(architecture, seed, error)
@@ -142,7 +147,7 @@ def _collect_trainings(jobs, given, write):
     return failed
 
 
-def _collect_on_gpu(gpu, jobs, given, write):
+def _collect_on_gpu(gpu, jobs, given, limit_s, write):
     """As _collect_trainings(), in the order in which they are measured."""
     ended = failed = 0
 
@@ -157,7 +162,7 @@ def _collect_on_gpu(gpu, jobs, given, write):
         write(row(architecture, seed, *measured))
         _tell_progress(ended, given, architecture)
 
-    spent = measure_all(gpu, jobs, given.seconds, Calibration(), tell)
+    spent = measure_all(gpu, jobs, given.seconds, Calibration(), limit_s, tell)
     if spent:
         print(spent, file=sys.stderr)
     return failed

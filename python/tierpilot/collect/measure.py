@@ -1,17 +1,15 @@
 """Measures one training configuration, in a process of its own."""
 
 import ctypes
-import json
-import os
 import random
 import statistics
 import time
-import traceback
 
 import torch
 
 from ..cards import describe
 from .architectures import ARCHITECTURES
+from .child import in_child
 from .pipelines import Pipeline
 
 OPTIMIZERS = {
@@ -161,32 +159,9 @@ class _Window:
         }
 
 
-def in_child(work):
-    """What it returns; nothing else stays of it. RuntimeError: it failed."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        try:
-            answer = json.dumps([work()])
-        except Exception:
-            answer = json.dumps(traceback.format_exc())
-        with os.fdopen(write, "w") as pipe:
-            pipe.write(answer)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        text = pipe.read()
-    _, status = os.waitpid(child, 0)
-    answer = json.loads(text) if text else f"its process ended with status {status}"
-    if isinstance(answer, str):
-        raise RuntimeError(answer)
-    return answer[0]
-
-
-def measure_apart(architecture, seed, seconds, calibration):
+def measure_apart(architecture, seed, seconds, calibration, limit_s):
     """(card, figures). It is described in one child and trained in another, which so has no other
-    memory than the training's. RuntimeError: it failed."""
-    drawn = in_child(lambda: draw(architecture, seed))
-    figures = in_child(lambda: measure(architecture, seed, drawn, seconds, calibration))
+    memory than the training's. RuntimeError: it failed, or one of them did not answer in so long."""
+    drawn = in_child(lambda: draw(architecture, seed), limit_s)
+    figures = in_child(lambda: measure(architecture, seed, drawn, seconds, calibration), limit_s)
     return drawn[1], figures

@@ -61,12 +61,12 @@ def _phase(running, seconds):
     return before, after, max(wall_s - (running[0].waited_s() - waited_s), wall_s / 10)
 
 
-def measure_pair(one, other, cpus, seconds):
+def measure_pair(one, other, cpus, seconds, limit_s):
     """Cells of each of the two (architecture, seed). RuntimeError: one of them failed."""
     trainings = []
     try:
         for (architecture, seed), cpu in zip((one, other), cpus):
-            trainings.append(RunningTraining(architecture, seed, cpu))
+            trainings.append(RunningTraining(architecture, seed, cpu, limit_s))
             trainings[-1].warm_up()
             trainings[-1].signal(signal.SIGSTOP)
         return _measured(trainings, seconds)
@@ -103,7 +103,7 @@ def _cells(training, alone, together):
     }
 
 
-def collect_pairs(chosen, given, cpu, beside, write):
+def collect_pairs(chosen, given, limit_s, cpu, beside, write):
     """Rows of drawn pairs go to `write`: on one core or, where there is another one beside it, on
     two. How many were left out."""
     random_ = random.Random(f"pairs {given.seed}")
@@ -114,7 +114,7 @@ def collect_pairs(chosen, given, cpu, beside, write):
         # Every third on cores of their own, where there are two.
         apart = beside is not None and i % 3 == 2
         try:
-            cells = measure_pair(one, other, (cpu, beside if apart else cpu), given.seconds)
+            cells = measure_pair(one, other, (cpu, beside if apart else cpu), given.seconds, limit_s)
         except RuntimeError as error:
             failed += 1
             print(f"left out: {one[0]} beside {other[0]}: {error}", file=sys.stderr)

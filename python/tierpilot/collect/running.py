@@ -7,19 +7,21 @@ import signal
 import struct
 import time
 
-from .measure import OPTIMIZERS, build, draw, in_child, iterate, memory
+from .child import in_child, no_answer
+from .measure import OPTIMIZERS, build, draw, iterate, memory
 from .pipelines import Pipeline
 
 WARM = 5  # iterations before anything counts
-_START_S = 60  # until it has done so many
 
 
 class RunningTraining:
-    """A training in a process of its own that runs on until it is ended."""
+    """A training in a process of its own that runs on until it is ended. RuntimeError: it is not described, or
+    not warm, within the limit."""
 
-    def __init__(self, architecture, seed, cpu):
+    def __init__(self, architecture, seed, cpu, limit_s):
         self.architecture, self.seed = architecture, seed
-        attempt, self.card, reads = in_child(lambda: draw(architecture, seed))
+        attempt, self.card, reads = in_child(lambda: draw(architecture, seed), limit_s)
+        self._limit_s = limit_s
         self._counts = mmap.mmap(-1, 56)
         self.pid = os.fork()
         if self.pid == 0:
@@ -59,13 +61,13 @@ class RunningTraining:
             return int(figures.read().split()[1]) / 1e9
 
     def warm_up(self):
-        until = time.monotonic() + _START_S
+        until = time.monotonic() + self._limit_s
         while self.counts()[0] < WARM:
             if os.waitpid(self.pid, os.WNOHANG)[0]:
                 self.pid = 0
                 raise RuntimeError(f"{self.architecture}, seed {self.seed}: its process ended")
             if time.monotonic() > until:
-                raise RuntimeError(f"{self.architecture}, seed {self.seed}: no iterations in {_START_S} s")
+                raise RuntimeError(f"{self.architecture}, seed {self.seed}: {no_answer(self._limit_s)}")
             time.sleep(0.01)
 
     def signal(self, number):

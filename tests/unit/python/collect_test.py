@@ -23,13 +23,28 @@ from tierpilot.collect.measure import draw  # noqa: E402
 from tierpilot.collect.table import COLUMNS  # noqa: E402
 
 
-def lab(*words):
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+# The first gradient of all does not come.
+HANGS = """
+import os, signal, torch
+backward = torch.Tensor.backward
+def hanging(*given, **named):
+    try:
+        os.mkdir(os.environ["HANGS"])
+    except FileExistsError:
+        return backward(*given, **named)
+    signal.pause()
+torch.Tensor.backward = hanging
+"""
+
+
+def lab(*words, **more):
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **more}
     return subprocess.run([LAB, *words], capture_output=True, text=True, env=environment)
 
 
-def collected(out, *words):
-    return lab("predictor", "collect", "--out", out, "--seconds", "0.05", "--python", sys.executable, *words)
+def collected(out, *words, **more):
+    given = ("--out", out, "--seconds", "0.05", "--python", sys.executable, *words)
+    return lab("predictor", "collect", *given, **more)
 
 
 class Collect(unittest.TestCase):
@@ -105,6 +120,27 @@ class Collect(unittest.TestCase):
         self.assertIn("10 or more", too_few.stderr)
         no_pairs = lab("predictor", "train", "--data", TABLE, "--pairs", TABLE, "--out", self.path("p.json"))
         self.assertIn("--pairs", no_pairs.stderr)
+
+    def expect_that_the_one_that_hangs_is_left_out(self, what, *words):
+        out, folder = self.path("t.csv"), self.path("boot")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "sitecustomize.py"), "w") as file:
+            file.write(HANGS)
+        words = (*words, "--configurations", "2", "--architectures", "mlp", "--time-limit", "10")
+        done = collected(out, *words, PYTHONPATH=folder, HANGS=self.path("hangs"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(self.path("hangs")))
+        self.assertEqual(done.stderr.count("left out"), 1, done.stderr)
+        self.assertRegex(done.stderr, f"left out: {what}: .*did not answer within 10.05 s")
+        self.assertIn("1 left out", done.stdout)
+        with open(out) as file:
+            self.assertEqual(len(list(csv.DictReader(file))), 1)
+
+    def test_a_training_that_hangs_is_left_out(self):
+        self.expect_that_the_one_that_hangs_is_left_out("mlp, seed 100000")
+
+    def test_a_pair_of_which_one_hangs_is_left_out(self):
+        self.expect_that_the_one_that_hangs_is_left_out("mlp beside mlp", "--pairs")
 
     def test_a_predictor_learns_the_pairs_that_are_kept(self):
         small, out = self.path("t.csv"), self.path("p.json")

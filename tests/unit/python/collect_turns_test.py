@@ -42,13 +42,13 @@ class Turns(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def begin(self, configurations, cpus, **more):
+    def begin(self, configurations, cpus, *limit, **more):
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "FAKE_NVML": self.folder.name, **more}
         environment.update(LD_LIBRARY_PATH=FAKE_NVML, PYTHONPATH=STAND_IN)
         environment.update(STAND_IN_CPUS=str(cpus), STAND_IN_SLOW_S=str(SLOW_S))
         environment.pop("CUDA_VISIBLE_DEVICES", None)
         words = ["predictor", "collect", "--out", self.path("t.csv"), "--seconds", "0.2", "--device", "cuda"]
-        words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations)]
+        words += ["--python", sys.executable, "--architectures", "mlp,lstm", "--configurations", str(configurations), *limit]
         return subprocess.Popen(
             [LAB, *words],
             stdout=subprocess.PIPE,
@@ -137,6 +137,12 @@ class Turns(unittest.TestCase):
                 self.assertIn("its process ended with status 9", said)
                 self.assertEqual(len(self.rows()), 4)
                 os.rmdir(self.path("died"))
+
+    def test_who_hangs_is_left_out(self):
+        said = self.collected(4, 8, "--time-limit", "10", STAND_IN_HANGS_AT=str(LOADED + 2))
+        self.assertEqual(said.count("left out"), 1, said)
+        self.assertRegex(said, r"left out: (mlp|lstm), seed \d+: it did not answer within 10.2 s")
+        self.assertEqual(len(self.rows()), 3)
 
     def test_nothing_is_left_behind(self):
         for number in (signal.SIGINT, signal.SIGKILL):

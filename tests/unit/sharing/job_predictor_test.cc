@@ -156,6 +156,17 @@ TEST(JobPredictor, WhatIsSavedSaysTheSame) {
   EXPECT_EQ(job_model_json(fit_job_model(measured(0.05))).dump(), text);
 }
 
+// Its iterations are never quite as short as its card tells.
+TEST(JobPredictor, OfAJobThatWaitsTheUpperTimeIsLongerThanWhatItWaits) {
+  auto card = dense_card(3e8, 1e6);
+  card.job->load_s = 10;
+  card.job->loads_ahead = true;
+  const auto said = trained().predict(card, {.engine = "cpu"});
+  EXPECT_DOUBLE_EQ(said.run_s, 10'000);
+  EXPECT_GT(said.run_upper_s, said.run_s);
+  EXPECT_LT(said.run_upper_s, 1.1 * said.run_s);
+}
+
 TEST(JobPredictor, RefusesWhatIsNoPredictor) {
   for (const char* text : {"", "[]", "{}", R"({"schema": 2, "kind": "job predictor"})",
                            R"({"schema": 1, "kind": "job predictor"})"}) {

@@ -99,7 +99,9 @@ int collect(const Context& context, const CollectOptions& options) {
                                  "--seconds",
                                  fmt::format("{}", options.seconds),
                                  "--seed",
-                                 std::to_string(options.seed)};
+                                 std::to_string(options.seed),
+                                 "--time-limit",
+                                 fmt::format("{}", options.time_limit_s)};
   if (!options.architectures.empty())
     words.insert(words.end(), {"--architectures", options.architectures});
   if (options.cpu >= 0) words.insert(words.end(), {"--cpu", std::to_string(options.cpu)});

@@ -11,6 +11,7 @@ struct CollectOptions {
   std::string out, architectures, python, device = "cpu";
   uint32_t configurations = 500;
   double seconds = 1;
+  double time_limit_s = 300;  // of a training that does not answer
   uint64_t seed = 1;
   int cpu = -1;  // -1: the last that may be used
   bool pairs = false;

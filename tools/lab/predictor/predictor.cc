@@ -68,6 +68,13 @@ void add_collect(CLI::App& predictor, Context& context) {
       ->check(CLI::Range(0.01, 3600.0))
       ->type_name("S")
       ->capture_default_str();
+  collect
+      ->add_option("--time-limit", given->time_limit_s,
+                   "a training that does not answer for so long, beyond --seconds, is killed and "
+                   "left out")
+      ->check(CLI::Range(0.01, 1e6))
+      ->type_name("S")
+      ->capture_default_str();
   collect->add_option("--architectures", given->architectures, "these only (default: all)")
       ->type_name("NAME,...");
   collect->add_option("--seed", given->seed, "what is drawn: the same seed, the same trainings")

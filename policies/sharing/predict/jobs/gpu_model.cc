@@ -9,12 +9,10 @@
 
 #include "policies/sharing/predict/jobs/card_rows.h"
 #include "policies/sharing/predict/jobs/job_model.h"
-#include "policies/sharing/predict/jobs/margins.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kUseQuantile = 0.95, kMemoryQuantile = 0.995;
 constexpr double kMib = 1 << 20;
 constexpr double kLeastMs = 1e-4;
 constexpr double kMostLog = 30;  // of milliseconds and MiB: no machine has more
@@ -90,28 +88,25 @@ GpuModel fitted(const Rows& rows) {
   return model;
 }
 
-// By groups that are left out in turn.
-GpuMargins margins_over(const Rows& rows, const std::vector<std::string>& groups) {
-  std::vector<double> milli, run, memory;
+// Groups are left out in turn.
+Margins margins_over(const Rows& rows, const std::vector<std::string>& groups) {
   const auto folds = folds_of(groups);
-  for (size_t fold = 0; fold < kMarginFolds; ++fold) {
+  NeededMargins needed;
+  for (size_t fold = 0; fold < kMostMarginFolds; ++fold) {
     Rows train, test;
-    for (size_t i = 0; i < rows.size(); ++i) (folds[i] == fold ? test : train).push_back(rows[i]);
+    std::vector<std::string> tested;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      (folds[i] == fold ? test : train).push_back(rows[i]);
+      if (folds[i] == fold) tested.push_back(groups[i]);
+    }
     if (train.empty() || test.empty()) continue;
     const auto model = fitted(train);
-    for (const auto& row : test) {
-      const auto said = gpu_use(model, row.card, *row.gpu, 1);
-      milli.push_back(std::log(row.utilisation_milli / said.milli()));
-      run.push_back(std::log(row.iteration_s / said.iteration_s));
-      memory.push_back(std::log1p(row.memory_bytes / kMib) - std::log1p(said.memory_bytes / kMib));
+    for (size_t i = 0; i < test.size(); ++i) {
+      const auto said = gpu_use(model, test[i].card, *test[i].gpu, 1);
+      needed.add(tested[i], {said.milli(), said.step_s, said.memory_bytes}, test[i]);
     }
   }
-  return {upper_margin(std::move(milli), kUseQuantile), upper_margin(std::move(run), kUseQuantile),
-          upper_margin(std::move(memory), kMemoryQuantile)};
-}
-
-GpuMargins larger(const GpuMargins& a, const GpuMargins& b) {
-  return {std::max(a.milli, b.milli), std::max(a.run, b.run), std::max(a.memory, b.memory)};
+  return needed.margins();
 }
 
 struct Figure {
@@ -208,7 +203,8 @@ GpuUse gpu_use(const GpuModel& model, const ModelCard& card, const GpuFeatures& 
   };
   const auto work = gpu_row(card, gpu);
   GpuUse use{.busy_s = seconds(*model.busy, work)};
-  use.iteration_s = iteration_s(std::max(seconds(*model.step, work), use.busy_s), card);
+  use.step_s = std::max(seconds(*model.step, work), use.busy_s);
+  use.iteration_s = iteration_s(use.step_s, card);
   const double log_mib = model.memory->predict(gpu_memory_row(card, gpu));
   use.memory_bytes =
       kMib * std::expm1(std::clamp(log_mib < kMostLog ? log_mib : kMostLog, 0.0, kMostLog));

@@ -11,22 +11,18 @@
 #include "policies/sharing/gpu_features.h"
 #include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
+#include "policies/sharing/predict/jobs/upper_figures.h"
 #include "policies/sharing/predict/regressor.h"
 
 namespace tierpilot::sharing {
-
-// Of logarithms: by how much at most (of use and time 95 %, of memory 99.5 %) they are exceeded.
-struct GpuMargins {
-  double milli = 0, run = 0, memory = 0;
-};
 
 struct GpuModel {
   std::vector<GpuFeatures> kinds;     // that were measured
   std::unique_ptr<Regressor> busy;    // ln(milliseconds of the GPU per iteration), of gpu_row()
   std::unique_ptr<Regressor> step;    // the same until it is done, once its data is there
   std::unique_ptr<Regressor> memory;  // ln(1 + MiB), of gpu_memory_row()
-  GpuMargins margins;                 // of architectures never seen
-  GpuMargins unseen_margins;          // of kinds of GPUs never seen, too
+  Margins margins;                    // of architectures never seen
+  Margins unseen_margins;             // of kinds of GPUs never seen, too
   SeenCards cards;
 
   bool has_seen(const GpuFeatures& gpu) const;
@@ -40,7 +36,7 @@ Row gpu_row(const ModelCard& card, const GpuFeatures& gpu);
 Row gpu_memory_row(const ModelCard& card, const GpuFeatures& gpu);
 
 struct GpuUse {
-  double busy_s = 0, iteration_s = 0, memory_bytes = 0;
+  double busy_s = 0, step_s = 0, iteration_s = 0, memory_bytes = 0;
   double milli() const;
 };
 // `speed`: of this GPU against what its kind is thought to do.

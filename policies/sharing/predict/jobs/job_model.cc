@@ -5,13 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/sharing/predict/jobs/card_rows.h"
-#include "policies/sharing/predict/jobs/margins.h"
 
 namespace tierpilot::sharing {
 namespace {
 
-constexpr double kBusyQuantile = 0.95;
-constexpr double kMemoryQuantile = 0.995;
 constexpr double kMib = 1 << 20;
 constexpr CostSettings kSettings{.penalty = 3e-4};
 
@@ -26,33 +23,54 @@ std::vector<size_t> columns(size_t from, size_t to) {
   return all;
 }
 
-// The quantile by which targets exceed what a regressor says that has not seen their architecture.
-double margin(std::unique_ptr<Regressor> (*make)(), const std::vector<Row>& rows,
-              const std::vector<double>& targets, const std::vector<size_t>& folds,
-              double quantile) {
-  std::vector<double> exceeds;
-  for (size_t fold = 0; fold < kMarginFolds; ++fold) {
-    std::vector<Row> known;
-    std::vector<double> their_targets;
-    for (size_t i = 0; i < rows.size(); ++i)
-      if (folds[i] != fold) {
-        known.push_back(rows[i]);
-        their_targets.push_back(targets[i]);
-      }
-    if (known.empty() || known.size() == rows.size()) continue;
-    const auto regressor = make();
-    regressor->fit(known, their_targets);
-    for (size_t i = 0; i < rows.size(); ++i)
-      if (folds[i] == fold) exceeds.push_back(targets[i] - regressor->predict(rows[i]));
-  }
-  return upper_margin(std::move(exceeds), quantile);
-}
-
 double median_calibration_s(const std::vector<MeasuredTraining>& rows) {
   std::vector<double> all;
   for (const auto& row : rows) all.push_back(row.calibration_s);
   std::nth_element(all.begin(), all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
   return all[all.size() / 2];
+}
+
+using Rows = std::vector<MeasuredTraining>;
+
+// The regressors alone.
+void fit_regressors(JobModel& model, const Rows& rows) {
+  std::vector<Row> work, resident;
+  std::vector<double> busy, memory;
+  for (const auto& row : rows) {
+    work.push_back(busy_row(row.card));
+    busy.push_back(busy_target(row, model.calibration_s));
+    resident.push_back(resident_row(row.card));
+    memory.push_back(memory_target(row));
+  }
+  model.busy = make_busy_regressor();
+  model.busy->fit(work, busy);
+  model.memory = make_memory_regressor();
+  model.memory->fit(resident, memory);
+}
+
+SaidUse said_of(const JobModel& model, const MeasuredTraining& row) {
+  const double step_s = std::exp(model.busy->predict(busy_row(row.card))) / 1e3 *
+                        row.calibration_s / model.calibration_s;
+  return {.milli = milli_of(step_s, row.card),
+          .step_s = step_s,
+          .memory_bytes = kMib * std::expm1(model.memory->predict(resident_row(row.card)))};
+}
+
+// Each architecture is left out in turn.
+Margins margins_over(const Rows& rows, double calibration_s) {
+  std::vector<std::string> architectures;
+  for (const auto& row : rows) architectures.push_back(row.architecture);
+  const auto folds = folds_of(architectures);
+  NeededMargins needed;
+  for (size_t fold = 0; fold < kMostMarginFolds; ++fold) {
+    Rows train, test;
+    for (size_t i = 0; i < rows.size(); ++i) (folds[i] == fold ? test : train).push_back(rows[i]);
+    if (train.empty() || test.empty()) continue;
+    JobModel model{.calibration_s = calibration_s};
+    fit_regressors(model, train);
+    for (const auto& row : test) needed.add(row.architecture, said_of(model, row), row);
+  }
+  return needed.margins();
 }
 
 JobModel read_fields(const nlohmann::json& saved) {
@@ -103,26 +121,16 @@ double memory_target(const MeasuredTraining& row) {
 
 JobModel fit_job_model(const std::vector<MeasuredTraining>& rows) {
   JobModel model{.calibration_s = median_calibration_s(rows)};
-  std::vector<Row> busy_rows, resident_rows;
-  std::vector<double> busy, memory;
-  std::vector<std::string> architectures;
-  for (const auto& row : rows) {
-    architectures.push_back(row.architecture);
-    model.cards.add(row.card);
-    busy_rows.push_back(busy_row(row.card));
-    busy.push_back(busy_target(row, model.calibration_s));
-    resident_rows.push_back(resident_row(row.card));
-    memory.push_back(memory_target(row));
-  }
-  const auto folds = folds_of(architectures);
-  model.busy_margin = margin(make_busy_regressor, busy_rows, busy, folds, kBusyQuantile);
-  model.memory_margin =
-      margin(make_memory_regressor, resident_rows, memory, folds, kMemoryQuantile);
-  model.busy = make_busy_regressor();
-  model.busy->fit(busy_rows, busy);
-  model.memory = make_memory_regressor();
-  model.memory->fit(resident_rows, memory);
+  for (const auto& row : rows) model.cards.add(row.card);
+  const auto margins = margins_over(rows, model.calibration_s);
+  model.busy_margin = margins.run;
+  model.memory_margin = margins.memory;
+  fit_regressors(model, rows);
   return model;
+}
+
+double milli_of(double step_s, const ModelCard& card) {
+  return std::clamp(1000 * step_s / std::max(iteration_s(step_s, card), 1e-12), 1.0, 1000.0);
 }
 
 double iteration_s(double step_s, const ModelCard& card) {

@@ -12,6 +12,7 @@
 #include "policies/sharing/predict/jobs/gpu_model.h"
 #include "policies/sharing/predict/jobs/seen_cards.h"
 #include "policies/sharing/predict/jobs/training_table.h"
+#include "policies/sharing/predict/jobs/upper_figures.h"
 #include "policies/sharing/predict/regressor.h"
 
 namespace tierpilot::sharing {
@@ -23,8 +24,8 @@ struct JobModel {
   double float32_ops_per_s = 0;       // of that core, as nodes measure theirs; 0: not known
   std::unique_ptr<Regressor> busy;    // ln(milliseconds of a core per iteration), of busy_row()
   std::unique_ptr<Regressor> memory;  // ln(1 + MiB), of resident_row()
-  double busy_margin = 0;             // 95 % of jobs never seen stay below busy and this
-  double memory_margin = 0;           // 99.5 % of them
+  double busy_margin = 0;             // of busy, of architectures never seen; use follows from it
+  double memory_margin = 0;
   SeenCards cards;
   std::optional<PairPrior> pairs;  // of two trainings on one core, where pairs were measured
   std::optional<GpuModel> gpu;
@@ -43,8 +44,10 @@ double memory_target(const MeasuredTraining& row);
 // architecture was left out.
 JobModel fit_job_model(const std::vector<MeasuredTraining>& rows);
 
-// Seconds of an iteration that takes, its data being there, `busy_s` of them.
+// Seconds of an iteration that takes, its data being there, `busy_s` of them, and how much of a
+// core that keeps busy.
 double iteration_s(double busy_s, const ModelCard& card);
+double milli_of(double busy_s, const ModelCard& card);
 
 nlohmann::json job_model_json(const JobModel& model);
 Result<JobModel> read_job_model(std::string_view json);

@@ -8,15 +8,6 @@ namespace {
 
 using nlohmann::json;
 
-json margins_json(const GpuMargins& margins) {
-  return {{"milli", margins.milli}, {"run", margins.run}, {"memory", margins.memory}};
-}
-
-GpuMargins read_margins(const json& saved) {
-  return {saved.at("milli").get<double>(), saved.at("run").get<double>(),
-          saved.at("memory").get<double>()};
-}
-
 json kind_json(const GpuFeatures& gpu) {
   return {{"name", gpu.name},
           {"compute_capability", gpu.compute_capability},

@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from ..measure import in_child
+from ..child import in_child
 from .nvml import Nvml, NvmlError
 
 

@@ -46,10 +46,10 @@ def _train(gpu, architecture, seed, seconds, calibration, turn):
     return card, {**figures, "memory_bytes": watch.bytes, "calibration_s": statistics.median(rounds), **gpu.features}
 
 
-def measure_all(gpu, jobs, seconds, calibration, tell):
+def measure_all(gpu, jobs, seconds, calibration, limit_s, tell):
     """Of each (architecture, seed): tell(number, (card, figures), why it failed). A line on how long
     that took."""
-    turns = Turns(ahead())
+    turns = Turns(ahead(), limit_s)
     turns.run([partial(_train, gpu, *job, seconds, calibration) for job in jobs], tell)
     return turns.spent()
 

@@ -7,17 +7,21 @@ Each is a process of its own, which asks before each part of its work:
   turn     the GPU belongs to it: it warms up
   window   it is measured: nobody begins to load, and who loads has ended, or takes too long
 
-Loading is begun by several at once, as a turn begins, so that few windows wait for that.
+Loading is begun by several at once, as a turn begins, so that few windows wait for that. Who is in one part
+for too long is killed, and the others go on; waiting is no part.
 """
 
 import contextlib
 import ctypes
+import math
 import os
 import signal
 import sys
 import time
 import traceback
 from multiprocessing import Pipe, connection
+
+from ..child import no_answer
 
 _MOST_AHEAD = 6
 _CORES_OF_MEASURED = 2  # its own thread, and the one that PyTorch has for gradients
@@ -70,11 +74,17 @@ class _Child:
                 os._exit(1)
         theirs.close()
 
+    def left_s(self, limit_s):
+        """Until it has been in its part for that long; endless while it waits for another."""
+        return math.inf if self._waits() else self._since_s + limit_s - time.monotonic()
+
+    def _waits(self):
+        return self.asks not in (None, "window")  # for that one it warms up further
+
     def enter(self, part, asks=None):
         """It is in that part, or waits for what it asks."""
         now_s = time.monotonic()
-        waits = self.asks and self.asks != "window"  # for that one it warms up further
-        self.spent_s["wait" if waits else self.part] += now_s - self._since_s
+        self.spent_s["wait" if self._waits() else self.part] += now_s - self._since_s
         self.part, self.asks, self._since_s = part, asks, now_s
 
     def grant(self):
@@ -125,8 +135,9 @@ def _answer(work, pipe):
 
 
 class Turns:
-    def __init__(self, most_ahead):
+    def __init__(self, most_ahead, limit_s):
         self._most_ahead = most_ahead
+        self._limit_s = limit_s
         self._children = {}  # by number of the work, until they have ended
         self._apart = None  # the driver tells processes apart; None: not known yet
         self._ended = []  # what they spent in each part
@@ -135,7 +146,7 @@ class Turns:
 
     def run(self, works, tell):
         """Calls each work with a Turn in a process of its own. tell(number, what it returned, why it
-        failed) in the order in which they end. No process is left behind."""
+        failed, or did not answer within the limit) in the order in which they end. No process is left behind."""
         waiting = list(enumerate(works))[::-1]
         try:
             while waiting or self._children:
@@ -143,10 +154,10 @@ class Turns:
                     number, work = waiting.pop()
                     self._children[number] = _Child(work, [child.pipe for child in self._children.values()])
                 self._grant()
-                patient = any(child.asks == "window" for child in self._children.values())
-                ready = connection.wait([child.pipe for child in self._children.values()], _LOOK_S if patient else None)
+                ready = connection.wait([child.pipe for child in self._children.values()], self._look_s())
                 for number in [number for number, child in self._children.items() if child.pipe in ready]:
                     self._hear(number, tell)
+                self._end_hanging(tell)
         finally:
             for child in self._children.values():
                 child.end()
@@ -165,6 +176,23 @@ class Turns:
             f"measured {part['turn'] + part['window']:.2f} s (warm-up {part['turn']:.2f}, window {part['window']:.2f}), "
             f"{self._impatient} windows beside first iterations of others"
         )
+
+    def _look_s(self):
+        """How long nothing is to be done unless a child says something."""
+        children = self._children.values()
+        if any(child.asks == "window" for child in children):
+            return _LOOK_S
+        least_s = min(child.left_s(self._limit_s) for child in children)
+        return None if least_s == math.inf else max(0, least_s)
+
+    def _end_hanging(self, tell):
+        hanging = [number for number, child in self._children.items() if child.left_s(self._limit_s) <= 0]
+        for number in hanging:
+            child = self._children.pop(number)
+            child.end()
+            child.pipe.close()
+            if child.part != "ended":
+                tell(number, None, no_answer(self._limit_s))
 
     def _may_begin(self):
         if not self._most_ahead:

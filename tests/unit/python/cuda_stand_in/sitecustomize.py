@@ -7,6 +7,7 @@ of the GPU that it may use, as the driver's stand-in (tests/fake_nvml) reads it.
                     which stands "PID BEGAN ENDED" in the file "ends"; each process has its number of bytes more
   STAND_IN_HIDDEN   the driver knows processes by other numbers
   STAND_IN_DIES_AT  the first process that is so far dies: after so many ends
+  STAND_IN_HANGS_AT the same, but that it does nothing from then on
 """
 
 import os
@@ -50,16 +51,18 @@ def _end(*_):
     began_s = time.monotonic()
     ends = _ends[os.getpid()]
     _ends[os.getpid()] += 1
-    if str(ends) == os.environ.get("STAND_IN_DIES_AT") and _is_first_to_die():
+    if str(ends) == os.environ.get("STAND_IN_DIES_AT") and _is_first("died"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if str(ends) == os.environ.get("STAND_IN_HANGS_AT") and _is_first("hangs"):
+        signal.pause()
     if _slow_s:
         time.sleep(_slow_s if ends < _LOADING else 0)
         _write("ends", f"{os.getpid()} {began_s} {time.monotonic()}\n")
 
 
-def _is_first_to_die():
+def _is_first(folder):
     try:
-        os.mkdir(os.path.join(os.environ["FAKE_NVML"], "died"))
+        os.mkdir(os.path.join(os.environ["FAKE_NVML"], folder))
     except FileExistsError:
         return False
     return True
