@@ -203,6 +203,53 @@ TEST_F(SegmentChangesTest, WhatWouldNotGiveTheSameIsNeverComputedAgain) {
   }
 }
 
+TEST_F(SegmentChangesTest, OneThatBeginsToChangeWhatItReadsIsAnErrorAndNoWrongGradient) {
+  const auto settings = all_again("memory=191MiB");
+  auto factor = torch::ones({1});
+  bool changes = false;
+  const Forward forward = [&](torch::Tensor x) {
+    return segment(
+        [&](torch::Tensor y) {
+          if (changes) factor.add_(1);
+          return (y * factor).exp();
+        },
+        x);
+  };
+  known_loss(settings, forward, batch_of(kBatch, 1).requires_grad_());
+  changes = true;
+  const auto x = batch_of(kBatch, 1).requires_grad_();
+  torch::Tensor y;
+  {
+    const Scope scope(settings);
+    y = forward(x);
+  }
+  EXPECT_THAT(message_of([&] { y.sum().backward(); }),
+              HasSubstr("cannot be computed again: it changes a tensor that it reads"));
+}
+
+TEST_F(SegmentChangesTest, AStepThatHadNoMemoryToComputeAgainRunsAgain) {
+  const auto settings = all_again("memory=192MiB");
+  Scope scope(settings);
+  int runs = 0;
+  for (int step = 0; step < 2; ++step) {
+    const auto x = batch_of(kBatch, 1).requires_grad_();
+    const auto made = scope.step([&] {
+      x.mutable_grad() = torch::Tensor();
+      const auto y = segment(
+          [&](torch::Tensor z) {
+            if (++runs == 3) (void)torch::empty({int64_t{1} << 46});
+            return torch::dropout(z.exp(), 0.5, true);
+          },
+          x);
+      y.sum().backward();
+      return y;
+    });
+    EXPECT_TRUE(x.grad().equal(made)) << "that of exp, where it is not dropped";
+  }
+  EXPECT_GE(runs, 4);
+  EXPECT_EQ(counted(settings, "failures"), 1);
+}
+
 TEST_F(SegmentChangesTest, AnExceptionInASegmentOrInComputingItAgain) {
   const auto settings = all_again("memory=186MiB");
   const auto plain = steps_of(std::nullopt, new_deep());
