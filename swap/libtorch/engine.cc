@@ -5,9 +5,8 @@
 #include <torch/version.h>
 
 #include <stdexcept>
-#include <utility>
 
-#include "swap/libtorch/saved_tensor.h"
+#include "swap/libtorch/keeper.h"
 
 #if TORCH_VERSION_MAJOR == 1 && TORCH_VERSION_MINOR < 13
 #error "libtierpilot-swap-torch needs libtorch 1.13 or later, whose engine has default hooks"
@@ -19,15 +18,14 @@ namespace {
 using torch::autograd::Engine;
 using torch::autograd::SavedVariableHooks;
 
-thread_local TensorPool* pool_of_thread = nullptr;
+thread_local Keeper* keeper_of_thread = nullptr;
 thread_local bool was_asked = false;
 
 class HookedEngine final : public Engine {
  public:
   std::unique_ptr<SavedVariableHooks> get_default_saved_variable_hooks() override {
     was_asked = true;
-    if (!pool_of_thread) return nullptr;
-    return std::make_unique<SavedTensor>(pool_of_thread->shared_from_this());
+    return keeper_of_thread ? keeper_of_thread->hooks() : nullptr;
   }
 };
 
@@ -48,12 +46,12 @@ bool is_asked() {
 
 }  // namespace
 
-TensorPool* active_pool() {
-  return pool_of_thread;
+Keeper* active_keeper() {
+  return keeper_of_thread;
 }
 
-void activate(TensorPool* pool) {
-  pool_of_thread = pool;
+void activate(Keeper* keeper) {
+  keeper_of_thread = keeper;
 }
 
 void require_hooks() {

@@ -1,13 +1,7 @@
-// How autograd comes to ask the pool of a thread what to keep in a saved tensor's place.
+// How autograd comes to ask the keeper of a thread what to keep in a saved tensor's place.
 #pragma once
 
 namespace tierpilot::swap::libtorch {
-
-class TensorPool;
-
-// The pool that counts on this thread; nullptr: none.
-TensorPool* active_pool();
-void activate(TensorPool* pool);
 
 // Puts an engine in place that asks for it. libtorch 1.13 has no other way to hooks for all saved
 // tensors; Python's PyTorch takes the same one. Throws std::runtime_error where somebody else has

@@ -7,6 +7,8 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "swap/libtorch/hash.h"
+
 namespace tierpilot::swap::libtorch {
 
 struct Position {
@@ -21,7 +23,7 @@ class Places {
 
  private:
   // Names of operators are costly to ask for.
-  std::unordered_map<std::type_index, uint64_t> makers_;
+  std::unordered_map<std::type_index, Hash> makers_;
 };
 
 }  // namespace tierpilot::swap::libtorch

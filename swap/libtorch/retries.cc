@@ -1,31 +1,12 @@
 // Steps that are run again where memory ran out.
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <new>
 #include <string_view>
 
+#include "swap/libtorch/random_state.h"
 #include "swap/libtorch/tensor_pool.h"
 #include "swap/libtorch/tierpilot_swap_torch.h"
 
 namespace tierpilot::swap {
-
-// Of the processor's random numbers.
-class libtorch::RandomState {
- public:
-  RandomState() : state_(locked([](at::Generator& all) { return all.get_state(); })) {}
-  void restore() {
-    locked([this](at::Generator& all) { return all.set_state(state_), state_; });
-  }
-
- private:
-  template <class Work>
-  static at::Tensor locked(const Work& work) {
-    auto all = at::detail::getDefaultCPUGenerator();
-    const std::lock_guard lock(all.mutex());
-    return work(all);
-  }
-  at::Tensor state_;
-};
 
 std::shared_ptr<libtorch::RandomState> Scope::random_state() {
   return std::make_shared<libtorch::RandomState>();

@@ -4,21 +4,32 @@
 
 namespace tierpilot::swap::libtorch {
 
+// Detached: with its gradient's function it would hold what holds it.
+KeptTensor::KeptTensor(const at::Tensor& tensor)
+    : tensor_(tensor.detach()), version_(static_cast<uint32_t>(tensor._version())) {}
+
+const at::Tensor& KeptTensor::get() const {
+  check_version(version_, static_cast<uint32_t>(tensor_._version()));
+  return tensor_;
+}
+
+SavedTensor::SavedTensor(std::shared_ptr<TensorPool> pool) : pool_(std::move(pool)) {
+  pool_->segments().saved();
+}
+
 SavedTensor::~SavedTensor() {
   if (handle_) pool_->drop(*handle_);
+  pool_->segments().dropped();
 }
 
 void SavedTensor::call_pack_hook(const at::Tensor& tensor) {
   handle_ = pool_->save(tensor);
-  if (handle_) return;
-  kept_ = tensor.detach();  // with its gradient's function it would hold what holds it
-  kept_version_ = static_cast<uint32_t>(tensor._version());
+  if (!handle_) kept_.emplace(tensor);
 }
 
 at::Tensor SavedTensor::call_unpack_hook() {
-  if (handle_) return pool_->get(*handle_);
-  check_version(kept_version_, static_cast<uint32_t>(kept_._version()));
-  return kept_;
+  pool_->segments().pass_ended();
+  return handle_ ? pool_->get(*handle_) : kept_->get();
 }
 
 }  // namespace tierpilot::swap::libtorch

@@ -9,9 +9,21 @@
 
 namespace tierpilot::swap::libtorch {
 
+// A tensor that stays, and is checked as autograd checks what it saves.
+class KeptTensor {
+ public:
+  explicit KeptTensor(const at::Tensor& tensor);
+  // Throws where it was changed in place.
+  const at::Tensor& get() const;
+
+ private:
+  at::Tensor tensor_;
+  uint32_t version_;
+};
+
 class SavedTensor final : public torch::autograd::SavedVariableHooks {
  public:
-  explicit SavedTensor(std::shared_ptr<TensorPool> pool) : pool_(std::move(pool)) {}
+  explicit SavedTensor(std::shared_ptr<TensorPool> pool);
   ~SavedTensor() override;
 
   void call_pack_hook(const at::Tensor& tensor) override;
@@ -21,8 +33,7 @@ class SavedTensor final : public torch::autograd::SavedVariableHooks {
  private:
   const std::shared_ptr<TensorPool> pool_;
   std::optional<Handle> handle_;  // in the pool; else the tensor itself is kept
-  at::Tensor kept_;
-  uint32_t kept_version_ = 0;
+  std::optional<KeptTensor> kept_;
 };
 
 }  // namespace tierpilot::swap::libtorch

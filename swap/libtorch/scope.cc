@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "swap/libtorch/engine.h"
+#include "swap/libtorch/keeper.h"
 #include "swap/libtorch/tensor_pool.h"
 #include "swap/libtorch/tierpilot_swap_torch.h"
 
@@ -21,7 +22,7 @@ using libtorch::TensorPool;
 // The pools of this process, by their settings. Never freed, as graphs may outlive everything.
 struct Pools {
   std::mutex mutex;
-  std::map<std::tuple<std::string, std::string, std::string, std::string>,
+  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>,
            std::shared_ptr<TensorPool>>
       by_settings;
 };
@@ -47,7 +48,7 @@ void at_first() {
 }
 
 void check_policy(const std::string& policy) {
-  if (policy == "vdnn" || policy == "checkpoint")
+  if (policy == "vdnn")
     throw std::invalid_argument("tierpilot::swap: policy '" + policy +
                                 "' needs to know the model's layers, which hooks of libtorch do "
                                 "not tell: take another one, or PyTorch in Python");
@@ -79,17 +80,19 @@ std::shared_ptr<TensorPool> opened(const ScopeSettings& settings) {
   std::array<char, 1024> error{};
   auto* const core = tierpilot_swap_open(&said, error.data(), error.size());
   if (!core) throw std::invalid_argument(std::string("tierpilot::swap: ") + error.data());
-  return std::make_shared<TensorPool>(core);
+  return std::make_shared<TensorPool>(core, settings.recompute);
 }
 
 std::shared_ptr<TensorPool> pool_of(ScopeSettings settings) {
   if (!settings.plan_file.empty())
     settings.plan_file = std::filesystem::absolute(settings.plan_file).lexically_normal();
   settings.budget = budget_of(settings);
+  settings.recompute = settings.recompute || settings.policy == "checkpoint";
   at_first();
   const std::lock_guard lock(pools().mutex);
   auto& all = pools().by_settings;
-  const std::tuple key{settings.budget, settings.policy, settings.tiers, settings.plan_file};
+  const std::tuple key{settings.budget, settings.policy, settings.tiers, settings.plan_file,
+                       settings.recompute};
   const auto found = all.find(key);
   if (found != all.end() && !found->second->forked()) return found->second;
   auto pool = opened(settings);
@@ -99,7 +102,7 @@ std::shared_ptr<TensorPool> pool_of(ScopeSettings settings) {
 
 }  // namespace
 
-Scope::Scope(const ScopeSettings& settings) : outer_(libtorch::active_pool()) {
+Scope::Scope(const ScopeSettings& settings) : outer_(libtorch::active_keeper()) {
   libtorch::require_hooks();
   pool_ = pool_of(settings);
   libtorch::activate(pool_.get());

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <utility>
 
+#include "swap/libtorch/saved_tensor.h"
+
 namespace tierpilot::swap::libtorch {
 namespace {
 
@@ -37,8 +39,13 @@ bool can_leave(const at::Tensor& tensor) {
 
 }  // namespace
 
-TensorPool::TensorPool(tierpilot_swap* core) : core_(core), forks_(counted_forks()) {
+TensorPool::TensorPool(tierpilot_swap* core, bool recompute)
+    : core_(core), recompute_(recompute), forks_(counted_forks()), segments_(core) {
   warn();
+}
+
+std::unique_ptr<torch::autograd::SavedVariableHooks> TensorPool::hooks() {
+  return std::make_unique<SavedTensor>(shared_from_this());
 }
 
 bool TensorPool::forked() const {

@@ -8,7 +8,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "swap/libtorch/keeper.h"
 #include "swap/libtorch/places.h"
+#include "swap/libtorch/segments.h"
 #include "swap/libtorch/stored.h"
 
 namespace tierpilot::swap::libtorch {
@@ -21,20 +23,24 @@ struct Handle {
 };
 
 // From any thread. In a child that was forked it takes nothing and gives nothing.
-class TensorPool : public std::enable_shared_from_this<TensorPool> {
+class TensorPool final : public Keeper, public std::enable_shared_from_this<TensorPool> {
  public:
   // `core` is for this pool's use until the process ends.
-  explicit TensorPool(tierpilot_swap* core);
+  TensorPool(tierpilot_swap* core, bool recompute);
 
+  std::unique_ptr<torch::autograd::SavedVariableHooks> hooks() override;
+  // Whether segments may be computed again.
+  bool recomputes() const { return recompute_; }
+  Segments& segments() { return segments_; }
   // Nothing: the tensor cannot leave, or is not worth it.
   std::optional<Handle> save(const at::Tensor& tensor);
   // As it was saved. Throws c10::Error where it was changed in place, or is lost.
   at::Tensor get(Handle& handle);
   void drop(Handle& handle);
 
-  // JSON of tierpilot_swap_describe().
   // The device had no room.
   void failed() { tierpilot_swap_failed(core_); }
+  // JSON of tierpilot_swap_describe().
   std::string describe(const char* what) const;
   // Writes the plan file, if there is one. What went wrong; empty: nothing.
   std::string keep();
@@ -52,7 +58,9 @@ class TensorPool : public std::enable_shared_from_this<TensorPool> {
   std::shared_ptr<Stored> forget(const Stored& stored);
 
   tierpilot_swap* const core_;
+  const bool recompute_;
   const uint64_t forks_;
+  Segments segments_;
   std::mutex mutex_;
   Places places_;
   std::unordered_map<tierpilot_swap_id, std::shared_ptr<Stored>> by_id_;

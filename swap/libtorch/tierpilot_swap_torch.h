@@ -23,6 +23,7 @@
 namespace tierpilot::swap {
 
 namespace libtorch {
+class Keeper;
 class TensorPool;
 class RandomState;
 }  // namespace libtorch
@@ -31,11 +32,14 @@ struct ScopeSettings {
   // Of the process's private resident memory: "4GiB"; empty: TIERPILOT_SWAP_BUDGET, which a task
   // with room for swapping has.
   std::string budget{};
-  // "swap", "swap-all", "capuchin", "q-published" or "none".
+  // "swap", "swap-all", "capuchin", "q-published", "checkpoint" (every segment is computed again)
+  // or "none".
   std::string policy = "swap";
   // Where tensors go, "node1=2GiB,dir:/srv/slow=16GiB"; empty: TIERPILOT_SWAP_TIERS, or without
   // that other NUMA nodes, then the directory TIERPILOT_SWAP_DIR or /var/tmp.
   std::string tiers{};
+  // Segments (tierpilot_swap_torch_segment.h) may be computed again, where that is faster.
+  bool recompute = false;
   // What the next run starts from, written when the process ends; empty: none.
   std::string plan_file{};
 };
@@ -79,7 +83,7 @@ class [[gnu::visibility("default")]] Scope {
   void begin_again(libtorch::RandomState & random);
 
   std::shared_ptr<libtorch::TensorPool> pool_;
-  libtorch::TensorPool* outer_;
+  libtorch::Keeper* outer_;
 };
 
 }  // namespace tierpilot::swap

@@ -31,6 +31,7 @@ struct Options {
   std::string state_file = "state";
   std::string resume_file;
   std::string swap_budget;
+  bool swap_recompute = false;
   bool losses = false;
 };
 
@@ -86,7 +87,7 @@ Result<int> run(const Output& output, const Options& options) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("--batch {} is more than the {} samples: give more --samples",
                             plan.problem.batch, plan.problem.samples));
-  const auto budget = SwapBudget::of(options.swap_budget);
+  const auto budget = SwapBudget::of(options.swap_budget, options.swap_recompute);
   if (!budget) return tl::unexpected(budget.error());
   const auto place = place_of([](const char* name) { return std::getenv(name); });
   if (!place) return tl::unexpected(place.error());
@@ -136,10 +137,15 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--rate", options.plan.rate, "of learning")
       ->check(CLI::Range(1e-9, 100.0).description(""))
       ->capture_default_str();
-  app.add_option("--swap-budget", options.swap_budget,
-                 "keep the process's private memory within it: what waits for the backward pass "
-                 "leaves for slower memory meanwhile, with the same result")
-      ->type_name("SIZE");
+  auto* const budget =
+      app.add_option("--swap-budget", options.swap_budget,
+                     "keep the process's private memory within it: what waits for the backward "
+                     "pass leaves for slower memory meanwhile, with the same result")
+          ->type_name("SIZE");
+  app.add_flag("--swap-recompute", options.swap_recompute,
+               "blocks of the residual net may be computed again in the backward pass instead, "
+               "where that is faster")
+      ->needs(budget);
   app.add_flag("--losses", options.losses,
                "print a line for each iteration: seconds since 1970, its number, its loss, and the "
                "CPU seconds until then");

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "policies/learning/blas_kernels.h"
 #include "policies/learning/torch_thread.h"
+#include "swap/libtorch/tierpilot_swap_torch_segment.h"
 
 namespace tierpilot::trainer {
 namespace {
@@ -64,6 +65,13 @@ nn::Sequential residual_net() {
   net->push_back(nn::Flatten());
   net->push_back(nn::Linear(kWidth * kSide / 2 * kSide / 2, 2));
   return net;
+}
+
+// Its blocks may be computed again in the backward pass, where a Scope says so.
+Tensor outputs_of(nn::Sequential& net, Tensor x) {
+  for (auto& part : *net)
+    x = part.ptr()->as<ResidualImpl>() ? swap::segment(part, x) : part.forward(x);
+  return x;
 }
 
 nn::Sequential net_of(ModelKind model) {
@@ -167,7 +175,7 @@ float Model::add_up(uint64_t step, const Place& place, std::span<float> gradient
   impl_->gradients.zero_();
   float loss = 0;
   if (indices.numel() > 0) {
-    const auto outputs = impl_->net->forward(impl_->samples.inputs.index_select(0, indices));
+    const auto outputs = outputs_of(impl_->net, impl_->samples.inputs.index_select(0, indices));
     const auto targets = impl_->samples.targets.index_select(0, indices);
     const auto mean = summed_loss(impl_->problem.model, outputs, targets) /
                       static_cast<double>(impl_->problem.batch);
@@ -185,7 +193,7 @@ double Model::loss() {
   double sum = 0;
   for (int64_t at = 0; at < samples; at += batch) {
     const auto count = std::min(batch, samples - at);
-    const auto outputs = impl_->net->forward(impl_->samples.inputs.narrow(0, at, count));
+    const auto outputs = outputs_of(impl_->net, impl_->samples.inputs.narrow(0, at, count));
     const auto targets = impl_->samples.targets.narrow(0, at, count);
     sum += summed_loss(impl_->problem.model, outputs, targets).item<double>();
   }

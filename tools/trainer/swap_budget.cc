@@ -8,7 +8,7 @@
 namespace tierpilot::trainer {
 
 struct SwapBudget::Impl {
-  explicit Impl(const std::string& size) : scope({.budget = size}) {}
+  Impl(const std::string& size, bool recompute) : scope({.budget = size, .recompute = recompute}) {}
   swap::Scope scope;
 };
 
@@ -16,10 +16,10 @@ SwapBudget::SwapBudget(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SwapBudget::SwapBudget(SwapBudget&&) noexcept = default;
 SwapBudget::~SwapBudget() = default;
 
-Result<SwapBudget> SwapBudget::of(const std::string& size) {
+Result<SwapBudget> SwapBudget::of(const std::string& size, bool recompute) {
   if (size.empty()) return SwapBudget(nullptr);
   try {
-    return SwapBudget(std::make_unique<Impl>(size));
+    return SwapBudget(std::make_unique<Impl>(size, recompute));
   } catch (const std::exception& error) {
     return fail(ErrorCode::kInvalid, std::string("--swap-budget: ") + error.what());
   }

@@ -12,8 +12,8 @@ namespace tierpilot::trainer {
 class SwapBudget {
  public:
   // "4GiB", of the process's private memory; for what this thread saves from now on. Empty: no
-  // bound.
-  static Result<SwapBudget> of(const std::string& size);
+  // bound. `recompute`: a model's blocks may be computed again instead.
+  static Result<SwapBudget> of(const std::string& size, bool recompute);
   SwapBudget(SwapBudget&&) noexcept;
   // On the same thread.
   ~SwapBudget();

@@ -154,6 +154,20 @@ TEST(TrainerBudget, HoldsItsMemoryAndEndsWithTheSameLoss) {
 #endif
 }
 
+TEST(TrainerBudget, BlocksThatMayBeComputedAgainEndWithTheSameLoss) {
+  const TempFolder folder("/var/tmp");
+  const auto plain = train_deep_net(folder.path(), {});
+  const auto held = train_deep_net(folder.path(), {"--swap-budget", "200MiB", "--swap-recompute"});
+  EXPECT_EQ(held.end["loss"], plain.end["loss"]);
+  EXPECT_EQ(held.end["swap"]["segments"], 4 * 12) << held.end["swap"];
+}
+
+TEST(TrainerBudget, ToComputeAgainNeedsOne) {
+  const auto outcome =
+      run_command({program("TIERPILOT_TEST_TRAINER"), "-j", "residual", "--swap-recompute"});
+  expect_json_error(outcome, 2, "--swap-budget");
+}
+
 TEST(TrainerBudget, OneThatIsNoSizeStartsNothing) {
   const auto outcome =
       run_command({program("TIERPILOT_TEST_TRAINER"), "-j", "mlp", "--swap-budget", "much"});

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "swap/libtorch/tierpilot_swap_torch.h"
 
 namespace tierpilot::trainer {
 namespace {
@@ -63,6 +66,15 @@ TEST_P(EachModel, AStepAgainstTheGradientLowersTheLoss) {
     for (size_t i = 0; i < gradient.size(); ++i) model.weights()[i] -= 0.1f * gradient[i];
   }
   EXPECT_LT(model.loss(), 0.8 * before);
+}
+
+TEST(DeepModel, ItsBlocksComputedAgainGiveTheSameGradients) {
+  const Problem problem{.model = ModelKind::kResidual, .samples = 300, .batch = 128};
+  Model plain(problem), again(problem);
+  const swap::Scope scope({.budget = "64GiB", .policy = "checkpoint", .tiers = "memory=16MiB"});
+  for (uint64_t step = 0; step < 3; ++step)
+    EXPECT_EQ(gradient_of(again, step, {}), gradient_of(plain, step, {}));
+  EXPECT_EQ(nlohmann::json::parse(scope.statistics())["recomputed_segments"], (2 * 3 - 1) * 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachModel,
