@@ -30,7 +30,7 @@ class NextUses {
       const auto save = order_ ? order_->uses[use_] : saves - 1 - use_;
       ++use_;
       const auto id = step_.saves()[save];
-      if (is_missing(slots_.find(id))) return id;
+      if (is_missing(slots_.find(id), save)) return id;
     }
     return 0;
   }
@@ -39,8 +39,10 @@ class NextUses {
   int64_t until_ns() const { return until_ns_; }
 
  private:
-  bool is_missing(const Slot* slot) const {
-    return slot && step_.has(*slot) && slot->state == State::kAway && !slot->lost && !slot->used;
+  // Ids are given again: what was dropped is none of what has its id now.
+  bool is_missing(const Slot* slot, size_t save) const {
+    return slot && step_.has(*slot) && slot->save == save && slot->state == State::kAway &&
+           !slot->lost && !slot->used;
   }
 
   const RunningStep& step_;

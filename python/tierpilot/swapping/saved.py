@@ -1,5 +1,7 @@
 """What stands in the place of tensors that autograd saves, and which of them may leave."""
 
+import weakref
+
 import torch
 
 from .endings import Finite, without_signals
@@ -33,38 +35,59 @@ class Untouched:
         return self.tensor
 
 
-class Stored:
-    """A saved storage: one for all tensors in it that were saved at one version."""
+class Counter:
+    """That of the versions of a tensor (`root`) and its views; others may have counters of their own in the same storage."""
+
+    spoiled = None  # the version that it went to before the copy was complete
+
+    def __init__(self, root, tensor):
+        self.root = weakref.ref(root)
+        self.witness = tensor.detach()  # shares the counter
+        self.version = tensor._version
+
+    def look(self):
+        if self.witness is not None and self.witness._version != self.version:
+            self.spoiled = self.witness._version
+
+    def check(self):
+        self.look()
+        if self.spoiled is not None:
+            raise _modified(self.version, self.spoiled)
+
+
+class Stored(Counter):
+    """A saved storage: one for all tensors in it that were saved with the same content. It is its first tensor's counter."""
 
     # Most of what is set later never is: a save costs less without.
-    number = 0
+    number = 0  # none: it is not swapped, or no more
+    address = 0
     stream = 0  # in which its memory was taken anew
     # Of what has left: whether the program holds it, and how the first tensor lay.
     weak = layout = None
     handles = 0
     unused = 0  # handles that no backward pass has used
-    spoiled = None  # the version that it was changed to before its copy was complete
+    others = ()  # counters
 
-    def __init__(self, key, tensor, storage, size):
+    def __init__(self, key, root, tensor, storage, size):
+        super().__init__(root, tensor)
         self.key = key
         self.size = size
         self.storage = storage
-        self.witness = tensor.detach()  # shares its version counter
-        self.version = key[1]
 
-    def check(self):
-        if self.witness is not None and self.witness._version != self.version:
-            self.spoiled = self.witness._version
-        if self.spoiled is not None:
-            raise _modified(self.version, self.spoiled)
+    def counter_of(self, root):
+        for counter in (self, *self.others):
+            if counter.root() is root:
+                return counter
+        return None
 
     def let_go(self):
         if self.witness is not None:
-            if self.witness._version != self.version:
-                self.spoiled = self.witness._version
             self.layout = Layout(self.witness)
             self.weak = Weak(self.storage)
-        self.storage = self.witness = None
+            for counter in (self, *self.others):
+                counter.look()
+                counter.witness = None
+        self.storage = None
 
     def end(self, swap):
         if self.number and not swap._core.drop(self.number):
@@ -78,16 +101,42 @@ class Stored:
         """Nobody else's storage can have the address that its key names."""
         return self.weak is None or not self.weak.expired()
 
+    def moved(self):
+        """Its memory was replaced (shared, resized): what was copied since is somebody else's."""
+        return self.handles > 0 and self.witness is not None and self.storage.data_ptr() != self.address
+
+
+class Dropped:
+    """A number that a storage had, with its copy under way perhaps: ends as a handle and what it is of."""
+
+    used = False
+    key = None
+    number = 0
+    handles = unused = 1
+
+    def __init__(self, storage):
+        self.storage = storage
+        self.stored = self
+
+    def let_go(self):
+        self.storage = None
+
+    def held(self):
+        return False
+
+    end = Stored.end
+
 
 class Handle(Finite):
-    """What autograd keeps in the place of a tensor. `layout` is none for the first one of a storage."""
+    """What autograd keeps in the place of a tensor. `layout` and `counter` are none for the first one of a storage."""
 
-    __slots__ = ("owner", "stored", "layout")
+    __slots__ = ("owner", "stored", "layout", "counter")
     used = False  # by a backward pass; then its class is `owner.used_handle`
 
-    def __init__(self, owner, stored, layout=None):
+    def __init__(self, owner, stored, layout=None, counter=None):
         self.stored = stored
         self.layout = layout
+        self.counter = counter
         stored.handles += 1
         stored.unused += 1
         self.owner = owner
@@ -114,14 +163,14 @@ def is_plain(tensor):
         type(tensor) is _Tensor
         and tensor.layout is _strided
         and not tensor.is_quantized
+        and not tensor.is_nested
         and not tensor.is_neg()  # nor this does a storage say of its values
         and not tensor.is_conj()
     )
 
 
-def swappable(tensor, maker):
-    """`maker` is its grad_fn."""
+def swappable(tensor, maker, base):
+    """`maker` is its grad_fn, `base` what it is a view of."""
     if not is_plain(tensor) or maker is None and tensor.requires_grad:
         return False  # the latter is a parameter, which the program has anyway
-    base = tensor._base
     return base is None or not (base.requires_grad and base.is_leaf)

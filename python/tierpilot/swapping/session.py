@@ -17,9 +17,9 @@ from .optimisers import States
 from .places import Places, number_of
 from .randomness import random_states, set_random_states
 from .recompute import Recomputed, Unchanged, tensors_of
-from .saved import LEAST_BYTES, Handle, Stored, Untouched, swappable, used_handle
+from .saved import LEAST_BYTES, Counter, Dropped, Handle, Stored, Untouched, swappable, used_handle
 from .segments import Segments, place_of
-from .storages import Layout, untyped
+from .storages import Layout, allocated_here, untyped
 
 
 class Swap(Owner):
@@ -97,12 +97,18 @@ class Swap(Owner):
             set_random_states(random)
 
     def _pack(self, tensor):
-        maker = tensor.grad_fn
-        if self._forked or not swappable(tensor, maker):
+        maker, base = tensor.grad_fn, tensor._base
+        if self._forked or not swappable(tensor, maker, base):
             return Untouched(tensor)
-        storage = untyped(tensor)
+        try:
+            storage = untyped(tensor)
+        except NotImplementedError:  # it has none
+            return Untouched(tensor)
         size = storage.nbytes()
         if size < LEAST_BYTES:
+            return Untouched(tensor)
+        # An array's memory changes with no version.
+        if maker is None and tensor.is_cpu and not allocated_here(storage):
             return Untouched(tensor)
         with self._lock:
             if self._ended:
@@ -112,7 +118,7 @@ class Swap(Owner):
             if not self._device.takes(tensor):
                 self._warn_of(tensor)
                 return Untouched(tensor)
-            handle = self._saved(tensor, maker, storage, size)
+            handle = self._saved(tensor, tensor if base is None else base, maker, storage, size)
             if self._news.value & LEFT_NEWS:
                 self._reap()
         return handle
@@ -138,20 +144,18 @@ class Swap(Owner):
                 self._core.segment_end(possible)
         return made
 
-    def _saved(self, tensor, maker, storage, size):
-        key = storage._cdata, tensor._version
+    def _saved(self, tensor, root, maker, storage, size):
+        key = storage._cdata
         stored = self._live.get(key)
         # Without handles it has ended, and only its copy is under way.
         if stored is not None and stored.handles > 0 and stored.at_its_address():
-            return self._another(stored, tensor)
+            handle = self._another(stored, tensor, root, maker)
+            if handle is not None:
+                return handle
         self._backward = self._end_awaited = False
-        stored = Stored(key, tensor, storage, size)
+        stored = Stored(key, root, tensor, storage, size)
         handle = Handle(self, stored)  # its end is what is saved's, wherever this is interrupted
-        place, kind, flags = self._places.of(tensor, maker)
-        if self._news.value & MEMORY_NEWS:
-            self._tell_memory()
-        stream = self._current_stream() if self._streams else 0
-        for number in self._core.saving(place, kind, flags, storage.data_ptr(), size, stream):
+        for number in self._saving(stored, tensor, maker):
             if number == 0:
                 return Untouched(tensor)
             stored.number = number
@@ -159,12 +163,53 @@ class Swap(Owner):
             self._live[key] = stored
             return handle
 
-    def _another(self, stored, tensor):
+    def _saving(self, stored, tensor, maker):
+        """For a loop that takes one number."""
+        place, kind, flags = self._places.of(tensor, maker)
+        if self._news.value & MEMORY_NEWS:
+            self._tell_memory()
+        stream = self._current_stream() if self._streams else 0
+        stored.address = stored.storage.data_ptr()
+        return self._core.saving(place, kind, flags, stored.address, stored.size, stream)
+
+    def _another(self, stored, tensor, root, maker):
+        """Of a storage that was saved before; None: its content is another one now, or may be."""
+        counter = stored.counter_of(root)
+        if counter is not None and counter.version != tensor._version:
+            return None
+        # What is written by way of other counters, or of none as to `x.data` of an input, is in no earlier copy.
+        anew = stored.number and (counter is None or maker is None)
+        if anew and stored.weak is not None:  # what it has now is its own copy
+            return None
         stored.handles += 1  # or what is collected meanwhile might end it
         try:
-            return Handle(self, stored, Layout(tensor))
+            if anew and not self._save_anew(stored, tensor, maker):
+                return Untouched(tensor)
+            if counter is None:
+                counter = Counter(root, tensor)
+                stored.others = (*stored.others, counter)
+            return Handle(self, stored, Layout(tensor), counter)
         finally:
             stored.handles -= 1
+
+    def _save_anew(self, stored, tensor, maker):
+        """Whether it could be."""
+        dropped = Dropped(stored.storage)
+        for number in self._saving(stored, tensor, maker):
+            if number == 0:
+                return False
+            self._rename(stored, number, dropped)
+            self._settle()
+            return True
+
+    def _rename(self, stored, number, dropped):
+        dropped.number, stored.number = stored.number, number
+        self._by_number[dropped.number] = dropped
+        if number:
+            self._by_number[number] = stored
+        elif self._live.get(stored.key) is stored:
+            del self._live[stored.key]
+        self._ended.append(dropped)
 
     def _reap(self):
         """Lets go of what has left; whether that was anything."""
@@ -181,7 +226,9 @@ class Swap(Owner):
     def _let_go(self, named):
         while named:
             stored = self._by_number.get(named[0])
-            if stored is not None:
+            if isinstance(stored, Stored) and stored.moved():
+                self._rename(stored, 0, Dropped(None))
+            elif stored is not None:
                 stored.let_go()
                 if stored.handles == 0:
                     self._forget(stored)
@@ -194,6 +241,12 @@ class Swap(Owner):
             self._tell_memory()
 
     def _get(self, handle):
+        if torch.is_inference_mode_enabled():  # what is made within it no graph may have
+            with torch.inference_mode(False):
+                return self._got(handle)
+        return self._got(handle)
+
+    def _got(self, handle):
         stored = handle.stored
         with self._lock:
             if self._forked:
@@ -202,18 +255,9 @@ class Swap(Owner):
                 self._settle()
             if not self._end_awaited:
                 self._begin_backward()
-            stored.check()
-            if self._news.value & MEMORY_NEWS:
-                self._tell_memory()
-            where = self._core.use(stored.number)
-            if where == core.AWAY:
-                self._fetch(stored)
-            if self._news.value & AHEAD_NEWS:
-                self._prefetch()
-            if where in (core.AWAY, core.COMING):
-                where = self._core.wait(stored.number)
-            if where != core.HERE or stored.storage is None:
-                raise RuntimeError("tierpilot.swap: a saved tensor cannot be read back from its memory tier")
+            (handle.counter or stored).check()
+            if stored.number:
+                self._bring(stored)
             tensor = handle.tensor()
             if self._streams and stored.stream != self._current_stream():
                 self._device.used_here(tensor)
@@ -221,6 +265,19 @@ class Swap(Owner):
             if self._news.value & LEFT_NEWS:
                 self._reap()
         return tensor
+
+    def _bring(self, stored):
+        if self._news.value & MEMORY_NEWS:
+            self._tell_memory()
+        where = self._core.use(stored.number)
+        if where == core.AWAY:
+            self._fetch(stored)
+        if self._news.value & AHEAD_NEWS:
+            self._prefetch()
+        if where in (core.AWAY, core.COMING):
+            where = self._core.wait(stored.number)
+        if where != core.HERE or stored.storage is None:
+            raise RuntimeError("tierpilot.swap: a saved tensor cannot be read back from its memory tier")
 
     def _begin_backward(self):
         self._end_awaited = True
@@ -259,7 +316,7 @@ class Swap(Owner):
         try:
             for number in self._core.ahead():
                 stored = self._by_number.get(number)
-                if stored is not None:  # else it was collected meanwhile
+                if stored is not None and stored.storage is None:  # else it was collected meanwhile
                     self._fetch(stored)
         except RuntimeError:  # no memory for it now: it comes when it is asked for
             self._failed()

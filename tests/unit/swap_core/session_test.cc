@@ -60,6 +60,35 @@ TEST(Session, AForwardPassWithoutABackwardPassIsForgotten) {
   front.step(10);
 }
 
+// Its id is given again to what is saved then: a copy is asked for once.
+TEST(Session, WhatIsDroppedWhileOthersAreSavedComesBackForNobody) {
+  FrontEnd front("swap-all");
+  auto* const swap = front.swap();
+  std::vector<char> data(kSize);
+  const auto save = [&](uint64_t place) {
+    const tierpilot_swap_storage storage{
+        .place = place, .kind = 1, .flags = 0, .data = data.data(), .bytes = kSize};
+    return tierpilot_swap_save(swap, &storage);
+  };
+  const auto leaves = [&](tierpilot_swap_id id) {
+    tierpilot_swap_id left[8];
+    while (tierpilot_swap_left(swap, left, 8) == 0) std::this_thread::yield();
+    EXPECT_EQ(left[0], id);
+  };
+  const auto first = save(1);
+  leaves(first);
+  const auto dropped = save(2);
+  if (tierpilot_swap_drop(swap, dropped)) leaves(dropped);
+  const auto again = save(3);
+  ASSERT_EQ(again, dropped);
+  leaves(again);
+  tierpilot_swap_id ahead[8];
+  ASSERT_EQ(tierpilot_swap_ahead(swap, ahead, 8), 2U);
+  EXPECT_EQ(ahead[0], again);
+  EXPECT_EQ(ahead[1], first);
+  for (const auto id : {again, first}) tierpilot_swap_drop(swap, id);
+}
+
 TEST(Session, ATierThatIsFullKeepsTheRestHere) {
   FrontEnd front("swap-all", 1, "memory=4MiB");
   for (int step = 0; step < 3; ++step) front.step(12);
