@@ -11,7 +11,16 @@
 
 #include "tests/unit/swap_libtorch/scene.h"
 
+// Too large an allocation fails as it does elsewhere.
+#ifdef __SANITIZE_ADDRESS__
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+#endif
 #ifdef __SANITIZE_THREAD__
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
 // Debian's libtorch is not built for this sanitizer, which so sees nothing of its reference counts.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:libtorch_cpu.so\nrace:libc10.so\n";
