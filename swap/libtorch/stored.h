@@ -30,12 +30,15 @@ struct Leftovers {
   std::vector<at::Tensor> tensors;
 };
 
-// One for all tensors in it that were saved at one version.
+// One for all tensors in it that share a counter of versions and were saved at one version. Several
+// counters can be of one storage, as with unsafe_chunk and `.data`: each one's tensors have a copy
+// of their own.
 class Stored {
  public:
-  // Nobody else's storage can have the address while this one is known.
+  // Nobody else's storage or counter can have the address while this one is known.
   struct Key {
     const c10::StorageImpl* storage;
+    const void* counter;
     uint32_t version;
     auto operator<=>(const Key&) const = default;
   };
@@ -49,25 +52,34 @@ class Stored {
   // Its storage has left, and the program holds it all the same.
   bool held() const { return !here() && weak_ && !weak_->expired(); }
   bool came_back() const { return here() && !witness_.defined(); }
-  // Throws where it was changed in place before its copy was complete.
+  // Whether the storage still has the memory that was saved, and a copy of that is one of it.
+  bool same_memory() const;
+  // Throws where it was changed in place before its copy was complete, or since it came back by
+  // whoever got it first.
   void check();
   // The copy is complete. The memory is free once `leftovers` are.
   void let_go(Leftovers& leftovers);
-  // It comes back into this.
-  void come_back(c10::Storage storage) { storage_ = std::move(storage); }
+  // It comes back into this; none: it is away again.
+  void come_back(c10::Storage storage);
   // here(): a tensor in it; without a layout as the first one lay.
-  at::Tensor tensor(const std::optional<Layout>& layout) const;
+  at::Tensor tensor(const std::optional<Layout>& layout);
 
-  tierpilot_swap_id id = 0;
+  tierpilot_swap_id id = 0;        // 0: not in the pool, and so here
   size_t handles = 0, unused = 0;  // that autograd has, and those that it has not asked for
 
  private:
+  const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
+  const void* const data_;
   c10::Storage storage_;          // none: it is away
-  at::Tensor witness_;            // of the first tensor, until it leaves: with its version counter
+  at::Tensor witness_;            // of the first tensor, until it leaves
   std::optional<Layout> layout_;  // of the first tensor, once it has left
   std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
+  // Of what came back: the counter of all tensors in it, and at which version the first one's was
+  // when one was handed out. Changes of those count with the one or, in libtorch 1.13, the other.
+  c10::VariableVersion back_;
+  std::optional<uint32_t> handed_out_;
   std::optional<uint32_t> spoiled_;  // the version that it was changed to too early
 };
 
