@@ -45,6 +45,7 @@ at::Tensor Layout::in(const c10::Storage& storage) const {
 Stored::Key Stored::key_of(const at::Tensor& tensor) {
   const auto& counter = counter_of(tensor);
   return {.storage = tensor.storage().unsafeGetStorageImpl(),
+          .data = tensor.storage().data(),
           .counter = identity(counter),
           .version = counter.current_version()};
 }
@@ -53,12 +54,11 @@ Stored::Stored(const at::Tensor& tensor)
     : counter_(counter_of(tensor)),
       key_(key_of(tensor)),
       bytes_(static_cast<int64_t>(tensor.storage().nbytes())),
-      data_(tensor.storage().data()),
       storage_(tensor.storage()),
       witness_(tensor.detach()) {}
 
 bool Stored::same_memory() const {
-  return storage_.data() == data_ && static_cast<int64_t>(storage_.nbytes()) == bytes_;
+  return storage_.data() == key_.data && static_cast<int64_t>(storage_.nbytes()) == bytes_;
 }
 
 void Stored::check() {

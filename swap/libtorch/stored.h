@@ -38,6 +38,7 @@ class Stored {
   // Nobody else's storage or counter can have the address while this one is known.
   struct Key {
     const c10::StorageImpl* storage;
+    const void* data;  // its memory
     const void* counter;
     uint32_t version;
     auto operator<=>(const Key&) const = default;
@@ -52,7 +53,7 @@ class Stored {
   // Its storage has left, and the program holds it all the same.
   bool held() const { return !here() && weak_ && !weak_->expired(); }
   bool came_back() const { return here() && !witness_.defined(); }
-  // Whether the storage still has the memory that was saved, and a copy of that is one of it.
+  // here(): whether the storage still has the memory that was saved, and so a copy counts.
   bool same_memory() const;
   // Throws where it was changed in place before its copy was complete, or since it came back by
   // whoever got it first.
@@ -71,7 +72,6 @@ class Stored {
   const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
-  const void* const data_;
   c10::Storage storage_;          // none: it is away
   at::Tensor witness_;            // of the first tensor, until it leaves
   std::optional<Layout> layout_;  // of the first tensor, once it has left

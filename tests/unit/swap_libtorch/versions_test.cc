@@ -194,6 +194,13 @@ TEST_F(VersionsTest, ABackwardPassThatChangesWhatAnotherWaitsForIsRefusedAsAutog
   }
 }
 
+// What it had before, whose address nobody else gets until that is freed.
+c10::DataPtr replace_by_zeros(const c10::Storage& storage) {
+  auto zeros = c10::GetAllocator(c10::kCPU)->allocate(storage.nbytes());
+  std::memset(zeros.get(), 0, storage.nbytes());
+  return storage.set_data_ptr(std::move(zeros));
+}
+
 // Of a product by what then gets zeros for its memory; nothing: that had left before.
 std::optional<torch::Tensor> loss_of_replaced(const std::optional<ScopeSettings>& settings,
                                               const torch::Tensor& w) {
@@ -205,9 +212,7 @@ std::optional<torch::Tensor> loss_of_replaced(const std::optional<ScopeSettings>
   const auto storage = x.storage();
   constexpr size_t kOwn = 2;  // `storage` and the tensor
   if (settings && storage.use_count() == kOwn) return std::nullopt;
-  auto other = c10::GetAllocator(c10::kCPU)->allocate(storage.nbytes());
-  std::memset(other.get(), 0, storage.nbytes());
-  const auto before = storage.set_data_ptr(std::move(other));  // no other gets its address
+  const auto before = replace_by_zeros(storage);
   if (settings) let_leave(*settings);
   return loss;
 }
@@ -226,6 +231,20 @@ TEST_F(VersionsTest, AStorageWhoseMemoryIsReplacedStays) {
   EXPECT_TRUE(gradient(*loss).equal(expected)) << "once more";
   loss.reset();
   EXPECT_EQ(held_bytes(settings), 0);
+}
+
+TEST_F(VersionsTest, MemoryThatReplacesWhatHasLeftIsSavedAnew) {
+  const auto settings = everything_leaves("memory=500MiB");
+  const auto w = weights();
+  const auto x = weights() * 1;
+  const Scope scope(settings);
+  const auto first = (x * w).sum();
+  let_leave(settings);
+  const auto expected = x.clone();
+  const auto before = replace_by_zeros(x.storage());
+  const auto second = (x * w).sum();
+  EXPECT_TRUE(torch::autograd::grad({second}, {w})[0].equal(torch::zeros({256, 512})));
+  EXPECT_TRUE(torch::autograd::grad({first}, {w})[0].equal(expected));
 }
 
 TEST_F(VersionsTest, TensorsWithoutMemoryAreLeftAlone) {
