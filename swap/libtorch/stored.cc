@@ -1,6 +1,7 @@
 #include "swap/libtorch/stored.h"
 
-#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/ScalarTypeToTypeMeta.h>
 
 #include <cstring>
 #include <utility>
@@ -32,14 +33,17 @@ void check_version(uint32_t saved, uint32_t now) {
 Layout::Layout(const at::Tensor& tensor)
     : type(tensor.scalar_type()),
       offset(tensor.storage_offset()),
-      sizes(tensor.sizes().vec()),
-      strides(tensor.strides().vec()) {}
+      sizes(tensor.sizes()),
+      strides(tensor.strides()) {}
 
 // No inference tensor: the backward pass could not go on with one.
 at::Tensor Layout::in(const c10::Storage& storage) const {
-  const at::NoGradGuard quiet;
   const c10::InferenceMode usual(false);
-  return at::empty({0}, at::device(at::kCPU).dtype(type)).set_(storage, offset, sizes, strides);
+  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage),
+                                                       c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                       c10::scalarTypeToTypeMeta(type));
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return made;
 }
 
 Stored::Key Stored::key_of(const at::Tensor& tensor) {
@@ -54,31 +58,28 @@ Stored::Stored(const at::Tensor& tensor)
     : counter_(counter_of(tensor)),
       key_(key_of(tensor)),
       bytes_(static_cast<int64_t>(tensor.storage().nbytes())),
-      storage_(tensor.storage()),
-      witness_(tensor.detach()) {}
+      layout_(tensor),
+      storage_(tensor.storage()) {}
 
 bool Stored::same_memory() const {
   return storage_.data() == key_.data && static_cast<int64_t>(storage_.nbytes()) == bytes_;
 }
 
 void Stored::check() {
-  if (witness_.defined() && counter_.current_version() != key_.version)
-    spoiled_ = counter_.current_version();
+  if (!left_ && counter_.current_version() != key_.version) spoiled_ = counter_.current_version();
   if (spoiled_) check_version(key_.version, *spoiled_);
   if (!handed_out_) return;
   const auto changes = counter_.current_version() - *handed_out_ + back_.current_version();
   check_version(key_.version, key_.version + changes);
 }
 
-void Stored::let_go(Leftovers& leftovers) {
-  if (witness_.defined()) {
+c10::Storage Stored::let_go() {
+  if (!std::exchange(left_, true)) {
     const auto now = counter_.current_version();
     if (now != key_.version) spoiled_ = now;
-    layout_.emplace(witness_);
     weak_ = storage_.getWeakStorageImpl();
   }
-  leftovers.storages.push_back(std::exchange(storage_, {}));
-  leftovers.tensors.push_back(std::exchange(witness_, {}));
+  return std::exchange(storage_, {});
 }
 
 void Stored::come_back(c10::Storage storage) {
@@ -88,8 +89,7 @@ void Stored::come_back(c10::Storage storage) {
 }
 
 at::Tensor Stored::tensor(const std::optional<Layout>& layout) {
-  if (!layout && witness_.defined()) return witness_;
-  auto made = (layout ? *layout : *layout_).in(storage_);
+  auto made = (layout ? *layout : layout_).in(storage_);
   made.unsafeGetTensorImpl()->set_version_counter(came_back() ? back_ : counter_);
   if (came_back() && !handed_out_) handed_out_ = counter_.current_version();
   return made;

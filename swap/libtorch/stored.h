@@ -2,11 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/DimVector.h>
 
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "swap/tierpilot_swap.h"
 
@@ -21,13 +21,7 @@ struct Layout {
 
   c10::ScalarType type;
   int64_t offset;
-  std::vector<int64_t> sizes, strides;
-};
-
-// What is not to be freed under a lock: whoever frees it may run anything.
-struct Leftovers {
-  std::vector<c10::Storage> storages;
-  std::vector<at::Tensor> tensors;
+  c10::DimVector sizes, strides;
 };
 
 // One for all tensors in it that share a counter of versions and were saved at one version. Several
@@ -52,14 +46,15 @@ class Stored {
   bool here() const { return static_cast<bool>(storage_); }
   // Its storage has left, and the program holds it all the same.
   bool held() const { return !here() && weak_ && !weak_->expired(); }
-  bool came_back() const { return here() && !witness_.defined(); }
+  bool came_back() const { return here() && left_; }
   // here(): whether the storage still has the memory that was saved, and so a copy counts.
   bool same_memory() const;
   // Throws where it was changed in place before its copy was complete, or since it came back by
   // whoever got it first.
   void check();
-  // The copy is complete. The memory is free once `leftovers` are.
-  void let_go(Leftovers& leftovers);
+  // The copy is complete. The memory is free once what is returned is, which is not to be under a
+  // lock: whoever frees it may run anything.
+  [[nodiscard]] c10::Storage let_go();
   // It comes back into this; none: it is away again.
   void come_back(c10::Storage storage);
   // here(): a tensor in it; without a layout as the first one lay.
@@ -72,9 +67,9 @@ class Stored {
   const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
-  c10::Storage storage_;          // none: it is away
-  at::Tensor witness_;            // of the first tensor, until it leaves
-  std::optional<Layout> layout_;  // of the first tensor, once it has left
+  const Layout layout_;   // of the first tensor
+  c10::Storage storage_;  // none: it is away
+  bool left_ = false;     // once at least
   std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
   // Of what came back: the counter of all tensors in it, and at which version the first one's was
   // when one was handed out. Changes of those count with the one or, in libtorch 1.13, the other.

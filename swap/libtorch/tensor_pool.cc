@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "swap/libtorch/saved_tensor.h"
 
@@ -101,7 +102,7 @@ std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
 void TensorPool::reap() {
   std::array<tierpilot_swap_id, kMostIds> ids;
   for (size_t count = 1; count > 0;) {
-    Leftovers leftovers;
+    std::vector<c10::Storage> leftovers;
     std::vector<std::shared_ptr<Stored>> ended;
     const std::lock_guard lock(mutex_);
     count = tierpilot_swap_left(core_, ids.data(), ids.size());
@@ -113,7 +114,7 @@ void TensorPool::reap() {
         stay(stored);
         continue;
       }
-      stored.let_go(leftovers);
+      leftovers.push_back(stored.let_go());
       if (stored.handles == 0) ended.push_back(forget(stored));
     }
   }
