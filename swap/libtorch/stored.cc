@@ -1,10 +1,27 @@
 #include "swap/libtorch/stored.h"
 
-#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/ScalarTypeToTypeMeta.h>
 
+#include <cstring>
 #include <utility>
 
 namespace tierpilot::swap::libtorch {
+namespace {
+
+const c10::VariableVersion& counter_of(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->version_counter();
+}
+
+// All that a VariableVersion is, but tells nobody: where its counter is.
+const void* identity(const c10::VariableVersion& counter) {
+  const void* address = nullptr;
+  static_assert(sizeof counter == sizeof address);
+  std::memcpy(&address, &counter, sizeof address);
+  return address;
+}
+
+}  // namespace
 
 void check_version(uint32_t saved, uint32_t now) {
   TORCH_CHECK(saved == now,
@@ -16,45 +33,66 @@ void check_version(uint32_t saved, uint32_t now) {
 Layout::Layout(const at::Tensor& tensor)
     : type(tensor.scalar_type()),
       offset(tensor.storage_offset()),
-      sizes(tensor.sizes().vec()),
-      strides(tensor.strides().vec()) {}
+      sizes(tensor.sizes()),
+      strides(tensor.strides()) {}
 
+// No inference tensor: the backward pass could not go on with one.
 at::Tensor Layout::in(const c10::Storage& storage) const {
-  const at::NoGradGuard quiet;
-  return at::empty({0}, at::device(at::kCPU).dtype(type)).set_(storage, offset, sizes, strides);
+  const c10::InferenceMode usual(false);
+  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage),
+                                                       c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                       c10::scalarTypeToTypeMeta(type));
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+  return made;
 }
 
 Stored::Key Stored::key_of(const at::Tensor& tensor) {
+  const auto& counter = counter_of(tensor);
   return {.storage = tensor.storage().unsafeGetStorageImpl(),
-          .version = static_cast<uint32_t>(tensor._version())};
+          .data = tensor.storage().data(),
+          .counter = identity(counter),
+          .version = counter.current_version()};
 }
 
 Stored::Stored(const at::Tensor& tensor)
-    : key_(key_of(tensor)),
+    : counter_(counter_of(tensor)),
+      key_(key_of(tensor)),
       bytes_(static_cast<int64_t>(tensor.storage().nbytes())),
-      storage_(tensor.storage()),
-      witness_(tensor.detach()) {}
+      layout_(tensor),
+      storage_(tensor.storage()) {}
+
+bool Stored::same_memory() const {
+  return storage_.data() == key_.data && static_cast<int64_t>(storage_.nbytes()) == bytes_;
+}
 
 void Stored::check() {
-  if (witness_.defined() && static_cast<uint32_t>(witness_._version()) != key_.version)
-    spoiled_ = static_cast<uint32_t>(witness_._version());
+  if (!left_ && counter_.current_version() != key_.version) spoiled_ = counter_.current_version();
   if (spoiled_) check_version(key_.version, *spoiled_);
+  if (!handed_out_) return;
+  const auto changes = counter_.current_version() - *handed_out_ + back_.current_version();
+  check_version(key_.version, key_.version + changes);
 }
 
-void Stored::let_go(Leftovers& leftovers) {
-  if (witness_.defined()) {
-    const auto now = static_cast<uint32_t>(witness_._version());
+c10::Storage Stored::let_go() {
+  if (!std::exchange(left_, true)) {
+    const auto now = counter_.current_version();
     if (now != key_.version) spoiled_ = now;
-    layout_.emplace(witness_);
     weak_ = storage_.getWeakStorageImpl();
   }
-  leftovers.storages.push_back(std::exchange(storage_, {}));
-  leftovers.tensors.push_back(std::exchange(witness_, {}));
+  return std::exchange(storage_, {});
 }
 
-at::Tensor Stored::tensor(const std::optional<Layout>& layout) const {
-  if (layout) return layout->in(storage_);
-  return witness_.defined() ? witness_ : layout_->in(storage_);
+void Stored::come_back(c10::Storage storage) {
+  handed_out_.reset();
+  back_ = storage ? c10::VariableVersion(0) : c10::VariableVersion();
+  storage_ = std::move(storage);
+}
+
+at::Tensor Stored::tensor(const std::optional<Layout>& layout) {
+  auto made = (layout ? *layout : layout_).in(storage_);
+  made.unsafeGetTensorImpl()->set_version_counter(came_back() ? back_ : counter_);
+  if (came_back() && !handed_out_) handed_out_ = counter_.current_version();
+  return made;
 }
 
 }  // namespace tierpilot::swap::libtorch

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/DimVector.h>
 
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "swap/tierpilot_swap.h"
 
@@ -21,21 +21,19 @@ struct Layout {
 
   c10::ScalarType type;
   int64_t offset;
-  std::vector<int64_t> sizes, strides;
+  c10::DimVector sizes, strides;
 };
 
-// What is not to be freed under a lock: whoever frees it may run anything.
-struct Leftovers {
-  std::vector<c10::Storage> storages;
-  std::vector<at::Tensor> tensors;
-};
-
-// One for all tensors in it that were saved at one version.
+// One for all tensors in it that share a counter of versions and were saved at one version. Several
+// counters can be of one storage, as with unsafe_chunk and `.data`: each one's tensors have a copy
+// of their own.
 class Stored {
  public:
-  // Nobody else's storage can have the address while this one is known.
+  // Nobody else's storage or counter can have the address while this one is known.
   struct Key {
     const c10::StorageImpl* storage;
+    const void* data;  // its memory
+    const void* counter;
     uint32_t version;
     auto operator<=>(const Key&) const = default;
   };
@@ -48,26 +46,35 @@ class Stored {
   bool here() const { return static_cast<bool>(storage_); }
   // Its storage has left, and the program holds it all the same.
   bool held() const { return !here() && weak_ && !weak_->expired(); }
-  bool came_back() const { return here() && !witness_.defined(); }
-  // Throws where it was changed in place before its copy was complete.
+  bool came_back() const { return here() && left_; }
+  // here(): whether the storage still has the memory that was saved, and so a copy counts.
+  bool same_memory() const;
+  // Throws where it was changed in place before its copy was complete, or since it came back by
+  // whoever got it first.
   void check();
-  // The copy is complete. The memory is free once `leftovers` are.
-  void let_go(Leftovers& leftovers);
-  // It comes back into this.
-  void come_back(c10::Storage storage) { storage_ = std::move(storage); }
+  // The copy is complete. The memory is free once what is returned is, which is not to be under a
+  // lock: whoever frees it may run anything.
+  [[nodiscard]] c10::Storage let_go();
+  // It comes back into this; none: it is away again.
+  void come_back(c10::Storage storage);
   // here(): a tensor in it; without a layout as the first one lay.
-  at::Tensor tensor(const std::optional<Layout>& layout) const;
+  at::Tensor tensor(const std::optional<Layout>& layout);
 
-  tierpilot_swap_id id = 0;
+  tierpilot_swap_id id = 0;        // 0: not in the pool, and so here
   size_t handles = 0, unused = 0;  // that autograd has, and those that it has not asked for
 
  private:
+  const c10::VariableVersion counter_;  // keeps its address
   const Key key_;
   const int64_t bytes_;
-  c10::Storage storage_;          // none: it is away
-  at::Tensor witness_;            // of the first tensor, until it leaves: with its version counter
-  std::optional<Layout> layout_;  // of the first tensor, once it has left
+  const Layout layout_;   // of the first tensor
+  c10::Storage storage_;  // none: it is away
+  bool left_ = false;     // once at least
   std::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> weak_;
+  // Of what came back: the counter of all tensors in it, and at which version the first one's was
+  // when one was handed out. Changes of those count with the one or, in libtorch 1.13, the other.
+  c10::VariableVersion back_;
+  std::optional<uint32_t> handed_out_;
   std::optional<uint32_t> spoiled_;  // the version that it was changed to too early
 };
 

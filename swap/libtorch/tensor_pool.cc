@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "swap/libtorch/saved_tensor.h"
 
@@ -28,13 +29,23 @@ bool is_parameter(const at::TensorBase& tensor) {
   return tensor.requires_grad() && tensor.is_leaf();
 }
 
-// Dense ones of a CPU whose storage tells their values. Parameters the program holds anyway.
+// Dense ones of a CPU whose storage tells their values. Parameters the program holds anyway, and
+// memory that is not torch's own may be anybody's to fill anew.
 bool can_leave(const at::Tensor& tensor) {
-  if (!tensor.device().is_cpu() || tensor.layout() != at::kStrided || !tensor.has_storage() ||
-      tensor.is_quantized() || tensor.is_conj() || tensor.is_neg() || tensor.is_nested())
+  if (!tensor.device().is_cpu() || tensor.is_nested() || tensor.layout() != at::kStrided ||
+      !tensor.has_storage() || tensor.is_inference() || tensor.is_quantized() || tensor.is_conj() ||
+      tensor.is_neg())
     return false;
-  if (tensor.storage().nbytes() < kLeastBytes || is_parameter(tensor)) return false;
+  const auto& storage = tensor.storage();
+  if (storage.nbytes() < kLeastBytes || !storage.resizable() || !storage.data()) return false;
+  if (is_parameter(tensor)) return false;
   return !tensor.is_view() || !is_parameter(tensor._base());
+}
+
+// Whether what is saved of it once counts for the next time. What no operator of a graph has made
+// may be filled anew in between, as inputs are through `.data`.
+bool can_share(const at::Tensor& tensor) {
+  return tensor.requires_grad();
 }
 
 }  // namespace
@@ -59,7 +70,7 @@ std::optional<Handle> TensorPool::save(const at::Tensor& tensor) {
     const std::lock_guard lock(mutex_);
     const auto known = live_.find(Stored::key_of(tensor));
     // Without handles it has ended, and only its copy is under way.
-    const bool lives = known != live_.end() && known->second->handles > 0;
+    const bool lives = known != live_.end() && known->second->handles > 0 && can_share(tensor);
     if (lives) handle.layout = Layout(tensor);
     handle.stored = lives ? known->second : enter(tensor);
     if (!handle.stored) return std::nullopt;
@@ -91,7 +102,7 @@ std::shared_ptr<Stored> TensorPool::enter(const at::Tensor& tensor) {
 void TensorPool::reap() {
   std::array<tierpilot_swap_id, kMostIds> ids;
   for (size_t count = 1; count > 0;) {
-    Leftovers leftovers;
+    std::vector<c10::Storage> leftovers;
     std::vector<std::shared_ptr<Stored>> ended;
     const std::lock_guard lock(mutex_);
     count = tierpilot_swap_left(core_, ids.data(), ids.size());
@@ -99,10 +110,21 @@ void TensorPool::reap() {
       const auto found = by_id_.find(ids[i]);
       if (found == by_id_.end()) continue;
       auto& stored = *found->second;
-      stored.let_go(leftovers);
+      if (stored.handles > 0 && !stored.same_memory()) {
+        stay(stored);
+        continue;
+      }
+      leftovers.push_back(stored.let_go());
       if (stored.handles == 0) ended.push_back(forget(stored));
     }
   }
+}
+
+// Its copy is of memory that the storage has no more: it is used from here, as without a pool.
+void TensorPool::stay(Stored& stored) {
+  tierpilot_swap_drop(core_, stored.id);
+  forget(stored);
+  stored.id = 0;
 }
 
 at::Tensor TensorPool::get(Handle& handle) {
@@ -124,6 +146,7 @@ at::Tensor TensorPool::get(Handle& handle) {
 at::Tensor TensorPool::bring(Handle& handle) {
   auto& stored = *handle.stored;
   stored.check();
+  if (stored.id == 0) return stored.tensor(handle.layout);
   auto where = tierpilot_swap_use(core_, stored.id);
   if (where == TIERPILOT_SWAP_AWAY) fetch(stored);
   prefetch();
@@ -147,6 +170,7 @@ void TensorPool::mark_used(Handle& handle) {
 }
 
 void TensorPool::fetch(Stored& stored) {
+  const c10::InferenceMode usual(false);
   const auto room = at::empty({stored.bytes()}, at::device(at::kCPU).dtype(at::kByte));
   stored.come_back(room.storage());
   tierpilot_swap_fetch(core_, stored.id, room.data_ptr(), 0);
@@ -176,7 +200,8 @@ void TensorPool::drop(Handle& handle) {
   auto& stored = *handle.stored;
   --stored.handles;
   if (!handle.used) --stored.unused;
-  if (stored.handles == 0 && tierpilot_swap_drop(core_, stored.id) == 0) ended = forget(stored);
+  if (stored.handles > 0 || stored.id == 0) return;
+  if (tierpilot_swap_drop(core_, stored.id) == 0) ended = forget(stored);
 }
 
 // What is left of it, to be freed without the lock.

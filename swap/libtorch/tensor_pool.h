@@ -50,6 +50,7 @@ class TensorPool final : public Keeper, public std::enable_shared_from_this<Tens
   std::shared_ptr<Stored> enter(const at::Tensor& tensor);
   at::Tensor bring(Handle& handle);
   void reap();
+  void stay(Stored& stored);
   void warn();
   void tell_held();
   void fetch(Stored& stored);

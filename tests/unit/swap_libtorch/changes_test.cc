@@ -35,17 +35,6 @@ class ChangesTest : public testing::Test {
   void SetUp() override { torch::set_num_threads(1); }
 };
 
-// What `work` throws says; empty: nothing is thrown.
-template <class Work>
-std::string error_of(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 constexpr int64_t kTooMuch = int64_t{1} << 46;
 
 TEST_F(ChangesTest, AStepThatHadNoMemoryRunsAgainWithItsRandomNumbers) {

@@ -39,15 +39,31 @@ inline int64_t held_bytes(const ScopeSettings& settings) {
   return bytes;
 }
 
-// Returns when all that was saved in its pool so far has left.
-inline void let_leave(const ScopeSettings& settings) {
-  const Scope scope(settings);
+// Returns when all that was saved in its pool so far has a copy there.
+inline void let_copies_end(const ScopeSettings& settings) {
   const auto copied = [&] {
     const auto said = statistics_of(settings);
     return said["copies_out"] == said["saves"];
   };
   while (!copied()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Returns when all that was saved in its pool so far has left.
+inline void let_leave(const ScopeSettings& settings) {
+  const Scope scope(settings);
+  let_copies_end(settings);
   torch::ones({1 << 15}, torch::requires_grad()).exp();  // the library speaks of it at a save
+}
+
+// What `work` throws says; empty: nothing is thrown.
+template <class Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
 }
 
 struct ResidualImpl : torch::nn::Module {
