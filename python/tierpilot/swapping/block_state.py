@@ -12,8 +12,8 @@ from torch.nn.modules import module as hooks
 from .places import Places
 from .plain import MOST, VALUES, Unknown, changes_unseen, items_of, tensors_in
 
-# Normalisations: what they do to running means does not change what they give in training. Not what is derived from
-# them, which may read those.
+# Normalisations, whose running means are known to be all that they change: copies of these are computed with again.
+# Not what is derived from them.
 _COUNTING = frozenset(
     getattr(torch.nn, name)
     for name in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "InstanceNorm1d", "InstanceNorm2d",
@@ -60,6 +60,8 @@ class BlockState:
         self._parts = []  # (module, its class, [(a dict of it, what was in it)])
         self._counting = []
         self._watched = []  # tensors with version and address
+        self._buffers = []
+        self._copies = ()
         self._contents = []  # what attributes hold, with what was in it
         self._seen = set()
         try:
@@ -85,13 +87,14 @@ class BlockState:
             raise Unknown("hooks of the program run in it")
         parameters, buffers, modules = held["_parameters"], held["_buffers"], held["_modules"]
         dicts = [(held, held.copy()), (parameters, parameters.copy()), (modules, modules.copy())]
-        counts = type(module) in _COUNTING and module.training and "forward" not in held
-        if counts:
+        if type(module) in _COUNTING and "forward" not in held:
             self._counting.append((buffers, buffers.copy()))
         else:
             dicts.append((buffers, buffers.copy()))
             for buffer in buffers.values():
-                self._see(buffer)
+                if buffer is not None:
+                    self._see_tensor(buffer)
+                    self._buffers.append(buffer)
         self._parts.append((module, type(module), dicts))
         for name, value in held.items():
             if type(value) not in VALUES and name not in _OF_TORCH:
@@ -136,12 +139,24 @@ class BlockState:
         except (RuntimeError, ValueError):  # of inference; not initialised
             raise Unknown("it holds a tensor whose changes cannot be seen") from None
 
+    def look_closely(self):
+        """Buffers are compared by value too: operators that count running means change no version."""
+        self._copies = [buffer.clone() for buffer in self._buffers]
+
     def unchanged(self):
         """After the forward pass: whether it left all that it reads as it was."""
         given, self._given, self.tensors = self._given, None, None
+        copies, self._copies = self._copies, ()
         return (
             all(tensor._version == version for tensor, version in given)
-            and self._tensor_changed() is None
+            and all(map(torch.equal, copies, self._buffers))
+            and self.holds()
+        )
+
+    def holds(self):
+        """Whether modules hold what they did."""
+        return (
+            self._tensor_changed() is None
             and self._contents_same()
             and all(type(module) is kind and all(_same(was, now) for now, was in dicts)
                     for module, kind, dicts in self._parts)
@@ -174,6 +189,7 @@ class BlockState:
             )
 
     def keep_means(self):
+        """As they are before the forward pass."""
         self._counting = [(buffers, _copies(now)) for buffers, now in self._counting]
 
     @contextlib.contextmanager

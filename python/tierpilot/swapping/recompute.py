@@ -125,8 +125,8 @@ class Recomputed:
                         if on or now:  # that of a GPU warns where there is none
                             modes.enter_context(torch.autocast(kind, enabled=on, dtype=dtype, cache_enabled=self._cached))
                     self._run(*inputs, **named)
-            if count != len(self._saved):
-                raise _differs()
+                if count != len(self._saved) or not self._state.holds():
+                    raise _differs()
         except BaseException:
             self._again.clear()
             raise

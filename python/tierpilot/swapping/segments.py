@@ -65,7 +65,8 @@ class Segments:
         self._modules = weakref.WeakKeyDictionary()  # to its name
         self._runs = weakref.WeakKeyDictionary()  # sequence to [(begin, end, name)]
         self._busy = threading.Lock()  # one at a time, none within another
-        self.never = set()  # places of those that changed what they read
+        self.seen = set()  # places that have run
+        self.never = set()  # those of them that changed what they read
 
     def meet(self, model):
         """From now on the model's blocks are segments."""

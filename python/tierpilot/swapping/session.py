@@ -127,7 +127,11 @@ class Swap(Owner):
         with self._lock:
             place = number_of(place_of(name, modules, tensors), 8)
             again = self._open().segment_begin(place, sum(t.numel() * t.element_size() for t in tensors))
-        able, possible = state.why is None and place not in self._segments.never, False
+        seen, never = self._segments.seen, self._segments.never
+        able, possible = state.why is None and place not in never, False
+        if able and place not in seen:
+            seen.add(place)
+            state.look_closely()
         try:
             if again and able:
                 run = Recomputed(work, modules, (inputs, named), self._pack, Untouched, state)
@@ -137,7 +141,7 @@ class Swap(Owner):
                 made = work(*inputs, **named)
                 possible = able and state.unchanged()
             if able and not possible:
-                self._segments.never.add(place)
+                never.add(place)
         finally:
             with self._lock:
                 self._core.segment_end(possible)
