@@ -19,6 +19,7 @@ _COUNTING = frozenset(
     for name in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "InstanceNorm1d", "InstanceNorm2d",
                  "InstanceNorm3d")
 )
+_is = operator.is_
 _OF_TORCH = frozenset(vars(Module()))  # hooks and the like
 
 
@@ -35,12 +36,14 @@ def _hooked_everywhere():
 def _same(some, others):
     """Whether two dicts or tuples hold the same objects, numbers and texts by value."""
     if isinstance(some, dict):
+        if len(some) == len(others) and all(map(_is, some.values(), others.values())) and all(map(_is, some, others)):
+            return True  # most often
         if some.keys() != others.keys():
             return False
         others = [others[name] for name in some]
         some = list(some.values())
     return len(some) == len(others) and (
-        all(map(operator.is_, some, others))
+        all(map(_is, some, others))
         or all(a is b or type(a) is type(b) and type(a) in VALUES and a == b for a, b in zip(some, others))
     )
 
@@ -100,9 +103,11 @@ class BlockState:
             if type(value) not in VALUES and name not in _OF_TORCH:
                 self._see(value)
         for parameter in parameters.values():
-            self._see(parameter)
+            if parameter is not None:
+                self._see_tensor(parameter)
         for child in modules.values():
-            self._see(child)
+            if child is not None:
+                self._see_module(child)
 
     def _first(self, value):
         if id(value) in self._seen:
@@ -116,7 +121,11 @@ class BlockState:
         kind = type(value)
         if kind in VALUES or kind is FunctionType:
             return
-        if isinstance(value, torch.Tensor):
+        if kind is tuple:
+            for item in value:
+                if type(item) not in VALUES:
+                    self._see(item)
+        elif isinstance(value, torch.Tensor):
             self._see_tensor(value)
         elif isinstance(value, Module):
             self._see_module(value)
@@ -129,7 +138,8 @@ class BlockState:
             if items is not None:
                 self._contents.append((value, items))
                 for item in items:
-                    self._see(item)
+                    if type(item) not in VALUES:
+                        self._see(item)
 
     def _see_tensor(self, tensor):
         if tensor.grad_fn is not None:  # kept in its own graph it would never go
@@ -158,7 +168,7 @@ class BlockState:
         return (
             self._tensor_changed() is None
             and self._contents_same()
-            and all(type(module) is kind and all(_same(was, now) for now, was in dicts)
+            and all(type(module) is kind and all(_same(was, now) for now, was in dicts if was or now)
                     for module, kind, dicts in self._parts)
         )
 
@@ -195,7 +205,7 @@ class BlockState:
     @contextlib.contextmanager
     def again(self):
         """Modules hold what they did; running means are copies, so that nothing is counted twice."""
-        dicts = [pair for _, _, dicts in self._parts for pair in dicts]
+        dicts = [pair for _, _, dicts in self._parts for pair in dicts if pair[0] or pair[1]]
         before = [(held, held.copy()) for held, _ in dicts]
         counted = [(buffers, buffers.copy()) for buffers, _ in self._counting]
         try:

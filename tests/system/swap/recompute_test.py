@@ -6,7 +6,7 @@ import unittest
 import unittest.mock
 import warnings
 
-from scene import BIG, Case, Residual, Swap, data, net, train, used
+from scene import BIG, Case, Residual, Swap, net, train, used
 
 import torch  # after scene, which skips without it
 from tierpilot.swapping.segments import blocks_of
