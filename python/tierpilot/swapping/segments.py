@@ -1,6 +1,7 @@
 """Which parts of a model are segments, and their calls: blocks of a net's sequences, and short runs of
 layers in a sequence without blocks."""
 
+import functools
 import math
 import threading
 import weakref
@@ -8,7 +9,7 @@ import weakref
 import torch
 from torch.nn import Module, ModuleList, Sequential
 
-from .recompute import recomputing, tensors_of
+from .recompute import recomputing
 
 _SEQUENCES = (Sequential, ModuleList)
 
@@ -64,6 +65,8 @@ class Segments:
         self._modules = weakref.WeakKeyDictionary()  # to its name
         self._runs = weakref.WeakKeyDictionary()  # sequence to [(begin, end, name)]
         self._busy = threading.Lock()  # one at a time, none within another
+        self.seen = set()  # places that have run
+        self.never = set()  # those of them that changed what they read
 
     def meet(self, model):
         """From now on the model's blocks are segments."""
@@ -117,14 +120,19 @@ def _chain(parts):
     return work
 
 
-def place_of(name, modules, inputs):
+def place_of(name, modules, tensors):
     """What tells a segment from others, and from itself with other shapes."""
     return (
         name,
         tuple(type(module).__name__ for module in modules),
-        tuple((tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad) for tensor in tensors_of(inputs)),
+        tuple((tuple(tensor.shape), str(tensor.dtype), tensor.requires_grad) for tensor in tensors),
         modules[0].training,
     )
+
+
+def _traced():
+    """By torch.jit, which has to see a model as it is."""
+    return torch._C._get_tracing_state() is not None
 
 
 class Calls:
@@ -146,7 +154,7 @@ class Calls:
 
             def called(module, *inputs, **named):
                 segments = active()
-                if segments is None:
+                if segments is None or _traced():
                     return call(module, *inputs, **named)
                 outer = getattr(depth, "inside", False)
                 if not outer and module.training and torch.is_grad_enabled():
@@ -159,9 +167,10 @@ class Calls:
                 finally:
                     depth.inside = outer
 
+            @functools.wraps(forward)  # what compiles the source finds PyTorch's
             def passed(module, input):  # noqa: A002: as PyTorch calls it
                 segments = active()
-                if segments is None:
+                if segments is None or _traced():
                     return forward(module, input)
                 return segments.sequence(module, input, forward)
 

@@ -11,12 +11,13 @@ from torch.autograd.graph import saved_tensors_hooks
 import tierpilot
 
 from . import core, devices, processes, segments, steps
+from .block_state import BlockState
 from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
 from .endings import Owner
 from .optimisers import States
 from .places import Places, number_of
 from .randomness import random_states, set_random_states
-from .recompute import Recomputed, Unchanged, tensors_of
+from .recompute import Recomputed
 from .saved import LEAST_BYTES, Counter, Dropped, Handle, Stored, Untouched, swappable, used_handle
 from .segments import Segments, place_of
 from .storages import Layout, allocated_here, untyped
@@ -127,18 +128,26 @@ class Swap(Owner):
         """One segment's forward pass: as it is, or to be computed again."""
         if self._forked:
             return work(*inputs, **named)
-        tensors = tensors_of((inputs, named))
+        state = BlockState(modules, (inputs, named))
+        tensors = state.tensors
         with self._lock:
-            place = number_of(place_of(name, modules, (inputs, named)), 8)
+            place = number_of(place_of(name, modules, tensors), 8)
             again = self._open().segment_begin(place, sum(t.numel() * t.element_size() for t in tensors))
-        unchanged, possible = Unchanged(modules, tensors), False
+        seen, never = self._segments.seen, self._segments.never
+        able, possible = state.why is None and place not in never, False
+        if able and place not in seen:
+            seen.add(place)
+            state.look_closely()
         try:
-            if again:
-                run = Recomputed(work, modules, (inputs, named), self._pack, Untouched)
+            if again and able:
+                run = Recomputed(work, modules, (inputs, named), self._pack, Untouched, state)
                 made = run.forward(*inputs, **named)
+                possible = run.possible
             else:
                 made = work(*inputs, **named)
-            possible = unchanged.holds()
+                possible = able and state.unchanged()
+            if able and not possible:
+                never.add(place)
         finally:
             with self._lock:
                 self._core.segment_end(possible)
