@@ -107,6 +107,31 @@ class Swaps(Case):
             Swap(BIG, tiers=f"dir:{os.path.dirname(os.path.abspath(__file__))}=16MiB")
         self.assertEqual(held(), before)
 
+    def test_nor_does_one_that_has_trained(self):
+        train(Swap(BIG, "swap-all", "memory=64MiB"), (24,))  # what PyTorch begins with
+        for settings in ({"policy": "swap-all"}, {"policy": "swap-all", "recompute": True}):
+            with self.subTest(**settings):
+                self.assertEqual(self.dropped(lambda swap: train(swap, (24, 24)), **settings), (0, 0))
+
+    def test_nor_does_one_whose_copies_are_under_way(self):
+        def begin(swap):
+            with swap:
+                made = torch.randn(64, 1 << 14, requires_grad=True).exp().tanh()
+            del made
+
+        begin(Swap(BIG, "swap-all", "memory=64MiB"))
+        self.assertEqual(self.dropped(begin, policy="swap-all"), (0, 0))
+
+    def test_nor_does_one_that_is_garbage_with_what_it_saved(self):
+        def tie(swap):
+            with swap:
+                made = torch.randn(64, 1 << 14, requires_grad=True).exp().tanh()
+            node = {"swap": swap, "made": made}
+            node["self"] = node
+
+        tie(Swap(BIG, "swap-all", "memory=64MiB"))
+        self.assertEqual(self.dropped(tie, policy="swap-all"), (0, 0))
+
     def test_what_it_saved_has_it(self):
         expected = torch.linspace(0, 1, 1 << 16).exp()
         value = torch.linspace(0, 1, 1 << 16, requires_grad=True)
@@ -115,6 +140,13 @@ class Swaps(Case):
         gc.collect()
         made.backward()
         self.assertTrue(torch.equal(value.grad, expected))
+
+    def test_what_it_learned_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plans = os.path.join(folder, "plans")
+            train(Swap(BIG, "swap", "memory=64MiB", plan_file=plans), (24,) * 4, evaluate=False)
+            gc.collect()
+            self.assertEqual(Swap(BIG, "swap", "memory=64MiB", plan_file=plans).statistics()["restored_steps"], 1)
 
     def test_a_relative_plan_file_stays_where_it_was(self):
         before = os.getcwd()
