@@ -104,7 +104,7 @@ class Swaps(Case):
     def test_nor_does_one_on_a_disk(self):
         before = held()
         for _ in range(5):
-            Swap(BIG, tiers=f"dir:{os.path.dirname(os.path.abspath(__file__))}=16MiB")
+            Swap(BIG, tiers=f"dir:{tempfile.gettempdir()}=16MiB")
         self.assertEqual(held(), before)
 
     def test_nor_does_one_that_has_trained(self):
