@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "swap/device/process_memory.h"
 #include "swap/plan_file.h"
 #include "swap/session.h"
+#include "swap/tier_list.h"
 #include "swap/tierpilot_swap.h"
 #include "swap/warnings.h"
 
@@ -29,7 +31,7 @@ struct tierpilot_swap {
   uint64_t forks;
   std::string plan_file{};
   std::string plans_refused{};  // why they are not used; empty: they are, or there were none
-  swap::Warnings warnings{plans_refused};
+  swap::Warnings warnings{plans_refused, swap::warning_about(session->pool().tiers())};
 };
 
 namespace {
@@ -107,6 +109,11 @@ Result<std::unique_ptr<Session>> opened(const tierpilot_swap_settings& settings)
   return std::make_unique<Session>(made, std::move(*device), std::move(*ranked));
 }
 
+// The program may go elsewhere before it is kept.
+std::string absolute(const char* file) {
+  return file && *file ? std::filesystem::absolute(file).string() : std::string();
+}
+
 void say(const std::string& what, char* text, size_t bytes) {
   if (!text || bytes == 0) return;
   const auto length = std::min(what.size(), bytes - 1);
@@ -137,7 +144,7 @@ tierpilot_swap* tierpilot_swap_open(const tierpilot_swap_settings* said, char* e
     const auto settings = whole(*said);
     auto session = settings ? opened(*settings) : tl::unexpected(settings.error());
     if (session) {
-      const std::string plan_file = settings->plan_file ? settings->plan_file : "";
+      const std::string plan_file = absolute(settings->plan_file);
       const auto status = plan_file.empty() ? Status{} : restore_plans(**session, plan_file);
       return new tierpilot_swap{std::move(*session), forks.load(), plan_file,
                                 status ? "" : status.error().message};

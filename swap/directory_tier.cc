@@ -1,5 +1,7 @@
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +37,11 @@ class DirectoryTier : public Tier {
   const std::string& name() const override { return name_; }
   std::string_view kind() const override { return "directory"; }
   int64_t capacity_bytes() const override { return bytes_; }
+  bool is_memory_in_disguise() const override {
+    struct statfs info {};
+    return fstatfs(file_.get(), &info) == 0 &&
+           (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+  }
 
   Status write(int64_t offset, const std::byte* data, int64_t bytes, Staging& staging) override {
     for (int64_t done = 0; done < bytes; done += Staging::kBytes) {

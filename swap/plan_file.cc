@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/unique_fd.h"
 
@@ -28,8 +29,7 @@ std::string settings_of(const Session& session) {
 Result<std::string> bytes_of(int file) {
   struct stat status {};
   if (fstat(file, &status) != 0) return fail_errno(errno, "stat");
-  if (!S_ISREG(status.st_mode) || status.st_size > kMostBytes)
-    return fail(ErrorCode::kInvalid, "no plain file of at most 64 MiB");
+  if (status.st_size > kMostBytes) return fail(ErrorCode::kInvalid, "it has more than 64 MiB");
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t have = 0;
   while (have < bytes.size()) {
@@ -53,14 +53,99 @@ Status write_all(int file, std::string_view bytes) {
   return {};
 }
 
+constexpr int kTries = 16;
+
+std::string path_of(const UniqueFd& file) {
+  return fmt::format("/proc/self/fd/{}", file.get());
+}
+
+Result<struct stat> plain_file(const UniqueFd& file) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return fail_errno(errno, "stat");
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::kInvalid, "it is no plain file; name another one");
+  return status;
+}
+
+// What is there, not opened yet: to open a device may do something. Links are followed where the
+// kernel lets this user follow them. Empty: nothing is there.
+Result<UniqueFd> found_at(const std::filesystem::path& path) {
+  UniqueFd file(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!file && errno != ENOENT) return fail_errno(errno, "open");
+  return file;
+}
+
+// A name in a folder.
+struct Place {
+  UniqueFd folder;
+  std::string name;
+};
+
+// Where to put a plain file in the place of what is there. Empty: it was changed meanwhile.
+Result<std::optional<Place>> place_of(const std::filesystem::path& path) {
+  auto file = found_at(path);
+  if (!file) return tl::unexpected(file.error());
+  std::error_code error;
+  auto real = path;
+  if (!*file && std::filesystem::is_symlink(path, error)) {  // to what is to be
+    file->reset(open(path.c_str(), O_RDONLY | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+    if (!*file) return fail_errno(errno, "what the link names");
+  }
+  struct stat expected {
+  }, there{};
+  if (*file) {
+    const auto plain = plain_file(*file);
+    if (!plain) return tl::unexpected(plain.error());
+    expected = *plain;
+    real = std::filesystem::read_symlink(path_of(*file), error);
+    if (error) return fail(ErrorCode::kUnavailable, error.message());
+  }
+  const auto folder = real.has_parent_path() ? real.parent_path() : ".";
+  Place place{UniqueFd(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), real.filename()};
+  if (!place.folder && errno == ENOENT && *file) return std::nullopt;
+  if (!place.folder) return fail_errno(errno, fmt::format("folder '{}'", folder.string()));
+  // Folders on the way may be others' than they were when the link was followed.
+  const bool any =
+      fstatat(place.folder.get(), place.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool as_found =
+      *file ? any && there.st_dev == expected.st_dev && there.st_ino == expected.st_ino : !any;
+  return as_found ? std::optional(std::move(place)) : std::nullopt;
+}
+
+Status replace(const Place& place, std::string_view bytes) {
+  auto beside = fmt::format("{}/{}.XXXXXX", path_of(place.folder), place.name);
+  const UniqueFd file(mkostemp(beside.data(), O_CLOEXEC));
+  if (!file) return fail_errno(errno, "a new file beside it");
+  auto status = write_all(file.get(), bytes);
+  if (status && renameat(AT_FDCWD, beside.c_str(), place.folder.get(), place.name.c_str()) != 0)
+    status = fail_errno(errno, "rename");
+  if (!status) unlink(beside.c_str());
+  return status;
+}
+
+Status replace(const std::filesystem::path& path, std::string_view bytes) {
+  // Other processes of the program may keep theirs at the same time.
+  for (int tries = 0; tries < kTries; ++tries) {
+    const auto place = place_of(path);
+    if (!place) return tl::unexpected(place.error());
+    if (*place) return replace(**place, bytes);
+  }
+  return fail(ErrorCode::kUnavailable, "it was changed again and again meanwhile");
+}
+
+Result<std::string> bytes_of(const UniqueFd& found) {
+  if (const auto plain = plain_file(found); !plain) return tl::unexpected(plain.error());
+  const UniqueFd file(open(path_of(found).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno(errno, "open");
+  return bytes_of(file.get());
+}
+
 }  // namespace
 
 Status restore_plans(Session& session, const std::filesystem::path& path) {
-  // A pipe in its place is not to be waited for.
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file && errno == ENOENT) return {};
-  if (!file) return fail_errno(errno, fmt::format("'{}'", path.string()));
-  const auto bytes = bytes_of(file.get());
+  const auto found = found_at(path);
+  if (found && !*found) return {};
+  const auto bytes = found ? bytes_of(*found) : tl::unexpected(found.error());
   auto plans = bytes ? read_plans(*bytes, settings_of(session)) : tl::unexpected(bytes.error());
   if (!plans)
     return fail(plans.error().code, fmt::format("'{}': {}", path.string(), plans.error().message));
@@ -71,15 +156,10 @@ Status restore_plans(Session& session, const std::filesystem::path& path) {
 Status keep_plans(Session& session, const std::filesystem::path& path) {
   const auto plans = session.kept();
   if (plans.steps.empty()) return {};  // nothing learned: what is there may be better
-  auto beside = path.string() + ".XXXXXX";
-  const UniqueFd file(mkostemp(beside.data(), O_CLOEXEC));
-  if (!file) return fail_errno(errno, fmt::format("'{}' cannot be written", path.string()));
-  auto status = write_all(file.get(), write_plans(plans, settings_of(session)));
-  if (status && std::rename(beside.c_str(), path.c_str()) != 0)
-    status = fail_errno(errno, "rename");
+  const auto status = replace(path, write_plans(plans, settings_of(session)));
   if (status) return {};
-  unlink(beside.c_str());
-  return fail(status.error().code, fmt::format("'{}': {}", path.string(), status.error().message));
+  return fail(status.error().code,
+              fmt::format("'{}' cannot be written: {}", path.string(), status.error().message));
 }
 
 }  // namespace tierpilot::swap

@@ -10,7 +10,8 @@ namespace tierpilot::swap {
 // Starts the session from the file's plans. What cannot be used is refused whole, and the error
 // says why; that there is no file is none.
 Status restore_plans(Session& session, const std::filesystem::path& file);
-// Replaces the file whole: a crash leaves the old one or the new one.
+// Replaces the file whole: a crash leaves the old one or the new one. Of a link it is what that
+// names. What is no plain file is left as it is, and the error says so.
 Status keep_plans(Session& session, const std::filesystem::path& file);
 
 }  // namespace tierpilot::swap

@@ -36,6 +36,8 @@ class Tier {
   virtual const std::string& name() const = 0;
   virtual std::string_view kind() const = 0;  // "memory" or "directory"
   virtual int64_t capacity_bytes() const = 0;
+  // A directory that takes the machine's memory, as a tmpfs does.
+  virtual bool is_memory_in_disguise() const { return false; }
   // All of it, where it can be reached so; else empty.
   virtual std::span<std::byte> memory() { return {}; }
   // From several threads at once; ranges of one call do not meet those of another.

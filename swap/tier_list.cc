@@ -95,4 +95,16 @@ Result<Tiers> found_tiers(const ComputeDevice& device) {
   return tiers;
 }
 
+std::string warning_about(const std::vector<MeasuredTier>& tiers) {
+  std::string names;
+  for (const auto& [tier, read, write, latency] : tiers)
+    if (tier->is_memory_in_disguise())
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", tier->name());
+  if (names.empty()) return {};
+  return fmt::format(
+      "tier {} is on a tmpfs, which is memory: what leaves for it frees none; name a folder on a "
+      "disk, or a NUMA node as node1=SIZE",
+      names);
+}
+
 }  // namespace tierpilot::swap

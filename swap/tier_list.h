@@ -1,6 +1,7 @@
 // Which tiers there are, and how fast: said by the user or found, then measured.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ Result<std::vector<std::unique_ptr<Tier>>> found_tiers(const ComputeDevice& devi
 // out; kUnavailable when none is left.
 Result<std::vector<MeasuredTier>> measured(std::vector<std::unique_ptr<Tier>> tiers,
                                            ComputeDevice& device);
+
+// Of tiers from which no memory is gained; empty: of none.
+std::string warning_about(const std::vector<MeasuredTier>& tiers);
 
 // What copying within the process's own memory reaches, in GB/s.
 double memory_gb_per_s();

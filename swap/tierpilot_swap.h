@@ -41,7 +41,8 @@ typedef struct tierpilot_swap_settings {
   uint32_t out_threads, in_threads; /* 0: as many as are useful */
   /* A file with what an earlier run has learned, and where this one's is kept; NULL: none. One that
    * is damaged or was learned under other settings is not used ("plans_refused" in the statistics)
-   * and replaced. */
+   * and replaced. A relative path is of the folder in which the program is at its opening. A link
+   * is followed; what is no plain file is never replaced. */
   const char* plan_file;
   /* What the program trains on: "cpu" (NULL is the same) or "cuda:0", as the CUDA driver counts.
    * Of a GPU the budget is what the front end says that it holds (tierpilot_swap_memory). */
@@ -144,9 +145,10 @@ void tierpilot_swap_failed(tierpilot_swap* swap);
  * `bytes` - 1 characters and a 0 are written; what it would take without the 0 is returned. */
 size_t tierpilot_swap_describe(tierpilot_swap* swap, const char* what, char* text, size_t bytes);
 
-/* What the program should be told, each text once: that kept plans are not used, that no plan can
- * keep to the budget. Ask for it after opening and when a backward pass begins until it gives 0:
- * the length of the text, of which up to `bytes` - 1 characters and a 0 are written. */
+/* What the program should be told, each text once: that kept plans are not used, that a tier
+ * is memory in disguise, that no plan can keep to the budget. Ask for it after opening and when a
+ * backward pass begins until it gives 0: the length of the text, of which up to `bytes` - 1
+ * characters and a 0 are written. */
 size_t tierpilot_swap_warning(tierpilot_swap* swap, char* text, size_t bytes);
 
 /* "1.5GiB"; -1: no size. */

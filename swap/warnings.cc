@@ -11,6 +11,7 @@ std::string Warnings::next(int64_t wanted_bytes, int64_t budget_bytes, int64_t l
   const std::lock_guard lock(mutex_);
   if (!plans_refused_.empty())
     return "kept plans are not used: " + std::exchange(plans_refused_, {});
+  if (!of_tiers_.empty()) return std::exchange(of_tiers_, {});
   if (budget_bytes < wanted_bytes &&
       std::exchange(lowered_said_bytes_, budget_bytes) != budget_bytes)
     return fmt::format("memory ran out: the budget is taken for {} MiB from now on, not for {} MiB",

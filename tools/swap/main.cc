@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "policies/swap/graph_builder.h"
 #include "policies/swap/learning/choice.h"
 #include "swap/tier_list.h"
 #include "tools/output/arguments.h"
@@ -96,6 +97,7 @@ int show_tiers(const Output& output, const Options& options) {
                     {"write_gb_per_s", tier.write_gb_per_s},
                     {"read_gb_per_s", tier.read_gb_per_s},
                     {"latency_us", static_cast<double>(tier.latency_ns) / 1e3}});
+  const auto warning = swap::warning_about(*measured);
   return print(output, {{"tiers", list}},
                {{.rows = "/tiers",
                  .columns = {{"TIER", "/name"},
@@ -104,7 +106,8 @@ int show_tiers(const Output& output, const Options& options) {
                              {"COPY GB/s", "/copy_gb_per_s", Format::kNumber},
                              {"OUT GB/s", "/write_gb_per_s", Format::kNumber},
                              {"IN GB/s", "/read_gb_per_s", Format::kNumber},
-                             {"LATENCY us", "/latency_us", Format::kNumber}}}});
+                             {"LATENCY us", "/latency_us", Format::kNumber}}}},
+               warning.empty() ? std::vector<std::string>() : std::vector{warning});
 }
 
 }  // namespace
@@ -122,7 +125,8 @@ int main(int argc, char** argv) {
       ->check([](const std::string& text) {
         const auto bytes = parse_bytes(text);
         if (!bytes) return bytes.error().message;
-        return *bytes > 0 ? std::string() : "the budget has to be above 0";
+        const bool possible = *bytes > 0 && *bytes <= uint64_t{swap::kMaxBytes};
+        return possible ? std::string() : "the budget has to be above 0 and at most 1024TiB";
       });
   std::vector<std::string> names;
   for (const auto& rule : swap::choice_rules()) names.emplace_back(rule.name);

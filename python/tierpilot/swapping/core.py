@@ -3,8 +3,11 @@
 import ctypes
 import functools
 import json
+import operator
 import os
 import struct
+import sys
+import warnings
 
 HERE, AWAY, COMING, LOST = range(4)
 CONVOLUTION_INPUT, STATE = 1, 2
@@ -74,32 +77,77 @@ def _library():
     return library, quick
 
 
+def budget_bytes(budget, name="budget"):
+    """Of a number of bytes or a size in words; `name` is whose, for the error."""
+    said = budget
+    if isinstance(budget, str):
+        budget = -1 if "\0" in budget else _library()[0].tierpilot_swap_bytes(budget.encode(errors="replace"))
+        if budget < 0:
+            raise ValueError(f"tierpilot.swap: {name} {said!r}: a budget is a size, such as '4GiB'")
+    elif isinstance(budget, float) and budget.is_integer():
+        budget = int(budget)
+    elif isinstance(budget, float):
+        raise ValueError(f"tierpilot.swap: {name} {said!r}: a budget is a whole number of bytes, or a size, such as '4GiB'")
+    elif isinstance(budget, bool) or not hasattr(budget, "__index__"):
+        raise TypeError(
+            f"tierpilot.swap: {name} {said!r}: a budget is a size, such as '4GiB', or a number of bytes, "
+            f"not a {type(budget).__name__}"
+        )
+    budget = operator.index(budget)
+    if not 0 < budget < 1 << 63:
+        raise ValueError(f"tierpilot.swap: {name} {said!r}: a budget has to be above 0 and below 8 EiB")
+    return budget
+
+
+def _words(name, said, like):
+    if not isinstance(said, str):
+        raise TypeError(f"tierpilot.swap: {name} {said!r}: say it as a str, such as {like!r}, not as a {type(said).__name__}")
+    if "\0" in said:
+        raise ValueError(f"tierpilot.swap: {name} {said!r}: it has a character 0 in it")
+    return said
+
+
+def checked(policy, tiers, plan_file, device):
+    """The same as strings, or None; else an error that names which is wrong."""
+    if type(device).__name__ == "device":  # PyTorch's
+        device = str(device)
+    try:
+        plan_file = os.fsdecode(plan_file) if plan_file else None
+    except TypeError:
+        raise TypeError(f"tierpilot.swap: plan_file {plan_file!r}: say it as a str or a path") from None
+    return (
+        _words("policy", policy, "swap"),
+        None if tiers is None else _words("tiers", tiers, "node1=2GiB,dir:/srv/slow=16GiB"),
+        plan_file and _words("plan_file", plan_file, "plans"),
+        None if device is None else _words("device", device, "cuda"),
+    )
+
+
 class Core:
-    """One pool with its threads and what it has learned. `close` ends it."""
+    """One pool with its threads and what it has learned. `close` ends it, or that nobody has it any more."""
 
     def __init__(self, budget, policy="swap", tiers=None, plan_file=None, device="cpu", out_threads=0, in_threads=0):
-        library, quick = _library()
-        self._library = library
-        if isinstance(budget, str):
-            budget = library.tierpilot_swap_bytes(budget.encode())
-            if budget < 0:
-                raise ValueError("a budget is a size, such as '4GiB'")
+        self._handle = ctypes.c_void_p()
+        self._library, quick = library, _ = _library()
+        budget = budget_bytes(budget)
+        policy, tiers, plan_file, device = checked(policy, tiers, plan_file, device)
         settings = _Settings(
             size=ctypes.sizeof(_Settings),
-            budget_bytes=int(budget),
-            tiers=tiers.encode() if tiers else None,
-            policy=policy.encode(),
+            budget_bytes=budget,
+            tiers=os.fsencode(tiers) if tiers else None,
+            policy=policy.encode(errors="replace"),
             out_threads=out_threads,
             in_threads=in_threads,
             plan_file=os.fsencode(plan_file) if plan_file else None,
-            device=device.encode(),
+            device=device.encode(errors="replace"),
         )
         error = ctypes.create_string_buffer(1024)
         handle = library.tierpilot_swap_open(ctypes.byref(settings), error, len(error))
         if not handle:
             raise ValueError(error.value.decode(errors="replace"))
-        self.budget_bytes = int(budget)
-        self._handle = ctypes.c_void_p(handle)
+        self.budget_bytes = budget
+        self._kept_by = os.getpid() if plan_file else None
+        self._handle.value = handle
         # What calls have something to do: its `value` is bits of _NEWS.
         self.news = ctypes.c_uint32.from_address(library.tierpilot_swap_news(self._handle))
         self._storage = ctypes.create_string_buffer(_STORAGE.size)
@@ -190,6 +238,18 @@ class Core:
             raise OSError(error.value.decode(errors="replace") or "plans cannot be kept")
 
     def close(self):
-        if self._handle:
-            self._library.tierpilot_swap_close(self._handle)
-            self._handle = None
+        """Calls that come later do nothing; `news` may not be read any more."""
+        handle, self._handle.value = self._handle.value, None
+        if handle:
+            self._library.tierpilot_swap_close(handle)
+
+    def __del__(self, ending=sys.is_finalizing):
+        """Of a Swap that nobody has any more. What it saved is still in memory, of which copies may be under way: it
+        goes after this, and may say that here."""
+        # What is there at the end is kept by then, and modules may be gone.
+        if self._handle and not ending() and self._kept_by == os.getpid():
+            try:
+                self.keep()
+            except OSError as error:
+                warnings.warn(f"tierpilot.swap: {error}", RuntimeWarning, 2)
+        self.close()

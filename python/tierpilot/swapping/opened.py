@@ -3,6 +3,7 @@
 import os
 import threading
 
+from . import core
 from .session import Swap
 
 _opened = {}
@@ -17,15 +18,16 @@ def _budget_of_the_task():
             'tierpilot.swap: no budget: give one, as in swap(budget="4GiB"), or set TIERPILOT_SWAP_BUDGET, which '
             "tierpilot-swap run sets, and a task with --memory and --swap-room has"
         )
-    return budget
+    return core.budget_bytes(budget, "TIERPILOT_SWAP_BUDGET")
 
 
 def swap(budget=None, policy="swap", tiers=None, recompute=False, plan_file=None, states=False, device=None):
     """The Swap of this process with these settings, opened at the first call: see tierpilot.swap."""
-    if budget is None:
-        budget = _budget_of_the_task()
+    budget = _budget_of_the_task() if budget is None else core.budget_bytes(budget)
+    policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, device)
+    plan_file = plan_file and os.path.abspath(plan_file)
     with _opening:
-        key = str(budget), policy, tiers, recompute, plan_file and os.path.abspath(plan_file), states, device
+        key = budget, policy, tiers, bool(recompute), plan_file, bool(states), device
         if key not in _opened:
             _opened[key] = Swap(budget, policy, tiers, recompute=recompute, plan_file=plan_file, states=states, device=device)
         return _opened[key]

@@ -14,6 +14,17 @@ def know(swap):
     _all.add(swap)
 
 
+def weakly(method):
+    """A function that does what the method does, and gives {} once nobody has its object, which this does not keep."""
+    method = weakref.WeakMethod(method)
+
+    def called():
+        alive = method()
+        return {} if alive is None else alive()
+
+    return called
+
+
 def _forked():
     for swap in list(_all):
         swap._after_fork()

@@ -104,6 +104,45 @@ class Budgets(Case):
             self.assertEqual(said.statistics()["budget_bytes"], 2 << 30)
             self.assertEqual(said.tiers()[0]["capacity_bytes"], 32 << 20)
 
+    def test_a_wrong_argument_is_named(self):
+        for settings, error, words in (
+            ({"budget": True}, TypeError, "budget True.*not a bool"),
+            ({"budget": [1]}, TypeError, r"budget \[1\].*not a list"),
+            ({"budget": b"4GiB"}, TypeError, "budget b'4GiB'.*not a bytes"),
+            ({"budget": float("nan")}, ValueError, "budget nan.*whole number"),
+            ({"budget": float("inf")}, ValueError, "budget inf.*whole number"),
+            ({"budget": 1.5}, ValueError, "budget 1.5.*whole number"),
+            ({"budget": -5}, ValueError, "budget -5.*above 0"),
+            ({"budget": 0.0}, ValueError, "budget 0.0.*above 0"),
+            ({"budget": "0"}, ValueError, "budget '0'.*above 0"),
+            ({"budget": 1 << 63}, ValueError, "budget 9223372036854775808.*below 8 EiB"),
+            ({"budget": (1 << 64) + (1 << 30)}, ValueError, "budget 18446744074783293440.*below 8 EiB"),
+            ({"budget": "4GiB\0x"}, ValueError, r"budget '4GiB\\x00x'.*a budget is a size"),
+            ({"tiers": ["memory=64MiB"]}, TypeError, r"tiers \['memory=64MiB'\].*as a str.*not as a list"),
+            ({"tiers": 5}, TypeError, "tiers 5.*as a str"),
+            ({"tiers": "memory=64MiB\0"}, ValueError, "tiers .*character 0"),
+            ({"policy": None}, TypeError, "policy None.*as a str"),
+            ({"policy": "swap\0"}, ValueError, "policy .*character 0"),
+            ({"device": 0}, TypeError, "device 0.*as a str"),
+            ({"device": "meta"}, ValueError, "device 'meta' is not known"),
+            ({"plan_file": 5}, TypeError, "plan_file 5"),
+            ({"plan_file": "plans\0"}, ValueError, "plan_file .*character 0"),
+        ):
+            with self.subTest(**settings), self.assertRaisesRegex(error, words):
+                tierpilot.swap(**{"budget": BIG, "tiers": "memory=64MiB", **settings})
+
+    def test_what_says_the_same_is_taken(self):
+        one = tierpilot.swap(3 << 30, tiers="memory=64MiB", device="cpu")
+        self.assertEqual(one.statistics()["budget_bytes"], 3 << 30)
+        for budget in (float(3 << 30), "3GiB", torch.tensor(3 << 30)):
+            self.assertIs(tierpilot.swap(budget, tiers="memory=64MiB", device=torch.device("cpu")), one)
+
+    def test_a_wrong_budget_of_a_task_is_named(self):
+        for budget in ("much", "0", "-1", "nan", "1.5.2", "99999999999999999999"):
+            with unittest.mock.patch.dict(os.environ, TIERPILOT_SWAP_BUDGET=budget):
+                with self.subTest(budget=budget), self.assertRaisesRegex(ValueError, "TIERPILOT_SWAP_BUDGET '.*a budget"):
+                    tierpilot.swap()
+
     def test_the_same_settings_are_the_same_swap(self):
         self.assertIs(tierpilot.swap(BIG, "none"), tierpilot.swap(BIG, "none"))
 
@@ -205,11 +244,39 @@ print(model[0].weight.grad.sum().item(), sys.argv[1:])
         self.assertEqual((neither.returncode, neither.stdout), (2, ""))
         self.assertRegex(neither.stderr, r"--budget.*TIERPILOT_SWAP_BUDGET")
 
+    def test_it_swaps_in_the_main_thread_where_another_one_imports_pytorch(self):
+        other = """
+import threading
+thread = threading.Thread(target=lambda: __import__("torch"))
+thread.start()
+thread.join()
+"""
+        plain = self.run_it()
+        with tempfile.NamedTemporaryFile() as report:
+            swapped = subprocess.run(
+                [PROGRAM, "run", "--budget", BIG, "--policy", "swap-all", "--tiers", "memory=64MiB", "--report", report.name,
+                 "--", sys.executable, "-c", other + self.SCRIPT, "--lr", "1"],
+                capture_output=True, text=True, timeout=300,
+            )
+            self.assertEqual((swapped.returncode, swapped.stdout, swapped.stderr), (0, plain.stdout, ""))
+            said = json.loads(report.read())
+        self.assertGreater(said["copies_in"], 4)
+
     def test_wrong_arguments_start_nothing(self):
-        for budget in ("much", "0", "-1", "0GiB"):
-            ended = self.run_it(PROGRAM, "run", "--budget", budget, "--")
-            self.assertEqual((ended.returncode, ended.stdout), (2, ""), budget)
-            self.assertIn("--budget", ended.stderr)
+        for budget in ("much", "0", "-1", "0GiB", "9999TiB"):
+            for before in ({"TIERPILOT_SWAP_BUDGET": budget}, {}):
+                said = () if before else ("--budget", budget)
+                ended = self.run_it(PROGRAM, "run", *said, "--", **before)
+                self.assertEqual((ended.returncode, ended.stdout), (2, ""), budget)
+                self.assertIn("--budget", ended.stderr)
+
+    def test_a_directory_that_is_memory_is_warned_of(self):
+        if not os.path.isdir("/dev/shm"):
+            self.skipTest("no /dev/shm")
+        for tiers, code, words in (("dir:/dev/shm=16MiB", 4, "which is memory"), ("memory=16MiB", 0, "^$")):
+            ended = subprocess.run([PROGRAM, "tiers", "--tiers", tiers], capture_output=True, text=True, timeout=300)
+            self.assertEqual(ended.returncode, code)
+            self.assertRegex(ended.stderr, words)
 
     def test_the_module_needs_no_torch_for_jobs(self):
         code = "import sys; sys.modules['torch'] = None; import tierpilot; tierpilot.job()"

@@ -21,9 +21,12 @@ inline constexpr int64_t kSize = 1 << 20;
 class FrontEnd {
  public:
   explicit FrontEnd(const char* policy, int64_t budget = int64_t{1} << 40,
-                    const char* tiers = "memory=256MiB") {
-    const tierpilot_swap_settings settings{
-        .size = sizeof settings, .budget_bytes = budget, .tiers = tiers, .policy = policy};
+                    const char* tiers = "memory=256MiB", const char* plan_file = nullptr) {
+    const tierpilot_swap_settings settings{.size = sizeof settings,
+                                           .budget_bytes = budget,
+                                           .tiers = tiers,
+                                           .policy = policy,
+                                           .plan_file = plan_file};
     char error[256] = "";
     swap_ = tierpilot_swap_open(&settings, error, sizeof error);
     EXPECT_NE(swap_, nullptr) << error;

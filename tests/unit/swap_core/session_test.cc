@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -163,6 +164,17 @@ TEST(Session, ABudgetThatIsTooSmallIsSaidOnceWithWhatIsNeeded) {
   EXPECT_STREQ(few, "kept pla");
   EXPECT_EQ(tierpilot_swap_warning(unread, few, sizeof few), 0U);
   tierpilot_swap_close(unread);
+}
+
+TEST(Session, ATierOnATmpfsIsSaidOnceToBeMemory) {
+  if (!std::filesystem::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
+  FrontEnd front("swap", 1 << 30, "memory=16MiB,dir:/dev/shm=16MiB"), roomy("swap");
+  char text[256] = "";
+  ASSERT_GT(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U);
+  EXPECT_NE(std::strstr(text, "tier 'dir:/dev/shm' is on a tmpfs, which is memory"), nullptr)
+      << text;
+  EXPECT_EQ(tierpilot_swap_warning(front.swap(), text, sizeof text), 0U);
+  EXPECT_EQ(tierpilot_swap_warning(roomy.swap(), text, sizeof text), 0U);
 }
 
 TEST(Session, WhereMemoryRanOutTheBudgetIsWhatWasHeldAndThatIsSaid) {

@@ -7,6 +7,7 @@ import os
 import sys
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_awaited = []
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 
 
@@ -26,7 +27,7 @@ def _start(_):
         device=os.environ.get("TIERPILOT_SWAP_DEVICE"),
         lazy=True,  # processes that train nothing open nothing
     )
-    swap.__enter__()
+    _in_main_thread(swap.__enter__)
     report = os.environ.get("TIERPILOT_SWAP_REPORT")
 
     def write_report():
@@ -36,6 +37,31 @@ def _start(_):
 
     if report:
         atexit.register(write_report)
+
+
+def _in_main_thread(work):
+    """Now, or as soon as that thread runs Python code, where another one has imported PyTorch first: before it can have done
+    anything with it."""
+    import ctypes
+    import threading
+
+    if threading.current_thread() is threading.main_thread():
+        work()
+        return
+
+    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+    def called(_):
+        work()
+        return 0
+
+    _awaited.append(called)  # nobody else has it
+    add = ctypes.pythonapi.Py_AddPendingCall
+    add.restype, add.argtypes = ctypes.c_int, [ctypes.c_void_p, ctypes.c_void_p]
+    if add(ctypes.cast(called, ctypes.c_void_p), None) != 0:
+        import warnings
+
+        warnings.warn("tierpilot-swap run: nothing is swapped, as another thread has imported PyTorch: import it in the "
+                      "main thread first", RuntimeWarning, 2)
 
 
 def _run_the_hidden_one():
