@@ -38,7 +38,8 @@ class Places:
     def _entered(self, module, inputs):
         self._layer = type(module).__name__
         first = inputs[0] if inputs and isinstance(module, _ConvNd) else None
-        self._convolved = first.data_ptr() if isinstance(first, torch.Tensor) else 0
+        dense = isinstance(first, torch.Tensor) and first.layout is torch.strided
+        self._convolved = first.data_ptr() if dense else 0
 
     def of(self, tensor, maker):
         """(place, kind, flags) of a tensor with that grad_fn; the same in every process."""

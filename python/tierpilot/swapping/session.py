@@ -11,24 +11,25 @@ from torch.autograd.graph import saved_tensors_hooks
 import tierpilot
 
 from . import core, devices, processes, segments, steps
+from .book import Book
 from .block_state import BlockState
 from .core import AHEAD_NEWS, LEFT_NEWS, MEMORY_NEWS
-from .endings import Owner
 from .optimisers import States
 from .places import Places, number_of
 from .randomness import random_states, set_random_states
 from .recompute import Recomputed
-from .saved import LEAST_BYTES, Counter, Dropped, Handle, Stored, Untouched, swappable, used_handle
+from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of
-from .storages import Layout, allocated_here, untyped
+from .storages import allocated_here, untyped
 
 
-class Swap(Owner):
+class Swap(Book):
     """A budget for this process, and what was learned under it. Use it by `with`, as often as you
     like, around all of a training or around each step of it."""
 
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
                  states=False, device=None):
+        policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, device)
         super().__init__(used_handle)
         self._settings = budget, policy, tiers, plan_file
         self._device = devices.checked(device) if isinstance(device, str) else device
@@ -37,8 +38,6 @@ class Swap(Owner):
         self._forked = False
         self._places = Places()
         self._lock = threading.RLock()
-        self._by_number = {}
-        self._live = {}
         self._entered = threading.local()
         self._inside = 0
         self._backward = self._end_awaited = False
@@ -153,96 +152,6 @@ class Swap(Owner):
                 self._core.segment_end(possible)
         return made
 
-    def _saved(self, tensor, root, maker, storage, size):
-        key = storage._cdata
-        stored = self._live.get(key)
-        # Without handles it has ended, and only its copy is under way.
-        if stored is not None and stored.handles > 0 and stored.at_its_address():
-            handle = self._another(stored, tensor, root, maker)
-            if handle is not None:
-                return handle
-        self._backward = self._end_awaited = False
-        stored = Stored(key, root, tensor, storage, size)
-        handle = Handle(self, stored)  # its end is what is saved's, wherever this is interrupted
-        for number in self._saving(stored, tensor, maker):
-            if number == 0:
-                return Untouched(tensor)
-            stored.number = number
-            self._by_number[number] = stored
-            self._live[key] = stored
-            return handle
-
-    def _saving(self, stored, tensor, maker):
-        """For a loop that takes one number."""
-        place, kind, flags = self._places.of(tensor, maker)
-        if self._news.value & MEMORY_NEWS:
-            self._tell_memory()
-        stream = self._current_stream() if self._streams else 0
-        stored.address = stored.storage.data_ptr()
-        return self._core.saving(place, kind, flags, stored.address, stored.size, stream)
-
-    def _another(self, stored, tensor, root, maker):
-        """Of a storage that was saved before; None: its content is another one now, or may be."""
-        counter = stored.counter_of(root)
-        if counter is not None and counter.version != tensor._version:
-            return None
-        # What is written by way of other counters, or of none as to `x.data` of an input, is in no earlier copy.
-        anew = stored.number and (counter is None or maker is None)
-        if anew and stored.weak is not None:  # what it has now is its own copy
-            return None
-        stored.handles += 1  # or what is collected meanwhile might end it
-        try:
-            if anew and not self._save_anew(stored, tensor, maker):
-                return Untouched(tensor)
-            if counter is None:
-                counter = Counter(root, tensor)
-                stored.others = (*stored.others, counter)
-            return Handle(self, stored, Layout(tensor), counter)
-        finally:
-            stored.handles -= 1
-
-    def _save_anew(self, stored, tensor, maker):
-        """Whether it could be."""
-        dropped = Dropped(stored.storage)
-        for number in self._saving(stored, tensor, maker):
-            if number == 0:
-                return False
-            self._rename(stored, number, dropped)
-            self._settle()
-            return True
-
-    def _rename(self, stored, number, dropped):
-        dropped.number, stored.number = stored.number, number
-        self._by_number[dropped.number] = dropped
-        if number:
-            self._by_number[number] = stored
-        elif self._live.get(stored.key) is stored:
-            del self._live[stored.key]
-        self._ended.append(dropped)
-
-    def _reap(self):
-        """Lets go of what has left; whether that was anything."""
-        any_left = False
-        while self._core.left():
-            any_left = True
-            try:
-                self._let_go(self._core.named)
-            except BaseException:
-                self._let_go(self._core.named)  # before others have their numbers
-                raise
-        return any_left
-
-    def _let_go(self, named):
-        while named:
-            stored = self._by_number.get(named[0])
-            if isinstance(stored, Stored) and stored.moved():
-                self._rename(stored, 0, Dropped(None))
-            elif stored is not None:
-                stored.let_go()
-                if stored.handles == 0:
-                    self._forget(stored)
-            del named[0]
-
     def _make_room(self, size):
         """Waits for what leaves, as long as there is too little room."""
         self._tell_memory()
@@ -330,18 +239,6 @@ class Swap(Owner):
         except RuntimeError:  # no memory for it now: it comes when it is asked for
             self._failed()
 
-    def _tell_held(self):
-        """Who else holds a storage that has left: to copy it freed nothing."""
-        for stored in list(self._by_number.values()):
-            if stored.held():
-                self._core.held(stored.number)
-
-    def _forget(self, stored):
-        if self._by_number.get(stored.number) is stored:
-            del self._by_number[stored.number]
-        if self._live.get(stored.key) is stored:
-            del self._live[stored.key]
-
     # Of devices
 
     def _current_stream(self):
@@ -424,7 +321,7 @@ class Swap(Owner):
         if not self._told:
             self._told = True
             self._warn()
-            tierpilot.job().measure(self._measures)
+            tierpilot.job().measure(processes.weakly(self._measures))
         return self._core
 
     def _measures(self):

@@ -142,6 +142,9 @@ class Aliases(Case):
                 torch.autograd.grad(forward_ad.unpack_dual(made).tangent.sum(), w)
             nested = torch.nested.nested_tensor([torch.randn(128, 256), torch.randn(200, 256)])
             torch.nn.functional.linear(nested, w)
+            if torch.backends.mkldnn.is_available():
+                with torch.no_grad():
+                    torch.nn.Conv2d(3, 4, 3)(torch.randn(1, 3, 8, 8).to_mkldnn())
 
     def test_a_backward_pass_in_inference_mode(self):
         def gradients(swap):

@@ -1,0 +1,117 @@
+"""Which saved storage has which number in libtierpilot-swap, and which of them a tensor that is saved is part of."""
+
+from .core import MEMORY_NEWS
+from .endings import Owner
+from .saved import Counter, Dropped, Handle, Stored, Untouched
+from .storages import Layout
+
+
+class Book(Owner):
+    """Of a Swap, which has `_core`, `_news`, `_places` and a device."""
+
+    def __init__(self, used_handle):
+        super().__init__(used_handle)
+        self._by_number = {}
+        self._live = {}  # the latest of each storage, by its address
+
+    def _saved(self, tensor, root, maker, storage, size):
+        key = storage._cdata
+        stored = self._live.get(key)
+        # Without handles it has ended, and only its copy is under way.
+        if stored is not None and stored.handles > 0 and stored.at_its_address():
+            handle = self._another(stored, tensor, root, maker)
+            if handle is not None:
+                return handle
+        self._backward = self._end_awaited = False
+        stored = Stored(key, root, tensor, storage, size)
+        handle = Handle(self, stored)  # its end is what is saved's, wherever this is interrupted
+        for number in self._saving(stored, tensor, maker):
+            if number == 0:
+                return Untouched(tensor)
+            stored.number = number
+            self._by_number[number] = stored
+            self._live[key] = stored
+            return handle
+
+    def _saving(self, stored, tensor, maker):
+        """For a loop that takes one number."""
+        place, kind, flags = self._places.of(tensor, maker)
+        if self._news.value & MEMORY_NEWS:
+            self._tell_memory()
+        stream = self._current_stream() if self._streams else 0
+        stored.address = stored.storage.data_ptr()
+        return self._core.saving(place, kind, flags, stored.address, stored.size, stream)
+
+    def _another(self, stored, tensor, root, maker):
+        """Of a storage that was saved before; None: its content is another one now, or may be."""
+        counter = stored.counter_of(root)
+        if counter is not None and counter.version != tensor._version:
+            return None
+        # What is written by way of other counters, or of none as to `x.data` of an input, is in no earlier copy.
+        anew = stored.number and (counter is None or maker is None)
+        if anew and stored.weak is not None:  # what it has now is its own copy
+            return None
+        stored.handles += 1  # or what is collected meanwhile might end it
+        try:
+            if anew and not self._save_anew(stored, tensor, maker):
+                return Untouched(tensor)
+            if counter is None:
+                counter = Counter(root, tensor)
+                stored.others = (*stored.others, counter)
+            return Handle(self, stored, Layout(tensor), counter)
+        finally:
+            stored.handles -= 1
+
+    def _save_anew(self, stored, tensor, maker):
+        """Whether it could be."""
+        dropped = Dropped(stored.storage)
+        for number in self._saving(stored, tensor, maker):
+            if number == 0:
+                return False
+            self._rename(stored, number, dropped)
+            self._settle()
+            return True
+
+    def _rename(self, stored, number, dropped):
+        dropped.number, stored.number = stored.number, number
+        self._by_number[dropped.number] = dropped
+        if number:
+            self._by_number[number] = stored
+        elif self._live.get(stored.key) is stored:
+            del self._live[stored.key]
+        self._ended.append(dropped)
+
+    def _reap(self):
+        """Lets go of what has left; whether that was anything."""
+        any_left = False
+        while self._core.left():
+            any_left = True
+            try:
+                self._let_go(self._core.named)
+            except BaseException:
+                self._let_go(self._core.named)  # before others have their numbers
+                raise
+        return any_left
+
+    def _let_go(self, named):
+        while named:
+            stored = self._by_number.get(named[0])
+            if isinstance(stored, Stored) and stored.moved():
+                self._rename(stored, 0, Dropped(None))
+            elif stored is not None:
+                stored.let_go()
+                if stored.handles == 0:
+                    self._forget(stored)
+            del named[0]
+
+    def _tell_held(self):
+        """Who else holds a storage that has left: to copy it freed nothing."""
+        for stored in list(self._by_number.values()):
+            if stored.held():
+                self._core.held(stored.number)
+
+    def _forget(self, stored):
+        if self._by_number.get(stored.number) is stored:
+            del self._by_number[stored.number]
+        if self._live.get(stored.key) is stored:
+            del self._live[stored.key]
