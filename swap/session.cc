@@ -31,7 +31,7 @@ void Session::copied(const Slot& slot, bool in) {
 // What is worth a call of the front end.
 void Session::tell_news() {
   const auto& totals = slots_.totals();
-  uint32_t news = totals.away > 0 ? kAhead : 0;
+  uint32_t news = totals.away > 0 ? uint32_t{kAhead} : 0;
   if (slots_.any_copied() || watch_.near(target_bytes()) || (totals.leaving > 0 && over_budget()))
     news |= kLeft;
   if (device_->runs_ahead() && (watch_.observes() || step_.spent())) news |= kMemory;

@@ -20,7 +20,7 @@ from .randomness import random_states, set_random_states
 from .recompute import Recomputed
 from .saved import LEAST_BYTES, Untouched, swappable, used_handle
 from .segments import Segments, place_of
-from .storages import allocated_here, untyped
+from .storages import untyped
 
 
 class Swap(Book):
@@ -29,10 +29,11 @@ class Swap(Book):
 
     def __init__(self, budget, policy="swap", tiers=None, lazy=False, recompute=False, plan_file=None,
                  states=False, device=None):
-        policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, device)
+        itself = device if hasattr(device, "takes") else None  # no name of it
+        policy, tiers, plan_file, device = core.checked(policy, tiers, plan_file, None if itself else device)
         super().__init__(used_handle)
         self._settings = budget, policy, tiers, plan_file
-        self._device = devices.checked(device) if isinstance(device, str) else device
+        self._device = itself if device is None else devices.checked(device)
         self._core = self._news = None
         self._elsewhere = self._asked = False
         self._forked = False
@@ -106,9 +107,6 @@ class Swap(Book):
             return Untouched(tensor)
         size = storage.nbytes()
         if size < LEAST_BYTES:
-            return Untouched(tensor)
-        # An array's memory changes with no version.
-        if maker is None and tensor.is_cpu and not allocated_here(storage):
             return Untouched(tensor)
         with self._lock:
             if self._ended:

@@ -32,7 +32,7 @@ def allocated_here(storage):
     if hasattr(storage, "resizable"):
         return storage.resizable()
     try:
-        storage.resize_(1 << 62)  # says whether it may before it finds that it cannot
+        storage.resize_(-1)  # says whether it may before it finds that it cannot, which asks malloc for nothing
     except RuntimeError as error:
         return "not resizable" not in str(error)
     return False
