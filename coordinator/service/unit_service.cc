@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "coordinator/core/gangs/unit_order.h"
 #include "coordinator/service/wire.h"
@@ -12,6 +13,7 @@ namespace tierpilot {
 namespace {
 
 constexpr uint32_t kPage = 500;
+constexpr uint32_t kMostGpus = 256;  // of a node, that are looked at
 
 Figure rate_figure(double per_h) {
   return {per_h, {}};
@@ -31,17 +33,26 @@ std::string lost_because(const NodeRecord* node, const UnitName& unit) {
 std::optional<wire::GpuReading::Reader> last_reading(NodeCards& cards, const UnitName& unit) {
   const auto* card = cards.find(std::string(unit.node));
   if (!card) return {};
-  for (const auto reading : card->status->getRoot<wire::NodeStatus>().asReader().getGpus())
-    if (text(reading.getUuid()) == unit.unit) return reading;
+  const auto readings = card->status->getRoot<wire::NodeStatus>().asReader().getGpus();
+  for (uint32_t i = 0; i < std::min(readings.size(), kMostGpus); ++i)
+    if (text(readings[i].getUuid()) == unit.unit) return readings[i];
   return {};
+}
+
+// Why it does not know is no node's to say here: its text could be of any length, and a page of
+// units has to fit an answer.
+void write_told(wire::Measure::Reader told, wire::Measure::Builder out) {
+  const bool known = told.getUnavailable().size() == 0 && std::isfinite(told.getValue());
+  write_figure(
+      known ? Figure{told.getValue(), {}} : Figure{std::nullopt, "the driver does not tell"}, out);
 }
 
 void write_reading(NodeCards& cards, const UnitName& unit, bool connected,
                    wire::UnitEntry::Builder out) {
   if (const auto reading = connected ? last_reading(cards, unit) : std::nullopt) {
-    out.setTemperatureC(reading->getTemperatureC());
-    out.setMemoryBytes(reading->getMemoryUsedBytes());
-    out.setBusyPercent(reading->getBusyPercent());
+    write_told(reading->getTemperatureC(), out.initTemperatureC());
+    write_told(reading->getMemoryUsedBytes(), out.initMemoryBytes());
+    write_told(reading->getBusyPercent(), out.initBusyPercent());
     return;
   }
   const Figure untold{std::nullopt, unit.engine == Engine::kCpu

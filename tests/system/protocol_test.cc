@@ -1,6 +1,9 @@
 // Programs of other versions at the real coordinator: they work, or are told why not.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
+
 #include "rpc/protocol.h"
 #include "tests/system/cluster.h"
 #include "tools/cluster/connection.h"
@@ -38,6 +41,63 @@ void expect_strangers_are_told(ClusterConnection& connection) {
   const auto node = connection.call(kj::mv(join));
   ASSERT_FALSE(node);
   EXPECT_NE(node.error().message.find("tierpilotd 9.0"), std::string::npos) << node.error().message;
+}
+
+class SilentNode : public wire::Node::Server {};
+
+constexpr uint32_t kGpus = 200;
+
+// A node whose GPUs have a lot to say, nearly as much as a frame holds.
+wire::NodeSession::Client join_talkative(ClusterConnection& connection, const std::string& name) {
+  auto join = connection.cluster().registerNodeRequest();
+  auto info = join.initInfo();
+  write_program(own_program("tierpilotd"), info.initProgram());
+  info.setName(name);
+  info.setInstance(1);
+  info.setUnits(1);
+  info.setMemoryBytes(uint64_t{1} << 30);
+  info.setFastBudgetBytes(uint64_t{1} << 30);
+  info.setSlowBudgetBytes(uint64_t{1} << 30);
+  info.setDataAddress("unix:/nonexistent/" + name);
+  auto gpus = info.initGpus(kGpus);
+  for (uint32_t i = 0; i < kGpus; ++i) gpus[i].setUuid("GPU-" + std::to_string(i));
+  join.setNode(wire::Node::Client(kj::heap<SilentNode>()));
+  auto joined = connection.call(kj::mv(join));
+  EXPECT_TRUE(joined) << joined.error().message;
+  auto session = joined->getSession();
+  auto update = session.updateRequest();
+  auto readings = update.initStatus().initGpus(kGpus);
+  for (uint32_t i = 0; i < kGpus; ++i) {
+    readings[i].setUuid("GPU-" + std::to_string(i));
+    readings[i].initTemperatureC().setUnavailable(std::string(15'000, 'x'));
+    readings[i].initMemoryUsedBytes().setValue(std::nan(""));
+    readings[i].initBusyPercent().setValue(40);
+  }
+  const auto updated = connection.call(kj::mv(update));
+  EXPECT_TRUE(updated) << updated.error().message;
+  return session;
+}
+
+// What all units are has to fit a frame, whatever nodes said.
+TEST(Protocol, WhatNodesSayOfTheirGpusSpoilsNoList) {
+  if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
+  Cluster cluster({.nodes = 1});
+  cluster.client().disconnect();  // a thread has one event loop
+  {
+    auto opened = ClusterConnection::open({.address = cluster.address()});
+    ASSERT_TRUE(opened) << opened.error().message;
+    const auto one = join_talkative(**opened, "talks"), other = join_talkative(**opened, "too");
+    const auto units = (*opened)->call((*opened)->cluster().unitListRequest());
+    ASSERT_TRUE(units) << units.error().message;
+    uint32_t busy = 0;
+    for (const auto unit : units->getUnits()) {
+      EXPECT_LT(unit.getTemperatureC().getUnavailable().size(), 200U);
+      EXPECT_GT(unit.getMemoryBytes().getUnavailable().size(), 0U);
+      busy += unit.getBusyPercent().getValue() == 40;
+    }
+    EXPECT_EQ(busy, 2 * kGpus);
+  }
+  ASSERT_TRUE(cluster.client().connect());
 }
 
 TEST(Protocol, OtherVersionsWorkOrAreToldWhyNot) {
