@@ -51,7 +51,7 @@ TEST_F(SegmentChangesTest, AWeightThatChangesBeforeTheBackwardPassIsRefused) {
         const torch::NoGradGuard quiet;
         weights.add_(1);
       }
-      EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr(kModified));
+      EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kModified));
     }
 }
 
@@ -69,7 +69,7 @@ TEST_F(SegmentChangesTest, AnInputThatChangesBeforeTheBackwardPassIsRefused) {
         },
         batch_of(batch, 1));
     made.add_(1);
-    EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr(kModified));
+    EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kModified));
   }
 }
 
@@ -82,16 +82,16 @@ TEST_F(SegmentChangesTest, WhatItReadsBesideItsInputsIsCheckedToo) {
   };
   auto loss = known_loss(settings, forward, x);
   mask.add_(1);
-  EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr(kModified));
+  EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kModified));
 
   loss = known_loss(settings, forward, x);
   const auto old = mask;
   mask = batch_of(kBatch, 3);
-  EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr(kDiffers));
+  EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kDiffers));
 
   loss = known_loss(settings, forward, x);
   mask = old;
-  EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr("is gone"));
+  EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr("is gone"));
 }
 
 TEST_F(SegmentChangesTest, ModesAreThoseOfTheForwardPass) {
@@ -130,7 +130,7 @@ TEST_F(SegmentChangesTest, WhatDependsOnMoreThanItsInputsIsAnErrorAndNoWrongGrad
     const auto settings = all_again("memory=" + std::to_string(200 + at) + "MiB");
     const auto loss = known_loss(
         settings, [&](torch::Tensor y) { return segment(moody[at], y) * 1; }, x);
-    EXPECT_THAT(message_of([&] { loss.backward(); }), HasSubstr(kDiffers)) << at;
+    EXPECT_THAT(error_of([&] { loss.backward(); }), HasSubstr(kDiffers)) << at;
   }
 }
 
@@ -223,7 +223,7 @@ TEST_F(SegmentChangesTest, OneThatBeginsToChangeWhatItReadsIsAnErrorAndNoWrongGr
     const Scope scope(settings);
     y = forward(x);
   }
-  EXPECT_THAT(message_of([&] { y.sum().backward(); }),
+  EXPECT_THAT(error_of([&] { y.sum().backward(); }),
               HasSubstr("cannot be computed again: it changes a tensor that it reads"));
 }
 
@@ -267,14 +267,14 @@ TEST_F(SegmentChangesTest, AnExceptionInASegmentOrInComputingItAgain) {
     const auto next = torch::rand({3});
     torch::manual_seed(77);
     const auto means = means_of(*net);
-    EXPECT_EQ(message_of([&] { loss.backward(); }), "in the block");
+    EXPECT_EQ(error_of([&] { loss.backward(); }), "in the block");
     EXPECT_TRUE(torch::rand({3}).equal(next));
     EXPECT_FALSE(net->blocks[2]->norm->is_training());
     EXPECT_TRUE(same({means_of(*net)}, {means}));
     net->train();
     {
       const Scope scope(settings);
-      EXPECT_EQ(message_of([&] { net->forward(batch_of(kBatch, 1)); }), "in the block");
+      EXPECT_EQ(error_of([&] { net->forward(batch_of(kBatch, 1)); }), "in the block");
     }
   }
   EXPECT_EQ(held_bytes(settings), 0);
@@ -297,7 +297,7 @@ std::string error_beside(const ScopeSettings& settings, int64_t run, double drop
       const Scope scope(settings);
       y = segment(block, x);
     }
-    const auto error = message_of([&] { y.sum().backward(); });
+    const auto error = error_of([&] { y.sum().backward(); });
     if (!error.empty()) return error;
     EXPECT_TRUE(x.grad().equal(y)) << "what is 0 by chance has no gradient";
   }

@@ -23,17 +23,6 @@ inline int64_t recomputed(const ScopeSettings& settings) {
   return counted(settings, "recomputed_segments");
 }
 
-// What `work` throws says; empty: nothing is thrown.
-template <class Work>
-std::string message_of(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 constexpr int64_t kFeatures = 64, kBatch = 512;  // twice the least that leaves
 
 struct BlockImpl : torch::nn::Module {
