@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "coordinator/core/outcomes/told_task.h"
 #include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
@@ -189,11 +190,10 @@ void Core::pump() {
 }
 
 Result<Task> Core::task(uint64_t id) {
-  if (const auto* active = state.tasks.find(id)) return *active;
-  auto stored = records::task(state.store.reader(), id);
-  if (!stored) return tl::unexpected(stored.error());
-  if (!*stored) return fail(ErrorCode::kNotFound, fmt::format("task {} does not exist", id));
-  return std::move(**stored);
+  auto told = told_task(state, id);
+  if (!told) return tl::unexpected(told.error());
+  if (!*told) return fail(ErrorCode::kNotFound, fmt::format("task {} does not exist", id));
+  return std::move(**told);
 }
 
 }  // namespace tierpilot

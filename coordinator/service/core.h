@@ -46,7 +46,7 @@ class Core {
   size_t waits() const { return waits_.size(); }
   // What a running job said of itself.
   void reported(const Task& task, JobPoint report);
-  // A task wherever it is, in memory or on disk.
+  // What may be told of a task, see told_task.h; kNotFound where there is none.
   Result<Task> task(uint64_t id);
 
   ClusterState state;

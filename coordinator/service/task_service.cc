@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "coordinator/core/outcomes/told_task.h"
 #include "coordinator/model_json.h"
 #include "coordinator/service/wire.h"
 #include "coordinator/store/records.h"
@@ -34,7 +35,7 @@ size_t task_wire_size(const Task& task) {
 std::vector<Task> ranks_of(Core& core, const Task& gang) {
   std::vector<Task> ranks;
   for (const uint64_t id : core.state.tasks.ranks_of(gang.id))
-    ranks.push_back(*core.state.tasks.find(id));
+    ranks.push_back(value_or_throw(core.task(id)));
   if (!ranks.empty()) return ranks;
   // It has ended: its ranks are on disk, among the tasks of its submission.
   records::TaskFilter filter{.submission = gang.submission, .after = gang.id};
@@ -124,11 +125,8 @@ kj::Promise<void> TaskService::taskList(TaskListContext context) {
   auto tasks = cut_to_frame(
       value_or_throw(records::tasks(caller_->core().state.store.reader(), filter)), task_wire_size);
   auto out = context.getResults().initTasks(static_cast<unsigned>(tasks.size()));
-  for (unsigned i = 0; i < out.size(); ++i) {
-    // Memory is ahead of the disk by the commits under way.
-    const auto* active = caller_->core().state.tasks.find(tasks[i].id);
-    write(active ? *active : tasks[i], out[i]);
-  }
+  for (unsigned i = 0; i < out.size(); ++i)
+    write(told_task(caller_->core().state, std::move(tasks[i])), out[i]);
   return kj::READY_NOW;
 }
 
@@ -142,7 +140,7 @@ kj::Promise<void> TaskService::historyTasks(HistoryTasksContext context) {
   if (params.getLimit()) filter.limit = std::min(params.getLimit(), kPage);
   auto page = value_or_throw(records::history(caller_->core().state.store.reader(), filter));
   for (auto& task : page.tasks) {
-    if (const auto* active = caller_->core().state.tasks.find(task.id)) task = *active;
+    task = told_task(caller_->core().state, std::move(task));
     task.spec.argv.clear();  // what a command was told is nobody else's
     task.spec.env.clear();
     task.spec.after.clear();

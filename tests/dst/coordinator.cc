@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <stdexcept>
 
 #include "coordinator/store/db.h"
-#include "coordinator/store/records.h"
 #include "policies/placement/published/module.h"
 
 namespace tierpilot::dst {
@@ -30,6 +30,7 @@ std::unique_ptr<PolicyHost> start_host(uint64_t seed) {
 Coordinator::Coordinator(Surroundings surroundings)
     : at_(std::move(surroundings)),
       random_(at_.seed, "coordinator"),
+      looks_(at_.seed, "looks"),
       clock_(at_.loop, 1 + static_cast<double>(random_.between(-1000, 1000)) * 1e-6),
       life_(std::make_shared<Life>()),
       host_(start_host(at_.seed)) {}
@@ -141,6 +142,7 @@ void Coordinator::downgrade(int64_t down_ns) {
 void Coordinator::tick() {
   core_->tick();
   touched();
+  look_at_any();
   at_.loop.after(100 * kMs, life_, [this] { tick(); });
 }
 
@@ -179,20 +181,29 @@ void Coordinator::register_node(const ConnectionPtr& connection, NodeCalls& node
 }
 
 void Coordinator::look_at(uint64_t id) {
-  if (at_.judge.has_ended(id)) return;
-  const auto task = records::task(store_->reader(), id);
-  if (!task) return;
-  if (!*task) {
-    if (at_.judge.tasks().contains(id))
+  const auto task = core_->task(id);
+  if (!task) {
+    if (task.error().code == ErrorCode::kNotFound && at_.judge.tasks().contains(id))
       at_.judge.violated("lost-submit", fmt::format("task {} was acknowledged, and is gone", id));
     return;
   }
-  if ((*task)->rank) return look_at((*task)->rank->gang);
-  if (is_ended((*task)->state)) at_.judge.ended(**task);
+  if (task->rank) return look_at(task->rank->gang);
+  if (is_ended(task->state))
+    at_.judge.ended(*task);
+  else if (at_.judge.has_ended(id))
+    at_.judge.violated("undone-end", fmt::format("task {} was told to have ended, and is {} now",
+                                                 id, task_state_name(task->state)));
 }
 
 void Coordinator::look_at_all() {
   for (const auto& [id, spec] : at_.judge.tasks()) look_at(id);
+}
+
+// As a user may at any moment.
+void Coordinator::look_at_any() {
+  const auto& tasks = at_.judge.tasks();
+  if (tasks.empty()) return;
+  look_at(std::next(tasks.begin(), looks_.between(0, tasks.size() - 1))->first);
 }
 
 }  // namespace tierpilot::dst

@@ -51,11 +51,12 @@ class Coordinator {
                      std::function<void(Result<std::shared_ptr<Session>>)> answer);
   // Something has run in it: what it writes is to be committed.
   void touched();
-  // Ends that are on disk, told to the judge.
+  // What users are told of ends, told to the judge.
   void look_at(uint64_t task);
   void look_at_all();
 
  private:
+  void look_at_any();
   void refuse_newer_store();
   void tick();
   void commit();
@@ -64,6 +65,7 @@ class Coordinator {
 
   Surroundings at_;
   Random random_;
+  Random looks_;  // which change nothing
   MachineClock clock_;
   LifePtr life_;
   std::unique_ptr<PolicyHost> host_;

@@ -17,8 +17,7 @@ class Book(Owner):
     def _saved(self, tensor, root, maker, storage, size):
         key = storage._cdata
         stored = self._live.get(key)
-        # Without handles it has ended, and only its copy is under way.
-        if stored is not None and stored.handles > 0 and stored.at_its_address():
+        if stored is not None:
             handle = self._another(stored, tensor, root, maker)
             if handle is not None:
                 return handle
@@ -44,6 +43,10 @@ class Book(Owner):
 
     def _another(self, stored, tensor, root, maker):
         """Of a storage that was saved before; None: its content is another one now, or may be."""
+        handle = Handle(self, stored)  # from here on nothing that is collected meanwhile ends it
+        # Without other handles it has ended before, and its copy is under way perhaps.
+        if stored.handles == 1 or not stored.at_its_address():
+            return None
         counter = stored.counter_of(root)
         if counter is not None and counter.version != tensor._version:
             return None
@@ -51,16 +54,13 @@ class Book(Owner):
         anew = stored.number and (counter is None or maker is None)
         if anew and stored.weak is not None:  # what it has now is its own copy
             return None
-        stored.handles += 1  # or what is collected meanwhile might end it
-        try:
-            if anew and not self._save_anew(stored, tensor, maker):
-                return Untouched(tensor)
-            if counter is None:
-                counter = Counter(root, tensor)
-                stored.others = (*stored.others, counter)
-            return Handle(self, stored, Layout(tensor), counter)
-        finally:
-            stored.handles -= 1
+        if anew and not self._save_anew(stored, tensor, maker):
+            return Untouched(tensor)
+        if counter is None:
+            counter = Counter(root, tensor)
+            stored.others = (*stored.others, counter)
+        handle.layout, handle.counter = Layout(tensor), counter
+        return handle
 
     def _save_anew(self, stored, tensor, maker):
         """Whether it could be."""
@@ -115,3 +115,4 @@ class Book(Owner):
             del self._by_number[stored.number]
         if self._live.get(stored.key) is stored:
             del self._live[stored.key]
+        stored.number = 0  # others have it from now on, and this may end once more

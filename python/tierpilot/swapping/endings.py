@@ -27,7 +27,22 @@ class Finite:
             owner._ended.append(self)
             owner._see_to_ended()
         except BaseException as error:
-            owner._ended.append(error)  # whoever calls next is told
+            owner._ended.append(Untold(error))
+
+
+class Untold:
+    """An exception, for whoever calls next; ends as a handle and what it is of."""
+
+    used = False
+    handles = unused = 1
+
+    def __init__(self, error):
+        self.error = error
+        self.stored = self
+
+    def end(self, owner):
+        owner._over = None
+        raise self.error
 
 
 class Owner:
@@ -46,18 +61,16 @@ class Owner:
     def _settle(self):
         """Interrupted, it goes on there next time. It is entered again where Python collects garbage meanwhile."""
         ended, over = self._ended, self._over
-        while ended or over is not None:
+        while True:
             if over is None:
+                if not ended:
+                    return
+                # As a whole from here on, which is why nothing is called.
                 one = ended[0]
-                used = type(one) is self.used_handle
-                if not used and isinstance(one, BaseException):
-                    del ended[0]
-                    raise one
-                # As a whole from here on.
                 del ended[0]
                 over = one.stored
                 over.handles -= 1
-                if not (used or one.used):
+                if not one.used:
                     over.unused -= 1
                 if over.handles > 0:
                     over = None

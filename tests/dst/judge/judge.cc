@@ -9,9 +9,9 @@ namespace tierpilot::dst {
 
 const std::vector<std::string>& invariant_names() {
   static const std::vector<std::string> names{
-      "lost-submit", "overlap",    "half-gang",  "lost-version", "few-copies",
-      "lone-write",  "two-values", "lost-write", "came-back",    "node-fault",
-      "skew",        "stuck",      "unbounded",  "crash",        "ran-again"};
+      "lost-submit", "overlap",    "half-gang", "lost-version", "few-copies", "lone-write",
+      "two-values",  "lost-write", "came-back", "node-fault",   "skew",       "stuck",
+      "unbounded",   "crash",      "ran-again", "undone-end"};
   return names;
 }
 
@@ -159,7 +159,7 @@ void Judge::acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpe
 
 void Judge::ended(const Task& task) {
   if (!ends_.emplace(task.id, task.state).second) return;
-  tell("the end of task {} is on disk: {}", task.id, task_state_name(task.state));
+  tell("task {} is told to have ended: {}", task.id, task_state_name(task.state));
   if (task.state == TaskState::kFailed && !may_have_failed(task))
     violated("node-fault", fmt::format("task {} would have succeeded, and has failed for good: {}",
                                        task.id, task.reason));

@@ -19,7 +19,7 @@
 namespace tierpilot::dst {
 
 // lost-submit, overlap, half-gang, lost-version, few-copies, lone-write, two-values, lost-write,
-// came-back, node-fault, skew, stuck, unbounded, crash, ran-again.
+// came-back, node-fault, skew, stuck, unbounded, crash, ran-again, undone-end.
 const std::vector<std::string>& invariant_names();
 
 struct Violation {
@@ -74,7 +74,7 @@ class Judge {
   // Tasks. Nothing of the content counts here but the expected exit code.
   void acknowledged(const SubmitReceipt& receipt, const std::vector<TaskSpec>& specs);
   void cancel_asked(uint64_t task) { cancelled_.insert(task); }
-  // Its end is on disk.
+  // Users are told so.
   void ended(const Task& task);
   bool has_ended(uint64_t task) const { return ends_.contains(task); }
   const std::map<uint64_t, TaskSpec>& tasks() const { return tasks_; }

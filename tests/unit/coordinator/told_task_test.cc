@@ -1,0 +1,114 @@
+// What is told of tasks while the disk is behind.
+#include "coordinator/core/outcomes/told_task.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+
+#include "core_fixture.h"
+
+namespace tierpilot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ToldTask : public CoreTest {
+ protected:
+  // Until release(), nothing is written.
+  void hold_disk() {
+    store_->write(
+        [until = std::make_shared<std::future<void>>(held_.get_future())](Db&) -> Status {
+          until->wait();
+          return {};
+        },
+        nullptr);
+  }
+  void release() {
+    held_.set_value();
+    flush();
+  }
+  Task told(uint64_t id) {
+    const auto told = told_task(*state_, id);
+    EXPECT_TRUE(told && *told);
+    return **told;
+  }
+  Task told_in_list(uint64_t id) { return told_task(*state_, *stored(id)); }
+
+  std::promise<void> held_;
+};
+
+TEST_F(ToldTask, HasNotEndedBeforeItsEndIsOnDisk) {
+  join("n1");
+  ASSERT_TRUE(submit({spec()}));
+  const auto attempt = assign(1, "n1");
+  lifecycle_->started("n1", attempt, 1, {});
+  flush();
+  hold_disk();
+  bool durable = false;
+  lifecycle_->exited("n1", attempt, success(), [&](const Status&) { durable = true; });
+  ASSERT_EQ(state_->tasks.find(1)->state, TaskState::kSucceeded);
+  for (const auto& task : {told(1), told_in_list(1)}) {
+    EXPECT_EQ(task.state, TaskState::kRunning);
+    EXPECT_FALSE(task.exit);
+    EXPECT_EQ(task.finished_ms, 0);
+    EXPECT_THAT(task.reason, HasSubstr("not on disk"));
+  }
+  release();
+  ASSERT_TRUE(durable);
+  for (const auto& task : {told(1), told_in_list(1)}) {
+    EXPECT_EQ(task.state, TaskState::kSucceeded);
+    EXPECT_TRUE(task.exit);
+    EXPECT_EQ(task.reason, "");
+  }
+}
+
+TEST_F(ToldTask, HasEndedOnceThatIsOnDiskAndNobodyWasCalled) {
+  join("n1");
+  ASSERT_TRUE(submit({spec()}));
+  flush();
+  lifecycle_->exited("n1", assign(1, "n1"), success(), nullptr);
+  ASSERT_TRUE(posts_.wait());
+  for (int i = 0; i < 2'000 && !is_ended(stored(1)->state); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_NE(state_->tasks.find(1), nullptr);
+  EXPECT_EQ(told(1).state, TaskState::kSucceeded);
+}
+
+TEST_F(ToldTask, AStartIsToldBeforeItIsOnDisk) {
+  join("n1");
+  ASSERT_TRUE(submit({spec()}));
+  const auto attempt = assign(1, "n1");
+  flush();
+  hold_disk();
+  lifecycle_->started("n1", attempt, 1, {});
+  EXPECT_EQ(told(1).state, TaskState::kRunning);
+  // Nor is what was told undone by an end that is not on disk yet.
+  const auto started_ms = told(1).started_ms;
+  lifecycle_->exited("n1", attempt, success(), nullptr);
+  EXPECT_EQ(told(1).state, TaskState::kRunning);
+  EXPECT_EQ(told(1).started_ms, started_ms);
+  release();
+}
+
+TEST_F(ToldTask, ThoseThatFailWithAnotherWaitUntilThatIsOnDisk) {
+  join("n1");
+  ASSERT_TRUE(submit({spec("a"), spec("b", {"a"})}));
+  flush();
+  hold_disk();
+  lifecycle_->cancel(1, nullptr);
+  ASSERT_EQ(state_->tasks.find(2)->state, TaskState::kFailed);
+  EXPECT_EQ(told(1).state, TaskState::kQueued);
+  EXPECT_EQ(told(2).state, TaskState::kWaiting);
+  release();
+  EXPECT_EQ(told(1).state, TaskState::kCancelled);
+  EXPECT_EQ(told(2).state, TaskState::kFailed);
+}
+
+TEST_F(ToldTask, NothingOfOneThatThereIsNot) {
+  const auto none = told_task(*state_, 7);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+}
+
+}  // namespace
+}  // namespace tierpilot::testing
