@@ -69,7 +69,10 @@ class Stored(Counter):
     others = ()  # counters
 
     def __init__(self, key, root, tensor, storage, size):
-        super().__init__(root, tensor)
+        # As Counter's, which a call of it would double in time.
+        self.root = weakref.ref(root)
+        self.witness = tensor.detach()
+        self.version = tensor._version
         self.key = key
         self.size = size
         self.storage = storage
@@ -162,10 +165,8 @@ def is_plain(tensor):
     return (
         type(tensor) is _Tensor
         and tensor.layout is _strided
-        and not tensor.is_quantized
-        and not tensor.is_nested
-        and not tensor.is_neg()  # nor this does a storage say of its values
-        and not tensor.is_conj()
+        and not (tensor.is_quantized or tensor.is_nested)
+        and not (tensor.is_neg() or tensor.is_conj())  # nor this does a storage say of its values
     )
 
 

@@ -19,16 +19,19 @@ def _shown(value, digits=2):
 
 
 def _batches(nets):
-    """`swap` to plain's, to vDNN's and to Capuchin's; then every policy."""
+    """Every policy; then `swap` without and with states to plain's, to vDNN's and to Capuchin's."""
     policies = list(dict.fromkeys(policy for net in nets.values() for policy in net.get("largest", {})))
+    pairs = [(own, rival) for own in ("swap", "swap-states") if own in policies for rival in ("plain", "vdnn", "capuchin")
+             if rival in policies]
     rows = []
     for name, net in nets.items():
         found = net.get("largest", {})
-        shares = [_share(found.get("swap"), found.get(rival)) for rival in ("plain", "vdnn", "capuchin")]
-        rows.append((shares[0] or 0, [name, net["budget_bytes"] // MIB, *(found.get(policy, "-") for policy in policies),
+        shares = [_share(found.get(own), found.get(rival)) for own, rival in pairs]
+        rows.append((next(filter(None, shares), 0), [name, net["budget_bytes"] // MIB, *(found.get(policy, "-") for policy in policies),
                                       *map(_shown, shares)]))
     rows.sort(key=lambda row: row[0])
-    return table(["net", "budget MiB", *policies, "swap to plain", "to vdnn", "to capuchin"], [row for _, row in rows])
+    headers = ["net", "budget MiB", *policies, *(f"{own} to {rival}" for own, rival in pairs)]
+    return table(headers, [row for _, row in rows])
 
 
 def _speeds(rows):

@@ -14,7 +14,8 @@ from child import Child, environment  # noqa: E402
 
 MIB = 1 << 20
 INTERPRETER = 120 * MIB  # Python with PyTorch, before a net
-POLICIES = ["plain", "swap-all", "capuchin", "swap", "q-published", "vdnn", "checkpoint"]
+POLICIES = ["plain", "swap-all", "capuchin", "swap", "swap-states", "q-published", "vdnn", "checkpoint"]
+MEANT = {"swap-states": {"policy": "swap", "states": True}}  # the optimiser's states may leave too
 WARM = 3  # steps that nothing is judged by: the first are measured closely, which takes time
 
 
@@ -60,19 +61,19 @@ class Bench:
     tiers: str | None = None
     channels_last: bool = True
 
-    def settings(self, batch, **more):
-        said = {"net": self.net.name, "batch": batch, "budget": self.budget, "threads": self.threads,
-                "channels_last": self.channels_last, **more}
+    def settings(self, policy, batch):
+        said = {"policy": policy, "net": self.net.name, "batch": batch, "budget": self.budget, "threads": self.threads,
+                "channels_last": self.channels_last, **MEANT.get(policy, {})}
         return {**said, "tiers": self.tiers} if self.tiers else said
 
-    def start(self, policy, batch, **more):
+    def start(self, policy, batch):
         """Killed where it is over the budget."""
-        return race.start(policy, self, self.settings(batch, **more))
+        return race.start(policy, self, self.settings(policy, batch))
 
-    def unbounded(self, policy, batch, **more):
+    def unbounded(self, policy, batch):
         """Only looked at."""
         made = environment(self.library, self.modules)
-        return race.Racer(policy, Child(made, policy=policy, **self.settings(batch, **more)))
+        return race.Racer(policy, Child(made, **self.settings(policy, batch)))
 
     def largest_batch(self, policy, steps, first, say):
         """By strides that double from `first` on, then by halving, to 3 %."""

@@ -15,7 +15,6 @@ class Live:
         self.heard = []  # lines, as they came
         self._line = _connect(folder / "line", process)
         self._monitor = _connect(folder / "monitor", process).makefile("rw")
-        self._monitor.readline()  # its greeting
         self.monitor("qmp_capabilities")
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -31,7 +30,8 @@ class Live:
         self._monitor.flush()
         while True:
             answer = json.loads(self._monitor.readline())
-            if "event" not in answer:
+            # It greets first, and twice where somebody connects while it starts.
+            if "event" not in answer and "QMP" not in answer:
                 assert "return" in answer, f"{command}: {answer}"
                 return answer["return"]
 

@@ -23,7 +23,7 @@ class Racer:
 
 def start(name, options, settings):
     made = environment(options.library, options.modules, tight=name == "plain")
-    return Racer(name, Child(made, limit=options.budget, policy=name, **settings))
+    return Racer(name, Child(made, limit=options.budget, **{"policy": name, **settings}))
 
 
 class Race:

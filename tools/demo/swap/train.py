@@ -62,7 +62,7 @@ class Training:
         if settings["policy"] != "plain":
             import tierpilot
 
-            named = {name: settings[name] for name in ("tiers", "recompute", "plan_file") if name in settings}
+            named = {name: settings[name] for name in ("tiers", "recompute", "plan_file", "states") if name in settings}
             self.swap = tierpilot.swap(settings["budget"], settings["policy"], **named)
         published = published_nets.NETS.get(settings.get("net"))
         self.model = published() if published else net(settings["blocks"])
