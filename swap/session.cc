@@ -92,7 +92,7 @@ void Session::finish_step() {
   seen.timed = !device_->runs_ahead() || seen.step.other_bytes.size() == seen.step.time_ns.size();
   const bool fits = seen.peak_bytes <= budget_bytes_;
   s.over_budget_steps += !fits;
-  lead_.step_ended(seen.whole_ns(), seen.stall_ns);
+  lead_.step_ended(seen.whole_ns(), seen.waited_ns());
   s.learning_steps += learner_.learning();
   states_.step_ended(seen.peak_bytes, target_bytes(), fits, !learner_.learning());
   const auto link = transfers_.link();

@@ -23,7 +23,7 @@ void StepWatch::begin(bool closely) {
   computed_ns_ = 0;
   begin_ = last_ = Clock::now();
   delay_ = delay();
-  passes_ns_ = waited_ns_ = 0;
+  passes_ns_ = passes_stall_ns_ = waited_ns_ = 0;
   stall_ns_ = pending_stall_ns_ = peak_bytes_ = other_bytes_ = 0;
   observes_ = complete_ = closely;
   rises_.clear();
@@ -92,6 +92,7 @@ void StepWatch::event(int64_t fresh, int64_t resident) {
 
 void StepWatch::passed() {
   passes_ns_ = since_begin_ns();
+  passes_stall_ns_ = stall_ns_;
   const auto now = delay();
   waited_ns_ = now.thread == delay_.thread ? now.ns - delay_.ns : 0;
 }
@@ -110,6 +111,7 @@ StepEnd StepWatch::end(int64_t resident, int64_t copying_ns) {
           .stall_ns = stall_ns_,
           .peak_bytes = peak_bytes_,
           .passes_ns = passes_ns_,
+          .passes_stall_ns = passes_stall_ns_,
           // What its own copies can have taken is the plan's.
           .others_ns = std::clamp<int64_t>(waited_ns_ - copying_ns, 0, passes_ns_)};
 }

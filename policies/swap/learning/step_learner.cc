@@ -172,7 +172,7 @@ void StepLearner::learn(Known& known, const StepEnd& seen) {
   if (known.widened < std::size(kWider) && widen(known)) return;
   const auto unused = budget - seen.peak_bytes;
   const bool stalls =
-      static_cast<double>(seen.stall_ns) > kStalled * static_cast<double>(seen.whole_ns());
+      static_cast<double>(seen.waited_ns()) > kStalled * static_cast<double>(seen.whole_ns());
   if (!stalls || known.explorations >= settings_.most_explorations) return;
   ++known.explorations;
   if (seen.peak_bytes > 0 && static_cast<double>(unused) > kUnused * static_cast<double>(budget)) {

@@ -36,12 +36,15 @@ struct StepEnd {
   int64_t stall_ns = 0;
   int64_t peak_bytes = 0;  // of the device; 0: not known
   // From the first save to the last use; 0: not known. What follows is no plan's: updates, and
-  // waits for data.
+  // waits for data and for states of optimisers.
   int64_t passes_ns = 0;
+  int64_t passes_stall_ns = 0;
   int64_t others_ns = 0;  // of that, waits for a processor that other programs had
   int64_t whole_ns() const { return passes_ns > 0 ? passes_ns : step_ns; }
   // What the plan really cost.
   int64_t cost_ns() const { return whole_ns() - others_ns; }
+  // What it waited of that.
+  int64_t waited_ns() const { return passes_ns > 0 ? passes_stall_ns : stall_ns; }
 };
 
 class StepLearner {

@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 import real_tables
-from real_trainings import MIB, NETS, POLICIES, WARM, Bench, curves_at, speeds_at
+from real_trainings import MIB, NETS, POLICIES, WARM, Bench, curve_at, speed_at
 
 from demo import measured_tiers
 
@@ -35,8 +35,8 @@ def options():
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--plain", metavar="N", type=int, help="taken for plain's largest batch, which is not searched for then")
     parser.add_argument("--steps", type=int, default=3, help="of each try at a batch")
-    parser.add_argument("--turns", type=int, default=12, help="of the race at twice plain's batch, the first 3 of which do not count")
-    parser.add_argument("--own-turns", type=int, default=8, help="of the race at a policy's own largest batch")
+    parser.add_argument("--turns", type=int, default=27, help="of the race at twice plain's batch, the first 3 of which do not count")
+    parser.add_argument("--own-turns", type=int, default=11, help="of the race at a policy's own largest batch")
     parser.add_argument("--curve-turns", type=int, default=24, help="of the learning curve")
     parser.add_argument("--threads", type=int, default=1, help="that compute; copies have their own")
     parser.add_argument("--tiers", metavar="LIST", help="as of tierpilot-swap run")
@@ -92,11 +92,13 @@ def find_largest(bench, policies, chosen, results):
 def race_double(bench, policies, chosen, results):
     net = results.of(bench)
     plain = net.get("largest", {}).get("plain")
-    left = [policy for policy in policies if policy not in net.get("double", {}).get("rows", {})]
-    if plain and left:
-        rows = speeds_at(bench, 2 * plain, left, chosen.turns, say)
-        net.setdefault("double", {"batch": 2 * plain, "rows": {}})["rows"].update(rows)
-        results.write()
+    if not plain:
+        return
+    rows = net.setdefault("double", {"batch": 2 * plain, "rows": {}})["rows"]
+    for policy in policies:
+        if policy not in rows:
+            rows[policy] = speed_at(bench, 2 * plain, policy, chosen.turns, say)
+            results.write()
 
 
 def race_own(bench, policies, chosen, results):
@@ -106,17 +108,20 @@ def race_own(bench, policies, chosen, results):
         batch = net.get("largest", {}).get(policy)
         if policy == "plain" or policy in rows or not batch:
             continue
-        rows[policy] = {"batch": batch, **speeds_at(bench, batch, [policy], chosen.own_turns, say)[policy]}
+        rows[policy] = {"batch": batch, **speed_at(bench, batch, policy, chosen.own_turns, say)}
         results.write()
 
 
 def follow_learning(bench, policies, chosen, results):
     net = results.of(bench)
     plain = net.get("largest", {}).get("plain")
-    learners = [policy for policy in LEARNERS if policy in policies]
-    if plain and learners and "curve" not in net:
-        net["curve"] = {"batch": 2 * plain, **curves_at(bench, 2 * plain, learners, chosen.curve_turns)}
-        results.write()
+    if not plain:
+        return
+    curves = net.setdefault("curve", {"batch": 2 * plain})
+    for policy in LEARNERS:
+        if policy in policies and policy not in curves:
+            curves[policy] = curve_at(bench, 2 * plain, policy, chosen.curve_turns)
+            results.write()
 
 
 def check_tiers(tiers):

@@ -1,6 +1,5 @@
 """Trainings of one of the published nets within its budget, each in a process of its own: what real_nets.py measures."""
 import dataclasses
-import itertools
 import math
 import pathlib
 import statistics
@@ -106,53 +105,35 @@ def search(fits, first, close=1.03):
     return most
 
 
-def run_race(reference, racers, turns):
-    """Steps in turn, each racer's right before or behind one of the reference's; who fails drops out."""
+def run_race(reference, racer, turns):
+    """Steps in turn, who is first too. No third training: what its step has left to be written to a disk slows the next one, whoever
+    that is of."""
     for turn in range(turns):
-        running = [racer for racer in racers if racer.fits]
-        at = turn % max(len(running), 1)
-        order = running[at:] + running[:at]
-        for first, second in itertools.zip_longest(order[::2], order[1::2]):
-            _step(first)
-            plain = reference.child.ask("step")
-            if plain is None:
+        for one in (racer, reference) if turn % 2 == 0 else (reference, racer):
+            said = one.child.ask("step")
+            if said is None and one is reference:
                 sys.exit(f"error: plain training without a budget: {reference.child.failed}")
-            reference.steps.append(plain)
-            if first.fits:
-                first.pairs.append(plain)
-            if second:
-                _step(second)
-                if second.fits:
-                    second.pairs.append(plain)
+            if said is None:
+                return
+            one.steps.append({**said, "peak": one.child.last_peak_bytes})
 
 
-def _step(racer):
-    said = racer.child.ask("step")
-    if said:
-        racer.steps.append({**said, "peak": racer.child.last_peak_bytes})
-
-
-def speeds_at(bench, batch, policies, turns, say):
-    """A row for each policy: its speed to that of plain training without a budget."""
-    reference = bench.unbounded("plain", batch)
-    racers = [bench.start(policy, batch) for policy in policies]
-    for racer in racers:
-        racer.pairs = []
-    run_race(reference, racers, turns)
-    rows = {}
-    for racer in racers:
-        rows[racer.name] = row = _row(racer, reference)
-        say(f"{bench.net.name} {racer.name} at {batch}: {row}")
-    for racer in [reference, *racers]:
-        racer.child.end()
-    return rows
+def speed_at(bench, batch, policy, turns, say):
+    """A policy's row: its speed to that of plain training without a budget."""
+    reference, racer = bench.unbounded("plain", batch), bench.start(policy, batch)
+    run_race(reference, racer, turns)
+    row = _row(racer, reference)
+    say(f"{bench.net.name} {policy} at {batch}: {row}")
+    for one in (reference, racer):
+        one.child.end()
+    return row
 
 
 def _row(racer, reference):
     row = {"fits": racer.fits, "peak_bytes": racer.child.peak_bytes, "steps": len(racer.steps)}
     if not racer.fits:
         return {**row, "failed": racer.child.failed}
-    curve = [ours["seconds"] / plain["seconds"] for ours, plain in zip(racer.steps, racer.pairs)]
+    curve = _curve(racer, reference)
     ratios = [1 / relative for relative in curve[WARM:]]
     digests = [(step["gradients"], step["loss"]) for step in reference.steps]
     row.update(
@@ -160,7 +141,7 @@ def _row(racer, reference):
         least=min(ratios),
         most=max(ratios),
         curve=curve,
-        plain_seconds=statistics.median(plain["seconds"] for plain in racer.pairs[WARM:]),
+        plain_seconds=statistics.median(step["seconds"] for step in reference.steps[WARM:]),
         equal=[(step["gradients"], step["loss"]) for step in racer.steps] == digests[: len(racer.steps)],
     )
     said = racer.statistics()
@@ -177,20 +158,14 @@ def _row(racer, reference):
     return row
 
 
-def curves_at(bench, batch, policies, turns):
+def _curve(racer, reference):
+    return [ours["seconds"] / plain["seconds"] for ours, plain in zip(racer.steps, reference.steps)]
+
+
+def curve_at(bench, batch, policy, turns):
     """From a cold start, of who is not ended: each step's time to plain's beside it, and whether it was over the budget."""
-    reference = bench.unbounded("plain", batch)
-    racers = [bench.unbounded(policy, batch) for policy in policies]
-    for racer in racers:
-        racer.pairs = []
-    run_race(reference, racers, turns)
-    curves = {
-        racer.name: {
-            "relative_time": [ours["seconds"] / plain["seconds"] for ours, plain in zip(racer.steps, racer.pairs)],
-            "over_budget": [step["peak"] > bench.budget for step in racer.steps],
-        }
-        for racer in racers
-    }
-    for racer in [reference, *racers]:
-        racer.child.end()
-    return curves
+    reference, racer = bench.unbounded("plain", batch), bench.unbounded(policy, batch)
+    run_race(reference, racer, turns)
+    for one in (reference, racer):
+        one.child.end()
+    return {"relative_time": _curve(racer, reference), "over_budget": [step["peak"] > bench.budget for step in racer.steps]}

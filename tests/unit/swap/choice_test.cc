@@ -360,5 +360,28 @@ TEST_F(Learning, ExploringEndsWithTheBestThatWasTried) {
   EXPECT_LE(last, first);
 }
 
+// States of an optimiser are waited for behind the passes, whatever the plan is.
+TEST_F(Learning, NothingIsTriedForWaitsBehindThePasses) {
+  const auto step = chain_of(20);
+  const auto runs = [&](StepEnd end) {
+    StepLearner learner({.rule = "swap", .limits = limits(20 * kMiB)});
+    std::set<std::vector<char>> plans;
+    for (int i = 0; i < 40; ++i) {
+      learner.begin();
+      std::vector<char> away;
+      for (const auto& save : step.saves) away.push_back(learner.save(save).away);
+      if (i >= 20) plans.insert(away);  // more than has to leave was tried by then
+      end.step = step;
+      learner.end(end, 0);
+    }
+    return plans.size();
+  };
+  StepEnd end{.step_ns = 60'000'000, .stall_ns = 9'000'000, .peak_bytes = 20 * kMiB};
+  end.passes_ns = 50'000'000;
+  EXPECT_EQ(runs(end), 1);
+  end.passes_stall_ns = 9'000'000;
+  EXPECT_GT(runs(end), 1);
+}
+
 }  // namespace
 }  // namespace tierpilot::swap

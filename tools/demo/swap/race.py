@@ -1,5 +1,5 @@
-"""The same training under each policy, step by step in turn, so that a busy machine disturbs all of
-them alike."""
+"""The same training under each policy, beside plain training without a budget: a step of each in turn, so that a busy machine
+disturbs both alike."""
 
 import statistics
 
@@ -12,6 +12,7 @@ _WARM = 3  # steps that nothing is judged by: they are measured closely, which t
 class Racer:
     def __init__(self, name, child):
         self.name, self.child, self.steps = name, child, []
+        self.reference = None  # who it is held against
 
     @property
     def fits(self):
@@ -27,25 +28,39 @@ def start(name, options, settings):
 
 
 class Race:
+    """One policy after the other: what a third training's step has left to be written to a disk would slow the next one, whoever
+    that is of."""
+
     def __init__(self, options, view):
         self.options, self.view = options, view
-        settings = {"blocks": options.blocks, "batch": options.batch, "budget": options.budget}
-        made = environment(options.library, options.modules)
-        self.reference = Racer("no budget", Child(made, policy="plain", **settings))
-        self.racers = [start(name, options, settings) for name in POLICIES]
+        self.racers = []
 
     def run(self):
-        for turn in range(self.options.iterations):
-            for racer in [self.reference, *self.racers]:
-                failed_before = not racer.fits
-                said = racer.child.ask("step")
-                if said:
-                    racer.steps.append(said)
-                if not failed_before:
-                    self.view.turn(turn, racer)
+        settings = {"blocks": self.options.blocks, "batch": self.options.batch, "budget": self.options.budget}
+        for name in POLICIES:
+            racer = start(name, self.options, settings)
+            made = environment(self.options.library, self.options.modules)
+            racer.reference = Racer("no budget", Child(made, policy="plain", **settings))
+            self.racers.append(racer)
+            for turn in range(self.options.iterations):
+                if racer.fits:
+                    self._turn(turn, racer)
+            racer.reference.child.end()
+
+    def _turn(self, turn, racer):
+        """Who is first changes: a step is faster behind one of its own."""
+        for one in (racer, racer.reference) if turn % 2 == 0 else (racer.reference, racer):
+            said = one.child.ask("step")
+            if said:
+                one.steps.append(said)
+            self.view.turn(turn, one)
+
+    @property
+    def reference(self):
+        return max((racer.reference for racer in self.racers), key=lambda reference: len(reference.steps))
 
     def end(self):
-        for racer in [self.reference, *self.racers]:
+        for racer in self.racers:
             racer.child.end()
 
     def times(self, racer):
@@ -53,7 +68,7 @@ class Race:
 
     def relative_speed(self, racer):
         """Of the reference's, in the median of turns."""
-        pairs = list(zip(self.times(self.reference), self.times(racer)))[_WARM:]
+        pairs = list(zip(self.times(racer.reference), self.times(racer)))[_WARM:]
         return statistics.median(ours / theirs for ours, theirs in pairs) if pairs else None
 
     def samples_per_second(self, racer):
@@ -69,12 +84,12 @@ class Race:
             return None
         return all(
             ours["gradients"] == plain["gradients"]
-            for ours, plain in zip(racer.steps, self.reference.steps)
+            for ours, plain in zip(racer.steps, racer.reference.steps)
         )
 
     def learning(self):
         swap = self.racers[POLICIES.index("swap")]
-        pairs = zip(self.times(swap), self.times(self.reference))
+        pairs = zip(self.times(swap), self.times(swap.reference))
         return [
             {"iteration": at, "relative_time": ours / plain} for at, (ours, plain) in enumerate(pairs, 1)
         ]
