@@ -232,6 +232,13 @@ Result<WeightsVersion> TrainingThread::go_back(const RollBack& message) {
                                                  message.policy, status.error().message));
   place->failed = false;
   changed_ = true;
+  // Not only at the next interval: what was gone back from would decide again after a crash.
+  if (!state_dir_.empty())
+    if (auto saved = save_bytes(checkpoint_file(state_dir_, place->policy), place->learner->save());
+        !saved)
+      return fail(saved.error().code,
+                  fmt::format("version {} of policy '{}' is used, and not kept over a restart: {}",
+                              number, message.policy, saved.error().message));
   return *wanted;
 }
 

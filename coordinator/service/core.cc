@@ -152,6 +152,8 @@ void Core::tick() {
   if (now_ns >= next_retry_ns_) {
     next_retry_ns_ = now_ns + kRetryNs;
     lifecycle.writes().retry();
+    oversight.retry();
+    gangs.policies().oversight().retry();
     // Without a write to try, a store that was full would be taken for full for good.
     if (!state.store.trouble().empty())
       state.store.write([now_ns](Db& db) { return records::put_setting(db, "retried_ns", now_ns); },

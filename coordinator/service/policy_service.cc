@@ -181,10 +181,16 @@ kj::Promise<void> PolicyService::policyMode(PolicyModeContext context) {
            fmt::format("'{}' is not a mode: use shadow, advise or enforce", name));
   caller_->allow_change(Role::kOperate,
                         fmt::format("set policy '{}' to mode '{}'", policy.full_name(), name));
-  value_or_throw(oversight_of(policy).set_mode(policy.full_name(), *mode));
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
+  value_or_throw(oversight_of(policy).set_mode(
+      policy.full_name(), *mode, [this, policy, context, fulfiller](const Status& status) mutable {
+        if (!status) return (*fulfiller)->reject(to_exception(status.error()));
+        write_policy(policy, context.getResults().initPolicy());
+        (*fulfiller)->fulfill();
+      }));
   caller_->core().dispatcher.pump();  // what was kept back is asked about again
-  write_policy(policy, context.getResults().initPolicy());
-  return kj::READY_NOW;
+  return kj::mv(paf.promise);
 }
 
 kj::Promise<void> PolicyService::policyRollback(PolicyRollbackContext context) {

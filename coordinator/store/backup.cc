@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/durable_rename.h"
 #include "base/unique_fd.h"
 #include "coordinator/store/migrations/migration.h"
 #include "coordinator/store/records.h"
@@ -161,7 +162,7 @@ Status restore_backup(const fs::path& file, const fs::path& state_dir, int64_t n
                               "move what is in this one elsewhere",
                               taken.string()));
   fs::create_directories(state_dir, error);
-  const fs::path unfinished = state_dir / "tierpilot.db.restoring";
+  const fs::path unfinished = state_dir / kUnfinishedStore;
   fs::remove(unfinished, error);
   if (auto filled = fill_state(file, state_dir, unfinished, now_ms); !filled) {
     fs::remove(unfinished, error);
@@ -169,9 +170,7 @@ Status restore_backup(const fs::path& file, const fs::path& state_dir, int64_t n
     return fail(filled.error().code,
                 fmt::format("backup '{}': {}", file.string(), filled.error().message));
   }
-  fs::rename(unfinished, state_dir / kStoreFile, error);
-  if (error) return fail_errno(error.value(), "restored store " + unfinished.string());
-  return {};
+  return rename_durably(unfinished, state_dir / kStoreFile);
 }
 
 }  // namespace tierpilot

@@ -20,6 +20,10 @@ Status write_backup(const std::filesystem::path& state_dir, const std::filesyste
 Status restore_backup(const std::filesystem::path& file, const std::filesystem::path& state_dir,
                       int64_t now_ms);
 
+// What a store is called in its directory until it is restored to its end; nobody begins another
+// one beside it.
+inline constexpr const char* kUnfinishedStore = "tierpilot.db.restoring";
+
 // Settings that a restored store has.
 namespace restored {
 inline constexpr const char* kIdsAbove = "ids_above";            // of tasks and of submits

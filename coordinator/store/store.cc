@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "coordinator/store/backup.h"
 #include "coordinator/store/records.h"
 
 namespace tierpilot {
@@ -51,6 +52,11 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   auto lock = lock_directory(directory);
   if (!lock) return tl::unexpected(lock.error());
   const auto path = (directory / "tierpilot.db").string();
+  if (!std::filesystem::exists(path) && std::filesystem::exists(directory / kUnfinishedStore))
+    return fail(ErrorCode::kConflict,
+                fmt::format("store {}: a backup was not restored to its end: restore it again, or "
+                            "remove '{}' to begin with an empty store",
+                            directory.string(), kUnfinishedStore));
   auto writer = Db::open(path);
   if (!writer) return tl::unexpected(writer.error());
   if (auto set = writer->execute(kPragmas); !set) return tl::unexpected(set.error());

@@ -29,7 +29,8 @@ class Store {
   // Who commits. A simulation has every commit at a moment of its own choice.
   enum class Commits { kByThread, kByCaller };
 
-  // Opens `directory`/tierpilot.db and locks it: kConflict when another coordinator has it.
+  // Opens `directory`/tierpilot.db and locks it: kConflict when another coordinator has it, or when
+  // a backup was not restored to its end there.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& directory, Post post,
                                              Commits commits = Commits::kByThread);
   // Commits what was written, then stops; callbacks of those writes may not be called any more.

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/durable_rename.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {
@@ -26,13 +27,6 @@ Status write_all(int fd, std::string_view bytes, const std::string& name) {
   return {};
 }
 
-Status sync_directory(const std::filesystem::path& directory) {
-  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0)
-    return fail_errno(errno, "directory '" + directory.string() + "': fsync");
-  return {};
-}
-
 }  // namespace
 
 Status save_bytes(const std::filesystem::path& file, std::string_view bytes, mode_t mode) {
@@ -44,10 +38,7 @@ Status save_bytes(const std::filesystem::path& file, std::string_view bytes, mod
     return status;
   }
   fd.reset();
-  if (::rename(temporary.c_str(), file.c_str()) != 0)
-    return fail_errno(errno, fmt::format("'{}': rename", file.string()));
-  // Of a bare name that is empty.
-  return sync_directory(file.has_parent_path() ? file.parent_path() : ".");
+  return rename_durably(temporary, file);
 }
 
 Result<std::string> load_bytes(const std::filesystem::path& file) {

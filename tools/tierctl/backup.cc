@@ -5,12 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/durable_rename.h"
 #include "base/unique_fd.h"
 #include "tools/tierctl/object.h"
 
@@ -50,7 +50,7 @@ Result<uint64_t> fetch(ClusterConnection& connection, const std::string& file) {
     end = answer->getEnd();
   }
   if (::fsync(fd.get()) != 0) return fail_errno(errno, unfinished);
-  if (std::rename(unfinished.c_str(), file.c_str()) != 0) return fail_errno(errno, file);
+  if (auto named = rename_durably(unfinished, file); !named) return tl::unexpected(named.error());
   return offset;
 }
 

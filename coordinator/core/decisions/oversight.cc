@@ -89,14 +89,21 @@ void Oversight::finished(const Turn& turn, double response_s) {
     measured(turn, kResponse, *relative);
 }
 
-Status Oversight::set_mode(const std::string& policy, PolicyMode mode) {
+Status Oversight::set_mode(const std::string& policy, PolicyMode mode, Store::Done durable) {
   Subject& asked = subject(policy);
   if (!asked.guard)
     return fail(ErrorCode::kInvalid,
                 fmt::format("policy '{}' does not learn: it has no mode", policy));
   asked.guard->set_mode(mode);
   write_changes(policy, asked);
+  // Also where nothing has changed: an earlier write may have failed.
+  write_standing(policy, asked, std::move(durable));
   return {};
+}
+
+void Oversight::retry() {
+  for (auto& [policy, subject] : subjects_)
+    if (std::exchange(subject.unwritten, false)) write_standing(policy, subject, nullptr);
 }
 
 void Oversight::start_anew(const std::string& policy, const std::string& why) {
@@ -123,9 +130,17 @@ void Oversight::write_changes(const std::string& policy, Subject& subject) {
   const auto events = subject.guard->take_events();
   if (events.empty()) return;
   for (const auto& event : events) record({clock_.wall_ms(), policy, event.what, event.why});
-  const PolicyStanding standing{policy, subject.guard->memory()};
-  store_.write([standing](Db& db) { return records::put_policy_standing(db, standing); }, nullptr);
+  write_standing(policy, subject, nullptr);
   if (events.back().what == "deposed" && on_deposed) on_deposed(policy, events.back().why);
+}
+
+void Oversight::write_standing(const std::string& policy, Subject& subject, Store::Done durable) {
+  const PolicyStanding standing{policy, subject.guard->memory()};
+  store_.write([standing](Db& db) { return records::put_policy_standing(db, standing); },
+               [&subject, durable = std::move(durable)](Status status) {
+                 subject.unwritten |= !status;
+                 if (durable) durable(std::move(status));
+               });
 }
 
 void Oversight::record(PolicyEvent event) {

@@ -71,8 +71,10 @@ class Oversight {
   // By the measure's place in the settings.
   void measured(const Turn& turn, size_t measure, double value);
 
-  // kInvalid: it does not learn.
-  Status set_mode(const std::string& policy, PolicyMode mode);
+  // At once; `durable` hears when it is on disk, or why it is not. kInvalid: it does not learn.
+  Status set_mode(const std::string& policy, PolicyMode mode, Store::Done durable = nullptr);
+  // Tries again to write what could not be written.
+  void retry();
   // It decides by other weights now.
   void start_anew(const std::string& policy, const std::string& why);
 
@@ -93,10 +95,12 @@ class Oversight {
     std::optional<Guard> guard;
     Tally tally;
     std::vector<ConfidenceSequence> measured;  // of its own decisions, by measure
+    bool unwritten = false;                    // its standing could not be written
   };
 
   Subject& subject(const std::string& policy);
   void write_changes(const std::string& policy, Subject& subject);
+  void write_standing(const std::string& policy, Subject& subject, Store::Done durable);
   void record(PolicyEvent event);
 
   Store& store_;

@@ -263,7 +263,8 @@ void Lifecycle::conclude(Task& task, Verdict verdict, Durable durable) {
 
 void Lifecycle::cancel(uint64_t id, Durable done) {
   auto* task = state_.tasks.find(id);
-  if (!task || is_ended(task->state)) return call(done, {});
+  if (!task) return call(done, {});
+  if (is_ended(task->state)) return writes_.write_end(*task, std::move(done));
   if (task->rank) return cancel(task->rank->gang, std::move(done));
   if (task->state == TaskState::kWaiting || task->state == TaskState::kQueued)
     return finish(*task, {Fate::kCancelled, "cancelled"}, std::move(done));

@@ -56,6 +56,15 @@ void TaskWrites::write(std::vector<uint64_t> changed, std::vector<Dataset> datas
       });
 }
 
+void TaskWrites::write_end(const Task& task, Durable durable) {
+  std::vector<Dataset> datasets;  // the first write may have failed
+  if (task.exit)
+    for (const auto& written : task.exit->written)
+      if (const auto* entry = state_.catalog.find(written.dataset))
+        datasets.push_back(entry->dataset);
+  write({task.id}, std::move(datasets), std::move(durable));
+}
+
 void TaskWrites::written(const Task& task) {
   const auto held = unwritten_.written(task);
   if (!held) return;

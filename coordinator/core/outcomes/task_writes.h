@@ -25,6 +25,8 @@ class TaskWrites {
 
   // These tasks, as they are now, with the datasets that they have published.
   void write(std::vector<uint64_t> changed, std::vector<Dataset> datasets, Durable durable);
+  // Once more, for somebody who waits for the end of a task that has ended, but not on disk.
+  void write_end(const Task& task, Durable durable);
   // It has started; see write_starts().
   void note_start(uint64_t task) { starts_.insert(task); }
   // One such write is under way at a time: until the next, a short task's end may come and make

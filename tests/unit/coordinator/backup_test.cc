@@ -117,6 +117,19 @@ TEST_F(Backup, TheLogOfAnotherStoreIsNotTakenForItsOwn) {
       << refused.error().message;
 }
 
+TEST_F(Backup, NoEmptyStoreIsBegunWhereARestoreWasCutOff) {
+  ASSERT_TRUE(write_backup(directory_, file()));
+  const auto target = directory_ / "target";
+  std::filesystem::create_directories(target);
+  std::ofstream(target / kUnfinishedStore) << "half of it";
+  const auto refused = Store::open(target, [](auto) {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("restore it again"));
+  ASSERT_TRUE(restore_backup(file(), target, clock_.wall_ms()));
+  EXPECT_TRUE(Store::open(target, [](auto) {}));
+}
+
 TEST_F(Backup, OtherFilesAreRefused) {
   const auto target = directory_ / "target";
   const auto expect_refused = [&](const std::filesystem::path& from, const std::string& why) {

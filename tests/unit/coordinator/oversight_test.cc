@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+#include <optional>
+
 #include "placing_fixture.h"
 
 namespace tierpilot::testing {
@@ -158,6 +161,52 @@ TEST_F(OversightTest, ASlowPolicyIsDeposedWithAnEventAndStaysSoOverARestart) {
   ASSERT_TRUE(later.begin(settings, {{"dqn", "response"}}));
   EXPECT_EQ(later.guard("dqn")->memory().mode, PolicyMode::kAdvise)
       << "an operator's word goes before the configuration's";
+}
+
+TEST_F(OversightTest, AModeIsAnsweredOnceItIsOnDisk) {
+  begin({});
+  std::promise<void> disk;
+  store_->write(
+      [until = std::make_shared<std::future<void>>(disk.get_future())](Db&) -> Status {
+        until->wait();
+        return {};
+      },
+      nullptr);
+  std::optional<Status> durable;
+  const auto set = [&](PolicyMode mode) {
+    durable.reset();
+    return oversight_->set_mode("dqn", mode, [&](const Status& status) { durable = status; });
+  };
+  ASSERT_TRUE(set(PolicyMode::kShadow));
+  EXPECT_EQ(oversight_->guard("dqn")->memory().mode, PolicyMode::kShadow) << "at once";
+  EXPECT_FALSE(durable);
+  disk.set_value();
+  flush();
+  ASSERT_TRUE(durable);
+  EXPECT_TRUE(*durable);
+  ASSERT_TRUE(set(PolicyMode::kShadow)) << "also as it is already";
+  flush();
+  EXPECT_TRUE(durable && *durable);
+  EXPECT_FALSE(oversight_->set_mode("random", PolicyMode::kShadow, [](auto) { FAIL(); }));
+}
+
+TEST_F(OversightTest, WhatCouldNotBeWrittenIsWrittenLater) {
+  begin({});
+  auto blocking = Db::open((directory_ / "tierpilot.db").string());
+  ASSERT_TRUE(blocking);
+  ASSERT_TRUE(blocking->execute("ALTER TABLE policy_standings RENAME TO gone"));
+  std::optional<Status> durable;
+  ASSERT_TRUE(oversight_->set_mode("dqn", PolicyMode::kShadow,
+                                   [&](const Status& status) { durable = status; }));
+  flush();
+  ASSERT_TRUE(durable);
+  EXPECT_FALSE(*durable);
+  ASSERT_TRUE(blocking->execute("ALTER TABLE gone RENAME TO policy_standings"));
+  oversight_->retry();
+  flush();
+  Oversight after(*store_, clock_);
+  ASSERT_TRUE(after.begin({}, {{"dqn", "response"}}));
+  EXPECT_EQ(after.guard("dqn")->memory().mode, PolicyMode::kShadow);
 }
 
 TEST_F(OversightTest, APolicyThatIsSlowerThanTheHeuristicIsDeposed) {

@@ -104,6 +104,23 @@ TEST_F(ToldTask, ThoseThatFailWithAnotherWaitUntilThatIsOnDisk) {
   EXPECT_EQ(told(2).state, TaskState::kFailed);
 }
 
+TEST_F(ToldTask, WhoAsksForACancelAgainHearsOfItOnceItIsOnDisk) {
+  ASSERT_TRUE(submit({spec()}));
+  flush();
+  hold_disk();
+  std::vector<std::string> answered;
+  for (const auto* who : {"first", "second"})
+    lifecycle_->cancel(1, [&, who](const Status& status) {
+      EXPECT_TRUE(status);
+      EXPECT_EQ(told(1).state, TaskState::kCancelled);
+      answered.push_back(who);
+    });
+  EXPECT_THAT(answered, ::testing::IsEmpty());
+  release();
+  EXPECT_THAT(answered, ::testing::ElementsAre("first", "second"));
+  EXPECT_EQ(state_->tasks.find(1), nullptr);
+}
+
 TEST_F(ToldTask, NothingOfOneThatThereIsNot) {
   const auto none = told_task(*state_, 7);
   ASSERT_TRUE(none);

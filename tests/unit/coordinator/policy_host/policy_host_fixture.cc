@@ -83,6 +83,16 @@ std::unique_ptr<PolicyHost> PolicyHostTest::start(std::string active) {
   return std::move(*host);
 }
 
+LearnerState PolicyHostTest::after_a_crash(const std::string& policy) {
+  const auto left = directory_;
+  directory_ += "-left";
+  std::filesystem::copy(left, directory_, std::filesystem::copy_options::recursive);
+  const auto state = start()->learner(policy);
+  std::filesystem::remove_all(directory_);
+  directory_ = left;
+  return state;
+}
+
 PolicyHost::Decided PolicyHostTest::answer(PolicyHost& host, uint64_t id,
                                            std::shared_ptr<const View> view) {
   // Shared: get() may return before set_value() has done with the promise.

@@ -28,6 +28,8 @@ class PolicyHostTest : public ::testing::Test {
 
   // A second one goes on with what the first has left.
   std::unique_ptr<PolicyHost> start(std::string active = "dqn");
+  // What one would know that started now, after this one was killed.
+  LearnerState after_a_crash(const std::string& policy);
   PolicyHost::Decided answer(PolicyHost& host, uint64_t id, std::shared_ptr<const View> view);
   // Acts on the answer.
   PolicyHost::Decided decide(PolicyHost& host, uint64_t id, const View& view);

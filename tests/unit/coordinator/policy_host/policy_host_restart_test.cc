@@ -94,6 +94,7 @@ TEST_F(PolicyHostTest, GoesBackToAVersionAndLearnsOnFromThere) {
     EXPECT_EQ(back->number, 1u);
     const auto state = host->learner("dqn");
     EXPECT_GT(state.weights_version, before) << "a version of its own: decisions name it";
+    EXPECT_GE(after_a_crash("dqn").weights_version, state.weights_version) << "it is on disk";
     EXPECT_EQ(state.replay_size, 0u) << "it does not learn the same again";
     ASSERT_EQ(state.versions.size(), 2u);
     EXPECT_EQ(state.versions[1].why, "before");
