@@ -22,7 +22,7 @@ void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
 }
 
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
-  const auto& dataset = entry.dataset;
+  const auto dataset = entry.told();
   out.setName(dataset.name);
   out.setBytes(dataset.bytes);
   out.setVersion(dataset.version);

@@ -41,6 +41,16 @@ bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
 
 }  // namespace
 
+Dataset Catalog::Entry::told() const {
+  Dataset told = dataset;
+  if (!on_disk) return told;
+  told.version = on_disk->version;
+  told.bytes = on_disk->bytes;
+  told.digest = on_disk->digest;
+  told.home = on_disk->home;
+  return told;
+}
+
 Catalog::Entry* Catalog::find(const std::string& name) {
   const auto found = entries_.find(name);
   return found == entries_.end() ? nullptr : &found->second;

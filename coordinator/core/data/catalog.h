@@ -21,6 +21,7 @@ class Catalog {
   };
   struct Entry {
     Dataset dataset;
+    std::optional<Dataset> on_disk;  // while `dataset` is a later version, which is not there yet
     std::map<std::string, ReplicaState> replicas;  // by node
     uint64_t writer = 0;                           // the task that may write; 0: none
     std::optional<Next> next;                      // of the writer, whose processes have ended
@@ -28,6 +29,9 @@ class Catalog {
     // What nodes were told to discard, until they say that it is gone or join anew: a task that
     // makes the same bytes there meanwhile has not made them to stay.
     std::map<std::string, std::set<std::pair<uint64_t, ContentDigest>>> discarded;
+
+    // What may be told: a version that is not on disk a power cut would undo.
+    Dataset told() const;
   };
 
   Entry* find(const std::string& name);
