@@ -13,6 +13,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using Version = std::pair<std::string, uint64_t>;
 
@@ -58,6 +59,39 @@ TEST_F(DataSafetyTest, AVersionIsToldOnceItIsOnDisk) {
   EXPECT_EQ(told.bytes, 8192u);
   EXPECT_EQ(told.digest, (ContentDigest{0, 7}));
   EXPECT_EQ(told.home, "m");
+}
+
+TEST_F(DataSafetyTest, UntilThenThoseAreToldThatHaveTheOneBefore) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  membership_->replica_changed("m", "d", {1, 4096, true, false});
+  const auto attempt = assign(submit_writer(), "m");
+  flush();
+  hold_disk();
+  lifecycle_->exited("m", attempt, wrote(2, 7), nullptr);
+  const auto told = [this]() -> const auto& {
+    return state_->catalog.find("d")->told_replicas();
+  };
+  ASSERT_THAT(told(), SizeIs(2));
+  EXPECT_EQ(told().at("n").version, 1u);
+  EXPECT_TRUE(told().at("n").home);
+  EXPECT_EQ(told().at("m").version, 1u);
+  membership_->replica_changed("m", "d", {1, 4096, false, false});
+  EXPECT_THAT(told(), SizeIs(1)) << "it has told so";
+  lose_all_nodes();
+  EXPECT_THAT(told(), IsEmpty());
+  release_disk();
+}
+
+TEST_F(DataSafetyTest, WhoHasTheNewOneIsToldWithIt) {
+  join("n");
+  join("m");
+  add_dataset("d", 4096, "n");
+  ASSERT_TRUE(exit("m", assign(submit_writer(), "m"), wrote(2, 7)));
+  const auto& told = state_->catalog.find("d")->told_replicas();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told.at("m").version, 2u);
 }
 
 TEST_F(DataSafetyTest, AVersionWhoseWriteFailedIsToldOnceThatHasSucceeded) {
