@@ -22,7 +22,7 @@ void write_need(const DatasetNeed& need, wire::DatasetNeed::Builder out) {
 }
 
 void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
-  const auto& dataset = entry.dataset;
+  const auto dataset = entry.told();
   out.setName(dataset.name);
   out.setBytes(dataset.bytes);
   out.setVersion(dataset.version);
@@ -32,9 +32,9 @@ void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
   out.setWrites(dataset.writes);
   out.setDigest(to_string(dataset.digest));
   out.setReplicasWanted(dataset.replicas);
-  auto replicas = out.initReplicas(count(entry.replicas));
+  auto replicas = out.initReplicas(count(entry.told_replicas()));
   unsigned i = 0;
-  for (const auto& [node, replica] : entry.replicas) {
+  for (const auto& [node, replica] : entry.told_replicas()) {
     replicas[i].setNode(node);
     replicas[i].setVersion(replica.version);
     replicas[i].setInFast(replica.in_fast);
@@ -46,7 +46,7 @@ void write_dataset(const Catalog::Entry& entry, wire::Dataset::Builder out) {
 
 size_t wire_size(const Catalog::Entry& entry) {
   size_t bytes = 256 + entry.dataset.name.size() + entry.dataset.origin.size();
-  for (const auto& [node, replica] : entry.replicas) bytes += 64 + node.size();
+  for (const auto& [node, replica] : entry.told_replicas()) bytes += 64 + node.size();
   return bytes;
 }
 

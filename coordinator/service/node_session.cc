@@ -130,14 +130,16 @@ void NodeSession::apply(wire::NodeEvent::Reader event, const std::shared_ptr<Pro
     case wire::NodeEvent::UNIT_FAULT: {
       // Told twice it would count twice, and end the next gang on the unit too.
       auto* node = core_.state.registry.find(ticket_.node);
-      if (!node || !node->is_news(sequence)) break;
-      const auto fault = event.getUnitFault();
+      if (!node) break;
       ++progress->open;
-      core_.gangs.unit_failed(
-          ticket_.node + "/" + short_text(fault.getUnit()), short_text(fault.getKind()),
-          short_text(fault.getDetail()),
-          // Where the disk is full it counts until a restart.
-          [progress, sequence](const Status&) { progress->finished(sequence, {}); });
+      // Where the disk is full it counts until a restart.
+      auto written = node->heard.hear(
+          sequence, [progress, sequence](const Status&) { progress->finished(sequence, {}); });
+      if (!written) break;
+      const auto fault = event.getUnitFault();
+      core_.gangs.unit_failed(ticket_.node + "/" + short_text(fault.getUnit()),
+                              short_text(fault.getKind()), short_text(fault.getDetail()),
+                              std::move(written));
       break;
     }
     case wire::NodeEvent::CHECKPOINTED: {

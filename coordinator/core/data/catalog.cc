@@ -35,11 +35,32 @@ bool apply_to_next(Catalog::Entry& entry, const std::string& node, const Replica
   return true;
 }
 
+// Those of the version that is told while the current one is not on disk.
+void apply_to_stored(Catalog::Entry& entry, const std::string& node, const ReplicaState& state) {
+  if (!entry.on_disk || state.version != entry.on_disk->dataset.version ||
+      state.digest != entry.on_disk->dataset.digest)
+    return;
+  if (state.in_fast || state.in_slow)
+    entry.on_disk->replicas[node] = state;
+  else
+    entry.on_disk->replicas.erase(node);
+}
+
 bool is_held(const Catalog::Entry& entry, const ReplicaState& replica) {
   return replica.version == entry.dataset.version && (replica.in_fast || replica.in_slow);
 }
 
 }  // namespace
+
+Dataset Catalog::Entry::told() const {
+  Dataset told = dataset;
+  if (!on_disk) return told;
+  told.version = on_disk->dataset.version;
+  told.bytes = on_disk->dataset.bytes;
+  told.digest = on_disk->dataset.digest;
+  told.home = on_disk->dataset.home;
+  return told;
+}
 
 Catalog::Entry* Catalog::find(const std::string& name) {
   const auto found = entries_.find(name);
@@ -86,6 +107,7 @@ bool Catalog::apply(const std::string& node, const std::string& name, const Repl
   }
   const bool held = state.in_fast || state.in_slow;
   if (!held) note_gone(*entry, node, state);
+  apply_to_stored(*entry, node, state);
   if (apply_to_next(*entry, node, state)) return false;
   if (state.version != entry->dataset.version || has_other_bytes(*entry, state)) return held;
   if (!held) {
@@ -126,6 +148,7 @@ void Catalog::forget_node(const std::string& node) {
       entry.replicas.erase(node);
       entry.discarded.erase(node);
       if (entry.next) entry.next->copies.erase(node);
+      if (entry.on_disk) entry.on_disk->replicas.erase(node);
     }
 }
 

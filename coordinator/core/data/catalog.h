@@ -19,15 +19,27 @@ class Catalog {
     DatasetVersion what;
     std::map<std::string, ReplicaState> copies;  // by node
   };
+  // A version that is on disk, and who has it.
+  struct Stored {
+    Dataset dataset;
+    std::map<std::string, ReplicaState> replicas;  // by node
+  };
   struct Entry {
     Dataset dataset;
     std::map<std::string, ReplicaState> replicas;  // by node
-    uint64_t writer = 0;                           // the task that may write; 0: none
-    std::optional<Next> next;                      // of the writer, whose processes have ended
-    std::set<uint64_t> users;                      // active tasks that name it
+    std::optional<Stored> on_disk;  // while `dataset` is a later version, which is not there yet
+    uint64_t writer = 0;            // the task that may write; 0: none
+    std::optional<Next> next;       // of the writer, whose processes have ended
+    std::set<uint64_t> users;       // active tasks that name it
     // What nodes were told to discard, until they say that it is gone or join anew: a task that
     // makes the same bytes there meanwhile has not made them to stay.
     std::map<std::string, std::set<std::pair<uint64_t, ContentDigest>>> discarded;
+
+    // What may be told: a version that is not on disk a power cut would undo.
+    Dataset told() const;
+    const std::map<std::string, ReplicaState>& told_replicas() const {
+      return on_disk ? on_disk->replicas : replicas;
+    }
   };
 
   Entry* find(const std::string& name);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "coordinator/core/data/replicator.h"
@@ -111,6 +112,11 @@ void Checkpoints::found(const std::string& node, const std::string& dataset,
     made.replicas = std::clamp(state_.registry.summary().up_count(), 1u, kCopies);
     return publish(node, std::move(made), *name, replica);
   }
+  // A power cut may undo the end of its job, which would begin from it.
+  if (task) {
+    left_[{node, dataset}] = replica;
+    return;
+  }
   // Its job is over without it. After a restore there may be jobs that nobody here knows of.
   auto* record = state_.registry.find(node);
   if (name->task <= state_.last_task && !state_.adopting() && record && record->link)
@@ -198,6 +204,8 @@ void Checkpoints::tick() {
   const int64_t now_ns = state_.clock.boot_ns();
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookNs;
+  for (const auto& [where, replica] : std::exchange(left_, {}))
+    found(where.first, where.second, replica);
   std::map<uint64_t, std::vector<CheckpointName>> by_task;
   const auto& all = state_.catalog.all();
   for (auto at = all.lower_bound(std::string(kCheckpointPrefix));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/core/cluster_state.h"
@@ -46,7 +47,7 @@ class Checkpoints {
   Checkpoints(ClusterState& state, DatasetAdmin& datasets) : state_(state), datasets_(datasets) {}
 
   // A node holds something of this name. A checkpoint of a job that goes on is written down; of one
-  // that is over, it goes.
+  // that is over, it goes, once that end is on disk.
   void found(const std::string& node, const std::string& dataset, const ReplicaState& replica);
   void measured(AttemptId attempt, const std::string& checkpoint, const CheckpointCost& cost);
   // Several times a second; once a second, tells jobs what has become safe and removes what is no
@@ -79,7 +80,9 @@ class Checkpoints {
   ClusterState& state_;
   DatasetAdmin& datasets_;
   std::set<std::string> publishing_;
-  std::map<uint64_t, Job> jobs_;  // by task
+  // Told of while the end of their jobs was not on disk.
+  std::map<std::pair<std::string, std::string>, ReplicaState> left_;  // by node and name
+  std::map<uint64_t, Job> jobs_;                                      // by task
   int64_t next_look_ns_ = 0;
 };
 

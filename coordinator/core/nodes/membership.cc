@@ -74,7 +74,7 @@ Result<Membership::Ticket> Membership::join(
   if (!added) return tl::unexpected(added.error());
   auto& node = **added;
   if (!same) {
-    node.last_event = 0;
+    node.heard = {};
     node.health = {};
     node.takes_none.clear();
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coordinator/core/nodes/heard_events.h"
 #include "coordinator/core/nodes/node_health.h"
 #include "coordinator/core/nodes/node_link.h"
 #include "coordinator/model.h"
@@ -88,15 +89,9 @@ struct NodeRecord {
   WorkRate fetches;                   // from other nodes
   NodeHealth health;
   NodeOrder order;
-  std::string takes_none;   // why, as the node says; empty: it takes tasks
-  uint64_t last_event = 0;  // the highest number of those that its daemon has told
+  std::string takes_none;  // why, as the node says; empty: it takes tasks
+  HeardEvents heard;       // of its daemon, over all its connections
 
-  // What was not acknowledged is told again after a reconnect.
-  bool is_news(uint64_t sequence) {
-    if (sequence <= last_event) return false;
-    last_event = sequence;
-    return true;
-  }
   NodeRates rates() const;
   // An attempt of `task` is given to it, has its data, ends. `operations` is what each unit does.
   void count(Task& task, double operations, uint64_t fetch_bytes);

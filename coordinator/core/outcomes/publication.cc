@@ -64,6 +64,7 @@ std::vector<Dataset> Publication::publish(const Task& task) {
       if (name == task.node || !node) continue;
       state_.data_gone(*entry, *node);
     }
+    if (!entry->on_disk) entry->on_disk = {entry->dataset, entry->replicas};
     ++entry->dataset.writes;
     entry->dataset.version = written.version;
     entry->dataset.bytes = written.bytes;
@@ -84,9 +85,14 @@ std::vector<Dataset> Publication::publish(const Task& task) {
 
 void Publication::durable(const std::vector<Dataset>& written) {
   for (const auto& dataset : written) {
-    const auto* entry = state_.catalog.find(dataset.name);
+    auto* entry = state_.catalog.find(dataset.name);
     // A newer version is on its way to the disk: what comes before it goes with that.
-    if (entry && entry->dataset.version != dataset.version) continue;
+    if (entry && entry->dataset.version != dataset.version) {
+      if (entry->on_disk && entry->on_disk->dataset.version < dataset.version)
+        entry->on_disk = {dataset, {}};  // until its nodes tell of it
+      continue;
+    }
+    if (entry) entry->on_disk.reset();
     const auto outdated = outdated_.extract(dataset.name);
     if (outdated.empty()) continue;
     // A node that is away is told when it joins with an old version.

@@ -221,6 +221,29 @@ TEST_F(CheckpointsTest, OfAJobThatHasEndedTheLastStaysAndItsUserMayRemoveIt) {
   EXPECT_TRUE(*removed);
 }
 
+// A power cut would undo the end, and the job would go on from nothing.
+TEST_F(CheckpointsTest, OneIsNotDroppedBeforeTheEndOfItsJobIsOnDisk) {
+  run_gang();
+  ASSERT_TRUE(exit("n", rank(0), failure(1)));
+  ASSERT_TRUE(exit("m", rank(1), failure(1)));
+  ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kQueued);
+  flush();
+  hold_disk();
+  lifecycle_->cancel(id, nullptr);
+  ASSERT_EQ(state_->tasks.find(id)->state, TaskState::kCancelled);
+  checkpoints().found("n", dataset(10), replica());
+  clock_.advance_ns(1'000'000'001);
+  checkpoints().tick();
+  EXPECT_THAT(n->dropped, IsEmpty());
+  release_disk();
+  // Its node tells of it only when it registers.
+  tick();
+  EXPECT_THAT(n->dropped, ElementsAre(std::pair(dataset(10), UINT64_MAX)));
+  tick();
+  EXPECT_EQ(n->dropped.size(), 1u) << "once";
+  EXPECT_THAT(kept(), IsEmpty());
+}
+
 TEST_F(CheckpointsTest, TheIntervalFollowsFromCostAndFailures) {
   run_gang();
   taken("n", 10);

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <future>
 #include <mutex>
 
 #include "coordinator/core/data/dataset_admin.h"
@@ -123,6 +124,7 @@ class CoreTest : public ::testing::Test {
     open();
   }
   ~CoreTest() override {
+    held_ = {};  // a test that has failed may not have let go of the disk
     close();
     std::filesystem::remove_all(directory_);
   }
@@ -195,6 +197,21 @@ class CoreTest : public ::testing::Test {
     bool written = false;
     store_->write([](Db&) { return Status{}; }, [&](Status) { written = true; });
     ASSERT_TRUE(posts_.run_until([&] { return written; }));
+  }
+
+  // Until release_disk(), nothing is written.
+  void hold_disk() {
+    held_ = {};
+    store_->write(
+        [until = std::make_shared<std::future<void>>(held_.get_future())](Db&) -> Status {
+          until->wait();
+          return {};
+        },
+        nullptr);
+  }
+  void release_disk() {
+    held_.set_value();
+    flush();
   }
 
   std::shared_ptr<FakeNode> join(const std::string& name, uint64_t instance = 7,
@@ -272,6 +289,7 @@ class CoreTest : public ::testing::Test {
   std::function<void(const Task&)> elastic_started_;
   std::function<void(const Task&, bool)> share_ended_;
   int requests_ = 0;
+  std::promise<void> held_;
 };
 
 }  // namespace tierpilot::testing

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <future>
-
 #include "core_fixture.h"
 
 namespace tierpilot::testing {
@@ -14,27 +12,12 @@ using ::testing::HasSubstr;
 
 class ToldTask : public CoreTest {
  protected:
-  // Until release(), nothing is written.
-  void hold_disk() {
-    store_->write(
-        [until = std::make_shared<std::future<void>>(held_.get_future())](Db&) -> Status {
-          until->wait();
-          return {};
-        },
-        nullptr);
-  }
-  void release() {
-    held_.set_value();
-    flush();
-  }
   Task told(uint64_t id) {
     const auto told = told_task(*state_, id);
     EXPECT_TRUE(told && *told);
     return **told;
   }
   Task told_in_list(uint64_t id) { return told_task(*state_, *stored(id)); }
-
-  std::promise<void> held_;
 };
 
 TEST_F(ToldTask, HasNotEndedBeforeItsEndIsOnDisk) {
@@ -53,7 +36,7 @@ TEST_F(ToldTask, HasNotEndedBeforeItsEndIsOnDisk) {
     EXPECT_EQ(task.finished_ms, 0);
     EXPECT_THAT(task.reason, HasSubstr("not on disk"));
   }
-  release();
+  release_disk();
   ASSERT_TRUE(durable);
   for (const auto& task : {told(1), told_in_list(1)}) {
     EXPECT_EQ(task.state, TaskState::kSucceeded);
@@ -87,7 +70,7 @@ TEST_F(ToldTask, AStartIsToldBeforeItIsOnDisk) {
   lifecycle_->exited("n1", attempt, success(), nullptr);
   EXPECT_EQ(told(1).state, TaskState::kRunning);
   EXPECT_EQ(told(1).started_ms, started_ms);
-  release();
+  release_disk();
 }
 
 TEST_F(ToldTask, ThoseThatFailWithAnotherWaitUntilThatIsOnDisk) {
@@ -99,7 +82,7 @@ TEST_F(ToldTask, ThoseThatFailWithAnotherWaitUntilThatIsOnDisk) {
   ASSERT_EQ(state_->tasks.find(2)->state, TaskState::kFailed);
   EXPECT_EQ(told(1).state, TaskState::kQueued);
   EXPECT_EQ(told(2).state, TaskState::kWaiting);
-  release();
+  release_disk();
   EXPECT_EQ(told(1).state, TaskState::kCancelled);
   EXPECT_EQ(told(2).state, TaskState::kFailed);
 }

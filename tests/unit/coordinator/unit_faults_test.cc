@@ -7,6 +7,7 @@
 namespace tierpilot::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -25,6 +26,15 @@ class UnitFaults : public Gangs {
     one.gang.engine = Engine::kGpu;
     one.gang.gpus_per_rank = 1;
     return submit({one})->first_task;
+  }
+  // Another daemon of the same node.
+  void join_anew() {
+    auto anew = facts("g", 8);
+    anew.predecessors = {7};
+    EXPECT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
+  }
+  bool is_news(uint64_t sequence) {
+    return state_->registry.find("g")->heard.hear(sequence, [](const Status&) {}) != nullptr;
   }
   std::string unit_of(uint64_t gang) { return gpu_unit_id("g", rank(gang, 0).rank->gpus.at(0)); }
 };
@@ -118,17 +128,56 @@ TEST_F(UnitFaults, OfAllTheLastTenThousandAreKept) {
 // What a node could not tell that it was heard, it tells again.
 TEST_F(UnitFaults, AnEventThatIsToldAgainIsKnown) {
   join_gpus();
-  auto& node = *state_->registry.find("g");
-  EXPECT_TRUE(node.is_news(3));
-  EXPECT_FALSE(node.is_news(2));
-  EXPECT_FALSE(node.is_news(3));
+  EXPECT_TRUE(is_news(3));
+  EXPECT_FALSE(is_news(2));
+  EXPECT_FALSE(is_news(3));
   join_gpus();  // the same daemon
-  EXPECT_FALSE(node.is_news(3));
-  EXPECT_TRUE(node.is_news(4));
-  auto anew = facts("g", 8);
-  anew.predecessors = {7};
-  EXPECT_TRUE(membership_->join(anew, std::make_shared<FakeNode>(), {}, {}));
-  EXPECT_TRUE(node.is_news(1)) << "another daemon counts anew";
+  EXPECT_FALSE(is_news(3));
+  EXPECT_TRUE(is_news(4));
+  join_anew();
+  EXPECT_TRUE(is_news(1)) << "another daemon counts anew";
+}
+
+// It would forget what a power cut takes from the coordinator.
+TEST_F(UnitFaults, OneThatIsToldAgainIsWrittenOnceTheFirstIs) {
+  join_gpus();
+  flush();
+  hold_disk();
+  std::vector<std::string> written;
+  const auto tell = [&](const std::string& when) {
+    auto first = state_->registry.find("g")->heard.hear(
+        3, [&written, when](const Status&) { written.push_back(when); });
+    if (first) gangs_->unit_failed("g/gpu/GPU-1", "Xid 63", "a row was remapped", std::move(first));
+  };
+  tell("first");
+  tell("again");
+  join_gpus();  // the same daemon
+  tell("on another connection");
+  EXPECT_THAT(written, IsEmpty());
+  release_disk();
+  EXPECT_THAT(written, ElementsAre("first", "again", "on another connection"));
+  tell("once it is written");
+  EXPECT_THAT(written, SizeIs(4));
+  EXPECT_THAT(state_->units.all_failures(), SizeIs(1));
+}
+
+TEST_F(UnitFaults, WhatAnotherDaemonToldSaysNothingOfTheSameNumber) {
+  join_gpus();
+  bool before = false, now = false, again = false;
+  const auto hear = [this](uint64_t sequence, bool& written) {
+    return state_->registry.find("g")->heard.hear(sequence,
+                                                  [&written](const Status&) { written = true; });
+  };
+  auto of_before = hear(3, before);
+  join_anew();
+  auto of_now = hear(3, now);
+  ASSERT_TRUE(of_before && of_now);
+  of_before({});
+  EXPECT_TRUE(before);
+  EXPECT_FALSE(hear(3, again));
+  EXPECT_FALSE(now || again);
+  of_now({});
+  EXPECT_TRUE(now && again);
 }
 
 }  // namespace
