@@ -99,7 +99,7 @@ TEST_F(ToldTask, WhoAsksForACancelAgainHearsOfItOnceItIsOnDisk) {
       answered.push_back(who);
     });
   EXPECT_THAT(answered, ::testing::IsEmpty());
-  release();
+  release_disk();
   EXPECT_THAT(answered, ::testing::ElementsAre("first", "second"));
   EXPECT_EQ(state_->tasks.find(1), nullptr);
 }
