@@ -88,7 +88,7 @@ def train(name, iterations):
     while state.iteration < iterations and not job.should_stop():
         pipeline.batch()
         optimizer.zero_grad()
-        loss = task.loss(task.model(*task.inputs))
+        loss = task.loss(task.model(*task.inputs), task.wanted)
         loss.backward()
         optimizer.step()
         state.iteration += 1
