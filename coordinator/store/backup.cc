@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/durable_rename.h"
+#include "base/files/durable_rename.h"
 #include "base/unique_fd.h"
 #include "coordinator/store/migrations/migration.h"
 #include "coordinator/store/records.h"

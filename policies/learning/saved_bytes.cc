@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "base/durable_rename.h"
+#include "base/files/durable_rename.h"
 #include "base/unique_fd.h"
 
 namespace tierpilot {

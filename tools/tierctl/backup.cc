@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/durable_rename.h"
+#include "base/files/durable_rename.h"
 #include "base/unique_fd.h"
 #include "tools/tierctl/object.h"
 

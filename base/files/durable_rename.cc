@@ -1,4 +1,4 @@
-#include "base/durable_rename.h"
+#include "base/files/durable_rename.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
