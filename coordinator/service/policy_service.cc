@@ -185,7 +185,12 @@ kj::Promise<void> PolicyService::policyMode(PolicyModeContext context) {
   auto fulfiller = std::make_shared<kj::Own<kj::PromiseFulfiller<void>>>(kj::mv(paf.fulfiller));
   value_or_throw(oversight_of(policy).set_mode(
       policy.full_name(), *mode, [this, policy, context, fulfiller](const Status& status) mutable {
-        if (!status) return (*fulfiller)->reject(to_exception(status.error()));
+        if (!status)
+          return (*fulfiller)
+              ->reject(to_exception({status.error().code,
+                                     fmt::format("policy '{}': the mode is used, and not on disk "
+                                                 "yet, which is tried again: {}",
+                                                 policy.full_name(), status.error().message)}));
         write_policy(policy, context.getResults().initPolicy());
         (*fulfiller)->fulfill();
       }));

@@ -52,7 +52,9 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& director
   auto lock = lock_directory(directory);
   if (!lock) return tl::unexpected(lock.error());
   const auto path = (directory / "tierpilot.db").string();
-  if (!std::filesystem::exists(path) && std::filesystem::exists(directory / kUnfinishedStore))
+  std::error_code err;
+  if (!std::filesystem::exists(path, err) &&
+      std::filesystem::exists(directory / kUnfinishedStore, err))
     return fail(ErrorCode::kConflict,
                 fmt::format("store {}: a backup was not restored to its end: restore it again, or "
                             "remove '{}' to begin with an empty store",

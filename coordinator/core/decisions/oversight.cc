@@ -95,9 +95,7 @@ Status Oversight::set_mode(const std::string& policy, PolicyMode mode, Store::Do
     return fail(ErrorCode::kInvalid,
                 fmt::format("policy '{}' does not learn: it has no mode", policy));
   asked.guard->set_mode(mode);
-  write_changes(policy, asked);
-  // Also where nothing has changed: an earlier write may have failed.
-  write_standing(policy, asked, std::move(durable));
+  write_changes(policy, asked, std::move(durable));
   return {};
 }
 
@@ -126,12 +124,14 @@ Result<std::vector<PolicyEvent>> Oversight::events(const std::string& policy, ui
   return records::policy_events(store_.reader(), policy, limit);
 }
 
-void Oversight::write_changes(const std::string& policy, Subject& subject) {
+void Oversight::write_changes(const std::string& policy, Subject& subject, Store::Done durable) {
   const auto events = subject.guard->take_events();
-  if (events.empty()) return;
+  // Who waits for it may wait for what could not be written earlier.
+  if (events.empty() && !durable) return;
   for (const auto& event : events) record({clock_.wall_ms(), policy, event.what, event.why});
-  write_standing(policy, subject, nullptr);
-  if (events.back().what == "deposed" && on_deposed) on_deposed(policy, events.back().why);
+  write_standing(policy, subject, std::move(durable));
+  if (!events.empty() && events.back().what == "deposed" && on_deposed)
+    on_deposed(policy, events.back().why);
 }
 
 void Oversight::write_standing(const std::string& policy, Subject& subject, Store::Done durable) {

@@ -99,7 +99,7 @@ class Oversight {
   };
 
   Subject& subject(const std::string& policy);
-  void write_changes(const std::string& policy, Subject& subject);
+  void write_changes(const std::string& policy, Subject& subject, Store::Done durable = nullptr);
   void write_standing(const std::string& policy, Subject& subject, Store::Done durable);
   void record(PolicyEvent event);
 

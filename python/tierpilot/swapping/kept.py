@@ -111,6 +111,7 @@ class Keeper:
         del tensor
         if not kept.make_private():
             return
+        self._swap._settle()  # an end that was cut off would end what has its number by then
         data = kept.tensor.data_ptr()
         stream = self._swap._current_stream()
         for number in self._swap._core.saving(number_of(words, 8), 0, core.STATE, data, kept.size, stream):

@@ -69,7 +69,7 @@ class Stored(Counter):
     others = ()  # counters
 
     def __init__(self, key, root, tensor, storage, size):
-        # As Counter's, which a call of it would double in time.
+        # Counter's, written out: a call of it takes a quarter of a save's objects.
         self.root = weakref.ref(root)
         self.witness = tensor.detach()
         self.version = tensor._version

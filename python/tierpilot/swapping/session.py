@@ -109,7 +109,7 @@ class Swap(Book):
         if size < LEAST_BYTES:
             return Untouched(tensor)
         with self._lock:
-            if self._ended:
+            if self._ended or self._over is not None:
                 self._settle()
             if not self._told:
                 self._open(tensor)
@@ -167,7 +167,7 @@ class Swap(Book):
         with self._lock:
             if self._forked:
                 raise RuntimeError("tierpilot.swap: this process was forked: run backward where forward ran")
-            if self._ended:
+            if self._ended or self._over is not None:
                 self._settle()
             if not self._end_awaited:
                 self._begin_backward()

@@ -111,5 +111,59 @@ class Interrupts(Case):
         self.assertEqual((swap._by_number, self.ignored), ({}, []))
 
 
+class Cut(Case):
+    """An end that a handler cut off, behind the call that gave its number back."""
+
+    def cut(self, swap, work):
+        drop = swap._core.drop
+
+        def cut(number):
+            drop(number)
+            raise KeyboardInterrupt
+
+        swap._core.drop = cut
+        with self.assertRaises((KeyboardInterrupt, RuntimeError)):
+            work()
+        swap._core.drop = drop
+
+    def test_it_ends_nothing_that_is_saved_after_it(self):
+        weights = torch.randn(512, 8, requires_grad=True)
+
+        def work():
+            return (torch.full((64, 512), 0.5) @ weights).tanh().sum()
+
+        expected = torch.autograd.grad(work(), weights)[0]
+        swap = Swap(BIG, "none", "memory=64MiB")
+        with swap:
+            loss = work()
+            self.cut(swap, loss.backward)
+            loss = work()  # may have the number of what ended
+        swap.statistics()  # which sees to ends
+        self.assertTrue(torch.equal(torch.autograd.grad(loss, weights)[0], expected))
+        self.assertEqual(used(swap), 0)
+        self.assertEqual((swap._by_number, swap._live), ({}, {}))
+
+    def test_nor_a_state_that_leaves_after_it(self):
+        def train(swap):
+            torch.manual_seed(3)
+            weights = torch.randn(512, 64, requires_grad=True)
+            optimiser = torch.optim.SGD([weights], lr=0.1, momentum=0.9)
+            for step in range(4):
+                optimiser.zero_grad()
+                with swap or contextlib.nullcontext():
+                    loss = (torch.full((64, 512), 0.5) @ weights).tanh().sum()
+                if swap and step == 0:
+                    self.cut(swap, loss.backward)
+                else:
+                    loss.backward()
+                optimiser.step()
+                if swap:
+                    swap.statistics()
+            return weights.detach()
+
+        expected = train(None)
+        self.assertTrue(torch.equal(train(Swap(BIG, "swap-all", "memory=64MiB", states=True)), expected))
+
+
 if __name__ == "__main__":
     unittest.main()
