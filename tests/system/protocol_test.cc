@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "rpc/protocol.h"
@@ -78,16 +79,24 @@ wire::NodeSession::Client join_talkative(ClusterConnection& connection, const st
   return session;
 }
 
+// In place of the cluster's own client: a thread has one event loop.
+void on_a_connection(Cluster& cluster, const std::function<void(ClusterConnection&)>& work) {
+  cluster.client().disconnect();
+  {
+    auto opened = ClusterConnection::open({.address = cluster.address()});
+    ASSERT_TRUE(opened) << opened.error().message;
+    work(**opened);
+  }
+  ASSERT_TRUE(cluster.client().connect());
+}
+
 // What all units are has to fit a frame, whatever nodes said.
 TEST(Protocol, WhatNodesSayOfTheirGpusSpoilsNoList) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   Cluster cluster({.nodes = 1});
-  cluster.client().disconnect();  // a thread has one event loop
-  {
-    auto opened = ClusterConnection::open({.address = cluster.address()});
-    ASSERT_TRUE(opened) << opened.error().message;
-    const auto one = join_talkative(**opened, "talks"), other = join_talkative(**opened, "too");
-    const auto units = (*opened)->call((*opened)->cluster().unitListRequest());
+  on_a_connection(cluster, [](ClusterConnection& connection) {
+    const auto one = join_talkative(connection, "talks"), other = join_talkative(connection, "too");
+    const auto units = connection.call(connection.cluster().unitListRequest());
     ASSERT_TRUE(units) << units.error().message;
     uint32_t busy = 0;
     for (const auto unit : units->getUnits()) {
@@ -96,22 +105,17 @@ TEST(Protocol, WhatNodesSayOfTheirGpusSpoilsNoList) {
       busy += unit.getBusyPercent().getValue() == 40;
     }
     EXPECT_EQ(busy, 2 * kGpus);
-  }
-  ASSERT_TRUE(cluster.client().connect());
+  });
 }
 
 TEST(Protocol, OtherVersionsWorkOrAreToldWhyNot) {
   if (const auto why = cluster_unavailable()) GTEST_SKIP() << *why;
   Cluster cluster({.nodes = 1});
-  cluster.client().disconnect();  // a thread has one event loop
-  {
-    auto opened = ClusterConnection::open({.address = cluster.address()});
-    ASSERT_TRUE(opened) << opened.error().message;
-    EXPECT_TRUE((*opened)->coordinator().can(kGangFeature));
-    expect_others_are_welcome(**opened);
-    expect_strangers_are_told(**opened);
-  }
-  ASSERT_TRUE(cluster.client().connect());
+  on_a_connection(cluster, [](ClusterConnection& connection) {
+    EXPECT_TRUE(connection.coordinator().can(kGangFeature));
+    expect_others_are_welcome(connection);
+    expect_strangers_are_told(connection);
+  });
   EXPECT_TRUE(cluster.nodes_are_up(1));
 }
 
