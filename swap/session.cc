@@ -191,7 +191,8 @@ void Session::stall(std::unique_lock<std::mutex>& lock, const std::function<bool
 
 bool Session::fits(int64_t bytes) {
   const auto most = target_bytes() - slots_.totals().coming_bytes - bytes;
-  if (watch_.held_bytes() > most) watch_.give_back();
+  const auto excess = watch_.held_bytes() - most;
+  if (excess > 0) watch_.give_back(excess);
   return watch_.held_bytes() <= most;
 }
 

@@ -50,12 +50,13 @@ void StepWatch::make_room(int64_t bytes) {
   if (!near(bytes)) return;
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
-  if (memory_.now() + rise > bytes) give_back();
+  const auto excess = memory_.now() + rise - bytes;
+  if (excess > 0) give_back(excess);
 }
 
-void StepWatch::give_back() {
+void StepWatch::give_back(int64_t bytes) {
   const auto begin = since_begin_ns();
-  memory_.give_back();
+  memory_.give_back(bytes);
   ++given_back_;
   giving_ns_ += since_begin_ns() - begin;
 }

@@ -46,8 +46,8 @@ class StepWatch {
   // How often that was, and how long it took.
   int64_t given_back() const { return given_back_; }
   int64_t giving_ns() const { return giving_ns_; }
-  // Gives back what is free.
-  void give_back();
+  // Gives back so much of what is free, where there is.
+  void give_back(int64_t bytes);
   // What the device holds now.
   int64_t held_bytes() const { return memory_.now(); }
   // The most since the step began, or since it was looked at last.

@@ -19,8 +19,10 @@ class DeviceMemory {
   // The most since reset_peak(); no less than now().
   virtual int64_t peak() const = 0;
   virtual void reset_peak() = 0;
-  // What is freed, and not yet the device's again.
+  // What is freed, and not yet the device's again, but for what would come anew in small pieces.
   virtual void give_back() = 0;
+  // The same until it is so many bytes, and in small pieces where it is not otherwise.
+  virtual void give_back(int64_t bytes) = 0;
 };
 
 // Copies of one thread, which end before a call does.

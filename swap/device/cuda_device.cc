@@ -26,6 +26,7 @@ class ToldMemory : public DeviceMemory {
   int64_t peak() const override { return peak_; }
   void reset_peak() override { peak_ = held_.load(); }
   void give_back() override {}
+  void give_back(int64_t) override {}
 
  private:
   std::atomic<int64_t> held_ = 0, peak_ = 0;

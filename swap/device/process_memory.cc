@@ -12,6 +12,8 @@
 #include <limits>
 #include <string>
 
+#include "swap/device/tensor_memory.h"
+
 namespace tierpilot::swap {
 namespace {
 
@@ -95,11 +97,22 @@ void ProcessMemory::own_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_TOP_PAD, kFreshBytes);
   want_huge_pages();
+  keep_tensors_in_huge_pages();
 }
 
 void ProcessMemory::give_back() {
+  trim_tensors(std::numeric_limits<int64_t>::max());
   malloc_trim(0);
   want_huge_pages();
+}
+
+void ProcessMemory::give_back(int64_t bytes) {
+  const auto wanted = now() - bytes;
+  trim_tensors(bytes);
+  if (now() <= wanted) return;
+  malloc_trim(0);
+  want_huge_pages();
+  if (now() > wanted) trim_all_tensors();
 }
 
 }  // namespace tierpilot::swap

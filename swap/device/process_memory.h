@@ -18,10 +18,11 @@ class ProcessMemory : public DeviceMemory {
   int64_t peak() const override;
   void reset_peak() override;
   void give_back() override;
+  void give_back(int64_t bytes) override;
 
   // From here on the C library keeps what is freed, up to 32 MiB each, until give_back(): to take
   // memory from the kernel anew costs as much as to compute with it. Its pages are huge where the
-  // kernel may.
+  // kernel may, and large tensors' as tensor_memory.h has it.
   static void own_freed_memory();
 
  private:
