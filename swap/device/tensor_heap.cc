@@ -19,6 +19,14 @@ int64_t rounded_up(int64_t bytes, int64_t to) {
   return (bytes + to - 1) / to * to;
 }
 
+// Blocks of equal size would begin at equal offsets of a page of 4 KiB, and whoever reads one while
+// it writes another waits for stores that only look like its own: each begins 17 cache lines
+// further.
+int64_t block_bytes(int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  return rounded_up(bytes, kLine) + 17 * kLine;
+}
+
 }  // namespace
 
 TensorHeap::TensorHeap(int64_t bytes, int fill) : fill_(fill) {
@@ -38,11 +46,19 @@ TensorHeap::~TensorHeap() {
   if (reserved_) munmap(reserved_, static_cast<size_t>(reserved_bytes_));
 }
 
+TensorHeap::Range TensorHeap::touched(int64_t begin, int64_t bytes) {
+  return {begin / kUnitBytes * kUnitBytes, rounded_up(begin + bytes, kUnitBytes)};
+}
+
+TensorHeap::Range TensorHeap::inside(int64_t begin, int64_t bytes) {
+  return {rounded_up(begin, kUnitBytes), (begin + bytes) / kUnitBytes * kUnitBytes};
+}
+
 template <class Work>
-void TensorHeap::each_page(int64_t begin, int64_t bytes, const Work& work) {
-  for (int64_t at = begin; at < begin + bytes;) {
+void TensorHeap::each_page(Range range, const Work& work) {
+  for (auto at = range.begin; at < range.end;) {
     const auto page = at / kPageBytes;
-    const auto end = std::min(begin + bytes, (page + 1) * kPageBytes);
+    const auto end = std::min(range.end, (page + 1) * kPageBytes);
     const auto first = at % kPageBytes / kUnitBytes, count = (end - at) / kUnitBytes;
     work(page, count == 32 ? kAll : ((Units{1} << count) - 1) << first);
     at = end;
@@ -52,7 +68,7 @@ void TensorHeap::each_page(int64_t begin, int64_t bytes, const Work& work) {
 // A page of which nothing was had comes whole.
 int64_t TensorHeap::missing_bytes(int64_t begin, int64_t bytes) const {
   int64_t units = 0;
-  each_page(begin, bytes, [&](int64_t page, Units wanted) {
+  each_page(touched(begin, bytes), [&](int64_t page, Units wanted) {
     const auto had = had_[static_cast<size_t>(page)];
     units += had == 0 ? 32 : std::popcount(wanted & ~had);
   });
@@ -77,7 +93,7 @@ bool TensorHeap::grow(int64_t bytes) {
 
 void* TensorHeap::take(int64_t bytes) {
   if (bytes <= 0 || bytes > bytes_) return nullptr;
-  bytes = rounded_up(bytes, kUnitBytes);
+  bytes = block_bytes(bytes);
   const std::lock_guard lock(mutex_);
   int64_t best = -1, least = std::numeric_limits<int64_t>::max();
   auto from = gaps_.end();
@@ -98,7 +114,7 @@ void* TensorHeap::take(int64_t bytes) {
   gaps_.erase(from);
   if (best > begin) gaps_.emplace(begin, best - begin);
   if (const auto end = best + bytes; end < begin + room) gaps_.emplace(end, begin + room - end);
-  each_page(best, bytes, [&](int64_t page, Units wanted) {
+  each_page(touched(best, bytes), [&](int64_t page, Units wanted) {
     auto& had = had_[static_cast<size_t>(page)];
     had = had == 0 ? kAll : had | wanted;
   });
@@ -154,7 +170,7 @@ void TensorHeap::trim(int64_t bytes) {
 void TensorHeap::trim_all() {
   const std::lock_guard lock(mutex_);
   for (const auto& [begin, bytes] : gaps_)
-    each_page(begin, bytes, [&](int64_t page, Units free) {
+    each_page(inside(begin, bytes), [&](int64_t page, Units free) {
       if ((had_[static_cast<size_t>(page)] & free) != 0) return_units(page, free);
     });
 }
@@ -163,7 +179,7 @@ TensorHeap::Kept TensorHeap::kept() const {
   const std::lock_guard lock(mutex_);
   Kept kept;
   for (const auto& [begin, bytes] : gaps_)
-    each_page(begin, bytes, [&](int64_t page, Units free) {
+    each_page(inside(begin, bytes), [&](int64_t page, Units free) {
       const auto had = std::popcount(had_[static_cast<size_t>(page)] & free) * kUnitBytes;
       (free == kAll ? kept.pages_bytes : kept.parts_bytes) += had;
     });

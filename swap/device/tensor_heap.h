@@ -15,7 +15,7 @@ namespace tierpilot::swap {
 class TensorHeap {
  public:
   static constexpr int64_t kPageBytes = 2 << 20;
-  static constexpr int64_t kUnitBytes = 64 << 10;  // what a block takes is a multiple of it
+  static constexpr size_t kAlignment = 64;
 
   // For blocks of so many bytes in all, of addresses only; without room where they are not to be
   // had. What is given is filled with `fill`, unless that is 0.
@@ -25,7 +25,7 @@ class TensorHeap {
   TensorHeap& operator=(const TensorHeap&) = delete;
 
   // Where the fewest bytes are needed anew, and of those in the smallest gap; aligned to
-  // kUnitBytes. nullptr: no room.
+  // kAlignment. nullptr: no room.
   void* take(int64_t bytes);
   bool has(const void* data) const;
   // A block that was taken.
@@ -48,10 +48,15 @@ class TensorHeap {
  private:
   // The units of a page that were had from the kernel, a bit each.
   using Units = uint32_t;
-  static_assert(kPageBytes / kUnitBytes == 32);
-  // Calls work(page, units of it that lie in the range) for each.
+  static constexpr int64_t kUnitBytes = kPageBytes / 32;
+  struct Range {
+    int64_t begin = 0, end = 0;  // whole units
+  };
+  static Range touched(int64_t begin, int64_t bytes);
+  static Range inside(int64_t begin, int64_t bytes);
+  // Calls work(page, units of it) for each page of the range.
   template <class Work>
-  static void each_page(int64_t begin, int64_t bytes, const Work& work);
+  static void each_page(Range range, const Work& work);
   int64_t missing_bytes(int64_t begin, int64_t bytes) const;
   bool grow(int64_t bytes);
   void join(int64_t begin, int64_t bytes);

@@ -17,13 +17,12 @@ namespace tierpilot::swap {
 namespace {
 
 constexpr int64_t kLeastBytes = 256 << 10;
-constexpr size_t kMostAlignment = 4096;  // of what the heap gives, TensorHeap::kUnitBytes
 
 // It stays until the process ends, as tensors may.
 std::atomic<TensorHeap*> heap{nullptr};
 
 int take_tensor(void** data, size_t alignment, size_t bytes) {
-  if (bytes >= kLeastBytes && bytes < size_t{1} << 62 && alignment <= kMostAlignment) try {
+  if (bytes >= kLeastBytes && bytes < size_t{1} << 62 && alignment <= TensorHeap::kAlignment) try {
       *data = heap.load(std::memory_order_acquire)->take(static_cast<int64_t>(bytes));
       if (*data) return 0;
     } catch (const std::exception&) {  // no room to remember it in

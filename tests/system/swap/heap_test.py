@@ -11,25 +11,24 @@ from scene import LIBRARY, MODULES, Case, Swap
 import torch  # after scene, which skips without it
 
 MIB = 1 << 20
-HUGE = 2 * MIB
 
 
 def mapping(address):
-    """The flags of the mapping that an address lies in."""
+    """The flags of the mapping that an address lies in; none of the C library's heap."""
     inside = False
     with open("/proc/self/smaps") as smaps:
         for line in smaps:
             head = line.split()[0]
             if "-" in head and not head.endswith(":"):
                 begin, end = (int(at, 16) for at in head.split("-"))
-                inside = begin <= address < end
+                inside = begin <= address < end and line.split()[-1] != "[heap]"
             elif inside and head == "VmFlags:":
                 return line.split()[1:]
     return []
 
 
 def in_heap(tensor):
-    return "hg" in mapping(tensor.data_ptr()) and tensor.data_ptr() % (64 << 10) == 0
+    return "hg" in mapping(tensor.data_ptr())
 
 
 def resident():
