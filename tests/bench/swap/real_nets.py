@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 import real_tables
-from real_trainings import MIB, NETS, POLICIES, WARM, Bench, curve_at, speed_at
+from real_trainings import HEAP, MIB, NETS, POLICIES, WARM, Bench, curve_at, speed_at
 
 from demo import measured_tiers
 
@@ -32,7 +32,7 @@ def options():
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--parts", default=",".join(PARTS),
                         help="largest: batches; double: speed at twice plain's; own: speed at each policy's largest; curve: the learners' steps from a cold start")
-    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--policies", default=",".join(POLICIES), help=f"the library's, and {' and '.join(HEAP)} for what its heap brings")
     parser.add_argument("--plain", metavar="N", type=int, help="taken for plain's largest batch, which is not searched for then")
     parser.add_argument("--steps", type=int, default=3, help="of each try at a batch")
     parser.add_argument("--turns", type=int, default=27, help="of the race at twice plain's batch, the first 3 of which do not count")
@@ -41,7 +41,7 @@ def options():
     parser.add_argument("--threads", type=int, default=1, help="that compute; copies have their own")
     parser.add_argument("--tiers", metavar="LIST", help="as of tierpilot-swap run")
     chosen = parser.parse_args()
-    for name, known in (("nets", NETS), ("parts", PARTS), ("policies", POLICIES)):
+    for name, known in (("nets", NETS), ("parts", PARTS), ("policies", POLICIES + HEAP)):
         values = getattr(chosen, name).split(",")
         setattr(chosen, name, values)
         if not set(values) <= set(known):
@@ -80,7 +80,7 @@ def say(text):
 def find_largest(bench, policies, chosen, results):
     found = results.of(bench).setdefault("largest", {})
     for policy in policies:
-        if policy in found:
+        if policy in found or policy == "heap":
             continue
         first = bench.net.first
         if policy != "plain":

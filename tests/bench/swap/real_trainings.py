@@ -14,7 +14,13 @@ from child import Child, environment  # noqa: E402
 MIB = 1 << 20
 INTERPRETER = 120 * MIB  # Python with PyTorch, before a net
 POLICIES = ["plain", "swap-all", "capuchin", "swap", "swap-states", "q-published", "vdnn", "checkpoint"]
-MEANT = {"swap-states": {"policy": "swap", "states": True}}  # the optimiser's states may leave too
+# What the library's heap brings: swapping without it, and training in which nothing leaves, without a budget, with it.
+HEAP = ["swap-malloc", "heap"]
+MEANT = {
+    "swap-states": {"policy": "swap", "states": True},  # the optimiser's states may leave too
+    "swap-malloc": {"policy": "swap", "heap": "0"},
+    "heap": {"policy": "none", "budget": 1 << 40},
+}
 WARM = 3  # steps that nothing is judged by: the first are measured closely, which takes time
 
 
@@ -120,7 +126,8 @@ def run_race(reference, racer, turns):
 
 def speed_at(bench, batch, policy, turns, say):
     """A policy's row: its speed to that of plain training without a budget."""
-    reference, racer = bench.unbounded("plain", batch), bench.start(policy, batch)
+    start = bench.unbounded if policy == "heap" else bench.start
+    reference, racer = bench.unbounded("plain", batch), start(policy, batch)
     run_race(reference, racer, turns)
     row = _row(racer, reference)
     say(f"{bench.net.name} {policy} at {batch}: {row}")

@@ -6,6 +6,7 @@ Its settings are JSON in its only argument.
 import contextlib
 import hashlib
 import json
+import os
 import resource
 import sys
 import time
@@ -62,6 +63,7 @@ class Training:
         if settings["policy"] != "plain":
             import tierpilot
 
+            os.environ["TIERPILOT_SWAP_HEAP"] = settings.get("heap", "1")
             named = {name: settings[name] for name in ("tiers", "recompute", "plan_file", "states") if name in settings}
             self.swap = tierpilot.swap(settings["budget"], settings["policy"], **named)
         published = published_nets.NETS.get(settings.get("net"))
