@@ -104,6 +104,7 @@ void* TensorHeap::take(int64_t bytes) {
         const auto missing = missing_bytes(begin, bytes);
         if (missing > least || (missing == least && gap->second >= from->second)) continue;
         best = begin, least = missing, from = gap;
+        if (missing == 0 && gap->second == bytes) return true;
       }
     }
     return best >= 0;
@@ -160,9 +161,10 @@ void TensorHeap::trim(int64_t bytes) {
     const auto begin = rounded_up(gap->first, kPageBytes) / kPageBytes;
     for (auto page = (gap->first + gap->second) / kPageBytes; page-- > begin;) {
       if (bytes <= 0) return;
-      if (had_[static_cast<size_t>(page)] == 0) continue;
+      const auto had = had_[static_cast<size_t>(page)];
+      if (had == 0) continue;
       return_units(page, kAll);
-      bytes -= kPageBytes;
+      bytes -= std::popcount(had) * kUnitBytes;
     }
   }
 }
