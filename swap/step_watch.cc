@@ -51,7 +51,11 @@ void StepWatch::make_room(int64_t bytes) {
   const auto next = step_.time_ns.size();
   const auto rise = next < last_rises_.size() ? last_rises_[next] : 0;
   const auto excess = memory_.now() + rise - bytes;
-  if (excess > 0) give_back(excess);
+  if (excess <= 0) return;
+  give_back(excess);
+  if (!observes_) return;
+  memory_.reset_peak();
+  at_event_ = memory_.now();
 }
 
 void StepWatch::give_back(int64_t bytes) {

@@ -42,7 +42,7 @@ class StepWatch {
   // is looked at while steps stay far below.
   void make_room(int64_t bytes);
   // Whether it might look.
-  bool near(int64_t bytes) const { return !observes_ && last_peak_ >= bytes / 4 * 3; }
+  bool near(int64_t bytes) const { return last_peak_ >= bytes / 4 * 3; }
   // How often that was, and how long it took.
   int64_t given_back() const { return given_back_; }
   int64_t giving_ns() const { return giving_ns_; }
