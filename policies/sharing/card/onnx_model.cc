@@ -136,10 +136,15 @@ void infer_shapes(onnx::ModelProto& model) {
   model.clear_functions();  // they may call each other in circles
   import_domains(model);
   const onnx::ModelProto before = model;
-  try {
-    onnx::shape_inference::InferShapes(model);
-  } catch (const std::exception&) {
-    model = before;
+  // Sizes that operators compute, as exporters write recurrent nets, first.
+  for (const bool propagates : {true, false}) {
+    try {
+      onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                         {false, 0, propagates});
+      return;
+    } catch (const std::exception&) {
+      model = before;
+    }
   }
 }
 
@@ -158,7 +163,8 @@ void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& val
 
 }  // namespace
 
-Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name, uint32_t batch) {
+Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
+                                std::optional<uint32_t> wanted_batch) {
   onnx::ModelProto model;
   if (bytes.size() > kMaxModelBytes ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
@@ -168,10 +174,12 @@ Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
                             name));
   auto& graph = *model.mutable_graph();
   if (auto status = check_graph(graph, name); !status) return tl::unexpected(status.error());
-  ModelCard card{.producer = model.producer_name().substr(0, kMostNameBytes), .batch = batch};
+  const auto batch = batch_of(graph, wanted_batch, name);
+  if (!batch) return tl::unexpected(batch.error());
+  ModelCard card{.producer = model.producer_name().substr(0, kMostNameBytes), .batch = *batch};
   for (const auto& opset : model.opset_import())
     if (opset.domain().empty()) card.opset = opset.version();
-  card.guessed = close_dimensions(graph, batch);
+  card.guessed = close_dimensions(graph, *batch);
   infer_shapes(model);
   const auto values = values_of(graph, name);
   if (!values) return tl::unexpected(values.error());
