@@ -1,20 +1,19 @@
 #include "policies/sharing/card/onnx_model.h"
 
 #include <fmt/format.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "policies/sharing/card/onnx_cost.h"
 #include "policies/sharing/card/onnx_graph.h"
+#include "policies/sharing/card/onnx_shapes.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kMostNamed = 100;  // unknown operators
 constexpr size_t kMostNameBytes = 80;
-constexpr int64_t kUsualOpset = 13;
 
 class Describer {
  public:
@@ -118,35 +117,6 @@ class Describer {
   const Values& values_;
   std::unordered_map<std::string, uint64_t> depths_;
 };
-
-// Inference gives up on a model that does not say which operators of a domain it means.
-void import_domains(onnx::ModelProto& model) {
-  std::unordered_set<std::string> imported;
-  for (const auto& opset : model.opset_import()) imported.insert(opset.domain());
-  for (const auto& node : model.graph().node())
-    if (imported.insert(node.domain()).second) {
-      auto* opset = model.add_opset_import();
-      opset->set_domain(node.domain());
-      opset->set_version(node.domain().empty() ? kUsualOpset : 1);
-    }
-}
-
-// What it cannot tell stays unknown, and is counted as such.
-void infer_shapes(onnx::ModelProto& model) {
-  model.clear_functions();  // they may call each other in circles
-  import_domains(model);
-  const onnx::ModelProto before = model;
-  // Sizes that operators compute, as exporters write recurrent nets, first.
-  for (const bool propagates : {true, false}) {
-    try {
-      onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                         {false, 0, propagates});
-      return;
-    } catch (const std::exception&) {
-      model = before;
-    }
-  }
-}
 
 void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& values) {
   for (const auto& tensor : graph.initializer()) {

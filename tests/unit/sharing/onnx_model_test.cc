@@ -157,30 +157,65 @@ TEST(OnnxModel, AnAttributeThatNothingCanBeDividedByIsNamedWithItsOperator) {
   EXPECT_TRUE(describe(group));
 }
 
-// A size that the graph computes from that of its input.
-TEST(OnnxModel, SizesThatOperatorsComputeAreKnown) {
-  auto model = perceptron();
-  auto& graph = *model.mutable_graph();
-  graph.mutable_output(0)->set_name("z");
-  const auto add_whole = [&](const char* name, std::vector<int64_t> values) {
-    auto* tensor = graph.add_initializer();
+// Sizes that the graph computes from that of its input: as recurrent nets are exported, and
+// attention, which is cut into thirds.
+class ComputedSizes : public testing::Test {
+ protected:
+  ComputedSizes() {
+    graph_.mutable_output(0)->set_name("z");
+    constant("first", {0});
+    add_node(graph_, "Shape", {"x"}, "shape");
+  }
+  void constant(const char* name, const std::vector<int64_t>& values) {
+    auto* tensor = graph_.add_initializer();
     tensor->set_name(name);
     tensor->set_data_type(onnx::TensorProto::INT64);
     tensor->add_dims(static_cast<int64_t>(values.size()));
     for (const auto value : values) tensor->add_int64_data(value);
-  };
-  add_whole("first", {0});
-  add_whole("sizes", {2, 3});
-  add_node(graph, "Shape", {"x"}, "shape");
-  add_node(graph, "Gather", {"shape", "first"}, "batch");
-  add_node(graph, "Concat", {"batch", "sizes"}, "wanted");
-  auto* axis = graph.mutable_node(graph.node_size() - 1)->add_attribute();
+  }
+  onnx::ModelProto model_ = perceptron();
+  onnx::GraphProto& graph_ = *model_.mutable_graph();
+};
+
+TEST_F(ComputedSizes, OfAConstantAreKnown) {
+  constant("sizes", {2, 3});
+  add_node(graph_, "Gather", {"shape", "first"}, "batch");
+  add_node(graph_, "Concat", {"batch", "sizes"}, "wanted");
+  auto* axis = graph_.mutable_node(graph_.node_size() - 1)->add_attribute();
   axis->set_name("axis");
   axis->set_type(onnx::AttributeProto::INT);
-  add_node(graph, "ConstantOfShape", {"wanted"}, "z");
-  const auto card = describe(model, 5);
+  add_node(graph_, "ConstantOfShape", {"wanted"}, "z");
+  const auto card = describe(model_, 5);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_EQ(card->unknown_shapes, 0U);
+}
+
+TEST_F(ComputedSizes, OfASliceAreKnownAndOperatorsStayWhatTheyAre) {
+  constant("second", {1});
+  constant("thirds", {3});
+  constant("twice", {2});
+  add_node(graph_, "Gather", {"shape", "second"}, "width");
+  add_node(graph_, "Add", {"width", "second"}, "padded");
+  add_node(graph_, "Div", {"padded", "thirds"}, "third");
+  add_node(graph_, "Mul", {"third", "twice"}, "end");
+  add_node(graph_, "Slice", {"x", "third", "end", "second"}, "z");
+  const auto card = describe(model_, 5);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->unknown_shapes, 0U);
+  EXPECT_EQ(card->operators.at("Shape").output_sum, 2 + 5 * 3) << "of 8, from 3 to 6";
+  EXPECT_EQ(card->operators.at("Mul").count, 2U) << "Div and Mul";
+  EXPECT_EQ(card->operators.at("AddV2").count, 1U);
+}
+
+TEST_F(ComputedSizes, ByDivisionsByNothingStayUnknown) {
+  constant("second", {1});
+  constant("none", {0});
+  add_node(graph_, "Gather", {"shape", "second"}, "width");
+  add_node(graph_, "Div", {"width", "none"}, "third");
+  add_node(graph_, "Slice", {"x", "none", "third", "second"}, "z");
+  const auto card = describe(model_, 5);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_EQ(card->unknown_shapes, 1U);
 }
 
 TEST(OnnxModel, AnUnknownOperatorIsCountedAndTold) {
