@@ -22,13 +22,16 @@ def forked():
     does not outlive."""
     parent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    child = os.fork()
+    if child == 0:
+        _end_with(parent)
     try:
-        child = os.fork()
-        if child == 0:
-            _end_with(parent)
-        return child
-    finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    except KeyboardInterrupt:  # pressed meanwhile: the caller does not know of it yet
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return child
 
 
 def _end_with(parent):
