@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/data_file.h"
+#include "base/files/open_to_read.h"
 #include "coordinator/core/data/dataset_admin.h"
 #include "policies/gang/learned/hosted_placers.h"
 #include "policies/placement/measures.h"
@@ -153,11 +152,10 @@ void read_elastic(ConfigReader& reader, CoreSettings& core) {
 }
 
 Result<std::shared_ptr<const sharing::JobPredictor>> load_predictor(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::kNotFound, fmt::format("'{}' cannot be read", path));
-  std::stringstream text;
-  text << file.rdbuf();
-  auto predictor = sharing::JobPredictor::read(text.str());
+  constexpr size_t kMostBytes = 64 << 20;
+  const auto text = read_small_file(path, kMostBytes);
+  if (!text) return tl::unexpected(text.error());
+  auto predictor = sharing::JobPredictor::read(*text);
   if (!predictor) return fail(predictor.error().code, path + ": " + predictor.error().message);
   return std::make_shared<const sharing::JobPredictor>(std::move(*predictor));
 }

@@ -137,6 +137,18 @@ std::string_view CsvTable::cell(std::optional<size_t> column) const {
   return column && *column < state_->row.cells() ? state_->row.cell(*column) : std::string_view();
 }
 
+size_t CsvTable::cells() const {
+  return state_->row.cells();
+}
+
+size_t CsvTable::columns() const {
+  return state_->header.cells();
+}
+
+std::string_view CsvTable::name(size_t column) const {
+  return state_->header.cell(column);
+}
+
 std::string CsvTable::place() const {
   return fmt::format("{}:{}", state_->lines.path(), state_->row.line);
 }

@@ -29,7 +29,11 @@ class CsvTable {
   Result<bool> next();
   // A cell of this row; "" where the row is too short or the column is not there.
   std::string_view cell(std::optional<size_t> column) const;
-  // "FILE:LINE" where this row begins.
+  // How many this row has; a row may be shorter or longer than the header.
+  size_t cells() const;
+  size_t columns() const;
+  std::string_view name(size_t column) const;
+  // "FILE:LINE" where this row begins; before the first row the header's.
   std::string place() const;
 
  private:

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "base/files/open_to_read.h"
+
 namespace tierpilot {
 namespace {
 
@@ -14,8 +16,11 @@ constexpr std::string_view kGzipMagic = "\x1F\x8B";
 }  // namespace
 
 Result<LineReader> LineReader::open(const std::filesystem::path& path) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
+  auto fd = open_to_read(path.string(), "trace " + path.string());
+  if (!fd) return tl::unexpected(fd.error());
+  std::FILE* file = fdopen(fd->get(), "r");
   if (!file) return fail_errno(errno, "trace " + path.string());
+  (void)fd->release();
   LineReader reader(path.string(), file);
   if (auto filled = reader.fill(); !filled) return tl::unexpected(filled.error());
   if (reader.buffer_.starts_with(kGzipMagic))

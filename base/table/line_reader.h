@@ -16,7 +16,8 @@ inline constexpr size_t kMaxLineBytes = 1 << 20;
 
 class LineReader {
  public:
-  // Refuses folders and gzip files, saying what to do. "/dev/stdin" and pipes are files, too.
+  // Refuses folders, gzip files and pipes that nobody writes to, saying what to do. "/dev/stdin"
+  // and other pipes are files, too.
   static Result<LineReader> open(const std::filesystem::path& path);
 
   // The next line without its end (LF or CR LF) and, on line 1, without a byte order mark; valid

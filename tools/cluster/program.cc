@@ -42,19 +42,15 @@ std::vector<fs::path> folders() {
 }  // namespace
 
 Result<fs::path> find_program(const std::string& name) {
-  std::string looked;
   for (const auto& folder : folders()) {
     const fs::path program = folder / name;
     std::error_code ignored;
     if (fs::is_regular_file(program, ignored) && access(program.c_str(), X_OK) == 0) return program;
-    looked += (looked.empty() ? "" : ", ") + folder.string();
   }
-  return fail(
-      ErrorCode::kNotFound,
-      fmt::format(
-          "program {0} was found neither beside this one nor in PATH ({1}); where only some "
-          "programs were built, `ninja -C build` builds all",
-          name, looked));
+  return fail(ErrorCode::kNotFound,
+              fmt::format("program {} was found neither beside this one, in or near '{}', nor in "
+                          "PATH: reinstall Tierpilot; in a source tree `ninja -C build` builds it",
+                          name, own_folder().string()));
 }
 
 }  // namespace tierpilot

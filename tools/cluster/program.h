@@ -9,8 +9,8 @@
 
 namespace tierpilot {
 
-// Looks beside the running program (installed, or in a build tree), then in PATH. kNotFound lists
-// the folders it looked in.
+// Looks beside the running program (installed, or in a build tree), then in PATH. kNotFound says
+// where the running program is.
 Result<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace tierpilot

@@ -22,6 +22,7 @@
 #include "tools/demo/report.h"
 #include "tools/demo/rounds.h"
 #include "tools/demo/runtime_folder.h"
+#include "tools/output/arguments.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::demo {
@@ -311,10 +312,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1u, 1000u))
       ->capture_default_str();
   app.add_option("--seconds", options.seconds, "in which these tasks arrive")
-      ->check(CLI::Range(0.1, 86'400.0))
+      ->check(number_between(0.1, 86'400.0))
       ->capture_default_str();
   app.add_option("--work", options.work, "scales each task's work")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(number_between(0.01, 100.0))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of the workload and of the policies")
       ->check(CLI::Range(int64_t{0}, INT64_MAX))

@@ -1,10 +1,12 @@
 #include "tools/demo/training_options.h"
 
+#include "tools/output/arguments.h"
+
 namespace tierpilot::demo {
 
 void add_training_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--scale", options.scale, "of the jobs' iterations")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(number_between(0.01, 100.0))
       ->capture_default_str();
   app.add_option("--json", options.json_file, "write everything shown to this file")
       ->type_name("FILE");
@@ -17,7 +19,7 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
 
 void add_gap_option(CLI::App& app, double& gap_s) {
   app.add_option("--gap", gap_s, "seconds between two arrivals")
-      ->check(CLI::Range(0.0, 600.0))
+      ->check(number_between(0.0, 600.0))
       ->capture_default_str();
 }
 

@@ -14,6 +14,7 @@
 #include "tools/lab/quality_suite.h"
 #include "tools/lab/scene.h"
 #include "tools/lab/sharing.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -212,7 +213,7 @@ void add_in_time_options(CLI::App& command, Options& options) {
            command.add_option("--load", options.load,
                               "with --in-time: units that jobs need of those that there are "
                               "(default: 0.6 with jobs of traces, else 0.9)"))
-      ->check(CLI::Range(0.001, 10.0))
+      ->check(number_between(0.001, 10.0))
       ->type_name("PART")
       ->needs(in_time);
   of_suite(kSharingSuite, options,
@@ -303,13 +304,13 @@ void add_gang_options(CLI::App& command, Options& options) {
   of_suite(kGangSuite, options,
            command.add_option("--repair-h", options.gangs.repair_h,
                               "hours that a GPU is out after it failed, in the suite gangs"))
-      ->check(CLI::Range(0.0, 1e4))
+      ->check(number_between(0.0, 1e4))
       ->type_name("HOURS")
       ->capture_default_str();
   of_suite(kGangSuite, options,
            command.add_option("--restart-h", options.gangs.restart_h,
                               "hours that a job needs to begin again, in the suite gangs"))
-      ->check(CLI::Range(0.0, 1e4))
+      ->check(number_between(0.0, 1e4))
       ->type_name("HOURS")
       ->capture_default_str();
   of_suite(

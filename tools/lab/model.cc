@@ -1,5 +1,6 @@
 // tierctl model describe: what a model is made of.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -23,7 +24,8 @@ const std::vector<Column> kTotals{{"Batch", "/batch", Format::kNumber},
                                   {"Memory traffic", "/traffic_bytes", Format::kBytes},
                                   {"FLOPs of a forward pass", "/flops", Format::kNumber},
                                   {"Depth", "/depth", Format::kNumber},
-                                  {"Uncertain", "/uncertain"}};
+                                  {"Uncertain", "/uncertain"},
+                                  {"Why", "/why"}};
 const std::vector<Column> kOperators{{"OPERATOR", "/operator"},
                                      {"COUNT", "/count", Format::kNumber},
                                      {"LARGEST INPUT", "/largest_input", Format::kNumber},
@@ -47,7 +49,7 @@ Result<std::string> read_model(const std::string& path) {
   return content;
 }
 
-Result<std::string> describe(const std::string& path, uint32_t batch) {
+Result<std::string> describe(const std::string& path, std::optional<uint32_t> batch) {
   const auto content = read_model(path);
   if (!content) return tl::unexpected(content.error());
   const auto card = sharing::describe_onnx(*content, path, batch);
@@ -65,15 +67,40 @@ ordered_json rows_of(const ordered_json& operators) {
   return rows;
 }
 
-int run(const Context& context, const std::string& path, uint32_t batch) {
+// What makes it uncertain.
+struct Doubts {
+  ordered_json unknown = ordered_json::object(), control = ordered_json::object();
+  std::vector<std::string> all;
+};
+
+Doubts doubts_about(const ordered_json& card) {
+  Doubts doubts;
+  for (const auto& [name, count] : card["unknown_operators"].items())
+    (name == "If" || name == "Loop" || name == "Scan" ? doubts.control : doubts.unknown)[name] =
+        count;
+  if (!doubts.unknown.empty())
+    doubts.all.push_back("operators nobody knows: " + doubts.unknown.dump());
+  if (!doubts.control.empty())
+    doubts.all.push_back("what these run is counted once, however often they do: " +
+                         doubts.control.dump());
+  if (const auto values = card["unknown_shapes"].get<uint64_t>(); values > 0)
+    doubts.all.push_back(
+        fmt::format("the sizes of {} values are not known and count as nothing", values));
+  for (const auto& guess : card["guessed"])
+    doubts.all.push_back(
+        fmt::format("the file leaves a size open: {}", guess.get_ref<const std::string&>()));
+  return doubts;
+}
+
+int run(const Context& context, const std::string& path, std::optional<uint32_t> batch) {
   const auto text = in_guarded_child(path, [&] { return describe(path, batch); });
   if (!text) return print_error(context.output, text.error());
   auto value = ordered_json::parse(*text);
+  const auto doubts = doubts_about(value);
   std::vector<std::string> warnings;
-  if (!value["unknown_operators"].empty())
-    warnings.push_back(
-        fmt::format("operators nobody knows: {}", value["unknown_operators"].dump()));
+  if (!value["unknown_operators"].empty()) warnings = doubts.all;
   if (context.output.json) return print(context.output, value, {}, warnings);
+  value["why"] = doubts.all.empty() ? "" : fmt::format("{}", fmt::join(doubts.all, "; "));
   value["rows"] = rows_of(value["operators"]);
   return print(context.output, value,
                {{.rows = "", .columns = kTotals}, {.rows = "/rows", .columns = kOperators}},
@@ -88,14 +115,15 @@ void add_model(CLI::App& app, Context& context) {
   auto* describe = model->add_subcommand("describe", "the model card of an ONNX file");
   struct Arguments {
     std::string path;
-    uint32_t batch = 1;
+    std::optional<uint32_t> batch;
   };
   auto given = std::make_shared<Arguments>();
   describe->add_option("FILE", given->path, "FILE.onnx")->required();
-  describe->add_option("--batch", given->batch, "samples at a time, where the file leaves it open")
+  describe
+      ->add_option("--batch", given->batch,
+                   "samples at a time, where the file leaves it open (default 1)")
       ->check(CLI::Range(1U, 1'000'000U))
-      ->type_name("N")
-      ->capture_default_str();
+      ->type_name("N");
   describe->callback([&context, given] {
     context.command = [&context, given] { return run(context, given->path, given->batch); };
   });

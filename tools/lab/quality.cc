@@ -7,6 +7,7 @@
 #include "policies/quality/predictor.h"
 #include "policies/sim/quality/prediction_summary.h"
 #include "tools/lab/command.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -116,7 +117,7 @@ void add_quality(CLI::App& app, Context& context) {
       ->required();
   command->add_option("--at", options->at, "the part of each run that is known")
       ->type_name("SHARE")
-      ->check(CLI::Range(0.01, 0.99))
+      ->check(number_between(0.01, 0.99))
       ->capture_default_str();
   command
       ->add_option("--origins", options->origins,

@@ -9,6 +9,7 @@
 #include "policies/gang/rates/history_reader.h"
 #include "policies/gang/rates/rate_trial.h"
 #include "tools/lab/command.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -198,7 +199,7 @@ void add_rates(CLI::App& unit, Context& context) {
       ->check(CLI::Range(1U, 10'000'000U))
       ->type_name("N");
   command->add_option("--train", options->train, "share of the time that rates are learnt from")
-      ->check(CLI::Range(0.05, 0.95))
+      ->check(number_between(0.05, 0.95))
       ->type_name("SHARE")
       ->capture_default_str();
   command->callback([&context, options] {

@@ -7,6 +7,7 @@
 
 #include "policies/sim/model/cluster_spec.h"
 #include "tools/lab/quality_suite.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -58,11 +59,11 @@ CLI::Option* add_training_scene(CLI::App& command, TrainingScene& scene) {
       ->needs(curves)
       ->capture_default_str();
   command.add_option("--gap-s", scene.gap_s, "seconds between two of them, in the mean")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(number_between(0.001, 1e6))
       ->needs(curves)
       ->capture_default_str();
   command.add_option("--period-s", scene.period_s, "seconds between two decisions")
-      ->check(CLI::Range(0.1, 1e5))
+      ->check(number_between(0.1, 1e5))
       ->needs(curves)
       ->capture_default_str();
   command.add_option("--work-s", scene.work_s, "CPU seconds of a job, drawn between these")

@@ -57,6 +57,16 @@ bool asks_for_json(int argc, const char* const* argv) {
 
 }  // namespace
 
+CLI::Validator number_between(double least, double most) {
+  return {[least, most](std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+              return std::string();
+            return fmt::format("Value {} not in range {} to {}", text, least, most);
+          },
+          fmt::format("FLOAT in [{} - {}]", least, most)};
+}
+
 std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* argv,
                                    Output& output) {
   app.add_flag("-j,--json", output.json, "print JSON");

@@ -7,7 +7,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace tierpilot {
 
@@ -15,5 +16,9 @@ namespace tierpilot {
 // program is to end now (help, version, usage error, all printed), nothing when it is to go on.
 std::optional<int> parse_arguments(CLI::App& app, int argc, const char* const* argv,
                                    Output& output);
+
+// What every option of a floating type is checked by: CLI::Range lets NaN pass, which no comparison
+// refuses later. A test holds the tools to it (tests/unit/structure/number_options.py).
+CLI::Validator number_between(double least, double most);
 
 }  // namespace tierpilot

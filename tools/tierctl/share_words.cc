@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/files/open_to_read.h"
 
 namespace tierpilot::tierctl {
 namespace {
@@ -37,14 +36,11 @@ Status parse_share(const std::string& words, TaskSpec& task) {
 }
 
 Result<std::string> read_card(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::kIo, fmt::format("model card {}: it cannot be read", path));
-  std::string text(kMostCardBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMostCardBytes)
-    return fail(ErrorCode::kInvalid,
-                fmt::format("model card {}: more than {} bytes", path, kMostCardBytes));
+  auto text = read_small_file(path, kMostCardBytes);
+  if (!text) return fail(text.error().code, "model card: " + text.error().message);
+  // The coordinator would take it for none.
+  if (text->empty())
+    return fail(ErrorCode::kInvalid, fmt::format("model card: '{}' is empty", path));
   return text;
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/files/open_to_read.h"
 #include "base/memory_wish.h"
 #include "tools/cluster/duration.h"
 #include "tools/tierctl/elastic_words.h"
@@ -118,8 +119,8 @@ ShareWords read_share(Fields& fields) {
   fields.with("model_card", [&](const auto& v, const auto& at) {
     if (v.is_object())
       words.card = v.dump();
-    else
-      words.card_file = text(v, at);
+    else if ((words.card_file = text(v, at)).empty())
+      throw Wrong{at, "must name a file, or be the card itself"};
   });
   return words;
 }
@@ -304,20 +305,19 @@ Result<std::vector<TaskSpec>> parse_submission(std::string_view json, const std:
 }
 
 Result<std::vector<TaskSpec>> load_submission(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    if (std::filesystem::is_directory(path))
-      return fail(ErrorCode::kInvalid, fmt::format("file '{}' is a directory", path));
-    file.open(path, std::ios::binary);
-    if (!file) return fail_errno(errno, fmt::format("file '{}' cannot be opened", path));
+  if (path == "-") {
+    std::string text(kMaxFileBytes + 1, '\0');
+    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<size_t>(std::cin.gcount()));
+    if (text.size() > kMaxFileBytes)
+      return fail(ErrorCode::kInvalid, "standard input is larger than 16 MiB");
+    return parse_submission(text, "standard input");
   }
-  std::istream& input = path == "-" ? std::cin : file;
-  std::string text(kMaxFileBytes + 1, '\0');
-  input.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(input.gcount()));
-  if (text.size() > kMaxFileBytes)
-    return fail(ErrorCode::kInvalid, fmt::format("file '{}' is larger than 16 MiB", path));
-  return parse_submission(text, path == "-" ? "standard input" : path);
+  if (std::filesystem::is_directory(path))
+    return fail(ErrorCode::kInvalid, fmt::format("file '{}' is a directory", path));
+  const auto text = read_small_file(path, kMaxFileBytes);
+  if (!text) return fail(text.error().code, "file " + text.error().message);
+  return parse_submission(*text, path);
 }
 
 Result<DatasetUse> parse_dataset_use(std::string_view text) {

@@ -7,6 +7,7 @@
 #include "base/memory_wish.h"
 #include "rpc/task_wire.h"
 #include "tools/cluster/message_json.h"
+#include "tools/output/arguments.h"
 #include "tools/tierctl/elastic_words.h"
 #include "tools/tierctl/object.h"
 #include "tools/tierctl/share_words.h"
@@ -158,13 +159,14 @@ void add_elastic_options(CLI::App& sub, ElasticWords& words, CLI::Option& units)
                       ->type_name("MIN:MAX")
                       ->excludes(&units);
   sub.add_option("--weight", words.weight, "what it gains counts so many times (default 1)")
-      ->check(CLI::Range(0.01, 100.0))
+      ->check(number_between(0.01, 100.0))
       ->needs(elastic);
   sub.add_option("--measure", words.measure,
                  "what is to fall, or to rise, of what it reports (default its loss)")
       ->type_name("NAME[:up|:down]")
       ->needs(elastic);
   auto* goal = sub.add_option("--goal", words.goal, "of the measure, to be reached by --deadline")
+                   ->check(number_between(-1e300, 1e300).description(""))
                    ->needs(elastic);
   auto* deadline =
       add_duration(sub, "--deadline", words.deadline_ms, "from now on, for its goal")->needs(goal);
@@ -185,9 +187,9 @@ CLI::Option* add_task_options(CLI::App& sub, Arguments& arguments) {
   add_elastic_options(sub, arguments.elastic, *units);
   add_share_options(sub, arguments.share, *units);
   sub.add_option("--float-ops", task.float_operations, "estimated float32 operations")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, 1e300).description("NONNEGATIVE"));
   sub.add_option("--int-ops", task.int_operations, "estimated int32 operations")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, 1e300).description("NONNEGATIVE"));
   add_duration(sub, "--time-limit", task.time_limit_ms, "end it after (default never)");
   sub.add_option("--env", arguments.env, "a variable; repeat for more")
       ->type_name("NAME=VALUE")

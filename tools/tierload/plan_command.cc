@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cluster/connect_arguments.h"
+#include "tools/output/arguments.h"
 #include "tools/tierload/commands.h"
 #include "tools/tierload/workload_arguments.h"
 
@@ -31,7 +32,9 @@ int plan(const Context& context, const WorkloadOptions& options) {
 
 void add_workload_options(CLI::App& app, WorkloadOptions& options) {
   const auto add = [&](const char* name, auto& value, const char* help) {
-    app.add_option(name, value, help)->capture_default_str();
+    auto* option = app.add_option(name, value, help)->capture_default_str();
+    if constexpr (std::is_same_v<decltype(value), double&>)
+      option->check(number_between(0, 1e9).description(""));
   };
   add("--seed", options.seed, "the same seed gives the same workload");
   add("--tasks", options.tasks, "number of tasks");

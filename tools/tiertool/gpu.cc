@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "tools/output/arguments.h"
 #include "tools/tiertool/gpu_reading.h"
 #include "tools/tiertool/object.h"
 
@@ -107,7 +108,7 @@ void add_gpu(CLI::App& app, Context& context) {
   auto options = std::make_shared<TopOptions>();
   auto* sub = gpu->add_subcommand("top", "the same again and again");
   sub->add_option("--interval", options->interval_s, "seconds between two looks")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
   sub->add_option("--count", options->count, "looks, then end (default: until Ctrl-C)")
       ->check(CLI::Range(1, 1'000'000));

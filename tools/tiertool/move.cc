@@ -9,6 +9,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "tools/output/arguments.h"
+
 namespace tierpilot::tiertool {
 
 using nlohmann::ordered_json;
@@ -16,7 +18,7 @@ using std::chrono::steady_clock;
 
 void add_seconds(CLI::App& verb, double& seconds) {
   verb.add_option("--seconds", seconds, "how long to watch; 0: until Ctrl-C")
-      ->check(CLI::Range(0.0, 86'400.0))
+      ->check(number_between(0.0, 86'400.0))
       ->capture_default_str();
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "tools/output/arguments.h"
 #include "tools/tiertool/move.h"
 #include "tools/tiertool/watching.h"
 
@@ -188,7 +189,7 @@ void add_move_run(CLI::App& move, Context& context) {
       ->type_name("SIZE")
       ->capture_default_str();
   verb->add_option("--cpu", options->cpu_percent, "percent of one core, on average; 0: no limit")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--limit", options->limit, "moves in the table (JSON has all)")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/output/arguments.h"
 #include "tools/tiertool/move.h"
 #include "tools/tiertool/move_cgroups.h"
 #include "tools/tiertool/move_rows.h"
@@ -186,7 +187,7 @@ void add_move_stat(CLI::App& move, Context& context) {
   verb->add_option("--cpu", options->cpu_percent,
                    "percent of one core that watching migrations may take on average; where calls "
                    "are too many they are watched in turns. 0: no limit")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--cgroup", options->cgroups,
                    "also by this cgroup v2, whose pages they are; can be repeated");

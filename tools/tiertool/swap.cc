@@ -9,6 +9,7 @@
 #include "policies/swap/optimum/optimum.h"
 #include "policies/swap/policies.h"
 #include "policies/swap/readers.h"
+#include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 #include "tools/tiertool/swap_record.h"
 
@@ -151,7 +152,7 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
   budget->add_option("--budget-ratio", command.ratios, "share of the peak without a limit")
       ->type_name("SHARE")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_between(0.0, 1.0));
   budget->add_option("--budget", command.budget, "device memory, such as 4GiB")->type_name("SIZE");
   verb.add_option("--policy", command.policies, "which ones; 'swap policies' lists them")
       ->type_name("NAME,...")
@@ -160,16 +161,16 @@ void add_options(CLI::App& verb, ReplayCommand& command) {
   verb.add_option("--bandwidth", command.gb_per_s,
                   "of the link to host memory, each way, in 1e9 bytes a second; 0: no swapping")
       ->type_name("GB/s")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0.0, 1e6))
       ->capture_default_str();
   verb.add_option("--latency", command.latency_us, "of each copy, in microseconds")
       ->type_name("US")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(number_between(0.0, 1e9))
       ->capture_default_str();
   verb.add_option("--thrash-limit", command.settings.limits.thrash_limit,
                   "a replay that exceeds this overhead by recomputing has failed")
       ->type_name("FACTOR")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(number_between(1.0, 1e6))
       ->capture_default_str();
   verb.add_option("--net", command.net, "of a table of operators, only this one")
       ->type_name("NAME");

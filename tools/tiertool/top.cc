@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "daemon/memory/loop/loaded_latency.h"
+#include "tools/output/arguments.h"
 #include "tools/tiertool/object.h"
 #include "tools/tiertool/top_screen.h"
 #include "tools/tiertool/top_view.h"
@@ -200,7 +201,7 @@ void add_top(CLI::App& app, Context& context) {
   auto* verb = app.add_subcommand("top", "a live view of tiers, moving pages and processes");
   auto options = std::make_shared<TopOptions>();
   verb->add_option("--interval", options->interval_s, "seconds between two looks")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
   verb->add_option("--count", options->count, "looks until it ends; 0: until q or Ctrl-C")
       ->capture_default_str();

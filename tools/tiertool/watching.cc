@@ -12,6 +12,7 @@
 #include "daemon/memory/paging/kernel_settings.h"
 #include "daemon/probe/active/measure.h"
 #include "daemon/topology/tiers.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::tiertool {
 namespace {
@@ -102,10 +103,10 @@ void add_watch_options(CLI::App& verb, WatchOptions& options) {
       ->type_name("auto|damon|numa-hint|soft-dirty|fault-address")
       ->capture_default_str();
   verb.add_option("--seconds", options.seconds, "how long to watch; 0: until Ctrl-C")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0.0, 1e6))
       ->capture_default_str();
   verb.add_option("--interval", options.interval_s, "seconds between two looks")
-      ->check(CLI::Range(0.05, 3600.0))
+      ->check(number_between(0.05, 3600.0))
       ->capture_default_str();
 }
 

@@ -135,7 +135,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1u, 1'000'000u).description(""))
       ->capture_default_str();
   app.add_option("--rate", options.plan.rate, "of learning")
-      ->check(CLI::Range(1e-9, 100.0).description(""))
+      ->check(number_between(1e-9, 100.0).description(""))
       ->capture_default_str();
   auto* const budget =
       app.add_option("--swap-budget", options.swap_budget,
@@ -157,7 +157,7 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--save-every-s", options.save_every_s,
                  "save so often, beside when Tierpilot asks for it and at the end")
-      ->check(CLI::Range(0.1, 1e6).description(""))
+      ->check(number_between(0.1, 1e6).description(""))
       ->type_name("SECONDS");
   app.add_option("--resume", options.resume_file,
                  "go on from this saved state; else from the one in TIERPILOT_CHECKPOINT, if any")

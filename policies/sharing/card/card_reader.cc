@@ -95,8 +95,7 @@ class Fields {
     return nullptr;
   }
   void wrong(const std::string& what) {
-    if (status_)
-      status_ = fail(ErrorCode::kInvalid, fmt::format("model card: {} {}", place_, what));
+    if (status_) status_ = fail(ErrorCode::kInvalid, fmt::format("{} {}", place_, what));
   }
 
  private:
@@ -130,6 +129,9 @@ JobCard read_job(const json& value, Status& status) {
               .optimizer = fields.text("optimizer"),
               .loads_ahead = fields.truth("loads_ahead"),
               .threads = static_cast<uint32_t>(fields.whole("threads", false, 1e5))};
+  for (const char* name : {"iterations", "threads"})
+    if (fields.find(name, false) && fields.whole(name, false) == 0)
+      fields.wrong(fmt::format("has '{}' of 0", name));
   if (fields.find("load_s", false)) job.load_s = fields.number("load_s", false, 1e6);
   if (fields.find("samples_per_s", false)) {
     job.samples_per_s = fields.number("samples_per_s", false, 1e12);
@@ -209,14 +211,13 @@ ModelCard read_fields(const json& value, Status& status) {
 
 Result<ModelCard> read_card(std::string_view text) {
   if (text.size() > kMaxCardBytes)
-    return fail(ErrorCode::kInvalid, fmt::format("model card: it has {} bytes; {} are the most",
-                                                 text.size(), kMaxCardBytes));
-  if (is_too_deep(text))
-    return fail(ErrorCode::kInvalid, "model card: it is nested too deep to be one");
+    return fail(ErrorCode::kInvalid,
+                fmt::format("it has {} bytes; {} are the most", text.size(), kMaxCardBytes));
+  if (is_too_deep(text)) return fail(ErrorCode::kInvalid, "it is nested too deep to be one");
   const json value = json::parse(text, nullptr, false);
   if (value.is_discarded())
     return fail(ErrorCode::kInvalid,
-                "model card: it is no JSON; `tierctl model describe FILE.onnx -j` and "
+                "it is no JSON; `tierctl model describe FILE.onnx -j` and "
                 "tierpilot.describe() make cards");
   Status status;
   auto card = read_fields(value, status);

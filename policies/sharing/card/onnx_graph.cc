@@ -78,6 +78,33 @@ Result<Value> read_value(const onnx::ValueInfoProto& info, const std::string& na
   return value;
 }
 
+// As people find it in the file: many exporters name values only.
+std::string label(const onnx::NodeProto& node) {
+  if (!node.name().empty() || node.output_size() == 0)
+    return fmt::format("operator '{}' ({})", node.name(), node.op_type());
+  return fmt::format("the {} that makes '{}'", node.op_type(), node.output(0));
+}
+
+// Shape inference divides by them, or counts with them.
+Status check_attributes(const onnx::NodeProto& node, const std::string& name) {
+  static const std::unordered_set<std::string> kAboveZero{"strides", "dilations", "kernel_shape",
+                                                          "group",   "blocksize", "num_outputs"};
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return {};
+  for (const auto& attribute : node.attribute()) {
+    if (!kAboveZero.contains(attribute.name())) continue;
+    std::vector<int64_t> values(attribute.ints().begin(), attribute.ints().end());
+    if (attribute.type() != onnx::AttributeProto::INTS && values.empty())
+      values.push_back(attribute.i());
+    for (const auto value : values)
+      if (value < 1)
+        return wrong(name, fmt::format("{}: its '{}' has {}, and has to be 1 or more", label(node),
+                                       attribute.name(), value));
+  }
+  if (node.op_type() == "Split" && node.output_size() == 0)
+    return wrong(name, fmt::format("{}: it splits into nothing", label(node)));
+  return {};
+}
+
 // Operators come after those whose values they take, as ONNX demands: so a circle has a first
 // operator that takes what comes later.
 Status check_order(const onnx::GraphProto& graph, const std::string& name,
@@ -91,9 +118,10 @@ Status check_order(const onnx::GraphProto& graph, const std::string& name,
     for (const auto& input : node.input())
       if (!input.empty() && !made.contains(input))
         return wrong(name,
-                     fmt::format("operator '{}' ({}) takes '{}', which none before it makes: "
+                     fmt::format("{} takes '{}', which none before it makes: "
                                  "operators wait for each other in a circle, or one is missing",
-                                 node.name(), node.op_type(), input));
+                                 label(node), input));
+    if (auto status = check_attributes(node, name); !status) return status;
     for (const auto& attribute : node.attribute())
       if (attribute.has_g())
         if (auto status = check_order(attribute.g(), name, made, nesting + 1); !status)
@@ -112,6 +140,26 @@ Status check_graph(const onnx::GraphProto& graph, const std::string& name) {
   if (graph.node_size() > kMaxOperators)
     return wrong(name, fmt::format("it has more than {} operators", kMaxOperators));
   return check_order(graph, name, {}, 0);
+}
+
+Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t> wanted,
+                          const std::string& name) {
+  std::unordered_set<std::string> parameters;
+  for (const auto& tensor : graph.initializer()) parameters.insert(tensor.name());
+  for (const auto& input : graph.input()) {
+    const auto& shape = input.type().tensor_type().shape();
+    if (parameters.contains(input.name()) || shape.dim_size() == 0) continue;
+    const int64_t fixed = shape.dim(0).dim_value();
+    if (fixed <= 0) break;
+    if (fixed > UINT32_MAX)
+      return wrong(name, fmt::format("input '{}' has a batch of {}", input.name(), fixed));
+    if (wanted && *wanted != fixed)
+      return wrong(name, fmt::format("input '{}' has a batch of {}, and so no other: leave out "
+                                     "--batch, or export it with an open first dimension",
+                                     input.name(), fixed));
+    return static_cast<uint32_t>(fixed);
+  }
+  return wanted.value_or(1);
 }
 
 std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch) {

@@ -24,6 +24,11 @@ using Values = std::unordered_map<std::string, Value>;
 // Refuses what is no graph: see describe_onnx.
 Status check_graph(const onnx::GraphProto& graph, const std::string& name);
 
+// The first dimension of the first input that has one; where that is open, `wanted` or 1. kInvalid:
+// it is fixed, and another one is wanted.
+Result<uint32_t> batch_of(const onnx::GraphProto& graph, std::optional<uint32_t> wanted,
+                          const std::string& name);
+
 // Open dimensions of inputs get a size, and are told.
 std::vector<std::string> close_dimensions(onnx::GraphProto& graph, uint32_t batch);
 

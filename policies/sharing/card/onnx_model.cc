@@ -1,20 +1,19 @@
 #include "policies/sharing/card/onnx_model.h"
 
 #include <fmt/format.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "policies/sharing/card/onnx_cost.h"
 #include "policies/sharing/card/onnx_graph.h"
+#include "policies/sharing/card/onnx_shapes.h"
 
 namespace tierpilot::sharing {
 namespace {
 
 constexpr size_t kMostNamed = 100;  // unknown operators
 constexpr size_t kMostNameBytes = 80;
-constexpr int64_t kUsualOpset = 13;
 
 class Describer {
  public:
@@ -119,30 +118,6 @@ class Describer {
   std::unordered_map<std::string, uint64_t> depths_;
 };
 
-// Inference gives up on a model that does not say which operators of a domain it means.
-void import_domains(onnx::ModelProto& model) {
-  std::unordered_set<std::string> imported;
-  for (const auto& opset : model.opset_import()) imported.insert(opset.domain());
-  for (const auto& node : model.graph().node())
-    if (imported.insert(node.domain()).second) {
-      auto* opset = model.add_opset_import();
-      opset->set_domain(node.domain());
-      opset->set_version(node.domain().empty() ? kUsualOpset : 1);
-    }
-}
-
-// What it cannot tell stays unknown, and is counted as such.
-void infer_shapes(onnx::ModelProto& model) {
-  model.clear_functions();  // they may call each other in circles
-  import_domains(model);
-  const onnx::ModelProto before = model;
-  try {
-    onnx::shape_inference::InferShapes(model);
-  } catch (const std::exception&) {
-    model = before;
-  }
-}
-
 void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& values) {
   for (const auto& tensor : graph.initializer()) {
     const Value& value = values.at(tensor.name());
@@ -158,7 +133,8 @@ void add_sizes(ModelCard& card, const onnx::GraphProto& graph, const Values& val
 
 }  // namespace
 
-Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name, uint32_t batch) {
+Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
+                                std::optional<uint32_t> wanted_batch) {
   onnx::ModelProto model;
   if (bytes.size() > kMaxModelBytes ||
       !model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
@@ -168,10 +144,12 @@ Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
                             name));
   auto& graph = *model.mutable_graph();
   if (auto status = check_graph(graph, name); !status) return tl::unexpected(status.error());
-  ModelCard card{.producer = model.producer_name().substr(0, kMostNameBytes), .batch = batch};
+  const auto batch = batch_of(graph, wanted_batch, name);
+  if (!batch) return tl::unexpected(batch.error());
+  ModelCard card{.producer = model.producer_name().substr(0, kMostNameBytes), .batch = *batch};
   for (const auto& opset : model.opset_import())
     if (opset.domain().empty()) card.opset = opset.version();
-  card.guessed = close_dimensions(graph, batch);
+  card.guessed = close_dimensions(graph, *batch);
   infer_shapes(model);
   const auto values = values_of(graph, name);
   if (!values) return tl::unexpected(values.error());

@@ -1,6 +1,7 @@
 // Model cards from ONNX files.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -10,10 +11,13 @@ namespace tierpilot::sharing {
 
 inline constexpr uint64_t kMaxModelBytes = uint64_t{2} << 30;  // protobuf reads no more
 
-// `bytes` is a serialised ModelProto; `name` is for messages. The first dimension of an input that
-// the file leaves open becomes `batch`, any other 1; both are told as guessed. kInvalid: no ONNX,
-// operators that wait for each other in a circle or for a value that nobody makes, sizes that no
-// machine has. Bodies of If, Loop and Scan count once.
-Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name, uint32_t batch);
+// `bytes` is a serialised ModelProto; `name` is for messages. The batch is the first dimension of
+// the first input; where the file leaves it open, `batch` or 1. So is the first dimension of any
+// input that is open, and any other open one is 1; both are told as guessed. kInvalid: no ONNX,
+// another `batch` than the file has, operators that wait for each other in a circle or for a value
+// that nobody makes, sizes that no machine has, a stride of 0. Bodies of If, Loop and Scan count
+// once.
+Result<ModelCard> describe_onnx(std::string_view bytes, const std::string& name,
+                                std::optional<uint32_t> batch);
 
 }  // namespace tierpilot::sharing

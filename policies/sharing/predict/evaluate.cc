@@ -24,60 +24,66 @@ ordered_json read_json(const char* format, const Data& data) {
   return value;
 }
 
-ordered_json studies_json(ordered_json value, const std::vector<Study>& studies) {
+ordered_json studies_json(ordered_json value, const std::vector<Study>& studies,
+                          const Progress& progress) {
   value["studies"] = ordered_json::array();
-  for (const auto& study : studies) value["studies"].push_back(study_json(study, run_study(study)));
+  for (const auto& study : studies) {
+    value["studies"].push_back(study_json(study, run_study(study)));
+    if (progress)
+      progress(static_cast<double>(value["studies"].size()) / static_cast<double>(studies.size()));
+  }
   return value;
 }
 
-Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train) {
+Result<ordered_json> of_pairs(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_pairs(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("pairs", *data);
   value["pairs_that_do_not_fit"] = data->do_not_fit;
-  if (!train && tell_use(*data)) return studies_json(std::move(value), core_pair_studies(*data));
-  if (!train) return studies_json(std::move(value), {pair_study(*data)});
+  if (!train && tell_use(*data))
+    return studies_json(std::move(value), core_pair_studies(*data), progress);
+  if (!train) return studies_json(std::move(value), {pair_study(*data)}, progress);
   const auto known = read_pairs(*train);
   if (!known) return tl::unexpected(known.error());
-  return studies_json(std::move(value), {pair_study(*known, *data)});
+  return studies_json(std::move(value), {pair_study(*known, *data)}, progress);
 }
 
-Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train) {
+Result<ordered_json> of_perceptrons(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_perceptrons(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("perceptrons", *data);
-  if (!train) return studies_json(std::move(value), perceptron_studies(*data, nullptr));
+  if (!train) return studies_json(std::move(value), perceptron_studies(*data, nullptr), progress);
   const auto known = read_perceptrons(*train);
   if (!known) return tl::unexpected(known.error());
-  return studies_json(std::move(value), perceptron_studies(*data, &*known));
+  return studies_json(std::move(value), perceptron_studies(*data, &*known), progress);
 }
 
-Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train) {
+Result<ordered_json> of_estimators(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_estimators(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("memory estimators", *data);
-  if (!train) return studies_json(std::move(value), {estimator_study(*data, nullptr)});
+  if (!train) return studies_json(std::move(value), {estimator_study(*data, nullptr)}, progress);
   const auto known = read_estimators(*train);
   if (!known) return tl::unexpected(known.error());
-  return studies_json(std::move(value), {estimator_study(*data, &*known)});
+  return studies_json(std::move(value), {estimator_study(*data, &*known)}, progress);
 }
 
-Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train) {
+Result<ordered_json> of_trainings(CsvTable& table, CsvTable* train, const Progress& progress) {
   const auto data = read_trainings(table);
   if (!data) return tl::unexpected(data.error());
   auto value = read_json("trainings", *data);
   if (!train) {
-    value["studies"] = study_trainings(*data, nullptr);
+    value["studies"] = study_trainings(*data, nullptr, progress);
     return value;
   }
   const auto known = read_trainings(*train);
   if (!known) return tl::unexpected(known.error());
-  value["studies"] = study_trainings(*data, &*known);
+  value["studies"] = study_trainings(*data, &*known, progress);
   return value;
 }
 
 // Nothing is trained: what is published of cards tells how they differ.
-Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train) {
+Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train, const Progress&) {
   if (train)
     return fail(ErrorCode::kInvalid,
                 "times on cards are told by features of these, and nothing is trained: leave out "
@@ -91,7 +97,7 @@ Result<ordered_json> of_card_times(CsvTable& table, CsvTable* train) {
 
 struct Format {
   bool (*is)(const CsvTable&);
-  Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train);
+  Result<ordered_json> (*evaluate)(CsvTable& data, CsvTable* train, const Progress& progress);
 };
 constexpr Format kFormats[]{{is_pair_table, of_pairs},
                             {is_perceptron_table, of_perceptrons},
@@ -124,18 +130,19 @@ ordered_json study_json(const Study& study, const StudyResult& result) {
 }
 
 Result<ordered_json> evaluate_predictors(const std::filesystem::path& data,
-                                         const std::filesystem::path& train) {
+                                         const std::filesystem::path& train,
+                                         const Progress& progress) {
   auto table = CsvTable::open(data);
   if (!table) return tl::unexpected(table.error());
   for (const auto& format : kFormats) {
     if (!format.is(*table)) continue;
-    if (train.empty()) return format.evaluate(*table, nullptr);
+    if (train.empty()) return format.evaluate(*table, nullptr, progress);
     auto known = CsvTable::open(train);
     if (!known) return tl::unexpected(known.error());
     if (!format.is(*known))
       return fail(ErrorCode::kInvalid,
                   fmt::format("'{}' has other columns than '{}'", train.string(), data.string()));
-    return format.evaluate(*table, &*known);
+    return format.evaluate(*table, &*known, progress);
   }
   return fail(
       ErrorCode::kInvalid,

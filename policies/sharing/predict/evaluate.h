@@ -38,6 +38,7 @@ nlohmann::ordered_json study_json(const Study& study, const StudyResult& result)
 // What `tierctl predictor evaluate` says of a file; which of the known formats it has, its header
 // tells. With `train` that file (of the same format) trains and all of `data` is tested.
 Result<nlohmann::ordered_json> evaluate_predictors(const std::filesystem::path& data,
-                                                   const std::filesystem::path& train);
+                                                   const std::filesystem::path& train,
+                                                   const Progress& progress = {});
 
 }  // namespace tierpilot::sharing

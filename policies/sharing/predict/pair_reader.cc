@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kMaxRows = 200'000;
 constexpr double kMaxSpeed = 1e9;  // steps per second
+constexpr double kMost = 1e15;     // of any figure
 // Of the ratio of two medians of five rounds each, by the spread of one round.
 constexpr double kOfRounds = 0.79;
 constexpr double kMaxRetained = 2;  // more is a mistake of measuring, and would rule all means
@@ -37,6 +38,25 @@ double number_at(const CsvTable& table, std::optional<size_t> column, double mos
   return std::clamp(parse_number(table.cell(column)).value_or(0), 0.0, most);
 }
 
+// What `tierctl predictor collect --pairs` writes is whole; what others have published may not be.
+Status check_figures(const CsvTable& table, const Columns& columns) {
+  if (!columns.milli[0]) return {};
+  if (table.cells() != table.columns())
+    return fail(ErrorCode::kInvalid, fmt::format("{}: it has {} cells, and the header has {}",
+                                                 table.place(), table.cells(), table.columns()));
+  for (const auto* each : {columns.batches, columns.milli, columns.memory, columns.traffic,
+                           columns.spreads, columns.alone, columns.together})
+    for (int i = 0; i < 2; ++i) {
+      const auto cell = table.cell(each[i]);
+      const auto value = parse_number(cell);
+      if (!cell.empty() && !(value && *value >= 0 && *value <= kMost))
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("{}: its {} is {}, which is no number from 0 to {:g}",
+                                table.place(), shown(table.name(*each[i])), shown(cell), kMost));
+    }
+  return {};
+}
+
 std::string wrong_with(const PairJob& job, std::optional<double> together) {
   if (!(job.alone > 0) || job.alone > kMaxSpeed) return "no speed alone";
   if (!together || *together < 0) return "no speed together";
@@ -59,6 +79,7 @@ Result<PairData> read_pairs(CsvTable& table) {
     const auto more = table.next();
     if (!more) return tl::unexpected(more.error());
     if (!*more) break;
+    if (auto whole = check_figures(table, columns); !whole) return tl::unexpected(whole.error());
     PairJob jobs[2];
     double together[2] = {}, noise[2] = {};
     std::string wrong;

@@ -44,6 +44,9 @@ struct Study {
   std::vector<std::string> calibration_groups = {};
 };
 
+// Called now and then with the share that is done, from 0 to 1.
+using Progress = std::function<void(double share)>;
+
 // Each group alone is tested, all others train.
 Split leave_each_out(std::string name, const std::vector<std::string>& groups);
 

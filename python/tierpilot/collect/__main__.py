@@ -4,13 +4,17 @@
 """
 
 import argparse
-import csv
 import json
 import os
 import platform
+import signal
 import sys
 import warnings
 
+# Until there is something to keep, Ctrl-C just ends it, without a traceback of imports.
+_INTERRUPTIBLE = signal.getsignal(signal.SIGINT) != signal.SIG_IGN
+if _INTERRUPTIBLE:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 try:
     import torch
 except ImportError:
@@ -24,24 +28,36 @@ from .gpus.device import Gpu
 from .gpus.measure import measure_all
 from .gpus.nvml import NvmlError
 from .measure import measure_apart
+from .output import Output, OutputError
 from .pairs import COLUMNS as PAIR_COLUMNS
 from .pairs import collect_pairs
-from .table import COLUMNS, GPU_COLUMNS, row, text
+from .table import COLUMNS, GPU_COLUMNS, row
+
+_STOPPED = 130  # as a shell says of a program that Ctrl-C ended
+
+
+def _number(word):
+    """Neither NaN nor infinite."""
+    value = float(word)
+    if not 0 < value < 1e18:
+        raise ValueError
+    return value
 
 
 def _arguments():
     parser = argparse.ArgumentParser(prog="tierctl predictor collect")
     parser.add_argument("--out", required=True, metavar="FILE.csv")
+    parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--configurations", type=int, default=500, metavar="N")
-    parser.add_argument("--seconds", type=float, default=1.0, metavar="S")
+    parser.add_argument("--seconds", type=_number, default=1.0, metavar="S")
     parser.add_argument("--architectures", default="", metavar="NAME,...")
     parser.add_argument("--seed", type=int, default=1, metavar="S")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--cpu", type=int, default=None, metavar="N")
     parser.add_argument("--device", default="cpu", metavar="cpu|cuda[:N]")
-    parser.add_argument("--time-limit", type=float, default=300.0, metavar="S")
+    parser.add_argument("--time-limit", type=_number, default=300.0, metavar="S")
     parser.add_argument("--pairs", action="store_true")
-    parser.add_argument("--float32-ops-per-s", type=float, default=None, metavar="N")
+    parser.add_argument("--float32-ops-per-s", type=_number, default=None, metavar="N")
     return parser.parse_args()
 
 
@@ -98,37 +114,54 @@ def main():
     except OSError as error:
         print(f"error: CPU {cpu} cannot be used: {error.strerror}", file=sys.stderr)
         return 2
-    limit_s = given.time_limit + given.seconds  # of a part of a training's work
     try:
-        out = open(given.out, "w", newline="")
-    except OSError as error:
-        print(f"error: '{given.out}' cannot be written: {error.strerror}", file=sys.stderr)
+        return _collect(given, chosen, cpu, beside, gpu)
+    except OutputError as error:
+        print(f"error: {error}", file=sys.stderr)
         return 1
-    with out as file:
-        rows = csv.writer(file, lineterminator="\n")
 
-        def write(cells):
-            rows.writerow([text(cell) for cell in cells])
-            file.flush()
 
+def _collect(given, chosen, cpu, beside, gpu):
+    limit_s = given.time_limit + given.seconds  # of a part of a training's work
+    failed, stopped = 0, False
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    out = Output(given.out, given.overwrite)
+    try:
+        if _INTERRUPTIBLE:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         if given.pairs:
-            write(PAIR_COLUMNS)
-            failed = collect_pairs(chosen, given, limit_s, cpu, beside, write)
+            out.head(PAIR_COLUMNS)
+            failed = collect_pairs(chosen, given, limit_s, cpu, beside, out.row)
         else:
-            write(COLUMNS + (GPU_COLUMNS if gpu else []))
+            out.head(COLUMNS + (GPU_COLUMNS if gpu else []))
             jobs = [(chosen[i % len(chosen)], given.seed * 100_000 + i) for i in range(given.configurations)]
             if gpu:
-                failed = _collect_on_gpu(gpu, jobs, given, limit_s, write)
+                failed = _collect_on_gpu(gpu, jobs, given, limit_s, out.row)
             else:
-                failed = _collect_trainings(jobs, given, limit_s, write)
-    _describe_machine(given, cpu, beside, gpu)
-    measured = given.configurations - failed
+                failed = _collect_trainings(jobs, given, limit_s, out.row)
+    except KeyboardInterrupt:
+        stopped = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was measured is kept first
+    if out.rows:
+        out.keep(_described(given, cpu, beside, gpu))
+    else:
+        out.drop()
+    return _tell_end(given, out.rows, failed, stopped)
+
+
+def _tell_end(given, measured, failed, stopped):
+    what = "pairs" if given.pairs else "configurations"
+    where = given.out if measured else f"{given.out} is not written"
+    if stopped:
+        line = "\n" if sys.stderr.isatty() and measured else ""  # below the progress
+        print(f"{line}stopped: {measured} of {given.configurations} {what} measured: {where}", file=sys.stderr)
+        return _STOPPED
     if given.json:
         print(json.dumps({"schema": 1, "table": given.out, "measured": measured, "left_out": failed}))
     else:
-        what = "pairs" if given.pairs else "configurations"
-        print(f"{measured} {what} measured, {failed} left out: {given.out}")
-    return 1 if failed == given.configurations else 0
+        print(f"{measured} {what} measured, {failed} left out: {where}")
+    return 0 if measured else 1
 
 
 def _collect_trainings(jobs, given, limit_s, write):
@@ -177,16 +210,14 @@ def _tell_progress(ended, given, architecture):
         print(f"\r{ended}/{given.configurations} {architecture:20}", end="", file=sys.stderr)
 
 
-def _describe_machine(given, cpu, beside, gpu):
+def _described(given, cpu, beside, gpu):
     machine = _machine(cpu, gpu)
     if given.float32_ops_per_s:
         machine["float32_ops_per_s"] = given.float32_ops_per_s
     if given.pairs:
         machine["cpu_beside"] = beside
     kind = "measured pairs of trainings" if given.pairs else "measured trainings"
-    with open(os.path.splitext(given.out)[0] + ".json", "w") as file:
-        json.dump({"schema": 1, "kind": kind, "machine": machine}, file, indent=2)
-        file.write("\n")
+    return {"schema": 1, "kind": kind, "machine": machine}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import signal
 import struct
 import time
 
-from .child import in_child, no_answer
+from .child import forked, in_child, no_answer
 from .measure import OPTIMIZERS, build, draw, iterate, memory
 from .pipelines import Pipeline
 
@@ -23,7 +23,7 @@ class RunningTraining:
         attempt, self.card, reads = in_child(lambda: draw(architecture, seed), limit_s)
         self._limit_s = limit_s
         self._counts = mmap.mmap(-1, 56)
-        self.pid = os.fork()
+        self.pid = forked()
         if self.pid == 0:
             try:
                 self._run(attempt, reads, cpu)

@@ -4,10 +4,14 @@ module is given to it, by tierpilot-lab as it is installed with tierctl."""
 import csv
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import warnings
 
 try:
     import torch
@@ -45,6 +49,28 @@ def lab(*words, **more):
 def collected(out, *words, **more):
     given = ("--out", out, "--seconds", "0.05", "--python", sys.executable, *words)
     return lab("predictor", "collect", *given, **more)
+
+
+def begun(out, configurations, *words, **more):
+    """It measures small trainings, as many as that."""
+    words = [*words, "--architectures", "mlp", "--configurations", str(configurations), "--seconds", "0.05"]
+    return subprocess.Popen(
+        [LAB, "predictor", "collect", "--out", out, "--python", sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        start_new_session=True,
+        **more,
+    )
+
+
+def rows_of(path):
+    try:
+        with open(path) as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        return []
 
 
 class Collect(unittest.TestCase):
@@ -158,6 +184,98 @@ class Collect(unittest.TestCase):
         self.assertEqual({study["target"] for study in studies}, {"kept on one core", "kept on two cores"})
         self.assertEqual({score["split"] for study in studies for score in study["scores"]}, {"model"})
 
+    def wait_for(self, condition, running):
+        until = time.monotonic() + 100
+        while not condition():
+            self.assertIsNone(running.poll(), "it ended")
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.05)
+
+    def test_a_table_that_is_there_is_replaced_only_when_told(self):
+        out = self.path("t.csv")
+        words = ("--configurations", "1", "--architectures", "mlp")
+        with open(out, "w") as file:
+            file.write("dear\n")
+        refused = collected(out, *words)
+        self.assertEqual(refused.returncode, 1)
+        self.assertEqual(refused.stderr.count("\n"), 1, refused.stderr)
+        self.assertIn("--overwrite", refused.stderr)
+        with open(out) as file:
+            self.assertEqual(file.read(), "dear\n")
+        self.assertEqual(os.listdir(self.folder.name), ["t.csv"])
+        done = collected(out, *words, "--overwrite")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(rows_of(out)), 1)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["t.csv", "t.json"])
+
+    def test_of_two_at_once_with_one_table_the_second_is_refused(self):
+        out = self.path("t.csv")
+        first = begun(out, 3)
+        self.wait_for(lambda: os.path.exists(out + ".part"), first)
+        second = collected(out, "--configurations", "1", "--architectures", "mlp")
+        self.assertEqual(second.returncode, 1, second.stdout)
+        self.assertRegex(second.stderr, "another .* writes|is there already")
+        _, said = first.communicate()
+        self.assertEqual(first.returncode, 0, said)
+        self.assertEqual(len(rows_of(out)), 3)
+
+    def test_what_was_measured_until_ctrl_c_is_kept(self):
+        for pairs in (False, True):
+            with self.subTest(pairs=pairs):
+                out = self.path(f"{pairs}.csv")
+                running = begun(out, 1000, *(["--pairs"] if pairs else []))
+                self.wait_for(lambda: rows_of(out + ".part"), running)
+                os.killpg(running.pid, signal.SIGINT)
+                _, said = running.communicate(timeout=60)
+                self.assertEqual(running.returncode, 130, said)
+                self.assertEqual(said.count("\n"), 1, said)
+                measured = len(rows_of(out))
+                self.assertGreaterEqual(measured, 1)
+                self.assertIn(f"stopped: {measured} of 1000", said)
+                with open(self.path(f"{pairs}.json")) as file:
+                    self.assertEqual(json.load(file)["machine"]["torch"], torch.__version__)
+                self.assertFalse(os.path.exists(out + ".part"))
+                with self.assertRaises(ProcessLookupError, msg="a training is left"):
+                    os.killpg(running.pid, 0)
+
+    def test_ctrl_c_before_anything_is_measured_leaves_nothing(self):
+        running = begun(self.path("t.csv"), 1000)
+        self.wait_for(lambda: os.path.exists(self.path("t.csv.part")), running)
+        os.killpg(running.pid, signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 130, said)
+        self.assertEqual(said.count("\n"), 1, said)
+        self.assertFalse(os.path.exists(self.path("t.csv.part")))
+        self.assertEqual(os.path.exists(self.path("t.csv")), "stopped: 0 " not in said, said)
+
+    def test_a_table_that_cannot_be_written_is_told(self):
+        for out in ("/dev/full", "/dev/null", self.folder.name, self.path("no/such.csv")):
+            refused = collected(out, "--configurations", "1", "--architectures", "mlp")
+            self.assertEqual(refused.returncode, 1, refused.stdout)
+            self.assertEqual(refused.stderr.count("\n"), 1, refused.stderr)
+            self.assertIn(out, refused.stderr)
+        # As a full disk: the heading fits.
+        limit = 4500
+
+        def few_bytes():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        running = begun(self.path("t.csv"), 1000, preexec_fn=few_bytes)
+        _, said = running.communicate(timeout=300)
+        self.assertEqual(running.returncode, 1, said)
+        # Trainings that write files themselves are left out.
+        told = [line for line in said.splitlines() if line.startswith("error:")]
+        self.assertEqual(told, said.splitlines()[-1:], said)
+        self.assertRegex(told[0], r"t.csv' cannot be written: .*; \d+ rows are in '.*t.csv.part'")
+        self.assertFalse(os.path.exists(self.path("t.csv")))
+
+    def test_a_python_without_pytorch_is_named(self):
+        for python in ("/bin/false", "/no/such/python3"):
+            refused = lab("predictor", "collect", "--out", self.path("t.csv"), "--python", python)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(python, refused.stderr)
+            self.assertIn("PyTorch", refused.stderr)
+
     def test_the_same_seed_draws_the_same(self):
         for name in ("lenet", "encoder", "recommender", "translator"):
             self.assertEqual(draw(name, 3), draw(name, 3), name)
@@ -203,6 +321,25 @@ class Collect(unittest.TestCase):
         refused = lab("predictor", "predict", self.path("card.json"))
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("flops", refused.stderr)
+
+    def test_nets_that_pytorch_exports_have_sizes_that_are_known(self):
+        nets = {
+            "lstm": (torch.nn.LSTM(10, 20, batch_first=True), (3, 5, 10)),
+            "gru": (torch.nn.GRU(10, 20, 2, bidirectional=True, batch_first=True), (3, 5, 10)),
+            "encoder": (torch.nn.TransformerEncoderLayer(32, 4, batch_first=True), (3, 5, 32)),
+        }
+        for name, (net, size) in nets.items():
+            for open_sizes in ({}, {"x": {0: "N"}}):
+                file = self.path("net.onnx")
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    torch.onnx.export(net.eval(), torch.randn(size), file, input_names=["x"], dynamic_axes=open_sizes)
+                said = lab("-j", "model", "describe", file, "--batch", "3")
+                self.assertEqual(said.returncode, 0, said.stderr)
+                card = json.loads(said.stdout)
+                self.assertEqual((card["unknown_shapes"], card["unknown_operators"]), (0, {}), name)
+                self.assertEqual(card["batch"], 3, name)
+                self.assertEqual(card["uncertain"], bool(open_sizes), name)
 
     def test_says_what_is_wrong(self):
         unknown = collected(self.path("t.csv"), "--architectures", "cathedral")

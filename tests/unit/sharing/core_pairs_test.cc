@@ -61,6 +61,25 @@ TEST(CorePairs, TooFewOrUntoldPairsAreRefused) {
   EXPECT_NE(untold.error().message.find("milli"), std::string::npos);
 }
 
+TEST(CorePairs, ARowThatIsWrongIsRefusedByFileAndLine) {
+  const std::string good = "one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,100,2e6,1e8,50,50,0.01\n";
+  const struct {
+    const char *row, *words;
+  } wrong[]{
+      {"one core,1,m,8,900,-5,1e9,100,90,0.01,n,8,100,2e6,1e8,50,50,0.01", "'memory_bytes_a'"},
+      {"one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,100,2e6,1e300,50,50,0.01",
+       "'traffic_bytes_s_b'"},
+      {"one core,1,m,8,900,1e6,1e9,100,90,0.01,n,8,100,2e6,1e8,nan,50,0.01", "'alone_b' is 'nan'"},
+      {"one core,1,m,8,900,1e6,1e9,100,90", "9 cells"}};
+  for (const auto& [row, words] : wrong) {
+    const auto data = from(good + row + "\n");
+    ASSERT_FALSE(data) << row;
+    EXPECT_NE(data.error().message.find("core-pairs.csv:3: "), std::string::npos)
+        << data.error().message;
+    EXPECT_NE(data.error().message.find(words), std::string::npos) << data.error().message;
+  }
+}
+
 // The table that comes with Tierpilot: architectures that were not seen are told better than by the
 // median, and the prior is what the installed predictor has.
 TEST(CorePairs, TheMeasuredTableTellsMoreThanItsMedian) {

@@ -2,6 +2,7 @@
 // kinds of GPUs and holds for another one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -233,8 +234,13 @@ TEST(GpuStudy, LeavesOutEachArchitectureAndEachCard) {
   TrainingTable table;
   table.rows = made_trainings({kOld, kBetween, kNew});
   table.rows.resize(120);  // it takes a while
-  const auto studies = study_trainings(table, nullptr);
+  std::vector<double> shares;
+  const auto studies =
+      study_trainings(table, nullptr, [&](double share) { shares.push_back(share); });
   ASSERT_EQ(studies.size(), 3u);
+  ASSERT_GT(shares.size(), 3u) << "each card at least";
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.back(), 1);
   for (const auto& study : studies)
     for (const char* split : {"architecture", "card"})
       EXPECT_LT(error_of(study, split, "default"), 0.6 * error_of(study, split, "constant"))

@@ -126,22 +126,61 @@ std::filesystem::path table_of(const std::string& rows) {
 TEST(TrainingTable, ReadsRowsAndTellsWhatItLeavesOut) {
   auto table =
       CsvTable::open(table_of("mlp,32,100,Adam,0.5,1,1,250,1e6,0.1,0.02,0.004,5000,3,1e6,1\n"
-                              "mlp,32,100,Adam,0,0,1,1001,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
+                              "mlp,32,100,Adam,0,0,1,,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
                               "mlp,0,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004,5000,3,1e6,1\n"
-                              "mlp,32,100,Adam,0,0,1,900,1e6,nan,0.1,0.004\n"));
+                              "mlp,32,100,Adam,0,0,1,900,1e6,,0.1,0.004,5000,3,1e6,1\n"));
   ASSERT_TRUE(table);
   ASSERT_TRUE(is_training_table(*table));
   const auto trainings = read_trainings(*table);
   ASSERT_TRUE(trainings) << trainings.error().message;
   ASSERT_EQ(trainings->rows.size(), 1U);
   EXPECT_EQ(trainings->skipped, 3U);
-  EXPECT_NE(trainings->first_skipped.find(":3"), std::string::npos) << trainings->first_skipped;
+  EXPECT_NE(trainings->first_skipped.find(":3: its 'utilisation_milli'"), std::string::npos)
+      << trainings->first_skipped;
   const auto& row = trainings->rows.front();
   EXPECT_EQ(row.card.operators.size(), 1U);
   EXPECT_EQ(row.card.operators.at("MatMul").flops, 1e6);
   EXPECT_EQ(row.card.job->loading_s(32), 0.5);
   EXPECT_TRUE(row.card.job->loads_ahead);
   EXPECT_EQ(row.utilisation_milli, 250);
+}
+
+TEST(TrainingTable, ARowThatIsWrongIsRefusedByFileLineAndFigure) {
+  const std::string good = "mlp,32,100,Adam,0.5,1,1,250,1e6,0.1,0.02,0.004,5000,3,1e6,1\n";
+  const struct {
+    const char *row, *words;
+  } wrong[]{{"mlp,32,100,Adam,0,0,1,250,-5,0.1,0.1,0.004,5000,3,1e6,1", "'memory_bytes' is '-5'"},
+            {"mlp,32,100,Adam,0,0,1,250,1e300,0.1,0.1,0.004,5000,3,1e6,1", "'memory_bytes'"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e300,1", "'MatMul.flops'"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,nan,0.1,0.004,5000,3,1e6,1", "'iteration_s' is 'nan'"},
+            {"mlp,32,100,Adam,0,0,1,1001,1e6,0.1,0.1,0.004,5000,3,1e6,1", "'utilisation_milli'"},
+            {"mlp,many,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1", "'batch' is 'many'"},
+            {"mlp,32,100,Adam,0,0,1,900,1e6,0.1,0.1,0.004", "12 cells"},
+            {"mlp,32,100,Adam,0,0,1,250,1e6,0.1,0.1,0.004,5000,3,1e6,1,7", "17 cells"}};
+  for (const auto& [row, words] : wrong) {
+    auto table = CsvTable::open(table_of(good + row + "\n" + good));
+    ASSERT_TRUE(table);
+    const auto trainings = read_trainings(*table);
+    ASSERT_FALSE(trainings) << row;
+    EXPECT_EQ(trainings.error().code, ErrorCode::kInvalid);
+    EXPECT_NE(trainings.error().message.find(".csv:3: "), std::string::npos)
+        << trainings.error().message;
+    EXPECT_NE(trainings.error().message.find(words), std::string::npos)
+        << trainings.error().message;
+  }
+}
+
+TEST(TrainingTable, AColumnThatIsThereTwiceIsNamed) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "sharing-twice.csv";
+  std::ofstream(path) << "architecture,batch,Batch,utilisation_milli,iteration_s,busy_s,"
+                         "calibration_s,MatMul.count\nmlp,32,64,250,0.1,0.02,0.004,3\n";
+  auto table = CsvTable::open(path);
+  ASSERT_TRUE(table);
+  const auto trainings = read_trainings(*table);
+  ASSERT_FALSE(trainings);
+  EXPECT_NE(trainings.error().message.find(".csv:1: two columns are called 'Batch'"),
+            std::string::npos)
+      << trainings.error().message;
 }
 
 TEST(TrainingTable, ATableWithoutAWholeRowIsAnError) {

@@ -62,6 +62,24 @@ TEST_F(ArgumentsTest, AnUnknownOptionIsUsageAndNamed) {
   EXPECT_NE(err_.str().find("tool node list --help"), std::string::npos) << err_.str();
 }
 
+TEST_F(ArgumentsTest, WhatIsNoFiniteNumberWithinItsBoundsIsRefused) {
+  const auto parse_load = [this](const char* text) {
+    CLI::App app("a tool", "tool");
+    double load = 0;
+    app.add_option("--load", load)->check(number_between(0.001, 10));
+    const char* const words[]{"tool", "--load", text};
+    return parse_arguments(app, 3, words, output_);
+  };
+  for (const char* text : {"nan", "-nan", "NaN", "nan(7)", "inf", "-inf", "infinity", "1e999", "0",
+                           "-1", "10.1", "0x", "1x", ""}) {
+    EXPECT_EQ(parse_load(text), kExitUsage) << text;
+    EXPECT_NE(err_.str().find("--load"), std::string::npos) << err_.str();
+    err_.str("");
+  }
+  for (const char* text : {"0.001", "1", "10", "1e-2"})
+    EXPECT_EQ(parse_load(text), std::nullopt) << text << err_.str();
+}
+
 TEST_F(ArgumentsTest, UsageErrorsAreJsonToo) {
   EXPECT_EQ(parse({"node", "list", "--limit", "many", "-j"}), kExitUsage);
   EXPECT_EQ(nlohmann::json::parse(err_.str())["error"]["code"],

@@ -1,9 +1,12 @@
 #include "tools/tierctl/submission_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <fstream>
+
+#include "tools/tierctl/share_words.h"
 
 namespace tierpilot::tierctl {
 namespace {
@@ -173,6 +176,36 @@ TEST(SubmissionFile, RefusesHugeFiles) {
   std::remove(path.c_str());
   ASSERT_FALSE(submission);
   EXPECT_NE(submission.error().message.find("larger than 16 MiB"), std::string::npos);
+}
+
+TEST(SubmissionFile, APipeThatNobodyWritesToIsRefused) {
+  const std::string path = testing::TempDir() + "tasks-pipe";
+  std::remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto submission = load_submission(path);
+  std::remove(path.c_str());
+  ASSERT_FALSE(submission);
+  EXPECT_NE(submission.error().message.find("nobody writes to"), std::string::npos);
+}
+
+TEST(ModelCard, AFileThatIsNoCardIsRefusedRatherThanTakenForNone) {
+  const std::string empty = testing::TempDir() + "empty-card.json";
+  std::ofstream(empty).flush();
+  const std::string pipe = testing::TempDir() + "card-pipe";
+  std::remove(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& file : {empty, std::string("/dev/null"), std::string("/dev/zero"), pipe}) {
+    TaskSpec task;
+    const auto applied = apply(ShareWords{.share = "auto", .card_file = file}, task);
+    ASSERT_FALSE(applied) << file;
+    EXPECT_NE(applied.error().message.find("'" + file + "'"), std::string::npos)
+        << applied.error().message;
+  }
+  const auto unnamed = parse_submission(
+      R"({"tasks": [{"command": ["true"], "share": "auto", "model_card": ""}]})", "file");
+  ASSERT_FALSE(unnamed);
+  EXPECT_NE(unnamed.error().message.find("tasks[0].model_card: "), std::string::npos)
+      << unnamed.error().message;
 }
 
 TEST(DatasetUse, NameAndMode) {

@@ -21,6 +21,7 @@
 #include "tools/demo/sharing/sharing_view.h"
 #include "tools/demo/training_options.h"
 #include "tools/demo/training_stage.h"
+#include "tools/output/arguments.h"
 #include "tools/output/output.h"
 
 namespace tierpilot::demo {
@@ -182,7 +183,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--promise", options.promise, "times what is predicted of a job")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(number_between(1.0, 100.0))
       ->capture_default_str();
   app.add_option("--predictor", options.predictor, "trained, of cores")
       ->required()

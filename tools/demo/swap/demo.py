@@ -44,6 +44,8 @@ def options():
     for hidden in ("--library", "--modules", "--program"):
         parser.add_argument(hidden, required=True, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if not 0 <= chosen.seconds < 1e9:
+        parser.error("--seconds is a number of seconds")
     if min(chosen.batch, chosen.blocks, chosen.iterations - 4, chosen.budget) < 1:
         parser.error("at least one picture, one block, five steps and some budget are needed")
     return chosen

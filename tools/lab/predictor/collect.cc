@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 // Of the folder of tierpilot-lab, as installed or as in the build folder of a source tree.
 constexpr const char* kModules[] = {"../../lib/python3/dist-packages", "../../../python"};
 
+constexpr unsigned kAnswersWithinS = 60;  // a program that is asked whether it has PyTorch
+
 Result<fs::path> find_modules() {
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -47,6 +49,7 @@ bool has_torch(const std::string& python) {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
+    alarm(kAnswersWithinS);
     become(
         {python, "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"});
     _exit(1);
@@ -58,7 +61,11 @@ bool has_torch(const std::string& python) {
 }
 
 Result<std::string> find_python(const std::string& named) {
-  if (!named.empty()) return named;
+  if (!named.empty()) {
+    if (has_torch(named)) return named;
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("'{}' is no Python that has PyTorch: name one with --python", named));
+  }
   for (const char* python : {"python3", "/usr/bin/python3"})
     if (has_torch(python)) return python;
   return fail(
@@ -109,6 +116,7 @@ int collect(const Context& context, const CollectOptions& options) {
                {"--float32-ops-per-s", fmt::format("{}", float32_ops_per_s(options.cpu))});
   words.insert(words.end(), {"--device", options.device});
   if (options.pairs) words.emplace_back("--pairs");
+  if (options.overwrite) words.emplace_back("--overwrite");
   if (context.output.json) words.emplace_back("--json");
   become(words);
   return print_error(context.output,

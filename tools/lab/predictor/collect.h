@@ -15,6 +15,7 @@ struct CollectOptions {
   uint64_t seed = 1;
   int cpu = -1;  // -1: the last that may be used
   bool pairs = false;
+  bool overwrite = false;  // a table that is there
 };
 
 // Returns only where that program cannot be started: an ExitCode.

@@ -4,11 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/files/open_to_read.h"
 #include "policies/sharing/card/card_reader.h"
 #include "policies/sharing/predict/gpu_kinds.h"
 #include "policies/sharing/predict/job_predictor.h"
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/predictor_file.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -43,7 +45,7 @@ Result<sharing::EngineFeatures> engine_of(const Arguments& given,
 }
 
 int run(const Context& context, const Arguments& given) {
-  const auto text = read_whole_file(given.card, sharing::kMaxCardBytes);
+  const auto text = read_small_file(given.card, sharing::kMaxCardBytes);
   if (!text) return print_error(context.output, text.error());
   const auto card = sharing::read_card(*text);
   if (!card)
@@ -95,14 +97,14 @@ void add_prediction(CLI::App& predictor, Context& context) {
                    "compute_capability, memory_bytes")
       ->type_name("NAME|FEATURES");
   command->add_option("--cores", given->cores, "of the unit that it runs on")
-      ->check(CLI::Range(0.001, 4096.0))
+      ->check(number_between(0.001, 4096.0))
       ->type_name("N")
       ->capture_default_str();
   command
       ->add_option(
           "--speed", given->speed,
           "of such a core, against the one trained on; of the GPU, against what is foretold for it")
-      ->check(CLI::Range(0.001, 1000.0))
+      ->check(number_between(0.001, 1000.0))
       ->type_name("X")
       ->capture_default_str();
   command->callback(

@@ -1,12 +1,18 @@
 // tierctl predictor: measurements of jobs, and predictors from them.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "policies/sharing/predict/evaluate.h"
 #include "tools/lab/command.h"
 #include "tools/lab/predictor/collect.h"
+#include "tools/lab/progress_bar.h"
+#include "tools/output/arguments.h"
 
 namespace tierpilot::lab {
 namespace {
@@ -24,8 +30,37 @@ const std::vector<Column> kPlaced{
     {"UNDER-PREDICTED", "/under_predicted", Format::kPercent},
     {"MEAN LN(PLACED/MEASURED)", "/mean_log_excess", Format::kNumber}};
 
+// It takes minutes: a bar on a terminal, elsewhere a line on stderr every 20 seconds.
+class Evaluated {
+ public:
+  explicit Evaluated(const Output& output)
+      : out_(*output.err), silent_(output.json), terminal_(isatty(STDERR_FILENO) != 0) {}
+  void operator()(double share) {
+    if (silent_) return;
+    if (terminal_) return void(bar_.show(share));
+    const auto gone = std::chrono::steady_clock::now() - begin_;
+    if (gone < next_) return;
+    next_ = gone + kBetweenLines;
+    out_ << fmt::format("evaluated {:.0f} % in {:.0f} s\n", 100 * share,
+                        std::chrono::duration<double>(gone).count())
+         << std::flush;
+  }
+  void clear() { bar_.clear(); }
+
+ private:
+  static constexpr std::chrono::nanoseconds kBetweenLines = std::chrono::seconds(20);
+
+  std::ostream& out_;
+  const bool silent_, terminal_;
+  ProgressBar bar_{stderr, terminal_};
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds next_ = kBetweenLines;
+};
+
 int run(const Context& context, const std::string& data, const std::string& train) {
-  const auto value = sharing::evaluate_predictors(data, train);
+  Evaluated evaluated(context.output);
+  const auto value = sharing::evaluate_predictors(data, train, std::ref(evaluated));
+  evaluated.clear();
   if (!value) return print_error(context.output, value.error());
   std::vector<Table> tables;
   const auto& studies = (*value)["studies"];
@@ -55,6 +90,7 @@ void add_collect(CLI::App& predictor, Context& context) {
   collect->add_option("--out", given->out, "the table; its machine goes beside it as .json")
       ->required()
       ->type_name("FILE.csv");
+  collect->add_flag("--overwrite", given->overwrite, "replace a table that is there");
   collect->add_flag("--pairs", given->pairs,
                     "two trainings at a time, each alone and beside the other: what they keep of "
                     "their speed");
@@ -65,14 +101,14 @@ void add_collect(CLI::App& predictor, Context& context) {
   collect
       ->add_option("--seconds", given->seconds,
                    "each is measured for; of pairs, each of five rounds alone and together")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(number_between(0.01, 3600.0))
       ->type_name("S")
       ->capture_default_str();
   collect
       ->add_option("--time-limit", given->time_limit_s,
                    "a training that does not answer for so long, beyond --seconds, is killed and "
                    "left out")
-      ->check(CLI::Range(0.01, 1e6))
+      ->check(number_between(0.01, 1e6))
       ->type_name("S")
       ->capture_default_str();
   collect->add_option("--architectures", given->architectures, "these only (default: all)")

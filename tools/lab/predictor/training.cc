@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files/open_to_read.h"
 #include "policies/sharing/predict/core_pairs.h"
 #include "policies/sharing/predict/jobs/job_model.h"
 #include "policies/sharing/predict/pair_data.h"
@@ -83,8 +84,11 @@ Result<std::optional<sharing::PairPrior>> fit_pairs(const std::string& path) {
 
 // Of the core that the table was measured on, as its description beside it says; 0: it does not.
 double float32_ops_per_s(const std::string& table) {
-  std::ifstream file(std::filesystem::path(table).replace_extension(".json"));
-  const auto described = nlohmann::json::parse(file, nullptr, false);
+  constexpr size_t kMostBytes = 1 << 20;
+  const auto text =
+      read_small_file(std::filesystem::path(table).replace_extension(".json"), kMostBytes);
+  if (!text) return 0;
+  const auto described = nlohmann::json::parse(*text, nullptr, false);
   if (!described.is_object() || !described.contains("machine")) return 0;
   const auto& machine = described["machine"];
   const auto found = machine.is_object() ? machine.find("float32_ops_per_s") : machine.end();

@@ -170,12 +170,13 @@ void test_rivals(const Part& part, Group group, const Target& target, Errors& er
       errors.add(name, group(part.test[i]), said[i] - wanted[i]);
 }
 
-void run_parts(const Parts& parts, Results& results) {
+void run_parts(const Parts& parts, Results& results, const std::function<void()>& done) {
   std::array<Tested, std::size(kTargets)> tested;
   for (const auto& part : parts.parts) {
     test_default(part, parts.group, tested);
     for (size_t t = 0; t < std::size(kTargets); ++t)
       test_rivals(part, parts.group, kTargets[t], tested[t].errors);
+    done();
   }
   for (size_t t = 0; t < std::size(kTargets); ++t) {
     for (auto& score : tested[t].errors.scores(parts.name))
@@ -235,18 +236,28 @@ const std::set<std::string>& architectures_set_aside() {
   return kAside;
 }
 
-nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train) {
+nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
+                                       const Progress& progress) {
+  std::array<Rows, 2> rows{rows_on(table, false), rows_on(table, true)};
+  std::array<std::vector<Parts>, 2> all;
+  double wanted = 0, ended = 0;
+  for (size_t on_gpu = 0; on_gpu < rows.size(); ++on_gpu) {
+    const auto& own = rows[on_gpu];
+    if (own.empty()) continue;
+    all[on_gpu] = train ? parts_of(own, rows_on(*train, on_gpu == 1)) : parts_of(own);
+    for (const auto& parts : all[on_gpu]) wanted += static_cast<double>(parts.parts.size());
+  }
   nlohmann::ordered_json studies = nlohmann::ordered_json::array();
-  for (const bool on_gpu : {false, true}) {
-    const auto rows = rows_on(table, on_gpu);
-    if (rows.empty()) continue;
+  for (size_t on_gpu = 0; on_gpu < rows.size(); ++on_gpu) {
     Results results;
-    const auto all = train ? parts_of(rows, rows_on(*train, on_gpu)) : parts_of(rows);
-    for (const auto& parts : all) run_parts(parts, results);
-    for (size_t t = 0; t < std::size(kTargets) && !all.empty(); ++t) {
+    for (const auto& parts : all[on_gpu])
+      run_parts(parts, results, [&] {
+        if (progress) progress(++ended / wanted);
+      });
+    for (size_t t = 0; t < std::size(kTargets) && !all[on_gpu].empty(); ++t) {
       Study study{.target = on_gpu ? kTargets[t].name_on_gpu : kTargets[t].name,
                   .measure = Measure::kRootMeanSquareLog,
-                  .rows = std::vector<Row>(rows.size()),
+                  .rows = std::vector<Row>(rows[on_gpu].size()),
                   .goal = on_gpu ? 0 : kTargets[t].goal};
       studies.push_back(study_json(study, results[t]));
     }

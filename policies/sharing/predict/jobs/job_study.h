@@ -6,6 +6,7 @@
 #include <string>
 
 #include "policies/sharing/predict/jobs/training_table.h"
+#include "policies/sharing/predict/study.h"
 
 namespace tierpilot::sharing {
 
@@ -17,6 +18,7 @@ const std::set<std::string>& architectures_set_aside();
 // {"studies": of utilisation, memory and run time, as study_json() writes them, "prediction_us"}:
 // each architecture left out in turn, and those that are set aside. With `train` that table trains,
 // and all of `table` is tested whose architecture is not in it.
-nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train);
+nlohmann::ordered_json study_trainings(const TrainingTable& table, const TrainingTable* train,
+                                       const Progress& progress = {});
 
 }  // namespace tierpilot::sharing

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
+#include <set>
 
 #include "base/table/cell.h"
+#include "policies/sharing/share.h"
 
 namespace tierpilot::sharing {
 namespace {
@@ -33,33 +36,52 @@ class Reader {
     }
   }
 
-  // Nothing where a figure that is needed is missing.
-  std::optional<MeasuredTraining> row() const {
+  // Nothing where a figure that is needed is missing, which missing() names; kInvalid: one is no
+  // figure, or the row has not the header's cells.
+  Result<std::optional<MeasuredTraining>> row() {
+    wrong_.clear();
+    missing_.clear();
+    if (table_.cells() != table_.columns())
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("{}: it has {} cells, and the header has {}", table_.place(),
+                              table_.cells(), table_.columns()));
     MeasuredTraining row{.architecture = std::string(table_.cell(table_.find({"architecture"}))),
                          .card = card(),
-                         .utilisation_milli = figure("utilisation_milli"),
+                         .utilisation_milli = needed("utilisation_milli", kWholeUnit),
                          .memory_bytes = figure("memory_bytes"),
-                         .iteration_s = figure("iteration_s"),
-                         .busy_s = figure("busy_s"),
-                         .calibration_s = figure("calibration_s"),
+                         .iteration_s = needed("iteration_s"),
+                         .busy_s = needed("busy_s"),
+                         .calibration_s = needed("calibration_s"),
                          .gpu = gpu(),
                          .step_s = figure("step_s")};
-    const bool whole = !row.architecture.empty() && row.card.batch > 0 &&
-                       row.utilisation_milli > 0 && row.utilisation_milli <= 1000 &&
-                       row.iteration_s > 0 && row.busy_s > 0 && row.calibration_s > 0 &&
-                       (!row.gpu || row.step_s > 0);
-    return whole ? std::optional(row) : std::nullopt;
+    if (row.gpu) needed("step_s");
+    if (row.card.batch == 0) missing_ = "batch";
+    if (row.architecture.empty()) missing_ = "architecture";
+    if (!wrong_.empty()) return fail(ErrorCode::kInvalid, table_.place() + ": " + wrong_);
+    return missing_.empty() ? std::optional(std::move(row)) : std::nullopt;
   }
+  const std::string& missing() const { return missing_; }
 
  private:
-  double figure(Column column) const {
-    const auto value = parse_number(table_.cell(column));
-    return value && *value >= 0 && *value <= kMost ? *value : 0;
+  double figure(Column column, double most = kMost) {
+    const auto cell = table_.cell(column);
+    if (cell.empty()) return 0;
+    const auto value = parse_number(cell);
+    if (value && *value >= 0 && *value <= most) return *value;
+    if (wrong_.empty())
+      wrong_ = fmt::format("its {} is {}, which is no number from 0 to {:g}",
+                           shown(table_.name(*column)), shown(cell), most);
+    return 0;
   }
-  double figure(const char* name) const { return figure(table_.find({name})); }
-  uint64_t count(const char* name) const { return static_cast<uint64_t>(figure(name)); }
+  double figure(const char* name) { return figure(table_.find({name})); }
+  double needed(const char* name, double most = kMost) {
+    const double value = figure(table_.find({name}), most);
+    if (value == 0) missing_ = name;
+    return value;
+  }
+  uint64_t count(const char* name) { return static_cast<uint64_t>(figure(name)); }
 
-  std::optional<GpuFeatures> gpu() const {
+  std::optional<GpuFeatures> gpu() {
     const auto name = table_.cell(table_.find({"gpu_name"}));
     if (name.empty()) return std::nullopt;
     const auto whole = [&](const char* column) {
@@ -74,8 +96,8 @@ class Reader {
                        .bus_width_bits = whole("gpu_bus_width_bits")};
   }
 
-  ModelCard card() const {
-    ModelCard card{.batch = static_cast<uint32_t>(std::min(figure("batch"), 4e9)),
+  ModelCard card() {
+    ModelCard card{.batch = static_cast<uint32_t>(std::min(needed("batch"), 4e9)),
                    .input_elements = figure("input_elements"),
                    .parameters = figure("parameters"),
                    .parameter_bytes = figure("parameter_bytes"),
@@ -104,7 +126,21 @@ class Reader {
 
   CsvTable& table_;
   std::vector<KindColumns> kinds_;
+  std::string wrong_, missing_;  // in this row
 };
+
+// Of two columns of one name the second would never be read.
+Status check_header(const CsvTable& table) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < table.columns(); ++i) {
+    std::string name(table.name(i));
+    for (auto& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!names.insert(name).second)
+      return fail(ErrorCode::kInvalid, fmt::format("{}: two columns are called {}", table.place(),
+                                                   shown(table.name(i))));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -114,16 +150,20 @@ bool is_training_table(const CsvTable& table) {
 }
 
 Result<TrainingTable> read_trainings(CsvTable& table) {
+  if (auto header = check_header(table); !header) return tl::unexpected(header.error());
   TrainingTable trainings;
-  const Reader reader(table);
+  Reader reader(table);
   for (;;) {
     const auto more = table.next();
     if (!more) return tl::unexpected(more.error());
     if (!*more) break;
-    auto row = reader.row();
+    auto read = reader.row();
+    if (!read) return tl::unexpected(read.error());
+    auto& row = *read;
     if (!row) {
       if (trainings.skipped++ == 0)
-        trainings.first_skipped = fmt::format("{}: a figure is missing", table.place());
+        trainings.first_skipped =
+            fmt::format("{}: its '{}' is missing or 0", table.place(), reader.missing());
       continue;
     }
     if (trainings.rows.size() == kMaxRows)
@@ -132,7 +172,9 @@ Result<TrainingTable> read_trainings(CsvTable& table) {
     trainings.rows.push_back(std::move(*row));
   }
   if (trainings.rows.empty())
-    return fail(ErrorCode::kInvalid, fmt::format("{}: no row with all figures", table.place()));
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: no row with all figures{}", table.place(),
+                            trainings.skipped ? "; " + trainings.first_skipped : ""));
   return trainings;
 }
 

@@ -31,6 +31,8 @@ struct TrainingTable {
 };
 
 bool is_training_table(const CsvTable& table);
+// Rows that lack a figure are skipped. kInvalid, with file and line: a row with what is no such
+// figure, with other cells than the header has, or a header with a name twice.
 Result<TrainingTable> read_trainings(CsvTable& table);
 
 }  // namespace tierpilot::sharing

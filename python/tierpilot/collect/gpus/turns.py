@@ -12,7 +12,6 @@ for too long is killed, and the others go on; waiting is no part.
 """
 
 import contextlib
-import ctypes
 import math
 import os
 import signal
@@ -21,14 +20,13 @@ import time
 import traceback
 from multiprocessing import Pipe, connection
 
-from ..child import no_answer
+from ..child import forked, no_answer
 
 _MOST_AHEAD = 6
 _CORES_OF_MEASURED = 2  # its own thread, and the one that PyTorch has for gradients
 _BEGINS_S = 0.05  # of a turn
 _PATIENCE_S = 0.6  # a window waits for who loads so long; two iterations disturb little
 _LOOK_S = 0.02
-_PR_SET_PDEATHSIG = 1
 PARTS = ("start", "context", "load", "turn", "window")
 
 
@@ -57,18 +55,16 @@ class Turn:
 class _Child:
     def __init__(self, work, others):
         self.pipe, theirs = Pipe()
-        parent = os.getpid()
         self.part, self.asks = "start", None
         self.spent_s = dict.fromkeys((*PARTS, "wait"), 0.0)
         self._since_s = time.monotonic()
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid = os.fork()
+        self.pid = forked()
         if self.pid == 0:
             try:
                 for pipe in (self.pipe, *others):
                     pipe.close()
-                _end_with(parent)
                 _answer(work, theirs)
             finally:
                 os._exit(1)
@@ -113,16 +109,6 @@ class _Child:
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-
-
-def _end_with(parent):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
-    try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    except AttributeError:
-        pass  # another C library
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _answer(work, pipe):

@@ -1,5 +1,9 @@
 #include "base/table/csv_table.h"
 
+#include <sys/stat.h>
+
+#include <cstdio>
+
 #include "tests/unit/sim/trace/trace_fixture.h"
 
 namespace tierpilot::sim {
@@ -44,6 +48,17 @@ TEST_F(Csv, ShortAndLongRowsAreRows) {
   EXPECT_EQ(rows("a,b\n1,2\n", {"a", "missing"}), "1||\n");
 }
 
+TEST_F(Csv, ARowSaysHowManyCellsItHas) {
+  auto table = *CsvTable::open(file("a,b,c\n1\n1,2,3,4\n"));
+  EXPECT_EQ(table.columns(), 3u);
+  EXPECT_EQ(table.name(1), "b");
+  EXPECT_TRUE(table.place().ends_with(":1"));
+  for (const size_t cells : {1u, 4u}) {
+    ASSERT_TRUE(*table.next());
+    EXPECT_EQ(table.cells(), cells);
+  }
+}
+
 TEST_F(Csv, PlaceIsWhereTheRowBegins) {
   auto table = *CsvTable::open(file("a,b\n\n1,2\n\"x\ny\",3\n4,5\n"));
   std::vector<std::string> places;
@@ -61,6 +76,10 @@ TEST_F(Csv, WhatIsNoTableIsAnErrorThatSaysSo) {
   EXPECT_THAT(rows(open_quote, {}), HasSubstr(":2: ")) << "where the quote was opened";
   EXPECT_THAT(CsvTable::open("/nowhere/at/all").error().message, HasSubstr("No such file"));
   EXPECT_THAT(CsvTable::open("/tmp").error().message, HasSubstr("directory"));
+  const auto pipe = testing::TempDir() + "table-pipe";
+  std::remove(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(CsvTable::open(pipe).error().message, HasSubstr("nobody writes to"));
   EXPECT_THAT(CsvTable::open("/dev/zero").error().message, HasSubstr("longer"));
 }
 
