@@ -138,7 +138,8 @@ Admission FittedPolicy::admit(const std::vector<LiveNode>& nodes,
   for (const auto& [type, predicted] : job.predicted)
     if (predicted.run_upper_s <= 0)
       return {false, 0,
-              "its run time on " + type + " is not known, so that nothing can be promised"};
+              "its run time on " + type +
+                  " is not known, so that nothing can be promised: give an estimate"};
   auto claims = claims_on(nodes);
   for (const auto& other : ahead) {
     if (other.job_class != JobClass::kLatencySensitive) continue;

@@ -59,6 +59,12 @@ TEST_F(Promising, WithoutAnyUnitThereIsNoPromise) {
   EXPECT_FALSE(promises(job));
 }
 
+TEST_F(Promising, WhoseRunTimeIsNotKnownIsToldWhatToDo) {
+  const auto refused = share_->admit(nodes_, {}, waiting(500, 0, 200));
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_NE(refused.reason.find("give an estimate"), std::string::npos) << refused.reason;
+}
+
 TEST_F(Promising, AUnitOfAnotherTypeIsNone) {
   auto job = waiting(500, 10, 200);
   job.predicted["gpu"] = job.predicted["cpu"];
